@@ -1,0 +1,204 @@
+//! Compiles the contract: Rust types, services, the descriptor set with its
+//! comments, and the code that checks requests against their validation rules.
+//!
+//! `protox` reads the `.proto` files, so no `protoc` is needed.
+
+use std::error::Error;
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::{env, fs};
+
+use prost_reflect::{Cardinality, DescriptorPool, DynamicMessage, FieldDescriptor, Kind, Value};
+
+const FILES: [&str; 2] = ["repertoire/v1/registry.proto", "repertoire/v1/lookup.proto"];
+const PACKAGE: &str = "repertoire.v1";
+
+fn main() -> Result<(), Box<dyn Error>> {
+    println!("cargo:rerun-if-changed=proto");
+    println!("cargo:rerun-if-changed=skills");
+    let out = PathBuf::from(env::var("OUT_DIR")?);
+
+    let mut compiler = protox::Compiler::new(["proto"])?;
+    compiler.include_source_info(true).include_imports(true).open_files(FILES)?;
+    let descriptors = compiler.encode_file_descriptor_set();
+    fs::write(out.join("contract.bin"), &descriptors)?;
+
+    tonic_prost_build::configure()
+        .bytes(".repertoire.v1")
+        .codec_path("crate::grpc::CheckedCodec")
+        .compile_fds(compiler.file_descriptor_set())?;
+
+    let pool = DescriptorPool::decode(descriptors.as_slice())?;
+    fs::write(out.join("checks.rs"), Checks::new(&pool)?.generate()?)?;
+    Ok(())
+}
+
+/// Writes `impl Checked` for every message of the contract.
+///
+/// Turns each `buf.validate` rule that occurs into a direct check of the field;
+/// fails the build on a rule that it does not know, so that none is passed over.
+struct Checks {
+    pool: DescriptorPool,
+    rules: prost_reflect::ExtensionDescriptor,
+    words: prost_reflect::ExtensionDescriptor,
+}
+
+/// The number of a rule, as written in the options.
+fn number(value: &Value) -> Option<String> {
+    match value {
+        Value::U64(n) => Some(n.to_string()),
+        Value::I64(n) => Some(n.to_string()),
+        Value::U32(n) => Some(n.to_string()),
+        Value::I32(n) => Some(n.to_string()),
+        _ => None,
+    }
+}
+
+impl Checks {
+    fn new(pool: &DescriptorPool) -> Result<Self, Box<dyn Error>> {
+        let extension = |name: &str| {
+            pool.get_extension_by_name(name).ok_or_else(|| format!("no extension {name}"))
+        };
+        Ok(Self {
+            pool: pool.clone(),
+            rules: extension("buf.validate.field")?,
+            words: extension("repertoire.v1.field")?,
+        })
+    }
+
+    fn generate(&self) -> Result<String, Box<dyn Error>> {
+        let mut code = String::new();
+        for message in self.pool.all_messages().filter(|m| m.package_name() == PACKAGE) {
+            let mut body = String::new();
+            for field in message.fields() {
+                self.field(&field, &mut body)?;
+            }
+            let out = if body.is_empty() { "_" } else { "out" };
+            let request = message.name().ends_with("Request");
+            writeln!(
+                code,
+                "impl Checked for {} {{\nconst REQUEST: bool = {request};\n\
+                 fn check(&self, {out}: &mut Vec<Violation>) {{\n{body}}}\n}}",
+                message.name()
+            )?;
+        }
+        Ok(code)
+    }
+
+    fn field(&self, field: &FieldDescriptor, code: &mut String) -> Result<(), Box<dyn Error>> {
+        let options = field.options();
+        let rules = options.get_extension(&self.rules);
+        let rules = rules.as_message().ok_or("rules are a message")?;
+        let empty = options
+            .get_extension(&self.words)
+            .as_message()
+            .and_then(|words| Some(words.get_field_by_name("empty_message")?.as_str()?.to_owned()))
+            .unwrap_or_default();
+        let ignored = rules.get_field_by_name("ignore").and_then(|v| v.as_enum_number()) == Some(3);
+        if ignored {
+            return Ok(());
+        }
+        let name = field.name();
+        let access = if matches!(name, "type") { format!("self.r#{name}") } else { format!("self.{name}") };
+        let one = matches!(field.cardinality(), Cardinality::Optional | Cardinality::Required);
+        let required = rules.get_field_by_name("required").and_then(|v| v.as_bool()) == Some(true);
+        if required {
+            if !matches!(field.kind(), Kind::String) || !one || field.supports_presence() {
+                return Err(format!("{}: `required` is known for plain strings only", field.full_name()).into());
+            }
+            let sentence = if empty.is_empty() { "Required".to_owned() } else { empty };
+            writeln!(code, "if {access}.is_empty() {{ out.push(Violation::required(\"{name}\", {sentence:?})); }}")?;
+        }
+        let in_oneof = field.containing_oneof().is_some_and(|oneof| !oneof.is_synthetic());
+        let mut checks = String::new();
+        self.rules(field, rules, "v", &format!("\"{name}\".to_owned()"), field.is_list(), &mut checks)?;
+        let nested = match field.kind() {
+            Kind::Message(inner) if inner.package_name() == PACKAGE => true,
+            _ => false,
+        };
+        if in_oneof && (!checks.is_empty() || required) {
+            return Err(format!("{}: rules inside a oneof are not known", field.full_name()).into());
+        }
+        if !checks.is_empty() {
+            match (field.is_list(), field.supports_presence()) {
+                (false, true) => writeln!(code, "if let Some(v) = &{access} {{\n{checks}}}")?,
+                _ => writeln!(code, "{{ let v = &{access};\n{checks}}}")?,
+            }
+        }
+        if nested && !in_oneof {
+            if field.is_list() {
+                writeln!(
+                    code,
+                    "for (i, v) in {access}.iter().enumerate() {{ inside(out, |out| v.check(out), || format!(\"{name}[{{i}}].\")); }}"
+                )?;
+            } else {
+                writeln!(
+                    code,
+                    "if let Some(v) = &{access} {{ inside(out, |out| v.check(out), || \"{name}.\".to_owned()); }}"
+                )?;
+            }
+        }
+        Ok(())
+    }
+
+    fn rules(
+        &self,
+        field: &FieldDescriptor,
+        rules: &DynamicMessage,
+        value: &str,
+        path: &str,
+        list: bool,
+        code: &mut String,
+    ) -> Result<(), Box<dyn Error>> {
+        for (rule, of) in rules.fields() {
+            let kind = rule.name();
+            if matches!(kind, "required" | "ignore") {
+                continue;
+            }
+            let of = of.as_message().ok_or("rules of a type are a message")?;
+            for (bound, limit) in of.fields() {
+                let limit_text = number(limit);
+                let check = match (kind, bound.name(), limit_text) {
+                    ("string", "max_len", Some(n)) => format!("max_chars({value}, {n}, || {path}, out);"),
+                    ("string", "min_len", Some(n)) => format!("min_chars({value}, {n}, || {path}, out);"),
+                    ("bytes", "max_len", Some(n)) => format!("max_bytes({value}, {n}, || {path}, out);"),
+                    ("int32" | "int64" | "uint32", "lte", Some(n)) => {
+                        format!("at_most(i64::from(*{value}), {n}, || {path}, out);")
+                    }
+                    ("int32" | "int64" | "uint32", "gte", Some(n)) => {
+                        format!("at_least(i64::from(*{value}), {n}, || {path}, out);")
+                    }
+                    ("repeated", "max_items", Some(n)) if list => {
+                        format!("max_items({value}.len(), {n}, || {path}, out);")
+                    }
+                    ("repeated", "min_items", Some(n)) if list => {
+                        format!("min_items({value}.len(), {n}, || {path}, out);")
+                    }
+                    ("repeated", "items", None) if list => {
+                        let mut each = String::new();
+                        let inner = limit.as_message().ok_or("item rules are a message")?;
+                        let path = format!("format!(\"{}[{{i}}]\")", field.name());
+                        self.rules(field, inner, "item", &path, false, &mut each)?;
+                        format!("for (i, item) in {value}.iter().enumerate() {{\n{each}}}")
+                    }
+                    ("enum", "defined_only", None) => {
+                        let Kind::Enum(names) = field.kind() else {
+                            return Err(format!("{}: enum rules on another type", field.full_name()).into());
+                        };
+                        format!("known({}::try_from(*{value}).is_ok(), || {path}, out);", names.name())
+                    }
+                    _ => {
+                        return Err(format!(
+                            "{}: the rule {kind}.{} is not known here",
+                            field.full_name(),
+                            bound.name()
+                        )
+                        .into());
+                    }
+                };
+                writeln!(code, "{check}")?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,103 @@
+//! Checks of requests, called by the code that the build writes from the
+//! validation rules.
+
+use super::v1::*;
+
+/// A message that knows its validation rules.
+pub trait Checked {
+    /// It is a request: it is checked where it is decoded.
+    const REQUEST: bool;
+
+    /// Adds every rule that the message breaks.
+    fn check(&self, out: &mut Vec<Violation>);
+}
+
+/// A rule that a request breaks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Violation {
+    /// Path of the field, such as `files[2].path`.
+    pub field: String,
+    /// The rule, such as `string.max_len`.
+    pub rule: &'static str,
+    /// What is wrong, as a sentence.
+    pub message: String,
+}
+
+impl Violation {
+    fn required(field: &str, sentence: &str) -> Self {
+        Self { field: field.to_owned(), rule: "required", message: sentence.to_owned() }
+    }
+}
+
+fn push(out: &mut Vec<Violation>, path: impl FnOnce() -> String, rule: &'static str, message: String) {
+    out.push(Violation { field: path(), rule, message });
+}
+
+fn max_chars(value: &str, most: usize, path: impl FnOnce() -> String, out: &mut Vec<Violation>) {
+    // No more characters than bytes: most values are decided without a count.
+    if value.len() > most {
+        let count = value.chars().count();
+        if count > most {
+            push(out, path, "string.max_len", format!("must have at most {most} characters, has {count}"));
+        }
+    }
+}
+
+fn min_chars(value: &str, least: usize, path: impl FnOnce() -> String, out: &mut Vec<Violation>) {
+    if value.chars().take(least).count() < least {
+        push(out, path, "string.min_len", format!("must have at least {least} characters"));
+    }
+}
+
+fn max_bytes(value: &[u8], most: usize, path: impl FnOnce() -> String, out: &mut Vec<Violation>) {
+    if value.len() > most {
+        push(out, path, "bytes.max_len", format!("must have at most {most} bytes, has {}", value.len()));
+    }
+}
+
+fn max_items(count: usize, most: usize, path: impl FnOnce() -> String, out: &mut Vec<Violation>) {
+    if count > most {
+        push(out, path, "repeated.max_items", format!("must have at most {most} items, has {count}"));
+    }
+}
+
+fn min_items(count: usize, least: usize, path: impl FnOnce() -> String, out: &mut Vec<Violation>) {
+    if count < least {
+        push(out, path, "repeated.min_items", format!("must have at least {least} items, has {count}"));
+    }
+}
+
+fn at_most(value: i64, most: i64, path: impl FnOnce() -> String, out: &mut Vec<Violation>) {
+    if value > most {
+        push(out, path, "number.lte", format!("must be at most {most}, is {value}"));
+    }
+}
+
+fn at_least(value: i64, least: i64, path: impl FnOnce() -> String, out: &mut Vec<Violation>) {
+    if value < least {
+        push(out, path, "number.gte", format!("must be at least {least}, is {value}"));
+    }
+}
+
+fn known(known: bool, path: impl FnOnce() -> String, out: &mut Vec<Violation>) {
+    if !known {
+        push(out, path, "enum.defined_only", "must be a value that the enum names".to_owned());
+    }
+}
+
+fn inside(
+    out: &mut Vec<Violation>,
+    check: impl FnOnce(&mut Vec<Violation>),
+    prefix: impl FnOnce() -> String,
+) {
+    let start = out.len();
+    check(out);
+    if out.len() > start {
+        let prefix = prefix();
+        for violation in &mut out[start..] {
+            violation.field.insert_str(0, &prefix);
+        }
+    }
+}
+
+include!(concat!(env!("OUT_DIR"), "/checks.rs"));

@@ -1,0 +1,60 @@
+//! The codec that refuses a request which breaks its rules.
+
+use std::marker::PhantomData;
+
+use prost::Message;
+use tonic::Status;
+use tonic::codec::{Codec, DecodeBuf, Decoder};
+use tonic_prost::{ProstDecoder, ProstEncoder};
+
+use crate::contract::Checked;
+
+/// Protobuf, with requests checked as soon as they are decoded.
+#[derive(Debug)]
+pub struct CheckedCodec<T, U>(PhantomData<(T, U)>);
+
+impl<T, U> Default for CheckedCodec<T, U> {
+    fn default() -> Self {
+        Self(PhantomData)
+    }
+}
+
+impl<T, U> Codec for CheckedCodec<T, U>
+where
+    T: Message + Send + 'static,
+    U: Message + Default + Checked + Send + 'static,
+{
+    type Encode = T;
+    type Decode = U;
+    type Encoder = ProstEncoder<T>;
+    type Decoder = CheckedDecoder<U>;
+
+    fn encoder(&mut self) -> Self::Encoder {
+        ProstEncoder::default()
+    }
+
+    fn decoder(&mut self) -> Self::Decoder {
+        CheckedDecoder(ProstDecoder::default())
+    }
+}
+
+/// Decodes a message and, where it is a request, checks it.
+#[derive(Debug)]
+pub struct CheckedDecoder<U>(ProstDecoder<U>);
+
+impl<U: Message + Default + Checked> Decoder for CheckedDecoder<U> {
+    type Item = U;
+    type Error = Status;
+
+    fn decode(&mut self, buf: &mut DecodeBuf<'_>) -> Result<Option<U>, Status> {
+        let Some(message) = self.0.decode(buf)? else { return Ok(None) };
+        if U::REQUEST {
+            let mut violations = Vec::new();
+            message.check(&mut violations);
+            if !violations.is_empty() {
+                return Err(Status::invalid_argument(format!("{violations:?}")));
+            }
+        }
+        Ok(Some(message))
+    }
+}

@@ -1,0 +1,3 @@
+//! gRPC.
+mod codec;
+pub use codec::CheckedCodec;

@@ -1,0 +1,5 @@
+//! Repertoire keeps an organisation's agent skills and serves them to any agent.
+pub mod contract;
+pub mod grpc;
+pub mod model;
+pub mod store;

@@ -1,0 +1,47 @@
+//! What happened to skills, in order.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::{Digest, Principal, SkillId, VersionNumber};
+
+/// What happened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EventKind {
+    /// A version was published.
+    Published,
+    /// Another version became active.
+    Activated,
+    /// A version was withdrawn.
+    Yanked,
+    /// A withdrawn version was put back.
+    Unyanked,
+    /// A skill was deleted with all its versions.
+    Deleted,
+}
+
+/// One thing that happened, stored in the same atomic write as its effect.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Event {
+    /// What happened.
+    pub kind: EventKind,
+    /// Skill it happened to.
+    pub skill_id: SkillId,
+    /// Version it happened to; none for the skill as a whole.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<VersionNumber>,
+    /// Semantic version of that version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub semantic_version: Option<semver::Version>,
+    /// Digest of that version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest: Option<Digest>,
+    /// Version that is active since.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub active: Option<VersionNumber>,
+    /// When it happened.
+    pub time: Timestamp,
+    /// Who did it.
+    pub actor: Principal,
+}

@@ -1,0 +1,232 @@
+//! What can go wrong, as every face tells it.
+//!
+//! A room has an error enum of its own, with facts. [`Failure`] is the one form
+//! in which all of them leave the domain: a stable code, a message about the
+//! caller's things, what to do next. Faces only spell it.
+
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::fmt;
+use std::time::Duration;
+
+use super::Problem;
+
+/// What sort of failure it is, which decides the transport's status.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// The request is wrong whatever the state. Fix the request.
+    Invalid,
+    /// The thing is not there.
+    NotFound,
+    /// The caller may not do it.
+    Denied,
+    /// The state forbids it. Fix the state first.
+    State,
+    /// Another write came between. Read again and retry.
+    Conflict,
+    /// A limit is reached. Retry later.
+    Exhausted,
+    /// The place asked for is outside what is kept.
+    OutOfRange,
+    /// The deadline passed.
+    Timeout,
+    /// Not now. Retry the call.
+    Unavailable,
+    /// Stored data is damaged.
+    DataLoss,
+    /// The server is broken.
+    Fault,
+}
+
+macro_rules! codes {
+    ($($(#[$doc:meta])* $variant:ident = $name:literal, $number:literal, $kind:ident;)*) => {
+        /// Stable codes, the same on every face. Numbers below 7000 that end in
+        /// 0–9 are those of the tool specification; the others follow them.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub enum Code { $($(#[$doc])* $variant,)* }
+
+        impl Code {
+            /// Every code.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),*];
+
+            /// The code as it is written, `UPPER_SNAKE`.
+            #[must_use]
+            pub fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name,)* }
+            }
+
+            /// The code's number, for callers that count.
+            #[must_use]
+            pub fn number(self) -> u16 {
+                match self { $(Self::$variant => $number,)* }
+            }
+
+            /// What sort of failure it is.
+            #[must_use]
+            pub fn kind(self) -> Kind {
+                match self { $(Self::$variant => Kind::$kind,)* }
+            }
+        }
+    };
+}
+
+codes! {
+    /// The server is broken; its log says how.
+    InternalError = "INTERNAL_ERROR", 1000, Fault;
+    /// A value of the request is wrong.
+    InvalidParameter = "INVALID_PARAMETER", 1001, Invalid;
+    /// A value of the request is missing.
+    MissingParameter = "MISSING_PARAMETER", 1002, Invalid;
+    /// The deadline passed before the work was done.
+    Timeout = "TIMEOUT", 1003, Timeout;
+    /// The server has as much to do as it takes on at once.
+    Overloaded = "OVERLOADED", 1010, Exhausted;
+    /// The server is about to stop.
+    ShuttingDown = "SHUTTING_DOWN", 1011, Unavailable;
+    /// A page token belongs to another query, or is no token.
+    PageTokenInvalid = "PAGE_TOKEN_INVALID", 1012, Invalid;
+    /// A resume token is older than the log, or of another log.
+    ResumeTokenExpired = "RESUME_TOKEN_EXPIRED", 1013, OutOfRange;
+    /// A resume token is no token.
+    ResumeTokenInvalid = "RESUME_TOKEN_INVALID", 1014, Invalid;
+    /// An idempotency key came with another request before.
+    IdempotencyKeyReused = "IDEMPOTENCY_KEY_REUSED", 1015, State;
+    /// Other writes kept coming between.
+    WriteContention = "WRITE_CONTENTION", 1016, Conflict;
+    /// A stored record is damaged.
+    DataDamaged = "DATA_DAMAGED", 1020, DataLoss;
+    /// The disk or the store refused a write.
+    StoreUnavailable = "STORE_UNAVAILABLE", 1021, Unavailable;
+
+    /// No skill of this id or name.
+    SkillNotFound = "SKILL_NOT_FOUND", 2000, NotFound;
+    /// A skill's files do not make a skill.
+    SkillInvalid = "SKILL_INVALID", 2010, Invalid;
+    /// The skill comes with the server.
+    SkillReadOnly = "SKILL_READ_ONLY", 2011, State;
+    /// The skill has no such version.
+    VersionNotFound = "VERSION_NOT_FOUND", 2012, NotFound;
+    /// The semantic version exists with other bytes.
+    VersionConflict = "VERSION_CONFLICT", 2013, State;
+    /// The version was withdrawn.
+    VersionYanked = "VERSION_YANKED", 2014, State;
+    /// The version has no such file.
+    FileNotFound = "FILE_NOT_FOUND", 2015, NotFound;
+    /// The file is not text.
+    FileNotText = "FILE_NOT_TEXT", 2016, State;
+    /// All versions of the skill were withdrawn.
+    SkillYanked = "SKILL_YANKED", 2017, NotFound;
+}
+
+/// What is wrong with one field of a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FieldProblem {
+    /// Path of the field, such as `files[2].path`.
+    pub field: String,
+    /// What is wrong with it.
+    pub message: String,
+    /// Rule that it breaks, such as `string.max_len`.
+    pub rule: &'static str,
+}
+
+/// A failure on its way out: see the module.
+#[derive(Debug)]
+pub struct Failure {
+    /// Stable code.
+    pub code: Code,
+    /// What happened to the caller's things.
+    pub message: String,
+    /// Facts for programs, by name.
+    pub details: BTreeMap<String, String>,
+    /// Fields of the request that are wrong.
+    pub fields: Vec<FieldProblem>,
+    /// Findings in a skill's files.
+    pub problems: Vec<Problem>,
+    /// What to do next, most useful first.
+    pub suggestions: Vec<String>,
+    /// When to try again.
+    pub retry_after: Option<Duration>,
+    /// Why, for the log. Never shown.
+    pub cause: Option<Box<dyn Error + Send + Sync>>,
+}
+
+impl Failure {
+    /// A failure with nothing but a code and a message.
+    #[must_use]
+    pub fn new(code: Code, message: impl Into<String>) -> Self {
+        Self {
+            code,
+            message: message.into(),
+            details: BTreeMap::new(),
+            fields: Vec::new(),
+            problems: Vec::new(),
+            suggestions: Vec::new(),
+            retry_after: None,
+            cause: None,
+        }
+    }
+
+    /// A fault: the cause goes to the log, the caller learns only that it was
+    /// not their doing.
+    #[must_use]
+    pub fn fault(cause: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        let mut failure = Self::new(
+            Code::InternalError,
+            "The server could not do this; its log says why",
+        );
+        failure.cause = Some(cause.into());
+        failure
+    }
+
+    /// Adds a fact.
+    #[must_use]
+    pub fn detail(mut self, name: &str, value: impl fmt::Display) -> Self {
+        self.details.insert(name.to_owned(), value.to_string());
+        self
+    }
+
+    /// Adds a next step.
+    #[must_use]
+    pub fn suggest(mut self, step: impl Into<String>) -> Self {
+        self.suggestions.push(step.into());
+        self
+    }
+
+    /// Adds a wrong field.
+    #[must_use]
+    pub fn field(mut self, field: &str, message: impl Into<String>) -> Self {
+        self.fields.push(FieldProblem {
+            field: field.to_owned(),
+            message: message.into(),
+            rule: "",
+        });
+        self
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.code.name(), self.message)
+    }
+}
+
+impl Error for Failure {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.cause.as_ref().map(|cause| &**cause as _)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn every_code_has_a_name_and_a_number_of_its_own() {
+        let names: HashSet<_> = Code::ALL.iter().map(|c| c.name()).collect();
+        let numbers: HashSet<_> = Code::ALL.iter().map(|c| c.number()).collect();
+        assert_eq!((names.len(), numbers.len()), (Code::ALL.len(), Code::ALL.len()));
+        assert!(names.iter().all(|n| n.bytes().all(|b| b.is_ascii_uppercase() || b == b'_')));
+    }
+}

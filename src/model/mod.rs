@@ -1,0 +1,50 @@
+//! The words of the domain: identifiers, skills, versions, problems, failures.
+//!
+//! Rules of this room:
+//!
+//! * A name that can be wrong is a type that cannot be: [`SkillId`],
+//!   [`FilePath`], [`Digest`], [`SkillUri`] are checked once, when they are
+//!   made, and say which character was wrong.
+//! * Nothing here knows a wire format, a store or a clock. [`Clock`] is handed
+//!   in.
+//! * What is stored is these types, through serde; so a field may be added with
+//!   a default, and never renamed.
+//!
+//! Not here: reading `SKILL.md` (`skill_md`), anything that is kept (`store`).
+
+mod clock;
+mod digest;
+mod event;
+mod failure;
+mod file_path;
+mod principal;
+mod problem;
+mod reference;
+mod skill;
+mod skill_id;
+mod slug;
+mod uri;
+mod version;
+
+pub use clock::{Clock, SystemClock};
+pub use digest::{Digest, DigestError, bundle_digest};
+pub use event::{Event, EventKind};
+pub use failure::{Code, Failure, FieldProblem, Kind};
+pub use file_path::{FilePath, FilePathError};
+pub use principal::Principal;
+pub use problem::{Problem, Severity};
+pub use reference::{Reference, VersionSelector};
+pub use skill::{
+    CompatibilityRule, CompatibilityRuleType, ComposabilityRule, ComposabilityRuleType,
+    OutputContract, ResourceConfig, Skill, ToolArgument, ToolConfig,
+};
+pub use skill_id::{Location, SkillId, SkillIdError, SkillKey};
+pub use slug::{MAX_SLUG_CHARS, is_standard_name, slugify};
+pub use uri::{SkillUri, SkillUriError};
+pub use version::{FileEntry, TrustTier, Version, VersionNumber, Yank};
+
+/// Files a skill may have (MCP Skills extension, "Limits").
+pub const MAX_FILES: usize = 512;
+
+/// Bytes of all files of a skill (MCP Skills extension, "Limits").
+pub const MAX_SKILL_BYTES: u64 = 16 * 1024 * 1024;

@@ -1,0 +1,35 @@
+//! Who calls.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// Who makes a call. Every write records it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Principal(String);
+
+impl Principal {
+    /// A caller of whom nothing is known.
+    #[must_use]
+    pub fn anonymous() -> Self {
+        Self("anonymous".to_owned())
+    }
+
+    /// The server itself, for what comes with it.
+    #[must_use]
+    pub fn system() -> Self {
+        Self("system".to_owned())
+    }
+
+    /// The name of the caller.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Principal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}

@@ -1,0 +1,215 @@
+//! What a `SKILL.md` says, in one model.
+//!
+//! The fields of the Agent Skills standard, of skill definitions (permissions
+//! and rules of composition), of progressive disclosure (tools and resources),
+//! and of catalogs (tags, triggers, technologies). Keys that none of them knows
+//! are kept in [`Skill::front_matter`].
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::FilePath;
+
+/// A skill as its author wrote it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Skill {
+    /// Name, as written.
+    pub name: String,
+    /// What it does and when to use it.
+    pub description: String,
+    /// Path of the file this was read from; nearly always `SKILL.md`.
+    #[serde(default = "FilePath::skill_md")]
+    pub entry: FilePath,
+    /// Version, as written: need not be a semantic one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// Group it belongs to.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub category: String,
+    /// Who wrote it, as it states.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub author: Option<String>,
+    /// Licence, as it states.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub license: String,
+    /// Requirements it states.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub compatibility: String,
+    /// Home page.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub homepage: String,
+    /// Repository.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub repository: String,
+    /// Words it is filed under.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
+    /// Phrases that should make an agent think of it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub triggers: Vec<String>,
+    /// Technologies it is about.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub technologies: Vec<String>,
+    /// Tools it permits.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub allowed_tools: Vec<String>,
+    /// Tools it forbids.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub forbidden_tools: Vec<String>,
+    /// Steps in their order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub execution_protocol: Vec<String>,
+    /// What must hold before it runs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub preconditions: Vec<String>,
+    /// What holds after it has run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub postconditions: Vec<String>,
+    /// What it hands back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_contract: Option<OutputContract>,
+    /// Skills it works with, or not.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub compatibility_rules: Vec<CompatibilityRule>,
+    /// How it combines with others.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub composability_rules: Vec<ComposabilityRule>,
+    /// Tools it unlocks.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tool_configs: Vec<ToolConfig>,
+    /// Its resources of level 3.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub resource_configs: Vec<ResourceConfig>,
+    /// The description at length.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub long_description: String,
+    /// First characters of the body.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub excerpt: String,
+    /// Characters of the whole `SKILL.md`.
+    #[serde(default)]
+    pub chars: u64,
+    /// The whole front matter, every key of it.
+    pub front_matter: Map<String, Value>,
+}
+
+/// What a skill hands back.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OutputContract {
+    /// Identifier of the output's type.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// JSON Schema of the output.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schema: Option<Map<String, Value>>,
+}
+
+/// What a compatibility rule says of its target.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CompatibilityRuleType {
+    /// The target must be present.
+    Requires,
+    /// The target must not be present.
+    Incompatible,
+}
+
+/// Which other skill this skill can or cannot work with.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CompatibilityRule {
+    /// What the rule says.
+    #[serde(rename = "type")]
+    pub kind: CompatibilityRuleType,
+    /// Id or short name of the target.
+    pub skill: String,
+    /// Why.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub reason: String,
+}
+
+/// What a composability rule says of its target.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ComposabilityRuleType {
+    /// The target must be composed as well.
+    Requires,
+    /// The target must not be composed.
+    Forbids,
+}
+
+/// How this skill behaves when it is combined with another.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ComposabilityRule {
+    /// What the rule says.
+    #[serde(rename = "type")]
+    pub kind: ComposabilityRuleType,
+    /// Id or short name of the target.
+    pub skill: String,
+    /// Why.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub reason: String,
+}
+
+/// A tool that the skill unlocks.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ToolConfig {
+    /// Name of the tool.
+    pub name: String,
+    /// What it does.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub description: String,
+    /// Method of its handler.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub method: String,
+    /// Its arguments in their order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub args: Vec<ToolArgument>,
+}
+
+/// One argument of a tool.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ToolArgument {
+    /// Name of the argument.
+    pub name: String,
+    /// JSON Schema type.
+    #[serde(rename = "type", default = "string_type")]
+    pub kind: String,
+    /// What it means.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub description: String,
+    /// The call is refused without it.
+    #[serde(default)]
+    pub required: bool,
+    /// Value used when it is left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default: Option<Value>,
+}
+
+fn string_type() -> String {
+    "string".to_owned()
+}
+
+/// A resource of level 3.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ResourceConfig {
+    /// Name of the resource.
+    pub name: String,
+    /// What it holds.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub description: String,
+    /// Path of its file; empty where it is dynamic.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub file: String,
+    /// It is made on request.
+    #[serde(default)]
+    pub dynamic: bool,
+    /// Method of the handler that makes it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub method: String,
+}

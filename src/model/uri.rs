@@ -1,0 +1,193 @@
+//! Addresses of skills and their files: `skill://…`.
+//!
+//! ```text
+//! skill://refunds                              a short name
+//! skill://refunds/SKILL.md                     the same
+//! skill://github/acme/refunds                  a skill: its SKILL.md
+//! skill://github/acme/refunds/references/a.md  a file of it
+//! skill://github/acme/@1.2.0/refunds/SKILL.md  a version (a semantic one, or a number)
+//! ```
+//!
+//! The version stands before the name, so that the last segment of a skill's
+//! path stays its name, as the MCP Skills extension demands.
+
+use std::fmt;
+use std::str::FromStr;
+
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+
+use super::{FilePath, Reference, SkillId, VersionSelector};
+
+/// What a path segment keeps as it is (RFC 3986, `unreserved` and a few more).
+const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~')
+    .remove(b'/')
+    .remove(b'+')
+    .remove(b'@');
+
+/// The address of a file of a skill.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SkillUri {
+    /// The skill.
+    pub skill: Reference,
+    /// The version.
+    pub version: VersionSelector,
+    /// The file; none is the skill's instructions.
+    pub file: Option<FilePath>,
+}
+
+impl SkillUri {
+    /// The canonical address of a file of a skill, without a version.
+    #[must_use]
+    pub fn of(id: &SkillId, file: &FilePath) -> Self {
+        Self {
+            skill: Reference::Id(id.clone()),
+            version: VersionSelector::Active,
+            file: Some(file.clone()),
+        }
+    }
+}
+
+impl fmt::Display for SkillUri {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("skill://")?;
+        match (&self.skill, &self.version) {
+            (Reference::Id(id), VersionSelector::Active) => f.write_str(id.as_str())?,
+            (Reference::Id(id), version) => {
+                write!(f, "{}/{}/@{version}/{}", id.source(), id.author(), id.slug())?;
+            }
+            (Reference::Name(name), _) => utf8_percent_encode(name, SEGMENT).fmt(f)?,
+        }
+        if let Some(file) = &self.file {
+            write!(f, "/{}", utf8_percent_encode(file.as_str(), SEGMENT))?;
+        }
+        Ok(())
+    }
+}
+
+/// A text is not the address of a skill.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{uri}` is not a skill URI: {reason}")]
+pub struct SkillUriError {
+    uri: String,
+    reason: String,
+}
+
+impl FromStr for SkillUri {
+    type Err = SkillUriError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        parse(text).map_err(|reason| SkillUriError {
+            uri: text.chars().take(200).flat_map(char::escape_default).collect(),
+            reason,
+        })
+    }
+}
+
+fn parse(text: &str) -> Result<SkillUri, String> {
+    let rest = text
+        .split_once("://")
+        .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("skill"))
+        .map(|(_, rest)| rest)
+        .ok_or("it must start with `skill://`")?;
+    if let Some(bad) = rest.chars().find(|c| "?#".contains(*c)) {
+        return Err(format!("it has the character {bad:?}"));
+    }
+    let decoded = percent_decode_str(rest)
+        .decode_utf8()
+        .map_err(|_| "its percent-encoding is not UTF-8".to_owned())?;
+    let segments: Vec<&str> = decoded.split('/').collect();
+    let file = |path: &[&str]| -> Result<Option<FilePath>, String> {
+        if path.is_empty() {
+            return Ok(None);
+        }
+        path.join("/").parse().map(Some).map_err(|error: super::FilePathError| error.to_string())
+    };
+    match segments.as_slice() {
+        [name] | [name, FilePath::SKILL_MD] => {
+            if name.is_empty() {
+                return Err("it names no skill".to_owned());
+            }
+            Ok(SkillUri {
+                skill: Reference::Name((*name).to_owned()),
+                version: VersionSelector::Active,
+                file: None,
+            })
+        }
+        [source, author, version, slug, path @ ..] if version.starts_with('@') => {
+            let selector = VersionSelector::parse(&version[1..])
+                .ok_or_else(|| format!("`{version}` names no version; write `@1.2.0` or `@3`"))?;
+            Ok(SkillUri {
+                skill: Reference::Id(id(source, author, slug)?),
+                version: selector,
+                file: file(path)?,
+            })
+        }
+        [source, author, slug, path @ ..] => Ok(SkillUri {
+            skill: Reference::Id(id(source, author, slug)?),
+            version: VersionSelector::Active,
+            file: file(path)?,
+        }),
+        _ => Err("it must be `skill://NAME` or `skill://SOURCE/AUTHOR/NAME`, then the path of a file".to_owned()),
+    }
+}
+
+fn id(source: &str, author: &str, slug: &str) -> Result<SkillId, String> {
+    SkillId::new(source, author, slug).map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn read(text: &str) -> SkillUri {
+        text.parse().expect("a URI")
+    }
+
+    #[test]
+    fn every_form_of_an_address_is_understood() {
+        let id: SkillId = "github/acme/refunds".parse().expect("an id");
+        assert_eq!(read("skill://refunds").skill, Reference::Name("refunds".to_owned()));
+        assert_eq!(read("skill://refunds/SKILL.md"), read("SKILL://refunds"));
+        let whole = read("skill://github/acme/refunds");
+        assert_eq!((whole.skill, whole.file), (Reference::Id(id.clone()), None));
+        let file = read("skill://github/acme/refunds/references/a%20b.md");
+        assert_eq!(file.file.expect("a file").as_str(), "references/a b.md");
+        let version = read("skill://github/acme/@1.2.0/refunds/SKILL.md");
+        assert_eq!(version.version, VersionSelector::Semantic(semver::Version::new(1, 2, 0)));
+        assert_eq!(version.to_string(), "skill://github/acme/@1.2.0/refunds/SKILL.md");
+    }
+
+    #[test]
+    fn what_is_not_an_address_is_refused_with_the_form_that_is() {
+        for bad in [
+            "", "refunds", "http://a/b/c", "skill://", "skill:///SKILL.md", "skill://a/b", "skill://a/b/c?x",
+            "skill://a/b/c#x", "skill://a/b/@x/c", "skill://a/b/@0/c", "skill://a/b/@1.0.0", "skill://a/b/c/../d",
+            "skill://a/b/c/%2e%2e/d", "skill://a/b/c/", "skill://a/b/c/%ff", "skill://a/b/c/%00",
+        ] {
+            assert!(bad.parse::<SkillUri>().is_err(), "{bad:?} was accepted");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn an_address_reads_back_what_it_writes(path in "[a-zA-Z0-9 _.é日%+-]{1,12}(/[a-zA-Z0-9 _é%]{1,8}){0,3}", number in 1_u32..) {
+            let Ok(file) = path.parse::<FilePath>() else { return Ok(()) };
+            let id: SkillId = "github/acme/refunds".parse().expect("an id");
+            let mut uri = SkillUri::of(&id, &file);
+            prop_assert_eq!(&read(&uri.to_string()), &uri);
+            uri.version = VersionSelector::parse(&number.to_string()).expect("a number");
+            prop_assert_eq!(&read(&uri.to_string()), &uri);
+        }
+
+        #[test]
+        fn any_text_is_an_address_or_refused(text in "(skill://)?.{0,60}") {
+            let _: Result<SkillUri, _> = text.parse();
+        }
+    }
+}

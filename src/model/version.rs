@@ -1,0 +1,125 @@
+//! A version: immutable, numbered by the server.
+
+use std::fmt;
+use std::num::NonZeroU32;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::{Digest, FilePath, Principal, Problem, Skill};
+
+/// 1, 2, 3 … Never used again, not even after a delete.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct VersionNumber(NonZeroU32);
+
+impl VersionNumber {
+    /// The first number.
+    pub const FIRST: Self = Self(NonZeroU32::MIN);
+
+    /// A number; none for 0.
+    #[must_use]
+    pub fn new(number: u32) -> Option<Self> {
+        NonZeroU32::new(number).map(Self)
+    }
+
+    /// The number as an integer.
+    #[must_use]
+    pub fn get(self) -> u32 {
+        self.0.get()
+    }
+
+    /// The number after this one; none after the last of four thousand million.
+    #[must_use]
+    pub fn next(self) -> Option<Self> {
+        self.0.checked_add(1).map(Self)
+    }
+}
+
+impl fmt::Display for VersionNumber {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// A file of a version.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileEntry {
+    /// Path inside the skill.
+    pub path: FilePath,
+    /// Digest of the raw bytes.
+    pub digest: Digest,
+    /// Bytes.
+    pub size: u64,
+}
+
+/// A version of a skill, with everything but the bytes of its files.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Version {
+    /// Its number.
+    pub number: VersionNumber,
+    /// Its semantic version, unique in its skill.
+    pub semantic: semver::Version,
+    /// Digest over all its files.
+    pub digest: Digest,
+    /// What its SKILL.md says.
+    pub skill: Skill,
+    /// Its files, by path.
+    pub files: Vec<FileEntry>,
+    /// What is odd about it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub problems: Vec<Problem>,
+    /// When it was published.
+    pub created_at: Timestamp,
+    /// Who published it.
+    pub created_by: Principal,
+    /// What changed, in the publisher's words.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub change_summary: String,
+}
+
+impl Version {
+    /// Bytes of all its files.
+    #[must_use]
+    pub fn size(&self) -> u64 {
+        self.files.iter().map(|file| file.size).sum()
+    }
+
+    /// The file of a path; paths are compared as they are written.
+    #[must_use]
+    pub fn file(&self, path: &str) -> Option<&FileEntry> {
+        let at = self.files.binary_search_by(|file| file.path.as_str().cmp(path)).ok()?;
+        self.files.get(at)
+    }
+
+    /// The file that holds the instructions.
+    #[must_use]
+    pub fn skill_md(&self) -> Option<&FileEntry> {
+        self.file(self.skill.entry.as_str())
+    }
+}
+
+/// Why and when a version was withdrawn.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Yank {
+    /// Why.
+    #[serde(default)]
+    pub reason: String,
+    /// When.
+    pub time: Timestamp,
+    /// By whom.
+    pub actor: Principal,
+}
+
+/// How far a skill's origin is trusted, by the operator's policy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum TrustTier {
+    /// Comes with the server.
+    Official,
+    /// The origin was verified by the operator.
+    Verified,
+    /// A known community source.
+    Community,
+    /// Nothing is known.
+    Unverified,
+}

@@ -1,0 +1,155 @@
+//! The data directory: its files, its format, and who has it open.
+//!
+//! ```text
+//! DATA/FORMAT      {"product":"repertoire","format":1}
+//! DATA/store/      sled's files
+//! DATA/endpoint    address of the server that has it open
+//! ```
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::{OpenError, Options, StoreError, guarded};
+
+/// Format of the directories that this version writes.
+const FORMAT: u32 = 1;
+const PRODUCT: &str = "repertoire";
+
+/// Segments large enough that a full leaf of chunks (17 × 32 KiB) stays below a
+/// quarter of one; see `blob`.
+const SEGMENT_BYTES: usize = 4 * 1024 * 1024;
+
+#[derive(Serialize, Deserialize)]
+struct Marker {
+    product: String,
+    format: u32,
+}
+
+fn store_path(directory: &Path) -> PathBuf {
+    directory.join("store")
+}
+
+fn marker_path(directory: &Path) -> PathBuf {
+    directory.join("FORMAT")
+}
+
+/// Opens sled in a directory of ours; makes one where there is nothing.
+pub(super) fn open(directory: &Path, options: &Options) -> Result<(sled::Db, sled::Tree), OpenError> {
+    let io = |path: &Path| {
+        let path = path.to_owned();
+        move |cause| OpenError::Io { path, cause }
+    };
+    match fs::read(marker_path(directory)) {
+        Ok(bytes) => check(directory, &bytes)?,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            fs::create_dir_all(directory).map_err(io(directory))?;
+            let mut entries = fs::read_dir(directory).map_err(io(directory))?;
+            if let Some(entry) = entries.next() {
+                let name = entry.map_err(io(directory))?.file_name();
+                return Err(OpenError::NotOurs {
+                    path: directory.to_owned(),
+                    reason: format!("it has no FORMAT file, but `{}`", name.display()),
+                });
+            }
+            mark(directory).map_err(io(&marker_path(directory)))?;
+        }
+        Err(error) => return Err(io(&marker_path(directory))(error)),
+    }
+    let config = sled::Config::new()
+        .path(store_path(directory))
+        .cache_capacity(options.cache_bytes)
+        .segment_size(SEGMENT_BYTES)
+        // Every commit is flushed by the committer; a second flusher would
+        // deadlock with it.
+        .flush_every_ms(None);
+    let opened = guarded(|| {
+        let db = config.open()?;
+        let tree = db.open_tree(b"records")?;
+        Ok((db, tree))
+    });
+    opened.map_err(|error| {
+        let text = error.to_string();
+        if text.contains("could not acquire lock") {
+            OpenError::InUse { path: directory.to_owned() }
+        } else if text.contains("Permission denied") || text.contains("No space left") {
+            OpenError::Io { path: store_path(directory), cause: io::Error::other(text) }
+        } else {
+            OpenError::damaged(directory, text)
+        }
+    })
+}
+
+fn check(directory: &Path, bytes: &[u8]) -> Result<(), OpenError> {
+    let marker: Marker = serde_json::from_slice(bytes)
+        .map_err(|error| OpenError::damaged(directory, format!("its FORMAT file: {error}")))?;
+    if marker.product != PRODUCT {
+        return Err(OpenError::NotOurs {
+            path: directory.to_owned(),
+            reason: format!("its FORMAT file names `{}`", marker.product),
+        });
+    }
+    if marker.format > FORMAT {
+        return Err(OpenError::NewerFormat {
+            path: directory.to_owned(),
+            found: marker.format,
+            known: FORMAT,
+        });
+    }
+    if marker.format == 0 {
+        return Err(OpenError::damaged(directory, "its FORMAT file has format 0"));
+    }
+    if !store_path(directory).join("db").is_file() && store_path(directory).is_dir() {
+        return Err(OpenError::damaged(directory, "the file `store/db` is missing"));
+    }
+    Ok(())
+}
+
+/// Writes the marker whole or not at all.
+fn mark(directory: &Path) -> io::Result<()> {
+    let marker = Marker { product: PRODUCT.to_owned(), format: FORMAT };
+    let temporary = directory.join("FORMAT.new");
+    let file = File::create(&temporary)?;
+    serde_json::to_writer(&file, &marker)?;
+    file.sync_all()?;
+    fs::rename(&temporary, marker_path(directory))?;
+    File::open(directory)?.sync_all()
+}
+
+/// The database file, for syncing.
+pub(super) fn database_file(directory: &Path) -> Result<File, OpenError> {
+    let path = store_path(directory).join("db");
+    // The entries of a new directory are durable from here on.
+    let synced = File::open(store_path(directory)).and_then(|folder| folder.sync_all());
+    synced
+        .and_then(|()| File::open(&path))
+        .map_err(|cause| OpenError::Io { path, cause })
+}
+
+fn endpoint_path(directory: &Path) -> PathBuf {
+    directory.join("endpoint")
+}
+
+/// Notes the address of the server that has the directory open, so that commands
+/// find it.
+///
+/// # Errors
+/// The file cannot be written.
+pub fn remember_endpoint(directory: &Path, url: &str) -> Result<(), StoreError> {
+    let path = endpoint_path(directory);
+    fs::write(&path, url).map_err(|cause| StoreError::Io { path, cause })
+}
+
+/// Forgets the address.
+pub fn forget_endpoint(directory: &Path) {
+    // A file that is not there, or stays, only makes the next command ask in vain.
+    let _gone = fs::remove_file(endpoint_path(directory));
+}
+
+/// The address of the server that has, or had, the directory open.
+#[must_use]
+pub fn endpoint(directory: &Path) -> Option<String> {
+    fs::read_to_string(endpoint_path(directory)).ok().map(|url| url.trim().to_owned())
+}

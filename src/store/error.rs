@@ -1,0 +1,145 @@
+//! What can go wrong with a data directory.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::Revision;
+
+/// A data directory cannot be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// Another process has it open.
+    #[error(
+        "the data directory `{}` is in use by another process; stop that one, or reach it with `--server URL`",
+        path.display()
+    )]
+    InUse {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// A later version wrote it.
+    #[error(
+        "the data directory `{}` has format {found}, this version reads up to {known}; use the version that wrote it, or a later one",
+        path.display()
+    )]
+    NewerFormat {
+        /// The directory.
+        path: PathBuf,
+        /// Its format.
+        found: u32,
+        /// The newest format known here.
+        known: u32,
+    },
+    /// The directory holds something else.
+    #[error("`{}` is not a data directory: {reason}", path.display())]
+    NotOurs {
+        /// The directory.
+        path: PathBuf,
+        /// What was found there.
+        reason: String,
+    },
+    /// A file of it is damaged.
+    #[error(
+        "the data directory `{}` is damaged: {cause}; move it aside and run `repertoire restore BACKUP --data {}`",
+        path.display(),
+        path.display()
+    )]
+    Damaged {
+        /// The directory.
+        path: PathBuf,
+        /// What was found.
+        cause: String,
+    },
+    /// The system refused.
+    #[error("cannot open the data directory `{}`: {cause}", path.display())]
+    Io {
+        /// The directory or file.
+        path: PathBuf,
+        /// Why.
+        cause: io::Error,
+    },
+}
+
+impl OpenError {
+    pub(super) fn damaged(path: &Path, cause: impl std::fmt::Display) -> Self {
+        Self::Damaged { path: path.to_owned(), cause: cause.to_string() }
+    }
+}
+
+/// A read failed.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// A record is not what was written.
+    #[error("the record `{key}` is damaged: {reason}")]
+    Damaged {
+        /// Its key, printable.
+        key: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A later version wrote the record.
+    #[error("the record `{key}` has format {found}, this version reads up to {known}")]
+    NewerFormat {
+        /// Its key, printable.
+        key: String,
+        /// Its format.
+        found: u8,
+        /// The newest format known here.
+        known: u8,
+    },
+    /// The engine cannot be read.
+    #[error("the store cannot be read: {0}")]
+    Engine(String),
+    /// A file cannot be read or written.
+    #[error("`{}`: {cause}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        cause: io::Error,
+    },
+    /// A file is not a backup, or not a whole one.
+    #[error("`{}` is not a usable backup: {reason}", path.display())]
+    NotABackup {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+}
+
+/// A commit failed. Nothing of it was written, unless it says otherwise.
+#[derive(Debug, thiserror::Error)]
+pub enum CommitError {
+    /// A precondition does not hold: read again.
+    #[error("another write came between (the record is of revision {found:?})")]
+    Conflict {
+        /// Revision of the record now; none where it is absent.
+        found: Option<Revision>,
+    },
+    /// The disk is nearly full.
+    #[error("the disk has {free} bytes free, fewer than the {reserve} that are kept in reserve")]
+    DiskFull {
+        /// Bytes free.
+        free: u64,
+        /// Bytes kept.
+        reserve: u64,
+    },
+    /// The batch alone is more than the committer takes.
+    #[error("the write has {bytes} bytes, at most {most} are taken at once")]
+    TooLarge {
+        /// Its bytes.
+        bytes: usize,
+        /// The most.
+        most: usize,
+    },
+    /// The store was closed.
+    #[error("the store is closed")]
+    Closed,
+    /// The engine failed; whether the write is there shows after a restart.
+    #[error("the store failed and takes no more writes until it is opened again: {0}")]
+    Failed(String),
+    /// A record cannot be read to check a precondition.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}

@@ -1,0 +1,96 @@
+//! The envelope of every record.
+//!
+//! ```text
+//! format: u8 = 1 | crc32: u32 BE | revision: u64 BE | payload
+//! ```
+//!
+//! The checksum covers the key, the revision and the payload, so a record under
+//! another key, or an older copy of a page put back, is found.
+
+use super::{Revision, StoreError, TableId};
+
+/// Format of the records that this version writes.
+pub(super) const FORMAT: u8 = 1;
+const HEADER: usize = 1 + 4 + 8;
+
+fn checksum(key: &[u8], revision: &[u8], payload: &[u8]) -> [u8; 4] {
+    let mut hash = crc32fast::Hasher::new();
+    hash.update(&(key.len() as u64).to_be_bytes());
+    hash.update(key);
+    hash.update(revision);
+    hash.update(payload);
+    hash.finalize().to_be_bytes()
+}
+
+/// Wraps a payload.
+pub(super) fn seal(key: &[u8], revision: Revision, payload: &[u8]) -> Vec<u8> {
+    let revision = revision.to_be_bytes();
+    let mut record = Vec::with_capacity(HEADER + payload.len());
+    record.push(FORMAT);
+    record.extend_from_slice(&checksum(key, &revision, payload));
+    record.extend_from_slice(&revision);
+    record.extend_from_slice(payload);
+    record
+}
+
+/// Unwraps a record, and checks it.
+pub(super) fn open<'a>(key: &[u8], record: &'a [u8]) -> Result<(Revision, &'a [u8]), StoreError> {
+    let damaged = |reason: &str| StoreError::Damaged {
+        key: printable(key),
+        reason: reason.to_owned(),
+    };
+    match record.first() {
+        None => return Err(damaged("it is empty")),
+        Some(&format) if format > FORMAT => {
+            return Err(StoreError::NewerFormat { key: printable(key), found: format, known: FORMAT });
+        }
+        Some(&0) => return Err(damaged("it has no format")),
+        Some(_) => {}
+    }
+    let (Some(sum), Some(revision), Some(payload)) =
+        (record.get(1..5), record.get(5..HEADER), record.get(HEADER..))
+    else {
+        return Err(damaged("it is cut short"));
+    };
+    if checksum(key, revision, payload) != sum {
+        return Err(damaged("its checksum does not fit"));
+    }
+    let revision = revision.iter().fold(0, |sum, &byte| (sum << 8) | u64::from(byte));
+    Ok((revision, payload))
+}
+
+/// A key for a message: the table and its readable part.
+pub(super) fn printable(key: &[u8]) -> String {
+    let table = TableId::of(key).map_or("unknown", TableId::name);
+    let rest = key.get(1..).unwrap_or_default();
+    format!("{table}/{}", rest.escape_ascii())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn a_record_reads_back_and_any_changed_byte_is_found(
+            key in proptest::collection::vec(any::<u8>(), 1..20),
+            payload in proptest::collection::vec(any::<u8>(), 0..60),
+            revision: u64,
+            at: prop::sample::Index,
+            flip in 1_u8..,
+        ) {
+            let record = seal(&key, revision, &payload);
+            let opened = open(&key, &record).expect("an intact record");
+            prop_assert_eq!(opened, (revision, payload.as_slice()));
+            let mut damaged = record.clone();
+            damaged[at.index(record.len())] ^= flip;
+            prop_assert!(open(&key, &damaged).is_err());
+            prop_assert!(open(&key, &record[..at.index(record.len())]).is_err());
+            let mut other = key.clone();
+            other.push(0);
+            prop_assert!(open(&other, &record).is_err());
+        }
+    }
+}
