@@ -9,6 +9,7 @@
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -21,6 +22,10 @@ const PRODUCT: &str = "repertoire";
 /// Segments large enough that a full leaf of chunks (17 × 32 KiB) stays below a
 /// quarter of one; see `blob`.
 const SEGMENT_BYTES: usize = 4 * 1024 * 1024;
+
+/// How long a directory in use is waited for.
+const LOCK_PATIENCE: Duration = Duration::from_secs(1);
+const LOCK_PAUSE: Duration = Duration::from_millis(10);
 
 #[derive(Serialize, Deserialize)]
 struct Marker {
@@ -65,14 +70,25 @@ pub(super) fn open(directory: &Path, options: &Options) -> Result<(sled::Db, sle
         // Every commit is flushed by the committer; a second flusher would
         // deadlock with it.
         .flush_every_ms(None);
-    let opened = guarded(|| {
-        let db = config.open()?;
-        let tree = db.open_tree(b"records")?;
-        Ok((db, tree))
-    });
-    opened.map_err(|error| {
+    let opened = || {
+        guarded(|| {
+            let db = config.open()?;
+            let tree = db.open_tree(b"records")?;
+            Ok((db, tree))
+        })
+    };
+    // sled's own threads may hold the lock a little longer than its last handle.
+    let in_use = |error: &StoreError| error.to_string().contains("could not acquire lock");
+    let mut result = opened();
+    let mut waited = Duration::ZERO;
+    while waited < LOCK_PATIENCE && result.as_ref().is_err_and(in_use) {
+        std::thread::sleep(LOCK_PAUSE);
+        waited += LOCK_PAUSE;
+        result = opened();
+    }
+    result.map_err(|error| {
         let text = error.to_string();
-        if text.contains("could not acquire lock") {
+        if in_use(&error) {
             OpenError::InUse { path: directory.to_owned() }
         } else if text.contains("Permission denied") || text.contains("No space left") {
             OpenError::Io { path: store_path(directory), cause: io::Error::other(text) }
