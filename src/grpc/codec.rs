@@ -7,6 +7,7 @@ use tonic::Status;
 use tonic::codec::{Codec, DecodeBuf, Decoder};
 use tonic_prost::{ProstDecoder, ProstEncoder};
 
+use super::status::{invalid, status};
 use crate::contract::Checked;
 
 /// Protobuf, with requests checked as soon as they are decoded.
@@ -52,7 +53,7 @@ impl<U: Message + Default + Checked> Decoder for CheckedDecoder<U> {
             let mut violations = Vec::new();
             message.check(&mut violations);
             if !violations.is_empty() {
-                return Err(Status::invalid_argument(format!("{violations:?}")));
+                return Err(status(invalid(violations)));
             }
         }
         Ok(Some(message))

@@ -1,3 +1,86 @@
-//! gRPC.
+//! The gRPC services: a message taken apart, one call into the domain, an answer.
+//!
+//! Rules of this room:
+//!
+//! * No logic: what a call does stands in the domain, what a message must look
+//!   like stands in the contract and is checked where it is decoded
+//!   ([`CheckedCodec`]).
+//! * Every failure leaves through [`status`], the one place that spells them.
+//!
+//! Not here: listeners, limits and deadlines (`server`), other faces.
+
 mod codec;
+mod convert;
+mod lookup;
+mod publish;
+mod registry;
+mod status;
+
 pub use codec::CheckedCodec;
+pub use lookup::LookupService;
+pub use registry::RegistryService;
+pub use status::{DOMAIN, status};
+
+use tonic::{Request, Status};
+
+use crate::contract::v1;
+use crate::model::{Code, Failure, Principal, Reference, VersionNumber, VersionSelector};
+use crate::registry::Caller;
+
+/// Who makes a call, as the server's layers found out.
+fn principal<T>(request: &Request<T>) -> Principal {
+    request.extensions().get().cloned().unwrap_or_else(Principal::anonymous)
+}
+
+fn caller<T>(request: &Request<T>, key: &str) -> Caller {
+    Caller { principal: principal(request), key: key.to_owned() }
+}
+
+/// Which version a request asks for: by number, else by semantic version, else
+/// the active one.
+fn selector(number: u32, semantic: &str) -> Result<VersionSelector, Status> {
+    match (VersionNumber::new(number), semantic) {
+        (None, "") => Ok(VersionSelector::Active),
+        (Some(number), "") => Ok(VersionSelector::Number(number)),
+        (None, semantic) => semantic.parse().map(VersionSelector::Semantic).map_err(|_| {
+            wrong("semantic_version", format!("'{semantic}' is not a semantic version, such as 1.2.0"))
+        }),
+        (Some(_), _) => Err(wrong(
+            "semantic_version",
+            "a version is named by its number or by its semantic version, not by both".to_owned(),
+        )),
+    }
+}
+
+fn wrong(field: &str, message: String) -> Status {
+    status(Failure::new(Code::InvalidParameter, message.clone()).field(field, message))
+}
+
+fn reference(skill_id: &str) -> Reference {
+    Reference::parse(skill_id)
+}
+
+fn page_size(asked: i32, default: usize) -> usize {
+    usize::try_from(asked).ok().filter(|size| *size > 0).unwrap_or(default)
+}
+
+fn number(number: Option<VersionNumber>) -> u32 {
+    number.map_or(0, VersionNumber::get)
+}
+
+/// The answer to a page: the token, or nothing.
+fn token(next: Option<String>) -> String {
+    next.unwrap_or_default()
+}
+
+impl From<crate::model::Problem> for v1::Problem {
+    fn from(problem: crate::model::Problem) -> Self {
+        let crate::model::Problem { rule, file, line, message, severity } = problem;
+        let severity = match severity {
+            crate::model::Severity::Error => v1::Severity::Error,
+            crate::model::Severity::Warning => v1::Severity::Warning,
+            crate::model::Severity::Info => v1::Severity::Info,
+        };
+        Self { rule, file, line, message, severity: severity.into() }
+    }
+}

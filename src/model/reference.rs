@@ -62,3 +62,9 @@ impl fmt::Display for VersionSelector {
         }
     }
 }
+
+impl From<VersionNumber> for VersionSelector {
+    fn from(number: VersionNumber) -> Self {
+        Self::Number(number)
+    }
+}

@@ -78,6 +78,12 @@ impl Key for str {
     }
 }
 
+impl Key for String {
+    fn write(&self, to: &mut Vec<u8>) {
+        self.as_str().write(to);
+    }
+}
+
 impl Key for SkillKey {
     fn write(&self, to: &mut Vec<u8>) {
         self.as_str().write(to);
@@ -120,12 +126,6 @@ impl<A: Key, B: Key, C: Key> Key for (A, B, C) {
         self.0.write(to);
         self.1.write(to);
         self.2.write(to);
-    }
-}
-
-impl<A: Key + ?Sized> Key for &A {
-    fn write(&self, to: &mut Vec<u8>) {
-        (**self).write(to);
     }
 }
 

@@ -1,0 +1,402 @@
+//! Domain words as messages of the contract.
+
+use jiff::Timestamp;
+use prost_types::value::Kind;
+use prost_types::{ListValue, Struct, Value};
+
+use crate::contract::v1;
+use crate::lookup::Found;
+use crate::model::{
+    ComposabilityRuleType, CompatibilityRuleType, EventKind, FileEntry, Location, Skill, SkillId, SkillUri,
+    TrustTier, Version,
+};
+use crate::registry::{ArchiveFormat, Change, ChangeKind, Described, Head, Outcome, VersionDiff};
+
+/// A time. The contract's messages hold what the domain's clock gave.
+pub(super) fn time(time: Timestamp) -> prost_types::Timestamp {
+    prost_types::Timestamp { seconds: time.as_second(), nanos: time.subsec_nanosecond() }
+}
+
+pub(super) fn size(bytes: u64) -> i64 {
+    i64::try_from(bytes).unwrap_or(i64::MAX)
+}
+
+pub(super) fn count(items: usize) -> u32 {
+    u32::try_from(items).unwrap_or(u32::MAX)
+}
+
+pub(super) fn value(json: serde_json::Value) -> Value {
+    let kind = match json {
+        serde_json::Value::Null => Kind::NullValue(0),
+        serde_json::Value::Bool(bool) => Kind::BoolValue(bool),
+        serde_json::Value::Number(number) => Kind::NumberValue(number.as_f64().unwrap_or(f64::NAN)),
+        serde_json::Value::String(text) => Kind::StringValue(text),
+        serde_json::Value::Array(items) => {
+            Kind::ListValue(ListValue { values: items.into_iter().map(value).collect() })
+        }
+        serde_json::Value::Object(fields) => Kind::StructValue(object(fields)),
+    };
+    Value { kind: Some(kind) }
+}
+
+pub(super) fn object(fields: serde_json::Map<String, serde_json::Value>) -> Struct {
+    Struct { fields: fields.into_iter().map(|(name, field)| (name, value(field))).collect() }
+}
+
+/// A JSON value of a message; numbers that are whole become integers.
+pub(super) fn json(value: Value) -> serde_json::Value {
+    match value.kind {
+        None | Some(Kind::NullValue(_)) => serde_json::Value::Null,
+        Some(Kind::BoolValue(bool)) => bool.into(),
+        Some(Kind::NumberValue(number)) => {
+            #[expect(clippy::cast_possible_truncation, reason = "checked to be whole and in range")]
+            if number.fract() == 0.0 && number.abs() < 9e15 { (number as i64).into() } else { number.into() }
+        }
+        Some(Kind::StringValue(text)) => text.into(),
+        Some(Kind::ListValue(list)) => list.values.into_iter().map(json).collect(),
+        Some(Kind::StructValue(object)) => {
+            let mut fields: Vec<_> = object.fields.into_iter().collect();
+            fields.sort_by(|a, b| a.0.cmp(&b.0));
+            serde_json::Value::Object(fields.into_iter().map(|(name, field)| (name, json(field))).collect())
+        }
+    }
+}
+
+pub(super) fn location(location: Location) -> v1::Location {
+    match location {
+        Location::Project => v1::Location::Project,
+        Location::User => v1::Location::User,
+        Location::Global => v1::Location::Global,
+    }
+}
+
+pub(super) fn trust_tier(tier: TrustTier) -> v1::TrustTier {
+    match tier {
+        TrustTier::Official => v1::TrustTier::Official,
+        TrustTier::Verified => v1::TrustTier::Verified,
+        TrustTier::Community => v1::TrustTier::Community,
+        TrustTier::Unverified => v1::TrustTier::Unverified,
+    }
+}
+
+pub(super) fn event_type(kind: EventKind) -> v1::EventType {
+    match kind {
+        EventKind::Published => v1::EventType::Published,
+        EventKind::Activated => v1::EventType::Activated,
+        EventKind::Yanked => v1::EventType::Yanked,
+        EventKind::Unyanked => v1::EventType::Unyanked,
+        EventKind::Deleted => v1::EventType::Deleted,
+    }
+}
+
+pub(super) fn event_kind(kind: v1::EventType) -> Option<EventKind> {
+    Some(match kind {
+        v1::EventType::Unspecified => return None,
+        v1::EventType::Published => EventKind::Published,
+        v1::EventType::Activated => EventKind::Activated,
+        v1::EventType::Yanked => EventKind::Yanked,
+        v1::EventType::Unyanked => EventKind::Unyanked,
+        v1::EventType::Deleted => EventKind::Deleted,
+    })
+}
+
+pub(super) fn outcome(outcome: Outcome) -> v1::PublishOutcome {
+    match outcome {
+        Outcome::Created => v1::PublishOutcome::Created,
+        Outcome::Updated => v1::PublishOutcome::Updated,
+        Outcome::Unchanged => v1::PublishOutcome::Unchanged,
+    }
+}
+
+pub(super) fn archive_format(format: v1::ArchiveFormat) -> ArchiveFormat {
+    match format {
+        v1::ArchiveFormat::Unspecified | v1::ArchiveFormat::TarGz => ArchiveFormat::TarGz,
+        v1::ArchiveFormat::Zip => ArchiveFormat::Zip,
+    }
+}
+
+pub(super) fn ids(ids: Vec<SkillId>) -> Vec<String> {
+    ids.into_iter().map(String::from).collect()
+}
+
+pub(super) fn entry(id: &SkillId, file: &FileEntry) -> v1::FileEntry {
+    v1::FileEntry {
+        path: file.path.to_string(),
+        digest: file.digest.to_string(),
+        size_bytes: size(file.size),
+        mime_type: file.path.mime_type().to_owned(),
+        uri: SkillUri::of(id, &file.path).to_string(),
+    }
+}
+
+pub(super) fn info(described: &Described) -> v1::VersionInfo {
+    let version = &described.version;
+    let yank = described.yank();
+    v1::VersionInfo {
+        version_number: version.number.get(),
+        semantic_version: version.semantic.to_string(),
+        digest: version.digest.to_string(),
+        created_at: Some(time(version.created_at)),
+        created_by: version.created_by.to_string(),
+        change_summary: version.change_summary.clone(),
+        active: described.is_active(),
+        yanked: yank.is_some(),
+        yank_reason: yank.map(|yank| yank.reason.clone()).unwrap_or_default(),
+        size_bytes: size(version.size()),
+        file_count: count(version.files.len()),
+    }
+}
+
+pub(super) fn metadata(head: &Head) -> Option<v1::SkillMetadata> {
+    let summary = head.summary.as_ref()?;
+    Some(v1::SkillMetadata {
+        id: head.id.to_string(),
+        name: summary.name.clone(),
+        description: summary.description.clone(),
+        category: summary.category.clone(),
+        version: summary.semantic.to_string(),
+    })
+}
+
+pub(super) fn definition(skill: &Skill, version: &str) -> v1::SkillDefinition {
+    v1::SkillDefinition {
+        name: skill.name.clone(),
+        description: skill.description.clone(),
+        version: version.to_owned(),
+        allowed_tools: skill.allowed_tools.clone(),
+        forbidden_tools: skill.forbidden_tools.clone(),
+        execution_protocol: skill.execution_protocol.clone(),
+        preconditions: skill.preconditions.clone(),
+        postconditions: skill.postconditions.clone(),
+        output_contract: skill.output_contract.as_ref().map(|contract| v1::OutputContract {
+            r#type: contract.kind.clone(),
+            schema: contract.schema.clone().map(object),
+        }),
+        compatibility_rules: skill
+            .compatibility_rules
+            .iter()
+            .map(|rule| v1::CompatibilityRule {
+                r#type: match rule.kind {
+                    CompatibilityRuleType::Requires => v1::CompatibilityRuleType::Requires,
+                    CompatibilityRuleType::Incompatible => v1::CompatibilityRuleType::Incompatible,
+                }
+                .into(),
+                skill: rule.skill.clone(),
+                reason: rule.reason.clone(),
+            })
+            .collect(),
+        composability_rules: skill
+            .composability_rules
+            .iter()
+            .map(|rule| v1::ComposabilityRule {
+                r#type: match rule.kind {
+                    ComposabilityRuleType::Requires => v1::ComposabilityRuleType::Requires,
+                    ComposabilityRuleType::Forbids => v1::ComposabilityRuleType::Forbids,
+                }
+                .into(),
+                skill: rule.skill.clone(),
+                reason: rule.reason.clone(),
+            })
+            .collect(),
+    }
+}
+
+pub(super) fn tool_configs(skill: &Skill) -> Vec<v1::ToolConfig> {
+    skill
+        .tool_configs
+        .iter()
+        .map(|tool| v1::ToolConfig {
+            name: tool.name.clone(),
+            description: tool.description.clone(),
+            method: tool.method.clone(),
+            args: tool
+                .args
+                .iter()
+                .map(|arg| v1::ToolArgument {
+                    name: arg.name.clone(),
+                    r#type: arg.kind.clone(),
+                    description: arg.description.clone(),
+                    required: arg.required,
+                    default: arg.default.clone().map(value),
+                })
+                .collect(),
+        })
+        .collect()
+}
+
+pub(super) fn resource_configs(skill: &Skill) -> Vec<v1::ResourceConfig> {
+    skill
+        .resource_configs
+        .iter()
+        .map(|resource| v1::ResourceConfig {
+            name: resource.name.clone(),
+            description: resource.description.clone(),
+            file: resource.file.clone(),
+            dynamic: resource.dynamic,
+            method: resource.method.clone(),
+        })
+        .collect()
+}
+
+/// A path that looks like a test's.
+fn is_test(path: &str) -> bool {
+    let path = path.to_ascii_lowercase();
+    path.split('/').any(|part| matches!(part, "test" | "tests" | "__tests__" | "evals"))
+        || path.rsplit('/').next().is_some_and(|name| {
+            name.starts_with("test_") || name.contains(".test.") || name.contains("_test.") || name.contains(".spec.")
+        })
+}
+
+fn has_examples(version: &Version) -> bool {
+    version.files.iter().any(|file| file.path.as_str().to_ascii_lowercase().contains("example"))
+        || version.skill.resource_configs.iter().any(|r| r.name.to_ascii_lowercase().contains("example"))
+}
+
+/// A skill in full.
+pub(super) fn detail(found: &Found, readme: bool) -> v1::SkillDetail {
+    let Described { head, version } = &found.described;
+    let (id, skill) = (&head.id, &version.skill);
+    let tier = head.trust_tier();
+    let conflicts = skill
+        .compatibility_rules
+        .iter()
+        .filter(|rule| rule.kind == CompatibilityRuleType::Incompatible)
+        .map(|rule| rule.skill.clone())
+        .chain(
+            skill
+                .composability_rules
+                .iter()
+                .filter(|rule| rule.kind == ComposabilityRuleType::Forbids)
+                .map(|rule| rule.skill.clone()),
+        );
+    let related = skill
+        .compatibility_rules
+        .iter()
+        .filter(|rule| rule.kind == CompatibilityRuleType::Requires)
+        .map(|rule| rule.skill.clone())
+        .chain(
+            skill
+                .composability_rules
+                .iter()
+                .filter(|rule| rule.kind == ComposabilityRuleType::Requires)
+                .map(|rule| rule.skill.clone()),
+        );
+    let semantic = version.semantic.to_string();
+    v1::SkillDetail {
+        id: id.to_string(),
+        name: skill.name.clone(),
+        slug: id.slug().to_owned(),
+        description: skill.description.clone(),
+        author: Some(v1::Author {
+            id: format!("{}:{}", id.source(), id.author()),
+            name: skill.author.clone().unwrap_or_else(|| id.author().to_owned()),
+            verified: matches!(tier, TrustTier::Official | TrustTier::Verified),
+        }),
+        trust_tier: trust_tier(tier).into(),
+        quality_score: None,
+        github_stars: None,
+        categories: Some(&skill.category).filter(|c| !c.is_empty()).cloned().into_iter().collect(),
+        technologies: skill.technologies.clone(),
+        updated_at: Some(time(head.updated_at)),
+        installed: None,
+        long_description: skill.long_description.clone(),
+        repo_url: skill.repository.clone(),
+        homepage_url: skill.homepage.clone(),
+        github_forks: None,
+        github_open_issues: None,
+        github_license: skill.license.clone(),
+        has_skill_md: true,
+        has_tests: version.files.iter().any(|file| is_test(file.path.as_str())),
+        has_examples: has_examples(version),
+        estimated_char_budget: size(skill.chars),
+        security_scan_status: v1::ScanStatus::Pending.into(),
+        related_skills: related.collect(),
+        conflicts_with: conflicts.collect(),
+        versions: Vec::new(),
+        readme_excerpt: readme.then(|| skill.excerpt.clone()),
+        location: location(id.location()).into(),
+        uri: SkillUri::of(id, &skill.entry).to_string(),
+        version_number: version.number.get(),
+        digest: version.digest.to_string(),
+        is_builtin: id.is_builtin(),
+        created_at: Some(time(head.created_at)),
+        tags: skill.tags.clone(),
+        triggers: skill.triggers.clone(),
+        compatibility: skill.compatibility.clone(),
+        definition: Some(definition(skill, &semantic)),
+        current_version: semantic,
+        tool_configs: tool_configs(skill),
+        resource_configs: resource_configs(skill),
+        file_count: count(version.files.len()),
+        size_bytes: size(version.size()),
+    }
+}
+
+/// A version in full, with its body.
+pub(super) fn version(described: &Described, core_content: String) -> v1::SkillVersion {
+    let Described { head, version } = described;
+    let skill = &version.skill;
+    let (scripts, resources): (Vec<_>, Vec<_>) =
+        version.files.iter().partition(|file| file.path.as_str().starts_with("scripts/"));
+    let entries = |files: Vec<&FileEntry>| files.into_iter().map(|file| entry(&head.id, file)).collect();
+    v1::SkillVersion {
+        info: Some(info(described)),
+        name: skill.name.clone(),
+        description: skill.description.clone(),
+        category: skill.category.clone(),
+        author: skill.author.clone(),
+        core_content,
+        resources: entries(resources),
+        scripts: entries(scripts),
+        tool_configs: tool_configs(skill),
+        resource_configs: resource_configs(skill),
+        definition: Some(definition(skill, &version.semantic.to_string())),
+        front_matter: Some(object(skill.front_matter.clone())),
+        problems: version.problems.iter().cloned().map(Into::into).collect(),
+    }
+}
+
+fn change_type<T>(change: &Change<T>) -> i32 {
+    match change.kind() {
+        ChangeKind::Added => v1::ChangeType::Added,
+        ChangeKind::Removed => v1::ChangeType::Removed,
+        ChangeKind::Modified => v1::ChangeType::Modified,
+    }
+    .into()
+}
+
+pub(super) fn diff(diff: VersionDiff) -> v1::DiffVersionsResponse {
+    let VersionDiff { from, to, fields, files } = diff;
+    v1::DiffVersionsResponse {
+        skill_id: to.head.id.to_string(),
+        from: Some(info(&from)),
+        to: Some(info(&to)),
+        fields: fields
+            .into_iter()
+            .map(|field| v1::FieldChange {
+                field: field.field,
+                r#type: change_type(&field.change),
+                old_value: field.change.old.map(value),
+                new_value: field.change.new.map(value),
+            })
+            .collect(),
+        files: files
+            .into_iter()
+            .map(|file| {
+                let digest = |side: &Option<FileEntry>| {
+                    side.as_ref().map(|side| side.digest.to_string()).unwrap_or_default()
+                };
+                let bytes = |side: &Option<FileEntry>| side.as_ref().map_or(0, |side| size(side.size));
+                v1::FileChange {
+                    path: file.path,
+                    r#type: change_type(&file.change),
+                    old_digest: digest(&file.change.old),
+                    new_digest: digest(&file.change.new),
+                    old_size_bytes: bytes(&file.change.old),
+                    new_size_bytes: bytes(&file.change.new),
+                    unified_diff: file.unified,
+                }
+            })
+            .collect(),
+    }
+}

@@ -1,0 +1,171 @@
+//! The Lookup service.
+
+use tonic::{Request, Response, Status};
+
+use super::convert::{self, ids, info};
+use super::{page_size, reference, selector, status, token};
+use crate::contract::v1;
+use crate::lookup::{ListQuery, Lookup};
+use crate::model::{Location, TrustTier};
+use crate::registry::Registry;
+
+/// Versions that come with a skill.
+const VERSIONS: usize = 20;
+
+/// The Lookup service over the domain.
+#[derive(Debug, Clone)]
+pub struct LookupService {
+    registry: Registry,
+    lookup: Lookup,
+}
+
+impl LookupService {
+    /// The service of a registry.
+    #[must_use]
+    pub fn new(registry: Registry) -> Self {
+        Self { lookup: Lookup::new(registry.clone()), registry }
+    }
+}
+
+#[tonic::async_trait]
+impl v1::lookup_server::Lookup for LookupService {
+    async fn list_skills(
+        &self,
+        request: Request<v1::ListSkillsRequest>,
+    ) -> Result<Response<v1::ListSkillsResponse>, Status> {
+        let v1::ListSkillsRequest {
+            page_size: size,
+            page_token,
+            source,
+            author,
+            category,
+            tags,
+            technology,
+            location,
+            trust_tier,
+        } = request.into_inner();
+        let query = ListQuery {
+            source,
+            author,
+            category,
+            tags,
+            technology,
+            location: match v1::Location::try_from(location).unwrap_or_default() {
+                v1::Location::Unspecified => None,
+                v1::Location::Project => Some(Location::Project),
+                v1::Location::User => Some(Location::User),
+                v1::Location::Global => Some(Location::Global),
+            },
+            trust_tier: match v1::TrustTier::try_from(trust_tier).unwrap_or_default() {
+                v1::TrustTier::Unspecified => None,
+                v1::TrustTier::Official => Some(TrustTier::Official),
+                v1::TrustTier::Verified => Some(TrustTier::Verified),
+                v1::TrustTier::Community => Some(TrustTier::Community),
+                v1::TrustTier::Unverified => Some(TrustTier::Unverified),
+            },
+        };
+        let page = self.lookup.list(&query, page_size(size, 100), &page_token).map_err(status)?;
+        Ok(Response::new(v1::ListSkillsResponse {
+            skills: page.heads.iter().filter_map(|head| convert::metadata(head)).collect(),
+            next_page_token: token(page.next),
+            resume_token: page.resume,
+        }))
+    }
+
+    async fn get_skill(
+        &self,
+        request: Request<v1::GetSkillRequest>,
+    ) -> Result<Response<v1::GetSkillResponse>, Status> {
+        let v1::GetSkillRequest {
+            skill_id,
+            include_readme,
+            include_versions,
+            // Nothing is scanned yet: the status says so.
+            include_security: _,
+            version_number,
+            semantic_version,
+        } = request.into_inner();
+        let selector = selector(version_number, &semantic_version)?;
+        let found = self.lookup.get(&reference(&skill_id), &selector).map_err(status)?;
+        let mut skill = convert::detail(&found, include_readme.unwrap_or(true));
+        if include_versions {
+            let page = self.registry.list_versions(&found.described.head.id, VERSIONS, "").map_err(status)?;
+            skill.versions = page.versions.iter().map(info).collect();
+        }
+        Ok(Response::new(v1::GetSkillResponse { skill: Some(skill), shadowed_ids: ids(found.shadowed) }))
+    }
+
+    async fn read_skill(
+        &self,
+        request: Request<v1::ReadSkillRequest>,
+    ) -> Result<Response<v1::ReadSkillResponse>, Status> {
+        let v1::ReadSkillRequest { uri, session_id } = request.into_inner();
+        let text = self.lookup.read(&uri, &session_id).await.map_err(status)?;
+        Ok(Response::new(v1::ReadSkillResponse {
+            uri: text.uri.to_string(),
+            mime_type: text.file.path.mime_type().to_owned(),
+            text: text.text,
+            shadowed_ids: ids(text.found.shadowed),
+        }))
+    }
+
+    async fn activate_skill(
+        &self,
+        request: Request<v1::ActivateSkillRequest>,
+    ) -> Result<Response<v1::ActivateSkillResponse>, Status> {
+        let v1::ActivateSkillRequest { command, session_id } = request.into_inner();
+        let text = self.lookup.activate(&command, &session_id).await.map_err(status)?;
+        let described = &text.found.described;
+        Ok(Response::new(v1::ActivateSkillResponse {
+            skill_id: described.head.id.to_string(),
+            name: described.version.skill.name.clone(),
+            location: convert::location(described.head.id.location()).into(),
+            uri: text.uri.to_string(),
+            version_number: described.version.number.get(),
+            semantic_version: described.version.semantic.to_string(),
+            content: text.text,
+            shadowed_ids: ids(text.found.shadowed),
+        }))
+    }
+
+    async fn list_files(
+        &self,
+        request: Request<v1::ListFilesRequest>,
+    ) -> Result<Response<v1::ListFilesResponse>, Status> {
+        let v1::ListFilesRequest { skill_id, version_number, semantic_version } = request.into_inner();
+        let selector = selector(version_number, &semantic_version)?;
+        let found = self.lookup.get(&reference(&skill_id), &selector).map_err(status)?;
+        let (head, version) = (&found.described.head, &found.described.version);
+        Ok(Response::new(v1::ListFilesResponse {
+            skill_id: head.id.to_string(),
+            version_number: version.number.get(),
+            digest: version.digest.to_string(),
+            files: version.files.iter().map(|file| convert::entry(&head.id, file)).collect(),
+        }))
+    }
+
+    async fn read_file(
+        &self,
+        request: Request<v1::ReadFileRequest>,
+    ) -> Result<Response<v1::ReadFileResponse>, Status> {
+        let v1::ReadFileRequest {
+            skill_id,
+            path,
+            version_number,
+            semantic_version,
+            offset_bytes,
+            limit_bytes,
+            session_id,
+        } = request.into_inner();
+        let selector = selector(version_number, &semantic_version)?;
+        let part = (offset_bytes.unsigned_abs(), limit_bytes.unsigned_abs());
+        let part =
+            self.lookup.file(&reference(&skill_id), &selector, &path, part, &session_id).await.map_err(status)?;
+        let described = &part.found.described;
+        Ok(Response::new(v1::ReadFileResponse {
+            file: Some(convert::entry(&described.head.id, &part.file)),
+            content: part.bytes,
+            version_number: described.version.number.get(),
+        }))
+    }
+}

@@ -1,0 +1,90 @@
+//! Finding skills and handing them out: names, addresses, lists, files.
+//!
+//! Rules of this room:
+//!
+//! * A short name is compared without case and goes to project before user before
+//!   global, then to the lowest id. What it hid is in the answer, always.
+//! * Filters apply before paging. A list walks from its place in the order of ids
+//!   and, where a filter has an index, over that index only.
+//! * Every way to a file gives the same bytes.
+//!
+//! Not here: search by words (an index of its own), writes (`registry`).
+
+mod error;
+mod list;
+mod read;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+pub use error::Error;
+pub use list::{ListPage, ListQuery};
+pub use read::{FilePart, SkillText};
+
+use crate::model::{Reference, SkillId, VersionSelector};
+use crate::registry::{Described, Head, Registry};
+
+/// Reads over a registry. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Lookup {
+    registry: Registry,
+}
+
+/// A skill that a reference led to, and those that it hid.
+#[derive(Debug, Clone)]
+pub struct Resolved {
+    /// The skill.
+    pub head: Arc<Head>,
+    /// Skills of the same short name that lost to it, in their order.
+    pub shadowed: Vec<SkillId>,
+}
+
+/// A version that a reference led to, and the skills that it hid.
+#[derive(Debug, Clone)]
+pub struct Found {
+    /// The version.
+    pub described: Described,
+    /// Skills of the same short name that lost to it, in their order.
+    pub shadowed: Vec<SkillId>,
+}
+
+impl Lookup {
+    /// Reads of a registry.
+    #[must_use]
+    pub fn new(registry: Registry) -> Self {
+        Self { registry }
+    }
+
+    /// The skill of an id, or the one that wins a short name.
+    ///
+    /// A short name goes to a skill with an active version; only where none has
+    /// one, to a skill whose versions were all withdrawn.
+    ///
+    /// # Errors
+    /// There is no such skill.
+    pub fn resolve(&self, reference: &Reference) -> Result<Resolved, Error> {
+        let name = match reference {
+            Reference::Id(id) => {
+                return Ok(Resolved { head: self.registry.head(id)?, shadowed: Vec::new() });
+            }
+            Reference::Name(name) => name,
+        };
+        let catalog = self.registry.catalog();
+        let (live, withdrawn): (Vec<_>, Vec<_>) = catalog.named(name).partition(|head| head.active.is_some());
+        let mut skills = live.into_iter().chain(withdrawn);
+        let head = skills.next().cloned().ok_or_else(|| Error::NameNotFound { name: name.clone() })?;
+        let shadowed = skills.filter(|head| head.active.is_some()).map(|head| head.id.clone()).collect();
+        Ok(Resolved { head, shadowed })
+    }
+
+    /// A version of the skill that a reference leads to.
+    ///
+    /// # Errors
+    /// There is no such skill or version.
+    pub fn get(&self, reference: &Reference, selector: &VersionSelector) -> Result<Found, Error> {
+        let Resolved { head, shadowed } = self.resolve(reference)?;
+        let version = self.registry.version(&head, selector)?;
+        Ok(Found { described: Described { head, version }, shadowed })
+    }
+}

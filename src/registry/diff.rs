@@ -1,0 +1,167 @@
+//! How two versions differ, field by field and file by file.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::{Described, Error, Registry, blocking};
+use crate::model::{FileEntry, SkillId, Version, VersionNumber, VersionSelector};
+use crate::store::Store;
+
+/// A side longer than this is not compared line by line.
+const MAX_TEXT: u64 = 256 * 1024;
+/// Bytes of line-by-line differences in one answer.
+const MAX_DIFFS: usize = 2 * 1024 * 1024;
+
+/// What happened to a field or a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ChangeKind {
+    /// Only the newer side has it.
+    Added,
+    /// Only the older side has it.
+    Removed,
+    /// Both have it, differently.
+    Modified,
+}
+
+/// Something that one side or both have.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Change<T> {
+    /// The older side.
+    pub old: Option<T>,
+    /// The newer side.
+    pub new: Option<T>,
+}
+
+impl<T> Change<T> {
+    /// What happened.
+    #[must_use]
+    pub fn kind(&self) -> ChangeKind {
+        match (&self.old, &self.new) {
+            (None, _) => ChangeKind::Added,
+            (_, None) => ChangeKind::Removed,
+            _ => ChangeKind::Modified,
+        }
+    }
+}
+
+/// A key of the front matter that differs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FieldChange {
+    /// The key.
+    pub field: String,
+    /// Its values.
+    pub change: Change<Value>,
+}
+
+/// A file that differs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FileChange {
+    /// Its path.
+    pub path: String,
+    /// The file on both sides.
+    pub change: Change<FileEntry>,
+    /// The lines that differ; none where a side is not text, or too long.
+    pub unified: Option<String>,
+}
+
+/// How two versions differ.
+#[derive(Debug, Clone)]
+pub struct VersionDiff {
+    /// The older side.
+    pub from: Described,
+    /// The newer side.
+    pub to: Described,
+    /// Keys of the front matter that differ, by name.
+    pub fields: Vec<FieldChange>,
+    /// Files that differ, by path.
+    pub files: Vec<FileChange>,
+}
+
+/// Pairs what two sides have under the same name, where they differ.
+fn changes<K: Ord + Clone, T: PartialEq + Clone>(
+    old: impl Iterator<Item = (K, T)>,
+    new: impl Iterator<Item = (K, T)>,
+) -> Vec<(K, Change<T>)> {
+    let mut pairs: BTreeMap<K, Change<T>> = BTreeMap::new();
+    for (key, value) in old {
+        pairs.entry(key).or_insert(Change { old: None, new: None }).old = Some(value);
+    }
+    for (key, value) in new {
+        pairs.entry(key).or_insert(Change { old: None, new: None }).new = Some(value);
+    }
+    pairs.into_iter().filter(|(_, change)| change.old != change.new).collect()
+}
+
+fn text(store: &Store, file: Option<&FileEntry>) -> Result<Option<String>, Error> {
+    let Some(file) = file else { return Ok(Some(String::new())) };
+    if file.size > MAX_TEXT {
+        return Ok(None);
+    }
+    let content = store.content(&file.digest)?;
+    Ok(content.and_then(|content| String::from_utf8(content.to_vec()).ok()).filter(|text| !text.contains('\0')))
+}
+
+fn unified(store: &Store, path: &str, change: &Change<FileEntry>) -> Result<Option<String>, Error> {
+    let (Some(old), Some(new)) = (text(store, change.old.as_ref())?, text(store, change.new.as_ref())?) else {
+        return Ok(None);
+    };
+    let lines = similar::TextDiff::from_lines(&old, &new);
+    let (before, after) = (format!("a/{path}"), format!("b/{path}"));
+    Ok(Some(lines.unified_diff().header(&before, &after).to_string()))
+}
+
+fn files(store: &Store, from: &Version, to: &Version) -> Result<Vec<FileChange>, Error> {
+    let by_path = |version: &Version| {
+        version.files.iter().map(|file| (file.path.to_string(), file.clone())).collect::<Vec<_>>()
+    };
+    let mut room = MAX_DIFFS;
+    let mut found = Vec::new();
+    for (path, change) in changes(by_path(from).into_iter(), by_path(to).into_iter()) {
+        let unified = unified(store, &path, &change)?.filter(|text| text.len() <= room);
+        room -= unified.as_ref().map_or(0, String::len);
+        found.push(FileChange { path, change, unified });
+    }
+    Ok(found)
+}
+
+impl Registry {
+    /// Compares two versions; by default the active one with the one before it.
+    ///
+    /// # Errors
+    /// There is no such version; the newer side has none before it.
+    pub async fn diff(
+        &self,
+        id: &SkillId,
+        from: Option<VersionNumber>,
+        to: Option<VersionNumber>,
+    ) -> Result<VersionDiff, Error> {
+        let to = self.describe(id, &to.map_or(VersionSelector::Active, VersionSelector::Number))?;
+        let from = match from {
+            Some(number) => self.describe(id, &VersionSelector::Number(number))?,
+            None => self.before(&to)?,
+        };
+        let (old, new) = (Arc::clone(&from.version), Arc::clone(&to.version));
+        let front_matter =
+            |version: &Version| version.skill.front_matter.clone().into_iter().collect::<Vec<_>>();
+        let fields = changes(front_matter(&old).into_iter(), front_matter(&new).into_iter())
+            .into_iter()
+            .map(|(field, change)| FieldChange { field, change })
+            .collect();
+        let store = self.inner.store.clone();
+        let files = blocking(move || files(&store, &old, &new)).await??;
+        Ok(VersionDiff { from, to, fields, files })
+    }
+
+    fn before(&self, to: &Described) -> Result<Described, Error> {
+        let key = to.head.id.key();
+        let below = (key.clone(), to.version.number);
+        let found = self.inner.store.before(&super::VERSIONS, &crate::store::prefix(&key), Some(&below), 1)?;
+        let version = found.into_iter().next().ok_or_else(|| Error::Parameter {
+            field: "from_version",
+            message: format!("version {} of '{}' has none before it; name the other side", to.version.number, to.head.id),
+        })?;
+        Ok(Described { head: Arc::clone(&to.head), version: Arc::new(version) })
+    }
+}

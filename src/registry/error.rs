@@ -1,0 +1,223 @@
+//! What can go wrong with skills and versions, and what each means to a caller.
+
+use crate::model::{Code, Failure, Problem, SkillId, SkillIdError, VersionNumber, VersionSelector};
+use crate::store::{CommitError, StoreError};
+
+/// A call on the registry failed.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// No skill of this id or name.
+    #[error("Skill '{reference}' not found")]
+    SkillNotFound {
+        /// What the caller asked for.
+        reference: String,
+    },
+    /// No version of the skill is active.
+    #[error("All versions of '{id}' were withdrawn")]
+    AllYanked {
+        /// The skill.
+        id: SkillId,
+    },
+    /// The skill has no such version.
+    #[error("Skill '{id}' has no version {version}")]
+    VersionNotFound {
+        /// The skill.
+        id: SkillId,
+        /// The version asked for.
+        version: VersionSelector,
+    },
+    /// The version was withdrawn.
+    #[error("Version {version} of '{id}' was withdrawn{}", because(reason))]
+    Yanked {
+        /// The skill.
+        id: SkillId,
+        /// The version.
+        version: VersionNumber,
+        /// Why it was withdrawn.
+        reason: String,
+    },
+    /// The version has no such file.
+    #[error("Version {version} of '{id}' has no file '{path}'")]
+    FileNotFound {
+        /// The skill.
+        id: SkillId,
+        /// The version.
+        version: VersionNumber,
+        /// The path asked for.
+        path: String,
+    },
+    /// The skill comes with the server.
+    #[error("'{id}' comes with the server and cannot be changed")]
+    ReadOnly {
+        /// The skill.
+        id: SkillId,
+    },
+    /// The semantic version exists with other bytes.
+    #[error("Version {semantic} of '{id}' exists with other content, as number {existing}")]
+    VersionConflict {
+        /// The skill.
+        id: SkillId,
+        /// The semantic version.
+        semantic: semver::Version,
+        /// Number of the version that has it.
+        existing: VersionNumber,
+    },
+    /// The files do not make a skill.
+    #[error("{}", invalid(problems))]
+    Invalid {
+        /// All that was found, errors first.
+        problems: Vec<Problem>,
+    },
+    /// A text is not an id.
+    #[error(transparent)]
+    Id(#[from] SkillIdError),
+    /// A value is wrong.
+    #[error("{message}")]
+    Parameter {
+        /// Field of the request.
+        field: &'static str,
+        /// What is wrong with it.
+        message: String,
+    },
+    /// The idempotency key came with another request before.
+    #[error("The idempotency key '{key}' was used for another request")]
+    KeyReused {
+        /// The key.
+        key: String,
+    },
+    /// A page token is of another query, or no token.
+    #[error("The page token is not one of this query")]
+    PageToken,
+    /// A resume token is no token.
+    #[error("The resume token is not one of this server")]
+    ResumeToken,
+    /// A resume token is older than the log, or of another log.
+    #[error("The log no longer reaches back to the resume token")]
+    ResumeTokenExpired,
+    /// All numbers of the skill are used.
+    #[error("'{id}' has as many versions as there are numbers")]
+    OutOfNumbers {
+        /// The skill.
+        id: SkillId,
+    },
+    /// Other writes kept coming between.
+    #[error("Other writes to the same skill kept coming between")]
+    Contention,
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A commit failed.
+    #[error(transparent)]
+    Commit(#[from] CommitError),
+    /// A task of the server's own failed.
+    #[error("a task failed: {0}")]
+    Task(String),
+}
+
+fn because(reason: &str) -> String {
+    if reason.is_empty() { String::new() } else { format!(": {reason}") }
+}
+
+fn invalid(problems: &[Problem]) -> String {
+    let errors = problems.iter().filter(|p| p.severity == crate::model::Severity::Error).count();
+    match (problems.first(), errors) {
+        (Some(first), 0 | 1) => format!("The skill cannot be published: {first}"),
+        (Some(first), more) => {
+            format!("The skill cannot be published: {first} (and {} more)", more - 1)
+        }
+        (None, _) => "The skill cannot be published".to_owned(),
+    }
+}
+
+const LIST: &str = "List the skills to see what is there";
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        let message = error.to_string();
+        let new = |code| Failure::new(code, message.clone());
+        match error {
+            Error::SkillNotFound { reference } => new(Code::SkillNotFound)
+                .detail("skill_id", reference)
+                .suggest("Verify the skill id is correct: it is `source/author/slug` or a short name")
+                .suggest(LIST),
+            Error::AllYanked { id } => new(Code::SkillYanked)
+                .detail("skill_id", &id)
+                .suggest("List its versions to see why they were withdrawn")
+                .suggest("Ask for a version by its number if you must have it"),
+            Error::VersionNotFound { id, version } => new(Code::VersionNotFound)
+                .detail("skill_id", &id)
+                .detail("version", version)
+                .suggest("List the versions of the skill"),
+            Error::Yanked { id, version, .. } => new(Code::VersionYanked)
+                .detail("skill_id", &id)
+                .detail("version", version)
+                .suggest("Put the version back first, or choose another one"),
+            Error::FileNotFound { id, version, path } => new(Code::FileNotFound)
+                .detail("skill_id", &id)
+                .detail("version", version)
+                .detail("path", path)
+                .suggest("List the files of the skill; paths are compared with their case"),
+            Error::ReadOnly { id } => new(Code::SkillReadOnly)
+                .detail("skill_id", &id)
+                .suggest("Publish your own skill under the same name in `local/project/` or `local/user/`: it hides this one"),
+            Error::VersionConflict { id, semantic, existing } => new(Code::VersionConflict)
+                .detail("skill_id", &id)
+                .detail("semantic_version", &semantic)
+                .detail("version_number", existing)
+                .suggest("Raise `version` in the front matter, or leave it out to have the patch raised"),
+            Error::Invalid { problems } => {
+                let mut failure = new(Code::SkillInvalid)
+                    .suggest("Mend the problems that are listed and publish again")
+                    .suggest("ValidateSkill lists them without publishing");
+                failure.problems = problems;
+                failure
+            }
+            Error::Id(_) => new(Code::InvalidParameter)
+                .field("skill_id", message)
+                .suggest("Write the id as `source/author/slug`"),
+            Error::Parameter { field, message } => {
+                Failure::new(Code::InvalidParameter, message.clone()).field(field, message)
+            }
+            Error::KeyReused { .. } => new(Code::IdempotencyKeyReused)
+                .suggest("Take a new key for a new request; repeat a request unchanged to repeat its answer"),
+            Error::PageToken => new(Code::PageTokenInvalid)
+                .field("page_token", message)
+                .suggest("Repeat the query with the filters that gave the token, or begin with the first page"),
+            Error::ResumeToken => new(Code::ResumeTokenInvalid)
+                .field("resume_token", message)
+                .suggest("Use the token as it was given, or none to watch from now on"),
+            Error::ResumeTokenExpired => new(Code::ResumeTokenExpired)
+                .suggest("List the skills again and watch from the token that the list gives"),
+            Error::OutOfNumbers { id } => new(Code::StoreUnavailable).detail("skill_id", &id),
+            Error::Contention => new(Code::WriteContention).suggest("Try again"),
+            Error::Store(error @ (StoreError::Damaged { .. } | StoreError::NewerFormat { .. })) => {
+                let mut failure = Failure::new(Code::DataDamaged, "A stored record is damaged")
+                    .suggest("Ask the operator to run `repertoire verify` and to restore a backup");
+                failure.cause = Some(error.into());
+                failure
+            }
+            Error::Commit(CommitError::Store(error)) => Error::Store(error).into(),
+            Error::Commit(CommitError::Conflict { .. }) => Error::Contention.into(),
+            Error::Commit(error @ CommitError::TooLarge { .. }) => {
+                Failure::new(Code::InvalidParameter, error.to_string())
+            }
+            Error::Commit(CommitError::Closed) => {
+                Failure::new(Code::ShuttingDown, "The server is about to stop").suggest("Try again in a moment")
+            }
+            Error::Commit(error @ (CommitError::DiskFull { .. } | CommitError::Failed(_))) => {
+                let mut failure = Failure::new(Code::StoreUnavailable, "The server cannot write to its disk")
+                    .suggest("Ask the operator to look at the server's log and its disk; nothing was written");
+                if matches!(error, CommitError::Failed(_)) {
+                    failure.suggestions = vec![
+                        "Ask the operator to look at the server's log; whether this write is there shows after a restart"
+                            .to_owned(),
+                    ];
+                }
+                failure.cause = Some(error.into());
+                failure
+            }
+            Error::Store(error) => Failure::fault(error),
+            Error::Task(cause) => Failure::fault(cause),
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! The head of a skill: what changes about it.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::model::{Digest, SkillId, TrustTier, Version, VersionNumber, Yank};
+
+/// What is known of a skill without opening a version. Stored once a skill, and
+/// kept in memory.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Head {
+    /// The skill.
+    pub id: SkillId,
+    /// It was deleted; what is left keeps its numbers from being used again.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub deleted: bool,
+    /// The highest number given so far.
+    pub last_number: VersionNumber,
+    /// The highest semantic version given so far.
+    pub highest: semver::Version,
+    /// The version that the name resolves to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub active: Option<VersionNumber>,
+    /// What a list shows; of the active version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub summary: Option<Summary>,
+    /// Versions that were withdrawn.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub yanked: BTreeMap<VersionNumber, Yank>,
+    /// When the skill was first published.
+    pub created_at: Timestamp,
+    /// When it last changed.
+    pub updated_at: Timestamp,
+}
+
+impl Head {
+    /// How far its origin is trusted. Only what comes with the server is
+    /// official; nothing a skill says of itself counts.
+    #[must_use]
+    pub fn trust_tier(&self) -> TrustTier {
+        if self.id.is_builtin() { TrustTier::Official } else { TrustTier::Unverified }
+    }
+}
+
+/// What a list shows of a skill.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Summary {
+    /// Name, as its front matter writes it.
+    pub name: String,
+    /// What it does and when to use it.
+    pub description: String,
+    /// Group it belongs to.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub category: String,
+    /// Semantic version.
+    pub semantic: semver::Version,
+    /// Words it is filed under.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
+    /// Technologies it is about.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub technologies: Vec<String>,
+}
+
+impl From<&Version> for Summary {
+    fn from(version: &Version) -> Self {
+        let skill = &version.skill;
+        Self {
+            name: skill.name.clone(),
+            description: skill.description.clone(),
+            category: skill.category.clone(),
+            semantic: version.semantic.clone(),
+            tags: skill.tags.clone(),
+            technologies: skill.technologies.clone(),
+        }
+    }
+}
+
+/// Who has a semantic version. Kept when the skill is deleted, so that the
+/// version never comes to mean other bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct SemanticEntry {
+    /// The version.
+    pub(super) number: VersionNumber,
+    /// Its bytes.
+    pub(super) digest: Digest,
+}

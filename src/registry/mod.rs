@@ -1,0 +1,268 @@
+//! Skills and their versions: publishing, activating, withdrawing, deleting.
+//!
+//! Rules of this room:
+//!
+//! * A version never changes and its number is never used again, not even after
+//!   a delete. Numbers are given in the transaction that writes the version.
+//! * One active version a skill; it is what the skill's name resolves to.
+//! * Publishing the same bytes again is the version that has them; the same
+//!   semantic version with other bytes is refused.
+//! * Every write reads the head of its skill and commits only if the head is
+//!   still what it read; otherwise it starts over. The lock of a skill only saves
+//!   needless starting over: nothing here relies on being the only writer.
+//! * Heads are also kept in memory, as the [`Catalog`]: an immutable snapshot that
+//!   follows every commit before its caller is told.
+//!
+//! Not here: names and addresses (`lookup`), reading `SKILL.md` (`skill_md`),
+//! composition, wire formats.
+
+mod catalog;
+mod delete;
+mod diff;
+mod error;
+mod export;
+mod head;
+mod idempotency;
+mod publish;
+#[cfg(test)]
+mod tests;
+mod usage;
+mod verify;
+mod versions;
+mod watch;
+
+use std::hash::{BuildHasher as _, RandomState};
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use tokio::sync::{Mutex, MutexGuard};
+
+pub use catalog::{Catalog, Facet};
+pub use delete::Deleted;
+pub use diff::{Change, ChangeKind, FieldChange, FileChange, VersionDiff};
+pub use error::Error;
+pub use export::{Archive, ArchiveFormat};
+pub use head::{Head, Summary};
+pub use idempotency::Caller;
+pub use publish::{Bundle, Candidate, Outcome, Prepared, Published};
+pub use usage::{UsageKind, VersionUsage};
+pub use verify::Audit;
+pub use versions::{Activated, Described, VersionPage, Withdrawn};
+pub use watch::{Watch, WatchFilter};
+
+use crate::model::{Clock, Digest, SkillId, SkillKey, Version, VersionNumber, VersionSelector};
+use crate::store::{Batch, CommitError, Store, StoreError, Table, TableId};
+
+const HEADS: Table<SkillKey, Head> = Table::new(TableId::Heads);
+const VERSIONS: Table<(SkillKey, VersionNumber), Version> = Table::new(TableId::Versions);
+const SEMANTICS: Table<(SkillKey, String), head::SemanticEntry> = Table::new(TableId::Semantics);
+const DIGESTS: Table<(SkillKey, Digest), VersionNumber> = Table::new(TableId::Digests);
+
+/// How often a write starts over before it gives up.
+const ATTEMPTS: usize = 100;
+/// Locks over which the skills are spread.
+const LOCKS: usize = 256;
+/// Bytes of versions kept decoded in memory.
+const VERSION_CACHE_BYTES: u64 = 32 * 1024 * 1024;
+
+/// Bytes that a version takes in memory, about.
+#[derive(Debug, Clone)]
+struct Weight;
+
+impl quick_cache::Weighter<(SkillKey, VersionNumber), Arc<Version>> for Weight {
+    fn weight(&self, _key: &(SkillKey, VersionNumber), version: &Arc<Version>) -> u64 {
+        let skill = &version.skill;
+        let text = skill.description.len() + skill.excerpt.len() + skill.long_description.len();
+        (1_500 + 2 * text + 120 * version.files.len() + 80 * skill.front_matter.len()) as u64
+    }
+}
+
+type VersionCache = quick_cache::sync::Cache<(SkillKey, VersionNumber), Arc<Version>, Weight>;
+
+/// The registry over a store. Cheap to clone.
+#[derive(Clone)]
+pub struct Registry {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    store: Store,
+    clock: Arc<dyn Clock>,
+    catalog: Arc<ArcSwap<Catalog>>,
+    versions: VersionCache,
+    usage: usage::Usage,
+    locks: Vec<Mutex<()>>,
+    hasher: RandomState,
+}
+
+impl std::fmt::Debug for Registry {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Registry").field("store", &self.inner.store).finish_non_exhaustive()
+    }
+}
+
+/// What a write comes to, before it is committed.
+enum Plan<T> {
+    /// Nothing needs to be written.
+    Done(T),
+    /// This batch makes it so.
+    Write(Batch, T),
+}
+
+impl Registry {
+    /// Reads the heads of all skills into memory.
+    ///
+    /// # Errors
+    /// A head is damaged, or the store cannot be read.
+    pub fn open(store: Store, clock: Arc<dyn Clock>) -> Result<Self, Error> {
+        let heads = store.scan(&HEADS, b"").map(|entry| entry.map(|(_, stored)| stored.value));
+        let catalog = Catalog::build(heads)?;
+        Ok(Self {
+            inner: Arc::new(Inner {
+                store,
+                clock,
+                catalog: Arc::new(ArcSwap::from_pointee(catalog)),
+                versions: VersionCache::with_weighter(10_000, VERSION_CACHE_BYTES, Weight),
+                usage: usage::Usage::default(),
+                locks: (0..LOCKS).map(|_| Mutex::new(())).collect(),
+                hasher: RandomState::new(),
+            }),
+        })
+    }
+
+    /// The store below.
+    #[must_use]
+    pub fn store(&self) -> &Store {
+        &self.inner.store
+    }
+
+    /// All skills as they are now. The snapshot does not change any more.
+    #[must_use]
+    pub fn catalog(&self) -> Arc<Catalog> {
+        self.inner.catalog.load_full()
+    }
+
+    /// The head of a skill that exists, whether or not a version is active.
+    ///
+    /// # Errors
+    /// There is no such skill.
+    pub fn head(&self, id: &SkillId) -> Result<Arc<Head>, Error> {
+        self.inner
+            .catalog
+            .load()
+            .get(&id.key())
+            .cloned()
+            .ok_or_else(|| Error::SkillNotFound { reference: id.to_string() })
+    }
+
+    /// A version of a skill.
+    ///
+    /// # Errors
+    /// There is no such version, or none is active, or its record is damaged.
+    pub fn version(&self, head: &Head, selector: &VersionSelector) -> Result<Arc<Version>, Error> {
+        let not_found = || Error::VersionNotFound { id: head.id.clone(), version: selector.clone() };
+        let key = head.id.key();
+        let number = match selector {
+            VersionSelector::Active => {
+                head.active.ok_or_else(|| Error::AllYanked { id: head.id.clone() })?
+            }
+            VersionSelector::Number(number) => *number,
+            VersionSelector::Semantic(version) => {
+                let entry = self.inner.store.get(&SEMANTICS, &(key.clone(), version.to_string()))?;
+                entry.ok_or_else(not_found)?.value.number
+            }
+        };
+        let key = (key, number);
+        if let Some(version) = self.inner.versions.get(&key) {
+            return Ok(version);
+        }
+        let version = self.inner.store.get(&VERSIONS, &key)?.ok_or_else(not_found)?;
+        let version = Arc::new(version.value);
+        self.inner.versions.insert(key, Arc::clone(&version));
+        Ok(version)
+    }
+
+    /// The bytes of a file of a version, checked against its digest.
+    ///
+    /// # Errors
+    /// The version has no such file, or its content is damaged.
+    pub async fn file(&self, id: &SkillId, version: &Version, path: &str) -> Result<bytes::Bytes, Error> {
+        let entry = version.file(path).ok_or_else(|| Error::FileNotFound {
+            id: id.clone(),
+            version: version.number,
+            path: path.to_owned(),
+        })?;
+        let (store, digest) = (self.inner.store.clone(), entry.digest);
+        let content = blocking(move || store.content(&digest)).await??;
+        content.ok_or_else(|| {
+            Error::Store(StoreError::Damaged {
+                key: format!("contents/{digest}"),
+                reason: "it is missing".to_owned(),
+            })
+        })
+    }
+
+    /// Makes a plan of what is there now and commits it, starting over where
+    /// another write came between.
+    async fn write<T>(
+        &self,
+        caller: &Caller,
+        fingerprint: &str,
+        mut plan: impl FnMut() -> Result<Plan<T>, Error>,
+    ) -> Result<T, Error>
+    where
+        T: serde::Serialize + serde::de::DeserializeOwned,
+    {
+        let answer = idempotency::Slot::new(caller, fingerprint);
+        for _ in 0..ATTEMPTS {
+            if let Some(slot) = &answer
+                && let Some(answer) = slot.answered(&self.inner.store)?
+            {
+                return Ok(answer);
+            }
+            let (mut batch, outcome) = match plan()? {
+                Plan::Done(outcome) if answer.is_none() => return Ok(outcome),
+                Plan::Done(outcome) => (Batch::new(), outcome),
+                Plan::Write(batch, outcome) => (batch, outcome),
+            };
+            if let Some(slot) = &answer {
+                slot.remember(&self.inner.store, &mut batch, &outcome, self.inner.clock.now())?;
+            }
+            match self.inner.store.commit(batch).await {
+                Ok(_) => return Ok(outcome),
+                Err(CommitError::Conflict { .. }) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Err(Error::Contention)
+    }
+
+    /// Holds the lock of a skill, so that writers of one skill queue up instead of
+    /// starting over.
+    async fn lock(&self, key: &SkillKey) -> MutexGuard<'_, ()> {
+        let hash = usize::try_from(self.inner.hasher.hash_one(key) % LOCKS as u64).unwrap_or(0);
+        #[expect(clippy::indexing_slicing, reason = "a remainder of the length")]
+        self.inner.locks[hash].lock().await
+    }
+
+    /// The head of a skill as stored, with its revision. Deleted heads too.
+    fn stored_head(&self, key: &SkillKey) -> Result<Option<crate::store::Stored<Head>>, Error> {
+        Ok(self.inner.store.get(&HEADS, key)?)
+    }
+
+    /// Adds the new head to a batch, and its effect on the catalog.
+    fn put_head(&self, batch: &mut Batch, revision: Option<u64>, head: Head) {
+        let key = head.id.key();
+        batch.expect(&HEADS, &key, revision.into());
+        batch.put(&HEADS, &key, &head);
+        let catalog = Arc::clone(&self.inner.catalog);
+        // Effects run one after the other, so nothing comes between load and store.
+        batch.when_durable(move |_| catalog.store(Arc::new(catalog.load().with(head))));
+    }
+}
+
+/// Runs work that blocks off the async threads.
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Error> {
+    let span = tracing::Span::current();
+    tokio::task::spawn_blocking(move || span.in_scope(work)).await.map_err(|error| Error::Task(error.to_string()))
+}

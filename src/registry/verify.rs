@@ -1,0 +1,65 @@
+//! Checking that what is stored fits together.
+
+use std::collections::HashSet;
+
+use super::{DIGESTS, Error, Registry, SEMANTICS, VERSIONS};
+use crate::model::{Digest, VersionNumber};
+use crate::store::prefix;
+
+/// What checking the registry found.
+#[derive(Debug, Clone, Default)]
+pub struct Audit {
+    /// Skills looked at.
+    pub skills: u64,
+    /// Versions looked at.
+    pub versions: u64,
+    /// Contents that a version uses.
+    pub contents: HashSet<Digest>,
+    /// What does not fit, as sentences.
+    pub damage: Vec<String>,
+}
+
+impl Registry {
+    /// Looks at every skill and version: is the active version there, has every
+    /// version its number, its digest and its contents?
+    ///
+    /// Reads everything: for commands, not for requests.
+    ///
+    /// # Errors
+    /// A record is damaged.
+    pub fn audit(&self) -> Result<Audit, Error> {
+        let store = &self.inner.store;
+        let mut audit = Audit::default();
+        for head in self.catalog().after("", None) {
+            audit.skills += 1;
+            let key = head.id.key();
+            let mut numbers: HashSet<VersionNumber> = HashSet::new();
+            for entry in store.scan(&VERSIONS, &prefix(&key)) {
+                let version = entry?.1.value;
+                audit.versions += 1;
+                numbers.insert(version.number);
+                let name = format!("version {} of '{}'", version.number, head.id);
+                for file in &version.files {
+                    if audit.contents.insert(file.digest) && !store.has_content(&file.digest)? {
+                        audit.damage.push(format!("{name} lacks the content of '{}'", file.path));
+                    }
+                }
+                if version.number > head.last_number {
+                    audit.damage.push(format!("{name} is above the highest number given"));
+                }
+                let number = store.get(&DIGESTS, &(key.clone(), version.digest))?.map(|stored| stored.value);
+                if number != Some(version.number) {
+                    audit.damage.push(format!("{name} is not found by its digest"));
+                }
+                let number = store.get(&SEMANTICS, &(key.clone(), version.semantic.to_string()))?.map(|stored| stored.value.number);
+                if number != Some(version.number) {
+                    audit.damage.push(format!("{name} is not found by its semantic version"));
+                }
+            }
+            if let Some(active) = head.active.filter(|active| !numbers.contains(active)) {
+                audit.damage.push(format!("the active version {active} of '{}' is missing", head.id));
+            }
+        }
+        Ok(audit)
+    }
+}

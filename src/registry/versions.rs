@@ -1,0 +1,255 @@
+//! History: listing, activating and withdrawing versions.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Caller, Error, Head, Plan, Registry, Summary, VERSIONS};
+use crate::model::{
+    Event, EventKind, SkillId, Version, VersionNumber, VersionSelector, Yank, open_token, seal_token,
+};
+use crate::store::{Batch, prefix};
+
+/// A version beside what changes about it.
+#[derive(Debug, Clone)]
+pub struct Described {
+    /// The skill.
+    pub head: Arc<Head>,
+    /// The version.
+    pub version: Arc<Version>,
+}
+
+impl Described {
+    /// It is what the skill's name resolves to.
+    #[must_use]
+    pub fn is_active(&self) -> bool {
+        self.head.active == Some(self.version.number)
+    }
+
+    /// Why and when it was withdrawn.
+    #[must_use]
+    pub fn yank(&self) -> Option<&Yank> {
+        self.head.yanked.get(&self.version.number)
+    }
+}
+
+/// A page of versions, newest first.
+#[derive(Debug, Clone)]
+pub struct VersionPage {
+    /// The skill.
+    pub head: Arc<Head>,
+    /// The versions.
+    pub versions: Vec<Described>,
+    /// Token of the next page; none: this is the last.
+    pub next: Option<String>,
+}
+
+/// The active version changed, or was confirmed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Activated {
+    /// The skill.
+    pub id: SkillId,
+    /// The version that is active.
+    pub number: VersionNumber,
+    /// The one that was active before.
+    pub previous: Option<VersionNumber>,
+}
+
+/// A version was withdrawn, or put back.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Withdrawn {
+    /// The skill.
+    pub id: SkillId,
+    /// The version.
+    pub number: VersionNumber,
+    /// The version that is active now.
+    pub active: Option<VersionNumber>,
+}
+
+const PAGE: &str = "versions";
+
+/// What an edit of a head does: the new head, and what happened.
+struct Edit {
+    kind: EventKind,
+    number: VersionNumber,
+}
+
+impl Registry {
+    /// A version with what changes about it.
+    ///
+    /// # Errors
+    /// There is no such skill or version.
+    pub fn describe(&self, id: &SkillId, selector: &VersionSelector) -> Result<Described, Error> {
+        let head = self.head(id)?;
+        let version = self.version(&head, selector)?;
+        Ok(Described { head, version })
+    }
+
+    /// Versions of a skill, newest first, withdrawn ones included.
+    ///
+    /// # Errors
+    /// There is no such skill; the token is of another query.
+    pub fn list_versions(&self, id: &SkillId, size: usize, token: &str) -> Result<VersionPage, Error> {
+        let head = self.head(id)?;
+        let key = head.id.key();
+        let below = match token {
+            "" => None,
+            token => {
+                let place = open_token(PAGE, key.as_str(), token).ok_or(Error::PageToken)?;
+                let number = place.parse().ok().and_then(VersionNumber::new).ok_or(Error::PageToken)?;
+                Some((key.clone(), number))
+            }
+        };
+        let found = self.inner.store.before(&VERSIONS, &prefix(&key), below.as_ref(), size + 1)?;
+        let more = found.len() > size;
+        let versions: Vec<_> = found
+            .into_iter()
+            .take(size)
+            .map(|version| Described { head: Arc::clone(&head), version: Arc::new(version) })
+            .collect();
+        let next = versions
+            .last()
+            .filter(|_| more)
+            .map(|last| seal_token(PAGE, key.as_str(), &last.version.number.to_string()));
+        Ok(VersionPage { head, versions, next })
+    }
+
+    /// Makes a version the active one.
+    ///
+    /// # Errors
+    /// There is no such version, or it was withdrawn.
+    pub async fn activate(&self, id: &SkillId, number: VersionNumber, caller: &Caller) -> Result<Activated, Error> {
+        let fingerprint = format!("activate\0{}\0{number}", id.key());
+        let _queue = self.lock(&id.key()).await;
+        self.write(caller, &fingerprint, || {
+            let (mut head, revision) = self.writable(id)?;
+            let version = self.version(&head, &VersionSelector::Number(number))?;
+            if let Some(yank) = head.yanked.get(&number) {
+                let (id, reason) = (head.id.clone(), yank.reason.clone());
+                return Err(Error::Yanked { id, version: number, reason });
+            }
+            let previous = head.active;
+            let activated = Activated { id: head.id.clone(), number, previous };
+            if previous == Some(number) {
+                return Ok(Plan::Done(activated));
+            }
+            head.active = Some(number);
+            head.summary = Some(Summary::from(&*version));
+            let edit = Edit { kind: EventKind::Activated, number };
+            Ok(Plan::Write(self.edit(revision, head, &edit, &version, caller), activated))
+        })
+        .await
+    }
+
+    /// Withdraws a version; the highest other one becomes active where it was.
+    ///
+    /// # Errors
+    /// There is no such version, or the skill comes with the server.
+    pub async fn yank(
+        &self,
+        id: &SkillId,
+        number: VersionNumber,
+        reason: &str,
+        caller: &Caller,
+    ) -> Result<Withdrawn, Error> {
+        let fingerprint = format!("yank\0{}\0{number}\0{reason}", id.key());
+        let _queue = self.lock(&id.key()).await;
+        self.write(caller, &fingerprint, || {
+            let (mut head, revision) = self.writable(id)?;
+            let version = self.version(&head, &VersionSelector::Number(number))?;
+            if !head.yanked.contains_key(&number) {
+                let yank = Yank {
+                    reason: reason.to_owned(),
+                    time: self.inner.clock.now(),
+                    actor: caller.principal.clone(),
+                };
+                head.yanked.insert(number, yank);
+            } else {
+                let withdrawn = Withdrawn { id: head.id.clone(), number, active: head.active };
+                return Ok(Plan::Done(withdrawn));
+            }
+            if head.active == Some(number) {
+                let next = self.highest_available(&head)?;
+                head.active = next.as_ref().map(|version| version.number);
+                head.summary = next.as_deref().map(Summary::from);
+            }
+            let withdrawn = Withdrawn { id: head.id.clone(), number, active: head.active };
+            let edit = Edit { kind: EventKind::Yanked, number };
+            Ok(Plan::Write(self.edit(revision, head, &edit, &version, caller), withdrawn))
+        })
+        .await
+    }
+
+    /// Puts a withdrawn version back; it becomes active where none is.
+    ///
+    /// # Errors
+    /// There is no such version, or the skill comes with the server.
+    pub async fn unyank(&self, id: &SkillId, number: VersionNumber, caller: &Caller) -> Result<Withdrawn, Error> {
+        let fingerprint = format!("unyank\0{}\0{number}", id.key());
+        let _queue = self.lock(&id.key()).await;
+        self.write(caller, &fingerprint, || {
+            let (mut head, revision) = self.writable(id)?;
+            let version = self.version(&head, &VersionSelector::Number(number))?;
+            if head.yanked.remove(&number).is_none() {
+                let withdrawn = Withdrawn { id: head.id.clone(), number, active: head.active };
+                return Ok(Plan::Done(withdrawn));
+            }
+            if head.active.is_none() {
+                head.active = Some(number);
+                head.summary = Some(Summary::from(&*version));
+            }
+            let withdrawn = Withdrawn { id: head.id.clone(), number, active: head.active };
+            let edit = Edit { kind: EventKind::Unyanked, number };
+            Ok(Plan::Write(self.edit(revision, head, &edit, &version, caller), withdrawn))
+        })
+        .await
+    }
+
+    /// The head of a skill that may be changed, with its revision.
+    pub(super) fn writable(&self, id: &SkillId) -> Result<(Head, u64), Error> {
+        let stored = self
+            .stored_head(&id.key())?
+            .filter(|stored| !stored.value.deleted)
+            .ok_or_else(|| Error::SkillNotFound { reference: id.to_string() })?;
+        if stored.value.id.is_builtin() {
+            return Err(Error::ReadOnly { id: stored.value.id });
+        }
+        Ok((stored.value, stored.revision))
+    }
+
+    /// The highest version that was not withdrawn. Looks at one version more than
+    /// were withdrawn above it.
+    fn highest_available(&self, head: &Head) -> Result<Option<Arc<Version>>, Error> {
+        let mut number = head.last_number;
+        loop {
+            if !head.yanked.contains_key(&number) {
+                match self.version(head, &VersionSelector::Number(number)) {
+                    Ok(version) => return Ok(Some(version)),
+                    // Numbers of before a delete are gaps.
+                    Err(Error::VersionNotFound { .. }) => {}
+                    Err(error) => return Err(error),
+                }
+            }
+            let Some(below) = VersionNumber::new(number.get() - 1) else { return Ok(None) };
+            number = below;
+        }
+    }
+
+    fn edit(&self, revision: u64, mut head: Head, edit: &Edit, version: &Version, caller: &Caller) -> Batch {
+        let now = self.inner.clock.now();
+        head.updated_at = now;
+        let mut batch = Batch::new();
+        batch.event(Event {
+            kind: edit.kind,
+            skill_id: head.id.clone(),
+            version: Some(edit.number),
+            semantic_version: Some(version.semantic.clone()),
+            digest: Some(version.digest),
+            active: head.active,
+            time: now,
+            actor: caller.principal.clone(),
+        });
+        self.put_head(&mut batch, Some(revision), head);
+        batch
+    }
+}
