@@ -4,5 +4,6 @@ pub mod grpc;
 pub mod lookup;
 pub mod model;
 pub mod registry;
+pub mod server;
 pub mod skill_md;
 pub mod store;

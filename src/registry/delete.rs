@@ -26,7 +26,7 @@ impl Registry {
         let key = id.key();
         let _queue = self.lock(&key).await;
         self.write(caller, &format!("delete\0{key}"), || {
-            let (mut head, revision) = self.writable(id)?;
+            let (mut head, revision) = self.writable(id, caller)?;
             let now = self.inner.clock.now();
             let mut batch = Batch::new();
             let mut versions = 0;

@@ -1,0 +1,231 @@
+//! Settings: a YAML file, under the environment, under the flags.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::Deserialize;
+
+use super::LogFormat;
+use crate::store;
+
+/// What a config file may say. Every key may be left out.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    /// Address to listen on, such as `127.0.0.1:50051`; port 0 is a free one.
+    pub listen: Option<SocketAddr>,
+    /// The data directory.
+    pub data: Option<PathBuf>,
+    /// What is logged, such as `info` or `repertoire=debug`.
+    pub log: Option<String>,
+    /// Form of the log.
+    pub log_format: Option<LogFormat>,
+    /// OTLP endpoint that takes spans, such as `http://localhost:4317`.
+    pub otlp_endpoint: Option<String>,
+    /// Bounds of the server.
+    pub limits: Limits,
+    /// Bounds of the store.
+    pub store: StoreConfig,
+}
+
+/// Bounds of the server.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Limits {
+    /// Unary calls in work at once; more are refused.
+    pub calls: usize,
+    /// Streams open at once; more are refused.
+    pub streams: usize,
+    /// Connections open at once; more wait.
+    pub connections: usize,
+    /// Calls of one connection in work at once; more wait.
+    pub streams_per_connection: u32,
+    /// Seconds that a unary call without a deadline of its own may take.
+    pub deadline_seconds: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            calls: 512,
+            streams: 1024,
+            connections: 4096,
+            streams_per_connection: 256,
+            deadline_seconds: 30,
+        }
+    }
+}
+
+impl Limits {
+    pub(super) fn deadline(&self) -> Duration {
+        Duration::from_secs(self.deadline_seconds)
+    }
+}
+
+/// Bounds of the store.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct StoreConfig {
+    /// MiB of pages kept in memory.
+    pub cache_mib: u64,
+    /// Commits over which the event log reaches back.
+    pub keep_events: u64,
+    /// MiB of disk that are kept free: writes are refused below.
+    pub reserve_mib: u64,
+}
+
+impl Default for StoreConfig {
+    fn default() -> Self {
+        let options = store::Options::default();
+        Self {
+            cache_mib: options.cache_bytes >> 20,
+            keep_events: options.keep_events,
+            reserve_mib: options.reserve_bytes >> 20,
+        }
+    }
+}
+
+/// A config file cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// It cannot be read.
+    #[error("cannot read the config file `{}`: {cause}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        cause: std::io::Error,
+    },
+    /// It is wrong at a line.
+    #[error("{}{}: {message}", path.display(), place(*line))]
+    Wrong {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: Option<usize>,
+        /// What is wrong.
+        message: String,
+    },
+}
+
+fn place(line: Option<usize>) -> String {
+    line.map(|line| format!(":{line}")).unwrap_or_default()
+}
+
+impl Config {
+    /// Reads a config file.
+    ///
+    /// # Errors
+    /// It cannot be read, or a line of it is wrong.
+    pub fn read(path: &Path) -> Result<Self, ConfigError> {
+        let text = std::fs::read_to_string(path)
+            .map_err(|cause| ConfigError::Read { path: path.to_owned(), cause })?;
+        Self::parse(&text, path)
+    }
+
+    fn parse(text: &str, path: &Path) -> Result<Self, ConfigError> {
+        if text.lines().all(|line| line.trim().is_empty() || line.trim_start().starts_with('#')) {
+            return Ok(Self::default());
+        }
+        let config: Self = serde_yaml::from_str(text).map_err(|error| ConfigError::Wrong {
+            path: path.to_owned(),
+            line: error.location().map(|place| place.line()),
+            message: error.to_string(),
+        })?;
+        let limits = &config.limits;
+        let zero = [
+            ("limits.calls", limits.calls == 0),
+            ("limits.streams", limits.streams == 0),
+            ("limits.connections", limits.connections == 0),
+            ("limits.streams_per_connection", limits.streams_per_connection == 0),
+            ("limits.deadline_seconds", limits.deadline_seconds == 0),
+            ("store.keep_events", config.store.keep_events == 0),
+        ];
+        match zero.into_iter().find(|(_, zero)| *zero) {
+            None => Ok(config),
+            Some((key, _)) => {
+                let last = key.rsplit('.').next().unwrap_or(key);
+                let line = text.lines().position(|line| line.trim_start().starts_with(&format!("{last}:")));
+                let line = line.map(|line| line + 1);
+                let message = format!("{key} must be at least 1");
+                Err(ConfigError::Wrong { path: path.to_owned(), line, message })
+            }
+        }
+    }
+}
+
+/// The platform's directory for data, such as `~/.local/share/repertoire`.
+#[must_use]
+pub fn default_data_directory() -> PathBuf {
+    directories::ProjectDirs::from("", "", "repertoire")
+        .map_or_else(|| PathBuf::from("repertoire-data"), |dirs| dirs.data_dir().to_owned())
+}
+
+/// What a server runs with.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Address to listen on.
+    pub listen: SocketAddr,
+    /// The data directory.
+    pub data: PathBuf,
+    /// Bounds of the server.
+    pub limits: Limits,
+    /// How to open the store.
+    pub store: store::Options,
+}
+
+impl Settings {
+    /// Address that is listened on where none is named.
+    pub const LISTEN: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 50051);
+
+    /// The settings of a config file, with defaults for what it leaves out.
+    #[must_use]
+    pub fn new(config: &Config) -> Self {
+        let StoreConfig { cache_mib, keep_events, reserve_mib } = config.store;
+        Self {
+            listen: config.listen.unwrap_or(Self::LISTEN),
+            data: config.data.clone().unwrap_or_else(default_data_directory),
+            limits: config.limits.clone(),
+            store: store::Options {
+                cache_bytes: cache_mib.max(1) << 20,
+                keep_events,
+                reserve_bytes: reserve_mib << 20,
+                ..store::Options::default()
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<Config, String> {
+        Config::parse(text, Path::new("r.yaml")).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_config_file_sets_what_it_names_and_leaves_the_rest() {
+        let config = parse("listen: 0.0.0.0:1\nlimits:\n  calls: 7\n").expect("a config");
+        assert_eq!(config.listen, Some(([0, 0, 0, 0], 1).into()));
+        assert_eq!(config.limits, Limits { calls: 7, ..Limits::default() });
+        assert_eq!(parse("# nothing\n"), Ok(Config::default()));
+    }
+
+    #[test]
+    fn a_wrong_config_file_is_refused_with_its_line() {
+        for (text, line, word) in [
+            ("listen: here\n", ":1", "listen"),
+            ("data: /x\nlimits:\n  cals: 7\n", ":3", "cals"),
+            ("log_format: xml\n", ":1", "xml"),
+            ("limits:\n  calls: many\n", ":2", "calls"),
+            ("limits:\n  streams: 1\n  calls: 0\n", ":3", "at least 1"),
+            ("a: [\n", "", "r.yaml"),
+        ] {
+            let error = parse(text).expect_err("a refusal");
+            assert!(error.starts_with(&format!("r.yaml{line}")), "{error}");
+            assert!(error.contains(word), "{error}");
+        }
+    }
+}

@@ -1,0 +1,349 @@
+//! The front door of every call.
+//!
+//! * **Places.** So many calls in work at once, and so many streams; a caller for
+//!   whom there is none is refused at once with `RESOURCE_EXHAUSTED`, which costs
+//!   less than a queue that nobody gets out of in time. A stream keeps its place
+//!   until it ends.
+//! * **Deadline.** `grpc-timeout` is honoured; a unary call without one gets the
+//!   server's. When it passes, the work is dropped and the answer is
+//!   `DEADLINE_EXCEEDED`.
+//! * **Stopping** ends streams with `UNAVAILABLE`.
+//! * **Span** per call, child of the caller's W3C `traceparent`.
+//! * **Principal**: anonymous, until callers show who they are.
+//! * A panic is a fault of ours, never of the connection.
+
+use std::collections::HashMap;
+use std::convert::Infallible;
+use std::future::Future;
+use std::panic::AssertUnwindSafe;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use axum::body::Body;
+use bytes::Bytes;
+use futures_util::FutureExt as _;
+use http::{HeaderMap, Request, Response};
+use http_body::{Body as HttpBody, Frame};
+use opentelemetry::propagation::Extractor;
+use prost::Message as _;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::{Instant, Sleep};
+use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
+use tower::{Layer, Service};
+use tracing::{Instrument as _, Span, field};
+use tracing_opentelemetry::OpenTelemetrySpanExt as _;
+
+use super::config::Limits;
+use crate::contract::FILE_DESCRIPTOR_SET;
+use crate::grpc::status;
+use crate::model::{Code, Failure, Principal};
+
+/// What is known of an rpc before it is called.
+struct Method {
+    service: String,
+    name: String,
+    streams: bool,
+}
+
+struct State {
+    methods: HashMap<String, Method>,
+    calls: Arc<Semaphore>,
+    streams: Arc<Semaphore>,
+    deadline: Duration,
+    stop: CancellationToken,
+    exports: bool,
+}
+
+/// Puts the front door before a service.
+#[derive(Clone)]
+pub(super) struct FrontLayer(Arc<State>);
+
+impl FrontLayer {
+    /// `exports`: spans leave the process, so the caller's trace is continued.
+    pub(super) fn new(limits: &Limits, stop: CancellationToken, exports: bool) -> Self {
+        Self(Arc::new(State {
+            methods: methods(),
+            calls: Arc::new(Semaphore::new(limits.calls)),
+            streams: Arc::new(Semaphore::new(limits.streams)),
+            deadline: limits.deadline(),
+            stop,
+            exports,
+        }))
+    }
+}
+
+/// The rpcs of the contract, by path.
+fn methods() -> HashMap<String, Method> {
+    let set = prost_types::FileDescriptorSet::decode(FILE_DESCRIPTOR_SET).unwrap_or_default();
+    let mut methods = HashMap::new();
+    for file in set.file {
+        for service in &file.service {
+            let service_name = format!("{}.{}", file.package(), service.name());
+            for method in &service.method {
+                methods.insert(
+                    format!("/{service_name}/{}", method.name()),
+                    Method {
+                        service: service_name.clone(),
+                        name: method.name().to_owned(),
+                        streams: method.client_streaming() || method.server_streaming(),
+                    },
+                );
+            }
+        }
+    }
+    methods
+}
+
+impl<S> Layer<S> for FrontLayer {
+    type Service = Front<S>;
+
+    fn layer(&self, inner: S) -> Front<S> {
+        Front { inner, state: Arc::clone(&self.0) }
+    }
+}
+
+/// The front door before a service.
+#[derive(Clone)]
+pub(super) struct Front<S> {
+    inner: S,
+    state: Arc<State>,
+}
+
+impl<S> Service<Request<Body>> for Front<S>
+where
+    S: Service<Request<Body>, Response = Response<Body>, Error = Infallible> + Clone + Send + 'static,
+    S::Future: Send,
+{
+    type Response = Response<Body>;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<Body>, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        self.inner.poll_ready(cx)
+    }
+
+    fn call(&mut self, mut request: Request<Body>) -> Self::Future {
+        let state = Arc::clone(&self.state);
+        let clone = self.inner.clone();
+        let mut inner = std::mem::replace(&mut self.inner, clone);
+        let Some(method) = state.methods.get(request.uri().path()) else {
+            // Health, reflection, and what is no rpc: none of it does work of ours.
+            return Box::pin(inner.call(request));
+        };
+        let places = if method.streams { &state.streams } else { &state.calls };
+        let Ok(place) = Arc::clone(places).try_acquire_owned() else {
+            let answer = refused(Failure::new(Code::Overloaded, "The server has as much to do as it takes on at once")
+                .suggest("Try again after the time that RetryInfo gives, and later each time"));
+            return Box::pin(std::future::ready(Ok(answer)));
+        };
+        let asked = match timeout(request.headers()) {
+            Ok(asked) => asked,
+            Err(failure) => return Box::pin(std::future::ready(Ok(refused(failure)))),
+        };
+        let deadline = asked.or((!method.streams).then_some(state.deadline)).map(|time| Instant::now() + time);
+        request.extensions_mut().insert(Principal::anonymous());
+        let span = span(method, request.headers(), state.exports);
+        let streams = method.streams;
+        let call = inner.call(request);
+        let state = Arc::clone(&state);
+        let work = async move {
+            let answer = AssertUnwindSafe(call).catch_unwind();
+            let answer = match deadline {
+                None => answer.await,
+                Some(deadline) => match tokio::time::timeout_at(deadline, answer).await {
+                    Ok(answer) => answer,
+                    Err(_passed) => return Ok(refused(late())),
+                },
+            };
+            let Ok(Ok(answer)) = answer else {
+                return Ok(refused(Failure::fault("a handler panicked")));
+            };
+            let guarded = |body| Guarded {
+                inner: body,
+                _place: place,
+                deadline: deadline.filter(|_| streams).map(|time| Box::pin(tokio::time::sleep_until(time))),
+                stop: streams.then(|| Box::pin(state.stop.clone().cancelled_owned())),
+                span: Span::current(),
+                ended: false,
+            };
+            Ok(answer.map(|body| Body::new(guarded(body))))
+        };
+        Box::pin(work.instrument(span))
+    }
+}
+
+fn late() -> Failure {
+    Failure::new(Code::Timeout, "The deadline passed before the work was done")
+        .suggest("Allow more time, or ask for less at once")
+}
+
+/// A failure as a whole gRPC answer.
+fn refused(failure: Failure) -> Response<Body> {
+    status(failure).into_http()
+}
+
+/// The deadline a caller asks for (gRPC over HTTP/2, `Timeout`): at most eight
+/// digits and a unit.
+fn timeout(headers: &HeaderMap) -> Result<Option<Duration>, Failure> {
+    let Some(value) = headers.get("grpc-timeout") else { return Ok(None) };
+    let parsed = value.to_str().ok().and_then(|text| {
+        let (digits, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
+        if digits.len() > 8 || !digits.bytes().all(|b| b.is_ascii_digit()) {
+            return None;
+        }
+        let number: u64 = digits.parse().ok()?;
+        Some(match unit {
+            "H" => Duration::from_secs(number * 3600),
+            "M" => Duration::from_secs(number * 60),
+            "S" => Duration::from_secs(number),
+            "m" => Duration::from_millis(number),
+            "u" => Duration::from_micros(number),
+            "n" => Duration::from_nanos(number),
+            _ => return None,
+        })
+    });
+    parsed.map(Some).ok_or_else(|| {
+        Failure::new(Code::InvalidParameter, "The header grpc-timeout is up to eight digits and a unit, such as 500m")
+            .field("grpc-timeout", "not a timeout")
+    })
+}
+
+struct Headers<'a>(&'a HeaderMap);
+
+impl Extractor for Headers<'_> {
+    fn get(&self, key: &str) -> Option<&str> {
+        self.0.get(key)?.to_str().ok()
+    }
+
+    fn keys(&self) -> Vec<&str> {
+        self.0.keys().map(http::HeaderName::as_str).collect()
+    }
+}
+
+/// The span of a call, with the names of the OpenTelemetry conventions for rpc.
+fn span(method: &Method, headers: &HeaderMap, exports: bool) -> Span {
+    let span = tracing::info_span!(
+        "rpc",
+        otel.name = %format_args!("{}/{}", method.service, method.name),
+        otel.kind = "server",
+        rpc.system = "grpc",
+        rpc.service = method.service,
+        rpc.method = method.name,
+        rpc.grpc.status_code = field::Empty,
+    );
+    if exports {
+        let parent = opentelemetry::global::get_text_map_propagator(|p| p.extract(&Headers(headers)));
+        // An error means that the span is not recorded: then it needs no parent.
+        let _unrecorded = span.set_parent(parent);
+    }
+    span
+}
+
+/// The body of an answer: keeps the call's place, its deadline and its span until
+/// the last byte.
+struct Guarded {
+    inner: Body,
+    _place: OwnedSemaphorePermit,
+    deadline: Option<Pin<Box<Sleep>>>,
+    stop: Option<Pin<Box<WaitForCancellationFutureOwned>>>,
+    span: Span,
+    ended: bool,
+}
+
+impl Guarded {
+    fn end(&mut self, failure: Failure) -> Frame<Bytes> {
+        self.ended = true;
+        let mut trailers = HeaderMap::new();
+        // Only the code and the message: the call already had its headers.
+        if status(failure).add_header(&mut trailers).is_err() {
+            trailers.insert("grpc-status", http::HeaderValue::from_static("2"));
+        }
+        self.note(&trailers);
+        Frame::trailers(trailers)
+    }
+
+    fn note(&self, trailers: &HeaderMap) {
+        if let Some(code) = trailers.get("grpc-status").and_then(|code| code.to_str().ok()) {
+            self.span.record("rpc.grpc.status_code", code);
+        }
+    }
+}
+
+impl HttpBody for Guarded {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        if self.ended {
+            return Poll::Ready(None);
+        }
+        if let Poll::Ready(frame) = Pin::new(&mut self.inner).poll_frame(cx) {
+            if let Some(Ok(frame)) = &frame
+                && let Some(trailers) = frame.trailers_ref()
+            {
+                self.note(trailers);
+            }
+            return Poll::Ready(frame);
+        }
+        if let Some(deadline) = &mut self.deadline
+            && deadline.as_mut().poll(cx).is_ready()
+        {
+            return Poll::Ready(Some(Ok(self.end(late()))));
+        }
+        if let Some(stop) = &mut self.stop {
+            ready!(stop.as_mut().poll(cx));
+            let failure = Failure::new(Code::ShuttingDown, "The server is about to stop")
+                .suggest("Connect again and go on from the last resume token");
+            return Poll::Ready(Some(Ok(self.end(failure))));
+        }
+        Poll::Pending
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.ended || self.inner.is_end_stream()
+    }
+
+    fn size_hint(&self) -> http_body::SizeHint {
+        self.inner.size_hint()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_timeout_is_read_as_grpc_writes_it() {
+        let read = |text: &str| {
+            let mut headers = HeaderMap::new();
+            headers.insert("grpc-timeout", text.parse().expect("a header"));
+            timeout(&headers).ok().flatten()
+        };
+        assert_eq!(read("100m"), Some(Duration::from_millis(100)));
+        assert_eq!(read("2H"), Some(Duration::from_secs(7200)));
+        assert_eq!(read("0n"), Some(Duration::ZERO));
+        for bad in ["", "m", "1", "1x", "-1m", "123456789m", "1.5S", "１m"] {
+            let mut headers = HeaderMap::new();
+            let value = http::HeaderValue::from_bytes(bad.as_bytes()).expect("a header");
+            headers.insert("grpc-timeout", value);
+            assert!(timeout(&headers).is_err(), "{bad:?} was accepted");
+        }
+    }
+
+    #[test]
+    fn the_front_door_knows_which_rpcs_stream() {
+        let methods = methods();
+        let streaming: Vec<_> = {
+            let mut names: Vec<_> = methods.values().filter(|m| m.streams).map(|m| m.name.clone()).collect();
+            names.sort();
+            names
+        };
+        assert_eq!(streaming, ["ExportSkill", "PublishSkills", "Watch"]);
+        assert!(methods.contains_key("/repertoire.v1.Lookup/GetSkill"));
+    }
+}

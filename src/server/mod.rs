@@ -1,0 +1,224 @@
+//! The running server: what is put together, in which order, and how it stops.
+//!
+//! Rules of this room:
+//!
+//! * One port serves gRPC (HTTP/2) and gRPC-Web (HTTP/1.1 and HTTP/2).
+//! * Every call passes one front door ([`front`]): a place among those in work or
+//!   a refusal at once, the caller's deadline, a span, the caller's name.
+//! * Stopping: NOT_SERVING, no new connections, streams are told to go, calls in
+//!   work finish, counts are written, the store is closed; five seconds at most.
+//!
+//! Not here: what calls do (`grpc` and below), commands (`cli`).
+
+mod bundled;
+mod config;
+mod front;
+mod listen;
+mod telemetry;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::response::IntoResponse as _;
+use tokio_util::sync::CancellationToken;
+use tonic::service::Routes;
+use tower_http::cors::{Any, CorsLayer};
+
+pub use bundled::bundled_skills;
+pub use config::{Config, ConfigError, Limits, Settings, default_data_directory};
+pub use telemetry::{LogFormat, Telemetry};
+
+use crate::contract::{FILE_DESCRIPTOR_SET, v1};
+use crate::grpc::{LookupService, RegistryService};
+use crate::model::{Clock, SystemClock};
+use crate::registry::Registry;
+use crate::store::{self, Store};
+
+/// How often counts of use are written.
+const USAGE_INTERVAL: Duration = Duration::from_secs(5);
+/// How long calls in work may take when the server stops.
+const GRACE: Duration = Duration::from_secs(4);
+/// The largest message a client may send: a skill of 16 MiB with its paths.
+const MAX_MESSAGE_BYTES: usize = 20 * 1024 * 1024;
+
+/// The server cannot start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The data directory cannot be opened.
+    #[error(transparent)]
+    Open(#[from] store::OpenError),
+    /// What is stored cannot be read.
+    #[error(transparent)]
+    Registry(#[from] crate::registry::Error),
+    /// The address is taken, or not ours.
+    #[error("cannot listen on {address}: {cause}")]
+    Listen {
+        /// The address.
+        address: SocketAddr,
+        /// Why.
+        cause: std::io::Error,
+    },
+    /// The contract cannot be reflected.
+    #[error("reflection: {0}")]
+    Reflection(#[from] tonic_reflection::server::Error),
+}
+
+/// The domain over an open data directory, without a listener.
+#[derive(Debug, Clone)]
+pub struct Domain {
+    registry: Registry,
+}
+
+impl Domain {
+    /// Opens a data directory and publishes the skills that come with the server.
+    ///
+    /// # Errors
+    /// The directory cannot be opened or read.
+    pub async fn open(settings: &Settings) -> Result<Self, StartError> {
+        let (directory, options) = (settings.data.clone(), settings.store.clone());
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+        let opened = tokio::task::spawn_blocking(move || {
+            let store = Store::open(&directory, &options)?;
+            Ok::<_, StartError>(Registry::open(store, clock)?)
+        });
+        let registry = opened.await.map_err(|error| crate::registry::Error::Task(error.to_string()))??;
+        bundled::publish(&registry).await?;
+        Ok(Self { registry })
+    }
+
+    /// The registry.
+    #[must_use]
+    pub fn registry(&self) -> &Registry {
+        &self.registry
+    }
+
+    /// The services as one tower service: what a connection calls, and what an
+    /// in-process client calls as well.
+    #[must_use]
+    pub fn routes(&self) -> Routes {
+        let registry = v1::registry_server::RegistryServer::new(RegistryService::new(self.registry.clone()))
+            .max_decoding_message_size(MAX_MESSAGE_BYTES)
+            .accept_compressed(tonic::codec::CompressionEncoding::Gzip)
+            .send_compressed(tonic::codec::CompressionEncoding::Gzip);
+        let lookup = v1::lookup_server::LookupServer::new(LookupService::new(self.registry.clone()))
+            .accept_compressed(tonic::codec::CompressionEncoding::Gzip)
+            .send_compressed(tonic::codec::CompressionEncoding::Gzip);
+        Routes::new(registry).add_service(lookup)
+    }
+
+    /// Writes what waits, and closes the data directory.
+    pub async fn close(&self) {
+        if let Err(error) = self.registry.write_usage().await {
+            tracing::warn!(%error, "counts of use were not written");
+        }
+        self.registry.store().close().await;
+    }
+}
+
+/// A server that listens.
+#[derive(Debug)]
+pub struct Server {
+    /// Where it listens.
+    pub address: SocketAddr,
+    stop: CancellationToken,
+    running: tokio::task::JoinHandle<()>,
+}
+
+impl Server {
+    /// Opens the data directory, binds the address and serves.
+    ///
+    /// # Errors
+    /// The directory cannot be opened, or the address cannot be had.
+    pub async fn start(settings: Settings, telemetry: &Telemetry) -> Result<Self, StartError> {
+        let domain = Domain::open(&settings).await?;
+        let listener = tokio::net::TcpListener::bind(settings.listen).await;
+        let refused = |cause| StartError::Listen { address: settings.listen, cause };
+        let listener = listener.map_err(refused)?;
+        let address = listener.local_addr().map_err(refused)?;
+        if !address.ip().is_loopback() {
+            tracing::warn!(%address, "serving beyond this machine, and every caller may write: keep the port behind a proxy that checks who calls");
+        }
+
+        let (health, health_service) = tonic_health::server::health_reporter();
+        health.set_serving::<v1::registry_server::RegistryServer<RegistryService>>().await;
+        health.set_serving::<v1::lookup_server::LookupServer<LookupService>>().await;
+        let reflection = || {
+            tonic_reflection::server::Builder::configure()
+                .register_encoded_file_descriptor_set(FILE_DESCRIPTOR_SET)
+                .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
+        };
+        let routes = domain
+            .routes()
+            .add_service(health_service)
+            .add_service(reflection().build_v1()?)
+            .add_service(reflection().build_v1alpha()?);
+        let stop = CancellationToken::new();
+        let front = front::FrontLayer::new(&settings.limits, stop.clone(), telemetry.exports());
+        // gRPC-Web from a browser needs the answer's trailers by name; the server
+        // holds no cookies, so any origin may ask.
+        let cors = CorsLayer::new()
+            .allow_origin(Any)
+            .allow_headers(Any)
+            .allow_methods(Any)
+            .expose_headers(["grpc-status", "grpc-message", "grpc-status-details-bin"].map(http::HeaderName::from_static));
+        let router: Router = routes
+            .into_axum_router()
+            .reset_fallback()
+            .layer(tonic_web::GrpcWebLayer::new())
+            .fallback(unknown)
+            .layer(front)
+            .layer(cors);
+
+        let url = format!("http://{address}");
+        if let Err(error) = store::remember_endpoint(&settings.data, &url) {
+            tracing::warn!(%error, "commands will need `--server {url}`");
+        }
+        let counting = tokio::spawn(write_usage(domain.registry().clone(), stop.clone()));
+        let running = tokio::spawn({
+            let stop = stop.clone();
+            async move {
+                listen::serve(listener, router, settings.limits, stop.clone(), GRACE, async move {
+                    stop.cancelled().await;
+                    health.set_not_serving::<v1::registry_server::RegistryServer<RegistryService>>().await;
+                    health.set_not_serving::<v1::lookup_server::LookupServer<LookupService>>().await;
+                })
+                .await;
+                store::forget_endpoint(&settings.data);
+                domain.close().await;
+                let _stopped = counting.await;
+            }
+        });
+        Ok(Self { address, stop, running })
+    }
+
+    /// Stops: see the module. Returns when all is closed.
+    pub async fn stop(self) {
+        self.stop.cancel();
+        if let Err(error) = self.running.await {
+            tracing::error!(%error, "the server did not stop as it should");
+        }
+    }
+}
+
+/// Writes counts of use, now and then.
+async fn write_usage(registry: Registry, stop: CancellationToken) {
+    while stop.run_until_cancelled(tokio::time::sleep(USAGE_INTERVAL)).await.is_some() {
+        if let Err(error) = registry.write_usage().await {
+            tracing::warn!(%error, "counts of use wait to be written");
+        }
+    }
+}
+
+/// What is no rpc: a gRPC client gets a gRPC answer, a browser a sentence.
+async fn unknown(request: axum::extract::Request) -> axum::response::Response {
+    let headers = request.headers();
+    let content_type = headers.get(http::header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    if content_type.is_some_and(|value| value.starts_with("application/grpc")) {
+        let path = request.uri().path();
+        return tonic::Status::unimplemented(format!("this server has no rpc {path}")).into_http::<axum::body::Body>();
+    }
+    let text = "This is a Repertoire server. It speaks gRPC and gRPC-Web; `grpcurl -plaintext HOST:PORT list` names its services.\n";
+    (http::StatusCode::NOT_FOUND, text).into_response()
+}
