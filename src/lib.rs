@@ -1,5 +1,19 @@
 //! Repertoire keeps an organisation's agent skills and serves them to any agent.
+//!
+//! The rooms, from the words of the domain to what a person touches; each may use
+//! those above it (ARCHITECTURE.md has the map, `tests/rooms.rs` holds it):
+//!
+//! 1. [`model`]: the words.
+//! 2. [`skill_md`]: text to skill.
+//! 3. [`store`]: the data directory.
+//! 4. [`registry`]: skills and their versions.
+//! 5. [`lookup`]: finding them and handing them out.
+//! 6. [`contract`], [`grpc`], [`gateway`]: the wire.
+//! 7. [`server`], [`cli`]: what runs.
+
+pub mod cli;
 pub mod contract;
+pub mod gateway;
 pub mod grpc;
 pub mod lookup;
 pub mod model;

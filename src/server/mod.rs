@@ -137,9 +137,6 @@ impl Server {
         let refused = |cause| StartError::Listen { address: settings.listen, cause };
         let listener = listener.map_err(refused)?;
         let address = listener.local_addr().map_err(refused)?;
-        if !address.ip().is_loopback() {
-            tracing::warn!(%address, "serving beyond this machine, and every caller may write: keep the port behind a proxy that checks who calls");
-        }
 
         let (health, health_service) = tonic_health::server::health_reporter();
         health.set_serving::<v1::registry_server::RegistryServer<RegistryService>>().await;

@@ -1,0 +1,329 @@
+//! What the command line understands. The comments are its help.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::server::LogFormat;
+
+const EXAMPLES: &str = "\
+Examples:
+  repertoire serve                              start a server on 127.0.0.1:50051
+  repertoire import ./skills                    publish every skill below a folder
+  repertoire list --category database           what is there
+  repertoire show write_sql                     one skill, in full
+  repertoire versions my-skill                  its history
+  repertoire activate my-skill 3                roll back to version 3
+
+Commands that read or write skills talk to the server that --server names, else to
+the one that has the data directory open, else open the data directory themselves.";
+
+/// Keeps an organisation's agent skills and serves them to any agent.
+#[derive(Debug, Parser)]
+#[command(name = "repertoire", version, about, after_help = EXAMPLES)]
+pub struct Cli {
+    #[command(flatten)]
+    pub(super) global: Global,
+    #[command(subcommand)]
+    pub(super) command: Command,
+}
+
+/// Options of every command.
+#[derive(Debug, Args)]
+pub(super) struct Global {
+    /// Server to talk to, such as http://127.0.0.1:50051.
+    #[arg(long, global = true, env = "REPERTOIRE_SERVER", value_name = "URL")]
+    pub(super) server: Option<String>,
+    /// The data directory. [default: the platform's, such as ~/.local/share/repertoire]
+    #[arg(long, global = true, env = "REPERTOIRE_DATA", value_name = "DIR")]
+    pub(super) data: Option<PathBuf>,
+    /// A config file (YAML). Environment and flags go before it.
+    #[arg(long, global = true, env = "REPERTOIRE_CONFIG", value_name = "FILE")]
+    pub(super) config: Option<PathBuf>,
+    /// Print JSON, also on a terminal. Without a terminal JSON is the default.
+    #[arg(long, global = true)]
+    pub(super) json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Command {
+    /// Start a server.
+    Serve(Serve),
+    /// Publish every skill below some folders.
+    Import(Import),
+    /// Publish one skill.
+    Publish(Publish),
+    /// Say all that is wrong with skills, and store nothing. Needs no server.
+    Validate(Validate),
+    /// List skills.
+    List(List),
+    /// Show all that is known of a skill.
+    Show(OfVersion),
+    /// Print a file of a skill, by default its SKILL.md.
+    Read(Read),
+    /// List the versions of a skill, newest first.
+    Versions(OfSkill),
+    /// Compare two versions of a skill.
+    Diff(Diff),
+    /// Make a version the active one: an older one is the rollback.
+    Activate(OfNumber),
+    /// Withdraw a version: it answers only when it is asked for exactly.
+    Yank(Yank),
+    /// Put a withdrawn version back.
+    Unyank(OfNumber),
+    /// Delete a skill with all its versions.
+    Delete(Delete),
+    /// Say how often a skill is read and loaded.
+    Metrics(OfSkill),
+    /// Write a version as an archive.
+    Export(Export),
+    /// Follow what happens to skills, a line an event.
+    Watch(Watch),
+    /// Read the whole data directory and say what is damaged. The server must be stopped.
+    Verify,
+    /// Write the data directory to one file. The server must be stopped.
+    Backup(Backup),
+    /// Make a data directory from a backup.
+    Restore(Restore),
+    /// Rewrite the data directory without what is no longer used. The server must be stopped.
+    Compact,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Serve {
+    /// Address to listen on; port 0 takes a free one. [default: 127.0.0.1:50051]
+    #[arg(long, env = "REPERTOIRE_LISTEN", value_name = "ADDR")]
+    pub(super) listen: Option<SocketAddr>,
+    /// What to log, such as `info`, `warn` or `repertoire=debug`. [default: info]
+    #[arg(long, env = "REPERTOIRE_LOG", value_name = "FILTER")]
+    pub(super) log: Option<String>,
+    /// Form of the log.
+    #[arg(long, env = "REPERTOIRE_LOG_FORMAT", value_name = "FORMAT")]
+    pub(super) log_format: Option<LogFormat>,
+    /// OTLP endpoint (gRPC) that takes spans, such as http://localhost:4317.
+    #[arg(long, env = "OTEL_EXPORTER_OTLP_ENDPOINT", value_name = "URL")]
+    pub(super) otlp_endpoint: Option<String>,
+}
+
+/// A place of this machine's skills.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(super) enum Place {
+    /// Skills of the project at hand; they win short names.
+    Project,
+    /// A person's skills; they come next.
+    User,
+    /// Everyone's skills.
+    Global,
+}
+
+impl Place {
+    pub(super) fn author(self) -> &'static str {
+        match self {
+            Self::Project => "project",
+            Self::User => "user",
+            Self::Global => "global",
+        }
+    }
+}
+
+/// Where skills are to live.
+#[derive(Debug, Clone, Args)]
+pub(super) struct Home {
+    /// Location: the skills become local/LOCATION/NAME.
+    #[arg(long, value_enum, default_value = "global", conflicts_with_all = ["source", "author"])]
+    pub(super) location: Place,
+    /// Source of the skills, such as github: they become SOURCE/AUTHOR/NAME.
+    #[arg(long, requires = "author")]
+    pub(super) source: Option<String>,
+    /// Author of the skills.
+    #[arg(long, requires = "source")]
+    pub(super) author: Option<String>,
+}
+
+impl Home {
+    pub(super) fn segments(&self) -> (&str, &str) {
+        match (&self.source, &self.author) {
+            (Some(source), Some(author)) => (source, author),
+            _ => (crate::model::SkillId::LOCAL, self.location.author()),
+        }
+    }
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Import {
+    /// Folders to look for skills in.
+    #[arg(required = true, value_name = "DIR")]
+    pub(super) folders: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(super) home: Home,
+    /// What changed, kept with each version.
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    pub(super) summary: String,
+    /// Refuse what the Agent Skills standard does not allow, instead of reporting it.
+    #[arg(long)]
+    pub(super) strict: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Publish {
+    /// Folder of the skill.
+    #[arg(value_name = "DIR")]
+    pub(super) folder: PathBuf,
+    /// Id to publish it as, SOURCE/AUTHOR/NAME. [default: by --location and its name]
+    #[arg(long, value_name = "ID")]
+    pub(super) id: Option<String>,
+    #[command(flatten)]
+    pub(super) home: Home,
+    /// What changed, kept with the version.
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    pub(super) summary: String,
+    /// Publish the version without making it the active one.
+    #[arg(long)]
+    pub(super) no_activate: bool,
+    /// Refuse what the Agent Skills standard does not allow, instead of reporting it.
+    #[arg(long)]
+    pub(super) strict: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Validate {
+    /// Folders to look for skills in.
+    #[arg(required = true, value_name = "DIR")]
+    pub(super) folders: Vec<PathBuf>,
+    /// Refuse what the Agent Skills standard does not allow, instead of reporting it.
+    #[arg(long)]
+    pub(super) strict: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct List {
+    /// Only skills of this source.
+    #[arg(long)]
+    pub(super) source: Option<String>,
+    /// Only skills of this author.
+    #[arg(long, requires = "source")]
+    pub(super) author: Option<String>,
+    /// Only skills of this category.
+    #[arg(long)]
+    pub(super) category: Option<String>,
+    /// Only skills with this tag; repeat it for several.
+    #[arg(long = "tag", value_name = "TAG")]
+    pub(super) tags: Vec<String>,
+    /// Only skills about this technology.
+    #[arg(long)]
+    pub(super) technology: Option<String>,
+    /// Only skills of this location.
+    #[arg(long, value_enum)]
+    pub(super) location: Option<Place>,
+    /// The most skills to list. [default: all]
+    #[arg(long, value_name = "N")]
+    pub(super) limit: Option<usize>,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct OfSkill {
+    /// The skill: its id or its short name.
+    pub(super) skill: String,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct OfVersion {
+    /// The skill: its id or its short name.
+    pub(super) skill: String,
+    /// A version: its number, or its semantic version. [default: the active one]
+    #[arg(long, value_name = "VERSION")]
+    pub(super) at: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Read {
+    #[command(flatten)]
+    pub(super) of: OfVersion,
+    /// Path of the file inside the skill.
+    #[arg(default_value = "")]
+    pub(super) path: String,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Diff {
+    /// The skill: its id or its short name.
+    pub(super) skill: String,
+    /// Number of the older version. [default: the one before the newer]
+    #[arg(long, value_name = "N", default_value = "0", hide_default_value = true)]
+    pub(super) from: u32,
+    /// Number of the newer version. [default: the active one]
+    #[arg(long, value_name = "N", default_value = "0", hide_default_value = true)]
+    pub(super) to: u32,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct OfNumber {
+    /// The skill: its id or its short name.
+    pub(super) skill: String,
+    /// Number of the version.
+    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
+    pub(super) number: u32,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Yank {
+    #[command(flatten)]
+    pub(super) of: OfNumber,
+    /// Why, for those who used it.
+    #[arg(long, default_value = "")]
+    pub(super) reason: String,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Delete {
+    /// The skill: its id or its short name.
+    pub(super) skill: String,
+    /// Do not ask.
+    #[arg(long, short = 'y')]
+    pub(super) yes: bool,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(super) enum Format {
+    /// A gzip-compressed tar.
+    TarGz,
+    /// A zip.
+    Zip,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Export {
+    #[command(flatten)]
+    pub(super) of: OfVersion,
+    /// File to write. [default: the name and version of the skill, here]
+    #[arg(long, short, value_name = "FILE")]
+    pub(super) output: Option<PathBuf>,
+    /// Form of the archive.
+    #[arg(long, value_enum, default_value = "tar-gz")]
+    pub(super) format: Format,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Watch {
+    /// Go on after this token. [default: from now on]
+    #[arg(long, value_name = "TOKEN", default_value = "", hide_default_value = true)]
+    pub(super) resume: String,
+    /// Only events of these skills, by id.
+    #[arg(value_name = "ID")]
+    pub(super) skills: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Backup {
+    /// File to write.
+    #[arg(value_name = "FILE")]
+    pub(super) file: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Restore {
+    /// The backup.
+    #[arg(value_name = "FILE")]
+    pub(super) file: PathBuf,
+}

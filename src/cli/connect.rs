@@ -1,0 +1,102 @@
+//! From a command to the services: over the network, or in process.
+
+use std::time::Duration;
+
+use http::{Request, Response};
+use tonic::body::Body;
+use tonic::transport::Endpoint;
+use tower::util::BoxCloneSyncService;
+use tower::{BoxError, ServiceExt as _};
+
+use super::args::Global;
+use super::output::Failed;
+use crate::contract::v1::lookup_client::LookupClient;
+use crate::contract::v1::registry_client::RegistryClient;
+use crate::server::{Config, Domain, Settings, StartError};
+use crate::store::{self, OpenError};
+
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// The largest answer: a file of 16 MiB.
+const MAX_MESSAGE_BYTES: usize = 20 * 1024 * 1024;
+
+type Transport = BoxCloneSyncService<Request<Body>, Response<Body>, BoxError>;
+
+/// The services, wherever they are.
+pub(super) struct Client {
+    pub(super) registry: RegistryClient<Transport>,
+    pub(super) lookup: LookupClient<Transport>,
+    domain: Option<Domain>,
+}
+
+impl Client {
+    fn new(transport: Transport, domain: Option<Domain>) -> Self {
+        Self {
+            registry: RegistryClient::new(transport.clone()).max_decoding_message_size(MAX_MESSAGE_BYTES),
+            lookup: LookupClient::new(transport).max_decoding_message_size(MAX_MESSAGE_BYTES),
+            domain,
+        }
+    }
+
+    /// Writes what waits, where the services are in process.
+    pub(super) async fn close(self) {
+        if let Some(domain) = self.domain {
+            domain.close().await;
+        }
+    }
+}
+
+async fn remote(url: &str) -> Result<Client, Failed> {
+    let endpoint = Endpoint::from_shared(url.to_owned())
+        .map_err(|error| Failed::new(format!("'{url}' is not the address of a server: {error}"))
+            .hint("write it as http://HOST:PORT"))?;
+    let channel = endpoint.connect_timeout(CONNECT_TIMEOUT).connect().await;
+    let channel = channel.map_err(|error| {
+        let cause = std::error::Error::source(&error).map(ToString::to_string).unwrap_or_default();
+        Failed::new(format!("no server answers at {url} ({cause})"))
+            .hint("start one with `repertoire serve`, or name another with --server")
+    })?;
+    let transport = channel.map_request(|request: Request<Body>| request).map_err(BoxError::from);
+    Ok(Client::new(BoxCloneSyncService::new(transport), None))
+}
+
+/// The settings of a command: the config file under the flags.
+pub(super) fn settings(global: &Global, config: &Config) -> Settings {
+    let mut settings = Settings::new(config);
+    if let Some(data) = &global.data {
+        settings.data.clone_from(data);
+    }
+    settings
+}
+
+/// An error of starting, with what to do next.
+pub(super) fn start_failed(error: StartError) -> Failed {
+    let failed = Failed::new(error.to_string());
+    match error {
+        StartError::Listen { .. } => failed.hint("name another address with --listen; port 0 takes a free one"),
+        StartError::Open(OpenError::NotOurs { .. }) => {
+            failed.hint("name another directory with --data; an empty or new one will do")
+        }
+        _ => failed,
+    }
+}
+
+/// The services: of the server that is named, else of the one that has the data
+/// directory open, else in process over the directory.
+pub(super) async fn connect(global: &Global, config: &Config) -> Result<Client, Failed> {
+    if let Some(url) = &global.server {
+        return remote(url).await;
+    }
+    let settings = settings(global, config);
+    if let Some(url) = store::endpoint(&settings.data)
+        && let Ok(client) = remote(&url).await
+    {
+        return Ok(client);
+    }
+    let domain = Domain::open(&settings).await.map_err(start_failed)?;
+    let transport = domain
+        .routes()
+        .prepare()
+        .map_request(|request: Request<Body>| request)
+        .map_err(|never| match never {});
+    Ok(Client::new(BoxCloneSyncService::new(transport), Some(domain)))
+}

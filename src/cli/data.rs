@@ -1,0 +1,184 @@
+//! Commands on the data directory itself, with no server on it.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use serde_json::json;
+
+use super::args::{Backup, Global, Restore};
+use super::connect::{settings, start_failed};
+use super::output::{BAD, Failed, GOOD, Output, bytes};
+use crate::model::SystemClock;
+use crate::registry::Registry;
+use crate::server::{Config, Settings};
+use crate::store::{self, Store};
+
+type Done = Result<ExitCode, Failed>;
+
+/// Runs work that blocks.
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T, Failed> + Send + 'static) -> Result<T, Failed> {
+    tokio::task::spawn_blocking(work).await.map_err(|error| Failed::new(error.to_string()))?
+}
+
+fn failed(error: impl std::fmt::Display) -> Failed {
+    Failed::new(error.to_string())
+}
+
+/// Opens a directory that exists; these commands make none.
+fn open(settings: &Settings) -> Result<Store, Failed> {
+    if !settings.data.exists() {
+        return Err(Failed::new(format!("there is no data directory `{}`", settings.data.display()))
+            .hint("name it with --data"));
+    }
+    Store::open(&settings.data, &settings.store).map_err(|error| start_failed(error.into()))
+}
+
+/// What is damaged: the store's records, then what does not fit together.
+fn check(store: &Store, progress: impl FnMut(u64)) -> Result<(store::Verified, u64, u64), Failed> {
+    let mut verified = store.verify(progress).map_err(failed)?;
+    let audit = Registry::open(store.clone(), Arc::new(SystemClock)).and_then(|registry| registry.audit());
+    let (skills, versions) = match audit {
+        Ok(audit) => {
+            verified.damage.extend(audit.damage);
+            (audit.skills, audit.versions)
+        }
+        Err(error) => {
+            verified.damage.push(error.to_string());
+            (0, 0)
+        }
+    };
+    verified.damage.dedup();
+    Ok((verified, skills, versions))
+}
+
+pub(super) async fn verify(global: &Global, config: &Config, output: &Output) -> Done {
+    let settings = settings(global, config);
+    let data = settings.data.clone();
+    let bar = output.counter("records read");
+    let counter = bar.clone();
+    let result = blocking(move || {
+        let store = open(&settings)?;
+        check(&store, |count| counter.set_position(count))
+    })
+    .await;
+    bar.finish_and_clear();
+    let (verified, skills, versions) = result?;
+    let whole = verified.damage.is_empty();
+    if output.is_json() {
+        output.value(&json!({
+            "whole": whole,
+            "records": verified.records,
+            "contents": verified.contents,
+            "skills": skills,
+            "versions": versions,
+            "damage": verified.damage,
+        }))?;
+    } else if whole {
+        output.line(&format!(
+            "{GOOD}whole{GOOD:#} {} records, {} contents, {skills} skills, {versions} versions",
+            verified.records, verified.contents
+        ))?;
+    } else {
+        for damage in &verified.damage {
+            output.line(&format!("{BAD}damaged{BAD:#} {damage}"))?;
+        }
+        output.note(&format!(
+            "Move the directory aside and restore a backup: repertoire restore BACKUP --data {}",
+            data.display()
+        ));
+    }
+    Ok(if whole { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+pub(super) async fn backup(global: &Global, config: &Config, options: &Backup, output: &Output) -> Done {
+    let settings = settings(global, config);
+    let file = options.file.clone();
+    let bar = output.counter("records written");
+    let counter = bar.clone();
+    let result = blocking(move || {
+        let store = open(&settings)?;
+        store.backup(&file, |_| true, |count| counter.set_position(count)).map_err(failed)
+    })
+    .await;
+    bar.finish_and_clear();
+    told(&options.file, &result?, "wrote", output)
+}
+
+fn told(path: &Path, backup: &store::Backup, word: &str, output: &Output) -> Done {
+    let store::Backup { records, bytes: size } = *backup;
+    if output.is_json() {
+        output.value(&json!({"path": path.display().to_string(), "records": records, "bytes": size}))?;
+    } else {
+        let size = bytes(i64::try_from(size).unwrap_or(i64::MAX));
+        output.line(&format!("{GOOD}{word}{GOOD:#} {} ({records} records, {size})", path.display()))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+pub(super) async fn restore(global: &Global, config: &Config, options: &Restore, output: &Output) -> Done {
+    let settings = settings(global, config);
+    let (file, data) = (options.file.clone(), settings.data.clone());
+    let bar = output.counter("records read");
+    let counter = bar.clone();
+    let result = blocking(move || {
+        store::restore(&file, &settings.data, &settings.store, |count| counter.set_position(count)).map_err(failed)
+    })
+    .await;
+    bar.finish_and_clear();
+    told(&data, &result?, "restored", output)
+}
+
+fn beside(data: &Path, ending: &str) -> PathBuf {
+    let mut name = data.file_name().unwrap_or_default().to_owned();
+    name.push(ending);
+    data.with_file_name(name)
+}
+
+/// Writes what is used to a new directory, checks it, and puts it in the place of
+/// the old one, which is removed last: a crash leaves at least one whole.
+pub(super) async fn compact(global: &Global, config: &Config, output: &Output) -> Done {
+    let settings = settings(global, config);
+    let data = settings.data.clone();
+    let (file, fresh, old) = (beside(&data, ".compact"), beside(&data, ".new"), beside(&data, ".old"));
+    let bar = output.counter("records moved");
+    let counter = bar.clone();
+    let result = blocking(move || {
+        if old.exists() {
+            return Err(Failed::new(format!("`{}` is there from an earlier run", old.display()))
+                .hint("look whether the data directory is whole with `repertoire verify`, then remove it"));
+        }
+        let store = open(&settings)?;
+        let before = folder_size(&settings.data);
+        let registry = Registry::open(store.clone(), Arc::new(SystemClock)).map_err(failed)?;
+        let audit = registry.audit().map_err(failed)?;
+        if let Some(damage) = audit.damage.first() {
+            return Err(Failed::new(format!("the data directory is damaged: {damage}")).hint("see `repertoire verify`"));
+        }
+        store
+            .backup(&file, |digest| audit.contents.contains(digest), |count| counter.set_position(count))
+            .map_err(failed)?;
+        drop((registry, store));
+        store::restore(&file, &fresh, &settings.store, |count| counter.set_position(count)).map_err(failed)?;
+        std::fs::rename(&settings.data, &old)?;
+        std::fs::rename(&fresh, &settings.data)?;
+        std::fs::remove_file(&file)?;
+        std::fs::remove_dir_all(&old)?;
+        Ok((before, folder_size(&settings.data)))
+    })
+    .await;
+    bar.finish_and_clear();
+    let (before, after) = result?;
+    if output.is_json() {
+        output.value(&json!({"path": data.display().to_string(), "bytes_before": before, "bytes_after": after}))?;
+    } else {
+        let size = |size: u64| bytes(i64::try_from(size).unwrap_or(i64::MAX));
+        output.line(&format!("{GOOD}compacted{GOOD:#} {} from {} to {}", data.display(), size(before), size(after)))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn folder_size(folder: &Path) -> u64 {
+    let entries = walkdir::WalkDir::new(folder).into_iter().filter_map(Result::ok);
+    entries.filter_map(|entry| entry.metadata().ok()).filter(std::fs::Metadata::is_file).map(|m| m.len()).sum()
+}

@@ -1,0 +1,97 @@
+//! The command line.
+//!
+//! Rules of this room:
+//!
+//! * A command speaks the contract, to a running server or, in process, to the
+//!   services over a data directory: the same calls, the same refusals.
+//! * What a command found goes to stdout, as a table for a person and as JSON for a
+//!   program; everything else goes to stderr.
+//! * Exit codes: 0 all is well, 1 something was refused or failed, 2 the command
+//!   line is wrong.
+//!
+//! Not here: what the calls do.
+
+mod args;
+mod connect;
+mod data;
+mod folder;
+mod import;
+mod output;
+mod serve;
+mod skills;
+
+use std::process::ExitCode;
+
+pub use args::Cli;
+use args::Command;
+use output::{Failed, Output};
+
+use crate::server::{Config, ConfigError};
+
+/// Runs a command line.
+pub fn run(cli: Cli) -> ExitCode {
+    crate::store::quiet_panics();
+    let output = Output::new(cli.global.json);
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return output.failed(&Failed::new(error.to_string())),
+    };
+    let result = runtime.block_on(command(cli, &output));
+    // A thread that still waits for a disk or a terminal does not hold us up.
+    runtime.shutdown_timeout(std::time::Duration::from_secs(1));
+    match result {
+        Ok(code) => code,
+        Err(failed) => output.failed(&failed),
+    }
+}
+
+async fn command(cli: Cli, output: &Output) -> Result<ExitCode, Failed> {
+    let Cli { global, command } = cli;
+    let config = match &global.config {
+        Some(path) => Config::read(path).map_err(|error: ConfigError| Failed::new(error.to_string()))?,
+        None => Config::default(),
+    };
+    match command {
+        Command::Serve(options) => serve::serve(&global, options, config).await,
+        Command::Validate(options) => import::validate(&options, output),
+        Command::Verify => data::verify(&global, &config, output).await,
+        Command::Backup(options) => data::backup(&global, &config, &options, output).await,
+        Command::Restore(options) => data::restore(&global, &config, &options, output).await,
+        Command::Compact => data::compact(&global, &config, output).await,
+        command => {
+            let mut client = connect::connect(&global, &config).await?;
+            let result = with_client(&mut client, command, output).await;
+            client.close().await;
+            result
+        }
+    }
+}
+
+async fn with_client(
+    client: &mut connect::Client,
+    command: Command,
+    output: &Output,
+) -> Result<ExitCode, Failed> {
+    match command {
+        Command::Import(options) => import::import(client, options, output).await,
+        Command::Publish(options) => import::publish(client, options, output).await,
+        Command::List(options) => skills::list(client, options, output).await,
+        Command::Show(options) => skills::show(client, options, output).await,
+        Command::Read(options) => skills::read(client, options).await,
+        Command::Versions(options) => skills::versions(client, options, output).await,
+        Command::Diff(options) => skills::diff(client, options, output).await,
+        Command::Activate(options) => skills::activate(client, options, output).await,
+        Command::Yank(options) => skills::yank(client, options, output).await,
+        Command::Unyank(options) => skills::unyank(client, options, output).await,
+        Command::Delete(options) => skills::delete(client, options, output).await,
+        Command::Metrics(options) => skills::metrics(client, options, output).await,
+        Command::Export(options) => skills::export(client, options, output).await,
+        Command::Watch(options) => skills::watch(client, options, output).await,
+        Command::Serve(_)
+        | Command::Validate(_)
+        | Command::Verify
+        | Command::Backup(_)
+        | Command::Restore(_)
+        | Command::Compact => Err(Failed::new("this command needs no server")),
+    }
+}

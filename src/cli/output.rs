@@ -1,0 +1,173 @@
+//! What a person or a program gets to see.
+
+use std::io::{IsTerminal as _, Write as _};
+use std::process::ExitCode;
+
+use anstyle::{AnsiColor, Style};
+use comfy_table::{ContentArrangement, Table};
+use prost::Message;
+use serde_json::{Value, json};
+use tonic_types::StatusExt as _;
+
+use crate::gateway::Contract;
+
+const ERROR: Style = AnsiColor::Red.on_default().bold();
+const HINT: Style = AnsiColor::Cyan.on_default();
+pub(super) const GOOD: Style = AnsiColor::Green.on_default();
+pub(super) const WARN: Style = AnsiColor::Yellow.on_default();
+pub(super) const BAD: Style = AnsiColor::Red.on_default();
+pub(super) const FAINT: Style = Style::new().dimmed();
+
+/// Why a command failed: what a person reads, and what a program reads.
+#[derive(Debug)]
+pub(super) struct Failed {
+    code: String,
+    message: String,
+    places: Vec<String>,
+    hints: Vec<String>,
+}
+
+impl Failed {
+    pub(super) fn new(message: impl Into<String>) -> Self {
+        Self { code: String::new(), message: message.into(), places: Vec::new(), hints: Vec::new() }
+    }
+
+    pub(super) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hints.push(hint.into());
+        self
+    }
+}
+
+impl From<tonic::Status> for Failed {
+    fn from(status: tonic::Status) -> Self {
+        let details = status.get_error_details();
+        let code = details.error_info().map(|info| info.reason.clone());
+        let violations = details.bad_request().map(|bad| bad.field_violations.clone()).unwrap_or_default();
+        let help = details.help().map(|help| help.links.clone()).unwrap_or_default();
+        let mut failed = Self {
+            code: code.unwrap_or_else(|| format!("{:?}", status.code())),
+            message: status.message().to_owned(),
+            places: violations.into_iter().map(|v| format!("{}: {}", v.field, v.description)).collect(),
+            hints: help.into_iter().map(|link| link.description).collect(),
+        };
+        if failed.message.is_empty() {
+            failed.message = format!("{:?}", status.code());
+        }
+        failed
+    }
+}
+
+impl From<std::io::Error> for Failed {
+    fn from(error: std::io::Error) -> Self {
+        Self::new(error.to_string())
+    }
+}
+
+/// Where a command writes: tables to a person, JSON to a program.
+#[derive(Debug)]
+pub(super) struct Output {
+    json: bool,
+}
+
+impl Output {
+    pub(super) fn new(json: bool) -> Self {
+        Self { json: json || !std::io::stdout().is_terminal() }
+    }
+
+    /// A program reads.
+    pub(super) fn is_json(&self) -> bool {
+        self.json
+    }
+
+    /// Writes text to stdout. A reader that went away ends the program in peace.
+    pub(super) fn text(&self, text: &str) -> Result<(), Failed> {
+        match anstream::stdout().write_all(text.as_bytes()) {
+            Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+            written => Ok(written?),
+        }
+    }
+
+    pub(super) fn line(&self, line: &str) -> Result<(), Failed> {
+        self.text(&format!("{line}\n"))
+    }
+
+    pub(super) fn value(&self, value: &Value) -> Result<(), Failed> {
+        let text = serde_json::to_string_pretty(value).map_err(|error| Failed::new(error.to_string()))?;
+        self.line(&text)
+    }
+
+    /// A message of the contract as JSON.
+    pub(super) fn message(&self, name: &str, message: &impl Message) -> Result<(), Failed> {
+        self.value(&json_of(name, message)?)
+    }
+
+    /// A note to a person, on stderr.
+    pub(super) fn note(&self, text: &str) {
+        // Nobody is left to tell where stderr is gone.
+        let _unread = writeln!(anstream::stderr(), "{text}");
+    }
+
+    pub(super) fn failed(&self, failed: &Failed) -> ExitCode {
+        let Failed { code, message, places, hints } = failed;
+        if self.json {
+            let error = json!({"error": {"code": code, "message": message, "details": places, "recovery_suggestions": hints}});
+            self.note(&error.to_string());
+            return ExitCode::FAILURE;
+        }
+        let code = if code.is_empty() { String::new() } else { format!(" {FAINT}[{code}]{FAINT:#}") };
+        self.note(&format!("{ERROR}error:{ERROR:#} {message}{code}"));
+        for place in places {
+            self.note(&format!("  {place}"));
+        }
+        for hint in hints {
+            self.note(&format!("{HINT}hint:{HINT:#} {hint}"));
+        }
+        ExitCode::FAILURE
+    }
+
+    /// A bar on stderr for work of a known length; nothing without a terminal.
+    pub(super) fn bar(&self, length: u64, what: &str) -> indicatif::ProgressBar {
+        let bar = indicatif::ProgressBar::new(length);
+        let style = "{msg} {wide_bar:.cyan} {human_pos}/{human_len} {eta}";
+        bar.set_style(indicatif::ProgressStyle::with_template(style).unwrap_or_else(|_| indicatif::ProgressStyle::default_bar()));
+        bar.set_message(what.to_owned());
+        bar
+    }
+
+    /// A count on stderr for work of an unknown length; nothing without a terminal.
+    pub(super) fn counter(&self, what: &str) -> indicatif::ProgressBar {
+        let bar = indicatif::ProgressBar::new_spinner();
+        let style = "{spinner:.cyan} {msg} {human_pos}";
+        bar.set_style(indicatif::ProgressStyle::with_template(style).unwrap_or_else(|_| indicatif::ProgressStyle::default_spinner()));
+        bar.set_message(what.to_owned());
+        bar
+    }
+}
+
+/// A message of the contract as JSON.
+pub(super) fn json_of(name: &str, message: &impl Message) -> Result<Value, Failed> {
+    let contract = Contract::load().map_err(|error| Failed::new(error.to_string()))?;
+    contract.json(name, message).map_err(|error| Failed::new(error.to_string()))
+}
+
+/// A table that fits the terminal.
+pub(super) fn table(header: &[&str]) -> Table {
+    let mut table = Table::new();
+    table
+        .load_preset(comfy_table::presets::UTF8_HORIZONTAL_ONLY)
+        .set_content_arrangement(ContentArrangement::Dynamic)
+        .set_header(header);
+    table
+}
+
+/// A time as a person reads it.
+pub(super) fn time(time: Option<prost_types::Timestamp>) -> String {
+    time.and_then(|time| jiff::Timestamp::new(time.seconds, time.nanos).ok())
+        .map(|time| time.strftime("%Y-%m-%d %H:%M:%S UTC").to_string())
+        .unwrap_or_default()
+}
+
+/// Bytes as a person reads them.
+pub(super) fn bytes(bytes: i64) -> String {
+    indicatif::HumanBytes(bytes.unsigned_abs()).to_string()
+}

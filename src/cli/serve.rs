@@ -1,0 +1,46 @@
+//! `repertoire serve`.
+
+use std::io::Write as _;
+use std::process::ExitCode;
+
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::args::{Global, Serve};
+use super::connect::{settings, start_failed};
+use super::output::Failed;
+use crate::server::{Config, Server, Telemetry};
+
+pub(super) async fn serve(global: &Global, options: Serve, config: Config) -> Result<ExitCode, Failed> {
+    let Serve { listen, log, log_format, otlp_endpoint } = options;
+    let mut settings = settings(global, &config);
+    if let Some(listen) = listen {
+        settings.listen = listen;
+    }
+    let filter = log.or(config.log).unwrap_or_else(|| "info".to_owned());
+    let format = log_format.or(config.log_format).unwrap_or_default();
+    let endpoint = otlp_endpoint.or(config.otlp_endpoint);
+    let telemetry = Telemetry::start(&filter, format, endpoint.as_deref()).map_err(Failed::new)?;
+
+    // Before anything is opened, so that no signal is missed.
+    let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+    let server = tokio::select! {
+        started = Server::start(settings.clone(), &telemetry) => started.map_err(start_failed)?,
+        _ = interrupt.recv() => return Ok(ExitCode::SUCCESS),
+        _ = terminate.recv() => return Ok(ExitCode::SUCCESS),
+    };
+    // The first line on stderr: whoever started us on port 0 reads it.
+    writeln!(std::io::stderr(), "listening on http://{}", server.address)?;
+    if !server.address.ip().is_loopback() {
+        tracing::warn!(address = %server.address, "serving beyond this machine, and every caller may write: keep the port behind a proxy that checks who calls");
+    }
+    tracing::info!(data = %settings.data.display(), version = env!("CARGO_PKG_VERSION"), "serving");
+    tokio::select! {
+        _ = interrupt.recv() => {}
+        _ = terminate.recv() => {}
+    }
+    tracing::info!("stopping");
+    server.stop().await;
+    tracing::info!("stopped");
+    tokio::task::spawn_blocking(move || telemetry.stop()).await.map_err(|error| Failed::new(error.to_string()))?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,366 @@
+//! Commands on single skills and their versions.
+
+use std::io::{IsTerminal as _, Write as _};
+use std::process::ExitCode;
+
+use serde_json::json;
+use tokio::io::AsyncWriteExt as _;
+
+use super::args::{
+    Delete, Diff, Export, Format, List, OfNumber, OfSkill, OfVersion, Place, Read, Watch, Yank,
+};
+use super::connect::Client;
+use super::output::{BAD, FAINT, Failed, GOOD, Output, WARN, bytes, json_of, table, time};
+use crate::contract::v1;
+
+const PAGE: i32 = 500;
+
+type Done = Result<ExitCode, Failed>;
+
+/// A version as the command line names it: `3` is a number, `1.2.0` a semantic
+/// version.
+fn version(text: Option<String>) -> (u32, String) {
+    match text {
+        None => (0, String::new()),
+        Some(text) => text.parse().map_or((0, text), |number| (number, String::new())),
+    }
+}
+
+pub(super) async fn list(client: &mut Client, options: List, output: &Output) -> Done {
+    let List { source, author, category, tags, technology, location, limit } = options;
+    let limit = limit.unwrap_or(usize::MAX);
+    let mut request = v1::ListSkillsRequest {
+        page_size: i32::try_from(limit).unwrap_or(PAGE).clamp(1, PAGE),
+        source: source.unwrap_or_default(),
+        author: author.unwrap_or_default(),
+        category: category.unwrap_or_default(),
+        tags,
+        technology: technology.unwrap_or_default(),
+        location: location
+            .map_or(v1::Location::Unspecified, |location| match location {
+                Place::Project => v1::Location::Project,
+                Place::User => v1::Location::User,
+                Place::Global => v1::Location::Global,
+            })
+            .into(),
+        ..Default::default()
+    };
+    let mut skills = Vec::new();
+    loop {
+        let page = client.lookup.list_skills(request.clone()).await?.into_inner();
+        skills.extend(page.skills);
+        if page.next_page_token.is_empty() || skills.len() >= limit {
+            break;
+        }
+        request.page_token = page.next_page_token;
+    }
+    skills.truncate(limit);
+    if output.is_json() {
+        let skills: Result<Vec<_>, _> = skills.iter().map(|skill| json_of("SkillMetadata", skill)).collect();
+        output.value(&json!({"skills": skills?}))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut rows = table(&["id", "version", "category", "description"]);
+    for skill in &skills {
+        let mut description: String = skill.description.chars().take(160).collect();
+        if description.len() < skill.description.len() {
+            description.push('…');
+        }
+        rows.add_row([&skill.id, &skill.version, &skill.category, &description]);
+    }
+    output.line(&rows.to_string())?;
+    output.line(&format!("{} skills", skills.len()))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+pub(super) async fn show(client: &mut Client, options: OfVersion, output: &Output) -> Done {
+    let (version_number, semantic_version) = version(options.at);
+    let request = v1::GetSkillRequest {
+        skill_id: options.skill,
+        include_versions: true,
+        version_number,
+        semantic_version,
+        ..Default::default()
+    };
+    let answer = client.lookup.get_skill(request).await?.into_inner();
+    if output.is_json() {
+        output.message("GetSkillResponse", &answer)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let skill = answer.skill.unwrap_or_default();
+    let mut rows = table(&["", &skill.id]);
+    let mut row = |name: &str, value: String| {
+        if !value.is_empty() {
+            rows.add_row([name.to_owned(), value]);
+        }
+    };
+    row("name", skill.name.clone());
+    row("description", skill.description.clone());
+    row("version", format!("{} (number {})", skill.current_version, skill.version_number));
+    row("category", skill.categories.join(", "));
+    row("tags", skill.tags.join(", "));
+    row("triggers", skill.triggers.join(", "));
+    row("author", skill.author.as_ref().map(|author| author.name.clone()).unwrap_or_default());
+    row("licence", skill.github_license.clone());
+    row("trust", format!("{:?}", skill.trust_tier()).to_lowercase());
+    row("location", format!("{:?}", skill.location()).to_lowercase());
+    row("uri", skill.uri.clone());
+    row("digest", skill.digest.clone());
+    row("size", format!("{} in {} files; {} characters to load", bytes(skill.size_bytes), skill.file_count, skill.estimated_char_budget));
+    row("tools", skill.tool_configs.iter().map(|tool| tool.name.as_str()).collect::<Vec<_>>().join(", "));
+    row("resources", skill.resource_configs.iter().map(|r| r.name.as_str()).collect::<Vec<_>>().join(", "));
+    if let Some(definition) = &skill.definition {
+        row("allowed tools", definition.allowed_tools.join(", "));
+        row("forbidden tools", definition.forbidden_tools.join(", "));
+        row("protocol", definition.execution_protocol.join(" → "));
+    }
+    row("updated", time(skill.updated_at));
+    output.line(&rows.to_string())?;
+    if !answer.shadowed_ids.is_empty() {
+        output.line(&format!("{WARN}hides{WARN:#} {}", answer.shadowed_ids.join(", ")))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+pub(super) async fn read(client: &mut Client, options: Read) -> Done {
+    let Read { of: OfVersion { skill, at }, path } = options;
+    let (version_number, semantic_version) = version(at);
+    let path = if path.is_empty() { crate::model::FilePath::SKILL_MD.to_owned() } else { path };
+    let request =
+        v1::ReadFileRequest { skill_id: skill, path, version_number, semantic_version, ..Default::default() };
+    let file = client.lookup.read_file(request).await?.into_inner();
+    // The bytes of the file and nothing else.
+    match std::io::stdout().write_all(&file.content) {
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => {}
+        written => written?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+pub(super) async fn versions(client: &mut Client, options: OfSkill, output: &Output) -> Done {
+    let mut request =
+        v1::ListVersionsRequest { skill_id: options.skill, page_size: 200, ..Default::default() };
+    let mut all = client.registry.list_versions(request.clone()).await?.into_inner();
+    while !all.next_page_token.is_empty() {
+        request.page_token = std::mem::take(&mut all.next_page_token);
+        let page = client.registry.list_versions(request.clone()).await?.into_inner();
+        all.versions.extend(page.versions);
+        all.next_page_token = page.next_page_token;
+    }
+    if output.is_json() {
+        output.message("ListVersionsResponse", &all)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut rows = table(&["number", "version", "state", "published", "by", "size", "summary"]);
+    for version in &all.versions {
+        let state = match (version.active, version.yanked) {
+            (true, _) => "active".to_owned(),
+            (_, true) if version.yank_reason.is_empty() => "withdrawn".to_owned(),
+            (_, true) => format!("withdrawn: {}", version.yank_reason),
+            _ => String::new(),
+        };
+        rows.add_row([
+            version.version_number.to_string(),
+            version.semantic_version.clone(),
+            state,
+            time(version.created_at),
+            version.created_by.clone(),
+            bytes(version.size_bytes),
+            version.change_summary.clone(),
+        ]);
+    }
+    output.line(&format!("{}\n{rows}", all.skill_id))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+pub(super) async fn diff(client: &mut Client, options: Diff, output: &Output) -> Done {
+    let request =
+        v1::DiffVersionsRequest { skill_id: options.skill, from_version: options.from, to_version: options.to };
+    let diff = client.registry.diff_versions(request).await?.into_inner();
+    if output.is_json() {
+        output.message("DiffVersionsResponse", &diff)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let label = |version: &Option<v1::VersionInfo>| {
+        version.as_ref().map(|v| format!("{} ({})", v.version_number, v.semantic_version)).unwrap_or_default()
+    };
+    output.line(&format!("{} {} → {}", diff.skill_id, label(&diff.from), label(&diff.to)))?;
+    for field in &diff.fields {
+        output.line(&format!("{WARN}{:?}{WARN:#} {}", field.r#type(), field.field))?;
+    }
+    for file in &diff.files {
+        output.line(&format!("{WARN}{:?}{WARN:#} {}", file.r#type(), file.path))?;
+        for line in file.unified_diff.iter().flat_map(|text| text.lines()) {
+            let style = match line.as_bytes().first() {
+                Some(b'+') => GOOD,
+                Some(b'-') => BAD,
+                Some(b'@') => FAINT,
+                _ => anstyle::Style::new(),
+            };
+            output.line(&format!("{style}{line}{style:#}"))?;
+        }
+    }
+    if diff.fields.is_empty() && diff.files.is_empty() {
+        output.line("no difference")?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+pub(super) async fn activate(client: &mut Client, options: OfNumber, output: &Output) -> Done {
+    let request = v1::ActivateVersionRequest {
+        skill_id: options.skill,
+        version_number: options.number,
+        ..Default::default()
+    };
+    let answer = client.registry.activate_version(request).await?.into_inner();
+    if output.is_json() {
+        output.message("ActivateVersionResponse", &answer)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let version = answer.version.unwrap_or_default();
+    let before = match answer.previous_version {
+        0 => String::new(),
+        number if number == version.version_number => ", as it was".to_owned(),
+        number => format!(", was {number}"),
+    };
+    output.line(&format!(
+        "{GOOD}active{GOOD:#} {} version {} ({}){before}",
+        answer.skill_id, version.version_number, version.semantic_version
+    ))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn active(number: u32) -> String {
+    if number == 0 { "no version is active".to_owned() } else { format!("version {number} is active") }
+}
+
+pub(super) async fn yank(client: &mut Client, options: Yank, output: &Output) -> Done {
+    let Yank { of: OfNumber { skill, number }, reason } = options;
+    let request =
+        v1::YankVersionRequest { skill_id: skill, version_number: number, reason, ..Default::default() };
+    let answer = client.registry.yank_version(request).await?.into_inner();
+    if output.is_json() {
+        output.message("YankVersionResponse", &answer)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    output.line(&format!("withdrawn {} version {number}; {}", answer.skill_id, active(answer.active_version)))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+pub(super) async fn unyank(client: &mut Client, options: OfNumber, output: &Output) -> Done {
+    let OfNumber { skill, number } = options;
+    let request = v1::UnyankVersionRequest { skill_id: skill, version_number: number, ..Default::default() };
+    let answer = client.registry.unyank_version(request).await?.into_inner();
+    if output.is_json() {
+        output.message("UnyankVersionResponse", &answer)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    output.line(&format!("put back {} version {number}; {}", answer.skill_id, active(answer.active_version)))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+pub(super) async fn delete(client: &mut Client, options: Delete, output: &Output) -> Done {
+    let Delete { skill, yes } = options;
+    if !yes {
+        if !std::io::stdin().is_terminal() {
+            return Err(Failed::new("deleting a skill cannot be undone").hint("add --yes to delete it without being asked"));
+        }
+        output.note(&format!("Delete '{skill}' with all its versions? This cannot be undone. [y/N]"));
+        let read = tokio::task::spawn_blocking(|| {
+            let mut answer = String::new();
+            std::io::stdin().read_line(&mut answer).map(|_| answer)
+        });
+        let answer = read.await.map_err(|error| Failed::new(error.to_string()))??;
+        if !matches!(answer.trim(), "y" | "Y" | "yes") {
+            return Err(Failed::new("nothing was deleted"));
+        }
+    }
+    let request = v1::DeleteSkillRequest { skill_id: skill, ..Default::default() };
+    let answer = client.registry.delete_skill(request).await?.into_inner();
+    if output.is_json() {
+        output.message("DeleteSkillResponse", &answer)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    output.line(&format!("deleted {} with {} versions", answer.skill_id, answer.versions_deleted))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+pub(super) async fn metrics(client: &mut Client, options: OfSkill, output: &Output) -> Done {
+    let answer = client.registry.get_metrics(v1::GetMetricsRequest { skill_id: options.skill }).await?.into_inner();
+    if output.is_json() {
+        output.message("GetMetricsResponse", &answer)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut rows = table(&["number", "version", "loads", "reads", "sessions", "last used"]);
+    for version in &answer.versions {
+        rows.add_row([
+            version.version_number.to_string(),
+            version.semantic_version.clone(),
+            version.loads.to_string(),
+            version.reads.to_string(),
+            version.distinct_sessions.to_string(),
+            time(version.last_used_at),
+        ]);
+    }
+    output.line(&format!("{}\n{rows}", answer.skill_id))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+pub(super) async fn export(client: &mut Client, options: Export, output: &Output) -> Done {
+    let Export { of: OfVersion { skill, at }, output: file, format } = options;
+    let (version_number, semantic_version) = version(at);
+    let format = match format {
+        Format::TarGz => v1::ArchiveFormat::TarGz,
+        Format::Zip => v1::ArchiveFormat::Zip,
+    };
+    let request =
+        v1::ExportSkillRequest { skill_id: skill, version_number, semantic_version, format: format.into() };
+    let mut chunks = client.registry.export_skill(request).await?.into_inner();
+    let first = chunks.message().await?.ok_or_else(|| Failed::new("the server sent nothing"))?;
+    let info = first.info.clone().unwrap_or_default();
+    let path = file.unwrap_or_else(|| info.file_name.clone().into());
+    let named = |error: std::io::Error| Failed::new(format!("cannot write {}: {error}", path.display()));
+    // Beside its name until it is whole.
+    let part = path.with_extension("part");
+    let mut archive = tokio::fs::File::create(&part).await.map_err(named)?;
+    let mut written = 0_u64;
+    let mut next = Some(first);
+    while let Some(message) = next {
+        archive.write_all(&message.chunk).await.map_err(named)?;
+        written += message.chunk.len() as u64;
+        next = chunks.message().await?;
+    }
+    archive.sync_all().await.map_err(named)?;
+    tokio::fs::rename(&part, &path).await.map_err(named)?;
+    if output.is_json() {
+        output.value(&json!({"path": path.display().to_string(), "bytes": written, "archive": json_of("ArchiveInfo", &info)?}))?;
+    } else {
+        output.line(&format!("{GOOD}wrote{GOOD:#} {} ({})", path.display(), bytes(i64::try_from(written).unwrap_or(0))))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+pub(super) async fn watch(client: &mut Client, options: Watch, output: &Output) -> Done {
+    let request =
+        v1::WatchRequest { resume_token: options.resume, skill_ids: options.skills, types: Vec::new() };
+    let mut answers = client.registry.watch(request).await?.into_inner();
+    loop {
+        let answer = tokio::select! {
+            answer = answers.message() => answer?,
+            _ = tokio::signal::ctrl_c() => return Ok(ExitCode::SUCCESS),
+        };
+        let Some(answer) = answer else { return Ok(ExitCode::SUCCESS) };
+        if output.is_json() {
+            output.line(&json_of("WatchResponse", &answer)?.to_string())?;
+        } else if let Some(event) = answer.event {
+            let version = if event.version_number == 0 { String::new() } else { format!(" version {} ({})", event.version_number, event.semantic_version) };
+            output.line(&format!(
+                "{FAINT}{}{FAINT:#} {GOOD}{}{GOOD:#} {}{version} {FAINT}by {}{FAINT:#}",
+                time(event.time),
+                format!("{:?}", event.r#type()).to_lowercase(),
+                event.skill_id,
+                event.actor,
+            ))?;
+        }
+    }
+}

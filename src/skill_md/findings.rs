@@ -1,0 +1,117 @@
+//! Problems as they are found, and how an author's words are shown in them.
+
+use crate::model::Problem;
+
+/// What makes a text unfit to be read: which rule, which line, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Fault {
+    pub(super) rule: &'static str,
+    pub(super) line: usize,
+    pub(super) message: String,
+}
+
+impl Fault {
+    pub(super) fn new(rule: &'static str, line: usize, message: impl Into<String>) -> Self {
+        Self {
+            rule,
+            line,
+            message: message.into(),
+        }
+    }
+}
+
+/// The problems of one skill so far. Lines are those of its `SKILL.md`.
+#[derive(Debug)]
+pub(super) struct Findings {
+    file: String,
+    problems: Vec<Problem>,
+}
+
+impl Findings {
+    pub(super) fn new() -> Self {
+        Self {
+            file: String::new(),
+            problems: Vec::new(),
+        }
+    }
+
+    /// What follows is about this file.
+    pub(super) fn turn_to(&mut self, file: &str) {
+        file.clone_into(&mut self.file);
+    }
+
+    pub(super) fn push(&mut self, problem: Problem) {
+        self.problems.push(problem);
+    }
+
+    pub(super) fn fault(&mut self, fault: Fault) {
+        self.error(fault.rule, fault.line, fault.message);
+    }
+
+    pub(super) fn error(&mut self, rule: &str, line: usize, message: impl Into<String>) {
+        self.push(Problem::error(rule, &self.file, line, message));
+    }
+
+    pub(super) fn warning(&mut self, rule: &str, line: usize, message: impl Into<String>) {
+        self.push(Problem::warning(rule, &self.file, line, message));
+    }
+
+    pub(super) fn info(&mut self, rule: &str, line: usize, message: impl Into<String>) {
+        self.push(Problem::info(rule, &self.file, line, message));
+    }
+
+    pub(super) fn into_problems(self) -> Vec<Problem> {
+        self.problems
+    }
+}
+
+/// Characters shown of an author's text.
+const SHOWN: usize = 60;
+
+/// An author's text in a message: cut, on one line, and with nothing in it that
+/// a terminal or a reader could be misled by.
+pub(super) fn shown(text: &str) -> String {
+    shown_up_to(text, SHOWN)
+}
+
+/// The same with another limit.
+pub(super) fn shown_up_to(text: &str, limit: usize) -> String {
+    let mut out = String::new();
+    let mut chars = text.chars();
+    for c in chars.by_ref().take(limit) {
+        if is_hidden(c) {
+            out.extend(c.escape_unicode());
+        } else {
+            out.push(c);
+        }
+    }
+    if chars.next().is_some() {
+        out.push('…');
+    }
+    out
+}
+
+/// The character is not seen where it stands, or changes how its neighbours
+/// are seen: controls, zero-width and bidirectional marks, fillers, variation
+/// selectors of the supplement, and Unicode tags, which carry whole hidden texts.
+pub(super) fn is_hidden(c: char) -> bool {
+    c.is_control()
+        || matches!(u32::from(c),
+            0xAD | 0x34F | 0x61C | 0x115F | 0x1160 | 0x17B4 | 0x17B5
+            | 0x180B..=0x180F | 0x200B..=0x200F | 0x2028..=0x202E | 0x2060..=0x206F
+            | 0x3164 | 0xFEFF | 0xFFA0 | 0xFFF0..=0xFFFB | 0xFFFE | 0xFFFF
+            | 0xE0000..=0xE0FFF)
+}
+
+/// Things that are listed in one message.
+const LISTED: usize = 30;
+
+/// A list in a message; what is too much is counted.
+pub(super) fn listing(things: impl ExactSizeIterator<Item = String>) -> String {
+    let more = things.len().saturating_sub(LISTED);
+    let mut list: Vec<String> = things.take(LISTED).collect();
+    if more > 0 {
+        list.push(format!("and {more} more"));
+    }
+    list.join(", ")
+}

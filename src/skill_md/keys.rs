@@ -1,0 +1,160 @@
+//! Which key is which, however it is spelled.
+
+use super::findings::{Findings, listing, shown};
+use super::tree::{Key, Node, Shape};
+
+/// Keys of the Agent Skills standard.
+const STANDARD: &[&str] = &[
+    "name",
+    "description",
+    "license",
+    "compatibility",
+    "metadata",
+    "allowed-tools",
+];
+
+/// Keys of skill definitions, progressive disclosure and catalogs.
+const OURS: &[&str] = &[
+    "version",
+    "category",
+    "author",
+    "homepage",
+    "repository",
+    "tags",
+    "triggers",
+    "technologies",
+    "forbidden-tools",
+    "execution-protocol",
+    "preconditions",
+    "postconditions",
+    "output-contract",
+    "compatibility-rules",
+    "composability-rules",
+    "tool-configs",
+    "resource-configs",
+    "long-description",
+];
+
+/// A key that is known, with its value.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Entry<'a> {
+    /// As its author spelled it; with `metadata.` before it where it stands there.
+    pub(super) spelling: &'a str,
+    pub(super) line: usize,
+    pub(super) node: &'a Node,
+    /// It stands in `metadata`, where authors may write what they like.
+    pub(super) in_metadata: bool,
+}
+
+/// The keys of a front matter, by their standard spelling.
+pub(super) struct Keys<'a> {
+    top: Vec<Folded<'a>>,
+    metadata: Vec<Folded<'a>>,
+}
+
+struct Folded<'a> {
+    key: String,
+    entry: Entry<'a>,
+}
+
+impl<'a> Keys<'a> {
+    pub(super) fn new(entries: &'a [(Key, Node)]) -> Self {
+        let mut keys = Self {
+            top: folded(entries, false),
+            metadata: Vec::new(),
+        };
+        if let Some(Shape::Map(entries)) = keys.find("metadata").map(|entry| &entry.node.shape) {
+            keys.metadata = folded(entries, true);
+        }
+        keys
+    }
+
+    /// The entry of a key, given as `allowed-tools`; none where it says nothing.
+    pub(super) fn find(&self, key: &str) -> Option<Entry<'a>> {
+        find(&self.top, key).filter(|entry| !entry.node.is_null())
+    }
+
+    /// The same, looked for in `metadata` too.
+    pub(super) fn find_anywhere(&self, key: &str) -> Option<Entry<'a>> {
+        let below = || find(&self.metadata, key).filter(|entry| !entry.node.is_null());
+        self.find(key).or_else(below)
+    }
+
+    /// Reports unknown keys, odd spellings, and keys that are there twice.
+    pub(super) fn check(&self, findings: &mut Findings) {
+        let mut unknown = Vec::new();
+        for Folded { key, entry } in &self.top {
+            let is_known = STANDARD.contains(&key.as_str()) || OURS.contains(&key.as_str());
+            if !is_known {
+                unknown.push(entry);
+                continue;
+            }
+            match find(&self.top, key) {
+                Some(used) if used.spelling != entry.spelling => findings.warning(
+                    "key-ambiguous",
+                    entry.line,
+                    format!(
+                        "`{}` is the same key as `{}` on line {}, which is the one that counts",
+                        shown(entry.spelling),
+                        shown(used.spelling),
+                        used.line
+                    ),
+                ),
+                _ if matches!(key.as_str(), "name" | "description") && key != entry.spelling => {
+                    findings.info(
+                        "key-spelling",
+                        entry.line,
+                        format!(
+                            "`{}` is spelled `{key}` in the standard",
+                            shown(entry.spelling)
+                        ),
+                    );
+                }
+                _ => {}
+            }
+        }
+        if let Some(first) = unknown.first() {
+            let list = listing(
+                unknown
+                    .iter()
+                    .map(|key| format!("`{}` (line {})", shown(key.spelling), key.line)),
+            );
+            findings.info(
+                "unknown-key",
+                first.line,
+                format!("Kept, and not known here: {list}"),
+            );
+        }
+    }
+}
+
+fn folded(entries: &[(Key, Node)], in_metadata: bool) -> Vec<Folded<'_>> {
+    entries
+        .iter()
+        .map(|(key, node)| Folded {
+            key: key.text.to_lowercase().replace('_', "-"),
+            entry: Entry {
+                spelling: &key.text,
+                line: key.line,
+                node,
+                in_metadata,
+            },
+        })
+        .collect()
+}
+
+/// The standard's own spelling counts before the one with underscores, and that
+/// before any other.
+fn find<'a>(entries: &[Folded<'a>], key: &str) -> Option<Entry<'a>> {
+    let underscored = key.replace('-', "_");
+    let rank = |spelling: &str| match spelling {
+        spelling if spelling == key => 0,
+        spelling if spelling == underscored => 1,
+        _ => 2,
+    };
+    entries
+        .iter()
+        .filter(|folded| folded.key == key)
+        .min_by_key(|folded| rank(folded.entry.spelling))
+        .map(|folded| folded.entry)
+}

@@ -1,0 +1,85 @@
+//! Front matter as a tree: values as YAML types them, texts as written.
+
+use serde_json::{Map, Number, Value};
+
+use super::outline::Scalar;
+
+/// A key, and where it stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Key {
+    pub(super) line: usize,
+    pub(super) text: String,
+}
+
+/// A value, and where it begins.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Node {
+    pub(super) line: usize,
+    pub(super) shape: Shape,
+}
+
+/// A value. Scalars carry their text as written.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Shape {
+    Null,
+    Bool(bool, String),
+    Number(Number, String),
+    Text(String),
+    List(Vec<Node>),
+    Map(Vec<(Key, Node)>),
+}
+
+/// Front matter that could be read.
+#[derive(Debug, PartialEq)]
+pub(super) struct Tree {
+    pub(super) entries: Vec<(Key, Node)>,
+    /// Numbers that JSON cannot hold; the tree has them as text.
+    pub(super) numbers: Vec<Scalar>,
+    /// Keys that YAML does not take for text, such as `1` and `true`.
+    pub(super) odd_keys: Vec<Key>,
+}
+
+impl Node {
+    /// The text of a scalar, as written; none of null, a list or a map.
+    pub(super) fn text(&self) -> Option<&str> {
+        match &self.shape {
+            Shape::Bool(_, text) | Shape::Number(_, text) | Shape::Text(text) => Some(text),
+            Shape::Null | Shape::List(_) | Shape::Map(_) => None,
+        }
+    }
+
+    pub(super) fn is_null(&self) -> bool {
+        self.shape == Shape::Null
+    }
+
+    /// What it is, in words.
+    pub(super) fn kind(&self) -> &'static str {
+        match self.shape {
+            Shape::Null => "empty",
+            Shape::Bool(..) => "true or false",
+            Shape::Number(..) => "a number",
+            Shape::Text(_) => "text",
+            Shape::List(_) => "a list",
+            Shape::Map(_) => "a map",
+        }
+    }
+
+    pub(super) fn json(&self) -> Value {
+        match &self.shape {
+            Shape::Null => Value::Null,
+            Shape::Bool(value, _) => Value::Bool(*value),
+            Shape::Number(number, _) => Value::Number(number.clone()),
+            Shape::Text(text) => Value::String(text.clone()),
+            Shape::List(list) => Value::Array(list.iter().map(Self::json).collect()),
+            Shape::Map(entries) => Value::Object(json(entries)),
+        }
+    }
+}
+
+/// A map as JSON, in the order of the file.
+pub(super) fn json(entries: &[(Key, Node)]) -> Map<String, Value> {
+    entries
+        .iter()
+        .map(|(key, node)| (key.text.clone(), node.json()))
+        .collect()
+}

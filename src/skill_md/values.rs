@@ -1,0 +1,183 @@
+//! Values of front matter in the types their keys should have, leniently: what
+//! is nearly right is taken and reported.
+
+use super::findings::{Findings, shown};
+use super::keys::Entry;
+use super::tree::{Node, Shape};
+
+impl Entry<'_> {
+    /// The key as its author knows it.
+    pub(super) fn label(&self) -> String {
+        let prefix = if self.in_metadata { "metadata." } else { "" };
+        format!("{prefix}{}", shown(self.spelling))
+    }
+
+    /// Reports a value of the wrong type under the key's own rule. In `metadata`
+    /// authors may write what they like, so there it is only said.
+    fn wrong(&self, key: &str, findings: &mut Findings, message: &str) {
+        let rule = format!("{key}-invalid");
+        let message = format!("`{}` {message}", self.label());
+        if self.in_metadata {
+            findings.info(&rule, self.line, message);
+        } else {
+            findings.warning(&rule, self.line, message);
+        }
+    }
+}
+
+/// Text. A list or a map is reported and left out.
+pub(super) fn text(key: &str, entry: Option<Entry<'_>>, findings: &mut Findings) -> Option<String> {
+    let entry = entry?;
+    if let Some(text) = entry.node.text() {
+        return Some(text.trim().to_owned());
+    }
+    let message = format!("is {}, not text; it was left out", entry.node.kind());
+    entry.wrong(key, findings, &message);
+    None
+}
+
+/// Text. A list or a map is reported and kept as JSON.
+pub(super) fn text_or_json(
+    key: &str,
+    entry: Option<Entry<'_>>,
+    findings: &mut Findings,
+) -> Option<String> {
+    let entry = entry?;
+    if let Some(text) = entry.node.text() {
+        return Some(text.trim().to_owned());
+    }
+    let message = format!("is {}, not text; it was kept as JSON", entry.node.kind());
+    entry.wrong(key, findings, &message);
+    Some(entry.node.json().to_string())
+}
+
+/// Words: a list, or one text with commas between them.
+pub(super) fn words(key: &str, entry: Option<Entry<'_>>, findings: &mut Findings) -> Vec<String> {
+    let Some(entry) = entry else {
+        return Vec::new();
+    };
+    match &entry.node.shape {
+        Shape::List(list) => texts(key, entry, list, findings),
+        Shape::Map(_) => {
+            entry.wrong(key, findings, "is a map, not a list; it was left out");
+            Vec::new()
+        }
+        _ => trimmed(entry.node.text().unwrap_or_default().split(',')),
+    }
+}
+
+/// Steps or conditions: a list; one text is a list of one.
+pub(super) fn sentences(
+    key: &str,
+    entry: Option<Entry<'_>>,
+    findings: &mut Findings,
+) -> Vec<String> {
+    let Some(entry) = entry else {
+        return Vec::new();
+    };
+    match &entry.node.shape {
+        Shape::List(list) => texts(key, entry, list, findings),
+        Shape::Map(_) => {
+            entry.wrong(key, findings, "is a map, not a list; it was left out");
+            Vec::new()
+        }
+        _ => {
+            entry.wrong(
+                key,
+                findings,
+                "is one text, not a list; it was taken as a list of one",
+            );
+            trimmed([entry.node.text().unwrap_or_default()])
+        }
+    }
+}
+
+/// Names of tools: a list, or one text with spaces or commas between them.
+/// `is_standard` says that the standard itself wants one text.
+pub(super) fn tools(
+    key: &str,
+    entry: Option<Entry<'_>>,
+    is_standard: bool,
+    findings: &mut Findings,
+) -> Vec<String> {
+    let Some(entry) = entry else {
+        return Vec::new();
+    };
+    match &entry.node.shape {
+        Shape::List(list) => texts(key, entry, list, findings),
+        Shape::Map(_) => {
+            entry.wrong(
+                key,
+                findings,
+                "is a map, not names of tools; it was left out",
+            );
+            Vec::new()
+        }
+        _ => {
+            let (tools, is_closed) = split_tools(entry.node.text().unwrap_or_default());
+            if !is_closed {
+                entry.wrong(key, findings, "has a parenthesis without its partner");
+            }
+            if !is_standard {
+                entry.wrong(
+                    key,
+                    findings,
+                    "is one text, not a list; it was split at spaces and commas",
+                );
+            }
+            tools
+        }
+    }
+}
+
+/// Splits at spaces and commas outside parentheses, as in `Bash(git add:*) Read`.
+fn split_tools(text: &str) -> (Vec<String>, bool) {
+    let mut depth = 0_usize;
+    let mut is_closed = true;
+    let parts: Vec<&str> = text
+        .split(|c: char| {
+            match c {
+                '(' => depth += 1,
+                ')' if depth == 0 => is_closed = false,
+                ')' => depth -= 1,
+                _ => {}
+            }
+            depth == 0 && (c == ',' || c.is_whitespace())
+        })
+        .collect();
+    (trimmed(parts), is_closed && depth == 0)
+}
+
+fn trimmed<'a>(parts: impl IntoIterator<Item = &'a str>) -> Vec<String> {
+    parts
+        .into_iter()
+        .map(str::trim)
+        .filter(|part| !part.is_empty())
+        .map(str::to_owned)
+        .collect()
+}
+
+/// The texts of a list. Numbers and the like are taken as they are written,
+/// empty elements are left out; both are said once.
+fn texts(key: &str, entry: Entry<'_>, list: &[Node], findings: &mut Findings) -> Vec<String> {
+    let odd = list
+        .iter()
+        .find(|node| !matches!(node.shape, Shape::Text(_)));
+    if let Some(odd) = odd {
+        let message = format!(
+            "`{}` has an element that is {}, not text",
+            entry.label(),
+            odd.kind()
+        );
+        findings.info(&format!("{key}-element"), odd.line, message);
+    }
+    let of = |node: &Node| match &node.shape {
+        Shape::Null => None,
+        Shape::List(_) | Shape::Map(_) => Some(node.json().to_string()),
+        _ => node.text().map(|text| text.trim().to_owned()),
+    };
+    list.iter()
+        .filter_map(of)
+        .filter(|text| !text.is_empty())
+        .collect()
+}

@@ -1,0 +1,285 @@
+//! Walks front matter with the YAML reader, below a guard.
+//!
+//! Two readers see the text. [`outline`](super::outline) walks it first and
+//! refuses what is dangerous; `serde_yaml` then gives the values. They differ:
+//! to `serde_yaml` a line also ends at U+0085, so what the guard takes for a
+//! comment can hold aliases. Therefore `serde_yaml` is only heard for as many
+//! nodes and bytes as the guard saw, each scalar it tells of uses up one of the
+//! outline's, and a text that does not come out even is refused.
+
+use std::fmt;
+use std::slice::Iter;
+
+use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde_json::Number;
+
+use super::findings::Fault;
+use super::outline::{self, Outline, Root, Scalar, Unread};
+use super::tree::{Key, Node, Shape, Tree};
+
+/// Reads front matter whose first line is `first_line` of its file.
+pub(super) fn read(text: &str, first_line: usize) -> Result<Tree, Unread> {
+    let Outline {
+        root,
+        scalars,
+        nodes,
+    } = outline::scan(text, first_line)?;
+    let is_blank = |s: &Scalar| s.plain && matches!(s.text.as_str(), "" | "~" | "null");
+    if root == Root::Nothing || (root == Root::Scalar && scalars.iter().all(is_blank)) {
+        return Ok(Tree {
+            entries: Vec::new(),
+            numbers: Vec::new(),
+            odd_keys: Vec::new(),
+        });
+    }
+    let mut walk = Walk {
+        scalars: scalars.iter(),
+        nodes,
+        // Only the escapes `\L` and `\P` make a text longer than its source.
+        bytes: text.len() * 2,
+        line: first_line,
+        numbers: Vec::new(),
+        odd_keys: Vec::new(),
+    };
+    let reader = serde_yaml::Deserializer::from_str(text);
+    let node = NodeSeed(&mut walk)
+        .deserialize(reader)
+        .map_err(|error| unreadable(&error, text, first_line))?;
+    if walk.nodes > 0 || walk.scalars.len() > 0 {
+        return Err(Unread::Unreadable {
+            line: walk.next_line(),
+            reason: DISAGREE.to_owned(),
+        });
+    }
+    match node.shape {
+        Shape::Map(entries) => Ok(Tree {
+            entries,
+            numbers: walk.numbers,
+            odd_keys: walk.odd_keys,
+        }),
+        _ => Err(Unread::Refused(Fault::new(
+            "front-matter-not-a-map",
+            node.line,
+            format!(
+                "The front matter is {}; it must be lines of `key: value`",
+                node.kind()
+            ),
+        ))),
+    }
+}
+
+const DISAGREE: &str = "two YAML readers understand this differently";
+
+fn unreadable(error: &serde_yaml::Error, text: &str, first_line: usize) -> Unread {
+    let line = error.location().map_or(1, |place| place.line());
+    // The reader's message ends with its own line, which is not the file's.
+    let message = error.to_string();
+    let reason = message.split(" at line ").next().unwrap_or_default();
+    Unread::Unreadable {
+        line: (first_line + line.saturating_sub(1)).min(first_line + text.lines().count()),
+        reason: reason.to_owned(),
+    }
+}
+
+struct Walk<'a> {
+    /// What the guard saw and is still to come.
+    scalars: Iter<'a, Scalar>,
+    nodes: usize,
+    bytes: usize,
+    /// Where the walk is.
+    line: usize,
+    numbers: Vec<Scalar>,
+    odd_keys: Vec<Key>,
+}
+
+impl<'a> Walk<'a> {
+    /// One more node.
+    fn node<E: Error>(&mut self) -> Result<(), E> {
+        self.nodes = self
+            .nodes
+            .checked_sub(1)
+            .ok_or_else(|| E::custom(DISAGREE))?;
+        Ok(())
+    }
+
+    /// One more node, which is a scalar.
+    fn scalar<E: Error>(&mut self) -> Result<&'a Scalar, E> {
+        self.node()?;
+        let scalar = self.scalars.next().ok_or_else(|| E::custom(DISAGREE))?;
+        self.line = scalar.line;
+        Ok(scalar)
+    }
+
+    /// The same, with the text that `serde_yaml` reads in it.
+    fn text<E: Error>(&mut self, text: &str) -> Result<&'a Scalar, E> {
+        self.bytes = self
+            .bytes
+            .checked_sub(text.len())
+            .ok_or_else(|| E::custom(DISAGREE))?;
+        self.scalar()
+    }
+
+    /// The line of what comes next: a list or a map begins with its first scalar.
+    fn next_line(&self) -> usize {
+        self.scalars
+            .as_slice()
+            .first()
+            .map_or(self.line, |s| s.line)
+    }
+}
+
+struct NodeSeed<'w, 'a>(&'w mut Walk<'a>);
+
+impl<'de> DeserializeSeed<'de> for NodeSeed<'_, '_> {
+    type Value = Node;
+
+    fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<Node, D::Error> {
+        reader.deserialize_any(self)
+    }
+}
+
+impl NodeSeed<'_, '_> {
+    fn scalar<E: Error>(self, shape: impl FnOnce(String) -> Shape) -> Result<Node, E> {
+        let scalar = self.0.scalar()?;
+        Ok(Node {
+            line: scalar.line,
+            shape: shape(scalar.text.clone()),
+        })
+    }
+
+    /// A number that JSON would change: kept as the text it was written as.
+    fn number_as_text<E: Error>(self) -> Result<Node, E> {
+        let scalar = self.0.scalar()?;
+        self.0.numbers.push(scalar.clone());
+        Ok(Node {
+            line: scalar.line,
+            shape: Shape::Text(scalar.text.clone()),
+        })
+    }
+}
+
+impl<'de> Visitor<'de> for NodeSeed<'_, '_> {
+    type Value = Node;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value without a tag")
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Node, E> {
+        self.scalar(|_| Shape::Null)
+    }
+
+    fn visit_bool<E: Error>(self, value: bool) -> Result<Node, E> {
+        self.scalar(|text| Shape::Bool(value, text))
+    }
+
+    fn visit_i64<E: Error>(self, value: i64) -> Result<Node, E> {
+        self.scalar(|text| Shape::Number(value.into(), text))
+    }
+
+    fn visit_u64<E: Error>(self, value: u64) -> Result<Node, E> {
+        self.scalar(|text| Shape::Number(value.into(), text))
+    }
+
+    fn visit_i128<E: Error>(self, _: i128) -> Result<Node, E> {
+        self.number_as_text()
+    }
+
+    fn visit_u128<E: Error>(self, _: u128) -> Result<Node, E> {
+        self.number_as_text()
+    }
+
+    fn visit_f64<E: Error>(self, value: f64) -> Result<Node, E> {
+        let is_integer = self.0.scalars.as_slice().first().is_some_and(|scalar| {
+            let digits = scalar.text.trim_start_matches(['-', '+']);
+            !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit())
+        });
+        match Number::from_f64(value) {
+            Some(number) if !is_integer => self.scalar(|text| Shape::Number(number, text)),
+            _ => self.number_as_text(),
+        }
+    }
+
+    fn visit_str<E: Error>(self, value: &str) -> Result<Node, E> {
+        let scalar = self.0.text(value)?;
+        Ok(Node {
+            line: scalar.line,
+            shape: Shape::Text(value.to_owned()),
+        })
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut access: A) -> Result<Node, A::Error> {
+        self.0.node()?;
+        let line = self.0.next_line();
+        let mut list = Vec::new();
+        while let Some(node) = access.next_element_seed(NodeSeed(self.0))? {
+            list.push(node);
+        }
+        Ok(Node {
+            line,
+            shape: Shape::List(list),
+        })
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Node, A::Error> {
+        self.0.node()?;
+        let line = self.0.next_line();
+        let mut entries = Vec::new();
+        while let Some(key) = access.next_key_seed(KeySeed(self.0))? {
+            let node = access.next_value_seed(NodeSeed(self.0))?;
+            entries.push((key, node));
+        }
+        Ok(Node {
+            line,
+            shape: Shape::Map(entries),
+        })
+    }
+}
+
+struct KeySeed<'w, 'a>(&'w mut Walk<'a>);
+
+impl<'de> DeserializeSeed<'de> for KeySeed<'_, '_> {
+    type Value = Key;
+
+    fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<Key, D::Error> {
+        reader.deserialize_str(self)
+    }
+}
+
+impl Visitor<'_> for KeySeed<'_, '_> {
+    type Value = Key;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a key")
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Key, E> {
+        let scalar = self.0.text(text)?;
+        // An empty key is `~` to the one reader and nothing to the other.
+        if scalar.text != text && !text.is_empty() {
+            return Err(E::custom(DISAGREE));
+        }
+        let key = Key {
+            line: scalar.line,
+            text: text.to_owned(),
+        };
+        if scalar.plain && !is_text(text) {
+            self.0.odd_keys.push(key.clone());
+        }
+        Ok(key)
+    }
+}
+
+/// YAML takes an unquoted scalar for text.
+fn is_text(plain: &str) -> bool {
+    // Only these can begin a number, a truth value or null.
+    let may_be_other = plain
+        .bytes()
+        .next()
+        .is_none_or(|b| b.is_ascii_digit() || b"+-.~tTfFnN".contains(&b));
+    !may_be_other
+        || matches!(
+            serde_yaml::from_str(plain),
+            Ok(serde_yaml::Value::String(_))
+        )
+}
