@@ -19,7 +19,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     let out = PathBuf::from(env::var("OUT_DIR")?);
 
     let mut compiler = protox::Compiler::new(["proto"])?;
-    compiler.include_source_info(true).include_imports(true).open_files(FILES)?;
+    compiler
+        .include_source_info(true)
+        .include_imports(true)
+        .open_files(FILES)?;
     let descriptors = compiler.encode_file_descriptor_set();
     fs::write(out.join("contract.bin"), &descriptors)?;
 
@@ -57,7 +60,8 @@ fn number(value: &Value) -> Option<String> {
 impl Checks {
     fn new(pool: &DescriptorPool) -> Result<Self, Box<dyn Error>> {
         let extension = |name: &str| {
-            pool.get_extension_by_name(name).ok_or_else(|| format!("no extension {name}"))
+            pool.get_extension_by_name(name)
+                .ok_or_else(|| format!("no extension {name}"))
         };
         Ok(Self {
             pool: pool.clone(),
@@ -68,7 +72,11 @@ impl Checks {
 
     fn generate(&self) -> Result<String, Box<dyn Error>> {
         let mut code = String::new();
-        for message in self.pool.all_messages().filter(|m| m.package_name() == PACKAGE) {
+        for message in self
+            .pool
+            .all_messages()
+            .filter(|m| m.package_name() == PACKAGE)
+        {
             let mut body = String::new();
             for field in message.fields() {
                 self.field(&field, &mut body)?;
@@ -92,32 +100,74 @@ impl Checks {
         let empty = options
             .get_extension(&self.words)
             .as_message()
-            .and_then(|words| Some(words.get_field_by_name("empty_message")?.as_str()?.to_owned()))
+            .and_then(|words| {
+                Some(
+                    words
+                        .get_field_by_name("empty_message")?
+                        .as_str()?
+                        .to_owned(),
+                )
+            })
             .unwrap_or_default();
-        let ignored = rules.get_field_by_name("ignore").and_then(|v| v.as_enum_number()) == Some(3);
+        let ignored = rules
+            .get_field_by_name("ignore")
+            .and_then(|v| v.as_enum_number())
+            == Some(3);
         if ignored {
             return Ok(());
         }
         let name = field.name();
-        let access = if matches!(name, "type") { format!("self.r#{name}") } else { format!("self.{name}") };
-        let one = matches!(field.cardinality(), Cardinality::Optional | Cardinality::Required);
-        let required = rules.get_field_by_name("required").and_then(|v| v.as_bool()) == Some(true);
+        let access = if matches!(name, "type") {
+            format!("self.r#{name}")
+        } else {
+            format!("self.{name}")
+        };
+        let one = matches!(
+            field.cardinality(),
+            Cardinality::Optional | Cardinality::Required
+        );
+        let required = rules
+            .get_field_by_name("required")
+            .and_then(|v| v.as_bool())
+            == Some(true);
         if required {
             if !matches!(field.kind(), Kind::String) || !one || field.supports_presence() {
-                return Err(format!("{}: `required` is known for plain strings only", field.full_name()).into());
+                return Err(format!(
+                    "{}: `required` is known for plain strings only",
+                    field.full_name()
+                )
+                .into());
             }
-            let sentence = if empty.is_empty() { "Required".to_owned() } else { empty };
-            writeln!(code, "if {access}.is_empty() {{ out.push(Violation::required(\"{name}\", {sentence:?})); }}")?;
+            let sentence = if empty.is_empty() {
+                "Required".to_owned()
+            } else {
+                empty
+            };
+            writeln!(
+                code,
+                "if {access}.is_empty() {{ out.push(Violation::required(\"{name}\", {sentence:?})); }}"
+            )?;
         }
-        let in_oneof = field.containing_oneof().is_some_and(|oneof| !oneof.is_synthetic());
+        let in_oneof = field
+            .containing_oneof()
+            .is_some_and(|oneof| !oneof.is_synthetic());
         let mut checks = String::new();
-        self.rules(field, rules, "v", &format!("\"{name}\".to_owned()"), field.is_list(), &mut checks)?;
+        self.rules(
+            field,
+            rules,
+            "v",
+            &format!("\"{name}\".to_owned()"),
+            field.is_list(),
+            &mut checks,
+        )?;
         let nested = match field.kind() {
             Kind::Message(inner) if inner.package_name() == PACKAGE => true,
             _ => false,
         };
         if in_oneof && (!checks.is_empty() || required) {
-            return Err(format!("{}: rules inside a oneof are not known", field.full_name()).into());
+            return Err(
+                format!("{}: rules inside a oneof are not known", field.full_name()).into(),
+            );
         }
         if !checks.is_empty() {
             match (field.is_list(), field.supports_presence()) {
@@ -159,9 +209,15 @@ impl Checks {
             for (bound, limit) in of.fields() {
                 let limit_text = number(limit);
                 let check = match (kind, bound.name(), limit_text) {
-                    ("string", "max_len", Some(n)) => format!("max_chars({value}, {n}, || {path}, out);"),
-                    ("string", "min_len", Some(n)) => format!("min_chars({value}, {n}, || {path}, out);"),
-                    ("bytes", "max_len", Some(n)) => format!("max_bytes({value}, {n}, || {path}, out);"),
+                    ("string", "max_len", Some(n)) => {
+                        format!("max_chars({value}, {n}, || {path}, out);")
+                    }
+                    ("string", "min_len", Some(n)) => {
+                        format!("min_chars({value}, {n}, || {path}, out);")
+                    }
+                    ("bytes", "max_len", Some(n)) => {
+                        format!("max_bytes({value}, {n}, || {path}, out);")
+                    }
                     ("int32" | "int64" | "uint32", "lte", Some(n)) => {
                         format!("at_most(i64::from(*{value}), {n}, || {path}, out);")
                     }
@@ -183,9 +239,16 @@ impl Checks {
                     }
                     ("enum", "defined_only", None) => {
                         let Kind::Enum(names) = field.kind() else {
-                            return Err(format!("{}: enum rules on another type", field.full_name()).into());
+                            return Err(format!(
+                                "{}: enum rules on another type",
+                                field.full_name()
+                            )
+                            .into());
                         };
-                        format!("known({}::try_from(*{value}).is_ok(), || {path}, out);", names.name())
+                        format!(
+                            "known({}::try_from(*{value}).is_ok(), || {path}, out);",
+                            names.name()
+                        )
                     }
                     _ => {
                         return Err(format!(

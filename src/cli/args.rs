@@ -307,7 +307,12 @@ pub(super) struct Export {
 #[derive(Debug, Args)]
 pub(super) struct Watch {
     /// Go on after this token. [default: from now on]
-    #[arg(long, value_name = "TOKEN", default_value = "", hide_default_value = true)]
+    #[arg(
+        long,
+        value_name = "TOKEN",
+        default_value = "",
+        hide_default_value = true
+    )]
     pub(super) resume: String,
     /// Only events of these skills, by id.
     #[arg(value_name = "ID")]

@@ -31,7 +31,8 @@ pub(super) struct Client {
 impl Client {
     fn new(transport: Transport, domain: Option<Domain>) -> Self {
         Self {
-            registry: RegistryClient::new(transport.clone()).max_decoding_message_size(MAX_MESSAGE_BYTES),
+            registry: RegistryClient::new(transport.clone())
+                .max_decoding_message_size(MAX_MESSAGE_BYTES),
             lookup: LookupClient::new(transport).max_decoding_message_size(MAX_MESSAGE_BYTES),
             domain,
         }
@@ -46,16 +47,21 @@ impl Client {
 }
 
 async fn remote(url: &str) -> Result<Client, Failed> {
-    let endpoint = Endpoint::from_shared(url.to_owned())
-        .map_err(|error| Failed::new(format!("'{url}' is not the address of a server: {error}"))
-            .hint("write it as http://HOST:PORT"))?;
+    let endpoint = Endpoint::from_shared(url.to_owned()).map_err(|error| {
+        Failed::new(format!("'{url}' is not the address of a server: {error}"))
+            .hint("write it as http://HOST:PORT")
+    })?;
     let channel = endpoint.connect_timeout(CONNECT_TIMEOUT).connect().await;
     let channel = channel.map_err(|error| {
-        let cause = std::error::Error::source(&error).map(ToString::to_string).unwrap_or_default();
+        let cause = std::error::Error::source(&error)
+            .map(ToString::to_string)
+            .unwrap_or_default();
         Failed::new(format!("no server answers at {url} ({cause})"))
             .hint("start one with `repertoire serve`, or name another with --server")
     })?;
-    let transport = channel.map_request(|request: Request<Body>| request).map_err(BoxError::from);
+    let transport = channel
+        .map_request(|request: Request<Body>| request)
+        .map_err(BoxError::from);
     Ok(Client::new(BoxCloneSyncService::new(transport), None))
 }
 
@@ -72,7 +78,9 @@ pub(super) fn settings(global: &Global, config: &Config) -> Settings {
 pub(super) fn start_failed(error: StartError) -> Failed {
     let failed = Failed::new(error.to_string());
     match error {
-        StartError::Listen { .. } => failed.hint("name another address with --listen; port 0 takes a free one"),
+        StartError::Listen { .. } => {
+            failed.hint("name another address with --listen; port 0 takes a free one")
+        }
         StartError::Open(OpenError::NotOurs { .. }) => {
             failed.hint("name another directory with --data; an empty or new one will do")
         }
@@ -98,5 +106,8 @@ pub(super) async fn connect(global: &Global, config: &Config) -> Result<Client, 
         .prepare()
         .map_request(|request: Request<Body>| request)
         .map_err(|never| match never {});
-    Ok(Client::new(BoxCloneSyncService::new(transport), Some(domain)))
+    Ok(Client::new(
+        BoxCloneSyncService::new(transport),
+        Some(domain),
+    ))
 }

@@ -17,8 +17,12 @@ use crate::store::{self, Store};
 type Done = Result<ExitCode, Failed>;
 
 /// Runs work that blocks.
-async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T, Failed> + Send + 'static) -> Result<T, Failed> {
-    tokio::task::spawn_blocking(work).await.map_err(|error| Failed::new(error.to_string()))?
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Failed> + Send + 'static,
+) -> Result<T, Failed> {
+    tokio::task::spawn_blocking(work)
+        .await
+        .map_err(|error| Failed::new(error.to_string()))?
 }
 
 fn failed(error: impl std::fmt::Display) -> Failed {
@@ -28,8 +32,11 @@ fn failed(error: impl std::fmt::Display) -> Failed {
 /// Opens a directory that exists; these commands make none.
 fn open(settings: &Settings) -> Result<Store, Failed> {
     if !settings.data.exists() {
-        return Err(Failed::new(format!("there is no data directory `{}`", settings.data.display()))
-            .hint("name it with --data"));
+        return Err(Failed::new(format!(
+            "there is no data directory `{}`",
+            settings.data.display()
+        ))
+        .hint("name it with --data"));
     }
     Store::open(&settings.data, &settings.store).map_err(|error| start_failed(error.into()))
 }
@@ -37,7 +44,8 @@ fn open(settings: &Settings) -> Result<Store, Failed> {
 /// What is damaged: the store's records, then what does not fit together.
 fn check(store: &Store, progress: impl FnMut(u64)) -> Result<(store::Verified, u64, u64), Failed> {
     let mut verified = store.verify(progress).map_err(failed)?;
-    let audit = Registry::open(store.clone(), Arc::new(SystemClock)).and_then(|registry| registry.audit());
+    let audit =
+        Registry::open(store.clone(), Arc::new(SystemClock)).and_then(|registry| registry.audit());
     let (skills, versions) = match audit {
         Ok(audit) => {
             verified.damage.extend(audit.damage);
@@ -88,17 +96,28 @@ pub(super) async fn verify(global: &Global, config: &Config, output: &Output) ->
             data.display()
         ));
     }
-    Ok(if whole { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if whole {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
 }
 
-pub(super) async fn backup(global: &Global, config: &Config, options: &Backup, output: &Output) -> Done {
+pub(super) async fn backup(
+    global: &Global,
+    config: &Config,
+    options: &Backup,
+    output: &Output,
+) -> Done {
     let settings = settings(global, config);
     let file = options.file.clone();
     let bar = output.counter("records written");
     let counter = bar.clone();
     let result = blocking(move || {
         let store = open(&settings)?;
-        store.backup(&file, |_| true, |count| counter.set_position(count)).map_err(failed)
+        store
+            .backup(&file, |_| true, |count| counter.set_position(count))
+            .map_err(failed)
     })
     .await;
     bar.finish_and_clear();
@@ -106,23 +125,39 @@ pub(super) async fn backup(global: &Global, config: &Config, options: &Backup, o
 }
 
 fn told(path: &Path, backup: &store::Backup, word: &str, output: &Output) -> Done {
-    let store::Backup { records, bytes: size } = *backup;
+    let store::Backup {
+        records,
+        bytes: size,
+    } = *backup;
     if output.is_json() {
-        output.value(&json!({"path": path.display().to_string(), "records": records, "bytes": size}))?;
+        output.value(
+            &json!({"path": path.display().to_string(), "records": records, "bytes": size}),
+        )?;
     } else {
         let size = bytes(i64::try_from(size).unwrap_or(i64::MAX));
-        output.line(&format!("{GOOD}{word}{GOOD:#} {} ({records} records, {size})", path.display()))?;
+        output.line(&format!(
+            "{GOOD}{word}{GOOD:#} {} ({records} records, {size})",
+            path.display()
+        ))?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
-pub(super) async fn restore(global: &Global, config: &Config, options: &Restore, output: &Output) -> Done {
+pub(super) async fn restore(
+    global: &Global,
+    config: &Config,
+    options: &Restore,
+    output: &Output,
+) -> Done {
     let settings = settings(global, config);
     let (file, data) = (options.file.clone(), settings.data.clone());
     let bar = output.counter("records read");
     let counter = bar.clone();
     let result = blocking(move || {
-        store::restore(&file, &settings.data, &settings.store, |count| counter.set_position(count)).map_err(failed)
+        store::restore(&file, &settings.data, &settings.store, |count| {
+            counter.set_position(count)
+        })
+        .map_err(failed)
     })
     .await;
     bar.finish_and_clear();
@@ -140,7 +175,11 @@ fn beside(data: &Path, ending: &str) -> PathBuf {
 pub(super) async fn compact(global: &Global, config: &Config, output: &Output) -> Done {
     let settings = settings(global, config);
     let data = settings.data.clone();
-    let (file, fresh, old) = (beside(&data, ".compact"), beside(&data, ".new"), beside(&data, ".old"));
+    let (file, fresh, old) = (
+        beside(&data, ".compact"),
+        beside(&data, ".new"),
+        beside(&data, ".old"),
+    );
     let bar = output.counter("records moved");
     let counter = bar.clone();
     let result = blocking(move || {
@@ -173,12 +212,23 @@ pub(super) async fn compact(global: &Global, config: &Config, output: &Output) -
         output.value(&json!({"path": data.display().to_string(), "bytes_before": before, "bytes_after": after}))?;
     } else {
         let size = |size: u64| bytes(i64::try_from(size).unwrap_or(i64::MAX));
-        output.line(&format!("{GOOD}compacted{GOOD:#} {} from {} to {}", data.display(), size(before), size(after)))?;
+        output.line(&format!(
+            "{GOOD}compacted{GOOD:#} {} from {} to {}",
+            data.display(),
+            size(before),
+            size(after)
+        ))?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
 fn folder_size(folder: &Path) -> u64 {
-    let entries = walkdir::WalkDir::new(folder).into_iter().filter_map(Result::ok);
-    entries.filter_map(|entry| entry.metadata().ok()).filter(std::fs::Metadata::is_file).map(|m| m.len()).sum()
+    let entries = walkdir::WalkDir::new(folder)
+        .into_iter()
+        .filter_map(Result::ok);
+    entries
+        .filter_map(|entry| entry.metadata().ok())
+        .filter(std::fs::Metadata::is_file)
+        .map(|m| m.len())
+        .sum()
 }

@@ -24,15 +24,25 @@ const AHEAD: usize = 8;
 /// What became of one folder.
 enum Fate {
     Published(Box<v1::PublishSkillResponse>),
-    Refused { code: String, message: String, problems: Vec<v1::Problem> },
+    Refused {
+        code: String,
+        message: String,
+        problems: Vec<v1::Problem>,
+    },
 }
 
 impl Fate {
     fn refused(problems: Vec<Problem>) -> Self {
-        let errors = problems.iter().filter(|problem| problem.severity == Severity::Error).count();
+        let errors = problems
+            .iter()
+            .filter(|problem| problem.severity == Severity::Error)
+            .count();
         Self::Refused {
             code: "SKILL_INVALID".to_owned(),
-            message: format!("{errors} {} to mend", if errors == 1 { "problem" } else { "problems" }),
+            message: format!(
+                "{errors} {} to mend",
+                if errors == 1 { "problem" } else { "problems" }
+            ),
             problems: problems.into_iter().map(Into::into).collect(),
         }
     }
@@ -41,7 +51,12 @@ impl Fate {
 /// Reads a folder and what it would come to.
 fn read(path: &Path, strict: bool) -> Result<(Bundle, Candidate), Vec<Problem>> {
     let folder::Read { files, problems } = folder::read(path).map_err(|problem| vec![problem])?;
-    let bundle = Bundle { id: None, files, folder: folder::name(path), strict };
+    let bundle = Bundle {
+        id: None,
+        files,
+        folder: folder::name(path),
+        strict,
+    };
     let mut candidate = bundle.read();
     candidate.problems.extend(problems);
     if candidate.skill.is_none() || candidate.id.is_none() {
@@ -50,13 +65,26 @@ fn read(path: &Path, strict: bool) -> Result<(Bundle, Candidate), Vec<Problem>> 
     Ok((bundle, candidate))
 }
 
-fn request(id: String, bundle: Bundle, summary: &str, activate: Option<bool>) -> v1::PublishSkillRequest {
-    let Bundle { id: _, files, folder: _, strict } = bundle;
+fn request(
+    id: String,
+    bundle: Bundle,
+    summary: &str,
+    activate: Option<bool>,
+) -> v1::PublishSkillRequest {
+    let Bundle {
+        id: _,
+        files,
+        folder: _,
+        strict,
+    } = bundle;
     v1::PublishSkillRequest {
         skill_id: id,
         files: files
             .into_iter()
-            .map(|(path, content)| v1::File { path: path.to_string(), content })
+            .map(|(path, content)| v1::File {
+                path: path.to_string(),
+                content,
+            })
             .collect(),
         change_summary: summary.to_owned(),
         strict,
@@ -75,7 +103,11 @@ struct Ids {
 impl Ids {
     fn new(home: &Home) -> Self {
         let (source, author) = home.segments();
-        Self { source: source.to_owned(), author: author.to_owned(), taken: HashMap::new() }
+        Self {
+            source: source.to_owned(),
+            author: author.to_owned(),
+            taken: HashMap::new(),
+        }
     }
 
     /// The id of a folder: the first folder that claims it has the shortest path.
@@ -84,7 +116,10 @@ impl Ids {
         let id = SkillId::new(&self.source, &self.author, slug)
             .map_err(|error| vec![Problem::error("id-invalid", "", 0, error.to_string())])?;
         if let Some(first) = self.taken.get(&id.key()) {
-            let message = format!("'{id}' is taken by {}, whose path is shorter", first.display());
+            let message = format!(
+                "'{id}' is taken by {}, whose path is shorter",
+                first.display()
+            );
             return Err(vec![Problem::error("id-taken", "SKILL.md", 0, message)]);
         }
         self.taken.insert(id.key(), path.to_owned());
@@ -92,8 +127,17 @@ impl Ids {
     }
 }
 
-pub(super) async fn import(client: &mut Client, options: Import, output: &Output) -> Result<ExitCode, Failed> {
-    let Import { folders, home, summary, strict } = options;
+pub(super) async fn import(
+    client: &mut Client,
+    options: Import,
+    output: &Output,
+) -> Result<ExitCode, Failed> {
+    let Import {
+        folders,
+        home,
+        summary,
+        strict,
+    } = options;
     let mut ids = Ids::new(&home);
     let mut paths = Vec::new();
     for root in &folders {
@@ -112,14 +156,17 @@ pub(super) async fn import(client: &mut Client, options: Import, output: &Output
         move || {
             let mut refused = BTreeMap::new();
             for path in paths {
-                let claimed = read(&path, strict).and_then(|(bundle, candidate)| Ok((ids.claim(&candidate, &path)?, bundle)));
+                let claimed = read(&path, strict)
+                    .and_then(|(bundle, candidate)| Ok((ids.claim(&candidate, &path)?, bundle)));
                 match claimed {
                     Err(problems) => {
                         refused.insert(path, Fate::refused(problems));
                     }
                     Ok((id, bundle)) => {
                         let skill = request(id.to_string(), bundle, &summary, None);
-                        sent.lock().unwrap_or_else(PoisonError::into_inner).push_back(path);
+                        sent.lock()
+                            .unwrap_or_else(PoisonError::into_inner)
+                            .push_back(path);
                         let item = v1::PublishSkillsRequest { skill: Some(skill) };
                         if items.blocking_send(item).is_err() {
                             break; // The stream ended; its error is reported below.
@@ -131,19 +178,33 @@ pub(super) async fn import(client: &mut Client, options: Import, output: &Output
         }
     });
     let mut fates = BTreeMap::new();
-    let mut answers = client.registry.publish_skills(ReceiverStream::new(stream)).await?.into_inner();
+    let mut answers = client
+        .registry
+        .publish_skills(ReceiverStream::new(stream))
+        .await?
+        .into_inner();
     let ended = loop {
         match answers.message().await {
             Ok(None) => break None,
             Err(status) => break Some(status),
             Ok(Some(answer)) => {
                 bar.inc(1);
-                let path = sent.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+                let path = sent
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .pop_front();
                 let fate = match answer.result {
                     Some(Item::Published(published)) => Fate::Published(Box::new(published)),
-                    Some(Item::Refused(v1::Refusal { code, message, recovery_suggestions: _, problems })) => {
-                        Fate::Refused { code, message, problems }
-                    }
+                    Some(Item::Refused(v1::Refusal {
+                        code,
+                        message,
+                        recovery_suggestions: _,
+                        problems,
+                    })) => Fate::Refused {
+                        code,
+                        message,
+                        problems,
+                    },
                     None => continue,
                 };
                 fates.insert(path.unwrap_or_default(), fate);
@@ -152,14 +213,22 @@ pub(super) async fn import(client: &mut Client, options: Import, output: &Output
     };
     drop(answers);
     bar.finish_and_clear();
-    let refused = reader.await.map_err(|error| Failed::new(error.to_string()))?;
+    let refused = reader
+        .await
+        .map_err(|error| Failed::new(error.to_string()))?;
     fates.extend(refused);
     summarize(&fates, output)?;
     if let Some(status) = ended {
         return Err(Failed::from(status).hint("import again: what is there already stays as it is"));
     }
-    let refused = fates.values().any(|fate| matches!(fate, Fate::Refused { .. }));
-    Ok(if refused { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    let refused = fates
+        .values()
+        .any(|fate| matches!(fate, Fate::Refused { .. }));
+    Ok(if refused {
+        ExitCode::FAILURE
+    } else {
+        ExitCode::SUCCESS
+    })
 }
 
 fn summarize(fates: &BTreeMap<PathBuf, Fate>, output: &Output) -> Result<(), Failed> {
@@ -171,11 +240,21 @@ fn summarize(fates: &BTreeMap<PathBuf, Fate>, output: &Output) -> Result<(), Fai
                 match published.outcome() {
                     v1::PublishOutcome::Created => created += 1,
                     v1::PublishOutcome::Updated => updated += 1,
-                    v1::PublishOutcome::Unchanged | v1::PublishOutcome::Unspecified => unchanged += 1,
+                    v1::PublishOutcome::Unchanged | v1::PublishOutcome::Unspecified => {
+                        unchanged += 1
+                    }
                 }
-                warnings += published.problems.iter().filter(|p| p.severity() == v1::Severity::Warning).count();
+                warnings += published
+                    .problems
+                    .iter()
+                    .filter(|p| p.severity() == v1::Severity::Warning)
+                    .count();
             }
-            Fate::Refused { code, message, problems } => refused.push((path, code, message, problems)),
+            Fate::Refused {
+                code,
+                message,
+                problems,
+            } => refused.push((path, code, message, problems)),
         }
     }
     if output.is_json() {
@@ -197,25 +276,44 @@ fn summarize(fates: &BTreeMap<PathBuf, Fate>, output: &Output) -> Result<(), Fai
         }));
     }
     for (path, code, message, problems) in &refused {
-        output.line(&format!("{BAD}refused{BAD:#} {} {FAINT}[{code}]{FAINT:#} {message}", path.display()))?;
-        for problem in problems.iter().filter(|problem| problem.severity() == v1::Severity::Error) {
+        output.line(&format!(
+            "{BAD}refused{BAD:#} {} {FAINT}[{code}]{FAINT:#} {message}",
+            path.display()
+        ))?;
+        for problem in problems
+            .iter()
+            .filter(|problem| problem.severity() == v1::Severity::Error)
+        {
             output.line(&format!("  {}", problem_line(problem)))?;
         }
     }
     output.line(&format!(
         "{GOOD}{created} created{GOOD:#}, {updated} updated, {unchanged} unchanged, {}{} refused{}",
-        if refused.is_empty() { String::new() } else { BAD.render().to_string() },
+        if refused.is_empty() {
+            String::new()
+        } else {
+            BAD.render().to_string()
+        },
         refused.len(),
-        if refused.is_empty() { String::new() } else { BAD.render_reset().to_string() },
+        if refused.is_empty() {
+            String::new()
+        } else {
+            BAD.render_reset().to_string()
+        },
     ))?;
     if warnings > 0 {
-        output.line(&format!("{WARN}{warnings} warnings{WARN:#}; `repertoire validate` shows them"))?;
+        output.line(&format!(
+            "{WARN}{warnings} warnings{WARN:#}; `repertoire validate` shows them"
+        ))?;
     }
     Ok(())
 }
 
 fn problems_json(problems: &[v1::Problem]) -> Result<Vec<Value>, Failed> {
-    problems.iter().map(|problem| json_of("Problem", problem)).collect()
+    problems
+        .iter()
+        .map(|problem| json_of("Problem", problem))
+        .collect()
 }
 
 fn problem_line(problem: &v1::Problem) -> String {
@@ -229,11 +327,25 @@ fn problem_line(problem: &v1::Problem) -> String {
         (file, 0) => format!("{file}: "),
         (file, line) => format!("{file}:{line}: "),
     };
-    format!("{style}{word}{style:#} {place}{} {FAINT}[{}]{FAINT:#}", problem.message, problem.rule)
+    format!(
+        "{style}{word}{style:#} {place}{} {FAINT}[{}]{FAINT:#}",
+        problem.message, problem.rule
+    )
 }
 
-pub(super) async fn publish(client: &mut Client, options: Publish, output: &Output) -> Result<ExitCode, Failed> {
-    let Publish { folder, id, home, summary, no_activate, strict } = options;
+pub(super) async fn publish(
+    client: &mut Client,
+    options: Publish,
+    output: &Output,
+) -> Result<ExitCode, Failed> {
+    let Publish {
+        folder,
+        id,
+        home,
+        summary,
+        no_activate,
+        strict,
+    } = options;
     let mut ids = Ids::new(&home);
     let path = folder.clone();
     let read = tokio::task::spawn_blocking(move || {
@@ -279,7 +391,11 @@ pub(super) fn validate(options: &Validate, output: &Output) -> Result<ExitCode, 
     let (mut valid, mut invalid, mut items) = (0, 0, Vec::new());
     for root in folders {
         let found = folder::find(root).map_err(Failed::new)?;
-        let found = if found.is_empty() { vec![root.clone()] } else { found };
+        let found = if found.is_empty() {
+            vec![root.clone()]
+        } else {
+            found
+        };
         for path in found {
             let (accepted, problems) = match read(&path, *strict) {
                 Ok((_, candidate)) => (true, candidate.problems),
@@ -299,7 +415,11 @@ pub(super) fn validate(options: &Validate, output: &Output) -> Result<ExitCode, 
                 }));
                 continue;
             }
-            let (style, word) = if accepted { (GOOD, "valid") } else { (BAD, "refused") };
+            let (style, word) = if accepted {
+                (GOOD, "valid")
+            } else {
+                (BAD, "refused")
+            };
             output.line(&format!("{style}{word}{style:#} {}", path.display()))?;
             for problem in &problems {
                 output.line(&format!("  {}", problem_line(problem)))?;
@@ -311,5 +431,9 @@ pub(super) fn validate(options: &Validate, output: &Output) -> Result<ExitCode, 
     } else {
         output.line(&format!("{valid} valid, {invalid} refused"))?;
     }
-    Ok(if invalid == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if invalid == 0 {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
 }

@@ -32,7 +32,10 @@ use crate::server::{Config, ConfigError};
 pub fn run(cli: Cli) -> ExitCode {
     crate::store::quiet_panics();
     let output = Output::new(cli.global.json);
-    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+    let runtime = match tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+    {
         Ok(runtime) => runtime,
         Err(error) => return output.failed(&Failed::new(error.to_string())),
     };
@@ -48,7 +51,9 @@ pub fn run(cli: Cli) -> ExitCode {
 async fn command(cli: Cli, output: &Output) -> Result<ExitCode, Failed> {
     let Cli { global, command } = cli;
     let config = match &global.config {
-        Some(path) => Config::read(path).map_err(|error: ConfigError| Failed::new(error.to_string()))?,
+        Some(path) => {
+            Config::read(path).map_err(|error: ConfigError| Failed::new(error.to_string()))?
+        }
         None => Config::default(),
     };
     match command {

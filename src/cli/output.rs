@@ -29,7 +29,12 @@ pub(super) struct Failed {
 
 impl Failed {
     pub(super) fn new(message: impl Into<String>) -> Self {
-        Self { code: String::new(), message: message.into(), places: Vec::new(), hints: Vec::new() }
+        Self {
+            code: String::new(),
+            message: message.into(),
+            places: Vec::new(),
+            hints: Vec::new(),
+        }
     }
 
     pub(super) fn hint(mut self, hint: impl Into<String>) -> Self {
@@ -42,12 +47,21 @@ impl From<tonic::Status> for Failed {
     fn from(status: tonic::Status) -> Self {
         let details = status.get_error_details();
         let code = details.error_info().map(|info| info.reason.clone());
-        let violations = details.bad_request().map(|bad| bad.field_violations.clone()).unwrap_or_default();
-        let help = details.help().map(|help| help.links.clone()).unwrap_or_default();
+        let violations = details
+            .bad_request()
+            .map(|bad| bad.field_violations.clone())
+            .unwrap_or_default();
+        let help = details
+            .help()
+            .map(|help| help.links.clone())
+            .unwrap_or_default();
         let mut failed = Self {
             code: code.unwrap_or_else(|| format!("{:?}", status.code())),
             message: status.message().to_owned(),
-            places: violations.into_iter().map(|v| format!("{}: {}", v.field, v.description)).collect(),
+            places: violations
+                .into_iter()
+                .map(|v| format!("{}: {}", v.field, v.description))
+                .collect(),
             hints: help.into_iter().map(|link| link.description).collect(),
         };
         if failed.message.is_empty() {
@@ -71,7 +85,9 @@ pub(super) struct Output {
 
 impl Output {
     pub(super) fn new(json: bool) -> Self {
-        Self { json: json || !std::io::stdout().is_terminal() }
+        Self {
+            json: json || !std::io::stdout().is_terminal(),
+        }
     }
 
     /// A program reads.
@@ -92,7 +108,8 @@ impl Output {
     }
 
     pub(super) fn value(&self, value: &Value) -> Result<(), Failed> {
-        let text = serde_json::to_string_pretty(value).map_err(|error| Failed::new(error.to_string()))?;
+        let text =
+            serde_json::to_string_pretty(value).map_err(|error| Failed::new(error.to_string()))?;
         self.line(&text)
     }
 
@@ -108,13 +125,22 @@ impl Output {
     }
 
     pub(super) fn failed(&self, failed: &Failed) -> ExitCode {
-        let Failed { code, message, places, hints } = failed;
+        let Failed {
+            code,
+            message,
+            places,
+            hints,
+        } = failed;
         if self.json {
             let error = json!({"error": {"code": code, "message": message, "details": places, "recovery_suggestions": hints}});
             self.note(&error.to_string());
             return ExitCode::FAILURE;
         }
-        let code = if code.is_empty() { String::new() } else { format!(" {FAINT}[{code}]{FAINT:#}") };
+        let code = if code.is_empty() {
+            String::new()
+        } else {
+            format!(" {FAINT}[{code}]{FAINT:#}")
+        };
         self.note(&format!("{ERROR}error:{ERROR:#} {message}{code}"));
         for place in places {
             self.note(&format!("  {place}"));
@@ -129,7 +155,10 @@ impl Output {
     pub(super) fn bar(&self, length: u64, what: &str) -> indicatif::ProgressBar {
         let bar = indicatif::ProgressBar::new(length);
         let style = "{msg} {wide_bar:.cyan} {human_pos}/{human_len} {eta}";
-        bar.set_style(indicatif::ProgressStyle::with_template(style).unwrap_or_else(|_| indicatif::ProgressStyle::default_bar()));
+        bar.set_style(
+            indicatif::ProgressStyle::with_template(style)
+                .unwrap_or_else(|_| indicatif::ProgressStyle::default_bar()),
+        );
         bar.set_message(what.to_owned());
         bar
     }
@@ -138,7 +167,10 @@ impl Output {
     pub(super) fn counter(&self, what: &str) -> indicatif::ProgressBar {
         let bar = indicatif::ProgressBar::new_spinner();
         let style = "{spinner:.cyan} {msg} {human_pos}";
-        bar.set_style(indicatif::ProgressStyle::with_template(style).unwrap_or_else(|_| indicatif::ProgressStyle::default_spinner()));
+        bar.set_style(
+            indicatif::ProgressStyle::with_template(style)
+                .unwrap_or_else(|_| indicatif::ProgressStyle::default_spinner()),
+        );
         bar.set_message(what.to_owned());
         bar
     }
@@ -147,7 +179,9 @@ impl Output {
 /// A message of the contract as JSON.
 pub(super) fn json_of(name: &str, message: &impl Message) -> Result<Value, Failed> {
     let contract = Contract::load().map_err(|error| Failed::new(error.to_string()))?;
-    contract.json(name, message).map_err(|error| Failed::new(error.to_string()))
+    contract
+        .json(name, message)
+        .map_err(|error| Failed::new(error.to_string()))
 }
 
 /// A table that fits the terminal.

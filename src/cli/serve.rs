@@ -10,8 +10,17 @@ use super::connect::{settings, start_failed};
 use super::output::Failed;
 use crate::server::{Config, Server, Telemetry};
 
-pub(super) async fn serve(global: &Global, options: Serve, config: Config) -> Result<ExitCode, Failed> {
-    let Serve { listen, log, log_format, otlp_endpoint } = options;
+pub(super) async fn serve(
+    global: &Global,
+    options: Serve,
+    config: Config,
+) -> Result<ExitCode, Failed> {
+    let Serve {
+        listen,
+        log,
+        log_format,
+        otlp_endpoint,
+    } = options;
     let mut settings = settings(global, &config);
     if let Some(listen) = listen {
         settings.listen = listen;
@@ -22,7 +31,10 @@ pub(super) async fn serve(global: &Global, options: Serve, config: Config) -> Re
     let telemetry = Telemetry::start(&filter, format, endpoint.as_deref()).map_err(Failed::new)?;
 
     // Before anything is opened, so that no signal is missed.
-    let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+    let (mut interrupt, mut terminate) = (
+        signal(SignalKind::interrupt())?,
+        signal(SignalKind::terminate())?,
+    );
     let server = tokio::select! {
         started = Server::start(settings.clone(), &telemetry) => started.map_err(start_failed)?,
         _ = interrupt.recv() => return Ok(ExitCode::SUCCESS),
@@ -41,6 +53,8 @@ pub(super) async fn serve(global: &Global, options: Serve, config: Config) -> Re
     tracing::info!("stopping");
     server.stop().await;
     tracing::info!("stopped");
-    tokio::task::spawn_blocking(move || telemetry.stop()).await.map_err(|error| Failed::new(error.to_string()))?;
+    tokio::task::spawn_blocking(move || telemetry.stop())
+        .await
+        .map_err(|error| Failed::new(error.to_string()))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -22,12 +22,22 @@ type Done = Result<ExitCode, Failed>;
 fn version(text: Option<String>) -> (u32, String) {
     match text {
         None => (0, String::new()),
-        Some(text) => text.parse().map_or((0, text), |number| (number, String::new())),
+        Some(text) => text
+            .parse()
+            .map_or((0, text), |number| (number, String::new())),
     }
 }
 
 pub(super) async fn list(client: &mut Client, options: List, output: &Output) -> Done {
-    let List { source, author, category, tags, technology, location, limit } = options;
+    let List {
+        source,
+        author,
+        category,
+        tags,
+        technology,
+        location,
+        limit,
+    } = options;
     let limit = limit.unwrap_or(usize::MAX);
     let mut request = v1::ListSkillsRequest {
         page_size: i32::try_from(limit).unwrap_or(PAGE).clamp(1, PAGE),
@@ -47,7 +57,11 @@ pub(super) async fn list(client: &mut Client, options: List, output: &Output) ->
     };
     let mut skills = Vec::new();
     loop {
-        let page = client.lookup.list_skills(request.clone()).await?.into_inner();
+        let page = client
+            .lookup
+            .list_skills(request.clone())
+            .await?
+            .into_inner();
         skills.extend(page.skills);
         if page.next_page_token.is_empty() || skills.len() >= limit {
             break;
@@ -56,7 +70,10 @@ pub(super) async fn list(client: &mut Client, options: List, output: &Output) ->
     }
     skills.truncate(limit);
     if output.is_json() {
-        let skills: Result<Vec<_>, _> = skills.iter().map(|skill| json_of("SkillMetadata", skill)).collect();
+        let skills: Result<Vec<_>, _> = skills
+            .iter()
+            .map(|skill| json_of("SkillMetadata", skill))
+            .collect();
         output.value(&json!({"skills": skills?}))?;
         return Ok(ExitCode::SUCCESS);
     }
@@ -96,19 +113,56 @@ pub(super) async fn show(client: &mut Client, options: OfVersion, output: &Outpu
     };
     row("name", skill.name.clone());
     row("description", skill.description.clone());
-    row("version", format!("{} (number {})", skill.current_version, skill.version_number));
+    row(
+        "version",
+        format!(
+            "{} (number {})",
+            skill.current_version, skill.version_number
+        ),
+    );
     row("category", skill.categories.join(", "));
     row("tags", skill.tags.join(", "));
     row("triggers", skill.triggers.join(", "));
-    row("author", skill.author.as_ref().map(|author| author.name.clone()).unwrap_or_default());
+    row(
+        "author",
+        skill
+            .author
+            .as_ref()
+            .map(|author| author.name.clone())
+            .unwrap_or_default(),
+    );
     row("licence", skill.github_license.clone());
     row("trust", format!("{:?}", skill.trust_tier()).to_lowercase());
     row("location", format!("{:?}", skill.location()).to_lowercase());
     row("uri", skill.uri.clone());
     row("digest", skill.digest.clone());
-    row("size", format!("{} in {} files; {} characters to load", bytes(skill.size_bytes), skill.file_count, skill.estimated_char_budget));
-    row("tools", skill.tool_configs.iter().map(|tool| tool.name.as_str()).collect::<Vec<_>>().join(", "));
-    row("resources", skill.resource_configs.iter().map(|r| r.name.as_str()).collect::<Vec<_>>().join(", "));
+    row(
+        "size",
+        format!(
+            "{} in {} files; {} characters to load",
+            bytes(skill.size_bytes),
+            skill.file_count,
+            skill.estimated_char_budget
+        ),
+    );
+    row(
+        "tools",
+        skill
+            .tool_configs
+            .iter()
+            .map(|tool| tool.name.as_str())
+            .collect::<Vec<_>>()
+            .join(", "),
+    );
+    row(
+        "resources",
+        skill
+            .resource_configs
+            .iter()
+            .map(|r| r.name.as_str())
+            .collect::<Vec<_>>()
+            .join(", "),
+    );
     if let Some(definition) = &skill.definition {
         row("allowed tools", definition.allowed_tools.join(", "));
         row("forbidden tools", definition.forbidden_tools.join(", "));
@@ -117,17 +171,32 @@ pub(super) async fn show(client: &mut Client, options: OfVersion, output: &Outpu
     row("updated", time(skill.updated_at));
     output.line(&rows.to_string())?;
     if !answer.shadowed_ids.is_empty() {
-        output.line(&format!("{WARN}hides{WARN:#} {}", answer.shadowed_ids.join(", ")))?;
+        output.line(&format!(
+            "{WARN}hides{WARN:#} {}",
+            answer.shadowed_ids.join(", ")
+        ))?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
 pub(super) async fn read(client: &mut Client, options: Read) -> Done {
-    let Read { of: OfVersion { skill, at }, path } = options;
+    let Read {
+        of: OfVersion { skill, at },
+        path,
+    } = options;
     let (version_number, semantic_version) = version(at);
-    let path = if path.is_empty() { crate::model::FilePath::SKILL_MD.to_owned() } else { path };
-    let request =
-        v1::ReadFileRequest { skill_id: skill, path, version_number, semantic_version, ..Default::default() };
+    let path = if path.is_empty() {
+        crate::model::FilePath::SKILL_MD.to_owned()
+    } else {
+        path
+    };
+    let request = v1::ReadFileRequest {
+        skill_id: skill,
+        path,
+        version_number,
+        semantic_version,
+        ..Default::default()
+    };
     let file = client.lookup.read_file(request).await?.into_inner();
     // The bytes of the file and nothing else.
     match std::io::stdout().write_all(&file.content) {
@@ -138,12 +207,23 @@ pub(super) async fn read(client: &mut Client, options: Read) -> Done {
 }
 
 pub(super) async fn versions(client: &mut Client, options: OfSkill, output: &Output) -> Done {
-    let mut request =
-        v1::ListVersionsRequest { skill_id: options.skill, page_size: 200, ..Default::default() };
-    let mut all = client.registry.list_versions(request.clone()).await?.into_inner();
+    let mut request = v1::ListVersionsRequest {
+        skill_id: options.skill,
+        page_size: 200,
+        ..Default::default()
+    };
+    let mut all = client
+        .registry
+        .list_versions(request.clone())
+        .await?
+        .into_inner();
     while !all.next_page_token.is_empty() {
         request.page_token = std::mem::take(&mut all.next_page_token);
-        let page = client.registry.list_versions(request.clone()).await?.into_inner();
+        let page = client
+            .registry
+            .list_versions(request.clone())
+            .await?
+            .into_inner();
         all.versions.extend(page.versions);
         all.next_page_token = page.next_page_token;
     }
@@ -151,7 +231,15 @@ pub(super) async fn versions(client: &mut Client, options: OfSkill, output: &Out
         output.message("ListVersionsResponse", &all)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let mut rows = table(&["number", "version", "state", "published", "by", "size", "summary"]);
+    let mut rows = table(&[
+        "number",
+        "version",
+        "state",
+        "published",
+        "by",
+        "size",
+        "summary",
+    ]);
     for version in &all.versions {
         let state = match (version.active, version.yanked) {
             (true, _) => "active".to_owned(),
@@ -174,19 +262,34 @@ pub(super) async fn versions(client: &mut Client, options: OfSkill, output: &Out
 }
 
 pub(super) async fn diff(client: &mut Client, options: Diff, output: &Output) -> Done {
-    let request =
-        v1::DiffVersionsRequest { skill_id: options.skill, from_version: options.from, to_version: options.to };
+    let request = v1::DiffVersionsRequest {
+        skill_id: options.skill,
+        from_version: options.from,
+        to_version: options.to,
+    };
     let diff = client.registry.diff_versions(request).await?.into_inner();
     if output.is_json() {
         output.message("DiffVersionsResponse", &diff)?;
         return Ok(ExitCode::SUCCESS);
     }
     let label = |version: &Option<v1::VersionInfo>| {
-        version.as_ref().map(|v| format!("{} ({})", v.version_number, v.semantic_version)).unwrap_or_default()
+        version
+            .as_ref()
+            .map(|v| format!("{} ({})", v.version_number, v.semantic_version))
+            .unwrap_or_default()
     };
-    output.line(&format!("{} {} → {}", diff.skill_id, label(&diff.from), label(&diff.to)))?;
+    output.line(&format!(
+        "{} {} → {}",
+        diff.skill_id,
+        label(&diff.from),
+        label(&diff.to)
+    ))?;
     for field in &diff.fields {
-        output.line(&format!("{WARN}{:?}{WARN:#} {}", field.r#type(), field.field))?;
+        output.line(&format!(
+            "{WARN}{:?}{WARN:#} {}",
+            field.r#type(),
+            field.field
+        ))?;
     }
     for file in &diff.files {
         output.line(&format!("{WARN}{:?}{WARN:#} {}", file.r#type(), file.path))?;
@@ -212,7 +315,11 @@ pub(super) async fn activate(client: &mut Client, options: OfNumber, output: &Ou
         version_number: options.number,
         ..Default::default()
     };
-    let answer = client.registry.activate_version(request).await?.into_inner();
+    let answer = client
+        .registry
+        .activate_version(request)
+        .await?
+        .into_inner();
     if output.is_json() {
         output.message("ActivateVersionResponse", &answer)?;
         return Ok(ExitCode::SUCCESS);
@@ -231,31 +338,54 @@ pub(super) async fn activate(client: &mut Client, options: OfNumber, output: &Ou
 }
 
 fn active(number: u32) -> String {
-    if number == 0 { "no version is active".to_owned() } else { format!("version {number} is active") }
+    if number == 0 {
+        "no version is active".to_owned()
+    } else {
+        format!("version {number} is active")
+    }
 }
 
 pub(super) async fn yank(client: &mut Client, options: Yank, output: &Output) -> Done {
-    let Yank { of: OfNumber { skill, number }, reason } = options;
-    let request =
-        v1::YankVersionRequest { skill_id: skill, version_number: number, reason, ..Default::default() };
+    let Yank {
+        of: OfNumber { skill, number },
+        reason,
+    } = options;
+    let request = v1::YankVersionRequest {
+        skill_id: skill,
+        version_number: number,
+        reason,
+        ..Default::default()
+    };
     let answer = client.registry.yank_version(request).await?.into_inner();
     if output.is_json() {
         output.message("YankVersionResponse", &answer)?;
         return Ok(ExitCode::SUCCESS);
     }
-    output.line(&format!("withdrawn {} version {number}; {}", answer.skill_id, active(answer.active_version)))?;
+    output.line(&format!(
+        "withdrawn {} version {number}; {}",
+        answer.skill_id,
+        active(answer.active_version)
+    ))?;
     Ok(ExitCode::SUCCESS)
 }
 
 pub(super) async fn unyank(client: &mut Client, options: OfNumber, output: &Output) -> Done {
     let OfNumber { skill, number } = options;
-    let request = v1::UnyankVersionRequest { skill_id: skill, version_number: number, ..Default::default() };
+    let request = v1::UnyankVersionRequest {
+        skill_id: skill,
+        version_number: number,
+        ..Default::default()
+    };
     let answer = client.registry.unyank_version(request).await?.into_inner();
     if output.is_json() {
         output.message("UnyankVersionResponse", &answer)?;
         return Ok(ExitCode::SUCCESS);
     }
-    output.line(&format!("put back {} version {number}; {}", answer.skill_id, active(answer.active_version)))?;
+    output.line(&format!(
+        "put back {} version {number}; {}",
+        answer.skill_id,
+        active(answer.active_version)
+    ))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -263,35 +393,59 @@ pub(super) async fn delete(client: &mut Client, options: Delete, output: &Output
     let Delete { skill, yes } = options;
     if !yes {
         if !std::io::stdin().is_terminal() {
-            return Err(Failed::new("deleting a skill cannot be undone").hint("add --yes to delete it without being asked"));
+            return Err(Failed::new("deleting a skill cannot be undone")
+                .hint("add --yes to delete it without being asked"));
         }
-        output.note(&format!("Delete '{skill}' with all its versions? This cannot be undone. [y/N]"));
+        output.note(&format!(
+            "Delete '{skill}' with all its versions? This cannot be undone. [y/N]"
+        ));
         let read = tokio::task::spawn_blocking(|| {
             let mut answer = String::new();
             std::io::stdin().read_line(&mut answer).map(|_| answer)
         });
-        let answer = read.await.map_err(|error| Failed::new(error.to_string()))??;
+        let answer = read
+            .await
+            .map_err(|error| Failed::new(error.to_string()))??;
         if !matches!(answer.trim(), "y" | "Y" | "yes") {
             return Err(Failed::new("nothing was deleted"));
         }
     }
-    let request = v1::DeleteSkillRequest { skill_id: skill, ..Default::default() };
+    let request = v1::DeleteSkillRequest {
+        skill_id: skill,
+        ..Default::default()
+    };
     let answer = client.registry.delete_skill(request).await?.into_inner();
     if output.is_json() {
         output.message("DeleteSkillResponse", &answer)?;
         return Ok(ExitCode::SUCCESS);
     }
-    output.line(&format!("deleted {} with {} versions", answer.skill_id, answer.versions_deleted))?;
+    output.line(&format!(
+        "deleted {} with {} versions",
+        answer.skill_id, answer.versions_deleted
+    ))?;
     Ok(ExitCode::SUCCESS)
 }
 
 pub(super) async fn metrics(client: &mut Client, options: OfSkill, output: &Output) -> Done {
-    let answer = client.registry.get_metrics(v1::GetMetricsRequest { skill_id: options.skill }).await?.into_inner();
+    let answer = client
+        .registry
+        .get_metrics(v1::GetMetricsRequest {
+            skill_id: options.skill,
+        })
+        .await?
+        .into_inner();
     if output.is_json() {
         output.message("GetMetricsResponse", &answer)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let mut rows = table(&["number", "version", "loads", "reads", "sessions", "last used"]);
+    let mut rows = table(&[
+        "number",
+        "version",
+        "loads",
+        "reads",
+        "sessions",
+        "last used",
+    ]);
     for version in &answer.versions {
         rows.add_row([
             version.version_number.to_string(),
@@ -307,19 +461,31 @@ pub(super) async fn metrics(client: &mut Client, options: OfSkill, output: &Outp
 }
 
 pub(super) async fn export(client: &mut Client, options: Export, output: &Output) -> Done {
-    let Export { of: OfVersion { skill, at }, output: file, format } = options;
+    let Export {
+        of: OfVersion { skill, at },
+        output: file,
+        format,
+    } = options;
     let (version_number, semantic_version) = version(at);
     let format = match format {
         Format::TarGz => v1::ArchiveFormat::TarGz,
         Format::Zip => v1::ArchiveFormat::Zip,
     };
-    let request =
-        v1::ExportSkillRequest { skill_id: skill, version_number, semantic_version, format: format.into() };
+    let request = v1::ExportSkillRequest {
+        skill_id: skill,
+        version_number,
+        semantic_version,
+        format: format.into(),
+    };
     let mut chunks = client.registry.export_skill(request).await?.into_inner();
-    let first = chunks.message().await?.ok_or_else(|| Failed::new("the server sent nothing"))?;
+    let first = chunks
+        .message()
+        .await?
+        .ok_or_else(|| Failed::new("the server sent nothing"))?;
     let info = first.info.clone().unwrap_or_default();
     let path = file.unwrap_or_else(|| info.file_name.clone().into());
-    let named = |error: std::io::Error| Failed::new(format!("cannot write {}: {error}", path.display()));
+    let named =
+        |error: std::io::Error| Failed::new(format!("cannot write {}: {error}", path.display()));
     // Beside its name until it is whole.
     let part = path.with_extension("part");
     let mut archive = tokio::fs::File::create(&part).await.map_err(named)?;
@@ -335,25 +501,41 @@ pub(super) async fn export(client: &mut Client, options: Export, output: &Output
     if output.is_json() {
         output.value(&json!({"path": path.display().to_string(), "bytes": written, "archive": json_of("ArchiveInfo", &info)?}))?;
     } else {
-        output.line(&format!("{GOOD}wrote{GOOD:#} {} ({})", path.display(), bytes(i64::try_from(written).unwrap_or(0))))?;
+        output.line(&format!(
+            "{GOOD}wrote{GOOD:#} {} ({})",
+            path.display(),
+            bytes(i64::try_from(written).unwrap_or(0))
+        ))?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
 pub(super) async fn watch(client: &mut Client, options: Watch, output: &Output) -> Done {
-    let request =
-        v1::WatchRequest { resume_token: options.resume, skill_ids: options.skills, types: Vec::new() };
+    let request = v1::WatchRequest {
+        resume_token: options.resume,
+        skill_ids: options.skills,
+        types: Vec::new(),
+    };
     let mut answers = client.registry.watch(request).await?.into_inner();
     loop {
         let answer = tokio::select! {
             answer = answers.message() => answer?,
             _ = tokio::signal::ctrl_c() => return Ok(ExitCode::SUCCESS),
         };
-        let Some(answer) = answer else { return Ok(ExitCode::SUCCESS) };
+        let Some(answer) = answer else {
+            return Ok(ExitCode::SUCCESS);
+        };
         if output.is_json() {
             output.line(&json_of("WatchResponse", &answer)?.to_string())?;
         } else if let Some(event) = answer.event {
-            let version = if event.version_number == 0 { String::new() } else { format!(" version {} ({})", event.version_number, event.semantic_version) };
+            let version = if event.version_number == 0 {
+                String::new()
+            } else {
+                format!(
+                    " version {} ({})",
+                    event.version_number, event.semantic_version
+                )
+            };
             output.line(&format!(
                 "{FAINT}{}{FAINT:#} {GOOD}{}{GOOD:#} {}{version} {FAINT}by {}{FAINT:#}",
                 time(event.time),

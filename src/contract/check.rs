@@ -25,12 +25,25 @@ pub struct Violation {
 
 impl Violation {
     fn required(field: &str, sentence: &str) -> Self {
-        Self { field: field.to_owned(), rule: "required", message: sentence.to_owned() }
+        Self {
+            field: field.to_owned(),
+            rule: "required",
+            message: sentence.to_owned(),
+        }
     }
 }
 
-fn push(out: &mut Vec<Violation>, path: impl FnOnce() -> String, rule: &'static str, message: String) {
-    out.push(Violation { field: path(), rule, message });
+fn push(
+    out: &mut Vec<Violation>,
+    path: impl FnOnce() -> String,
+    rule: &'static str,
+    message: String,
+) {
+    out.push(Violation {
+        field: path(),
+        rule,
+        message,
+    });
 }
 
 fn max_chars(value: &str, most: usize, path: impl FnOnce() -> String, out: &mut Vec<Violation>) {
@@ -38,50 +51,90 @@ fn max_chars(value: &str, most: usize, path: impl FnOnce() -> String, out: &mut 
     if value.len() > most {
         let count = value.chars().count();
         if count > most {
-            push(out, path, "string.max_len", format!("must have at most {most} characters, has {count}"));
+            push(
+                out,
+                path,
+                "string.max_len",
+                format!("must have at most {most} characters, has {count}"),
+            );
         }
     }
 }
 
 fn min_chars(value: &str, least: usize, path: impl FnOnce() -> String, out: &mut Vec<Violation>) {
     if value.chars().take(least).count() < least {
-        push(out, path, "string.min_len", format!("must have at least {least} characters"));
+        push(
+            out,
+            path,
+            "string.min_len",
+            format!("must have at least {least} characters"),
+        );
     }
 }
 
 fn max_bytes(value: &[u8], most: usize, path: impl FnOnce() -> String, out: &mut Vec<Violation>) {
     if value.len() > most {
-        push(out, path, "bytes.max_len", format!("must have at most {most} bytes, has {}", value.len()));
+        push(
+            out,
+            path,
+            "bytes.max_len",
+            format!("must have at most {most} bytes, has {}", value.len()),
+        );
     }
 }
 
 fn max_items(count: usize, most: usize, path: impl FnOnce() -> String, out: &mut Vec<Violation>) {
     if count > most {
-        push(out, path, "repeated.max_items", format!("must have at most {most} items, has {count}"));
+        push(
+            out,
+            path,
+            "repeated.max_items",
+            format!("must have at most {most} items, has {count}"),
+        );
     }
 }
 
 fn min_items(count: usize, least: usize, path: impl FnOnce() -> String, out: &mut Vec<Violation>) {
     if count < least {
-        push(out, path, "repeated.min_items", format!("must have at least {least} items, has {count}"));
+        push(
+            out,
+            path,
+            "repeated.min_items",
+            format!("must have at least {least} items, has {count}"),
+        );
     }
 }
 
 fn at_most(value: i64, most: i64, path: impl FnOnce() -> String, out: &mut Vec<Violation>) {
     if value > most {
-        push(out, path, "number.lte", format!("must be at most {most}, is {value}"));
+        push(
+            out,
+            path,
+            "number.lte",
+            format!("must be at most {most}, is {value}"),
+        );
     }
 }
 
 fn at_least(value: i64, least: i64, path: impl FnOnce() -> String, out: &mut Vec<Violation>) {
     if value < least {
-        push(out, path, "number.gte", format!("must be at least {least}, is {value}"));
+        push(
+            out,
+            path,
+            "number.gte",
+            format!("must be at least {least}, is {value}"),
+        );
     }
 }
 
 fn known(known: bool, path: impl FnOnce() -> String, out: &mut Vec<Violation>) {
     if !known {
-        push(out, path, "enum.defined_only", "must be a value that the enum names".to_owned());
+        push(
+            out,
+            path,
+            "enum.defined_only",
+            "must be a value that the enum names".to_owned(),
+        );
     }
 }
 

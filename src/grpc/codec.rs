@@ -48,7 +48,9 @@ impl<U: Message + Default + Checked> Decoder for CheckedDecoder<U> {
     type Error = Status;
 
     fn decode(&mut self, buf: &mut DecodeBuf<'_>) -> Result<Option<U>, Status> {
-        let Some(message) = self.0.decode(buf)? else { return Ok(None) };
+        let Some(message) = self.0.decode(buf)? else {
+            return Ok(None);
+        };
         if U::REQUEST {
             let mut violations = Vec::new();
             message.check(&mut violations);

@@ -7,14 +7,17 @@ use prost_types::{ListValue, Struct, Value};
 use crate::contract::v1;
 use crate::lookup::Found;
 use crate::model::{
-    ComposabilityRuleType, CompatibilityRuleType, EventKind, FileEntry, Location, Skill, SkillId, SkillUri,
-    TrustTier, Version,
+    CompatibilityRuleType, ComposabilityRuleType, EventKind, FileEntry, Location, Skill, SkillId,
+    SkillUri, TrustTier, Version,
 };
 use crate::registry::{ArchiveFormat, Change, ChangeKind, Described, Head, Outcome, VersionDiff};
 
 /// A time. The contract's messages hold what the domain's clock gave.
 pub(super) fn time(time: Timestamp) -> prost_types::Timestamp {
-    prost_types::Timestamp { seconds: time.as_second(), nanos: time.subsec_nanosecond() }
+    prost_types::Timestamp {
+        seconds: time.as_second(),
+        nanos: time.subsec_nanosecond(),
+    }
 }
 
 pub(super) fn size(bytes: u64) -> i64 {
@@ -31,16 +34,21 @@ pub(super) fn value(json: serde_json::Value) -> Value {
         serde_json::Value::Bool(bool) => Kind::BoolValue(bool),
         serde_json::Value::Number(number) => Kind::NumberValue(number.as_f64().unwrap_or(f64::NAN)),
         serde_json::Value::String(text) => Kind::StringValue(text),
-        serde_json::Value::Array(items) => {
-            Kind::ListValue(ListValue { values: items.into_iter().map(value).collect() })
-        }
+        serde_json::Value::Array(items) => Kind::ListValue(ListValue {
+            values: items.into_iter().map(value).collect(),
+        }),
         serde_json::Value::Object(fields) => Kind::StructValue(object(fields)),
     };
     Value { kind: Some(kind) }
 }
 
 pub(super) fn object(fields: serde_json::Map<String, serde_json::Value>) -> Struct {
-    Struct { fields: fields.into_iter().map(|(name, field)| (name, value(field))).collect() }
+    Struct {
+        fields: fields
+            .into_iter()
+            .map(|(name, field)| (name, value(field)))
+            .collect(),
+    }
 }
 
 /// A JSON value of a message; numbers that are whole become integers.
@@ -48,16 +56,29 @@ pub(super) fn json(value: Value) -> serde_json::Value {
     match value.kind {
         None | Some(Kind::NullValue(_)) => serde_json::Value::Null,
         Some(Kind::BoolValue(bool)) => bool.into(),
-        Some(Kind::NumberValue(number)) => {
-            #[expect(clippy::cast_possible_truncation, reason = "checked to be whole and in range")]
-            if number.fract() == 0.0 && number.abs() < 9e15 { (number as i64).into() } else { number.into() }
+        Some(Kind::NumberValue(number)) =>
+        {
+            #[expect(
+                clippy::cast_possible_truncation,
+                reason = "checked to be whole and in range"
+            )]
+            if number.fract() == 0.0 && number.abs() < 9e15 {
+                (number as i64).into()
+            } else {
+                number.into()
+            }
         }
         Some(Kind::StringValue(text)) => text.into(),
         Some(Kind::ListValue(list)) => list.values.into_iter().map(json).collect(),
         Some(Kind::StructValue(object)) => {
             let mut fields: Vec<_> = object.fields.into_iter().collect();
             fields.sort_by(|a, b| a.0.cmp(&b.0));
-            serde_json::Value::Object(fields.into_iter().map(|(name, field)| (name, json(field))).collect())
+            serde_json::Value::Object(
+                fields
+                    .into_iter()
+                    .map(|(name, field)| (name, json(field)))
+                    .collect(),
+            )
         }
     }
 }
@@ -168,10 +189,13 @@ pub(super) fn definition(skill: &Skill, version: &str) -> v1::SkillDefinition {
         execution_protocol: skill.execution_protocol.clone(),
         preconditions: skill.preconditions.clone(),
         postconditions: skill.postconditions.clone(),
-        output_contract: skill.output_contract.as_ref().map(|contract| v1::OutputContract {
-            r#type: contract.kind.clone(),
-            schema: contract.schema.clone().map(object),
-        }),
+        output_contract: skill
+            .output_contract
+            .as_ref()
+            .map(|contract| v1::OutputContract {
+                r#type: contract.kind.clone(),
+                schema: contract.schema.clone().map(object),
+            }),
         compatibility_rules: skill
             .compatibility_rules
             .iter()
@@ -241,15 +265,26 @@ pub(super) fn resource_configs(skill: &Skill) -> Vec<v1::ResourceConfig> {
 /// A path that looks like a test's.
 fn is_test(path: &str) -> bool {
     let path = path.to_ascii_lowercase();
-    path.split('/').any(|part| matches!(part, "test" | "tests" | "__tests__" | "evals"))
+    path.split('/')
+        .any(|part| matches!(part, "test" | "tests" | "__tests__" | "evals"))
         || path.rsplit('/').next().is_some_and(|name| {
-            name.starts_with("test_") || name.contains(".test.") || name.contains("_test.") || name.contains(".spec.")
+            name.starts_with("test_")
+                || name.contains(".test.")
+                || name.contains("_test.")
+                || name.contains(".spec.")
         })
 }
 
 fn has_examples(version: &Version) -> bool {
-    version.files.iter().any(|file| file.path.as_str().to_ascii_lowercase().contains("example"))
-        || version.skill.resource_configs.iter().any(|r| r.name.to_ascii_lowercase().contains("example"))
+    version
+        .files
+        .iter()
+        .any(|file| file.path.as_str().to_ascii_lowercase().contains("example"))
+        || version
+            .skill
+            .resource_configs
+            .iter()
+            .any(|r| r.name.to_ascii_lowercase().contains("example"))
 }
 
 /// A skill in full.
@@ -289,13 +324,20 @@ pub(super) fn detail(found: &Found, readme: bool) -> v1::SkillDetail {
         description: skill.description.clone(),
         author: Some(v1::Author {
             id: format!("{}:{}", id.source(), id.author()),
-            name: skill.author.clone().unwrap_or_else(|| id.author().to_owned()),
+            name: skill
+                .author
+                .clone()
+                .unwrap_or_else(|| id.author().to_owned()),
             verified: matches!(tier, TrustTier::Official | TrustTier::Verified),
         }),
         trust_tier: trust_tier(tier).into(),
         quality_score: None,
         github_stars: None,
-        categories: Some(&skill.category).filter(|c| !c.is_empty()).cloned().into_iter().collect(),
+        categories: Some(&skill.category)
+            .filter(|c| !c.is_empty())
+            .cloned()
+            .into_iter()
+            .collect(),
         technologies: skill.technologies.clone(),
         updated_at: Some(time(head.updated_at)),
         installed: None,
@@ -336,9 +378,16 @@ pub(super) fn detail(found: &Found, readme: bool) -> v1::SkillDetail {
 pub(super) fn version(described: &Described, core_content: String) -> v1::SkillVersion {
     let Described { head, version } = described;
     let skill = &version.skill;
-    let (scripts, resources): (Vec<_>, Vec<_>) =
-        version.files.iter().partition(|file| file.path.as_str().starts_with("scripts/"));
-    let entries = |files: Vec<&FileEntry>| files.into_iter().map(|file| entry(&head.id, file)).collect();
+    let (scripts, resources): (Vec<_>, Vec<_>) = version
+        .files
+        .iter()
+        .partition(|file| file.path.as_str().starts_with("scripts/"));
+    let entries = |files: Vec<&FileEntry>| {
+        files
+            .into_iter()
+            .map(|file| entry(&head.id, file))
+            .collect()
+    };
     v1::SkillVersion {
         info: Some(info(described)),
         name: skill.name.clone(),
@@ -366,7 +415,12 @@ fn change_type<T>(change: &Change<T>) -> i32 {
 }
 
 pub(super) fn diff(diff: VersionDiff) -> v1::DiffVersionsResponse {
-    let VersionDiff { from, to, fields, files } = diff;
+    let VersionDiff {
+        from,
+        to,
+        fields,
+        files,
+    } = diff;
     v1::DiffVersionsResponse {
         skill_id: to.head.id.to_string(),
         from: Some(info(&from)),
@@ -384,9 +438,12 @@ pub(super) fn diff(diff: VersionDiff) -> v1::DiffVersionsResponse {
             .into_iter()
             .map(|file| {
                 let digest = |side: &Option<FileEntry>| {
-                    side.as_ref().map(|side| side.digest.to_string()).unwrap_or_default()
+                    side.as_ref()
+                        .map(|side| side.digest.to_string())
+                        .unwrap_or_default()
                 };
-                let bytes = |side: &Option<FileEntry>| side.as_ref().map_or(0, |side| size(side.size));
+                let bytes =
+                    |side: &Option<FileEntry>| side.as_ref().map_or(0, |side| size(side.size));
                 v1::FileChange {
                     path: file.path,
                     r#type: change_type(&file.change),

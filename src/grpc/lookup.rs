@@ -23,7 +23,10 @@ impl LookupService {
     /// The service of a registry.
     #[must_use]
     pub fn new(registry: Registry) -> Self {
-        Self { lookup: Lookup::new(registry.clone()), registry }
+        Self {
+            lookup: Lookup::new(registry.clone()),
+            registry,
+        }
     }
 }
 
@@ -64,9 +67,16 @@ impl v1::lookup_server::Lookup for LookupService {
                 v1::TrustTier::Unverified => Some(TrustTier::Unverified),
             },
         };
-        let page = self.lookup.list(&query, page_size(size, 100), &page_token).map_err(status)?;
+        let page = self
+            .lookup
+            .list(&query, page_size(size, 100), &page_token)
+            .map_err(status)?;
         Ok(Response::new(v1::ListSkillsResponse {
-            skills: page.heads.iter().filter_map(|head| convert::metadata(head)).collect(),
+            skills: page
+                .heads
+                .iter()
+                .filter_map(|head| convert::metadata(head))
+                .collect(),
             next_page_token: token(page.next),
             resume_token: page.resume,
         }))
@@ -86,13 +96,22 @@ impl v1::lookup_server::Lookup for LookupService {
             semantic_version,
         } = request.into_inner();
         let selector = selector(version_number, &semantic_version)?;
-        let found = self.lookup.get(&reference(&skill_id), &selector).map_err(status)?;
+        let found = self
+            .lookup
+            .get(&reference(&skill_id), &selector)
+            .map_err(status)?;
         let mut skill = convert::detail(&found, include_readme.unwrap_or(true));
         if include_versions {
-            let page = self.registry.list_versions(&found.described.head.id, VERSIONS, "").map_err(status)?;
+            let page = self
+                .registry
+                .list_versions(&found.described.head.id, VERSIONS, "")
+                .map_err(status)?;
             skill.versions = page.versions.iter().map(info).collect();
         }
-        Ok(Response::new(v1::GetSkillResponse { skill: Some(skill), shadowed_ids: ids(found.shadowed) }))
+        Ok(Response::new(v1::GetSkillResponse {
+            skill: Some(skill),
+            shadowed_ids: ids(found.shadowed),
+        }))
     }
 
     async fn read_skill(
@@ -113,8 +132,15 @@ impl v1::lookup_server::Lookup for LookupService {
         &self,
         request: Request<v1::ActivateSkillRequest>,
     ) -> Result<Response<v1::ActivateSkillResponse>, Status> {
-        let v1::ActivateSkillRequest { command, session_id } = request.into_inner();
-        let text = self.lookup.activate(&command, &session_id).await.map_err(status)?;
+        let v1::ActivateSkillRequest {
+            command,
+            session_id,
+        } = request.into_inner();
+        let text = self
+            .lookup
+            .activate(&command, &session_id)
+            .await
+            .map_err(status)?;
         let described = &text.found.described;
         Ok(Response::new(v1::ActivateSkillResponse {
             skill_id: described.head.id.to_string(),
@@ -132,15 +158,26 @@ impl v1::lookup_server::Lookup for LookupService {
         &self,
         request: Request<v1::ListFilesRequest>,
     ) -> Result<Response<v1::ListFilesResponse>, Status> {
-        let v1::ListFilesRequest { skill_id, version_number, semantic_version } = request.into_inner();
+        let v1::ListFilesRequest {
+            skill_id,
+            version_number,
+            semantic_version,
+        } = request.into_inner();
         let selector = selector(version_number, &semantic_version)?;
-        let found = self.lookup.get(&reference(&skill_id), &selector).map_err(status)?;
+        let found = self
+            .lookup
+            .get(&reference(&skill_id), &selector)
+            .map_err(status)?;
         let (head, version) = (&found.described.head, &found.described.version);
         Ok(Response::new(v1::ListFilesResponse {
             skill_id: head.id.to_string(),
             version_number: version.number.get(),
             digest: version.digest.to_string(),
-            files: version.files.iter().map(|file| convert::entry(&head.id, file)).collect(),
+            files: version
+                .files
+                .iter()
+                .map(|file| convert::entry(&head.id, file))
+                .collect(),
         }))
     }
 
@@ -159,8 +196,11 @@ impl v1::lookup_server::Lookup for LookupService {
         } = request.into_inner();
         let selector = selector(version_number, &semantic_version)?;
         let part = (offset_bytes.unsigned_abs(), limit_bytes.unsigned_abs());
-        let part =
-            self.lookup.file(&reference(&skill_id), &selector, &path, part, &session_id).await.map_err(status)?;
+        let part = self
+            .lookup
+            .file(&reference(&skill_id), &selector, &path, part, &session_id)
+            .await
+            .map_err(status)?;
         let described = &part.found.described;
         Ok(Response::new(v1::ReadFileResponse {
             file: Some(convert::entry(&described.head.id, &part.file)),

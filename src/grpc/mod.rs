@@ -29,11 +29,18 @@ use crate::registry::Caller;
 
 /// Who makes a call, as the server's layers found out.
 fn principal<T>(request: &Request<T>) -> Principal {
-    request.extensions().get().cloned().unwrap_or_else(Principal::anonymous)
+    request
+        .extensions()
+        .get()
+        .cloned()
+        .unwrap_or_else(Principal::anonymous)
 }
 
 fn caller<T>(request: &Request<T>, key: &str) -> Caller {
-    Caller { principal: principal(request), key: key.to_owned() }
+    Caller {
+        principal: principal(request),
+        key: key.to_owned(),
+    }
 }
 
 /// Which version a request asks for: by number, else by semantic version, else
@@ -42,9 +49,15 @@ fn selector(number: u32, semantic: &str) -> Result<VersionSelector, Status> {
     match (VersionNumber::new(number), semantic) {
         (None, "") => Ok(VersionSelector::Active),
         (Some(number), "") => Ok(VersionSelector::Number(number)),
-        (None, semantic) => semantic.parse().map(VersionSelector::Semantic).map_err(|_| {
-            wrong("semantic_version", format!("'{semantic}' is not a semantic version, such as 1.2.0"))
-        }),
+        (None, semantic) => semantic
+            .parse()
+            .map(VersionSelector::Semantic)
+            .map_err(|_| {
+                wrong(
+                    "semantic_version",
+                    format!("'{semantic}' is not a semantic version, such as 1.2.0"),
+                )
+            }),
         (Some(_), _) => Err(wrong(
             "semantic_version",
             "a version is named by its number or by its semantic version, not by both".to_owned(),
@@ -61,7 +74,10 @@ fn reference(skill_id: &str) -> Reference {
 }
 
 fn page_size(asked: i32, default: usize) -> usize {
-    usize::try_from(asked).ok().filter(|size| *size > 0).unwrap_or(default)
+    usize::try_from(asked)
+        .ok()
+        .filter(|size| *size > 0)
+        .unwrap_or(default)
 }
 
 fn number(number: Option<VersionNumber>) -> u32 {
@@ -75,12 +91,24 @@ fn token(next: Option<String>) -> String {
 
 impl From<crate::model::Problem> for v1::Problem {
     fn from(problem: crate::model::Problem) -> Self {
-        let crate::model::Problem { rule, file, line, message, severity } = problem;
+        let crate::model::Problem {
+            rule,
+            file,
+            line,
+            message,
+            severity,
+        } = problem;
         let severity = match severity {
             crate::model::Severity::Error => v1::Severity::Error,
             crate::model::Severity::Warning => v1::Severity::Warning,
             crate::model::Severity::Info => v1::Severity::Info,
         };
-        Self { rule, file, line, message, severity: severity.into() }
+        Self {
+            rule,
+            file,
+            line,
+            message,
+            severity: severity.into(),
+        }
     }
 }

@@ -47,8 +47,9 @@ pub(super) fn files(files: Vec<v1::File>) -> Result<BTreeMap<FilePath, Bytes>, F
     let mut found = BTreeMap::new();
     for (at, v1::File { path, content }) in files.into_iter().enumerate() {
         let field = format!("files[{at}].path");
-        let path: FilePath =
-            path.parse().map_err(|error: crate::model::FilePathError| wrong(&field, error.to_string()))?;
+        let path: FilePath = path
+            .parse()
+            .map_err(|error: crate::model::FilePathError| wrong(&field, error.to_string()))?;
         if found.contains_key(&path) {
             return Err(wrong(&field, format!("'{path}' is there twice")));
         }
@@ -64,27 +65,66 @@ pub(super) fn bundle(
     folder: String,
     strict: bool,
 ) -> Result<Bundle, Failure> {
-    Ok(Bundle { id: id(lookup, skill_id)?, files: files(contents)?, folder, strict })
+    Ok(Bundle {
+        id: id(lookup, skill_id)?,
+        files: files(contents)?,
+        folder,
+        strict,
+    })
 }
 
 fn tool(config: v1::ToolConfig) -> ToolConfig {
-    let v1::ToolConfig { name, description, method, args } = config;
+    let v1::ToolConfig {
+        name,
+        description,
+        method,
+        args,
+    } = config;
     let args = args
         .into_iter()
-        .map(|v1::ToolArgument { name, r#type, description, required, default }| ToolArgument {
-            name,
-            kind: if r#type.is_empty() { "string".to_owned() } else { r#type },
-            description,
-            required,
-            default: default.map(convert::json),
-        })
+        .map(
+            |v1::ToolArgument {
+                 name,
+                 r#type,
+                 description,
+                 required,
+                 default,
+             }| ToolArgument {
+                name,
+                kind: if r#type.is_empty() {
+                    "string".to_owned()
+                } else {
+                    r#type
+                },
+                description,
+                required,
+                default: default.map(convert::json),
+            },
+        )
         .collect();
-    ToolConfig { name, description, method, args }
+    ToolConfig {
+        name,
+        description,
+        method,
+        args,
+    }
 }
 
 fn resource(config: v1::ResourceConfig) -> ResourceConfig {
-    let v1::ResourceConfig { name, description, file, dynamic, method } = config;
-    ResourceConfig { name, description, file, dynamic, method }
+    let v1::ResourceConfig {
+        name,
+        description,
+        file,
+        dynamic,
+        method,
+    } = config;
+    ResourceConfig {
+        name,
+        description,
+        file,
+        dynamic,
+        method,
+    }
 }
 
 /// Reads and packs what a request publishes.
@@ -128,15 +168,28 @@ pub(super) async fn read(
         }
         let skill_md = Bytes::from(skill_md::render(&draft));
         let files = BTreeMap::from([(FilePath::skill_md(), skill_md)]);
-        Bundle { id: id(lookup, &skill_id)?, files, folder: String::new(), strict }
+        Bundle {
+            id: id(lookup, &skill_id)?,
+            files,
+            folder: String::new(),
+            strict,
+        }
     } else {
         if draft != Draft::default() {
-            return Err(wrong("files", "a skill is made of its files or of its fields, not of both"));
+            return Err(wrong(
+                "files",
+                "a skill is made of its files or of its fields, not of both",
+            ));
         }
         bundle(lookup, &skill_id, contents, String::new(), strict)?
     };
     let prepared = registry.prepare(bundle).await?;
-    Ok(Publication { prepared, change_summary, activate: activate.unwrap_or(true), idempotency_key })
+    Ok(Publication {
+        prepared,
+        change_summary,
+        activate: activate.unwrap_or(true),
+        idempotency_key,
+    })
 }
 
 /// Publishes what was read.
@@ -145,30 +198,54 @@ pub(super) async fn publish(
     publication: Publication,
     principal: crate::model::Principal,
 ) -> Result<v1::PublishSkillResponse, Failure> {
-    let Publication { prepared, change_summary, activate, idempotency_key } = publication;
-    let caller = Caller { principal, key: idempotency_key };
-    let published = registry.publish(prepared, &change_summary, activate, &caller).await?;
+    let Publication {
+        prepared,
+        change_summary,
+        activate,
+        idempotency_key,
+    } = publication;
+    let caller = Caller {
+        principal,
+        key: idempotency_key,
+    };
+    let published = registry
+        .publish(prepared, &change_summary, activate, &caller)
+        .await?;
     answer(registry, published)
 }
 
 fn answer(registry: &Registry, published: Published) -> Result<v1::PublishSkillResponse, Failure> {
-    let Published { id, outcome, number } = published;
+    let Published {
+        id,
+        outcome,
+        number,
+    } = published;
     let described = registry.describe(&id, &crate::model::VersionSelector::Number(number))?;
     Ok(v1::PublishSkillResponse {
         skill_id: id.to_string(),
         outcome: convert::outcome(outcome).into(),
         version: Some(convert::info(&described)),
-        problems: described.version.problems.iter().cloned().map(Into::into).collect(),
+        problems: described
+            .version
+            .problems
+            .iter()
+            .cloned()
+            .map(Into::into)
+            .collect(),
         uri: SkillUri::of(&id, &described.version.skill.entry).to_string(),
     })
 }
 
 /// One item of a stream: checked by itself, so that a bad one ends nothing.
 pub(super) fn item(request: v1::PublishSkillsRequest) -> Result<v1::PublishSkillRequest, Failure> {
-    let request = request
-        .skill
-        .ok_or_else(|| Failure::new(Code::MissingParameter, "skill: Required").field("skill", "Required"))?;
+    let request = request.skill.ok_or_else(|| {
+        Failure::new(Code::MissingParameter, "skill: Required").field("skill", "Required")
+    })?;
     let mut violations = Vec::new();
     request.check(&mut violations);
-    if violations.is_empty() { Ok(request) } else { Err(invalid(violations)) }
+    if violations.is_empty() {
+        Ok(request)
+    } else {
+        Err(invalid(violations))
+    }
 }

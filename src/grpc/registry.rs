@@ -49,7 +49,8 @@ impl RegistryService {
     }
 
     fn id(&self, skill_id: &str) -> Result<SkillId, Status> {
-        let Resolved { head, shadowed: _ } = self.lookup.resolve(&reference(skill_id)).map_err(status)?;
+        let Resolved { head, shadowed: _ } =
+            self.lookup.resolve(&reference(skill_id)).map_err(status)?;
         Ok(head.id.clone())
     }
 }
@@ -70,9 +71,12 @@ impl v1::registry_server::Registry for RegistryService {
         request: Request<v1::PublishSkillRequest>,
     ) -> Result<Response<v1::PublishSkillResponse>, Status> {
         let principal = principal(&request);
-        let publication =
-            publish::read(&self.registry, &self.lookup, request.into_inner()).await.map_err(status)?;
-        let answer = publish::publish(&self.registry, publication, principal).await.map_err(status)?;
+        let publication = publish::read(&self.registry, &self.lookup, request.into_inner())
+            .await
+            .map_err(status)?;
+        let answer = publish::publish(&self.registry, publication, principal)
+            .await
+            .map_err(status)?;
         Ok(Response::new(answer))
     }
 
@@ -81,7 +85,11 @@ impl v1::registry_server::Registry for RegistryService {
         request: Request<Streaming<v1::PublishSkillsRequest>>,
     ) -> Result<Response<Self::PublishSkillsStream>, Status> {
         let principal = principal(&request);
-        let (registry, lookup, bulk) = (self.registry.clone(), self.lookup.clone(), Arc::clone(&self.bulk));
+        let (registry, lookup, bulk) = (
+            self.registry.clone(),
+            self.lookup.clone(),
+            Arc::clone(&self.bulk),
+        );
         let reader = registry.clone();
         let answers = request
             .into_inner()
@@ -91,9 +99,12 @@ impl v1::registry_server::Registry for RegistryService {
                 async move {
                     let item = item?;
                     let bytes = prost::Message::encoded_len(&item);
-                    let kib = u32::try_from(bytes / 1024 + 1).unwrap_or(u32::MAX).min(BULK_KIB as u32);
+                    let kib = u32::try_from(bytes / 1024 + 1)
+                        .unwrap_or(u32::MAX)
+                        .min(BULK_KIB as u32);
                     let room = bulk.acquire_many_owned(kib).await;
-                    room.map(|room| (item, room)).map_err(|error| status(Failure::fault(error)))
+                    room.map(|room| (item, room))
+                        .map_err(|error| status(Failure::fault(error)))
                 }
             })
             .map(move |item| {
@@ -117,14 +128,19 @@ impl v1::registry_server::Registry for RegistryService {
                     use v1::publish_skills_response::Result as Item;
                     let (read, _room) = item?;
                     let published = match read {
-                        Ok(publication) => publish::publish(&registry, publication, principal).await,
+                        Ok(publication) => {
+                            publish::publish(&registry, publication, principal).await
+                        }
                         Err(failure) => Err(failure),
                     };
                     let result = match published {
                         Ok(answer) => Item::Published(answer),
                         Err(failure) => Item::Refused(refusal(failure)),
                     };
-                    Ok(v1::PublishSkillsResponse { index: index as u64, result: Some(result) })
+                    Ok(v1::PublishSkillsResponse {
+                        index: index as u64,
+                        result: Some(result),
+                    })
                 }
             })
             .buffered(BULK_ITEMS);
@@ -136,7 +152,10 @@ impl v1::registry_server::Registry for RegistryService {
         request: Request<v1::DeleteSkillRequest>,
     ) -> Result<Response<v1::DeleteSkillResponse>, Status> {
         let caller = caller(&request, &request.get_ref().idempotency_key);
-        let v1::DeleteSkillRequest { skill_id, idempotency_key: _ } = request.into_inner();
+        let v1::DeleteSkillRequest {
+            skill_id,
+            idempotency_key: _,
+        } = request.into_inner();
         // A repeated delete finds no skill; its answer is under the id as written.
         let id = match skill_id.parse() {
             Ok(id) => id,
@@ -154,12 +173,22 @@ impl v1::registry_server::Registry for RegistryService {
         request: Request<v1::YankVersionRequest>,
     ) -> Result<Response<v1::YankVersionResponse>, Status> {
         let caller = caller(&request, &request.get_ref().idempotency_key);
-        let v1::YankVersionRequest { skill_id, version_number: version, reason, idempotency_key: _ } =
-            request.into_inner();
+        let v1::YankVersionRequest {
+            skill_id,
+            version_number: version,
+            reason,
+            idempotency_key: _,
+        } = request.into_inner();
         let id = self.id(&skill_id)?;
-        let withdrawn =
-            self.registry.yank(&id, version_number(version), &reason, &caller).await.map_err(status)?;
-        let described = self.registry.describe(&id, &withdrawn.number.into()).map_err(status)?;
+        let withdrawn = self
+            .registry
+            .yank(&id, version_number(version), &reason, &caller)
+            .await
+            .map_err(status)?;
+        let described = self
+            .registry
+            .describe(&id, &withdrawn.number.into())
+            .map_err(status)?;
         Ok(Response::new(v1::YankVersionResponse {
             skill_id: withdrawn.id.to_string(),
             version: Some(info(&described)),
@@ -172,11 +201,21 @@ impl v1::registry_server::Registry for RegistryService {
         request: Request<v1::UnyankVersionRequest>,
     ) -> Result<Response<v1::UnyankVersionResponse>, Status> {
         let caller = caller(&request, &request.get_ref().idempotency_key);
-        let v1::UnyankVersionRequest { skill_id, version_number: version, idempotency_key: _ } =
-            request.into_inner();
+        let v1::UnyankVersionRequest {
+            skill_id,
+            version_number: version,
+            idempotency_key: _,
+        } = request.into_inner();
         let id = self.id(&skill_id)?;
-        let withdrawn = self.registry.unyank(&id, version_number(version), &caller).await.map_err(status)?;
-        let described = self.registry.describe(&id, &withdrawn.number.into()).map_err(status)?;
+        let withdrawn = self
+            .registry
+            .unyank(&id, version_number(version), &caller)
+            .await
+            .map_err(status)?;
+        let described = self
+            .registry
+            .describe(&id, &withdrawn.number.into())
+            .map_err(status)?;
         Ok(Response::new(v1::UnyankVersionResponse {
             skill_id: withdrawn.id.to_string(),
             version: Some(info(&described)),
@@ -188,9 +227,16 @@ impl v1::registry_server::Registry for RegistryService {
         &self,
         request: Request<v1::ListVersionsRequest>,
     ) -> Result<Response<v1::ListVersionsResponse>, Status> {
-        let v1::ListVersionsRequest { skill_id, page_size: size, page_token } = request.into_inner();
+        let v1::ListVersionsRequest {
+            skill_id,
+            page_size: size,
+            page_token,
+        } = request.into_inner();
         let id = self.id(&skill_id)?;
-        let page = self.registry.list_versions(&id, page_size(size, 50), &page_token).map_err(status)?;
+        let page = self
+            .registry
+            .list_versions(&id, page_size(size, 50), &page_token)
+            .map_err(status)?;
         Ok(Response::new(v1::ListVersionsResponse {
             skill_id: page.head.id.to_string(),
             is_builtin: page.head.id.is_builtin(),
@@ -206,16 +252,27 @@ impl v1::registry_server::Registry for RegistryService {
         &self,
         request: Request<v1::GetVersionRequest>,
     ) -> Result<Response<v1::GetVersionResponse>, Status> {
-        let v1::GetVersionRequest { skill_id, version_number, semantic_version } = request.into_inner();
+        let v1::GetVersionRequest {
+            skill_id,
+            version_number,
+            semantic_version,
+        } = request.into_inner();
         let id = self.id(&skill_id)?;
         let selector = selector(version_number, &semantic_version)?;
         let described = self.registry.describe(&id, &selector).map_err(status)?;
         let entry = described.version.skill.entry.as_str();
-        let skill_md = self.registry.file(&id, &described.version, entry).await.map_err(status)?;
+        let skill_md = self
+            .registry
+            .file(&id, &described.version, entry)
+            .await
+            .map_err(status)?;
         let text = String::from_utf8_lossy(&skill_md);
         Ok(Response::new(v1::GetVersionResponse {
             skill_id: described.head.id.to_string(),
-            version: Some(convert::version(&described, skill_md::body(&text).to_owned())),
+            version: Some(convert::version(
+                &described,
+                skill_md::body(&text).to_owned(),
+            )),
         }))
     }
 
@@ -223,9 +280,16 @@ impl v1::registry_server::Registry for RegistryService {
         &self,
         request: Request<v1::DiffVersionsRequest>,
     ) -> Result<Response<v1::DiffVersionsResponse>, Status> {
-        let v1::DiffVersionsRequest { skill_id, from_version, to_version } = request.into_inner();
+        let v1::DiffVersionsRequest {
+            skill_id,
+            from_version,
+            to_version,
+        } = request.into_inner();
         let id = self.id(&skill_id)?;
-        let (from, to) = (VersionNumber::new(from_version), VersionNumber::new(to_version));
+        let (from, to) = (
+            VersionNumber::new(from_version),
+            VersionNumber::new(to_version),
+        );
         let diff = self.registry.diff(&id, from, to).await.map_err(status)?;
         Ok(Response::new(convert::diff(diff)))
     }
@@ -235,11 +299,21 @@ impl v1::registry_server::Registry for RegistryService {
         request: Request<v1::ActivateVersionRequest>,
     ) -> Result<Response<v1::ActivateVersionResponse>, Status> {
         let caller = caller(&request, &request.get_ref().idempotency_key);
-        let v1::ActivateVersionRequest { skill_id, version_number: version, idempotency_key: _ } =
-            request.into_inner();
+        let v1::ActivateVersionRequest {
+            skill_id,
+            version_number: version,
+            idempotency_key: _,
+        } = request.into_inner();
         let id = self.id(&skill_id)?;
-        let activated = self.registry.activate(&id, version_number(version), &caller).await.map_err(status)?;
-        let described = self.registry.describe(&id, &activated.number.into()).map_err(status)?;
+        let activated = self
+            .registry
+            .activate(&id, version_number(version), &caller)
+            .await
+            .map_err(status)?;
+        let described = self
+            .registry
+            .describe(&id, &activated.number.into())
+            .map_err(status)?;
         Ok(Response::new(v1::ActivateVersionResponse {
             skill_id: activated.id.to_string(),
             version: Some(info(&described)),
@@ -252,11 +326,21 @@ impl v1::registry_server::Registry for RegistryService {
         request: Request<v1::GetMetricsRequest>,
     ) -> Result<Response<v1::GetMetricsResponse>, Status> {
         let v1::GetMetricsRequest { skill_id } = request.into_inner();
-        let head = self.lookup.resolve(&reference(&skill_id)).map_err(status)?.head;
+        let head = self
+            .lookup
+            .resolve(&reference(&skill_id))
+            .map_err(status)?
+            .head;
         let usage = self.registry.usage(&head).map_err(status)?;
-        let mut answer = v1::GetMetricsResponse { skill_id: head.id.to_string(), ..Default::default() };
+        let mut answer = v1::GetMetricsResponse {
+            skill_id: head.id.to_string(),
+            ..Default::default()
+        };
         for (number, counts) in usage {
-            let version = self.registry.version(&head, &number.into()).map_err(status)?;
+            let version = self
+                .registry
+                .version(&head, &number.into())
+                .map_err(status)?;
             answer.total_loads += counts.loads;
             answer.total_reads += counts.reads;
             answer.versions.push(v1::VersionMetrics {
@@ -275,8 +359,14 @@ impl v1::registry_server::Registry for RegistryService {
         &self,
         request: Request<v1::ValidateSkillRequest>,
     ) -> Result<Response<v1::ValidateSkillResponse>, Status> {
-        let v1::ValidateSkillRequest { skill_id, files, folder, strict } = request.into_inner();
-        let bundle = publish::bundle(&self.lookup, &skill_id, files, folder, strict).map_err(status)?;
+        let v1::ValidateSkillRequest {
+            skill_id,
+            files,
+            folder,
+            strict,
+        } = request.into_inner();
+        let bundle =
+            publish::bundle(&self.lookup, &skill_id, files, folder, strict).map_err(status)?;
         let candidate = self.registry.validate(bundle).await.map_err(status)?;
         let version = |skill: &crate::model::Skill| skill.version.clone().unwrap_or_default();
         Ok(Response::new(v1::ValidateSkillResponse {
@@ -284,7 +374,9 @@ impl v1::registry_server::Registry for RegistryService {
             problems: candidate.problems.into_iter().map(Into::into).collect(),
             skill_id: candidate.id.map(String::from).unwrap_or_default(),
             digest: candidate.digest.to_string(),
-            definition: candidate.skill.map(|skill| convert::definition(&skill, &version(&skill))),
+            definition: candidate
+                .skill
+                .map(|skill| convert::definition(&skill, &version(&skill))),
         }))
     }
 
@@ -292,15 +384,26 @@ impl v1::registry_server::Registry for RegistryService {
         &self,
         request: Request<v1::ExportSkillRequest>,
     ) -> Result<Response<Self::ExportSkillStream>, Status> {
-        let v1::ExportSkillRequest { skill_id, version_number, semantic_version, format } = request.into_inner();
+        let v1::ExportSkillRequest {
+            skill_id,
+            version_number,
+            semantic_version,
+            format,
+        } = request.into_inner();
         let id = self.id(&skill_id)?;
         let selector = selector(version_number, &semantic_version)?;
-        let format = convert::archive_format(v1::ArchiveFormat::try_from(format).unwrap_or_default());
+        let format =
+            convert::archive_format(v1::ArchiveFormat::try_from(format).unwrap_or_default());
         let room = Arc::clone(&self.exports).acquire_owned().await;
         let room = room.map_err(|error| status(Failure::fault(error)))?;
-        let archive = self.registry.export(&id, &selector, format).await.map_err(status)?;
+        let archive = self
+            .registry
+            .export(&id, &selector, format)
+            .await
+            .map_err(status)?;
         let (head, version) = (&archive.of.head, &archive.of.version);
-        self.registry.count(head, version.number, UsageKind::Read, "");
+        self.registry
+            .count(head, version.number, UsageKind::Read, "");
         let info = v1::ArchiveInfo {
             skill_id: head.id.to_string(),
             version: Some(info(&archive.of)),
@@ -319,8 +422,15 @@ impl v1::registry_server::Registry for RegistryService {
         Ok(Response::new(Box::pin(stream::iter(chunks))))
     }
 
-    async fn watch(&self, request: Request<v1::WatchRequest>) -> Result<Response<Self::WatchStream>, Status> {
-        let v1::WatchRequest { resume_token, skill_ids, types } = request.into_inner();
+    async fn watch(
+        &self,
+        request: Request<v1::WatchRequest>,
+    ) -> Result<Response<Self::WatchStream>, Status> {
+        let v1::WatchRequest {
+            resume_token,
+            skill_ids,
+            types,
+        } = request.into_inner();
         let mut filter = WatchFilter::default();
         for (at, id) in skill_ids.iter().enumerate() {
             let id: SkillId = id.parse().map_err(|error: crate::model::SkillIdError| {
@@ -330,10 +440,15 @@ impl v1::registry_server::Registry for RegistryService {
         }
         filter.kinds = types
             .into_iter()
-            .filter_map(|kind| convert::event_kind(v1::EventType::try_from(kind).unwrap_or_default()))
+            .filter_map(|kind| {
+                convert::event_kind(v1::EventType::try_from(kind).unwrap_or_default())
+            })
             .collect();
         let watch = self.registry.watch(&resume_token, filter).map_err(status)?;
-        let first = v1::WatchResponse { event: None, resume_token: watch.resume_token() };
+        let first = v1::WatchResponse {
+            event: None,
+            resume_token: watch.resume_token(),
+        };
         let events = stream::unfold(Some(watch), |watch| async move {
             let mut watch = watch?;
             Some(match watch.next().await {
@@ -341,12 +456,23 @@ impl v1::registry_server::Registry for RegistryService {
                 Err(error) => (Err(status(error)), None),
             })
         });
-        Ok(Response::new(Box::pin(stream::once(async { Ok(first) }).chain(events))))
+        Ok(Response::new(Box::pin(
+            stream::once(async { Ok(first) }).chain(events),
+        )))
     }
 }
 
 fn event_answer(watch: &Watch, sequence: u64, event: crate::model::Event) -> v1::WatchResponse {
-    let crate::model::Event { kind, skill_id, version, semantic_version, digest, active, time, actor } = event;
+    let crate::model::Event {
+        kind,
+        skill_id,
+        version,
+        semantic_version,
+        digest,
+        active,
+        time,
+        actor,
+    } = event;
     v1::WatchResponse {
         event: Some(v1::Event {
             sequence,

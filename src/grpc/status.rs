@@ -47,8 +47,18 @@ pub fn status(failure: impl Into<Failure>) -> Status {
     if let Some(cause) = &failure.cause {
         tracing::error!(code = failure.code.name(), cause = %cause, "a call failed");
     }
-    let Failure { code: reason, message, details, fields, problems, suggestions, retry_after, cause: _ } = failure;
-    let mut metadata: HashMap<String, String> = details.into_iter().map(|(k, v)| (k, short(&v))).collect();
+    let Failure {
+        code: reason,
+        message,
+        details,
+        fields,
+        problems,
+        suggestions,
+        retry_after,
+        cause: _,
+    } = failure;
+    let mut metadata: HashMap<String, String> =
+        details.into_iter().map(|(k, v)| (k, short(&v))).collect();
     metadata.insert("number".to_owned(), reason.number().to_string());
     let mut rich = ErrorDetails::with_error_info(reason.name(), DOMAIN, metadata);
     let findings = problems.iter().map(|problem| {
@@ -58,7 +68,11 @@ pub fn status(failure: impl Into<Failure>) -> Status {
         };
         (place, format!("{}: {}", problem.rule, problem.message))
     });
-    let wrong: Vec<_> = fields.into_iter().map(|f| (f.field, f.message)).chain(findings).collect();
+    let wrong: Vec<_> = fields
+        .into_iter()
+        .map(|f| (f.field, f.message))
+        .chain(findings)
+        .collect();
     for (field, description) in wrong.iter().take(MAX_DETAILS) {
         rich.add_bad_request_violation(field.clone(), short(description));
     }
@@ -70,8 +84,11 @@ pub fn status(failure: impl Into<Failure>) -> Status {
         rich.add_help_link(step, "");
     }
     let retry = retry_after.or_else(|| {
-        matches!(reason.kind(), Kind::Exhausted | Kind::Unavailable | Kind::Conflict)
-            .then_some(Duration::from_millis(250))
+        matches!(
+            reason.kind(),
+            Kind::Exhausted | Kind::Unavailable | Kind::Conflict
+        )
+        .then_some(Duration::from_millis(250))
     });
     if let Some(delay) = retry {
         rich.set_retry_info(Some(delay));
@@ -81,20 +98,40 @@ pub fn status(failure: impl Into<Failure>) -> Status {
 
 /// What a request says that breaks its rules.
 pub(super) fn invalid(violations: Vec<Violation>) -> Failure {
-    let missing = violations.iter().all(|violation| violation.rule == "required");
-    let code = if missing { Code::MissingParameter } else { Code::InvalidParameter };
+    let missing = violations
+        .iter()
+        .all(|violation| violation.rule == "required");
+    let code = if missing {
+        Code::MissingParameter
+    } else {
+        Code::InvalidParameter
+    };
     let message = match violations.as_slice() {
         [one] if one.rule == "required" => one.message.clone(),
         [one] => format!("{}: {}", one.field, one.message),
         all => {
-            let fields: Vec<_> = all.iter().map(|v| v.field.as_str()).take(MAX_DETAILS).collect();
+            let fields: Vec<_> = all
+                .iter()
+                .map(|v| v.field.as_str())
+                .take(MAX_DETAILS)
+                .collect();
             format!("{} fields are wrong: {}", all.len(), fields.join(", "))
         }
     };
     let mut failure = Failure::new(code, message);
     failure.fields = violations
         .into_iter()
-        .map(|Violation { field, rule, message }| FieldProblem { field, message, rule })
+        .map(
+            |Violation {
+                 field,
+                 rule,
+                 message,
+             }| FieldProblem {
+                field,
+                message,
+                rule,
+            },
+        )
         .collect();
     failure
 }

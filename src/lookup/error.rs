@@ -42,7 +42,9 @@ impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         let message = error.to_string();
         match error {
-            Error::NameNotFound { name } => registry::Error::SkillNotFound { reference: name }.into(),
+            Error::NameNotFound { name } => {
+                registry::Error::SkillNotFound { reference: name }.into()
+            }
             Error::Uri(_) => Failure::new(Code::InvalidParameter, message.clone())
                 .field("uri", message)
                 .suggest(FORM)

@@ -42,7 +42,11 @@ pub struct ListPage {
 impl ListQuery {
     /// Facets that a skill must have.
     fn facets(&self) -> Vec<Facet> {
-        let mut facets: Vec<_> = self.tags.iter().map(|tag| Facet::Tag(tag.to_lowercase())).collect();
+        let mut facets: Vec<_> = self
+            .tags
+            .iter()
+            .map(|tag| Facet::Tag(tag.to_lowercase()))
+            .collect();
         if !self.category.is_empty() {
             facets.push(Facet::Category(self.category.to_lowercase()));
         }
@@ -55,7 +59,10 @@ impl ListQuery {
 
     /// What all keys of the list begin with.
     fn prefix(&self) -> String {
-        let (source, author) = (self.source.to_ascii_lowercase(), self.author.to_ascii_lowercase());
+        let (source, author) = (
+            self.source.to_ascii_lowercase(),
+            self.author.to_ascii_lowercase(),
+        );
         match (source.is_empty(), author.is_empty()) {
             (true, _) => String::new(),
             (false, true) => format!("{source}/"),
@@ -65,7 +72,12 @@ impl ListQuery {
 
     /// What a page token is bound to.
     fn binding(&self) -> String {
-        format!("{:?}\0{}\0{:?}", self.facets(), self.prefix(), self.trust_tier)
+        format!(
+            "{:?}\0{}\0{:?}",
+            self.facets(),
+            self.prefix(),
+            self.trust_tier
+        )
     }
 
     fn takes(&self, head: &Head) -> bool {
@@ -98,9 +110,15 @@ impl Lookup {
         let mut heads = candidates(&catalog, query, after.as_ref(), size + 1);
         let next = (heads.len() > size).then(|| {
             heads.truncate(size);
-            heads.last().map(|last| seal_token(PAGE, &binding, last.id.key().as_str()))
+            heads
+                .last()
+                .map(|last| seal_token(PAGE, &binding, last.id.key().as_str()))
         });
-        Ok(ListPage { heads, next: next.flatten(), resume })
+        Ok(ListPage {
+            heads,
+            next: next.flatten(),
+            resume,
+        })
     }
 }
 
@@ -108,7 +126,12 @@ impl Lookup {
 ///
 /// Walks the smallest set that an index gives: the skills of one facet, else
 /// those of the prefix.
-fn candidates(catalog: &Catalog, query: &ListQuery, after: Option<&SkillKey>, limit: usize) -> Vec<Arc<Head>> {
+fn candidates(
+    catalog: &Catalog,
+    query: &ListQuery,
+    after: Option<&SkillKey>,
+    limit: usize,
+) -> Vec<Arc<Head>> {
     let prefix = query.prefix();
     let mut sets = Vec::new();
     for facet in query.facets() {
@@ -120,7 +143,11 @@ fn candidates(catalog: &Catalog, query: &ListQuery, after: Option<&SkillKey>, li
     sets.sort_by_key(|set| set.len());
     let Some((smallest, rest)) = sets.split_first() else {
         let heads = catalog.after(&prefix, after);
-        return heads.filter(|head| query.takes(head)).take(limit).cloned().collect();
+        return heads
+            .filter(|head| query.takes(head))
+            .take(limit)
+            .cloned()
+            .collect();
     };
     let first = SkillKey::from_stored(&prefix);
     let start = match after {

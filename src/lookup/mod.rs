@@ -66,15 +66,25 @@ impl Lookup {
     pub fn resolve(&self, reference: &Reference) -> Result<Resolved, Error> {
         let name = match reference {
             Reference::Id(id) => {
-                return Ok(Resolved { head: self.registry.head(id)?, shadowed: Vec::new() });
+                return Ok(Resolved {
+                    head: self.registry.head(id)?,
+                    shadowed: Vec::new(),
+                });
             }
             Reference::Name(name) => name,
         };
         let catalog = self.registry.catalog();
-        let (live, withdrawn): (Vec<_>, Vec<_>) = catalog.named(name).partition(|head| head.active.is_some());
+        let (live, withdrawn): (Vec<_>, Vec<_>) =
+            catalog.named(name).partition(|head| head.active.is_some());
         let mut skills = live.into_iter().chain(withdrawn);
-        let head = skills.next().cloned().ok_or_else(|| Error::NameNotFound { name: name.clone() })?;
-        let shadowed = skills.filter(|head| head.active.is_some()).map(|head| head.id.clone()).collect();
+        let head = skills
+            .next()
+            .cloned()
+            .ok_or_else(|| Error::NameNotFound { name: name.clone() })?;
+        let shadowed = skills
+            .filter(|head| head.active.is_some())
+            .map(|head| head.id.clone())
+            .collect();
         Ok(Resolved { head, shadowed })
     }
 
@@ -85,6 +95,9 @@ impl Lookup {
     pub fn get(&self, reference: &Reference, selector: &VersionSelector) -> Result<Found, Error> {
         let Resolved { head, shadowed } = self.resolve(reference)?;
         let version = self.registry.version(&head, selector)?;
-        Ok(Found { described: Described { head, version }, shadowed })
+        Ok(Found {
+            described: Described { head, version },
+            shadowed,
+        })
     }
 }

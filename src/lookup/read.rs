@@ -52,7 +52,8 @@ impl Lookup {
     pub async fn activate(&self, command: &str, session: &str) -> Result<SkillText, Error> {
         let found = self.get(&Reference::parse(command.trim()), &VersionSelector::Active)?;
         let path = found.described.version.skill.entry.as_str().to_owned();
-        self.text(found, &path, VersionSelector::Active, session).await
+        self.text(found, &path, VersionSelector::Active, session)
+            .await
     }
 
     async fn text(
@@ -65,10 +66,20 @@ impl Lookup {
         let part = self.part(found, path, session).await?;
         let FilePart { found, file, bytes } = part;
         let id = &found.described.head.id;
-        let text = String::from_utf8(bytes.into())
-            .map_err(|_| Error::NotText { id: id.clone(), path: path.to_owned() })?;
-        let uri = SkillUri { version, ..SkillUri::of(id, &file.path) };
-        Ok(SkillText { found, file, uri, text })
+        let text = String::from_utf8(bytes.into()).map_err(|_| Error::NotText {
+            id: id.clone(),
+            path: path.to_owned(),
+        })?;
+        let uri = SkillUri {
+            version,
+            ..SkillUri::of(id, &file.path)
+        };
+        Ok(SkillText {
+            found,
+            file,
+            uri,
+            text,
+        })
     }
 
     /// A file of a version, from `offset` on and `limit` bytes of it; a limit of
@@ -93,7 +104,11 @@ impl Lookup {
                 message: format!("the file has {size} bytes, none after {offset}"),
             });
         }
-        let end = if limit == 0 { size } else { offset.saturating_add(limit).min(size) };
+        let end = if limit == 0 {
+            size
+        } else {
+            offset.saturating_add(limit).min(size)
+        };
         let at = |place: u64| usize::try_from(place).unwrap_or(usize::MAX);
         part.bytes = part.bytes.slice(at(offset)..at(end));
         Ok(part)
@@ -101,13 +116,17 @@ impl Lookup {
 
     async fn part(&self, found: Found, path: &str, session: &str) -> Result<FilePart, Error> {
         let (head, version) = (&found.described.head, &found.described.version);
-        let file = version.file(path).cloned().ok_or_else(|| registry::Error::FileNotFound {
-            id: head.id.clone(),
-            version: version.number,
-            path: path.to_owned(),
-        })?;
+        let file = version
+            .file(path)
+            .cloned()
+            .ok_or_else(|| registry::Error::FileNotFound {
+                id: head.id.clone(),
+                version: version.number,
+                path: path.to_owned(),
+            })?;
         let bytes = self.registry.file(&head.id, version, path).await?;
-        self.registry.count(head, version.number, UsageKind::Read, session);
+        self.registry
+            .count(head, version.number, UsageKind::Read, session);
         Ok(FilePart { found, file, bytes })
     }
 }

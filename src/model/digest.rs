@@ -30,11 +30,13 @@ impl Digest {
     #[must_use]
     pub fn hex(&self) -> String {
         use fmt::Write as _;
-        self.0.iter().fold(String::with_capacity(64), |mut text, byte| {
-            #[expect(clippy::expect_used, reason = "a String takes any text")]
-            write!(text, "{byte:02x}").expect("a String takes any text");
-            text
-        })
+        self.0
+            .iter()
+            .fold(String::with_capacity(64), |mut text, byte| {
+                #[expect(clippy::expect_used, reason = "a String takes any text")]
+                write!(text, "{byte:02x}").expect("a String takes any text");
+                text
+            })
     }
 }
 

@@ -226,7 +226,14 @@ mod tests {
     fn every_code_has_a_name_and_a_number_of_its_own() {
         let names: HashSet<_> = Code::ALL.iter().map(|c| c.name()).collect();
         let numbers: HashSet<_> = Code::ALL.iter().map(|c| c.number()).collect();
-        assert_eq!((names.len(), numbers.len()), (Code::ALL.len(), Code::ALL.len()));
-        assert!(names.iter().all(|n| n.bytes().all(|b| b.is_ascii_uppercase() || b == b'_')));
+        assert_eq!(
+            (names.len(), numbers.len()),
+            (Code::ALL.len(), Code::ALL.len())
+        );
+        assert!(
+            names
+                .iter()
+                .all(|n| n.bytes().all(|b| b.is_ascii_uppercase() || b == b'_'))
+        );
     }
 }

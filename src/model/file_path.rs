@@ -122,10 +122,16 @@ impl FromStr for FilePath {
         let reason = if text.is_empty() {
             Some("it is empty".to_owned())
         } else if text.len() > MAX_PATH_BYTES {
-            Some(format!("it has {} bytes, at most {MAX_PATH_BYTES} are allowed", text.len()))
+            Some(format!(
+                "it has {} bytes, at most {MAX_PATH_BYTES} are allowed",
+                text.len()
+            ))
         } else if text.starts_with('/') {
             Some("it is absolute".to_owned())
-        } else if let Some(bad) = text.chars().find(|c| c.is_control() || "\\:*?\"<>|".contains(*c)) {
+        } else if let Some(bad) = text
+            .chars()
+            .find(|c| c.is_control() || "\\:*?\"<>|".contains(*c))
+        {
             Some(format!("it has the character {bad:?}"))
         } else if text.split('/').count() > MAX_SEGMENTS {
             Some(format!("it has more than {MAX_SEGMENTS} segments"))
@@ -135,7 +141,11 @@ impl FromStr for FilePath {
         match reason {
             None => Ok(Self(text.to_owned())),
             Some(reason) => Err(FilePathError {
-                path: text.chars().take(120).flat_map(char::escape_default).collect(),
+                path: text
+                    .chars()
+                    .take(120)
+                    .flat_map(char::escape_default)
+                    .collect(),
                 reason,
             }),
         }
@@ -177,9 +187,29 @@ mod tests {
     #[test]
     fn paths_that_leave_the_skill_or_surprise_a_platform_are_refused() {
         for bad in [
-            "", "/etc/passwd", "../x", "a/../b", "a/./b", "a//b", "a/", "C:\\x", "C:x", "a\\b",
-            "a\0b", "a\nb", ".git/config", "x/.GIT/hooks", "GIT~1/config", "a.", "a ", "b./c",
-            " a", "a:b", "a|b", "NUL\u{7f}", "\u{ff0e}git/x",
+            "",
+            "/etc/passwd",
+            "../x",
+            "a/../b",
+            "a/./b",
+            "a//b",
+            "a/",
+            "C:\\x",
+            "C:x",
+            "a\\b",
+            "a\0b",
+            "a\nb",
+            ".git/config",
+            "x/.GIT/hooks",
+            "GIT~1/config",
+            "a.",
+            "a ",
+            "b./c",
+            " a",
+            "a:b",
+            "a|b",
+            "NUL\u{7f}",
+            "\u{ff0e}git/x",
         ] {
             assert!(bad.parse::<FilePath>().is_err(), "{bad:?} was accepted");
         }
@@ -191,7 +221,13 @@ mod tests {
 
     #[test]
     fn ordinary_paths_are_kept_as_written() {
-        for good in ["SKILL.md", "references/API guide.md", ".github/x.yml", "docs/日本語.md", "a-b_c.d/e"] {
+        for good in [
+            "SKILL.md",
+            "references/API guide.md",
+            ".github/x.yml",
+            "docs/日本語.md",
+            "a-b_c.d/e",
+        ] {
             assert_eq!(good.parse::<FilePath>().expect("a path").as_str(), good);
         }
     }

@@ -17,7 +17,8 @@ impl Reference {
     /// What a caller wrote: an id where it has the form of one, else a name.
     #[must_use]
     pub fn parse(text: &str) -> Self {
-        text.parse().map_or_else(|_| Self::Name(text.to_owned()), Self::Id)
+        text.parse()
+            .map_or_else(|_| Self::Name(text.to_owned()), Self::Id)
     }
 }
 

@@ -134,7 +134,9 @@ fn segment_error(segment: &str, name: &str) -> Option<String> {
         return Some(format!("its {name} starts with {first:?}"));
     }
     if segment.len() > MAX_SEGMENT_CHARS {
-        return Some(format!("its {name} has more than {MAX_SEGMENT_CHARS} characters"));
+        return Some(format!(
+            "its {name} has more than {MAX_SEGMENT_CHARS} characters"
+        ));
     }
     segment
         .chars()
@@ -147,22 +149,33 @@ impl FromStr for SkillId {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let wrong = |reason: String| SkillIdError {
-            id: text.chars().take(120).flat_map(char::escape_default).collect(),
+            id: text
+                .chars()
+                .take(120)
+                .flat_map(char::escape_default)
+                .collect(),
             reason,
         };
         let segments: Vec<&str> = text.splitn(4, '/').collect();
         let &[source, author, slug] = segments.as_slice() else {
-            return Err(wrong("it must have three segments, `source/author/slug`".to_owned()));
+            return Err(wrong(
+                "it must have three segments, `source/author/slug`".to_owned(),
+            ));
         };
         for (segment, name) in [(source, "source"), (author, "author"), (slug, "slug")] {
             if let Some(reason) = segment_error(segment, name) {
                 return Err(wrong(reason));
             }
         }
-        let author_at = u16::try_from(source.len() + 1).map_err(|_| wrong("it is too long".to_owned()))?;
+        let author_at =
+            u16::try_from(source.len() + 1).map_err(|_| wrong("it is too long".to_owned()))?;
         let slug_at = u16::try_from(source.len() + author.len() + 2)
             .map_err(|_| wrong("it is too long".to_owned()))?;
-        Ok(Self { text: text.into(), author_at, slug_at })
+        Ok(Self {
+            text: text.into(),
+            author_at,
+            slug_at,
+        })
     }
 }
 
@@ -205,7 +218,10 @@ mod tests {
     #[test]
     fn an_id_gives_back_its_segments_and_is_compared_without_case() {
         let skill = id("GitHub/Acme/Refunds");
-        assert_eq!((skill.source(), skill.author(), skill.slug()), ("GitHub", "Acme", "Refunds"));
+        assert_eq!(
+            (skill.source(), skill.author(), skill.slug()),
+            ("GitHub", "Acme", "Refunds")
+        );
         assert_eq!(skill.key(), id("github/acme/refunds").key());
         assert_eq!(skill.to_string(), "GitHub/Acme/Refunds");
     }
@@ -220,12 +236,22 @@ mod tests {
 
     #[test]
     fn what_is_not_an_id_is_refused_with_the_character() {
-        for bad in ["", "a", "a/b", "a/b/c/d", "a//c", "/b/c", "a/b/", ".a/b/c", "a/-b/c", "a/b/c d", "a/b/é"] {
+        for bad in [
+            "", "a", "a/b", "a/b/c/d", "a//c", "/b/c", "a/b/", ".a/b/c", "a/-b/c", "a/b/c d",
+            "a/b/é",
+        ] {
             assert!(bad.parse::<SkillId>().is_err(), "{bad:?} was accepted");
         }
         let error = "a/b/c d".parse::<SkillId>().expect_err("a space");
-        assert_eq!(error.to_string(), "`a/b/c d` is not a skill id: its slug has the character ' '");
-        assert!(format!("a/b/{}", "c".repeat(129)).parse::<SkillId>().is_err());
+        assert_eq!(
+            error.to_string(),
+            "`a/b/c d` is not a skill id: its slug has the character ' '"
+        );
+        assert!(
+            format!("a/b/{}", "c".repeat(129))
+                .parse::<SkillId>()
+                .is_err()
+        );
     }
 
     proptest! {

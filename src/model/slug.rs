@@ -10,7 +10,9 @@ pub const MAX_SLUG_CHARS: usize = 64;
 #[must_use]
 pub fn is_standard_name(name: &str) -> bool {
     (1..=MAX_SLUG_CHARS).contains(&name.len())
-        && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
+        && name
+            .bytes()
+            .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
         && !name.starts_with('-')
         && !name.ends_with('-')
         && !name.contains("--")
@@ -24,7 +26,9 @@ pub fn is_standard_name(name: &str) -> bool {
 pub fn slugify(name: &str) -> Option<String> {
     let mut slug = String::with_capacity(name.len().min(MAX_SLUG_CHARS));
     let mut gap = false;
-    let plain = name.nfkd().filter(|c| !unicode_normalization::char::is_combining_mark(*c));
+    let plain = name
+        .nfkd()
+        .filter(|c| !unicode_normalization::char::is_combining_mark(*c));
     for c in plain.flat_map(char::to_lowercase) {
         if c.is_ascii_alphanumeric() || c == '_' {
             if gap && !slug.is_empty() {

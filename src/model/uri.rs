@@ -57,7 +57,13 @@ impl fmt::Display for SkillUri {
         match (&self.skill, &self.version) {
             (Reference::Id(id), VersionSelector::Active) => f.write_str(id.as_str())?,
             (Reference::Id(id), version) => {
-                write!(f, "{}/{}/@{version}/{}", id.source(), id.author(), id.slug())?;
+                write!(
+                    f,
+                    "{}/{}/@{version}/{}",
+                    id.source(),
+                    id.author(),
+                    id.slug()
+                )?;
             }
             (Reference::Name(name), _) => utf8_percent_encode(name, SEGMENT).fmt(f)?,
         }
@@ -81,7 +87,11 @@ impl FromStr for SkillUri {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         parse(text).map_err(|reason| SkillUriError {
-            uri: text.chars().take(200).flat_map(char::escape_default).collect(),
+            uri: text
+                .chars()
+                .take(200)
+                .flat_map(char::escape_default)
+                .collect(),
             reason,
         })
     }
@@ -104,7 +114,10 @@ fn parse(text: &str) -> Result<SkillUri, String> {
         if path.is_empty() {
             return Ok(None);
         }
-        path.join("/").parse().map(Some).map_err(|error: super::FilePathError| error.to_string())
+        path.join("/")
+            .parse()
+            .map(Some)
+            .map_err(|error: super::FilePathError| error.to_string())
     };
     match segments.as_slice() {
         [name] | [name, FilePath::SKILL_MD] => {
@@ -131,7 +144,10 @@ fn parse(text: &str) -> Result<SkillUri, String> {
             version: VersionSelector::Active,
             file: file(path)?,
         }),
-        _ => Err("it must be `skill://NAME` or `skill://SOURCE/AUTHOR/NAME`, then the path of a file".to_owned()),
+        _ => Err(
+            "it must be `skill://NAME` or `skill://SOURCE/AUTHOR/NAME`, then the path of a file"
+                .to_owned(),
+        ),
     }
 }
 
@@ -152,23 +168,45 @@ mod tests {
     #[test]
     fn every_form_of_an_address_is_understood() {
         let id: SkillId = "github/acme/refunds".parse().expect("an id");
-        assert_eq!(read("skill://refunds").skill, Reference::Name("refunds".to_owned()));
+        assert_eq!(
+            read("skill://refunds").skill,
+            Reference::Name("refunds".to_owned())
+        );
         assert_eq!(read("skill://refunds/SKILL.md"), read("SKILL://refunds"));
         let whole = read("skill://github/acme/refunds");
         assert_eq!((whole.skill, whole.file), (Reference::Id(id.clone()), None));
         let file = read("skill://github/acme/refunds/references/a%20b.md");
         assert_eq!(file.file.expect("a file").as_str(), "references/a b.md");
         let version = read("skill://github/acme/@1.2.0/refunds/SKILL.md");
-        assert_eq!(version.version, VersionSelector::Semantic(semver::Version::new(1, 2, 0)));
-        assert_eq!(version.to_string(), "skill://github/acme/@1.2.0/refunds/SKILL.md");
+        assert_eq!(
+            version.version,
+            VersionSelector::Semantic(semver::Version::new(1, 2, 0))
+        );
+        assert_eq!(
+            version.to_string(),
+            "skill://github/acme/@1.2.0/refunds/SKILL.md"
+        );
     }
 
     #[test]
     fn what_is_not_an_address_is_refused_with_the_form_that_is() {
         for bad in [
-            "", "refunds", "http://a/b/c", "skill://", "skill:///SKILL.md", "skill://a/b", "skill://a/b/c?x",
-            "skill://a/b/c#x", "skill://a/b/@x/c", "skill://a/b/@0/c", "skill://a/b/@1.0.0", "skill://a/b/c/../d",
-            "skill://a/b/c/%2e%2e/d", "skill://a/b/c/", "skill://a/b/c/%ff", "skill://a/b/c/%00",
+            "",
+            "refunds",
+            "http://a/b/c",
+            "skill://",
+            "skill:///SKILL.md",
+            "skill://a/b",
+            "skill://a/b/c?x",
+            "skill://a/b/c#x",
+            "skill://a/b/@x/c",
+            "skill://a/b/@0/c",
+            "skill://a/b/@1.0.0",
+            "skill://a/b/c/../d",
+            "skill://a/b/c/%2e%2e/d",
+            "skill://a/b/c/",
+            "skill://a/b/c/%ff",
+            "skill://a/b/c/%00",
         ] {
             assert!(bad.parse::<SkillUri>().is_err(), "{bad:?} was accepted");
         }

@@ -88,7 +88,10 @@ impl Version {
     /// The file of a path; paths are compared as they are written.
     #[must_use]
     pub fn file(&self, path: &str) -> Option<&FileEntry> {
-        let at = self.files.binary_search_by(|file| file.path.as_str().cmp(path)).ok()?;
+        let at = self
+            .files
+            .binary_search_by(|file| file.path.as_str().cmp(path))
+            .ok()?;
         self.files.get(at)
     }
 

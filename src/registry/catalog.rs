@@ -34,19 +34,34 @@ pub struct Catalog {
 /// Short names under which a skill is found: its slug and its name.
 fn names(head: &Head) -> Vec<Arc<str>> {
     let slug = head.id.slug().to_lowercase();
-    let name = head.summary.as_ref().map(|summary| summary.name.to_lowercase());
+    let name = head
+        .summary
+        .as_ref()
+        .map(|summary| summary.name.to_lowercase());
     let name = name.filter(|name| *name != slug);
     std::iter::once(slug).chain(name).map(Arc::from).collect()
 }
 
 fn facets(head: &Head) -> Vec<Facet> {
-    let Some(summary) = &head.summary else { return Vec::new() };
+    let Some(summary) = &head.summary else {
+        return Vec::new();
+    };
     let mut facets = vec![Facet::Location(head.id.location())];
     if !summary.category.is_empty() {
         facets.push(Facet::Category(summary.category.to_lowercase()));
     }
-    facets.extend(summary.tags.iter().map(|tag| Facet::Tag(tag.to_lowercase())));
-    facets.extend(summary.technologies.iter().map(|t| Facet::Technology(t.to_lowercase())));
+    facets.extend(
+        summary
+            .tags
+            .iter()
+            .map(|tag| Facet::Tag(tag.to_lowercase())),
+    );
+    facets.extend(
+        summary
+            .technologies
+            .iter()
+            .map(|t| Facet::Technology(t.to_lowercase())),
+    );
     facets
 }
 
@@ -83,7 +98,9 @@ impl Catalog {
     }
 
     fn remove(&mut self, key: &SkillKey) {
-        let Some(head) = self.heads.remove(key) else { return };
+        let Some(head) = self.heads.remove(key) else {
+            return;
+        };
         for name in names(&head) {
             if let Some(skills) = self.names.get_mut(&name) {
                 skills.remove(&(head.id.location(), key.clone()));
@@ -132,7 +149,11 @@ impl Catalog {
 
     /// Skills whose keys come after `after` and start with `prefix`, in the order
     /// of their keys.
-    pub fn after<'a>(&'a self, prefix: &str, after: Option<&SkillKey>) -> impl Iterator<Item = &'a Arc<Head>> {
+    pub fn after<'a>(
+        &'a self,
+        prefix: &str,
+        after: Option<&SkillKey>,
+    ) -> impl Iterator<Item = &'a Arc<Head>> {
         let first = SkillKey::from_stored(prefix);
         let start = match after {
             Some(after) if *after >= first => std::ops::Bound::Excluded(after.clone()),

@@ -47,7 +47,10 @@ impl Registry {
                 time: now,
                 actor: caller.principal.clone(),
             });
-            let deleted = Deleted { id: head.id.clone(), versions };
+            let deleted = Deleted {
+                id: head.id.clone(),
+                versions,
+            };
             head.deleted = true;
             head.active = None;
             head.summary = None;

@@ -86,42 +86,74 @@ fn changes<K: Ord + Clone, T: PartialEq + Clone>(
 ) -> Vec<(K, Change<T>)> {
     let mut pairs: BTreeMap<K, Change<T>> = BTreeMap::new();
     for (key, value) in old {
-        pairs.entry(key).or_insert(Change { old: None, new: None }).old = Some(value);
+        pairs
+            .entry(key)
+            .or_insert(Change {
+                old: None,
+                new: None,
+            })
+            .old = Some(value);
     }
     for (key, value) in new {
-        pairs.entry(key).or_insert(Change { old: None, new: None }).new = Some(value);
+        pairs
+            .entry(key)
+            .or_insert(Change {
+                old: None,
+                new: None,
+            })
+            .new = Some(value);
     }
-    pairs.into_iter().filter(|(_, change)| change.old != change.new).collect()
+    pairs
+        .into_iter()
+        .filter(|(_, change)| change.old != change.new)
+        .collect()
 }
 
 fn text(store: &Store, file: Option<&FileEntry>) -> Result<Option<String>, Error> {
-    let Some(file) = file else { return Ok(Some(String::new())) };
+    let Some(file) = file else {
+        return Ok(Some(String::new()));
+    };
     if file.size > MAX_TEXT {
         return Ok(None);
     }
     let content = store.content(&file.digest)?;
-    Ok(content.and_then(|content| String::from_utf8(content.to_vec()).ok()).filter(|text| !text.contains('\0')))
+    Ok(content
+        .and_then(|content| String::from_utf8(content.to_vec()).ok())
+        .filter(|text| !text.contains('\0')))
 }
 
 fn unified(store: &Store, path: &str, change: &Change<FileEntry>) -> Result<Option<String>, Error> {
-    let (Some(old), Some(new)) = (text(store, change.old.as_ref())?, text(store, change.new.as_ref())?) else {
+    let (Some(old), Some(new)) = (
+        text(store, change.old.as_ref())?,
+        text(store, change.new.as_ref())?,
+    ) else {
         return Ok(None);
     };
     let lines = similar::TextDiff::from_lines(&old, &new);
     let (before, after) = (format!("a/{path}"), format!("b/{path}"));
-    Ok(Some(lines.unified_diff().header(&before, &after).to_string()))
+    Ok(Some(
+        lines.unified_diff().header(&before, &after).to_string(),
+    ))
 }
 
 fn files(store: &Store, from: &Version, to: &Version) -> Result<Vec<FileChange>, Error> {
     let by_path = |version: &Version| {
-        version.files.iter().map(|file| (file.path.to_string(), file.clone())).collect::<Vec<_>>()
+        version
+            .files
+            .iter()
+            .map(|file| (file.path.to_string(), file.clone()))
+            .collect::<Vec<_>>()
     };
     let mut room = MAX_DIFFS;
     let mut found = Vec::new();
     for (path, change) in changes(by_path(from).into_iter(), by_path(to).into_iter()) {
         let unified = unified(store, &path, &change)?.filter(|text| text.len() <= room);
         room -= unified.as_ref().map_or(0, String::len);
-        found.push(FileChange { path, change, unified });
+        found.push(FileChange {
+            path,
+            change,
+            unified,
+        });
     }
     Ok(found)
 }
@@ -137,31 +169,59 @@ impl Registry {
         from: Option<VersionNumber>,
         to: Option<VersionNumber>,
     ) -> Result<VersionDiff, Error> {
-        let to = self.describe(id, &to.map_or(VersionSelector::Active, VersionSelector::Number))?;
+        let to = self.describe(
+            id,
+            &to.map_or(VersionSelector::Active, VersionSelector::Number),
+        )?;
         let from = match from {
             Some(number) => self.describe(id, &VersionSelector::Number(number))?,
             None => self.before(&to)?,
         };
         let (old, new) = (Arc::clone(&from.version), Arc::clone(&to.version));
-        let front_matter =
-            |version: &Version| version.skill.front_matter.clone().into_iter().collect::<Vec<_>>();
-        let fields = changes(front_matter(&old).into_iter(), front_matter(&new).into_iter())
-            .into_iter()
-            .map(|(field, change)| FieldChange { field, change })
-            .collect();
+        let front_matter = |version: &Version| {
+            version
+                .skill
+                .front_matter
+                .clone()
+                .into_iter()
+                .collect::<Vec<_>>()
+        };
+        let fields = changes(
+            front_matter(&old).into_iter(),
+            front_matter(&new).into_iter(),
+        )
+        .into_iter()
+        .map(|(field, change)| FieldChange { field, change })
+        .collect();
         let store = self.inner.store.clone();
         let files = blocking(move || files(&store, &old, &new)).await??;
-        Ok(VersionDiff { from, to, fields, files })
+        Ok(VersionDiff {
+            from,
+            to,
+            fields,
+            files,
+        })
     }
 
     fn before(&self, to: &Described) -> Result<Described, Error> {
         let key = to.head.id.key();
         let below = (key.clone(), to.version.number);
-        let found = self.inner.store.before(&super::VERSIONS, &crate::store::prefix(&key), Some(&below), 1)?;
+        let found = self.inner.store.before(
+            &super::VERSIONS,
+            &crate::store::prefix(&key),
+            Some(&below),
+            1,
+        )?;
         let version = found.into_iter().next().ok_or_else(|| Error::Parameter {
             field: "from_version",
-            message: format!("version {} of '{}' has none before it; name the other side", to.version.number, to.head.id),
+            message: format!(
+                "version {} of '{}' has none before it; name the other side",
+                to.version.number, to.head.id
+            ),
         })?;
-        Ok(Described { head: Arc::clone(&to.head), version: Arc::new(version) })
+        Ok(Described {
+            head: Arc::clone(&to.head),
+            version: Arc::new(version),
+        })
     }
 }

@@ -115,15 +115,25 @@ pub enum Error {
 }
 
 fn because(reason: &str) -> String {
-    if reason.is_empty() { String::new() } else { format!(": {reason}") }
+    if reason.is_empty() {
+        String::new()
+    } else {
+        format!(": {reason}")
+    }
 }
 
 fn invalid(problems: &[Problem]) -> String {
-    let errors = problems.iter().filter(|p| p.severity == crate::model::Severity::Error).count();
+    let errors = problems
+        .iter()
+        .filter(|p| p.severity == crate::model::Severity::Error)
+        .count();
     match (problems.first(), errors) {
         (Some(first), 0 | 1) => format!("The skill cannot be published: {first}"),
         (Some(first), more) => {
-            format!("The skill cannot be published: {first} (and {} more)", more - 1)
+            format!(
+                "The skill cannot be published: {first} (and {} more)",
+                more - 1
+            )
         }
         (None, _) => "The skill cannot be published".to_owned(),
     }

@@ -54,7 +54,12 @@ impl Archive {
     #[must_use]
     pub fn file_name(&self) -> String {
         let (head, version) = (&self.of.head, &self.of.version);
-        format!("{}-{}.{}", head.id.slug(), version.semantic, self.format.ending())
+        format!(
+            "{}-{}.{}",
+            head.id.slug(),
+            version.semantic,
+            self.format.ending()
+        )
     }
 }
 
@@ -83,9 +88,14 @@ fn tar_gz(store: &Store, files: &[FileEntry]) -> Result<Vec<u8>, Error> {
         header.set_mode(0o644);
         header.set_mtime(0);
         header.set_entry_type(tar::EntryType::Regular);
-        archive.append_data(&mut header, file.path.as_str(), &*content).map_err(failed)?;
+        archive
+            .append_data(&mut header, file.path.as_str(), &*content)
+            .map_err(failed)?;
     }
-    archive.into_inner().and_then(flate2::write::GzEncoder::finish).map_err(failed)
+    archive
+        .into_inner()
+        .and_then(flate2::write::GzEncoder::finish)
+        .map_err(failed)
 }
 
 fn zip(store: &Store, files: &[FileEntry]) -> Result<Vec<u8>, Error> {
@@ -95,7 +105,9 @@ fn zip(store: &Store, files: &[FileEntry]) -> Result<Vec<u8>, Error> {
         .last_modified_time(zip::DateTime::default())
         .unix_permissions(0o644);
     for file in files {
-        archive.start_file(file.path.as_str(), options).map_err(failed)?;
+        archive
+            .start_file(file.path.as_str(), options)
+            .map_err(failed)?;
         archive.write_all(&content(store, file)?).map_err(failed)?;
     }
     archive.finish().map(io::Cursor::into_inner).map_err(failed)
@@ -119,6 +131,10 @@ impl Registry {
             ArchiveFormat::Zip => zip(&store, &version.files),
         })
         .await??;
-        Ok(Archive { of, format, bytes: bytes.into() })
+        Ok(Archive {
+            of,
+            format,
+            bytes: bytes.into(),
+        })
     }
 }

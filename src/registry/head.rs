@@ -40,7 +40,11 @@ impl Head {
     /// official; nothing a skill says of itself counts.
     #[must_use]
     pub fn trust_tier(&self) -> TrustTier {
-        if self.id.is_builtin() { TrustTier::Official } else { TrustTier::Unverified }
+        if self.id.is_builtin() {
+            TrustTier::Official
+        } else {
+            TrustTier::Unverified
+        }
     }
 }
 

@@ -29,7 +29,10 @@ impl Caller {
     /// A caller that does not name its writes.
     #[must_use]
     pub fn new(principal: Principal) -> Self {
-        Self { principal, key: String::new() }
+        Self {
+            principal,
+            key: String::new(),
+        }
     }
 }
 
@@ -60,9 +63,13 @@ impl<'a> Slot<'a> {
 
     /// The answer that was given before.
     pub(super) fn answered<T: DeserializeOwned>(&self, store: &Store) -> Result<Option<T>, Error> {
-        let Some(answer) = store.get(&ANSWERS, &self.at)? else { return Ok(None) };
+        let Some(answer) = store.get(&ANSWERS, &self.at)? else {
+            return Ok(None);
+        };
         if answer.value.request != self.request {
-            return Err(Error::KeyReused { key: self.key.to_owned() });
+            return Err(Error::KeyReused {
+                key: self.key.to_owned(),
+            });
         }
         serde_json::from_value(answer.value.outcome)
             .map(Some)
@@ -77,15 +84,26 @@ impl<'a> Slot<'a> {
         outcome: &T,
         now: Timestamp,
     ) -> Result<(), Error> {
-        let outcome =
-            serde_json::to_value(outcome).map_err(|error| Error::Task(format!("an answer: {error}")))?;
+        let outcome = serde_json::to_value(outcome)
+            .map_err(|error| Error::Task(format!("an answer: {error}")))?;
         batch.expect(&ANSWERS, &self.at, Expect::Absent);
-        batch.put(&ANSWERS, &self.at, &Answer { request: self.request, outcome, time: now });
+        batch.put(
+            &ANSWERS,
+            &self.at,
+            &Answer {
+                request: self.request,
+                outcome,
+                time: now,
+            },
+        );
         batch.put(&TIMES, &(millis(now), self.at), &());
         let limit = millis(now.saturating_sub(REMEMBERED).unwrap_or(Timestamp::MIN));
         for entry in store.scan(&TIMES, b"").take(CLEARED) {
             let (key, _) = entry?;
-            let (Some(time), Some(digest)) = (key.first_chunk::<8>(), key.last_chunk::<32>()) else { continue };
+            let (Some(time), Some(digest)) = (key.first_chunk::<8>(), key.last_chunk::<32>())
+            else {
+                continue;
+            };
             let (time, digest) = (u64::from_be_bytes(*time), Digest::from(*digest));
             if time >= limit {
                 break;

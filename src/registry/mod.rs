@@ -97,7 +97,9 @@ struct Inner {
 
 impl std::fmt::Debug for Registry {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Registry").field("store", &self.inner.store).finish_non_exhaustive()
+        f.debug_struct("Registry")
+            .field("store", &self.inner.store)
+            .finish_non_exhaustive()
     }
 }
 
@@ -115,7 +117,9 @@ impl Registry {
     /// # Errors
     /// A head is damaged, or the store cannot be read.
     pub fn open(store: Store, clock: Arc<dyn Clock>) -> Result<Self, Error> {
-        let heads = store.scan(&HEADS, b"").map(|entry| entry.map(|(_, stored)| stored.value));
+        let heads = store
+            .scan(&HEADS, b"")
+            .map(|entry| entry.map(|(_, stored)| stored.value));
         let catalog = Catalog::build(heads)?;
         Ok(Self {
             inner: Arc::new(Inner {
@@ -152,7 +156,9 @@ impl Registry {
             .load()
             .get(&id.key())
             .cloned()
-            .ok_or_else(|| Error::SkillNotFound { reference: id.to_string() })
+            .ok_or_else(|| Error::SkillNotFound {
+                reference: id.to_string(),
+            })
     }
 
     /// A version of a skill.
@@ -160,15 +166,21 @@ impl Registry {
     /// # Errors
     /// There is no such version, or none is active, or its record is damaged.
     pub fn version(&self, head: &Head, selector: &VersionSelector) -> Result<Arc<Version>, Error> {
-        let not_found = || Error::VersionNotFound { id: head.id.clone(), version: selector.clone() };
+        let not_found = || Error::VersionNotFound {
+            id: head.id.clone(),
+            version: selector.clone(),
+        };
         let key = head.id.key();
         let number = match selector {
-            VersionSelector::Active => {
-                head.active.ok_or_else(|| Error::AllYanked { id: head.id.clone() })?
-            }
+            VersionSelector::Active => head.active.ok_or_else(|| Error::AllYanked {
+                id: head.id.clone(),
+            })?,
             VersionSelector::Number(number) => *number,
             VersionSelector::Semantic(version) => {
-                let entry = self.inner.store.get(&SEMANTICS, &(key.clone(), version.to_string()))?;
+                let entry = self
+                    .inner
+                    .store
+                    .get(&SEMANTICS, &(key.clone(), version.to_string()))?;
                 entry.ok_or_else(not_found)?.value.number
             }
         };
@@ -176,7 +188,11 @@ impl Registry {
         if let Some(version) = self.inner.versions.get(&key) {
             return Ok(version);
         }
-        let version = self.inner.store.get(&VERSIONS, &key)?.ok_or_else(not_found)?;
+        let version = self
+            .inner
+            .store
+            .get(&VERSIONS, &key)?
+            .ok_or_else(not_found)?;
         let version = Arc::new(version.value);
         self.inner.versions.insert(key, Arc::clone(&version));
         Ok(version)
@@ -186,7 +202,12 @@ impl Registry {
     ///
     /// # Errors
     /// The version has no such file, or its content is damaged.
-    pub async fn file(&self, id: &SkillId, version: &Version, path: &str) -> Result<bytes::Bytes, Error> {
+    pub async fn file(
+        &self,
+        id: &SkillId,
+        version: &Version,
+        path: &str,
+    ) -> Result<bytes::Bytes, Error> {
         let entry = version.file(path).ok_or_else(|| Error::FileNotFound {
             id: id.clone(),
             version: version.number,
@@ -226,7 +247,12 @@ impl Registry {
                 Plan::Write(batch, outcome) => (batch, outcome),
             };
             if let Some(slot) = &answer {
-                slot.remember(&self.inner.store, &mut batch, &outcome, self.inner.clock.now())?;
+                slot.remember(
+                    &self.inner.store,
+                    &mut batch,
+                    &outcome,
+                    self.inner.clock.now(),
+                )?;
             }
             match self.inner.store.commit(batch).await {
                 Ok(_) => return Ok(outcome),
@@ -262,7 +288,11 @@ impl Registry {
 }
 
 /// Runs work that blocks off the async threads.
-async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Error> {
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Error> {
     let span = tracing::Span::current();
-    tokio::task::spawn_blocking(move || span.in_scope(work)).await.map_err(|error| Error::Task(error.to_string()))
+    tokio::task::spawn_blocking(move || span.in_scope(work))
+        .await
+        .map_err(|error| Error::Task(error.to_string()))
 }

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use super::head::SemanticEntry;
 use super::{Caller, DIGESTS, Error, Head, Plan, Registry, SEMANTICS, Summary, VERSIONS, blocking};
 use crate::model::{
-    Digest, Event, EventKind, FileEntry, FilePath, Problem, Skill, SkillId, Version,
-    VersionNumber, bundle_digest,
+    Digest, Event, EventKind, FileEntry, FilePath, Problem, Skill, SkillId, Version, VersionNumber,
+    bundle_digest,
 };
 use crate::skill_md;
 use crate::store::{Batch, Content, Expect};
@@ -81,8 +81,15 @@ impl Bundle {
     #[must_use]
     pub fn read(&self) -> Candidate {
         let folder = (!self.folder.is_empty()).then_some(self.folder.as_str());
-        let options = skill_md::Options { strict: self.strict, folder };
-        let skill_md::Reading { skill, slug, problems } = skill_md::read(&self.files, &options);
+        let options = skill_md::Options {
+            strict: self.strict,
+            folder,
+        };
+        let skill_md::Reading {
+            skill,
+            slug,
+            problems,
+        } = skill_md::read(&self.files, &options);
         let files: Vec<FileEntry> = self
             .files
             .iter()
@@ -97,7 +104,13 @@ impl Bundle {
             let slug = slug?;
             SkillId::new(SkillId::LOCAL, "global", &slug).ok()
         });
-        Candidate { id, skill, digest, files, problems }
+        Candidate {
+            id,
+            skill,
+            digest,
+            files,
+            problems,
+        }
     }
 }
 
@@ -125,7 +138,9 @@ fn semantic(stated: &str) -> Option<semver::Version> {
 fn bumped(highest: Option<&semver::Version>) -> semver::Version {
     match highest {
         None => semver::Version::new(1, 0, 0),
-        Some(v) if v.pre.is_empty() => semver::Version::new(v.major, v.minor, v.patch.saturating_add(1)),
+        Some(v) if v.pre.is_empty() => {
+            semver::Version::new(v.major, v.minor, v.patch.saturating_add(1))
+        }
         Some(v) => semver::Version::new(v.major, v.minor, v.patch),
     }
 }
@@ -147,8 +162,17 @@ impl Registry {
         let store = self.inner.store.clone();
         let prepared = blocking(move || {
             let candidate = bundle.read();
-            let Candidate { id: Some(id), skill: Some(skill), digest, files, problems } = candidate else {
-                return Err(Error::Invalid { problems: candidate.problems });
+            let Candidate {
+                id: Some(id),
+                skill: Some(skill),
+                digest,
+                files,
+                problems,
+            } = candidate
+            else {
+                return Err(Error::Invalid {
+                    problems: candidate.problems,
+                });
             };
             let mut contents = Vec::with_capacity(files.len());
             for (file, content) in files.iter().zip(bundle.files.values()) {
@@ -156,7 +180,14 @@ impl Registry {
                     contents.push(Content::pack(file.digest, content));
                 }
             }
-            Ok(Prepared { id, skill, digest, files, problems, contents })
+            Ok(Prepared {
+                id,
+                skill,
+                digest,
+                files,
+                problems,
+                contents,
+            })
         });
         prepared.await?
     }
@@ -176,7 +207,14 @@ impl Registry {
         activate: bool,
         caller: &Caller,
     ) -> Result<Published, Error> {
-        let Prepared { id, skill, digest, files, problems, contents } = prepared;
+        let Prepared {
+            id,
+            skill,
+            digest,
+            files,
+            problems,
+            contents,
+        } = prepared;
         if id.is_builtin() && caller.principal != crate::model::Principal::system() {
             return Err(Error::ReadOnly { id });
         }
@@ -200,9 +238,10 @@ impl Registry {
             let semantic = self.next_semantic(&id, head.as_ref(), declared.as_ref(), &digest)?;
             let number = match &head {
                 None => VersionNumber::FIRST,
-                Some(head) => {
-                    head.last_number.next().ok_or_else(|| Error::OutOfNumbers { id: id.clone() })?
-                }
+                Some(head) => head
+                    .last_number
+                    .next()
+                    .ok_or_else(|| Error::OutOfNumbers { id: id.clone() })?,
             };
             let now = self.inner.clock.now();
             let version = Version {
@@ -217,7 +256,11 @@ impl Registry {
                 change_summary: change_summary.to_owned(),
             };
             let live = head.filter(|head| !head.deleted);
-            let outcome = if live.is_some() { Outcome::Updated } else { Outcome::Created };
+            let outcome = if live.is_some() {
+                Outcome::Updated
+            } else {
+                Outcome::Created
+            };
             let highest = self.highest(live.as_ref(), &semantic);
             let mut head = live.unwrap_or_else(|| Head {
                 id: id.clone(),
@@ -243,7 +286,11 @@ impl Registry {
             }
             batch.expect(&VERSIONS, &(key.clone(), number), Expect::Absent);
             batch.put(&VERSIONS, &(key.clone(), number), &version);
-            batch.put(&SEMANTICS, &(key.clone(), semantic.to_string()), &SemanticEntry { number, digest });
+            batch.put(
+                &SEMANTICS,
+                &(key.clone(), semantic.to_string()),
+                &SemanticEntry { number, digest },
+            );
             batch.put(&DIGESTS, &(key.clone(), digest), &number);
             batch.event(Event {
                 kind: EventKind::Published,
@@ -255,7 +302,11 @@ impl Registry {
                 time: now,
                 actor: caller.principal.clone(),
             });
-            let published = Published { id: head.id.clone(), outcome, number };
+            let published = Published {
+                id: head.id.clone(),
+                outcome,
+                number,
+            };
             self.put_head(&mut batch, revision, head);
             Ok(Plan::Write(batch, published))
         })
@@ -263,7 +314,10 @@ impl Registry {
     }
 
     fn highest(&self, head: Option<&Head>, semantic: &semver::Version) -> semver::Version {
-        head.map_or_else(|| semantic.clone(), |head| head.highest.clone().max(semantic.clone()))
+        head.map_or_else(
+            || semantic.clone(),
+            |head| head.highest.clone().max(semantic.clone()),
+        )
     }
 
     /// The semantic version that a publish gets.
@@ -276,8 +330,13 @@ impl Registry {
     ) -> Result<semver::Version, Error> {
         let key = id.key();
         let taken = |semantic: &semver::Version| -> Result<Option<SemanticEntry>, Error> {
-            let entry = self.inner.store.get(&SEMANTICS, &(key.clone(), semantic.to_string()))?;
-            Ok(entry.map(|entry| entry.value).filter(|entry| entry.digest != *digest))
+            let entry = self
+                .inner
+                .store
+                .get(&SEMANTICS, &(key.clone(), semantic.to_string()))?;
+            Ok(entry
+                .map(|entry| entry.value)
+                .filter(|entry| entry.digest != *digest))
         };
         if let Some(declared) = declared {
             return match taken(declared)? {

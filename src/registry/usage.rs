@@ -89,7 +89,9 @@ pub(super) fn forget(store: &Store, batch: &mut Batch, key: &SkillKey) -> Result
     batch.delete(&USAGE, key);
     for entry in store.scan(&SESSIONS, &prefix(key)) {
         let (rest, _) = entry?;
-        let Some((number, digest)) = rest.split_first_chunk::<4>() else { continue };
+        let Some((number, digest)) = rest.split_first_chunk::<4>() else {
+            continue;
+        };
         let number = VersionNumber::new(u32::from_be_bytes(*number));
         let digest = digest.first_chunk::<32>().map(|bytes| Digest::from(*bytes));
         if let (Some(number), Some(digest)) = (number, digest) {
@@ -112,7 +114,9 @@ impl Registry {
             }
             counts.last_used_at = Some(now);
             if !session.is_empty() && waiting.sessions.len() < MAX_WAITING_SESSIONS {
-                waiting.sessions.insert((key, number, Digest::of(session.as_bytes())));
+                waiting
+                    .sessions
+                    .insert((key, number, Digest::of(session.as_bytes())));
             }
         });
     }
@@ -124,7 +128,12 @@ impl Registry {
     /// A record is damaged, or the store cannot be read.
     pub fn usage(&self, head: &Head) -> Result<Vec<(VersionNumber, VersionUsage)>, Error> {
         let key = head.id.key();
-        let mut versions = self.inner.store.get(&USAGE, &key)?.map(|s| s.value.versions).unwrap_or_default();
+        let mut versions = self
+            .inner
+            .store
+            .get(&USAGE, &key)?
+            .map(|s| s.value.versions)
+            .unwrap_or_default();
         let (counts, sessions) = self.inner.usage.with(|waiting| {
             let counts: Vec<_> = waiting
                 .counts
@@ -132,8 +141,12 @@ impl Registry {
                 .filter(|((skill, _), _)| *skill == key)
                 .map(|((_, number), counts)| (*number, counts.clone()))
                 .collect();
-            let sessions: Vec<_> =
-                waiting.sessions.iter().filter(|(skill, _, _)| *skill == key).cloned().collect();
+            let sessions: Vec<_> = waiting
+                .sessions
+                .iter()
+                .filter(|(skill, _, _)| *skill == key)
+                .cloned()
+                .collect();
             (counts, sessions)
         });
         for (number, counts) in counts {
@@ -155,13 +168,24 @@ impl Registry {
     pub async fn write_usage(&self) -> Result<(), Error> {
         loop {
             let taken = self.inner.usage.with(|waiting| {
-                let skills: HashSet<SkillKey> =
-                    waiting.counts.keys().map(|(skill, _)| skill.clone()).take(SKILLS_A_WRITE).collect();
+                let skills: HashSet<SkillKey> = waiting
+                    .counts
+                    .keys()
+                    .map(|(skill, _)| skill.clone())
+                    .take(SKILLS_A_WRITE)
+                    .collect();
                 let mut taken = Waiting::default();
-                for key in waiting.counts.extract_if(|(skill, _), _| skills.contains(skill)) {
+                for key in waiting
+                    .counts
+                    .extract_if(|(skill, _), _| skills.contains(skill))
+                {
                     taken.counts.insert(key.0, key.1);
                 }
-                taken.sessions.extend(waiting.sessions.extract_if(|(skill, _, _)| skills.contains(skill)));
+                taken.sessions.extend(
+                    waiting
+                        .sessions
+                        .extract_if(|(skill, _, _)| skills.contains(skill)),
+                );
                 taken
             });
             if taken.counts.is_empty() {
@@ -184,13 +208,18 @@ impl Registry {
                 std::collections::hash_map::Entry::Vacant(entry) => {
                     let stored = store.get(&USAGE, key)?;
                     let revision = stored.as_ref().map(|stored| stored.revision);
-                    entry.insert((revision, stored.map(|stored| stored.value).unwrap_or_default()))
+                    entry.insert((
+                        revision,
+                        stored.map(|stored| stored.value).unwrap_or_default(),
+                    ))
                 }
             };
             record.versions.entry(*number).or_default().add(counts);
         }
         for session in &taken.sessions {
-            let Some((_, record)) = records.get_mut(&session.0) else { continue };
+            let Some((_, record)) = records.get_mut(&session.0) else {
+                continue;
+            };
             if store.get(&SESSIONS, session)?.is_none() {
                 record.versions.entry(session.1).or_default().sessions += 1;
                 batch.put(&SESSIONS, session, &());

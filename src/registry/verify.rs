@@ -41,23 +41,38 @@ impl Registry {
                 let name = format!("version {} of '{}'", version.number, head.id);
                 for file in &version.files {
                     if audit.contents.insert(file.digest) && !store.has_content(&file.digest)? {
-                        audit.damage.push(format!("{name} lacks the content of '{}'", file.path));
+                        audit
+                            .damage
+                            .push(format!("{name} lacks the content of '{}'", file.path));
                     }
                 }
                 if version.number > head.last_number {
-                    audit.damage.push(format!("{name} is above the highest number given"));
+                    audit
+                        .damage
+                        .push(format!("{name} is above the highest number given"));
                 }
-                let number = store.get(&DIGESTS, &(key.clone(), version.digest))?.map(|stored| stored.value);
+                let number = store
+                    .get(&DIGESTS, &(key.clone(), version.digest))?
+                    .map(|stored| stored.value);
                 if number != Some(version.number) {
-                    audit.damage.push(format!("{name} is not found by its digest"));
+                    audit
+                        .damage
+                        .push(format!("{name} is not found by its digest"));
                 }
-                let number = store.get(&SEMANTICS, &(key.clone(), version.semantic.to_string()))?.map(|stored| stored.value.number);
+                let number = store
+                    .get(&SEMANTICS, &(key.clone(), version.semantic.to_string()))?
+                    .map(|stored| stored.value.number);
                 if number != Some(version.number) {
-                    audit.damage.push(format!("{name} is not found by its semantic version"));
+                    audit
+                        .damage
+                        .push(format!("{name} is not found by its semantic version"));
                 }
             }
             if let Some(active) = head.active.filter(|active| !numbers.contains(active)) {
-                audit.damage.push(format!("the active version {active} of '{}' is missing", head.id));
+                audit.damage.push(format!(
+                    "the active version {active} of '{}' is missing",
+                    head.id
+                ));
             }
         }
         Ok(audit)

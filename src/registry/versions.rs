@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{Caller, Error, Head, Plan, Registry, Summary, VERSIONS};
 use crate::model::{
-    Event, EventKind, Principal, SkillId, Version, VersionNumber, VersionSelector, Yank, open_token, seal_token,
+    Event, EventKind, Principal, SkillId, Version, VersionNumber, VersionSelector, Yank,
+    open_token, seal_token,
 };
 use crate::store::{Batch, prefix};
 
@@ -89,36 +90,60 @@ impl Registry {
     ///
     /// # Errors
     /// There is no such skill; the token is of another query.
-    pub fn list_versions(&self, id: &SkillId, size: usize, token: &str) -> Result<VersionPage, Error> {
+    pub fn list_versions(
+        &self,
+        id: &SkillId,
+        size: usize,
+        token: &str,
+    ) -> Result<VersionPage, Error> {
         let head = self.head(id)?;
         let key = head.id.key();
         let below = match token {
             "" => None,
             token => {
                 let place = open_token(PAGE, key.as_str(), token).ok_or(Error::PageToken)?;
-                let number = place.parse().ok().and_then(VersionNumber::new).ok_or(Error::PageToken)?;
+                let number = place
+                    .parse()
+                    .ok()
+                    .and_then(VersionNumber::new)
+                    .ok_or(Error::PageToken)?;
                 Some((key.clone(), number))
             }
         };
-        let found = self.inner.store.before(&VERSIONS, &prefix(&key), below.as_ref(), size + 1)?;
+        let found = self
+            .inner
+            .store
+            .before(&VERSIONS, &prefix(&key), below.as_ref(), size + 1)?;
         let more = found.len() > size;
         let versions: Vec<_> = found
             .into_iter()
             .take(size)
-            .map(|version| Described { head: Arc::clone(&head), version: Arc::new(version) })
+            .map(|version| Described {
+                head: Arc::clone(&head),
+                version: Arc::new(version),
+            })
             .collect();
         let next = versions
             .last()
             .filter(|_| more)
             .map(|last| seal_token(PAGE, key.as_str(), &last.version.number.to_string()));
-        Ok(VersionPage { head, versions, next })
+        Ok(VersionPage {
+            head,
+            versions,
+            next,
+        })
     }
 
     /// Makes a version the active one.
     ///
     /// # Errors
     /// There is no such version, or it was withdrawn.
-    pub async fn activate(&self, id: &SkillId, number: VersionNumber, caller: &Caller) -> Result<Activated, Error> {
+    pub async fn activate(
+        &self,
+        id: &SkillId,
+        number: VersionNumber,
+        caller: &Caller,
+    ) -> Result<Activated, Error> {
         let fingerprint = format!("activate\0{}\0{number}", id.key());
         let _queue = self.lock(&id.key()).await;
         self.write(caller, &fingerprint, || {
@@ -126,17 +151,31 @@ impl Registry {
             let version = self.version(&head, &VersionSelector::Number(number))?;
             if let Some(yank) = head.yanked.get(&number) {
                 let (id, reason) = (head.id.clone(), yank.reason.clone());
-                return Err(Error::Yanked { id, version: number, reason });
+                return Err(Error::Yanked {
+                    id,
+                    version: number,
+                    reason,
+                });
             }
             let previous = head.active;
-            let activated = Activated { id: head.id.clone(), number, previous };
+            let activated = Activated {
+                id: head.id.clone(),
+                number,
+                previous,
+            };
             if previous == Some(number) {
                 return Ok(Plan::Done(activated));
             }
             head.active = Some(number);
             head.summary = Some(Summary::from(&*version));
-            let edit = Edit { kind: EventKind::Activated, number };
-            Ok(Plan::Write(self.edit(revision, head, &edit, &version, caller), activated))
+            let edit = Edit {
+                kind: EventKind::Activated,
+                number,
+            };
+            Ok(Plan::Write(
+                self.edit(revision, head, &edit, &version, caller),
+                activated,
+            ))
         })
         .await
     }
@@ -165,7 +204,11 @@ impl Registry {
                 };
                 head.yanked.insert(number, yank);
             } else {
-                let withdrawn = Withdrawn { id: head.id.clone(), number, active: head.active };
+                let withdrawn = Withdrawn {
+                    id: head.id.clone(),
+                    number,
+                    active: head.active,
+                };
                 return Ok(Plan::Done(withdrawn));
             }
             if head.active == Some(number) {
@@ -173,9 +216,19 @@ impl Registry {
                 head.active = next.as_ref().map(|version| version.number);
                 head.summary = next.as_deref().map(Summary::from);
             }
-            let withdrawn = Withdrawn { id: head.id.clone(), number, active: head.active };
-            let edit = Edit { kind: EventKind::Yanked, number };
-            Ok(Plan::Write(self.edit(revision, head, &edit, &version, caller), withdrawn))
+            let withdrawn = Withdrawn {
+                id: head.id.clone(),
+                number,
+                active: head.active,
+            };
+            let edit = Edit {
+                kind: EventKind::Yanked,
+                number,
+            };
+            Ok(Plan::Write(
+                self.edit(revision, head, &edit, &version, caller),
+                withdrawn,
+            ))
         })
         .await
     }
@@ -184,23 +237,42 @@ impl Registry {
     ///
     /// # Errors
     /// There is no such version, or the skill comes with the server.
-    pub async fn unyank(&self, id: &SkillId, number: VersionNumber, caller: &Caller) -> Result<Withdrawn, Error> {
+    pub async fn unyank(
+        &self,
+        id: &SkillId,
+        number: VersionNumber,
+        caller: &Caller,
+    ) -> Result<Withdrawn, Error> {
         let fingerprint = format!("unyank\0{}\0{number}", id.key());
         let _queue = self.lock(&id.key()).await;
         self.write(caller, &fingerprint, || {
             let (mut head, revision) = self.writable(id, caller)?;
             let version = self.version(&head, &VersionSelector::Number(number))?;
             if head.yanked.remove(&number).is_none() {
-                let withdrawn = Withdrawn { id: head.id.clone(), number, active: head.active };
+                let withdrawn = Withdrawn {
+                    id: head.id.clone(),
+                    number,
+                    active: head.active,
+                };
                 return Ok(Plan::Done(withdrawn));
             }
             if head.active.is_none() {
                 head.active = Some(number);
                 head.summary = Some(Summary::from(&*version));
             }
-            let withdrawn = Withdrawn { id: head.id.clone(), number, active: head.active };
-            let edit = Edit { kind: EventKind::Unyanked, number };
-            Ok(Plan::Write(self.edit(revision, head, &edit, &version, caller), withdrawn))
+            let withdrawn = Withdrawn {
+                id: head.id.clone(),
+                number,
+                active: head.active,
+            };
+            let edit = Edit {
+                kind: EventKind::Unyanked,
+                number,
+            };
+            Ok(Plan::Write(
+                self.edit(revision, head, &edit, &version, caller),
+                withdrawn,
+            ))
         })
         .await
     }
@@ -210,9 +282,13 @@ impl Registry {
         let stored = self
             .stored_head(&id.key())?
             .filter(|stored| !stored.value.deleted)
-            .ok_or_else(|| Error::SkillNotFound { reference: id.to_string() })?;
+            .ok_or_else(|| Error::SkillNotFound {
+                reference: id.to_string(),
+            })?;
         if stored.value.id.is_builtin() && caller.principal != Principal::system() {
-            return Err(Error::ReadOnly { id: stored.value.id });
+            return Err(Error::ReadOnly {
+                id: stored.value.id,
+            });
         }
         Ok((stored.value, stored.revision))
     }
@@ -230,12 +306,21 @@ impl Registry {
                     Err(error) => return Err(error),
                 }
             }
-            let Some(below) = VersionNumber::new(number.get() - 1) else { return Ok(None) };
+            let Some(below) = VersionNumber::new(number.get() - 1) else {
+                return Ok(None);
+            };
             number = below;
         }
     }
 
-    fn edit(&self, revision: u64, mut head: Head, edit: &Edit, version: &Version, caller: &Caller) -> Batch {
+    fn edit(
+        &self,
+        revision: u64,
+        mut head: Head,
+        edit: &Edit,
+        version: &Version,
+        caller: &Caller,
+    ) -> Batch {
         let now = self.inner.clock.now();
         head.updated_at = now;
         let mut batch = Batch::new();

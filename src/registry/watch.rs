@@ -80,7 +80,13 @@ impl Registry {
                 at
             }
         };
-        Ok(Watch { store, filter, position, at, read: VecDeque::new() })
+        Ok(Watch {
+            store,
+            filter,
+            position,
+            at,
+            read: VecDeque::new(),
+        })
     }
 }
 

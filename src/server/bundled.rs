@@ -13,7 +13,11 @@ static SKILLS: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/skills");
 /// Author of the skills that come with the server.
 const AUTHOR: &str = "repertoire";
 
-fn collect(dir: &'static Dir<'static>, root: &std::path::Path, files: &mut BTreeMap<FilePath, Bytes>) {
+fn collect(
+    dir: &'static Dir<'static>,
+    root: &std::path::Path,
+    files: &mut BTreeMap<FilePath, Bytes>,
+) {
     for entry in dir.entries() {
         match entry {
             DirEntry::Dir(dir) => collect(dir, root, files),
@@ -38,7 +42,12 @@ pub fn bundled_skills() -> Vec<Bundle> {
             let mut files = BTreeMap::new();
             collect(dir, dir.path(), &mut files);
             let id = SkillId::new(SkillId::BUILTIN, AUTHOR, &folder).ok()?;
-            Some(Bundle { id: Some(id), files, folder, strict: false })
+            Some(Bundle {
+                id: Some(id),
+                files,
+                folder,
+                strict: false,
+            })
         })
         .collect()
 }
@@ -60,7 +69,9 @@ pub(super) async fn publish(registry: &Registry) -> Result<(), Error> {
             Err(error) => return Err(error),
         };
         if published.outcome == Outcome::Unchanged {
-            registry.activate(&published.id, published.number, &caller).await?;
+            registry
+                .activate(&published.id, published.number, &caller)
+                .await?;
         }
     }
     Ok(())
@@ -80,12 +91,24 @@ mod tests {
         let names: Vec<_> = skills.iter().map(|bundle| bundle.folder.clone()).collect();
         assert_eq!(
             names,
-            ["jira", "opencode-implementer", "repertoire", "specification-engine", "write_sql", "xlsx"]
+            [
+                "jira",
+                "opencode-implementer",
+                "repertoire",
+                "specification-engine",
+                "write_sql",
+                "xlsx"
+            ]
         );
         for (bundle, dir) in skills.iter().zip(SKILLS.dirs()) {
             assert_eq!(bundle.files.len(), count(dir), "{}", bundle.folder);
             let candidate = bundle.read();
-            assert!(candidate.skill.is_some(), "{}: {:?}", bundle.folder, candidate.problems);
+            assert!(
+                candidate.skill.is_some(),
+                "{}: {:?}",
+                bundle.folder,
+                candidate.problems
+            );
         }
     }
 
@@ -93,12 +116,18 @@ mod tests {
     /// version. Update the list together with `version` in the front matter.
     #[test]
     fn a_bundled_skill_that_changes_gets_a_new_version() {
-        let listed: Vec<String> = include_str!("bundled.lock").lines().map(str::to_owned).collect();
+        let listed: Vec<String> = include_str!("bundled.lock")
+            .lines()
+            .map(str::to_owned)
+            .collect();
         let found: Vec<String> = bundled_skills()
             .iter()
             .map(|bundle| {
                 let candidate = bundle.read();
-                let version = candidate.skill.and_then(|skill| skill.version).unwrap_or_default();
+                let version = candidate
+                    .skill
+                    .and_then(|skill| skill.version)
+                    .unwrap_or_default();
                 format!("{} {version} {}", bundle.folder, candidate.digest)
             })
             .collect();

@@ -119,13 +119,18 @@ impl Config {
     /// # Errors
     /// It cannot be read, or a line of it is wrong.
     pub fn read(path: &Path) -> Result<Self, ConfigError> {
-        let text = std::fs::read_to_string(path)
-            .map_err(|cause| ConfigError::Read { path: path.to_owned(), cause })?;
+        let text = std::fs::read_to_string(path).map_err(|cause| ConfigError::Read {
+            path: path.to_owned(),
+            cause,
+        })?;
         Self::parse(&text, path)
     }
 
     fn parse(text: &str, path: &Path) -> Result<Self, ConfigError> {
-        if text.lines().all(|line| line.trim().is_empty() || line.trim_start().starts_with('#')) {
+        if text
+            .lines()
+            .all(|line| line.trim().is_empty() || line.trim_start().starts_with('#'))
+        {
             return Ok(Self::default());
         }
         let config: Self = serde_yaml::from_str(text).map_err(|error| ConfigError::Wrong {
@@ -138,7 +143,10 @@ impl Config {
             ("limits.calls", limits.calls == 0),
             ("limits.streams", limits.streams == 0),
             ("limits.connections", limits.connections == 0),
-            ("limits.streams_per_connection", limits.streams_per_connection == 0),
+            (
+                "limits.streams_per_connection",
+                limits.streams_per_connection == 0,
+            ),
             ("limits.deadline_seconds", limits.deadline_seconds == 0),
             ("store.keep_events", config.store.keep_events == 0),
         ];
@@ -146,10 +154,16 @@ impl Config {
             None => Ok(config),
             Some((key, _)) => {
                 let last = key.rsplit('.').next().unwrap_or(key);
-                let line = text.lines().position(|line| line.trim_start().starts_with(&format!("{last}:")));
+                let line = text
+                    .lines()
+                    .position(|line| line.trim_start().starts_with(&format!("{last}:")));
                 let line = line.map(|line| line + 1);
                 let message = format!("{key} must be at least 1");
-                Err(ConfigError::Wrong { path: path.to_owned(), line, message })
+                Err(ConfigError::Wrong {
+                    path: path.to_owned(),
+                    line,
+                    message,
+                })
             }
         }
     }
@@ -158,8 +172,10 @@ impl Config {
 /// The platform's directory for data, such as `~/.local/share/repertoire`.
 #[must_use]
 pub fn default_data_directory() -> PathBuf {
-    directories::ProjectDirs::from("", "", "repertoire")
-        .map_or_else(|| PathBuf::from("repertoire-data"), |dirs| dirs.data_dir().to_owned())
+    directories::ProjectDirs::from("", "", "repertoire").map_or_else(
+        || PathBuf::from("repertoire-data"),
+        |dirs| dirs.data_dir().to_owned(),
+    )
 }
 
 /// What a server runs with.
@@ -177,12 +193,17 @@ pub struct Settings {
 
 impl Settings {
     /// Address that is listened on where none is named.
-    pub const LISTEN: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 50051);
+    pub const LISTEN: SocketAddr =
+        SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 50051);
 
     /// The settings of a config file, with defaults for what it leaves out.
     #[must_use]
     pub fn new(config: &Config) -> Self {
-        let StoreConfig { cache_mib, keep_events, reserve_mib } = config.store;
+        let StoreConfig {
+            cache_mib,
+            keep_events,
+            reserve_mib,
+        } = config.store;
         Self {
             listen: config.listen.unwrap_or(Self::LISTEN),
             data: config.data.clone().unwrap_or_else(default_data_directory),
@@ -209,7 +230,13 @@ mod tests {
     fn a_config_file_sets_what_it_names_and_leaves_the_rest() {
         let config = parse("listen: 0.0.0.0:1\nlimits:\n  calls: 7\n").expect("a config");
         assert_eq!(config.listen, Some(([0, 0, 0, 0], 1).into()));
-        assert_eq!(config.limits, Limits { calls: 7, ..Limits::default() });
+        assert_eq!(
+            config.limits,
+            Limits {
+                calls: 7,
+                ..Limits::default()
+            }
+        );
         assert_eq!(parse("# nothing\n"), Ok(Config::default()));
     }
 

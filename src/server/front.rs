@@ -100,7 +100,10 @@ impl<S> Layer<S> for FrontLayer {
     type Service = Front<S>;
 
     fn layer(&self, inner: S) -> Front<S> {
-        Front { inner, state: Arc::clone(&self.0) }
+        Front {
+            inner,
+            state: Arc::clone(&self.0),
+        }
     }
 }
 
@@ -113,7 +116,10 @@ pub(super) struct Front<S> {
 
 impl<S> Service<Request<Body>> for Front<S>
 where
-    S: Service<Request<Body>, Response = Response<Body>, Error = Infallible> + Clone + Send + 'static,
+    S: Service<Request<Body>, Response = Response<Body>, Error = Infallible>
+        + Clone
+        + Send
+        + 'static,
     S::Future: Send,
 {
     type Response = Response<Body>;
@@ -132,17 +138,28 @@ where
             // Health, reflection, and what is no rpc: none of it does work of ours.
             return Box::pin(inner.call(request));
         };
-        let places = if method.streams { &state.streams } else { &state.calls };
+        let places = if method.streams {
+            &state.streams
+        } else {
+            &state.calls
+        };
         let Ok(place) = Arc::clone(places).try_acquire_owned() else {
-            let answer = refused(Failure::new(Code::Overloaded, "The server has as much to do as it takes on at once")
-                .suggest("Try again after the time that RetryInfo gives, and later each time"));
+            let answer = refused(
+                Failure::new(
+                    Code::Overloaded,
+                    "The server has as much to do as it takes on at once",
+                )
+                .suggest("Try again after the time that RetryInfo gives, and later each time"),
+            );
             return Box::pin(std::future::ready(Ok(answer)));
         };
         let asked = match timeout(request.headers()) {
             Ok(asked) => asked,
             Err(failure) => return Box::pin(std::future::ready(Ok(refused(failure)))),
         };
-        let deadline = asked.or((!method.streams).then_some(state.deadline)).map(|time| Instant::now() + time);
+        let deadline = asked
+            .or((!method.streams).then_some(state.deadline))
+            .map(|time| Instant::now() + time);
         request.extensions_mut().insert(Principal::anonymous());
         let span = span(method, request.headers(), state.exports);
         let streams = method.streams;
@@ -163,7 +180,9 @@ where
             let guarded = |body| Guarded {
                 inner: body,
                 _place: place,
-                deadline: deadline.filter(|_| streams).map(|time| Box::pin(tokio::time::sleep_until(time))),
+                deadline: deadline
+                    .filter(|_| streams)
+                    .map(|time| Box::pin(tokio::time::sleep_until(time))),
                 stop: streams.then(|| Box::pin(state.stop.clone().cancelled_owned())),
                 span: Span::current(),
                 ended: false,
@@ -175,8 +194,11 @@ where
 }
 
 fn late() -> Failure {
-    Failure::new(Code::Timeout, "The deadline passed before the work was done")
-        .suggest("Allow more time, or ask for less at once")
+    Failure::new(
+        Code::Timeout,
+        "The deadline passed before the work was done",
+    )
+    .suggest("Allow more time, or ask for less at once")
 }
 
 /// A failure as a whole gRPC answer.
@@ -187,7 +209,9 @@ fn refused(failure: Failure) -> Response<Body> {
 /// The deadline a caller asks for (gRPC over HTTP/2, `Timeout`): at most eight
 /// digits and a unit.
 fn timeout(headers: &HeaderMap) -> Result<Option<Duration>, Failure> {
-    let Some(value) = headers.get("grpc-timeout") else { return Ok(None) };
+    let Some(value) = headers.get("grpc-timeout") else {
+        return Ok(None);
+    };
     let parsed = value.to_str().ok().and_then(|text| {
         let (digits, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
         if digits.len() > 8 || !digits.bytes().all(|b| b.is_ascii_digit()) {
@@ -205,8 +229,11 @@ fn timeout(headers: &HeaderMap) -> Result<Option<Duration>, Failure> {
         })
     });
     parsed.map(Some).ok_or_else(|| {
-        Failure::new(Code::InvalidParameter, "The header grpc-timeout is up to eight digits and a unit, such as 500m")
-            .field("grpc-timeout", "not a timeout")
+        Failure::new(
+            Code::InvalidParameter,
+            "The header grpc-timeout is up to eight digits and a unit, such as 500m",
+        )
+        .field("grpc-timeout", "not a timeout")
     })
 }
 
@@ -234,7 +261,8 @@ fn span(method: &Method, headers: &HeaderMap, exports: bool) -> Span {
         rpc.grpc.status_code = field::Empty,
     );
     if exports {
-        let parent = opentelemetry::global::get_text_map_propagator(|p| p.extract(&Headers(headers)));
+        let parent =
+            opentelemetry::global::get_text_map_propagator(|p| p.extract(&Headers(headers)));
         // An error means that the span is not recorded: then it needs no parent.
         let _unrecorded = span.set_parent(parent);
     }
@@ -265,7 +293,10 @@ impl Guarded {
     }
 
     fn note(&self, trailers: &HeaderMap) {
-        if let Some(code) = trailers.get("grpc-status").and_then(|code| code.to_str().ok()) {
+        if let Some(code) = trailers
+            .get("grpc-status")
+            .and_then(|code| code.to_str().ok())
+        {
             self.span.record("rpc.grpc.status_code", code);
         }
     }
@@ -339,7 +370,11 @@ mod tests {
     fn the_front_door_knows_which_rpcs_stream() {
         let methods = methods();
         let streaming: Vec<_> = {
-            let mut names: Vec<_> = methods.values().filter(|m| m.streams).map(|m| m.name.clone()).collect();
+            let mut names: Vec<_> = methods
+                .values()
+                .filter(|m| m.streams)
+                .map(|m| m.name.clone())
+                .collect();
             names.sort();
             names
         };

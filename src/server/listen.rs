@@ -82,7 +82,9 @@ pub(super) async fn serve(
             tracing::debug!(%error, "a connection goes without TCP_NODELAY");
         }
         let service = TowerToHyperService::new(router.clone());
-        let connection = builder.serve_connection(TokioIo::new(stream), service).into_owned();
+        let connection = builder
+            .serve_connection(TokioIo::new(stream), service)
+            .into_owned();
         let connection = connections.watch(connection);
         tokio::spawn(async move {
             if let Err(error) = connection.await {
@@ -93,7 +95,13 @@ pub(super) async fn serve(
     }
     stopping.await;
     drop(listener);
-    if tokio::time::timeout(grace, connections.shutdown()).await.is_err() {
-        tracing::warn!("connections were still open after {} seconds", grace.as_secs());
+    if tokio::time::timeout(grace, connections.shutdown())
+        .await
+        .is_err()
+    {
+        tracing::warn!(
+            "connections were still open after {} seconds",
+            grace.as_secs()
+        );
     }
 }

@@ -83,7 +83,9 @@ impl Domain {
             let store = Store::open(&directory, &options)?;
             Ok::<_, StartError>(Registry::open(store, clock)?)
         });
-        let registry = opened.await.map_err(|error| crate::registry::Error::Task(error.to_string()))??;
+        let registry = opened
+            .await
+            .map_err(|error| crate::registry::Error::Task(error.to_string()))??;
         bundled::publish(&registry).await?;
         Ok(Self { registry })
     }
@@ -98,13 +100,15 @@ impl Domain {
     /// in-process client calls as well.
     #[must_use]
     pub fn routes(&self) -> Routes {
-        let registry = v1::registry_server::RegistryServer::new(RegistryService::new(self.registry.clone()))
-            .max_decoding_message_size(MAX_MESSAGE_BYTES)
-            .accept_compressed(tonic::codec::CompressionEncoding::Gzip)
-            .send_compressed(tonic::codec::CompressionEncoding::Gzip);
-        let lookup = v1::lookup_server::LookupServer::new(LookupService::new(self.registry.clone()))
-            .accept_compressed(tonic::codec::CompressionEncoding::Gzip)
-            .send_compressed(tonic::codec::CompressionEncoding::Gzip);
+        let registry =
+            v1::registry_server::RegistryServer::new(RegistryService::new(self.registry.clone()))
+                .max_decoding_message_size(MAX_MESSAGE_BYTES)
+                .accept_compressed(tonic::codec::CompressionEncoding::Gzip)
+                .send_compressed(tonic::codec::CompressionEncoding::Gzip);
+        let lookup =
+            v1::lookup_server::LookupServer::new(LookupService::new(self.registry.clone()))
+                .accept_compressed(tonic::codec::CompressionEncoding::Gzip)
+                .send_compressed(tonic::codec::CompressionEncoding::Gzip);
         Routes::new(registry).add_service(lookup)
     }
 
@@ -134,13 +138,20 @@ impl Server {
     pub async fn start(settings: Settings, telemetry: &Telemetry) -> Result<Self, StartError> {
         let domain = Domain::open(&settings).await?;
         let listener = tokio::net::TcpListener::bind(settings.listen).await;
-        let refused = |cause| StartError::Listen { address: settings.listen, cause };
+        let refused = |cause| StartError::Listen {
+            address: settings.listen,
+            cause,
+        };
         let listener = listener.map_err(refused)?;
         let address = listener.local_addr().map_err(refused)?;
 
         let (health, health_service) = tonic_health::server::health_reporter();
-        health.set_serving::<v1::registry_server::RegistryServer<RegistryService>>().await;
-        health.set_serving::<v1::lookup_server::LookupServer<LookupService>>().await;
+        health
+            .set_serving::<v1::registry_server::RegistryServer<RegistryService>>()
+            .await;
+        health
+            .set_serving::<v1::lookup_server::LookupServer<LookupService>>()
+            .await;
         let reflection = || {
             tonic_reflection::server::Builder::configure()
                 .register_encoded_file_descriptor_set(FILE_DESCRIPTOR_SET)
@@ -159,7 +170,10 @@ impl Server {
             .allow_origin(Any)
             .allow_headers(Any)
             .allow_methods(Any)
-            .expose_headers(["grpc-status", "grpc-message", "grpc-status-details-bin"].map(http::HeaderName::from_static));
+            .expose_headers(
+                ["grpc-status", "grpc-message", "grpc-status-details-bin"]
+                    .map(http::HeaderName::from_static),
+            );
         let router: Router = routes
             .into_axum_router()
             .reset_fallback()
@@ -187,7 +201,11 @@ impl Server {
                 let _stopped = counting.await;
             }
         });
-        Ok(Self { address, stop, running })
+        Ok(Self {
+            address,
+            stop,
+            running,
+        })
     }
 
     /// Stops: see the module. Returns when all is closed.
@@ -201,7 +219,11 @@ impl Server {
 
 /// Writes counts of use, now and then.
 async fn write_usage(registry: Registry, stop: CancellationToken) {
-    while stop.run_until_cancelled(tokio::time::sleep(USAGE_INTERVAL)).await.is_some() {
+    while stop
+        .run_until_cancelled(tokio::time::sleep(USAGE_INTERVAL))
+        .await
+        .is_some()
+    {
         if let Err(error) = registry.write_usage().await {
             tracing::warn!(%error, "counts of use wait to be written");
         }
@@ -211,10 +233,13 @@ async fn write_usage(registry: Registry, stop: CancellationToken) {
 /// What is no rpc: a gRPC client gets a gRPC answer, a browser a sentence.
 async fn unknown(request: axum::extract::Request) -> axum::response::Response {
     let headers = request.headers();
-    let content_type = headers.get(http::header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let content_type = headers
+        .get(http::header::CONTENT_TYPE)
+        .and_then(|value| value.to_str().ok());
     if content_type.is_some_and(|value| value.starts_with("application/grpc")) {
         let path = request.uri().path();
-        return tonic::Status::unimplemented(format!("this server has no rpc {path}")).into_http::<axum::body::Body>();
+        return tonic::Status::unimplemented(format!("this server has no rpc {path}"))
+            .into_http::<axum::body::Body>();
     }
     let text = "This is a Repertoire server. It speaks gRPC and gRPC-Web; `grpcurl -plaintext HOST:PORT list` names its services.\n";
     (http::StatusCode::NOT_FOUND, text).into_response()

@@ -36,7 +36,8 @@ impl Telemetry {
     /// # Errors
     /// The filter cannot be read, or the endpoint is no address.
     pub fn start(filter: &str, format: LogFormat, endpoint: Option<&str>) -> Result<Self, String> {
-        let filter = EnvFilter::try_new(filter).map_err(|error| format!("the log filter: {error}"))?;
+        let filter =
+            EnvFilter::try_new(filter).map_err(|error| format!("the log filter: {error}"))?;
         let provider = endpoint.map(provider).transpose()?;
         let log = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
         let log = match format {
@@ -45,9 +46,16 @@ impl Telemetry {
         };
         let export = provider
             .as_ref()
-            .map(|provider| tracing_opentelemetry::layer().with_tracer(provider.tracer("repertoire")))
+            .map(|provider| {
+                tracing_opentelemetry::layer().with_tracer(provider.tracer("repertoire"))
+            })
             // Of our own spans only: those of the exporter would export themselves.
-            .map(|layer| layer.with_filter(tracing_subscriber::filter::Targets::new().with_target("repertoire", tracing::Level::INFO)));
+            .map(|layer| {
+                layer.with_filter(
+                    tracing_subscriber::filter::Targets::new()
+                        .with_target("repertoire", tracing::Level::INFO),
+                )
+            });
         tracing_subscriber::registry()
             .with(export)
             .with(log.with_filter(filter))
@@ -78,5 +86,8 @@ fn provider(endpoint: &str) -> Result<SdkTracerProvider, String> {
         .build()
         .map_err(|error| format!("the OTLP endpoint '{endpoint}': {error}"))?;
     let resource = Resource::builder().with_service_name("repertoire").build();
-    Ok(SdkTracerProvider::builder().with_batch_exporter(exporter).with_resource(resource).build())
+    Ok(SdkTracerProvider::builder()
+        .with_batch_exporter(exporter)
+        .with_resource(resource)
+        .build())
 }

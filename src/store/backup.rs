@@ -44,7 +44,10 @@ pub struct Verified {
 }
 
 /// Reads every record and every content.
-pub(super) fn verify(tree: &sled::Tree, mut progress: impl FnMut(u64)) -> Result<Verified, StoreError> {
+pub(super) fn verify(
+    tree: &sled::Tree,
+    mut progress: impl FnMut(u64),
+) -> Result<Verified, StoreError> {
     let mut found = Verified::default();
     let mut records = tree.iter();
     loop {
@@ -60,7 +63,10 @@ pub(super) fn verify(tree: &sled::Tree, mut progress: impl FnMut(u64)) -> Result
         found.records += 1;
         progress(found.records);
         if TableId::of(&key).is_none() {
-            found.damage.push(format!("the record `{}` belongs to no table", record::printable(&key)));
+            found.damage.push(format!(
+                "the record `{}` belongs to no table",
+                record::printable(&key)
+            ));
             continue;
         }
         if let Err(error) = record::open(&key, &value) {
@@ -87,7 +93,10 @@ fn content_key(key: &[u8]) -> Option<(Digest, u16)> {
 
 fn at(path: &Path) -> impl Fn(io::Error) -> StoreError {
     let path = path.to_owned();
-    move |cause| StoreError::Io { path: path.clone(), cause }
+    move |cause| StoreError::Io {
+        path: path.clone(),
+        cause,
+    }
 }
 
 /// Hashes what passes through.
@@ -129,7 +138,10 @@ pub(super) fn write(
     let mut file = File::create(&temporary).map_err(&error)?;
     file.write_all(MAGIC).map_err(&error)?;
     let packer = zstd::Encoder::new(BufWriter::new(file), 3).map_err(&error)?;
-    let mut out = Hashing { inner: packer, hash: Sha256::new() };
+    let mut out = Hashing {
+        inner: packer,
+        hash: Sha256::new(),
+    };
     let mut count = 0_u64;
     let mut records = tree.iter();
     while let Some((key, value)) = guarded(|| records.next().transpose())? {
@@ -137,13 +149,20 @@ pub(super) fn write(
         if content_key(&key).is_some_and(|(digest, _)| !keep(&digest)) {
             continue;
         }
-        let (Ok(key_length), Ok(value_length)) = (u32::try_from(key.len()), u32::try_from(value.len())) else {
+        let (Ok(key_length), Ok(value_length)) =
+            (u32::try_from(key.len()), u32::try_from(value.len()))
+        else {
             return Err(StoreError::Damaged {
                 key: record::printable(&key),
                 reason: "it is larger than any record".to_owned(),
             });
         };
-        let header = [&[1][..], &key_length.to_be_bytes(), &value_length.to_be_bytes()].concat();
+        let header = [
+            &[1][..],
+            &key_length.to_be_bytes(),
+            &value_length.to_be_bytes(),
+        ]
+        .concat();
         out.write_all(&header).map_err(&error)?;
         out.write_all(&key).map_err(&error)?;
         out.write_all(&value).map_err(&error)?;
@@ -154,11 +173,18 @@ pub(super) fn write(
     out.write_all(&count.to_be_bytes()).map_err(&error)?;
     let Hashing { mut inner, hash } = out;
     inner.write_all(&hash.finalize()).map_err(&error)?;
-    let file = inner.finish().map_err(&error)?.into_inner().map_err(|e| error(e.into_error()))?;
+    let file = inner
+        .finish()
+        .map_err(&error)?
+        .into_inner()
+        .map_err(|e| error(e.into_error()))?;
     file.sync_all().map_err(&error)?;
     let bytes = file.metadata().map_err(&error)?.len();
     fs::rename(&temporary, to).map_err(at(to))?;
-    Ok(Backup { records: count, bytes })
+    Ok(Backup {
+        records: count,
+        bytes,
+    })
 }
 
 /// Fills a new data directory from a backup.
@@ -173,12 +199,18 @@ pub fn restore(
     options: &Options,
     mut progress: impl FnMut(u64),
 ) -> Result<Backup, StoreError> {
-    let unusable = |reason: String| StoreError::NotABackup { path: from.to_owned(), reason };
+    let unusable = |reason: String| StoreError::NotABackup {
+        path: from.to_owned(),
+        reason,
+    };
     let taken = fs::read_dir(to).is_ok_and(|mut entries| entries.next().is_some());
     if taken {
         return Err(StoreError::Io {
             path: to.to_owned(),
-            cause: io::Error::new(io::ErrorKind::AlreadyExists, "the directory is not empty; name a new one"),
+            cause: io::Error::new(
+                io::ErrorKind::AlreadyExists,
+                "the directory is not empty; name a new one",
+            ),
         });
     }
     let file = File::open(from).map_err(at(from))?;
@@ -232,7 +264,10 @@ fn fill(
 ) -> Result<u64, StoreError> {
     let broken = |error: io::Error| unusable(format!("it is cut short or damaged ({error})"));
     let unpacker = zstd::Decoder::with_buffer(reader).map_err(broken)?;
-    let mut input = Hashing { inner: unpacker, hash: Sha256::new() };
+    let mut input = Hashing {
+        inner: unpacker,
+        hash: Sha256::new(),
+    };
     let mut count = 0_u64;
     let mut batch = sled::Batch::default();
     let mut pending = 0_usize;
@@ -247,7 +282,10 @@ fn fill(
         let (mut key_length, mut value_length) = ([0; 4], [0; 4]);
         input.read_exact(&mut key_length).map_err(broken)?;
         input.read_exact(&mut value_length).map_err(broken)?;
-        let (key_length, value_length) = (u32::from_be_bytes(key_length), u32::from_be_bytes(value_length));
+        let (key_length, value_length) = (
+            u32::from_be_bytes(key_length),
+            u32::from_be_bytes(value_length),
+        );
         if key_length > MAX_KEY || value_length > MAX_VALUE {
             return Err(unusable("it has a record larger than any".to_owned()));
         }

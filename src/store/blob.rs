@@ -38,9 +38,17 @@ impl Content {
     /// allowed.
     #[must_use]
     pub fn pack(digest: Digest, bytes: &Bytes) -> Self {
-        let packed = zstd::bulk::compress(bytes, LEVEL).ok().filter(|packed| packed.len() < bytes.len());
-        let (encoding, packed) = packed.map_or((RAW, bytes.clone()), |packed| (ZSTD, packed.into()));
-        Self { digest, size: bytes.len() as u64, encoding, packed }
+        let packed = zstd::bulk::compress(bytes, LEVEL)
+            .ok()
+            .filter(|packed| packed.len() < bytes.len());
+        let (encoding, packed) =
+            packed.map_or((RAW, bytes.clone()), |packed| (ZSTD, packed.into()));
+        Self {
+            digest,
+            size: bytes.len() as u64,
+            encoding,
+            packed,
+        }
     }
 }
 
@@ -89,7 +97,9 @@ pub(super) fn exists(tree: &sled::Tree, digest: &Digest) -> Result<bool, StoreEr
 
 pub(super) fn read(tree: &sled::Tree, digest: &Digest) -> Result<Option<Bytes>, StoreError> {
     let first = key(digest, 0);
-    let Some(value) = guarded(|| tree.get(&first))? else { return Ok(None) };
+    let Some(value) = guarded(|| tree.get(&first))? else {
+        return Ok(None);
+    };
     let (_, payload) = record::open(&first, &value)?;
     let damaged = |reason: &str| StoreError::Damaged {
         key: record::printable(&first),

@@ -61,14 +61,26 @@ pub(super) struct Handle {
 impl Handle {
     pub(super) async fn commit(&self, batch: Batch) -> Result<Revision, CommitError> {
         if batch.bytes > self.most_bytes {
-            return Err(CommitError::TooLarge { bytes: batch.bytes, most: self.most_bytes });
+            return Err(CommitError::TooLarge {
+                bytes: batch.bytes,
+                most: self.most_bytes,
+            });
         }
         let sender = self.sender().ok_or(CommitError::Closed)?;
         let units = u32::try_from(batch.bytes.div_ceil(UNIT)).unwrap_or(u32::MAX);
-        let bytes = self.bytes.clone().acquire_many_owned(units).await.map_err(|_| CommitError::Closed)?;
+        let bytes = self
+            .bytes
+            .clone()
+            .acquire_many_owned(units)
+            .await
+            .map_err(|_| CommitError::Closed)?;
         let (answer, answered) = oneshot::channel();
         sender
-            .send(Request { batch, answer, _bytes: bytes })
+            .send(Request {
+                batch,
+                answer,
+                _bytes: bytes,
+            })
             .await
             .map_err(|_| CommitError::Closed)?;
         drop(sender);
@@ -76,12 +88,24 @@ impl Handle {
     }
 
     fn sender(&self) -> Option<mpsc::Sender<Request>> {
-        self.requests.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.requests
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 
     pub(super) async fn close(&self) {
-        drop(self.requests.lock().unwrap_or_else(PoisonError::into_inner).take());
-        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        drop(
+            self.requests
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .take(),
+        );
+        let thread = self
+            .thread
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
         if let Some(thread) = thread {
             // A panic in the thread was answered to its callers already.
             let _joined = tokio::task::spawn_blocking(move || thread.join()).await;
@@ -91,8 +115,18 @@ impl Handle {
 
 impl Drop for Handle {
     fn drop(&mut self) {
-        drop(self.requests.get_mut().unwrap_or_else(PoisonError::into_inner).take());
-        if let Some(thread) = self.thread.get_mut().unwrap_or_else(PoisonError::into_inner).take() {
+        drop(
+            self.requests
+                .get_mut()
+                .unwrap_or_else(PoisonError::into_inner)
+                .take(),
+        );
+        if let Some(thread) = self
+            .thread
+            .get_mut()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take()
+        {
             let _joined = thread.join();
         }
     }
@@ -143,7 +177,10 @@ impl Committer {
             match self.write(&mut revision, group) {
                 Ok(()) => {}
                 Err(reason) => {
-                    tracing::error!(reason, "the store failed; no more writes until it is opened again");
+                    tracing::error!(
+                        reason,
+                        "the store failed; no more writes until it is opened again"
+                    );
                     return refuse_all(&mut waiting, &reason);
                 }
             }
@@ -153,12 +190,16 @@ impl Committer {
     /// Writes a group. An error means that the engine can no longer be trusted;
     /// every caller of the group was answered.
     fn write(&self, revision: &mut Revision, requests: Vec<Request>) -> Result<(), String> {
-        let free = rustix::fs::statvfs(&self.directory).map(|stat| stat.f_bavail.saturating_mul(stat.f_frsize));
+        let free = rustix::fs::statvfs(&self.directory)
+            .map(|stat| stat.f_bavail.saturating_mul(stat.f_frsize));
         if let Ok(free) = free
             && free < self.reserve_bytes
         {
             for request in requests {
-                let error = CommitError::DiskFull { free, reserve: self.reserve_bytes };
+                let error = CommitError::DiskFull {
+                    free,
+                    reserve: self.reserve_bytes,
+                };
                 let _gone = request.answer.send(Err(error));
             }
             return Ok(());
@@ -166,7 +207,11 @@ impl Committer {
         let mut group = Group::new(&self.tree, *revision);
         let mut accepted = Vec::with_capacity(requests.len());
         for request in requests {
-            let Request { mut batch, answer, _bytes } = request;
+            let Request {
+                mut batch,
+                answer,
+                _bytes,
+            } = request;
             match group.add(&mut batch) {
                 Ok(revision) => accepted.push((batch.effect.take(), answer, revision, _bytes)),
                 Err(error) => {
@@ -224,7 +269,9 @@ fn answer_all(accepted: Vec<Accepted>, reason: &str) {
 
 fn refuse_all(waiting: &mut mpsc::Receiver<Request>, reason: &str) {
     while let Some(request) = waiting.blocking_recv() {
-        let _gone = request.answer.send(Err(CommitError::Failed(reason.to_owned())));
+        let _gone = request
+            .answer
+            .send(Err(CommitError::Failed(reason.to_owned())));
     }
 }
 
@@ -240,7 +287,13 @@ struct Group<'a> {
 
 impl<'a> Group<'a> {
     fn new(tree: &'a sled::Tree, revision: Revision) -> Self {
-        Self { tree, revision, written: HashMap::new(), batch: sled::Batch::default(), last_event: None }
+        Self {
+            tree,
+            revision,
+            written: HashMap::new(),
+            batch: sled::Batch::default(),
+            last_event: None,
+        }
     }
 
     /// Checks a batch against the store and the group, and adds it.
@@ -260,7 +313,8 @@ impl<'a> Group<'a> {
         for (key, value) in batch.writes.drain(..) {
             match value {
                 Some(payload) => {
-                    self.batch.insert(key.as_slice(), record::seal(&key, revision, &payload));
+                    self.batch
+                        .insert(key.as_slice(), record::seal(&key, revision, &payload));
                     self.written.insert(key, Some(revision));
                 }
                 None => {
@@ -273,7 +327,8 @@ impl<'a> Group<'a> {
             let key = log::event_key(revision);
             #[expect(clippy::expect_used, reason = "an event has text keys and no floats")]
             let payload = serde_json::to_vec(event).expect("an event is JSON");
-            self.batch.insert(key.as_slice(), record::seal(&key, revision, &payload));
+            self.batch
+                .insert(key.as_slice(), record::seal(&key, revision, &payload));
             self.last_event = Some(revision);
         }
         Ok(revision)
@@ -296,7 +351,8 @@ impl<'a> Group<'a> {
         keep: u64,
     ) -> Result<(sled::Batch, LogPosition, Revision), StoreError> {
         let mut put = |key: &[u8], number: u64| {
-            self.batch.insert(key, record::seal(key, self.revision, &number.to_be_bytes()));
+            self.batch
+                .insert(key, record::seal(key, self.revision, &number.to_be_bytes()));
         };
         put(log::revision_key(), self.revision);
         if let Some(end) = self.last_event {
@@ -315,7 +371,8 @@ impl<'a> Group<'a> {
                 if start != position.start {
                     position.start = start;
                     let key = log::log_start_key();
-                    self.batch.insert(key, record::seal(key, self.revision, &start.to_be_bytes()));
+                    self.batch
+                        .insert(key, record::seal(key, self.revision, &start.to_be_bytes()));
                 }
             }
         }

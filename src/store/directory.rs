@@ -42,7 +42,10 @@ fn marker_path(directory: &Path) -> PathBuf {
 }
 
 /// Opens sled in a directory of ours; makes one where there is nothing.
-pub(super) fn open(directory: &Path, options: &Options) -> Result<(sled::Db, sled::Tree), OpenError> {
+pub(super) fn open(
+    directory: &Path,
+    options: &Options,
+) -> Result<(sled::Db, sled::Tree), OpenError> {
     let io = |path: &Path| {
         let path = path.to_owned();
         move |cause| OpenError::Io { path, cause }
@@ -89,9 +92,14 @@ pub(super) fn open(directory: &Path, options: &Options) -> Result<(sled::Db, sle
     result.map_err(|error| {
         let text = error.to_string();
         if in_use(&error) {
-            OpenError::InUse { path: directory.to_owned() }
+            OpenError::InUse {
+                path: directory.to_owned(),
+            }
         } else if text.contains("Permission denied") || text.contains("No space left") {
-            OpenError::Io { path: store_path(directory), cause: io::Error::other(text) }
+            OpenError::Io {
+                path: store_path(directory),
+                cause: io::Error::other(text),
+            }
         } else {
             OpenError::damaged(directory, text)
         }
@@ -115,17 +123,26 @@ fn check(directory: &Path, bytes: &[u8]) -> Result<(), OpenError> {
         });
     }
     if marker.format == 0 {
-        return Err(OpenError::damaged(directory, "its FORMAT file has format 0"));
+        return Err(OpenError::damaged(
+            directory,
+            "its FORMAT file has format 0",
+        ));
     }
     if !store_path(directory).join("db").is_file() && store_path(directory).is_dir() {
-        return Err(OpenError::damaged(directory, "the file `store/db` is missing"));
+        return Err(OpenError::damaged(
+            directory,
+            "the file `store/db` is missing",
+        ));
     }
     Ok(())
 }
 
 /// Writes the marker whole or not at all.
 fn mark(directory: &Path) -> io::Result<()> {
-    let marker = Marker { product: PRODUCT.to_owned(), format: FORMAT };
+    let marker = Marker {
+        product: PRODUCT.to_owned(),
+        format: FORMAT,
+    };
     let temporary = directory.join("FORMAT.new");
     let file = File::create(&temporary)?;
     serde_json::to_writer(&file, &marker)?;
@@ -167,5 +184,7 @@ pub fn forget_endpoint(directory: &Path) {
 /// The address of the server that has, or had, the directory open.
 #[must_use]
 pub fn endpoint(directory: &Path) -> Option<String> {
-    fs::read_to_string(endpoint_path(directory)).ok().map(|url| url.trim().to_owned())
+    fs::read_to_string(endpoint_path(directory))
+        .ok()
+        .map(|url| url.trim().to_owned())
 }

@@ -62,7 +62,10 @@ pub enum OpenError {
 
 impl OpenError {
     pub(super) fn damaged(path: &Path, cause: impl std::fmt::Display) -> Self {
-        Self::Damaged { path: path.to_owned(), cause: cause.to_string() }
+        Self::Damaged {
+            path: path.to_owned(),
+            cause: cause.to_string(),
+        }
     }
 }
 

@@ -29,7 +29,14 @@ pub(super) fn message(payload: &(dyn std::any::Any + Send)) -> String {
         .or_else(|| payload.downcast_ref::<String>().cloned());
     text.map_or_else(
         || "the engine gave up".to_owned(),
-        |text| text.lines().next().unwrap_or_default().chars().take(200).collect(),
+        |text| {
+            text.lines()
+                .next()
+                .unwrap_or_default()
+                .chars()
+                .take(200)
+                .collect()
+        },
     )
 }
 
@@ -40,7 +47,9 @@ pub fn quiet_panics() {
     let print = panic::take_hook();
     panic::set_hook(Box::new(move |info| {
         let engine = GUARDED.get()
-            || std::thread::current().name().is_some_and(|name| name.starts_with("sled-"));
+            || std::thread::current()
+                .name()
+                .is_some_and(|name| name.starts_with("sled-"));
         if !engine {
             print(info);
         }

@@ -42,7 +42,9 @@ pub(super) fn log_start_key() -> &'static [u8] {
 }
 
 fn number(tree: &sled::Tree, key: &[u8]) -> Result<Option<u64>, StoreError> {
-    let Some(value) = guarded(|| tree.get(key))? else { return Ok(None) };
+    let Some(value) = guarded(|| tree.get(key))? else {
+        return Ok(None);
+    };
     let (_, payload) = record::open(key, &value)?;
     let bytes = payload.try_into().map_err(|_| StoreError::Damaged {
         key: record::printable(key),
@@ -68,21 +70,38 @@ pub(super) fn open(tree: &sled::Tree) -> Result<Opened, StoreError> {
         }
     };
     let start = number(tree, LOG_START)?.unwrap_or(0);
-    let last = guarded(|| tree.scan_prefix([TableId::Events.byte()]).next_back().transpose())?;
+    let last = guarded(|| {
+        tree.scan_prefix([TableId::Events.byte()])
+            .next_back()
+            .transpose()
+    })?;
     let end = last.and_then(|(key, _)| sequence_of(&key)).unwrap_or(start);
-    Ok(Opened { log_id, position: LogPosition { start, end } })
+    Ok(Opened {
+        log_id,
+        position: LogPosition { start, end },
+    })
 }
 
-pub(super) fn after(tree: &sled::Tree, sequence: u64, limit: usize) -> Result<Vec<(u64, Event)>, StoreError> {
+pub(super) fn after(
+    tree: &sled::Tree,
+    sequence: u64,
+    limit: usize,
+) -> Result<Vec<(u64, Event)>, StoreError> {
     let from = event_key(sequence.saturating_add(1));
     let to = vec![TableId::Events.byte() + 1];
     let mut records = tree.range(from..to);
     let mut events = Vec::new();
     while events.len() < limit {
-        let Some((key, value)) = guarded(|| records.next().transpose())? else { break };
+        let Some((key, value)) = guarded(|| records.next().transpose())? else {
+            break;
+        };
         let (_, payload) = record::open(&key, &value)?;
-        let damaged = |reason: String| StoreError::Damaged { key: record::printable(&key), reason };
-        let sequence = sequence_of(&key).ok_or_else(|| damaged("its key is cut short".to_owned()))?;
+        let damaged = |reason: String| StoreError::Damaged {
+            key: record::printable(&key),
+            reason,
+        };
+        let sequence =
+            sequence_of(&key).ok_or_else(|| damaged("its key is cut short".to_owned()))?;
         let event = serde_json::from_slice(payload).map_err(|error| damaged(error.to_string()))?;
         events.push((sequence, event));
     }
@@ -94,7 +113,9 @@ pub(super) fn oldest(tree: &sled::Tree, limit: usize) -> Result<Vec<(u64, Vec<u8
     let mut records = tree.scan_prefix([TableId::Events.byte()]);
     let mut found = Vec::new();
     while found.len() < limit {
-        let Some((key, _)) = guarded(|| records.next().transpose())? else { break };
+        let Some((key, _)) = guarded(|| records.next().transpose())? else {
+            break;
+        };
         if let Some(sequence) = sequence_of(&key) {
             found.push((sequence, key.to_vec()));
         }

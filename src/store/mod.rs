@@ -125,7 +125,10 @@ impl Store {
             reserve_bytes: options.reserve_bytes,
             limits: options.limits,
         })
-        .map_err(|cause| OpenError::Io { path: directory.to_owned(), cause })?;
+        .map_err(|cause| OpenError::Io {
+            path: directory.to_owned(),
+            cause,
+        })?;
         Ok(Self {
             inner: Arc::new(Inner {
                 tree,
@@ -154,9 +157,14 @@ impl Store {
         key: &K,
     ) -> Result<Option<Stored<V>>, StoreError> {
         let key = table.key(key);
-        let Some(value) = guarded(|| self.inner.tree.get(&key))? else { return Ok(None) };
+        let Some(value) = guarded(|| self.inner.tree.get(&key))? else {
+            return Ok(None);
+        };
         let (revision, payload) = record::open(&key, &value)?;
-        Ok(Some(Stored { revision, value: table.decode(&key, payload)? }))
+        Ok(Some(Stored {
+            revision,
+            value: table.decode(&key, payload)?,
+        }))
     }
 
     /// Records whose keys start with `prefix`, in the order of their keys.
@@ -173,10 +181,15 @@ impl Store {
         let mut records = self.inner.tree.scan_prefix(start);
         std::iter::from_fn(move || match guarded(|| records.next().transpose()) {
             Ok(None) => None,
-            Ok(Some((key, value))) => Some(record::open(&key, &value).and_then(|(revision, payload)| {
-                let value = table.decode(&key, payload)?;
-                Ok((key.get(cut..).unwrap_or_default().to_vec(), Stored { revision, value }))
-            })),
+            Ok(Some((key, value))) => {
+                Some(record::open(&key, &value).and_then(|(revision, payload)| {
+                    let value = table.decode(&key, payload)?;
+                    Ok((
+                        key.get(cut..).unwrap_or_default().to_vec(),
+                        Stored { revision, value },
+                    ))
+                }))
+            }
             Err(error) => Some(Err(error)),
         })
     }
@@ -201,7 +214,9 @@ impl Store {
         let mut records = self.inner.tree.range(start..end);
         let mut found = Vec::new();
         while found.len() < limit {
-            let Some((key, value)) = guarded(|| records.next_back().transpose())? else { break };
+            let Some((key, value)) = guarded(|| records.next_back().transpose())? else {
+                break;
+            };
             let (_, payload) = record::open(&key, &value)?;
             found.push(table.decode(&key, payload)?);
         }
@@ -247,7 +262,11 @@ impl Store {
     ///
     /// # Errors
     /// A record is damaged, or the store cannot be read.
-    pub fn events_after(&self, sequence: u64, limit: usize) -> Result<Vec<(u64, Event)>, StoreError> {
+    pub fn events_after(
+        &self,
+        sequence: u64,
+        limit: usize,
+    ) -> Result<Vec<(u64, Event)>, StoreError> {
         log::after(&self.inner.tree, sequence, limit)
     }
 

@@ -42,20 +42,28 @@ pub(super) fn open<'a>(key: &[u8], record: &'a [u8]) -> Result<(Revision, &'a [u
     match record.first() {
         None => return Err(damaged("it is empty")),
         Some(&format) if format > FORMAT => {
-            return Err(StoreError::NewerFormat { key: printable(key), found: format, known: FORMAT });
+            return Err(StoreError::NewerFormat {
+                key: printable(key),
+                found: format,
+                known: FORMAT,
+            });
         }
         Some(&0) => return Err(damaged("it has no format")),
         Some(_) => {}
     }
-    let (Some(sum), Some(revision), Some(payload)) =
-        (record.get(1..5), record.get(5..HEADER), record.get(HEADER..))
-    else {
+    let (Some(sum), Some(revision), Some(payload)) = (
+        record.get(1..5),
+        record.get(5..HEADER),
+        record.get(HEADER..),
+    ) else {
         return Err(damaged("it is cut short"));
     };
     if checksum(key, revision, payload) != sum {
         return Err(damaged("its checksum does not fit"));
     }
-    let revision = revision.iter().fold(0, |sum, &byte| (sum << 8) | u64::from(byte));
+    let revision = revision
+        .iter()
+        .fold(0, |sum, &byte| (sum << 8) | u64::from(byte));
     Ok((revision, payload))
 }
 

@@ -143,7 +143,10 @@ impl<K: Key + ?Sized, V> Table<K, V> {
     /// The table of an id. The room that owns the table names its types once.
     #[must_use]
     pub const fn new(id: TableId) -> Self {
-        Self { id, types: PhantomData }
+        Self {
+            id,
+            types: PhantomData,
+        }
     }
 
     pub(super) fn key(&self, key: &K) -> Vec<u8> {
@@ -164,7 +167,10 @@ impl<K: Key + ?Sized, V> Table<K, V> {
     where
         V: Serialize,
     {
-        #[expect(clippy::expect_used, reason = "records have text keys and finite numbers")]
+        #[expect(
+            clippy::expect_used,
+            reason = "records have text keys and finite numbers"
+        )]
         serde_json::to_vec(value).expect("a record is JSON")
     }
 

@@ -12,7 +12,10 @@ use crate::model::{EventKind, Principal};
 const NOTES: Table<str, String> = Table::new(TableId::Heads);
 
 fn options() -> Options {
-    Options { reserve_bytes: 0, ..Options::default() }
+    Options {
+        reserve_bytes: 0,
+        ..Options::default()
+    }
 }
 
 fn open(directory: &TempDir) -> Store {
@@ -45,7 +48,10 @@ fn with_event(slug: &str) -> Batch {
 }
 
 fn note(store: &Store, key: &str) -> Option<String> {
-    store.get(&NOTES, key).expect("a readable store").map(|stored| stored.value)
+    store
+        .get(&NOTES, key)
+        .expect("a readable store")
+        .map(|stored| stored.value)
 }
 
 #[tokio::test]
@@ -59,9 +65,15 @@ async fn what_was_committed_is_there_after_opening_again() {
     drop(store);
 
     let store = open(&directory);
-    assert_eq!((note(&store, "a"), note(&store, "b")), (Some("1".to_owned()), Some("x".to_owned())));
+    assert_eq!(
+        (note(&store, "a"), note(&store, "b")),
+        (Some("1".to_owned()), Some("x".to_owned()))
+    );
     assert_eq!(store.log_id(), log);
-    assert_eq!(store.events_after(0, 10).expect("events"), vec![(2, event("b"))]);
+    assert_eq!(
+        store.events_after(0, 10).expect("events"),
+        vec![(2, event("b"))]
+    );
     assert_eq!(store.commit(put("c", "3")).await.expect("a commit"), 3);
 }
 
@@ -74,7 +86,10 @@ async fn a_batch_whose_precondition_fails_writes_nothing_of_itself() {
     stale.event(event("b"));
     stale.expect(&NOTES, "a", Expect::Absent);
     let error = store.commit(stale).await.expect_err("a conflict");
-    assert!(matches!(error, CommitError::Conflict { found: Some(1) }), "{error}");
+    assert!(
+        matches!(error, CommitError::Conflict { found: Some(1) }),
+        "{error}"
+    );
     assert_eq!(note(&store, "b"), None);
     assert_eq!(store.events_after(0, 10).expect("events"), vec![]);
     let mut fresh = put("b", "2");
@@ -138,7 +153,10 @@ async fn a_caller_that_goes_away_leaves_a_whole_batch_or_none() {
     }
     store.close().await;
     for n in 0..200 {
-        let (a, b) = (note(&store, &format!("a{n}")), note(&store, &format!("b{n}")));
+        let (a, b) = (
+            note(&store, &format!("a{n}")),
+            note(&store, &format!("b{n}")),
+        );
         assert_eq!(a.is_some(), b.is_some(), "half of batch {n}");
     }
 }
@@ -146,14 +164,25 @@ async fn a_caller_that_goes_away_leaves_a_whole_batch_or_none() {
 #[tokio::test]
 async fn the_log_forgets_old_events_and_says_from_where_it_is_whole() {
     let directory = TempDir::new().expect("a folder");
-    let options = Options { keep_events: 5, ..options() };
+    let options = Options {
+        keep_events: 5,
+        ..options()
+    };
     let store = Store::open(&directory.path().join("data"), &options).expect("a store");
     for n in 0..20 {
-        store.commit(with_event(&n.to_string())).await.expect("a commit");
+        store
+            .commit(with_event(&n.to_string()))
+            .await
+            .expect("a commit");
     }
     let position = *store.position().borrow();
     assert_eq!(position, LogPosition { start: 15, end: 20 });
-    let kept: Vec<u64> = store.events_after(0, 100).expect("events").iter().map(|(s, _)| *s).collect();
+    let kept: Vec<u64> = store
+        .events_after(0, 100)
+        .expect("events")
+        .iter()
+        .map(|(s, _)| *s)
+        .collect();
     assert_eq!(kept, vec![16, 17, 18, 19, 20]);
     drop(store);
     let store = Store::open(&directory.path().join("data"), &options).expect("a store");
@@ -164,7 +193,9 @@ fn noise(size: usize, seed: u8) -> Bytes {
     let mut state = u64::from(seed) + 1;
     (0..size)
         .map(|_| {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
             state.to_be_bytes()[0]
         })
         .collect()
@@ -174,7 +205,16 @@ fn noise(size: usize, seed: u8) -> Bytes {
 async fn contents_of_every_size_read_back_and_leave_no_file_that_is_never_freed() {
     let directory = TempDir::new().expect("a folder");
     let store = open(&directory);
-    let sizes = [0, 1, 100, 32 * 1024 - 11, 32 * 1024, 32 * 1024 + 1, 1 << 20, 16 << 20];
+    let sizes = [
+        0,
+        1,
+        100,
+        32 * 1024 - 11,
+        32 * 1024,
+        32 * 1024 + 1,
+        1 << 20,
+        16 << 20,
+    ];
     for (size, seed) in sizes.into_iter().zip(0..) {
         for content in [noise(size, seed), Bytes::from(vec![seed; size])] {
             let digest = Digest::of(&content);
@@ -184,34 +224,69 @@ async fn contents_of_every_size_read_back_and_leave_no_file_that_is_never_freed(
             assert_eq!(store.content(&digest).expect("a content"), Some(content));
         }
     }
-    assert_eq!(store.content(&Digest::of(b"other")).expect("a readable store"), None);
+    assert_eq!(
+        store
+            .content(&Digest::of(b"other"))
+            .expect("a readable store"),
+        None
+    );
     drop(store);
-    let blobs = fs::read_dir(directory.path().join("data/store/blobs")).expect("a folder").count();
+    let blobs = fs::read_dir(directory.path().join("data/store/blobs"))
+        .expect("a folder")
+        .count();
     assert_eq!(blobs, 0);
 }
 
 #[tokio::test]
 async fn a_write_larger_than_all_that_may_wait_is_refused() {
     let directory = TempDir::new().expect("a folder");
-    let limits = Limits { waiting_bytes: 4096, ..Limits::default() };
-    let store = Store::open(&directory.path().join("data"), &Options { limits, ..options() }).expect("a store");
-    let error = store.commit(put("a", &"x".repeat(5000))).await.expect_err("too large");
-    assert!(matches!(error, CommitError::TooLarge { most: 4096, .. }), "{error}");
-    store.commit(put("a", &"x".repeat(3000))).await.expect("a commit");
+    let limits = Limits {
+        waiting_bytes: 4096,
+        ..Limits::default()
+    };
+    let store = Store::open(
+        &directory.path().join("data"),
+        &Options {
+            limits,
+            ..options()
+        },
+    )
+    .expect("a store");
+    let error = store
+        .commit(put("a", &"x".repeat(5000)))
+        .await
+        .expect_err("too large");
+    assert!(
+        matches!(error, CommitError::TooLarge { most: 4096, .. }),
+        "{error}"
+    );
+    store
+        .commit(put("a", &"x".repeat(3000)))
+        .await
+        .expect("a commit");
 }
 
 #[tokio::test]
 async fn a_nearly_full_disk_refuses_writes_and_keeps_serving_reads() {
     let directory = TempDir::new().expect("a folder");
-    open(&directory).commit(put("a", "1")).await.expect("a commit");
-    let options = Options { reserve_bytes: u64::MAX, ..options() };
+    open(&directory)
+        .commit(put("a", "1"))
+        .await
+        .expect("a commit");
+    let options = Options {
+        reserve_bytes: u64::MAX,
+        ..options()
+    };
     let store = Store::open(&directory.path().join("data"), &options).expect("a store");
     let error = store.commit(put("a", "2")).await.expect_err("a full disk");
     assert!(matches!(error, CommitError::DiskFull { .. }), "{error}");
     assert_eq!(note(&store, "a"), Some("1".to_owned()));
     drop(store);
     let store = open(&directory);
-    store.commit(put("a", "2")).await.expect("a disk with room again");
+    store
+        .commit(put("a", "2"))
+        .await
+        .expect("a disk with room again");
 }
 
 #[tokio::test]
@@ -237,9 +312,23 @@ fn a_directory_of_a_later_version_or_of_something_else_is_left_alone() {
     let directory = TempDir::new().expect("a folder");
     let data = directory.path().join("data");
     drop(open(&directory));
-    fs::write(data.join("FORMAT"), r#"{"product":"repertoire","format":2}"#).expect("a file");
+    fs::write(
+        data.join("FORMAT"),
+        r#"{"product":"repertoire","format":2}"#,
+    )
+    .expect("a file");
     let error = Store::open(&data, &options()).expect_err("newer");
-    assert!(matches!(error, OpenError::NewerFormat { found: 2, known: 1, .. }), "{error}");
+    assert!(
+        matches!(
+            error,
+            OpenError::NewerFormat {
+                found: 2,
+                known: 1,
+                ..
+            }
+        ),
+        "{error}"
+    );
 
     for wrong in ["", "{", r#"{"product":"repertoire","format":0}"#] {
         fs::write(data.join("FORMAT"), wrong).expect("a file");
@@ -265,13 +354,22 @@ async fn a_damaged_record_is_an_error_and_verify_names_it() {
     store.commit(put("good", "1")).await.expect("a commit");
     store.commit(put("bad", "2")).await.expect("a commit");
     let key = NOTES.key("bad");
-    let mut value = store.inner.tree.get(&key).expect("a tree").expect("a record").to_vec();
+    let mut value = store
+        .inner
+        .tree
+        .get(&key)
+        .expect("a tree")
+        .expect("a record")
+        .to_vec();
     if let Some(last) = value.last_mut() {
         *last ^= 1;
     }
     store.inner.tree.insert(&key, value).expect("an insert");
     let error = store.get(&NOTES, "bad").expect_err("damage");
-    assert_eq!(error.to_string(), r"the record `heads/bad\x00` is damaged: its checksum does not fit");
+    assert_eq!(
+        error.to_string(),
+        r"the record `heads/bad\x00` is damaged: its checksum does not fit"
+    );
     let verified = store.verify(|_| {}).expect("a readable store");
     assert_eq!(verified.damage, vec![error.to_string()]);
 }
@@ -288,28 +386,42 @@ async fn filled(directory: &TempDir) -> Store {
 }
 
 fn everything(store: &Store) -> Vec<(Vec<u8>, Vec<u8>)> {
-    store.inner.tree.iter().map(|r| r.map(|(k, v)| (k.to_vec(), v.to_vec())).expect("a record")).collect()
+    store
+        .inner
+        .tree
+        .iter()
+        .map(|r| r.map(|(k, v)| (k.to_vec(), v.to_vec())).expect("a record"))
+        .collect()
 }
 
 #[tokio::test]
 async fn a_restored_backup_holds_what_was_backed_up() {
     let directory = TempDir::new().expect("a folder");
     let store = filled(&directory).await;
-    let (file, copy) = (directory.path().join("backup"), directory.path().join("copy"));
+    let (file, copy) = (
+        directory.path().join("backup"),
+        directory.path().join("copy"),
+    );
     let backup = store.backup(&file, |_| true, |_| {}).expect("a backup");
     let restored = restore(&file, &copy, &options(), |_| {}).expect("a restore");
     assert_eq!(restored, backup);
     let before = everything(&store);
     let copy = Store::open(&copy, &options()).expect("a store");
     assert_eq!(everything(&copy), before);
-    assert_eq!(copy.verify(|_| {}).expect("a readable store").damage, Vec::<String>::new());
+    assert_eq!(
+        copy.verify(|_| {}).expect("a readable store").damage,
+        Vec::<String>::new()
+    );
 }
 
 #[tokio::test]
 async fn a_backup_that_is_cut_short_or_changed_restores_nothing() {
     let directory = TempDir::new().expect("a folder");
     let file = directory.path().join("backup");
-    filled(&directory).await.backup(&file, |_| true, |_| {}).expect("a backup");
+    filled(&directory)
+        .await
+        .backup(&file, |_| true, |_| {})
+        .expect("a backup");
     let whole = fs::read(&file).expect("a file");
     let copy = directory.path().join("copy");
     let refused = |bytes: &[u8]| {
@@ -337,7 +449,8 @@ fn a_restore_never_overwrites_a_directory() {
     let directory = TempDir::new().expect("a folder");
     let data = directory.path().join("data");
     drop(open(&directory));
-    let error = restore(&directory.path().join("none"), &data, &options(), |_| {}).expect_err("a refusal");
+    let error =
+        restore(&directory.path().join("none"), &data, &options(), |_| {}).expect_err("a refusal");
     assert!(error.to_string().contains("not empty"), "{error}");
 }
 
