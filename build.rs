@@ -46,15 +46,23 @@ struct Checks {
     words: prost_reflect::ExtensionDescriptor,
 }
 
-/// The number of a rule, as written in the options.
+/// The number of a rule, as Rust writes it.
 fn number(value: &Value) -> Option<String> {
-    match value {
-        Value::U64(n) => Some(n.to_string()),
-        Value::I64(n) => Some(n.to_string()),
-        Value::U32(n) => Some(n.to_string()),
-        Value::I32(n) => Some(n.to_string()),
-        _ => None,
+    let text = match value {
+        Value::U64(n) => n.to_string(),
+        Value::I64(n) => n.to_string(),
+        Value::U32(n) => n.to_string(),
+        Value::I32(n) => n.to_string(),
+        _ => return None,
+    };
+    let mut grouped = String::new();
+    for (at, digit) in text.chars().enumerate() {
+        if at > 0 && (text.len() - at).is_multiple_of(3) && !grouped.ends_with('-') {
+            grouped.push('_');
+        }
+        grouped.push(digit);
     }
+    Some(grouped)
 }
 
 impl Checks {
@@ -152,7 +160,7 @@ impl Checks {
             .containing_oneof()
             .is_some_and(|oneof| !oneof.is_synthetic());
         let mut checks = String::new();
-        self.rules(
+        Self::rules(
             field,
             rules,
             "v",
@@ -160,10 +168,8 @@ impl Checks {
             field.is_list(),
             &mut checks,
         )?;
-        let nested = match field.kind() {
-            Kind::Message(inner) if inner.package_name() == PACKAGE => true,
-            _ => false,
-        };
+        let nested =
+            matches!(field.kind(), Kind::Message(inner) if inner.package_name() == PACKAGE);
         if in_oneof && (!checks.is_empty() || required) {
             return Err(
                 format!("{}: rules inside a oneof are not known", field.full_name()).into(),
@@ -192,7 +198,6 @@ impl Checks {
     }
 
     fn rules(
-        &self,
         field: &FieldDescriptor,
         rules: &DynamicMessage,
         value: &str,
@@ -219,10 +224,10 @@ impl Checks {
                         format!("max_bytes({value}, {n}, || {path}, out);")
                     }
                     ("int32" | "int64" | "uint32", "lte", Some(n)) => {
-                        format!("at_most(i64::from(*{value}), {n}, || {path}, out);")
+                        format!("at_most(*{value}, {n}, || {path}, out);")
                     }
                     ("int32" | "int64" | "uint32", "gte", Some(n)) => {
-                        format!("at_least(i64::from(*{value}), {n}, || {path}, out);")
+                        format!("at_least(*{value}, {n}, || {path}, out);")
                     }
                     ("repeated", "max_items", Some(n)) if list => {
                         format!("max_items({value}.len(), {n}, || {path}, out);")
@@ -234,7 +239,7 @@ impl Checks {
                         let mut each = String::new();
                         let inner = limit.as_message().ok_or("item rules are a message")?;
                         let path = format!("format!(\"{}[{{i}}]\")", field.name());
-                        self.rules(field, inner, "item", &path, false, &mut each)?;
+                        Self::rules(field, inner, "item", &path, false, &mut each)?;
                         format!("for (i, item) in {value}.iter().enumerate() {{\n{each}}}")
                     }
                     ("enum", "defined_only", None) => {

@@ -11,6 +11,15 @@
 //! 6. [`contract`], [`grpc`], [`gateway`]: the wire.
 //! 7. [`server`], [`cli`]: what runs.
 
+// What may fail in a test may not in the product; the rest is in Cargo.toml.
+#![warn(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    clippy::print_stderr
+)]
+
 pub mod cli;
 pub mod contract;
 pub mod gateway;

@@ -32,7 +32,7 @@ pub struct Cli {
 /// Options of every command.
 #[derive(Debug, Args)]
 pub(super) struct Global {
-    /// Server to talk to, such as http://127.0.0.1:50051.
+    /// Server to talk to, such as `http://127.0.0.1:50051`.
     #[arg(long, global = true, env = "REPERTOIRE_SERVER", value_name = "URL")]
     pub(super) server: Option<String>,
     /// The data directory. [default: the platform's, such as ~/.local/share/repertoire]
@@ -101,7 +101,7 @@ pub(super) struct Serve {
     /// Form of the log.
     #[arg(long, env = "REPERTOIRE_LOG_FORMAT", value_name = "FORMAT")]
     pub(super) log_format: Option<LogFormat>,
-    /// OTLP endpoint (gRPC) that takes spans, such as http://localhost:4317.
+    /// OTLP endpoint (gRPC) that takes spans, such as `http://localhost:4317`.
     #[arg(long, env = "OTEL_EXPORTER_OTLP_ENDPOINT", value_name = "URL")]
     pub(super) otlp_endpoint: Option<String>,
 }

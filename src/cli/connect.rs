@@ -75,7 +75,7 @@ pub(super) fn settings(global: &Global, config: &Config) -> Settings {
 }
 
 /// An error of starting, with what to do next.
-pub(super) fn start_failed(error: StartError) -> Failed {
+pub(super) fn start_failed(error: &StartError) -> Failed {
     let failed = Failed::new(error.to_string());
     match error {
         StartError::Listen { .. } => {
@@ -100,7 +100,9 @@ pub(super) async fn connect(global: &Global, config: &Config) -> Result<Client, 
     {
         return Ok(client);
     }
-    let domain = Domain::open(&settings).await.map_err(start_failed)?;
+    let domain = Domain::open(&settings)
+        .await
+        .map_err(|error| start_failed(&error))?;
     let transport = domain
         .routes()
         .prepare()

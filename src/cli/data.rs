@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::args::{Backup, Global, Restore};
 use super::connect::{settings, start_failed};
-use super::output::{BAD, Failed, GOOD, Output, bytes};
+use super::output::{self, BAD, Failed, GOOD, Output, bytes};
 use crate::model::SystemClock;
 use crate::registry::Registry;
 use crate::server::{Config, Settings};
@@ -38,14 +38,14 @@ fn open(settings: &Settings) -> Result<Store, Failed> {
         ))
         .hint("name it with --data"));
     }
-    Store::open(&settings.data, &settings.store).map_err(|error| start_failed(error.into()))
+    Store::open(&settings.data, &settings.store).map_err(|error| start_failed(&error.into()))
 }
 
 /// What is damaged: the store's records, then what does not fit together.
-fn check(store: &Store, progress: impl FnMut(u64)) -> Result<(store::Verified, u64, u64), Failed> {
-    let mut verified = store.verify(progress).map_err(failed)?;
-    let audit =
-        Registry::open(store.clone(), Arc::new(SystemClock)).and_then(|registry| registry.audit());
+fn check(store: &Store, progress: impl FnMut(u64)) -> (store::Verified, u64, u64) {
+    let mut verified = store.verify(progress);
+    let clock = Arc::new(SystemClock);
+    let audit = Registry::open(store.clone(), clock).and_then(|registry| registry.audit());
     let (skills, versions) = match audit {
         Ok(audit) => {
             verified.damage.extend(audit.damage);
@@ -57,17 +57,17 @@ fn check(store: &Store, progress: impl FnMut(u64)) -> Result<(store::Verified, u
         }
     };
     verified.damage.dedup();
-    Ok((verified, skills, versions))
+    (verified, skills, versions)
 }
 
 pub(super) async fn verify(global: &Global, config: &Config, output: &Output) -> Done {
     let settings = settings(global, config);
     let data = settings.data.clone();
-    let bar = output.counter("records read");
+    let bar = output::counter("records read");
     let counter = bar.clone();
     let result = blocking(move || {
         let store = open(&settings)?;
-        check(&store, |count| counter.set_position(count))
+        Ok(check(&store, |count| counter.set_position(count)))
     })
     .await;
     bar.finish_and_clear();
@@ -91,7 +91,7 @@ pub(super) async fn verify(global: &Global, config: &Config, output: &Output) ->
         for damage in &verified.damage {
             output.line(&format!("{BAD}damaged{BAD:#} {damage}"))?;
         }
-        output.note(&format!(
+        output::note(&format!(
             "Move the directory aside and restore a backup: repertoire restore BACKUP --data {}",
             data.display()
         ));
@@ -111,7 +111,7 @@ pub(super) async fn backup(
 ) -> Done {
     let settings = settings(global, config);
     let file = options.file.clone();
-    let bar = output.counter("records written");
+    let bar = output::counter("records written");
     let counter = bar.clone();
     let result = blocking(move || {
         let store = open(&settings)?;
@@ -151,11 +151,11 @@ pub(super) async fn restore(
 ) -> Done {
     let settings = settings(global, config);
     let (file, data) = (options.file.clone(), settings.data.clone());
-    let bar = output.counter("records read");
+    let bar = output::counter("records read");
     let counter = bar.clone();
     let result = blocking(move || {
         store::restore(&file, &settings.data, &settings.store, |count| {
-            counter.set_position(count)
+            counter.set_position(count);
         })
         .map_err(failed)
     })
@@ -180,7 +180,7 @@ pub(super) async fn compact(global: &Global, config: &Config, output: &Output) -
         beside(&data, ".new"),
         beside(&data, ".old"),
     );
-    let bar = output.counter("records moved");
+    let bar = output::counter("records moved");
     let counter = bar.clone();
     let result = blocking(move || {
         if old.exists() {

@@ -26,8 +26,9 @@ fn is_skill_md(name: &std::ffi::OsStr) -> bool {
 }
 
 fn wanted(entry: &DirEntry) -> bool {
-    let skipped = |name: &&str| entry.file_name() == *name;
-    entry.depth() == 0 || !(entry.file_type().is_dir() && SKIPPED.iter().any(|name| skipped(&name)))
+    let skipped =
+        entry.file_type().is_dir() && SKIPPED.iter().any(|name| entry.file_name() == *name);
+    entry.depth() == 0 || !skipped
 }
 
 /// Folders below `root` that hold a SKILL.md, the shortest path first. A skill

@@ -12,7 +12,7 @@ use tokio_stream::wrappers::ReceiverStream;
 use super::args::{Home, Import, Publish, Validate};
 use super::connect::Client;
 use super::folder;
-use super::output::{BAD, FAINT, Failed, GOOD, Output, WARN, json_of};
+use super::output::{self, BAD, FAINT, Failed, GOOD, Output, WARN, json_of};
 use crate::contract::v1;
 use crate::contract::v1::publish_skills_response::Result as Item;
 use crate::model::{Problem, Severity, SkillId, SkillKey};
@@ -148,7 +148,7 @@ pub(super) async fn import(
         }
         paths.extend(found);
     }
-    let bar = output.bar(paths.len() as u64, "importing");
+    let bar = output::bar(paths.len() as u64, "importing");
     let (items, stream) = mpsc::channel(AHEAD);
     let sent = Arc::new(Mutex::new(VecDeque::new()));
     let reader = tokio::task::spawn_blocking({
@@ -241,7 +241,7 @@ fn summarize(fates: &BTreeMap<PathBuf, Fate>, output: &Output) -> Result<(), Fai
                     v1::PublishOutcome::Created => created += 1,
                     v1::PublishOutcome::Updated => updated += 1,
                     v1::PublishOutcome::Unchanged | v1::PublishOutcome::Unspecified => {
-                        unchanged += 1
+                        unchanged += 1;
                     }
                 }
                 warnings += published

@@ -29,6 +29,7 @@ use output::{Failed, Output};
 use crate::server::{Config, ConfigError};
 
 /// Runs a command line.
+#[must_use]
 pub fn run(cli: Cli) -> ExitCode {
     crate::store::quiet_panics();
     let output = Output::new(cli.global.json);

@@ -95,16 +95,10 @@ impl Output {
         self.json
     }
 
-    /// Writes text to stdout. A reader that went away ends the program in peace.
-    pub(super) fn text(&self, text: &str) -> Result<(), Failed> {
-        match anstream::stdout().write_all(text.as_bytes()) {
-            Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
-            written => Ok(written?),
-        }
-    }
-
+    /// Writes a line to stdout.
+    #[expect(clippy::unused_self, reason = "read as a part of what writes")]
     pub(super) fn line(&self, line: &str) -> Result<(), Failed> {
-        self.text(&format!("{line}\n"))
+        print(&format!("{line}\n"))
     }
 
     pub(super) fn value(&self, value: &Value) -> Result<(), Failed> {
@@ -118,12 +112,6 @@ impl Output {
         self.value(&json_of(name, message)?)
     }
 
-    /// A note to a person, on stderr.
-    pub(super) fn note(&self, text: &str) {
-        // Nobody is left to tell where stderr is gone.
-        let _unread = writeln!(anstream::stderr(), "{text}");
-    }
-
     pub(super) fn failed(&self, failed: &Failed) -> ExitCode {
         let Failed {
             code,
@@ -133,7 +121,7 @@ impl Output {
         } = failed;
         if self.json {
             let error = json!({"error": {"code": code, "message": message, "details": places, "recovery_suggestions": hints}});
-            self.note(&error.to_string());
+            note(&error.to_string());
             return ExitCode::FAILURE;
         }
         let code = if code.is_empty() {
@@ -141,38 +129,14 @@ impl Output {
         } else {
             format!(" {FAINT}[{code}]{FAINT:#}")
         };
-        self.note(&format!("{ERROR}error:{ERROR:#} {message}{code}"));
+        note(&format!("{ERROR}error:{ERROR:#} {message}{code}"));
         for place in places {
-            self.note(&format!("  {place}"));
+            note(&format!("  {place}"));
         }
         for hint in hints {
-            self.note(&format!("{HINT}hint:{HINT:#} {hint}"));
+            note(&format!("{HINT}hint:{HINT:#} {hint}"));
         }
         ExitCode::FAILURE
-    }
-
-    /// A bar on stderr for work of a known length; nothing without a terminal.
-    pub(super) fn bar(&self, length: u64, what: &str) -> indicatif::ProgressBar {
-        let bar = indicatif::ProgressBar::new(length);
-        let style = "{msg} {wide_bar:.cyan} {human_pos}/{human_len} {eta}";
-        bar.set_style(
-            indicatif::ProgressStyle::with_template(style)
-                .unwrap_or_else(|_| indicatif::ProgressStyle::default_bar()),
-        );
-        bar.set_message(what.to_owned());
-        bar
-    }
-
-    /// A count on stderr for work of an unknown length; nothing without a terminal.
-    pub(super) fn counter(&self, what: &str) -> indicatif::ProgressBar {
-        let bar = indicatif::ProgressBar::new_spinner();
-        let style = "{spinner:.cyan} {msg} {human_pos}";
-        bar.set_style(
-            indicatif::ProgressStyle::with_template(style)
-                .unwrap_or_else(|_| indicatif::ProgressStyle::default_spinner()),
-        );
-        bar.set_message(what.to_owned());
-        bar
     }
 }
 
@@ -204,4 +168,42 @@ pub(super) fn time(time: Option<prost_types::Timestamp>) -> String {
 /// Bytes as a person reads them.
 pub(super) fn bytes(bytes: i64) -> String {
     indicatif::HumanBytes(bytes.unsigned_abs()).to_string()
+}
+
+/// A bar on stderr for work of a known length; nothing without a terminal.
+pub(super) fn bar(length: u64, what: &str) -> indicatif::ProgressBar {
+    let bar = indicatif::ProgressBar::new(length);
+    let style = "{msg} {wide_bar:.cyan} {human_pos}/{human_len} {eta}";
+    bar.set_style(
+        indicatif::ProgressStyle::with_template(style)
+            .unwrap_or_else(|_| indicatif::ProgressStyle::default_bar()),
+    );
+    bar.set_message(what.to_owned());
+    bar
+}
+
+/// A count on stderr for work of an unknown length; nothing without a terminal.
+pub(super) fn counter(what: &str) -> indicatif::ProgressBar {
+    let bar = indicatif::ProgressBar::new_spinner();
+    let style = "{spinner:.cyan} {msg} {human_pos}";
+    bar.set_style(
+        indicatif::ProgressStyle::with_template(style)
+            .unwrap_or_else(|_| indicatif::ProgressStyle::default_spinner()),
+    );
+    bar.set_message(what.to_owned());
+    bar
+}
+
+/// A note to a person, on stderr.
+pub(super) fn note(text: &str) {
+    // Nobody is left to tell where stderr is gone.
+    let _unread = writeln!(anstream::stderr(), "{text}");
+}
+
+/// Writes text to stdout. A reader that went away ends the program in peace.
+fn print(text: &str) -> Result<(), Failed> {
+    match anstream::stdout().write_all(text.as_bytes()) {
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+        written => Ok(written?),
+    }
 }

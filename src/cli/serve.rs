@@ -36,7 +36,7 @@ pub(super) async fn serve(
         signal(SignalKind::terminate())?,
     );
     let server = tokio::select! {
-        started = Server::start(settings.clone(), &telemetry) => started.map_err(start_failed)?,
+        started = Server::start(settings.clone(), &telemetry) => started.map_err(|error| start_failed(&error))?,
         _ = interrupt.recv() => return Ok(ExitCode::SUCCESS),
         _ = terminate.recv() => return Ok(ExitCode::SUCCESS),
     };

@@ -10,7 +10,7 @@ use super::args::{
     Delete, Diff, Export, Format, List, OfNumber, OfSkill, OfVersion, Place, Read, Watch, Yank,
 };
 use super::connect::Client;
-use super::output::{BAD, FAINT, Failed, GOOD, Output, WARN, bytes, json_of, table, time};
+use super::output::{self, BAD, FAINT, Failed, GOOD, Output, WARN, bytes, json_of, table, time};
 use crate::contract::v1;
 
 const PAGE: i32 = 500;
@@ -396,7 +396,7 @@ pub(super) async fn delete(client: &mut Client, options: Delete, output: &Output
             return Err(Failed::new("deleting a skill cannot be undone")
                 .hint("add --yes to delete it without being asked"));
         }
-        output.note(&format!(
+        output::note(&format!(
             "Delete '{skill}' with all its versions? This cannot be undone. [y/N]"
         ));
         let read = tokio::task::spawn_blocking(|| {

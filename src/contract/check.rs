@@ -1,6 +1,10 @@
 //! Checks of requests, called by the code that the build writes from the
 //! validation rules.
 
+#[expect(
+    clippy::wildcard_imports,
+    reason = "the generated checks name every message of the contract"
+)]
 use super::v1::*;
 
 /// A message that knows its validation rules.
@@ -105,7 +109,12 @@ fn min_items(count: usize, least: usize, path: impl FnOnce() -> String, out: &mu
     }
 }
 
-fn at_most(value: i64, most: i64, path: impl FnOnce() -> String, out: &mut Vec<Violation>) {
+fn at_most<T: Copy + PartialOrd + std::fmt::Display>(
+    value: T,
+    most: T,
+    path: impl FnOnce() -> String,
+    out: &mut Vec<Violation>,
+) {
     if value > most {
         push(
             out,
@@ -116,7 +125,12 @@ fn at_most(value: i64, most: i64, path: impl FnOnce() -> String, out: &mut Vec<V
     }
 }
 
-fn at_least(value: i64, least: i64, path: impl FnOnce() -> String, out: &mut Vec<Violation>) {
+fn at_least<T: Copy + PartialOrd + std::fmt::Display>(
+    value: T,
+    least: T,
+    path: impl FnOnce() -> String,
+    out: &mut Vec<Violation>,
+) {
     if value < least {
         push(
             out,
@@ -147,7 +161,7 @@ fn inside(
     check(out);
     if out.len() > start {
         let prefix = prefix();
-        for violation in &mut out[start..] {
+        for violation in out.iter_mut().skip(start) {
             violation.field.insert_str(0, &prefix);
         }
     }

@@ -11,12 +11,13 @@ mod check;
 pub use check::{Checked, Violation};
 
 /// Messages and services of `repertoire.v1`.
-#[expect(
+#[allow(
     missing_docs,
     unreachable_pub,
     clippy::all,
     clippy::pedantic,
     clippy::allow_attributes,
+    clippy::allow_attributes_without_reason,
     reason = "generated; the proto files hold the documentation"
 )]
 pub mod v1 {

@@ -19,7 +19,7 @@ use crate::skill_md;
 /// Items of one bulk stream in work at once.
 const BULK_ITEMS: usize = 64;
 /// Bytes of all bulk streams in work at once, in KiB.
-const BULK_KIB: usize = 64 * 1024;
+const BULK_KIB: u32 = 64 * 1024;
 /// Archives made at once; each takes up to twice 16 MiB.
 const EXPORTS: usize = 8;
 /// Bytes of an archive in one message.
@@ -43,7 +43,7 @@ impl RegistryService {
         Self {
             lookup: Lookup::new(registry.clone()),
             registry,
-            bulk: Arc::new(Semaphore::new(BULK_KIB)),
+            bulk: Arc::new(Semaphore::new(BULK_KIB as usize)),
             exports: Arc::new(Semaphore::new(EXPORTS)),
         }
     }
@@ -101,7 +101,7 @@ impl v1::registry_server::Registry for RegistryService {
                     let bytes = prost::Message::encoded_len(&item);
                     let kib = u32::try_from(bytes / 1024 + 1)
                         .unwrap_or(u32::MAX)
-                        .min(BULK_KIB as u32);
+                        .min(BULK_KIB);
                     let room = bulk.acquire_many_owned(kib).await;
                     room.map(|room| (item, room))
                         .map_err(|error| status(Failure::fault(error)))

@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 use unicode_normalization::UnicodeNormalization as _;
 
 /// The most bytes a path has.
-pub const MAX_PATH_BYTES: usize = 512;
+const MAX_PATH_BYTES: usize = 512;
 /// The most segments a path has.
-pub const MAX_SEGMENTS: usize = 32;
+const MAX_SEGMENTS: usize = 32;
 
 /// A relative path of a file inside a skill, with `/` between segments.
 ///

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 /// Characters a segment of an id may have.
-pub const MAX_SEGMENT_CHARS: usize = 128;
+const MAX_SEGMENT_CHARS: usize = 128;
 
 /// `source/author/slug`, as it was first written.
 ///

@@ -17,7 +17,9 @@ fn check(purpose: &str, binding: &str, place: &str) -> [u8; CHECK] {
         hash.update(part);
     }
     let mut check = [0; CHECK];
-    check.copy_from_slice(&hash.finalize()[..CHECK]);
+    for (byte, hash) in check.iter_mut().zip(hash.finalize()) {
+        *byte = hash;
+    }
     check
 }
 

@@ -225,7 +225,7 @@ mod tests {
 
         #[test]
         fn any_text_is_an_address_or_refused(text in "(skill://)?.{0,60}") {
-            let _: Result<SkillUri, _> = text.parse();
+            let _read: Result<SkillUri, _> = text.parse();
         }
     }
 }

@@ -104,6 +104,10 @@ impl std::fmt::Debug for Registry {
 }
 
 /// What a write comes to, before it is committed.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "made and taken apart at once, never kept"
+)]
 enum Plan<T> {
     /// Nothing needs to be written.
     Done(T),

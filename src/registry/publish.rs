@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use super::head::SemanticEntry;
 use super::{Caller, DIGESTS, Error, Head, Plan, Registry, SEMANTICS, Summary, VERSIONS, blocking};
 use crate::model::{
-    Digest, Event, EventKind, FileEntry, FilePath, Problem, Skill, SkillId, Version, VersionNumber,
-    bundle_digest,
+    Digest, Event, EventKind, FileEntry, FilePath, Problem, Skill, SkillId, SkillKey, Version,
+    VersionNumber, bundle_digest,
 };
 use crate::skill_md;
 use crate::store::{Batch, Content, Expect};
@@ -145,6 +145,46 @@ fn bumped(highest: Option<&semver::Version>) -> semver::Version {
     }
 }
 
+/// The head of a skill once it has a new version.
+fn next_head(live: Option<Head>, id: &SkillId, version: &Version, activate: bool) -> Head {
+    let now = version.created_at;
+    let mut head = live.unwrap_or_else(|| Head {
+        id: id.clone(),
+        deleted: false,
+        last_number: version.number,
+        highest: version.semantic.clone(),
+        active: None,
+        summary: None,
+        yanked: BTreeMap::new(),
+        created_at: now,
+        updated_at: now,
+    });
+    head.last_number = version.number;
+    head.highest = head.highest.max(version.semantic.clone());
+    head.updated_at = now;
+    if activate {
+        head.active = Some(version.number);
+        head.summary = Some(Summary::from(version));
+    }
+    head
+}
+
+/// The records of a new version: itself, the ways to find it, and its contents.
+fn new_version(key: &SkillKey, version: &Version, contents: &[Content]) -> Batch {
+    let mut batch = Batch::new();
+    for content in contents {
+        batch.content(content);
+    }
+    let Version { number, digest, .. } = *version;
+    let at = (key.clone(), number);
+    batch.expect(&VERSIONS, &at, Expect::Absent);
+    batch.put(&VERSIONS, &at, version);
+    let semantic = (key.clone(), version.semantic.to_string());
+    batch.put(&SEMANTICS, &semantic, &SemanticEntry { number, digest });
+    batch.put(&DIGESTS, &(key.clone(), digest), &number);
+    batch
+}
+
 impl Registry {
     /// Reads a bundle, and says all that is wrong with it; stores nothing.
     ///
@@ -236,22 +276,18 @@ impl Registry {
                 }));
             }
             let semantic = self.next_semantic(&id, head.as_ref(), declared.as_ref(), &digest)?;
-            let number = match &head {
-                None => VersionNumber::FIRST,
-                Some(head) => head
-                    .last_number
-                    .next()
-                    .ok_or_else(|| Error::OutOfNumbers { id: id.clone() })?,
-            };
-            let now = self.inner.clock.now();
+            let number = head
+                .as_ref()
+                .map_or(Some(VersionNumber::FIRST), |head| head.last_number.next());
+            let number = number.ok_or_else(|| Error::OutOfNumbers { id: id.clone() })?;
             let version = Version {
                 number,
-                semantic: semantic.clone(),
+                semantic,
                 digest,
                 skill: skill.clone(),
                 files: files.clone(),
                 problems: problems.clone(),
-                created_at: now,
+                created_at: self.inner.clock.now(),
                 created_by: caller.principal.clone(),
                 change_summary: change_summary.to_owned(),
             };
@@ -261,45 +297,16 @@ impl Registry {
             } else {
                 Outcome::Created
             };
-            let highest = self.highest(live.as_ref(), &semantic);
-            let mut head = live.unwrap_or_else(|| Head {
-                id: id.clone(),
-                deleted: false,
-                last_number: number,
-                highest: semantic.clone(),
-                active: None,
-                summary: None,
-                yanked: BTreeMap::new(),
-                created_at: now,
-                updated_at: now,
-            });
-            head.last_number = number;
-            head.highest = highest;
-            head.updated_at = now;
-            if activate {
-                head.active = Some(number);
-                head.summary = Some(Summary::from(&version));
-            }
-            let mut batch = Batch::new();
-            for content in &contents {
-                batch.content(content);
-            }
-            batch.expect(&VERSIONS, &(key.clone(), number), Expect::Absent);
-            batch.put(&VERSIONS, &(key.clone(), number), &version);
-            batch.put(
-                &SEMANTICS,
-                &(key.clone(), semantic.to_string()),
-                &SemanticEntry { number, digest },
-            );
-            batch.put(&DIGESTS, &(key.clone(), digest), &number);
+            let head = next_head(live, &id, &version, activate);
+            let mut batch = new_version(&key, &version, &contents);
             batch.event(Event {
                 kind: EventKind::Published,
                 skill_id: head.id.clone(),
                 version: Some(number),
-                semantic_version: Some(semantic),
+                semantic_version: Some(version.semantic.clone()),
                 digest: Some(digest),
                 active: head.active,
-                time: now,
+                time: version.created_at,
                 actor: caller.principal.clone(),
             });
             let published = Published {
@@ -311,13 +318,6 @@ impl Registry {
             Ok(Plan::Write(batch, published))
         })
         .await
-    }
-
-    fn highest(&self, head: Option<&Head>, semantic: &semver::Version) -> semver::Version {
-        head.map_or_else(
-            || semantic.clone(),
-            |head| head.highest.clone().max(semantic.clone()),
-        )
     }
 
     /// The semantic version that a publish gets.

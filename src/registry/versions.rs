@@ -196,21 +196,19 @@ impl Registry {
         self.write(caller, &fingerprint, || {
             let (mut head, revision) = self.writable(id, caller)?;
             let version = self.version(&head, &VersionSelector::Number(number))?;
-            if !head.yanked.contains_key(&number) {
-                let yank = Yank {
-                    reason: reason.to_owned(),
-                    time: self.inner.clock.now(),
-                    actor: caller.principal.clone(),
-                };
-                head.yanked.insert(number, yank);
-            } else {
-                let withdrawn = Withdrawn {
+            if head.yanked.contains_key(&number) {
+                return Ok(Plan::Done(Withdrawn {
                     id: head.id.clone(),
                     number,
                     active: head.active,
-                };
-                return Ok(Plan::Done(withdrawn));
+                }));
             }
+            let yank = Yank {
+                reason: reason.to_owned(),
+                time: self.inner.clock.now(),
+                actor: caller.principal.clone(),
+            };
+            head.yanked.insert(number, yank);
             if head.active == Some(number) {
                 let next = self.highest_available(&head)?;
                 head.active = next.as_ref().map(|version| version.number);

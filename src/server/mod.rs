@@ -5,7 +5,7 @@
 //! * One port serves gRPC (HTTP/2) and gRPC-Web (HTTP/1.1 and HTTP/2).
 //! * Every call passes one front door ([`front`]): a place among those in work or
 //!   a refusal at once, the caller's deadline, a span, the caller's name.
-//! * Stopping: NOT_SERVING, no new connections, streams are told to go, calls in
+//! * Stopping: `NOT_SERVING`, no new connections, streams are told to go, calls in
 //!   work finish, counts are written, the store is closed; five seconds at most.
 //!
 //! Not here: what calls do (`grpc` and below), commands (`cli`).
@@ -174,7 +174,7 @@ impl Server {
                 ["grpc-status", "grpc-message", "grpc-status-details-bin"]
                     .map(http::HeaderName::from_static),
             );
-        let router: Router = routes
+        let service: Router = routes
             .into_axum_router()
             .reset_fallback()
             .layer(tonic_web::GrpcWebLayer::new())
@@ -190,7 +190,7 @@ impl Server {
         let running = tokio::spawn({
             let stop = stop.clone();
             async move {
-                listen::serve(listener, router, settings.limits, stop.clone(), GRACE, async move {
+                listen::serve(listener, service, settings.limits, stop.clone(), GRACE, async move {
                     stop.cancelled().await;
                     health.set_not_serving::<v1::registry_server::RegistryServer<RegistryService>>().await;
                     health.set_not_serving::<v1::lookup_server::LookupServer<LookupService>>().await;

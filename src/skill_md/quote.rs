@@ -28,7 +28,7 @@ pub(super) fn quote(text: &str) -> String {
 pub(super) fn escape(code: u32) -> String {
     let mut out = String::new();
     // Writing to a string cannot fail.
-    let _ = match code {
+    let _infallible = match code {
         0..=0xFF => write!(out, "\\x{code:02x}"),
         0x100..=0xFFFF => write!(out, "\\u{code:04x}"),
         _ => write!(out, "\\U{code:08x}"),

@@ -71,7 +71,7 @@ impl Lines {
 
     fn text(&mut self, indent: &str, key: &str, text: &str) {
         // Writing to a string cannot fail.
-        let _ = writeln!(self.0, "{indent}{key}: {}", scalar(text));
+        let _infallible = writeln!(self.0, "{indent}{key}: {}", scalar(text));
     }
 
     fn text_unless_empty(&mut self, indent: &str, key: &str, text: &str) {

@@ -1,8 +1,8 @@
 //! Front matter that is no YAML, read as its author meant it.
 //!
 //! Most broken front matter in the wild is prose without quotes, as in
-//! `description: Use when: …` or `description: **bold**`. Nothing is repaired
-//! that can be read as it is, what is refused stays refused, and each repair is
+//! `description: Use when: …` or `description: **bold**`. No value is put in
+//! quotes that can be read as it is, what is refused stays refused, and each repair is
 //! reported. No line is added or dropped, so lines stay those of the file.
 
 use super::findings::{Fault, Findings, shown_up_to};
@@ -21,22 +21,16 @@ struct Repair {
 /// Reads front matter, repaired where it cannot be read as it is. Reports the
 /// repairs, or why it is not read.
 pub(super) fn read(front: &str, first_line: usize, findings: &mut Findings) -> Option<Tree> {
-    let fault = match walk::read(front, first_line) {
-        Ok(tree) => return Some(tree),
-        Err(Unread::Refused(fault)) => {
-            findings.fault(fault);
-            return None;
-        }
-        Err(Unread::Unreadable { line, reason }) => not_yaml(front, first_line, line, &reason),
-    };
-    // Quotes would make a control character readable, and nobody means one.
+    // YAML takes none, but quotes would make them readable.
     if let Some(fault) = control_character(front, first_line) {
         findings.fault(fault);
         return None;
     }
     let mut repairs = Vec::new();
     let mut text = front.to_owned();
-    for step in [decode_surrogates, quote_values] {
+    // The first reason is about the author's text, later ones are about ours.
+    let mut refusal = None;
+    for step in [join_lines, decode_surrogates, quote_values] {
         text = step(&text, first_line, &mut repairs);
         match walk::read(&text, first_line) {
             Ok(tree) => {
@@ -46,14 +40,17 @@ pub(super) fn read(front: &str, first_line: usize, findings: &mut Findings) -> O
                 return Some(tree);
             }
             Err(Unread::Refused(fault)) => {
-                findings.fault(fault);
-                return None;
+                refusal = Some(fault);
+                break;
             }
-            Err(Unread::Unreadable { .. }) => {}
+            Err(Unread::Unreadable { line, reason }) => {
+                refusal.get_or_insert_with(|| not_yaml(front, first_line, line, &reason));
+            }
         }
     }
-    // The first reason is about the author's text, later ones are about ours.
-    findings.fault(fault);
+    if let Some(fault) = refusal {
+        findings.fault(fault);
+    }
     None
 }
 
@@ -85,6 +82,23 @@ fn control_character(front: &str, first_line: usize) -> Option<Fault> {
             character.escape_unicode()
         ),
     ))
+}
+
+const LINE_SEPARATORS: [char; 2] = ['\u{2028}', '\u{2029}'];
+
+/// Puts a space for U+2028 and U+2029, which word processors leave in a text.
+fn join_lines(front: &str, first_line: usize, repairs: &mut Vec<Repair>) -> String {
+    for (index, line) in front.split_inclusive('\n').enumerate() {
+        if line.contains(LINE_SEPARATORS) {
+            repairs.push(Repair {
+                line: first_line + index,
+                message: "A line or paragraph separator (U+2028, U+2029) was read as a space; \
+                          YAML readers do not agree on what it is"
+                    .to_owned(),
+            });
+        }
+    }
+    front.replace(LINE_SEPARATORS, " ")
 }
 
 /// Turns JSON's `\ud83e\udde0` inside double quotes into the one character that

@@ -1,11 +1,13 @@
 //! Walks front matter with the YAML reader, below a guard.
 //!
 //! Two readers see the text. [`outline`](super::outline) walks it first and
-//! refuses what is dangerous; `serde_yaml` then gives the values. They differ:
-//! to `serde_yaml` a line also ends at U+0085, so what the guard takes for a
-//! comment can hold aliases. Therefore `serde_yaml` is only heard for as many
-//! nodes and bytes as the guard saw, each scalar it tells of uses up one of the
-//! outline's, and a text that does not come out even is refused.
+//! refuses what is dangerous; `serde_yaml` then gives the values. What the one
+//! takes for a comment must not be aliases to the other, so:
+//!
+//! * characters at which only `serde_yaml` ends a line are not let through;
+//! * `serde_yaml` is heard for as many nodes and bytes as the guard saw, each
+//!   scalar it tells of uses up one of the outline's, and a text that does not
+//!   come out even is not read.
 
 use std::fmt;
 use std::slice::Iter;
@@ -19,11 +21,25 @@ use super::tree::{Key, Node, Shape, Tree};
 
 /// Reads front matter whose first line is `first_line` of its file.
 pub(super) fn read(text: &str, first_line: usize) -> Result<Tree, Unread> {
+    if let Some(at) = text.find(FOREIGN_LINE_ENDS) {
+        let before = text.get(..at).unwrap_or_default();
+        return Err(Unread::Unreadable {
+            line: first_line + before.matches('\n').count(),
+            reason: "a character ends the line here to some readers and not to others".to_owned(),
+        });
+    }
+    follow(text, first_line, outline::scan(text, first_line)?)
+}
+
+/// Ends of lines in YAML 1.1, which `serde_yaml` reads, and not in 1.2.
+const FOREIGN_LINE_ENDS: [char; 3] = ['\u{85}', '\u{2028}', '\u{2029}'];
+
+fn follow(text: &str, first_line: usize, outline: Outline) -> Result<Tree, Unread> {
     let Outline {
         root,
         scalars,
         nodes,
-    } = outline::scan(text, first_line)?;
+    } = outline;
     let is_blank = |s: &Scalar| s.plain && matches!(s.text.as_str(), "" | "~" | "null");
     if root == Root::Nothing || (root == Root::Scalar && scalars.iter().all(is_blank)) {
         return Ok(Tree {
@@ -282,4 +298,28 @@ fn is_text(plain: &str) -> bool {
             serde_yaml::from_str(plain),
             Ok(serde_yaml::Value::String(_))
         )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_believed_that_the_guard_did_not_see() {
+        let lists = vec!["[]"; 5_000].join(",");
+        let aliases = vec!["*x"; 1_000].join(",");
+        let long = "x".repeat(30_000);
+        for (seen, hidden) in [
+            ("a: 1\n", format!("a: &x [{lists}]\nb: [{aliases}]\n")),
+            ("a: [1, 2, 3]\n", format!("a: [&x {long}, *x, *x]\n")),
+            ("a: 1\n", "a: 1\nb: 2\n".to_owned()),
+            ("a: 1\nb: []\n", "a: 1\n".to_owned()),
+            ("a: 1\n", "b: 1\n".to_owned()),
+        ] {
+            let outline = outline::scan(seen, 1).expect("an outline");
+            let read = follow(&hidden, 1, outline);
+            let is_refused = matches!(&read, Err(Unread::Unreadable { reason, .. }) if reason.contains(DISAGREE));
+            assert!(is_refused, "{seen:?} {hidden:.40}");
+        }
+    }
 }

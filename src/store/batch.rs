@@ -57,7 +57,7 @@ impl Batch {
 
     /// Puts a record.
     pub fn put<K: Key + ?Sized, V: Serialize>(&mut self, table: &Table<K, V>, key: &K, value: &V) {
-        self.write(table.key(key), Some(table.encode(value)));
+        self.write(table.key(key), Some(Table::<K, V>::encode(value)));
     }
 
     /// Removes a record.

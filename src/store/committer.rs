@@ -46,7 +46,7 @@ const UNIT: usize = 1024;
 struct Request {
     batch: Batch,
     answer: oneshot::Sender<Result<Revision, CommitError>>,
-    _bytes: tokio::sync::OwnedSemaphorePermit,
+    bytes: tokio::sync::OwnedSemaphorePermit,
 }
 
 /// Where callers hand their batches over.
@@ -79,7 +79,7 @@ impl Handle {
             .send(Request {
                 batch,
                 answer,
-                _bytes: bytes,
+                bytes,
             })
             .await
             .map_err(|_| CommitError::Closed)?;
@@ -210,10 +210,10 @@ impl Committer {
             let Request {
                 mut batch,
                 answer,
-                _bytes,
+                bytes,
             } = request;
             match group.add(&mut batch) {
-                Ok(revision) => accepted.push((batch.effect.take(), answer, revision, _bytes)),
+                Ok(revision) => accepted.push((batch.effect.take(), answer, revision, bytes)),
                 Err(error) => {
                     let _gone = answer.send(Err(error));
                 }
@@ -247,7 +247,7 @@ impl Committer {
             answers.push((answer, revision, bytes));
         }
         self.position.send_replace(position);
-        for (answer, revision, _bytes) in answers {
+        for (answer, revision, _given_back) in answers {
             let _gone = answer.send(Ok(revision));
         }
         Ok(())
@@ -311,16 +311,13 @@ impl<'a> Group<'a> {
         self.revision += 1;
         let revision = self.revision;
         for (key, value) in batch.writes.drain(..) {
-            match value {
-                Some(payload) => {
-                    self.batch
-                        .insert(key.as_slice(), record::seal(&key, revision, &payload));
-                    self.written.insert(key, Some(revision));
-                }
-                None => {
-                    self.batch.remove(key.as_slice());
-                    self.written.insert(key, None);
-                }
+            if let Some(payload) = value {
+                let record = record::seal(&key, revision, &payload);
+                self.batch.insert(key.as_slice(), record);
+                self.written.insert(key, Some(revision));
+            } else {
+                self.batch.remove(key.as_slice());
+                self.written.insert(key, None);
             }
         }
         if let Some(event) = &batch.event {

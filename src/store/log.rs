@@ -60,14 +60,13 @@ pub(super) fn last_revision(tree: &sled::Tree) -> Result<Revision, StoreError> {
 
 /// Reads where the log stands; gives a new directory the identity of its log.
 pub(super) fn open(tree: &sled::Tree) -> Result<Opened, StoreError> {
-    let log_id = match guarded(|| tree.get(LOG_ID))? {
-        Some(value) => String::from_utf8_lossy(record::open(LOG_ID, &value)?.1).into_owned(),
-        None => {
-            let id = uuid::Uuid::new_v4().simple().to_string();
-            guarded(|| tree.insert(LOG_ID, record::seal(LOG_ID, 0, id.as_bytes())))?;
-            guarded(|| tree.flush())?;
-            id
-        }
+    let log_id = if let Some(value) = guarded(|| tree.get(LOG_ID))? {
+        String::from_utf8_lossy(record::open(LOG_ID, &value)?.1).into_owned()
+    } else {
+        let id = uuid::Uuid::new_v4().simple().to_string();
+        guarded(|| tree.insert(LOG_ID, record::seal(LOG_ID, 0, id.as_bytes())))?;
+        guarded(|| tree.flush())?;
+        id
     };
     let start = number(tree, LOG_START)?.unwrap_or(0);
     let last = guarded(|| {

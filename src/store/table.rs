@@ -163,7 +163,7 @@ impl<K: Key + ?Sized, V> Table<K, V> {
         bytes
     }
 
-    pub(super) fn encode(&self, value: &V) -> Vec<u8>
+    pub(super) fn encode(value: &V) -> Vec<u8>
     where
         V: Serialize,
     {
@@ -174,7 +174,7 @@ impl<K: Key + ?Sized, V> Table<K, V> {
         serde_json::to_vec(value).expect("a record is JSON")
     }
 
-    pub(super) fn decode(&self, key: &[u8], payload: &[u8]) -> Result<V, StoreError>
+    pub(super) fn decode(key: &[u8], payload: &[u8]) -> Result<V, StoreError>
     where
         V: DeserializeOwned,
     {

@@ -178,16 +178,23 @@ fn messages_do_not_carry_what_is_not_seen() {
 }
 
 #[test]
-fn what_only_one_of_two_yaml_readers_sees_is_refused() {
-    // A comment to the guard; to `serde_yaml` lines end at U+0085 and U+2028.
-    for end in ["\u{85}", "\u{2028}"] {
-        let lists = vec!["[]"; 5_000].join(",");
-        let aliases = vec!["*x"; 1_000].join(",");
+fn what_only_one_of_two_yaml_readers_takes_for_a_comment_stays_a_comment() {
+    // To `serde_yaml` alone a line ends at these characters.
+    let lists = vec!["[]"; 5_000].join(",");
+    let aliases = vec!["*x"; 1_000].join(",");
+    for (end, rule) in [
+        ("\u{85}", "front-matter-unreadable"),
+        ("\u{2028}", "front-matter-repaired"),
+        ("\u{2029}", "front-matter-repaired"),
+    ] {
         let front = format!("{GOOD}# c{end}a: &x [{lists}]{end}b: [{aliases}]\n");
-        assert_eq!(rules(&front), ["front-matter-unreadable"], "{end:?}");
-        let front = format!("{GOOD}a: 1\n# c{end}b: 1\n");
-        assert_eq!(rules(&front), ["front-matter-unreadable"], "{end:?}");
+        assert_eq!(rules(&front), [rule], "{end:?}");
+        let front = format!("{GOOD}# c{end}{}\n", "a: {".repeat(10_000));
+        assert_eq!(rules(&front), [rule], "{end:?}");
     }
+    let reading = read_text(&with_front("name: demo\ndescription: One.\u{2028}Two.\n"));
+    assert_eq!(listed(&reading), ["warning 3 front-matter-repaired"]);
+    assert_eq!(reading.skill.expect("a skill").description, "One. Two.");
 }
 
 #[test]

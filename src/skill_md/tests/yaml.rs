@@ -117,6 +117,10 @@ fn what_cannot_be_repaired_is_refused_at_its_line() {
             "{reading:?}"
         );
     }
+    let both = read_text(&with_front(&format!(
+        "{GOOD}x: a\u{2028}b\ntags:\n  - a\n b: c\n"
+    )));
+    assert_eq!(listed(&both), ["error 7 front-matter-unreadable"]);
     let tabs = read_text(&with_front(&format!("{GOOD}metadata:\n\ta: b\n")));
     assert_eq!(
         message(&tabs),
@@ -168,4 +172,69 @@ fn keys_that_are_no_text_become_it() {
     let keys: Vec<&str> = kept.keys().map(String::as_str).collect();
     assert_eq!(keys, ["name", "description", "1.10", "true", "metadata"]);
     assert_eq!(kept["metadata"], json!({"~": "c", "2": "d"}));
+}
+
+#[test]
+fn a_repair_says_what_was_wrong_and_what_to_do() {
+    for (value, cause) in [
+        (
+            "Use when: x",
+            "has a colon that YAML takes for the end of a key",
+        ),
+        (
+            "**b** x",
+            "begins with `*`, which means something else in YAML",
+        ),
+        ("\"a\" b", "has a quote `\"` that YAML cannot pair"),
+    ] {
+        let reading = read_text(&with_front(&format!("name: demo\ndescription: {value}\n")));
+        assert_eq!(
+            message(&reading),
+            format!(
+                "The value of `description` {cause}; it was read as if it were in quotes. Put it in quotes"
+            )
+        );
+    }
+}
+
+#[test]
+fn the_example_of_progressive_disclosure_is_read_whole() {
+    let front = "category: database
+version: \"2.0.0\"
+
+# Tools
+tool_configs:
+  - name: sql_list_tables
+    description: \"List all tables.\"
+    method: list_tables
+    args: []
+
+  - name: sql_get_samples
+    method: load_details
+    args:
+      - name: resource
+        type: string
+        default: \"samples\"
+resource_configs:
+  - name: samples
+    dynamic: true
+    method: get_sample_rows
+";
+    assert_eq!(found_after_good(front), NOTHING);
+    let skill = skill_with(front);
+    let tools: Vec<&str> = skill
+        .tool_configs
+        .iter()
+        .map(|t| t.method.as_str())
+        .collect();
+    assert_eq!(tools, ["list_tables", "load_details"]);
+    assert_eq!(
+        skill.tool_configs[1].args[0].default,
+        Some(json!("samples"))
+    );
+    assert!(skill.resource_configs[0].dynamic);
+    assert_eq!(
+        (skill.category.as_str(), skill.version.as_deref()),
+        ("database", Some("2.0.0"))
+    );
 }
