@@ -93,7 +93,7 @@ impl Checks {
             let request = message.name().ends_with("Request");
             writeln!(
                 code,
-                "impl Checked for {} {{\nconst REQUEST: bool = {request};\n\
+                "impl Checked for super::v1::{} {{\nconst REQUEST: bool = {request};\n\
                  fn check(&self, {out}: &mut Vec<Violation>) {{\n{body}}}\n}}",
                 message.name()
             )?;
@@ -251,7 +251,7 @@ impl Checks {
                             .into());
                         };
                         format!(
-                            "known({}::try_from(*{value}).is_ok(), || {path}, out);",
+                            "known(super::v1::{}::try_from(*{value}).is_ok(), || {path}, out);",
                             names.name()
                         )
                     }

@@ -1,12 +1,6 @@
 //! Checks of requests, called by the code that the build writes from the
 //! validation rules.
 
-#[expect(
-    clippy::wildcard_imports,
-    reason = "the generated checks name every message of the contract"
-)]
-use super::v1::*;
-
 /// A message that knows its validation rules.
 pub trait Checked {
     /// It is a request: it is checked where it is decoded.

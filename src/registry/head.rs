@@ -16,6 +16,8 @@ pub struct Head {
     /// It was deleted; what is left keeps its numbers from being used again.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub deleted: bool,
+    /// The lowest number it can have: those below were deleted.
+    pub first_number: VersionNumber,
     /// The highest number given so far.
     pub last_number: VersionNumber,
     /// The highest semantic version given so far.

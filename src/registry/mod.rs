@@ -188,6 +188,9 @@ impl Registry {
                 entry.ok_or_else(not_found)?.value.number
             }
         };
+        if !(head.first_number..=head.last_number).contains(&number) {
+            return Err(not_found());
+        }
         let key = (key, number);
         if let Some(version) = self.inner.versions.get(&key) {
             return Ok(version);

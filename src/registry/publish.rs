@@ -151,6 +151,7 @@ fn next_head(live: Option<Head>, id: &SkillId, version: &Version, activate: bool
     let mut head = live.unwrap_or_else(|| Head {
         id: id.clone(),
         deleted: false,
+        first_number: version.number,
         last_number: version.number,
         highest: version.semantic.clone(),
         active: None,

@@ -294,21 +294,13 @@ impl Registry {
     /// The highest version that was not withdrawn. Looks at one version more than
     /// were withdrawn above it.
     fn highest_available(&self, head: &Head) -> Result<Option<Arc<Version>>, Error> {
-        let mut number = head.last_number;
-        loop {
-            if !head.yanked.contains_key(&number) {
-                match self.version(head, &VersionSelector::Number(number)) {
-                    Ok(version) => return Ok(Some(version)),
-                    // Numbers of before a delete are gaps.
-                    Err(Error::VersionNotFound { .. }) => {}
-                    Err(error) => return Err(error),
-                }
-            }
-            let Some(below) = VersionNumber::new(number.get() - 1) else {
-                return Ok(None);
-            };
-            number = below;
-        }
+        let numbers = (head.first_number.get()..=head.last_number.get()).rev();
+        let available = numbers
+            .filter_map(VersionNumber::new)
+            .find(|number| !head.yanked.contains_key(number));
+        available
+            .map(|number| self.version(head, &VersionSelector::Number(number)))
+            .transpose()
     }
 
     fn edit(
