@@ -19,6 +19,7 @@ mod import;
 mod output;
 mod serve;
 mod skills;
+mod versions;
 
 use std::process::ExitCode;
 
@@ -84,13 +85,13 @@ async fn with_client(
         Command::List(options) => skills::list(client, options, output).await,
         Command::Show(options) => skills::show(client, options, output).await,
         Command::Read(options) => skills::read(client, options).await,
-        Command::Versions(options) => skills::versions(client, options, output).await,
-        Command::Diff(options) => skills::diff(client, options, output).await,
-        Command::Activate(options) => skills::activate(client, options, output).await,
-        Command::Yank(options) => skills::yank(client, options, output).await,
-        Command::Unyank(options) => skills::unyank(client, options, output).await,
-        Command::Delete(options) => skills::delete(client, options, output).await,
-        Command::Metrics(options) => skills::metrics(client, options, output).await,
+        Command::Versions(options) => versions::versions(client, options, output).await,
+        Command::Diff(options) => versions::diff(client, options, output).await,
+        Command::Activate(options) => versions::activate(client, options, output).await,
+        Command::Yank(options) => versions::yank(client, options, output).await,
+        Command::Unyank(options) => versions::unyank(client, options, output).await,
+        Command::Delete(options) => versions::delete(client, options, output).await,
+        Command::Metrics(options) => versions::metrics(client, options, output).await,
         Command::Export(options) => skills::export(client, options, output).await,
         Command::Watch(options) => skills::watch(client, options, output).await,
         Command::Serve(_)

@@ -919,16 +919,16 @@ proptest! {
                 match step {
                     Step::Publish(s, b) => {
                         let model = &mut models[usize::from(s)];
-                        let expected = match model.bodies.iter().find(|(_, body)| **body == b) {
-                            Some((number, _)) => *number,
-                            None => {
-                                model.last += 1;
-                                model.live = true;
-                                model.bodies.insert(model.last, b);
-                                model.active = Some(model.last);
-                                changes += 1;
-                                model.last
-                            }
+                        let known = model.bodies.iter().find(|(_, body)| **body == b);
+                        let expected = if let Some((number, _)) = known {
+                            *number
+                        } else {
+                            model.last += 1;
+                            model.live = true;
+                            model.bodies.insert(model.last, b);
+                            model.active = Some(model.last);
+                            changes += 1;
+                            model.last
                         };
                         assert_eq!(world.published(&id(s), &text("", &format!("body {b}"))).await, expected);
                     }
