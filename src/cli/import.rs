@@ -93,6 +93,26 @@ fn request(
     }
 }
 
+/// Where a skill states its name.
+fn name_line(bundle: &Bundle) -> (String, usize) {
+    let entry = bundle
+        .files
+        .iter()
+        .find(|(path, _)| path.as_str().eq_ignore_ascii_case("skill.md"));
+    let Some((path, content)) = entry else {
+        return (String::new(), 0);
+    };
+    let named = |line: &[u8]| {
+        line.get(..5)
+            .is_some_and(|start| start.eq_ignore_ascii_case(b"name:"))
+    };
+    let line = content
+        .split(|byte| *byte == b'\n')
+        .position(named)
+        .map_or(1, |at| at + 1);
+    (path.to_string(), line)
+}
+
 /// Decides ids, and keeps one folder from taking another's.
 struct Ids {
     source: String,
@@ -111,16 +131,22 @@ impl Ids {
     }
 
     /// The id of a folder: the first folder that claims it has the shortest path.
-    fn claim(&mut self, candidate: &Candidate, path: &Path) -> Result<SkillId, Vec<Problem>> {
+    fn claim(
+        &mut self,
+        bundle: &Bundle,
+        candidate: &Candidate,
+        path: &Path,
+    ) -> Result<SkillId, Vec<Problem>> {
         let slug = candidate.id.as_ref().map_or("", SkillId::slug);
         let id = SkillId::new(&self.source, &self.author, slug)
             .map_err(|error| vec![Problem::error("id-invalid", "", 0, error.to_string())])?;
         if let Some(first) = self.taken.get(&id.key()) {
+            let (entry, line) = name_line(bundle);
             let message = format!(
-                "'{id}' is taken by {}, whose path is shorter",
+                "'{id}' is taken by {}, whose path is shorter; rename the skill, or publish it with `repertoire publish DIR --id ID`",
                 first.display()
             );
-            return Err(vec![Problem::error("id-taken", "SKILL.md", 0, message)]);
+            return Err(vec![Problem::error("id-taken", &entry, line, message)]);
         }
         self.taken.insert(id.key(), path.to_owned());
         Ok(id)
@@ -156,8 +182,9 @@ pub(super) async fn import(
         move || {
             let mut refused = BTreeMap::new();
             for path in paths {
-                let claimed = read(&path, strict)
-                    .and_then(|(bundle, candidate)| Ok((ids.claim(&candidate, &path)?, bundle)));
+                let claimed = read(&path, strict).and_then(|(bundle, candidate)| {
+                    Ok((ids.claim(&bundle, &candidate, &path)?, bundle))
+                });
                 match claimed {
                     Err(problems) => {
                         refused.insert(path, Fate::refused(problems));
@@ -350,7 +377,7 @@ pub(super) async fn publish(
     let path = folder.clone();
     let read = tokio::task::spawn_blocking(move || {
         let (bundle, candidate) = read(&path, strict)?;
-        Ok::<_, Vec<Problem>>((ids.claim(&candidate, &path)?, bundle))
+        Ok::<_, Vec<Problem>>((ids.claim(&bundle, &candidate, &path)?, bundle))
     });
     let (claimed, bundle) = match read.await.map_err(|error| Failed::new(error.to_string()))? {
         Ok(read) => read,

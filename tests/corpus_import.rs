@@ -1,0 +1,203 @@
+//! The main job on real input: every real skill is published and read back byte
+//! for byte, or refused with a reason that names file, line and rule.
+
+mod support;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use repertoire::contract::v1;
+use repertoire::model::Digest;
+use serde_json::Value;
+use support::Server;
+
+/// Files below a folder that are no links, by path; what an import takes.
+fn files(folder: &Path, inside: &str, found: &mut BTreeMap<String, PathBuf>) {
+    for entry in std::fs::read_dir(folder).expect("a folder") {
+        let entry = entry.expect("an entry");
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let kind = entry.file_type().expect("a type");
+        let path = if inside.is_empty() {
+            name.clone()
+        } else {
+            format!("{inside}/{name}")
+        };
+        if kind.is_dir() && !matches!(name.as_str(), ".git" | "node_modules" | "__pycache__") {
+            files(&entry.path(), &path, found);
+        } else if kind.is_file() {
+            found.insert(path, entry.path());
+        }
+    }
+}
+
+fn import(server: &Server, repository: &Path) -> Value {
+    let name = repository
+        .file_name()
+        .expect("a name")
+        .to_string_lossy()
+        .into_owned();
+    let author = name.split("__").next().expect("an owner").to_owned();
+    let folder = repository.display().to_string();
+    let output = server.command(&[
+        "import", "--json", "--source", "github", "--author", &author, &folder,
+    ]);
+    let summary: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|error| {
+        panic!(
+            "{name}: {error}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        )
+    });
+    let refused = summary["refused"].as_array().expect("a list").len();
+    assert_eq!(output.status.code(), Some(i32::from(refused > 0)), "{name}");
+    summary
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_real_skill_is_published_and_read_back_or_refused_with_its_reason() {
+    let Some(corpus) = support::corpus() else {
+        return;
+    };
+    let server = Server::start();
+    let mut repositories: Vec<PathBuf> = std::fs::read_dir(&corpus)
+        .expect("the corpus")
+        .map(|entry| entry.expect("an entry").path())
+        .filter(|path| path.is_dir())
+        .collect();
+    repositories.sort();
+
+    let (mut created, mut rules) = (0, BTreeMap::<String, u32>::new());
+    for repository in &repositories {
+        let summary = import(&server, repository);
+        created += summary["created"].as_u64().expect("a count");
+        for refused in summary["refused"].as_array().expect("a list") {
+            let problems = refused["problems"].as_array().expect("a list");
+            let first = problems
+                .first()
+                .unwrap_or_else(|| panic!("no reason: {refused}"));
+            assert_eq!(first["severity"], "error", "{refused}");
+            for part in ["rule", "message"] {
+                assert!(
+                    !first[part].as_str().unwrap_or_default().is_empty(),
+                    "{refused}"
+                );
+            }
+            assert!(first["line"].as_u64() > Some(0), "{refused}");
+            assert_eq!(first["file"], "SKILL.md", "{refused}");
+            *rules
+                .entry(first["rule"].as_str().expect("a rule").to_owned())
+                .or_default() += 1;
+        }
+    }
+    println!("{created} created; refused by rule: {rules:?}");
+    let refused: u32 = rules.values().sum();
+    assert_eq!(created + u64::from(refused), 515);
+    assert_eq!(
+        rules.into_iter().collect::<Vec<_>>(),
+        EXPECTED_REFUSALS.map(|(rule, count)| (rule.to_owned(), count))
+    );
+
+    // Again: nothing new, whatever the order.
+    for repository in repositories.iter().rev() {
+        let summary = import(&server, repository);
+        assert_eq!(
+            (&summary["created"], &summary["updated"]),
+            (&0.into(), &0.into()),
+            "{}",
+            repository.display()
+        );
+    }
+
+    // Back over gRPC: every file of every skill is the file on disk.
+    let mut lookup = server.lookup().await;
+    let mut on_disk = BTreeMap::<String, Vec<BTreeMap<String, PathBuf>>>::new();
+    for entry in skill_folders(&corpus) {
+        let mut found = BTreeMap::new();
+        files(&entry, "", &mut found);
+        let text = std::fs::read(entry.join("SKILL.md"))
+            .or_else(|_| std::fs::read(entry.join("skill.md")));
+        on_disk
+            .entry(Digest::of(&text.expect("a SKILL.md")).to_string())
+            .or_default()
+            .push(found);
+    }
+    let mut request = v1::ListSkillsRequest {
+        source: "github".to_owned(),
+        page_size: 100,
+        ..Default::default()
+    };
+    let mut read = 0;
+    loop {
+        let page = lookup
+            .list_skills(request.clone())
+            .await
+            .expect("a page")
+            .into_inner();
+        for skill in &page.skills {
+            let listed = v1::ListFilesRequest {
+                skill_id: skill.id.clone(),
+                ..Default::default()
+            };
+            let listed = lookup
+                .list_files(listed)
+                .await
+                .expect("files")
+                .into_inner()
+                .files;
+            let skill_md = listed
+                .iter()
+                .find(|f| f.path.eq_ignore_ascii_case("SKILL.md"))
+                .expect("a SKILL.md");
+            let candidates = on_disk
+                .get(&skill_md.digest)
+                .unwrap_or_else(|| panic!("{} is not on disk", skill.id));
+            let expected = candidates
+                .iter()
+                .find(|files| files.keys().eq(listed.iter().map(|f| &f.path)))
+                .unwrap_or_else(|| panic!("{} has other files", skill.id));
+            for file in &listed {
+                let part = v1::ReadFileRequest {
+                    skill_id: skill.id.clone(),
+                    path: file.path.clone(),
+                    ..Default::default()
+                };
+                let content = lookup
+                    .read_file(part)
+                    .await
+                    .expect("a file")
+                    .into_inner()
+                    .content;
+                assert_eq!(
+                    content,
+                    std::fs::read(&expected[&file.path]).expect("a file"),
+                    "{} {}",
+                    skill.id,
+                    file.path
+                );
+                assert_eq!(Digest::of(&content).to_string(), file.digest);
+            }
+            read += 1;
+        }
+        if page.next_page_token.is_empty() {
+            break;
+        }
+        request.page_token = page.next_page_token;
+    }
+    assert_eq!(read, created);
+    let (code, _) = server.terminate();
+    assert_eq!(code, Some(0));
+}
+
+/// What is refused, and why that is right:
+/// * `front-matter-missing`: the five SKILL.md that begin with a heading;
+/// * `id-taken`: copies of skills in another folder of the same repository, most
+///   of them translations; the one with the shortest path was published.
+const EXPECTED_REFUSALS: [(&str, u32); 2] = [("front-matter-missing", 5), ("id-taken", 21)];
+
+fn skill_folders(corpus: &Path) -> Vec<PathBuf> {
+    let table = std::fs::read_to_string(corpus.join("EXPECT.tsv")).expect("EXPECT.tsv");
+    let rows = table
+        .lines()
+        .skip(1)
+        .filter_map(|row| row.split('\t').next());
+    rows.map(|path| corpus.join(path)).collect()
+}

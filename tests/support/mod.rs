@@ -1,0 +1,151 @@
+//! A running server for tests: the real binary, on a free port, in a folder that
+//! goes away.
+
+#![allow(
+    dead_code,
+    unreachable_pub,
+    reason = "each test binary uses a part of this"
+)]
+
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use repertoire::contract::v1::lookup_client::LookupClient;
+use repertoire::contract::v1::registry_client::RegistryClient;
+use tempfile::TempDir;
+use tonic::transport::Channel;
+
+pub const BINARY: &str = env!("CARGO_BIN_EXE_repertoire");
+
+/// A server of its own, stopped when it is dropped.
+pub struct Server {
+    pub url: String,
+    pub data: PathBuf,
+    child: Child,
+    _directory: TempDir,
+}
+
+impl Server {
+    pub fn start() -> Self {
+        Self::with(&[], "")
+    }
+
+    /// Starts with more arguments and a config file.
+    pub fn with(args: &[&str], config: &str) -> Self {
+        let directory = TempDir::new().expect("a folder");
+        let data = directory.path().join("data");
+        let config_file = directory.path().join("config.yaml");
+        std::fs::write(&config_file, config).expect("a config file");
+        let mut child = Command::new(BINARY)
+            .args([
+                "serve",
+                "--listen",
+                "127.0.0.1:0",
+                "--log",
+                "warn",
+                "--config",
+            ])
+            .arg(&config_file)
+            .arg("--data")
+            .arg(&data)
+            .args(args)
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the binary");
+        let stderr = child.stderr.take().expect("stderr");
+        let mut lines = BufReader::new(stderr).lines();
+        let first = lines.next().expect("a line").expect("text");
+        let url = first
+            .strip_prefix("listening on ")
+            .unwrap_or_else(|| panic!("{first}"))
+            .to_owned();
+        // Whatever it logs later is read, so that it never waits for us.
+        std::thread::spawn(move || {
+            for line in lines.map_while(Result::ok) {
+                eprintln!("server: {line}");
+            }
+        });
+        Self {
+            url,
+            data,
+            child,
+            _directory: directory,
+        }
+    }
+
+    pub async fn channel(&self) -> Channel {
+        let endpoint = Channel::from_shared(self.url.clone()).expect("an address");
+        endpoint.connect().await.expect("a connection")
+    }
+
+    pub async fn registry(&self) -> RegistryClient<Channel> {
+        RegistryClient::new(self.channel().await)
+    }
+
+    pub async fn lookup(&self) -> LookupClient<Channel> {
+        LookupClient::new(self.channel().await).max_decoding_message_size(20 << 20)
+    }
+
+    /// Runs a command against this server.
+    pub fn command(&self, args: &[&str]) -> Output {
+        command(&[args, &["--server", &self.url]].concat())
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Asks the server to stop, and waits for it.
+    pub fn terminate(mut self) -> (Option<i32>, Duration) {
+        let start = Instant::now();
+        let pid = self.child.id().to_string();
+        let asked = Command::new("kill")
+            .args(["-TERM", &pid])
+            .status()
+            .expect("kill");
+        assert!(asked.success());
+        let status = self.child.wait().expect("an end");
+        (status.code(), start.elapsed())
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // Gone already where the test has stopped it.
+        let _ended = self.child.kill();
+        let _waited = self.child.wait();
+    }
+}
+
+/// Runs the binary in an environment without settings.
+pub fn command(args: &[&str]) -> Output {
+    Command::new(BINARY)
+        .args(args)
+        .env_remove("REPERTOIRE_DATA")
+        .env_remove("REPERTOIRE_SERVER")
+        .env_remove("REPERTOIRE_CONFIG")
+        .stdin(Stdio::null())
+        .output()
+        .expect("the binary")
+}
+
+/// The real skills beside the project; says so, and fails in CI, where they are
+/// missing.
+pub fn corpus() -> Option<PathBuf> {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/corpus");
+    if corpus.is_dir() {
+        return Some(corpus);
+    }
+    assert!(
+        std::env::var_os("CI").is_none(),
+        "the folder with real skills is missing: {}",
+        corpus.display()
+    );
+    eprintln!(
+        "NOT TESTED on real skills: there is no {}",
+        corpus.display()
+    );
+    None
+}
