@@ -39,11 +39,11 @@ pub enum Kind {
 }
 
 macro_rules! codes {
-    ($($(#[$doc:meta])* $variant:ident = $name:literal, $number:literal, $kind:ident;)*) => {
+    ($($(#[doc = $doc:literal])* $variant:ident = $name:literal, $number:literal, $kind:ident;)*) => {
         /// Stable codes, the same on every face. Numbers below 7000 that end in
         /// 0–9 are those of the tool specification; the others follow them.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-        pub enum Code { $($(#[$doc])* $variant,)* }
+        pub enum Code { $($(#[doc = $doc])* $variant,)* }
 
         impl Code {
             /// Every code.
@@ -59,6 +59,12 @@ macro_rules! codes {
             #[must_use]
             pub fn number(self) -> u16 {
                 match self { $(Self::$variant => $number,)* }
+            }
+
+            /// What it means, as a sentence.
+            #[must_use]
+            pub fn meaning(self) -> &'static str {
+                match self { $(Self::$variant => concat!($($doc),*),)* }.trim()
             }
 
             /// What sort of failure it is.
