@@ -1,0 +1,40 @@
+# `make test` is what CI runs.
+
+.PHONY: test lint unit doc release interop bench deny
+
+test: lint unit doc release
+	tests/interop/run
+
+lint:
+	cargo fmt --check
+	cargo clippy --all-targets -- -D warnings
+
+unit:
+	cargo test
+
+doc:
+	RUSTDOCFLAGS="-D warnings" cargo doc --no-deps --document-private-items
+
+release:
+	cargo build --release
+
+# The server from outside: grpcurl, Python, an OTLP collector, gRPC-Web.
+interop: release
+	tests/interop/run
+
+bench:
+	cargo bench
+
+# Advisories are a list on the network: without it they are left out, loudly.
+deny:
+	@if ! command -v cargo-deny >/dev/null; then \
+		echo '*** deny: cargo-deny is not installed (cargo install cargo-deny): SKIPPED ***' >&2; \
+		exit 0; \
+	fi; \
+	set -e; \
+	cargo deny check bans licenses sources; \
+	if cargo deny fetch db 2>/dev/null; then \
+		cargo deny check --disable-fetch advisories; \
+	else \
+		echo '*** deny: the list of advisories cannot be reached: advisories SKIPPED ***' >&2; \
+	fi

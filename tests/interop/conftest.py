@@ -1,0 +1,59 @@
+"""Servers for the tests, and the summary at the end."""
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent / ".tools" / "generated"))
+
+import harness  # noqa: E402
+
+
+@pytest.fixture
+def start(tmp_path):
+    """Starts servers of this test's own; what still runs at its end is stopped."""
+    started = []
+
+    def start(*options, data=tmp_path / "data", **more):
+        server = harness.Server(data, *options, **more)
+        started.append(server)
+        return server
+
+    yield start
+    for server in started:
+        server.stop()
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    """A server that the tests of a file share; it must survive all of them."""
+    server = harness.Server(tmp_path_factory.mktemp("shared") / "data").ready()
+    yield server
+    assert server.process.poll() is None, f"the server is gone: {server.log.text()}"
+    assert server.stop() == 0, server.log.text()
+    assert "panicked" not in server.log.text(), server.log.text()
+
+
+@pytest.fixture
+def grpcurl(server):
+    """grpcurl against the shared server."""
+    need_grpcurl()
+    return harness.Grpcurl(server.address)
+
+
+def need_grpcurl():
+    if not harness.GRPCURL.exists():
+        assert os.environ.get("CI") != "true", "grpcurl is missing"
+        pytest.skip("grpcurl is missing")
+
+
+def pytest_unconfigure(config):
+    """The last line of a run."""
+    reporter = config.pluginmanager.get_plugin("terminalreporter")
+    if reporter is None or config.option.collectonly:
+        return
+    count = {name: len(reporter.stats.get(name, [])) for name in ("passed", "failed", "error", "skipped")}
+    failed = count["failed"] + count["error"]
+    print(f"interop: {count['passed']} passed, {failed} failed, {count['skipped']} skipped")
