@@ -107,10 +107,18 @@ async fn every_real_skill_is_published_and_read_back_or_refused_with_its_reason(
         );
     }
 
-    // Back over gRPC: every file of every skill is the file on disk.
+    let read = read_back(&server, &corpus).await;
+    assert_eq!(read, created);
+    let (code, _) = server.terminate();
+    assert_eq!(code, Some(0));
+}
+
+/// Back over gRPC: every file of every skill is the file on disk. How many skills
+/// there were.
+async fn read_back(server: &Server, corpus: &Path) -> u64 {
     let mut lookup = server.lookup().await;
     let mut on_disk = BTreeMap::<String, Vec<BTreeMap<String, PathBuf>>>::new();
-    for entry in skill_folders(&corpus) {
+    for entry in skill_folders(corpus) {
         let mut found = BTreeMap::new();
         files(&entry, "", &mut found);
         let text = std::fs::read(entry.join("SKILL.md"))
@@ -182,9 +190,7 @@ async fn every_real_skill_is_published_and_read_back_or_refused_with_its_reason(
         }
         request.page_token = page.next_page_token;
     }
-    assert_eq!(read, created);
-    let (code, _) = server.terminate();
-    assert_eq!(code, Some(0));
+    read
 }
 
 /// What is refused, and why that is right:

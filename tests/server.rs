@@ -303,30 +303,29 @@ async fn a_caller_that_leaves_at_any_moment_leaves_a_whole_version_or_none() {
     let (mut lookup, mut registry) = (server.lookup().await, server.registry().await);
     for n in 0..60 {
         let id = format!("a/b/s{n}");
-        match lookup.get_skill(get(&id)).await {
-            Err(status) => assert_eq!(reason(&status), "SKILL_NOT_FOUND"),
-            Ok(_) => {
-                let read = v1::ReadFileRequest {
-                    skill_id: id.clone(),
-                    path: "SKILL.md".to_owned(),
-                    ..Default::default()
-                };
-                lookup.read_file(read).await.expect("its file");
-                let versions = v1::ListVersionsRequest {
-                    skill_id: id,
-                    ..Default::default()
-                };
-                assert_eq!(
-                    registry
-                        .list_versions(versions)
-                        .await
-                        .expect("its versions")
-                        .into_inner()
-                        .versions
-                        .len(),
-                    1
-                );
-            }
+        if let Err(status) = lookup.get_skill(get(&id)).await {
+            assert_eq!(reason(&status), "SKILL_NOT_FOUND");
+        } else {
+            let read = v1::ReadFileRequest {
+                skill_id: id.clone(),
+                path: "SKILL.md".to_owned(),
+                ..Default::default()
+            };
+            lookup.read_file(read).await.expect("its file");
+            let versions = v1::ListVersionsRequest {
+                skill_id: id,
+                ..Default::default()
+            };
+            assert_eq!(
+                registry
+                    .list_versions(versions)
+                    .await
+                    .expect("its versions")
+                    .into_inner()
+                    .versions
+                    .len(),
+                1
+            );
         }
     }
 }

@@ -9,6 +9,7 @@ use tonic_prost::{ProstDecoder, ProstEncoder};
 
 use super::status::{invalid, status};
 use crate::contract::Checked;
+use crate::model::{Code, Failure};
 
 /// Protobuf, with requests checked as soon as they are decoded.
 #[derive(Debug)]
@@ -48,7 +49,13 @@ impl<U: Message + Default + Checked> Decoder for CheckedDecoder<U> {
     type Error = Status;
 
     fn decode(&mut self, buf: &mut DecodeBuf<'_>) -> Result<Option<U>, Status> {
-        let Some(message) = self.0.decode(buf)? else {
+        let decoded = self.0.decode(buf);
+        let decoded = if U::REQUEST {
+            decoded.map_err(|error| status(unreadable(error.message())))
+        } else {
+            decoded
+        };
+        let Some(message) = decoded? else {
             return Ok(None);
         };
         if U::REQUEST {
@@ -60,4 +67,13 @@ impl<U: Message + Default + Checked> Decoder for CheckedDecoder<U> {
         }
         Ok(Some(message))
     }
+}
+
+/// A message that is not what the rpc takes is the caller's to mend.
+fn unreadable(why: &str) -> Failure {
+    Failure::new(
+        Code::InvalidParameter,
+        format!("The request cannot be read: {why}"),
+    )
+    .suggest("Send the message that the rpc takes; reflection and the proto files describe it")
 }

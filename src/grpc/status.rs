@@ -7,7 +7,7 @@ use tonic::Status;
 use tonic_types::{ErrorDetails, StatusExt as _};
 
 use crate::contract::{Violation, v1};
-use crate::model::{Code, Failure, FieldProblem, Kind};
+use crate::model::{Code, Failure, FieldProblem, Kind, Severity};
 
 /// `domain` of every `google.rpc.ErrorInfo` of this server.
 pub const DOMAIN: &str = "repertoire";
@@ -61,7 +61,11 @@ pub fn status(failure: impl Into<Failure>) -> Status {
         details.into_iter().map(|(k, v)| (k, short(&v))).collect();
     metadata.insert("number".to_owned(), reason.number().to_string());
     let mut rich = ErrorDetails::with_error_info(reason.name(), DOMAIN, metadata);
-    let findings = problems.iter().map(|problem| {
+    // What only warns is in the answer of ValidateSkill; here is what refuses.
+    let refusing = problems
+        .iter()
+        .filter(|problem| problem.severity == Severity::Error);
+    let findings = refusing.map(|problem| {
         let place = match problem.line {
             0 => problem.file.clone(),
             line => format!("{}:{line}", problem.file),

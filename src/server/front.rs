@@ -171,12 +171,15 @@ where
                 None => answer.await,
                 Some(deadline) => match tokio::time::timeout_at(deadline, answer).await {
                     Ok(answer) => answer,
-                    Err(_passed) => return Ok(refused(late())),
+                    Err(_passed) => Ok(Ok(refused(late()))),
                 },
             };
-            let Ok(Ok(answer)) = answer else {
-                return Ok(refused(Failure::fault("a handler panicked")));
+            let answer = match answer {
+                Ok(Ok(answer)) => answer,
+                Ok(Err(never)) => match never {},
+                Err(_panic) => refused(Failure::fault("a handler panicked")),
             };
+            note(&Span::current(), answer.headers());
             let guarded = |body| Guarded {
                 inner: body,
                 _place: place,
@@ -199,6 +202,17 @@ fn late() -> Failure {
         "The deadline passed before the work was done",
     )
     .suggest("Allow more time, or ask for less at once")
+}
+
+/// Notes the status of a call in its span: from the trailers, or from the headers
+/// of an answer that is nothing else.
+fn note(span: &Span, headers: &HeaderMap) {
+    let code = headers
+        .get("grpc-status")
+        .and_then(|code| code.to_str().ok());
+    if let Some(code) = code.and_then(|code| code.parse::<i64>().ok()) {
+        span.record("rpc.grpc.status_code", code);
+    }
 }
 
 /// A failure as a whole gRPC answer.
@@ -288,17 +302,8 @@ impl Guarded {
         if status(failure).add_header(&mut trailers).is_err() {
             trailers.insert("grpc-status", http::HeaderValue::from_static("2"));
         }
-        self.note(&trailers);
+        note(&self.span, &trailers);
         Frame::trailers(trailers)
-    }
-
-    fn note(&self, trailers: &HeaderMap) {
-        if let Some(code) = trailers
-            .get("grpc-status")
-            .and_then(|code| code.to_str().ok())
-        {
-            self.span.record("rpc.grpc.status_code", code);
-        }
     }
 }
 
@@ -317,7 +322,7 @@ impl HttpBody for Guarded {
             if let Some(Ok(frame)) = &frame
                 && let Some(trailers) = frame.trailers_ref()
             {
-                self.note(trailers);
+                note(&self.span, trailers);
             }
             return Poll::Ready(frame);
         }

@@ -156,6 +156,8 @@ impl Server {
             tonic_reflection::server::Builder::configure()
                 .register_encoded_file_descriptor_set(FILE_DESCRIPTOR_SET)
                 .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
+                // So that a client can read the details of a refusal.
+                .register_encoded_file_descriptor_set(tonic_types::pb::FILE_DESCRIPTOR_SET)
         };
         let routes = domain
             .routes()
@@ -177,9 +179,10 @@ impl Server {
         let service: Router = routes
             .into_axum_router()
             .reset_fallback()
+            .layer(front)
+            // Outside the front door, so that its refusals reach a browser too.
             .layer(tonic_web::GrpcWebLayer::new())
             .fallback(unknown)
-            .layer(front)
             .layer(cors);
 
         let url = format!("http://{address}");
@@ -232,15 +235,19 @@ async fn write_usage(registry: Registry, stop: CancellationToken) {
 
 /// What is no rpc: a gRPC client gets a gRPC answer, a browser a sentence.
 async fn unknown(request: axum::extract::Request) -> axum::response::Response {
-    let headers = request.headers();
-    let content_type = headers
-        .get(http::header::CONTENT_TYPE)
-        .and_then(|value| value.to_str().ok());
-    if content_type.is_some_and(|value| value.starts_with("application/grpc")) {
-        let path = request.uri().path();
-        return tonic::Status::unimplemented(format!("this server has no rpc {path}"))
-            .into_http::<axum::body::Body>();
-    }
-    let text = "This is a Repertoire server. It speaks gRPC and gRPC-Web; `grpcurl -plaintext HOST:PORT list` names its services.\n";
-    (http::StatusCode::NOT_FOUND, text).into_response()
+    let asked = request.headers().get(http::header::CONTENT_TYPE).cloned();
+    let grpc = |value: &http::HeaderValue| value.as_bytes().starts_with(b"application/grpc");
+    let Some(content_type) = asked.filter(grpc) else {
+        return (http::StatusCode::NOT_FOUND, HELLO).into_response();
+    };
+    let status =
+        tonic::Status::unimplemented(format!("this server has no rpc {}", request.uri().path()));
+    let mut answer = status.into_http::<axum::body::Body>();
+    answer
+        .headers_mut()
+        .insert(http::header::CONTENT_TYPE, content_type);
+    answer
 }
+
+const HELLO: &str = "This is a Repertoire server. It speaks gRPC and gRPC-Web; \
+                     `grpcurl -plaintext HOST:PORT list` names its services.\n";

@@ -147,7 +147,12 @@ pub fn read(files: &BTreeMap<FilePath, Bytes>, options: &Options<'_>) -> Reading
 /// matter, byte for byte. A text without front matter is all body.
 #[must_use]
 pub fn body(text: &str) -> &str {
-    fence::split(text).map_or(text, |fenced| fenced.body)
+    let body = fence::split(text).map_or(text, |fenced| fenced.body);
+    // The line that sets the body off from the fence belongs to neither.
+    let set_off = body
+        .strip_prefix("\r\n")
+        .or_else(|| body.strip_prefix('\n'));
+    set_off.unwrap_or(body)
 }
 
 fn read_skill_md(

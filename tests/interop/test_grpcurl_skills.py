@@ -208,7 +208,7 @@ def test_a_version_is_told_in_full(grpcurl):
             "name": "refunds",
             "description": "Use it in a test.",
             "category": "money",
-            "coreContent": "\n# Refunds\n\nSay é, and mean it.\n",
+            "coreContent": "# Refunds\n\nSay é, and mean it.\n",
             "resources": [
                 entry(skill_id, "SKILL.md", REFUNDS["SKILL.md"], "text/markdown"),
                 entry(skill_id, "references/rules.md", REFUNDS["references/rules.md"], "text/markdown"),
