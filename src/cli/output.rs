@@ -4,7 +4,7 @@ use std::io::{IsTerminal as _, Write as _};
 use std::process::ExitCode;
 
 use anstyle::{AnsiColor, Style};
-use comfy_table::{ContentArrangement, Table};
+use comfy_table::{ContentArrangement, Table, TableComponent};
 use prost::Message;
 use serde_json::{Value, json};
 use tonic_types::StatusExt as _;
@@ -152,7 +152,11 @@ pub(super) fn json_of(name: &str, message: &impl Message) -> Result<Value, Faile
 pub(super) fn table(header: &[&str]) -> Table {
     let mut table = Table::new();
     table
-        .load_preset(comfy_table::presets::UTF8_HORIZONTAL_ONLY)
+        .load_preset(comfy_table::presets::NOTHING)
+        .set_style(TableComponent::HeaderLines, '─')
+        .set_style(TableComponent::MiddleHeaderIntersections, '─')
+        .set_style(TableComponent::LeftHeaderIntersection, '─')
+        .set_style(TableComponent::RightHeaderIntersection, '─')
         .set_content_arrangement(ContentArrangement::Dynamic)
         .set_header(header);
     table
@@ -163,6 +167,11 @@ pub(super) fn time(time: Option<prost_types::Timestamp>) -> String {
     time.and_then(|time| jiff::Timestamp::new(time.seconds, time.nanos).ok())
         .map(|time| time.strftime("%Y-%m-%d %H:%M:%S UTC").to_string())
         .unwrap_or_default()
+}
+
+/// `1 version`, `2 versions`.
+pub(super) fn counted(count: usize, word: &str) -> String {
+    format!("{count} {word}{}", if count == 1 { "" } else { "s" })
 }
 
 /// Bytes as a person reads them.

@@ -8,7 +8,7 @@ use tokio::io::AsyncWriteExt as _;
 
 use super::args::{Export, Format, List, OfVersion, Place, Read, Watch};
 use super::connect::Client;
-use super::output::{FAINT, Failed, GOOD, Output, WARN, bytes, json_of, table, time};
+use super::output::{FAINT, Failed, GOOD, Output, WARN, bytes, counted, json_of, table, time};
 use crate::contract::v1;
 
 const PAGE: i32 = 500;
@@ -84,7 +84,7 @@ pub(super) async fn list(client: &mut Client, options: List, output: &Output) ->
         rows.add_row([&skill.id, &skill.version, &skill.category, &description]);
     }
     output.line(&rows.to_string())?;
-    output.line(&format!("{} skills", skills.len()))?;
+    output.line(&counted(skills.len(), "skill"))?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -224,8 +224,9 @@ pub(super) async fn delete(client: &mut Client, options: Delete, output: &Output
         return Ok(ExitCode::SUCCESS);
     }
     output.line(&format!(
-        "deleted {} with {} versions",
-        answer.skill_id, answer.versions_deleted
+        "deleted {} with {}",
+        answer.skill_id,
+        output::counted(answer.versions_deleted as usize, "version")
     ))?;
     Ok(ExitCode::SUCCESS)
 }
