@@ -9,7 +9,7 @@ const FORM: &str = "Write the URI as `skill://NAME` or `skill://SOURCE/AUTHOR/NA
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// No skill of this short name.
-    #[error("Skill '{name}' not found")]
+    #[error("Skill '{name}' not found in index")]
     NameNotFound {
         /// What the caller asked for.
         name: String,

@@ -136,7 +136,7 @@ async fn a_skill_is_found_by_its_slug_and_by_its_name_without_case() {
         .resolve(&Reference::parse("refund"))
         .map(|_| ())
         .expect_err("no such skill");
-    assert_eq!(error.to_string(), "Skill 'refund' not found");
+    assert_eq!(error.to_string(), "Skill 'refund' not found in index");
     assert_eq!(code(error), Code::SkillNotFound);
 }
 

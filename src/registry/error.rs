@@ -7,7 +7,7 @@ use crate::store::{CommitError, StoreError};
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// No skill of this id or name.
-    #[error("Skill '{reference}' not found")]
+    #[error("Skill '{reference}' not found in index")]
     SkillNotFound {
         /// What the caller asked for.
         reference: String,
@@ -148,7 +148,7 @@ impl From<Error> for Failure {
         match error {
             Error::SkillNotFound { reference } => new(Code::SkillNotFound)
                 .detail("skill_id", reference)
-                .suggest("Verify the skill id is correct: it is `source/author/slug` or a short name")
+                .suggest("Verify the skill ID is correct: it is `source/author/slug` or a short name")
                 .suggest(LIST),
             Error::AllYanked { id } => new(Code::SkillYanked)
                 .detail("skill_id", &id)

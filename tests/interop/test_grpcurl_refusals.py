@@ -10,12 +10,12 @@ from harness import as_json, refused, skill_md
 def test_an_unknown_skill_is_not_found_and_the_caller_learns_what_to_do(grpcurl):
     assert grpcurl.call("Lookup/GetSkill", {"skillId": "no-such"}).refusal == refused(
         "NOT_FOUND",
-        "Skill 'no-such' not found",
+        "Skill 'no-such' not found in index",
         "SKILL_NOT_FOUND",
         2000,
         metadata={"skill_id": "no-such"},
         help=[
-            "Verify the skill id is correct: it is `source/author/slug` or a short name",
+            "Verify the skill ID is correct: it is `source/author/slug` or a short name",
             "List the skills to see what is there",
         ],
     )
