@@ -1,0 +1,258 @@
+//! The command line as a person and a program use it.
+
+mod support;
+
+use std::path::Path;
+use std::process::Output;
+
+use serde_json::{Value, json};
+use support::Server;
+use tempfile::TempDir;
+
+/// A folder of its own with a data directory and skills to publish.
+struct Desk {
+    directory: TempDir,
+}
+
+impl Desk {
+    fn new() -> Self {
+        Self {
+            directory: TempDir::new().expect("a folder"),
+        }
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.directory.path().join(name).display().to_string()
+    }
+
+    fn skill(&self, folder: &str, text: &str) -> String {
+        let folder = self.directory.path().join(folder);
+        std::fs::create_dir_all(&folder).expect("a folder");
+        std::fs::write(folder.join("SKILL.md"), text).expect("a file");
+        folder.display().to_string()
+    }
+
+    /// Runs a command on the data directory.
+    fn run(&self, args: &[&str]) -> Output {
+        support::command(&[args, &["--data", &self.path("data")]].concat())
+    }
+
+    fn json(&self, args: &[&str]) -> Value {
+        let output = self.run(args);
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{args:?}: {stderr}");
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{args:?}: {stderr}"))
+    }
+
+    fn refusal(&self, args: &[&str]) -> Value {
+        let output = self.run(args);
+        assert_eq!(output.status.code(), Some(1), "{args:?}");
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        serde_json::from_str(stderr.lines().last().unwrap_or_default())
+            .unwrap_or_else(|_| panic!("{stderr}"))
+    }
+}
+
+const REFUNDS: &str =
+    "---\nname: refunds\ndescription: Handles refunds.\nversion: 1.0.0\n---\nOne.\n";
+
+#[test]
+fn a_skill_goes_through_its_whole_life_without_a_server() {
+    let desk = Desk::new();
+    let folder = desk.skill("refunds", REFUNDS);
+    let published = desk.json(&[
+        "publish",
+        &folder,
+        "--location",
+        "user",
+        "--summary",
+        "first",
+    ]);
+    assert_eq!(published["skill_id"], "local/user/refunds");
+    assert_eq!(published["outcome"], "created");
+    desk.skill(
+        "refunds",
+        &REFUNDS.replace("1.0.0", "1.1.0").replace("One", "Two"),
+    );
+    let published = desk.json(&["publish", &folder, "--location", "user"]);
+    assert_eq!(
+        (
+            &published["outcome"],
+            &published["version"]["version_number"]
+        ),
+        (&json!("updated"), &json!(2))
+    );
+
+    let diff = desk.json(&["diff", "refunds"]);
+    assert_eq!(diff["fields"][0]["field"], "version");
+    assert!(
+        diff["files"][0]["unified_diff"]
+            .as_str()
+            .expect("lines")
+            .contains("-One.\n+Two.\n")
+    );
+    let active = desk.json(&["activate", "refunds", "1"]);
+    assert_eq!(
+        (&active["previous_version"], &active["version"]["active"]),
+        (&json!(2), &json!(true))
+    );
+    assert_eq!(desk.run(&["read", "refunds"]).stdout, REFUNDS.as_bytes());
+    assert!(
+        desk.run(&["read", "refunds", "--at", "1.1.0"])
+            .stdout
+            .ends_with(b"Two.\n")
+    );
+    let yanked = desk.json(&["yank", "refunds", "1", "--reason", "wrong"]);
+    assert_eq!(yanked["active_version"], 2);
+    assert_eq!(desk.json(&["unyank", "refunds", "1"])["active_version"], 2);
+    let metrics = desk.json(&["metrics", "refunds"]);
+    assert_eq!(metrics["total_reads"], 2);
+
+    let file = desk.path("refunds.zip");
+    let export = desk.json(&["export", "refunds", "--format", "zip", "--output", &file]);
+    assert_eq!(export["archive"]["file_name"], "refunds-1.1.0.zip");
+    assert!(Path::new(&file).is_file());
+
+    let refused = desk.refusal(&["delete", "refunds"]);
+    assert!(
+        refused["error"]["recovery_suggestions"][0]
+            .as_str()
+            .expect("a hint")
+            .contains("--yes")
+    );
+    assert_eq!(
+        desk.json(&["delete", "refunds", "--yes"])["versions_deleted"],
+        2
+    );
+    let gone = desk.refusal(&["show", "refunds"]);
+    assert_eq!(gone["error"]["code"], "SKILL_NOT_FOUND");
+}
+
+#[test]
+fn commands_find_the_server_that_has_the_directory_open() {
+    let server = Server::start();
+    let desk = Desk::new();
+    let folder = desk.skill("refunds", REFUNDS);
+    let data = server.data.display().to_string();
+    let output = support::command(&["publish", &folder, "--data", &data]);
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let listed = server.command(&["list", "--location", "global", "--source", "local"]);
+    let listed: Value = serde_json::from_slice(&listed.stdout).expect("JSON");
+    assert_eq!(listed["skills"][0]["id"], "local/global/refunds");
+    let verify = support::command(&["verify", "--data", &data]);
+    assert_eq!(verify.status.code(), Some(1));
+    let stderr = String::from_utf8_lossy(&verify.stderr).into_owned();
+    assert!(stderr.contains("in use by another process"), "{stderr}");
+}
+
+#[test]
+fn two_folders_that_claim_one_id_are_never_both_taken_nor_silently_dropped() {
+    let desk = Desk::new();
+    desk.skill("all/refunds", REFUNDS);
+    desk.skill("all/copies/refunds", &REFUNDS.replace("One", "Copy"));
+    let output = desk.run(&["import", &desk.path("all")]);
+    assert_eq!(output.status.code(), Some(1));
+    let summary: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(summary["created"], 1);
+    let refused = &summary["refused"][0];
+    assert_eq!(refused["path"], json!(desk.path("all/copies/refunds")));
+    let problem = &refused["problems"][0];
+    assert_eq!(
+        (&problem["rule"], &problem["file"], &problem["line"]),
+        (&json!("id-taken"), &json!("SKILL.md"), &json!(2))
+    );
+    assert!(desk.run(&["read", "refunds"]).stdout.ends_with(b"One.\n"));
+}
+
+#[test]
+fn validating_names_rule_file_and_line_and_needs_no_data() {
+    let desk = Desk::new();
+    desk.skill("bad/one", "# No front matter\n");
+    desk.skill(
+        "bad/two",
+        "---\nname: two\ndescription: Use when: always\n---\nBody\n",
+    );
+    let output = desk.run(&["validate", &desk.path("bad")]);
+    assert_eq!(output.status.code(), Some(1));
+    let found: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!((&found["valid"], &found["refused"]), (&json!(1), &json!(1)));
+    let rules: Vec<_> = found["skills"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|skill| {
+            format!(
+                "{} {}",
+                skill["problems"][0]["rule"], skill["problems"][0]["line"]
+            )
+        })
+        .collect();
+    assert_eq!(
+        rules,
+        ["\"front-matter-missing\" 1", "\"front-matter-repaired\" 3"]
+    );
+    let strict = desk.run(&["validate", "--strict", &desk.path("bad/two")]);
+    assert_eq!(strict.status.code(), Some(1));
+    assert!(!Path::new(&desk.path("data")).exists());
+}
+
+#[test]
+fn compacting_keeps_every_skill_and_drops_what_nothing_uses() {
+    let desk = Desk::new();
+    let kept = desk.skill("refunds", REFUNDS);
+    let gone = desk.skill(
+        "gone",
+        &format!(
+            "---\nname: gone\ndescription: Goes.\n---\n{}\n",
+            "word ".repeat(1000)
+        ),
+    );
+    desk.json(&["publish", &kept]);
+    desk.json(&["publish", &gone]);
+    desk.json(&["delete", "gone", "--yes"]);
+    let contents = |verified: &Value| verified["contents"].as_u64().expect("a count");
+    let before = desk.json(&["verify"]);
+    desk.json(&["compact"]);
+    let after = desk.json(&["verify"]);
+    assert_eq!(contents(&before) - contents(&after), 1);
+    assert_eq!(
+        (&after["skills"], &after["damage"]),
+        (&before["skills"], &json!([]))
+    );
+    assert_eq!(desk.run(&["read", "refunds"]).stdout, REFUNDS.as_bytes());
+    let left: Vec<_> = std::fs::read_dir(desk.directory.path())
+        .expect("a folder")
+        .map(|entry| entry.expect("an entry").file_name())
+        .filter(|name| name.to_string_lossy().starts_with("data."))
+        .collect();
+    assert_eq!(left, Vec::<std::ffi::OsString>::new());
+}
+
+#[test]
+fn a_wrong_command_line_is_exit_code_2_and_a_missing_server_says_how_to_start_one() {
+    assert_eq!(support::command(&["publish"]).status.code(), Some(2));
+    let output = support::command(&["list", "--server", "http://127.0.0.1:1"]);
+    assert_eq!(output.status.code(), Some(1));
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(stderr.contains("repertoire serve"), "{stderr}");
+}
+
+#[test]
+fn a_publish_that_conflicts_is_refused_with_what_to_do() {
+    let desk = Desk::new();
+    let folder = desk.skill("refunds", REFUNDS);
+    desk.json(&["publish", &folder]);
+    desk.skill("refunds", &REFUNDS.replace("One", "Other"));
+    let refused = desk.refusal(&["publish", &folder]);
+    assert_eq!(refused["error"]["code"], "VERSION_CONFLICT");
+    assert!(
+        refused["error"]["recovery_suggestions"][0]
+            .as_str()
+            .expect("a hint")
+            .contains("Raise `version`")
+    );
+}
