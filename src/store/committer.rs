@@ -13,6 +13,8 @@ use std::thread::JoinHandle;
 use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 
 use super::batch::Batch;
+use super::last::Notes;
+use super::unsettled::Unsettled;
 use super::{CommitError, Expect, LogPosition, Revision, StoreError, guarded, log, record};
 
 /// Bounds of what waits for the committer.
@@ -139,8 +141,12 @@ pub(super) struct Committer {
     /// The database file, to be synced: sled's own flush survives a killed
     /// process, not a power cut.
     pub(super) file: File,
+    pub(super) notes: Notes,
+    /// The last commit.
+    pub(super) revision: Revision,
     pub(super) directory: PathBuf,
     pub(super) position: watch::Sender<LogPosition>,
+    pub(super) unsettled: Arc<Unsettled>,
     pub(super) keep_events: u64,
     pub(super) reserve_bytes: u64,
     pub(super) limits: Limits,
@@ -162,10 +168,7 @@ pub(super) fn spawn(committer: Committer) -> io::Result<Handle> {
 
 impl Committer {
     fn run(self, mut waiting: mpsc::Receiver<Request>) {
-        let mut revision = match log::last_revision(&self.tree) {
-            Ok(revision) => revision,
-            Err(error) => return refuse_all(&mut waiting, &error.to_string()),
-        };
+        let mut revision = self.revision;
         while let Some(first) = waiting.blocking_recv() {
             let mut bytes = first.batch.bytes;
             let mut group = vec![first];
@@ -223,22 +226,33 @@ impl Committer {
             return Ok(());
         }
         let position = *self.position.borrow();
-        let (batch, position, last) = match group.finish(position, self.keep_events) {
+        let Finished {
+            batch,
+            written,
+            position,
+            revision: last,
+        } = match group.finish(position, self.keep_events) {
             Ok(finished) => finished,
             Err(error) => {
                 answer_all(accepted, &error.to_string());
                 return Err(error.to_string());
             }
         };
+        self.unsettled
+            .begin(written.into_iter().map(|(key, wrote)| (key, wrote.made)));
         let written = guarded(|| self.tree.apply_batch(batch))
             .and_then(|()| guarded(|| self.db.flush()))
             .map_err(|error| error.to_string())
             .and_then(|_| self.file.sync_data().map_err(|error| error.to_string()));
         if let Err(reason) = written {
+            self.unsettled.fail();
             answer_all(accepted, &reason);
             return Err(reason);
         }
         *revision = last;
+        if let Err(error) = self.notes.note(last) {
+            tracing::warn!(%error, "the last write is not noted; a database that is cut short would not be noticed");
+        }
         let mut answers = Vec::with_capacity(accepted.len());
         for (effect, answer, revision, bytes) in accepted {
             if let Some(effect) = effect {
@@ -246,6 +260,7 @@ impl Committer {
             }
             answers.push((answer, revision, bytes));
         }
+        self.unsettled.settle();
         self.position.send_replace(position);
         for (answer, revision, _given_back) in answers {
             let _gone = answer.send(Ok(revision));
@@ -275,12 +290,29 @@ fn refuse_all(waiting: &mut mpsc::Receiver<Request>, reason: &str) {
     }
 }
 
+/// A group that is ready to be written.
+struct Finished {
+    batch: sled::Batch,
+    written: HashMap<Vec<u8>, Wrote>,
+    position: LogPosition,
+    revision: Revision,
+}
+
+/// What a group did to a record.
+#[derive(Debug, Clone, Copy)]
+struct Wrote {
+    /// Its revision; none: it was removed.
+    revision: Option<Revision>,
+    /// It was expected to be absent before the group.
+    made: bool,
+}
+
 /// The batches of one group, on their way to one sled batch.
 struct Group<'a> {
     tree: &'a sled::Tree,
     revision: Revision,
-    /// What the group has written so far; `None` is a removed record.
-    written: HashMap<Vec<u8>, Option<Revision>>,
+    /// What the group has written so far.
+    written: HashMap<Vec<u8>, Wrote>,
     batch: sled::Batch,
     last_event: Option<u64>,
 }
@@ -311,14 +343,18 @@ impl<'a> Group<'a> {
         self.revision += 1;
         let revision = self.revision;
         for (key, value) in batch.writes.drain(..) {
+            let made = match self.written.get(&key) {
+                Some(wrote) => wrote.made,
+                None => batch.expects.contains(&(key.clone(), Expect::Absent)),
+            };
+            let revision = value.as_ref().map(|_| revision);
             if let Some(payload) = value {
-                let record = record::seal(&key, revision, &payload);
+                let record = record::seal(&key, self.revision, &payload);
                 self.batch.insert(key.as_slice(), record);
-                self.written.insert(key, Some(revision));
             } else {
                 self.batch.remove(key.as_slice());
-                self.written.insert(key, None);
             }
+            self.written.insert(key, Wrote { revision, made });
         }
         if let Some(event) = &batch.event {
             let key = log::event_key(revision);
@@ -332,8 +368,8 @@ impl<'a> Group<'a> {
     }
 
     fn revision_of(&self, key: &[u8]) -> Result<Option<Revision>, StoreError> {
-        if let Some(revision) = self.written.get(key) {
-            return Ok(*revision);
+        if let Some(wrote) = self.written.get(key) {
+            return Ok(wrote.revision);
         }
         match guarded(|| self.tree.get(key))? {
             Some(value) => Ok(Some(record::open(key, &value)?.0)),
@@ -342,11 +378,7 @@ impl<'a> Group<'a> {
     }
 
     /// Adds the group's own records: the revision, and what the log forgets.
-    fn finish(
-        mut self,
-        mut position: LogPosition,
-        keep: u64,
-    ) -> Result<(sled::Batch, LogPosition, Revision), StoreError> {
+    fn finish(mut self, mut position: LogPosition, keep: u64) -> Result<Finished, StoreError> {
         let mut put = |key: &[u8], number: u64| {
             self.batch
                 .insert(key, record::seal(key, self.revision, &number.to_be_bytes()));
@@ -373,6 +405,11 @@ impl<'a> Group<'a> {
                 }
             }
         }
-        Ok((self.batch, position, self.revision))
+        Ok(Finished {
+            batch: self.batch,
+            written: self.written,
+            position,
+            revision: self.revision,
+        })
     }
 }

@@ -3,6 +3,7 @@
 //! ```text
 //! DATA/FORMAT      {"product":"repertoire","format":1}
 //! DATA/store/      sled's files
+//! DATA/last        the last acknowledged write, see `last`
 //! DATA/endpoint    address of the server that has it open
 //! ```
 
@@ -18,10 +19,22 @@ use super::{OpenError, Options, StoreError, guarded};
 /// Format of the directories that this version writes.
 const FORMAT: u32 = 1;
 const PRODUCT: &str = "repertoire";
+/// Name of the FORMAT file while the directory is made.
+const UNFINISHED: &str = "FORMAT.new";
 
 /// Segments large enough that a full leaf of chunks (17 × 32 KiB) stays below a
 /// quarter of one; see `blob`.
 const SEGMENT_BYTES: usize = 4 * 1024 * 1024;
+
+/// What the system says where it refuses, as sled hands it on; the files are as
+/// they were.
+const REFUSALS: [&str; 5] = [
+    "Permission denied",
+    "No space left",
+    "File too large",
+    "Read-only file system",
+    "Too many open files",
+];
 
 /// How long a directory in use is waited for.
 const LOCK_PATIENCE: Duration = Duration::from_secs(1);
@@ -37,6 +50,10 @@ fn store_path(directory: &Path) -> PathBuf {
     directory.join("store")
 }
 
+fn unfinished_path(directory: &Path) -> PathBuf {
+    directory.join(UNFINISHED)
+}
+
 fn marker_path(directory: &Path) -> PathBuf {
     directory.join("FORMAT")
 }
@@ -50,20 +67,10 @@ pub(super) fn open(
         let path = path.to_owned();
         move |cause| OpenError::Io { path, cause }
     };
+    let mut fresh = None;
     match fs::read(marker_path(directory)) {
         Ok(bytes) => check(directory, &bytes)?,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            fs::create_dir_all(directory).map_err(io(directory))?;
-            let mut entries = fs::read_dir(directory).map_err(io(directory))?;
-            if let Some(entry) = entries.next() {
-                let name = entry.map_err(io(directory))?.file_name();
-                return Err(OpenError::NotOurs {
-                    path: directory.to_owned(),
-                    reason: format!("it has no FORMAT file, but `{}`", name.display()),
-                });
-            }
-            mark(directory).map_err(io(&marker_path(directory)))?;
-        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => fresh = begin(directory)?,
         Err(error) => return Err(io(&marker_path(directory))(error)),
     }
     let config = sled::Config::new()
@@ -89,13 +96,13 @@ pub(super) fn open(
         waited += LOCK_PAUSE;
         result = opened();
     }
-    result.map_err(|error| {
+    let opened = result.map_err(|error| {
         let text = error.to_string();
         if in_use(&error) {
             OpenError::InUse {
                 path: directory.to_owned(),
             }
-        } else if text.contains("Permission denied") || text.contains("No space left") {
+        } else if REFUSALS.iter().any(|refusal| text.contains(refusal)) {
             OpenError::Io {
                 path: store_path(directory),
                 cause: io::Error::other(text),
@@ -103,7 +110,11 @@ pub(super) fn open(
         } else {
             OpenError::damaged(directory, text)
         }
-    })
+    })?;
+    if let Some(unfinished) = fresh {
+        finish(directory, &unfinished).map_err(io(&marker_path(directory)))?;
+    }
+    Ok(opened)
 }
 
 fn check(directory: &Path, bytes: &[u8]) -> Result<(), OpenError> {
@@ -137,17 +148,72 @@ fn check(directory: &Path, bytes: &[u8]) -> Result<(), OpenError> {
     Ok(())
 }
 
+/// Begins a new directory in an empty one, or in one that another process was
+/// killed over before it was done. None: another process made it meanwhile.
+///
+/// FORMAT comes last, so a directory that has it is whole. Until then it is
+/// FORMAT.new, locked by who is at it.
+fn begin(directory: &Path) -> Result<Option<File>, OpenError> {
+    let io = |path: &Path| {
+        let path = path.to_owned();
+        move |cause| OpenError::Io { path, cause }
+    };
+    let unfinished = unfinished_path(directory);
+    fs::create_dir_all(directory).map_err(io(directory))?;
+    let begun = unfinished.is_file();
+    for entry in fs::read_dir(directory).map_err(io(directory))? {
+        let name = entry.map_err(io(directory))?.file_name();
+        if name != UNFINISHED && name != "FORMAT" && !(begun && name == "store") {
+            return Err(OpenError::NotOurs {
+                path: directory.to_owned(),
+                reason: format!("it has no FORMAT file, but `{}`", name.display()),
+            });
+        }
+    }
+    let file = File::options()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(&unfinished);
+    let file = file.map_err(io(&unfinished))?;
+    let mut waited = Duration::ZERO;
+    while let Err(error) =
+        rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive)
+    {
+        if error != rustix::io::Errno::WOULDBLOCK {
+            return Err(io(&unfinished)(error.into()));
+        }
+        if waited >= LOCK_PATIENCE {
+            return Err(OpenError::InUse {
+                path: directory.to_owned(),
+            });
+        }
+        std::thread::sleep(LOCK_PAUSE);
+        waited += LOCK_PAUSE;
+    }
+    if marker_path(directory).exists() {
+        // A file that stays is no more than untidy.
+        let _gone = fs::remove_file(&unfinished);
+        return Ok(None);
+    }
+    match fs::remove_dir_all(store_path(directory)) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(io(&store_path(directory))(error))
+        }
+        _ => Ok(Some(file)),
+    }
+}
+
 /// Writes the marker whole or not at all.
-fn mark(directory: &Path) -> io::Result<()> {
+fn finish(directory: &Path, file: &File) -> io::Result<()> {
     let marker = Marker {
         product: PRODUCT.to_owned(),
         format: FORMAT,
     };
-    let temporary = directory.join("FORMAT.new");
-    let file = File::create(&temporary)?;
-    serde_json::to_writer(&file, &marker)?;
+    file.set_len(0)?;
+    serde_json::to_writer(file, &marker)?;
     file.sync_all()?;
-    fs::rename(&temporary, marker_path(directory))?;
+    fs::rename(unfinished_path(directory), marker_path(directory))?;
     File::open(directory)?.sync_all()
 }
 

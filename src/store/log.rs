@@ -58,10 +58,20 @@ pub(super) fn last_revision(tree: &sled::Tree) -> Result<Revision, StoreError> {
     Ok(number(tree, REVISION)?.unwrap_or(0))
 }
 
+/// The identity of the log; none where the directory is new.
+pub(super) fn id(tree: &sled::Tree) -> Result<Option<String>, StoreError> {
+    let Some(value) = guarded(|| tree.get(LOG_ID))? else {
+        return Ok(None);
+    };
+    Ok(Some(
+        String::from_utf8_lossy(record::open(LOG_ID, &value)?.1).into_owned(),
+    ))
+}
+
 /// Reads where the log stands; gives a new directory the identity of its log.
 pub(super) fn open(tree: &sled::Tree) -> Result<Opened, StoreError> {
-    let log_id = if let Some(value) = guarded(|| tree.get(LOG_ID))? {
-        String::from_utf8_lossy(record::open(LOG_ID, &value)?.1).into_owned()
+    let log_id = if let Some(id) = id(tree)? {
+        id
     } else {
         let id = uuid::Uuid::new_v4().simple().to_string();
         guarded(|| tree.insert(LOG_ID, record::seal(LOG_ID, 0, id.as_bytes())))?;

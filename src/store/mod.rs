@@ -14,6 +14,8 @@
 //!   nodes below the size at which it writes files that it never frees.
 //! * An event of a commit is in the same atomic batch as its effect; its place in
 //!   the log is the commit's revision.
+//! * **What is not durable is not read**: sled shows a batch before it is flushed,
+//!   so a read of what the group in work wrote waits for it (`unsettled`).
 //! * sled is opened and read behind a guard, since it panics on damage.
 //!
 //! Not here: what the records mean (`registry`), sled's `watch_prefix` (a stalled
@@ -27,11 +29,13 @@ mod committer;
 mod directory;
 mod error;
 mod guard;
+mod last;
 mod log;
 mod record;
 mod table;
 #[cfg(test)]
 mod tests;
+mod unsettled;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -52,6 +56,7 @@ pub use table::{Key, Table, TableId, prefix};
 
 use crate::model::{Digest, Event};
 use guard::guarded;
+use unsettled::{Unsettled, Verdict};
 
 /// Number of a commit. Grows by one with each.
 pub type Revision = u64;
@@ -101,9 +106,44 @@ struct Inner {
     committer: committer::Handle,
     log_id: String,
     position: watch::Receiver<LogPosition>,
+    unsettled: Arc<Unsettled>,
     directory: PathBuf,
     // Last, so that sled outlives the thread that writes to it.
     _db: sled::Db,
+}
+
+impl Inner {
+    /// A record, once it is durable.
+    fn read(&self, key: &[u8]) -> Result<Option<sled::IVec>, StoreError> {
+        loop {
+            let value = guarded(|| self.tree.get(key))?;
+            match self.unsettled.wait(key)? {
+                Verdict::Durable => return Ok(value),
+                Verdict::Again => {}
+                Verdict::Absent => return Ok(None),
+            }
+        }
+    }
+
+    /// The next record of a walk, once it is durable.
+    fn settled(
+        &self,
+        mut next: impl FnMut() -> Option<sled::Result<(sled::IVec, sled::IVec)>>,
+    ) -> Result<Option<(sled::IVec, sled::IVec)>, StoreError> {
+        loop {
+            let Some((key, value)) = guarded(|| next().transpose())? else {
+                return Ok(None);
+            };
+            let value = match self.unsettled.wait(&key)? {
+                Verdict::Durable => Some(value),
+                Verdict::Again => self.read(&key)?,
+                Verdict::Absent => None,
+            };
+            if let Some(value) = value {
+                return Ok(Some((key, value)));
+            }
+        }
+    }
 }
 
 impl Store {
@@ -113,14 +153,25 @@ impl Store {
     /// The directory is in use, damaged, of a newer format, or not one.
     pub fn open(directory: &Path, options: &Options) -> Result<Self, OpenError> {
         let (db, tree) = directory::open(directory, options)?;
-        let opened = log::open(&tree).map_err(|cause| OpenError::damaged(directory, cause))?;
+        let damaged = |cause: StoreError| OpenError::damaged(directory, cause);
+        let revision = log::last_revision(&tree).map_err(damaged)?;
+        last::check(
+            directory,
+            revision,
+            log::id(&tree).map_err(damaged)?.as_deref(),
+        )?;
+        let opened = log::open(&tree).map_err(damaged)?;
         let (sender, position) = watch::channel(opened.position);
+        let unsettled = Arc::new(Unsettled::default());
         let committer = committer::spawn(committer::Committer {
             tree: tree.clone(),
             db: db.clone(),
             file: directory::database_file(directory)?,
+            notes: last::Notes::open(directory, revision, &opened.log_id)?,
+            revision,
             directory: directory.to_owned(),
             position: sender,
+            unsettled: Arc::clone(&unsettled),
             keep_events: options.keep_events,
             reserve_bytes: options.reserve_bytes,
             limits: options.limits,
@@ -135,6 +186,7 @@ impl Store {
                 committer,
                 log_id: opened.log_id,
                 position,
+                unsettled,
                 directory: directory.to_owned(),
                 _db: db,
             }),
@@ -157,7 +209,7 @@ impl Store {
         key: &K,
     ) -> Result<Option<Stored<V>>, StoreError> {
         let key = table.key(key);
-        let Some(value) = guarded(|| self.inner.tree.get(&key))? else {
+        let Some(value) = self.inner.read(&key)? else {
             return Ok(None);
         };
         let (revision, payload) = record::open(&key, &value)?;
@@ -179,7 +231,7 @@ impl Store {
         let start = table.raw(prefix);
         let cut = start.len();
         let mut records = self.inner.tree.scan_prefix(start);
-        std::iter::from_fn(move || match guarded(|| records.next().transpose()) {
+        std::iter::from_fn(move || match self.inner.settled(|| records.next()) {
             Ok(None) => None,
             Ok(Some((key, value))) => {
                 Some(record::open(&key, &value).and_then(|(revision, payload)| {
@@ -214,7 +266,7 @@ impl Store {
         let mut records = self.inner.tree.range(start..end);
         let mut found = Vec::new();
         while found.len() < limit {
-            let Some((key, value)) = guarded(|| records.next_back().transpose())? else {
+            let Some((key, value)) = self.inner.settled(|| records.next_back())? else {
                 break;
             };
             let (_, payload) = record::open(&key, &value)?;
@@ -267,7 +319,11 @@ impl Store {
         sequence: u64,
         limit: usize,
     ) -> Result<Vec<(u64, Event)>, StoreError> {
-        log::after(&self.inner.tree, sequence, limit)
+        // Events beyond the end are on their way: a crash may still take them back.
+        let end = self.inner.position.borrow().end;
+        let mut events = log::after(&self.inner.tree, sequence, limit)?;
+        events.retain(|(sequence, _)| *sequence <= end);
+        Ok(events)
     }
 
     /// Where the log begins and ends; changes with every event.

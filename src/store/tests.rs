@@ -348,6 +348,52 @@ fn a_directory_of_a_later_version_or_of_something_else_is_left_alone() {
 }
 
 #[tokio::test]
+async fn a_database_that_lacks_acknowledged_writes_is_refused() {
+    let directory = TempDir::new().expect("a folder");
+    let data = directory.path().join("data");
+    let (database, older) = (data.join("store/db"), directory.path().join("older"));
+    let store = open(&directory);
+    store.commit(put("a", "1")).await.expect("a commit");
+    drop(store);
+    fs::copy(&database, &older).expect("a copy");
+    let store = open(&directory);
+    store.commit(put("b", "2")).await.expect("a commit");
+    drop(store);
+    let whole = fs::read(&database).expect("a file");
+
+    fs::copy(&older, &database).expect("a copy");
+    let error = Store::open(&data, &options())
+        .expect_err("older")
+        .to_string();
+    assert!(error.contains("is damaged"), "{error}");
+    fs::write(&database, "").expect("a file");
+    let error = Store::open(&data, &options())
+        .expect_err("empty")
+        .to_string();
+    assert!(error.contains("is damaged"), "{error}");
+
+    fs::write(&database, whole).expect("a file");
+    for unreadable in ["", "00000000000000000009 x 00000000\n"] {
+        fs::write(data.join("last"), unreadable).expect("a file");
+        let store = open(&directory);
+        assert_eq!(
+            (note(&store, "a"), note(&store, "b")),
+            (Some("1".to_owned()), Some("2".to_owned()))
+        );
+    }
+}
+
+#[test]
+fn a_directory_whose_making_was_cut_short_is_made_anew() {
+    let directory = TempDir::new().expect("a folder");
+    let data = directory.path().join("data");
+    fs::create_dir_all(data.join("store/blobs")).expect("a folder");
+    fs::write(data.join("FORMAT.new"), "{").expect("a file");
+    drop(open(&directory));
+    assert!(data.join("FORMAT").exists() && !data.join("FORMAT.new").exists());
+}
+
+#[tokio::test]
 async fn a_damaged_record_is_an_error_and_verify_names_it() {
     let directory = TempDir::new().expect("a folder");
     let store = open(&directory);

@@ -1,0 +1,109 @@
+//! The last acknowledged write, noted beside the database.
+//!
+//! sled takes a database file that was cut short, or replaced by an older copy,
+//! for one that was killed early: it opens without what is missing, and without
+//! a word. This file says up to where the database must reach.
+//!
+//! ```text
+//! DATA/last    revision: 20 digits | space | identity of the log | space | crc32: 8 digits | newline
+//! ```
+//!
+//! It is overwritten in place after each group, without a sync of its own: it
+//! survives a killed process, and after a power cut it names an earlier write,
+//! which is no harm. A file that is missing or unreadable is made anew.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::FileExt as _;
+use std::path::{Path, PathBuf};
+
+use super::{OpenError, Revision};
+
+/// What a directory must reach up to.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Last {
+    pub(super) revision: Revision,
+    pub(super) log_id: String,
+}
+
+fn path(directory: &Path) -> PathBuf {
+    directory.join("last")
+}
+
+fn line(revision: Revision, log_id: &str) -> String {
+    let facts = format!("{revision:020} {log_id}");
+    format!("{facts} {:08x}\n", crc32fast::hash(facts.as_bytes()))
+}
+
+/// What the file says; none where there is none, or none that can be believed.
+pub(super) fn read(directory: &Path) -> Option<Last> {
+    let text = fs::read_to_string(path(directory)).ok()?;
+    let (revision, rest) = text.split_once(' ')?;
+    let (log_id, _) = rest.split_once(' ')?;
+    let last = Last {
+        revision: revision.parse().ok()?,
+        log_id: log_id.to_owned(),
+    };
+    (line(last.revision, &last.log_id) == text).then_some(last)
+}
+
+/// Refuses a database that lacks what was acknowledged.
+pub(super) fn check(
+    directory: &Path,
+    revision: Revision,
+    log_id: Option<&str>,
+) -> Result<(), OpenError> {
+    let Some(last) = read(directory) else {
+        return Ok(());
+    };
+    if log_id == Some(last.log_id.as_str()) && last.revision <= revision {
+        return Ok(());
+    }
+    let found = match log_id {
+        Some(log_id) if log_id != last.log_id => {
+            "it is of another origin than its file `last`".to_owned()
+        }
+        _ => format!(
+            "it ends with write {revision}, but write {} was acknowledged",
+            last.revision
+        ),
+    };
+    Err(OpenError::damaged(directory, found))
+}
+
+/// The file, open for noting.
+#[derive(Debug)]
+pub(super) struct Notes {
+    file: File,
+    log_id: String,
+}
+
+impl Notes {
+    pub(super) fn open(
+        directory: &Path,
+        revision: Revision,
+        log_id: &str,
+    ) -> Result<Self, OpenError> {
+        let path = path(directory);
+        let file = File::options()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .open(&path);
+        let opened = file.and_then(|file| {
+            let notes = Self {
+                file,
+                log_id: log_id.to_owned(),
+            };
+            notes.note(revision)?;
+            notes.file.set_len(line(revision, log_id).len() as u64)?;
+            Ok(notes)
+        });
+        opened.map_err(|cause| OpenError::Io { path, cause })
+    }
+
+    pub(super) fn note(&self, revision: Revision) -> io::Result<()> {
+        self.file
+            .write_all_at(line(revision, &self.log_id).as_bytes(), 0)
+    }
+}
