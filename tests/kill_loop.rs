@@ -263,10 +263,7 @@ impl Writer {
             }
             (None, 0..90) | (Some(_), 0..40) => Op::Publish(self.draft(at)),
             (_, 45..65) => Op::Activate(version),
-            // Not after a delete: see the ignored test in `processes.rs`.
-            (_, 65..80) if !self.owned[at].skill.was_deleted() => {
-                Op::Yank(version, format!("reason {any}"))
-            }
+            (_, 65..80) => Op::Yank(version, format!("reason {any}")),
             (_, 80..95) => Op::Unyank(version),
             _ => Op::Delete,
         }

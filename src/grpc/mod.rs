@@ -5,7 +5,7 @@
 //! * No logic: what a call does stands in the domain, what a message must look
 //!   like stands in the contract and is checked where it is decoded
 //!   ([`CheckedCodec`]).
-//! * Every failure leaves through [`status`], the one place that spells them.
+//! * Every failure leaves through [`status()`], the one place that spells them.
 //!
 //! Not here: listeners, limits and deadlines (`server`), other faces.
 

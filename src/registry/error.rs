@@ -226,6 +226,13 @@ impl From<Error> for Failure {
                 failure.cause = Some(error.into());
                 failure
             }
+            Error::Store(error @ StoreError::Engine(_)) => {
+                let mut failure =
+                    Failure::new(Code::StoreUnavailable, "The server cannot read its disk")
+                        .suggest("Ask the operator to look at the server's log and its disk");
+                failure.cause = Some(error.into());
+                failure
+            }
             Error::Store(error) => Failure::fault(error),
             Error::Task(cause) => Failure::fault(cause),
         }

@@ -3,7 +3,7 @@
 //! Rules of this room:
 //!
 //! * One port serves gRPC (HTTP/2) and gRPC-Web (HTTP/1.1 and HTTP/2).
-//! * Every call passes one front door ([`front`]): a place among those in work or
+//! * Every call passes one front door (`front`): a place among those in work or
 //!   a refusal at once, the caller's deadline, a span, the caller's name.
 //! * Stopping: `NOT_SERVING`, no new connections, streams are told to go, calls in
 //!   work finish, counts are written, the store is closed; five seconds at most.

@@ -4,7 +4,7 @@
 //! a [`Skill`] and a list of [`Problem`]s. Real skills break the standard often,
 //! so it is lenient: it refuses what cannot be understood or could do harm, and
 //! reports the rest. With [`Options::strict`] whatever is reported as a warning
-//! refuses too. [`render`] writes a `SKILL.md`.
+//! refuses too. [`render()`] writes a `SKILL.md`.
 //!
 //! Rules of this room:
 //!

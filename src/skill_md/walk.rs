@@ -1,6 +1,6 @@
 //! Walks front matter with the YAML reader, below a guard.
 //!
-//! Two readers see the text. [`outline`](super::outline) walks it first and
+//! Two readers see the text. [`super::outline`] walks it first and
 //! refuses what is dangerous; `serde_yaml` then gives the values. What the one
 //! takes for a comment must not be aliases to the other, so:
 //!

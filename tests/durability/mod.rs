@@ -1,6 +1,11 @@
 //! A server as a process of its own, and what every test of it needs.
 
-#![allow(dead_code, unreachable_pub, clippy::pedantic, reason = "each test binary uses a part of this")]
+#![allow(
+    dead_code,
+    unreachable_pub,
+    clippy::pedantic,
+    reason = "each test binary uses a part of this"
+)]
 
 pub mod client;
 pub mod model;

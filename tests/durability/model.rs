@@ -135,13 +135,6 @@ impl Skill {
         }
     }
 
-    /// It was deleted at some time, and may be there again.
-    pub fn was_deleted(&self) -> bool {
-        self.log
-            .iter()
-            .any(|event| event.kind == v1::EventType::Deleted)
-    }
-
     /// Does a write, and tells what it is answered with.
     pub fn apply(&mut self, op: &Op) -> Answer {
         let done = match op {
