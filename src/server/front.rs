@@ -23,7 +23,7 @@ use std::time::Duration;
 
 use axum::body::Body;
 use bytes::Bytes;
-use futures_util::FutureExt as _;
+use futures_util::{FutureExt as _, TryFutureExt as _};
 use http::{HeaderMap, Request, Response};
 use http_body::{Body as HttpBody, Frame};
 use opentelemetry::propagation::Extractor;
@@ -116,27 +116,22 @@ pub(super) struct Front<S> {
 
 impl<S> Service<Request<Body>> for Front<S>
 where
-    S: Service<Request<Body>, Response = Response<Body>, Error = Infallible>
-        + Clone
-        + Send
-        + 'static,
-    S::Future: Send,
+    S: Service<Request<Body>, Response = Response<Body>, Error = Infallible>,
+    S::Future: Send + 'static,
 {
-    type Response = Response<Body>;
+    type Response = Response<Answer>;
     type Error = Infallible;
-    type Future = Pin<Box<dyn Future<Output = Result<Response<Body>, Infallible>> + Send>>;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<Answer>, Infallible>> + Send>>;
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
         self.inner.poll_ready(cx)
     }
 
     fn call(&mut self, mut request: Request<Body>) -> Self::Future {
-        let state = Arc::clone(&self.state);
-        let clone = self.inner.clone();
-        let mut inner = std::mem::replace(&mut self.inner, clone);
+        let state = &self.state;
         let Some(method) = state.methods.get(request.uri().path()) else {
             // Health, reflection, and what is no rpc: none of it does work of ours.
-            return Box::pin(inner.call(request));
+            return Box::pin(self.inner.call(request).map_ok(Answer::free));
         };
         let places = if method.streams {
             &state.streams
@@ -151,11 +146,13 @@ where
                 )
                 .suggest("Try again after the time that RetryInfo gives, and later each time"),
             );
-            return Box::pin(std::future::ready(Ok(answer)));
+            return Box::pin(std::future::ready(Ok(Answer::free(answer))));
         };
         let asked = match timeout(request.headers()) {
             Ok(asked) => asked,
-            Err(failure) => return Box::pin(std::future::ready(Ok(refused(failure)))),
+            Err(failure) => {
+                return Box::pin(std::future::ready(Ok(Answer::free(refused(failure)))));
+            }
         };
         let deadline = asked
             .or((!method.streams).then_some(state.deadline))
@@ -163,8 +160,8 @@ where
         request.extensions_mut().insert(Principal::anonymous());
         let span = span(method, request.headers(), state.exports);
         let streams = method.streams;
-        let call = inner.call(request);
-        let state = Arc::clone(&state);
+        let call = self.inner.call(request);
+        let stop = streams.then(|| state.stop.clone());
         let work = async move {
             let answer = AssertUnwindSafe(call).catch_unwind();
             let answer = match deadline {
@@ -179,18 +176,21 @@ where
                 Ok(Err(never)) => match never {},
                 Err(_panic) => refused(Failure::fault("a handler panicked")),
             };
-            note(&Span::current(), answer.headers());
-            let guarded = |body| Guarded {
-                inner: body,
+            let span = Span::current();
+            note(&span, answer.headers());
+            let guard = Guard {
                 _place: place,
                 deadline: deadline
                     .filter(|_| streams)
                     .map(|time| Box::pin(tokio::time::sleep_until(time))),
-                stop: streams.then(|| Box::pin(state.stop.clone().cancelled_owned())),
-                span: Span::current(),
+                stop: stop.map(|stop| Box::pin(stop.cancelled_owned())),
+                span,
                 ended: false,
             };
-            Ok(answer.map(|body| Body::new(guarded(body))))
+            Ok(answer.map(|inner| Answer {
+                inner,
+                guard: Some(guard),
+            }))
         };
         Box::pin(work.instrument(span))
     }
@@ -263,8 +263,13 @@ impl Extractor for Headers<'_> {
     }
 }
 
-/// The span of a call, with the names of the OpenTelemetry conventions for rpc.
+/// The span of a call: where spans leave the process, with the names of the
+/// OpenTelemetry conventions for rpc; else with what the log needs, since it
+/// writes every field of every span.
 fn span(method: &Method, headers: &HeaderMap, exports: bool) -> Span {
+    if !exports {
+        return tracing::info_span!("rpc", method = method.name);
+    }
     let span = tracing::info_span!(
         "rpc",
         otel.name = %format_args!("{}/{}", method.service, method.name),
@@ -274,19 +279,27 @@ fn span(method: &Method, headers: &HeaderMap, exports: bool) -> Span {
         rpc.method = method.name,
         rpc.grpc.status_code = field::Empty,
     );
-    if exports {
-        let parent =
-            opentelemetry::global::get_text_map_propagator(|p| p.extract(&Headers(headers)));
-        // An error means that the span is not recorded: then it needs no parent.
-        let _unrecorded = span.set_parent(parent);
-    }
+    let parent = opentelemetry::global::get_text_map_propagator(|p| p.extract(&Headers(headers)));
+    // An error means that the span is not recorded: then it needs no parent.
+    let _unrecorded = span.set_parent(parent);
     span
 }
 
-/// The body of an answer: keeps the call's place, its deadline and its span until
-/// the last byte.
-struct Guarded {
+/// The body of an answer.
+pub(super) struct Answer {
     inner: Body,
+    guard: Option<Guard>,
+}
+
+impl Answer {
+    /// The answer of what takes no place.
+    pub(super) fn free(answer: Response<Body>) -> Response<Self> {
+        answer.map(|inner| Self { inner, guard: None })
+    }
+}
+
+/// Keeps the call's place, its deadline and its span until the last byte.
+struct Guard {
     _place: OwnedSemaphorePermit,
     deadline: Option<Pin<Box<Sleep>>>,
     stop: Option<Pin<Box<WaitForCancellationFutureOwned>>>,
@@ -294,7 +307,7 @@ struct Guarded {
     ended: bool,
 }
 
-impl Guarded {
+impl Guard {
     fn end(&mut self, failure: Failure) -> Frame<Bytes> {
         self.ended = true;
         let mut trailers = HeaderMap::new();
@@ -307,7 +320,7 @@ impl Guarded {
     }
 }
 
-impl HttpBody for Guarded {
+impl HttpBody for Answer {
     type Data = Bytes;
     type Error = axum::Error;
 
@@ -315,33 +328,37 @@ impl HttpBody for Guarded {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        if self.ended {
+        let Self { inner, guard } = &mut *self;
+        let Some(guard) = guard else {
+            return Pin::new(inner).poll_frame(cx);
+        };
+        if guard.ended {
             return Poll::Ready(None);
         }
-        if let Poll::Ready(frame) = Pin::new(&mut self.inner).poll_frame(cx) {
+        if let Poll::Ready(frame) = Pin::new(inner).poll_frame(cx) {
             if let Some(Ok(frame)) = &frame
                 && let Some(trailers) = frame.trailers_ref()
             {
-                note(&self.span, trailers);
+                note(&guard.span, trailers);
             }
             return Poll::Ready(frame);
         }
-        if let Some(deadline) = &mut self.deadline
+        if let Some(deadline) = &mut guard.deadline
             && deadline.as_mut().poll(cx).is_ready()
         {
-            return Poll::Ready(Some(Ok(self.end(late()))));
+            return Poll::Ready(Some(Ok(guard.end(late()))));
         }
-        if let Some(stop) = &mut self.stop {
+        if let Some(stop) = &mut guard.stop {
             ready!(stop.as_mut().poll(cx));
             let failure = Failure::new(Code::ShuttingDown, "The server is about to stop")
                 .suggest("Connect again and go on from the last resume token");
-            return Poll::Ready(Some(Ok(self.end(failure))));
+            return Poll::Ready(Some(Ok(guard.end(failure))));
         }
         Poll::Pending
     }
 
     fn is_end_stream(&self) -> bool {
-        self.ended || self.inner.is_end_stream()
+        self.guard.as_ref().is_some_and(|guard| guard.ended) || self.inner.is_end_stream()
     }
 
     fn size_hint(&self) -> http_body::SizeHint {

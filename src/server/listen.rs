@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use axum::Router;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use hyper_util::server::graceful::GracefulShutdown;
@@ -11,6 +10,7 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use super::config::Limits;
+use super::doors::Doors;
 
 /// How long a client may take to send the headers of a request.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
@@ -50,7 +50,7 @@ fn builder(limits: &Limits) -> Builder<TokioExecutor> {
 /// those that are open have `grace` to finish.
 pub(super) async fn serve(
     listener: TcpListener,
-    router: Router,
+    service: Doors,
     limits: Limits,
     stop: CancellationToken,
     grace: Duration,
@@ -81,7 +81,7 @@ pub(super) async fn serve(
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!(%error, "a connection goes without TCP_NODELAY");
         }
-        let service = TowerToHyperService::new(router.clone());
+        let service = TowerToHyperService::new(service.clone());
         let connection = builder
             .serve_connection(TokioIo::new(stream), service)
             .into_owned();

@@ -12,6 +12,7 @@
 
 mod bundled;
 mod config;
+mod doors;
 mod front;
 mod listen;
 mod telemetry;
@@ -24,6 +25,7 @@ use axum::Router;
 use axum::response::IntoResponse as _;
 use tokio_util::sync::CancellationToken;
 use tonic::service::Routes;
+use tower::Layer as _;
 use tower_http::cors::{Any, CorsLayer};
 
 pub use bundled::bundled_skills;
@@ -35,6 +37,7 @@ use crate::grpc::{LookupService, RegistryService};
 use crate::model::{Clock, SystemClock};
 use crate::registry::Registry;
 use crate::store::{self, Store};
+use doors::Doors;
 
 /// How often counts of use are written.
 const USAGE_INTERVAL: Duration = Duration::from_secs(5);
@@ -176,14 +179,16 @@ impl Server {
                 ["grpc-status", "grpc-message", "grpc-status-details-bin"]
                     .map(http::HeaderName::from_static),
             );
-        let service: Router = routes
-            .into_axum_router()
-            .reset_fallback()
-            .layer(front)
-            // Outside the front door, so that its refusals reach a browser too.
-            .layer(tonic_web::GrpcWebLayer::new())
-            .fallback(unknown)
-            .layer(cors);
+        let routes: Router = routes.into_axum_router().reset_fallback();
+        let service = Doors {
+            grpc: front.layer(routes.clone().fallback(unknown)),
+            web: routes
+                .layer(front)
+                // Outside the front door, so that its refusals reach a browser too.
+                .layer(tonic_web::GrpcWebLayer::new())
+                .fallback(unknown)
+                .layer(cors),
+        };
 
         let url = format!("http://{address}");
         if let Err(error) = store::remember_endpoint(&settings.data, &url) {

@@ -1,0 +1,95 @@
+//! What a connection calls: one door for gRPC, one for browsers.
+//!
+//! A native gRPC call goes straight to the front door: CORS and gRPC-Web are of no
+//! use to it and cost a third of the call. Everything else goes through them:
+//! gRPC-Web, a browser's preflight, and what is no rpc.
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use axum::Router;
+use axum::body::Body;
+use futures_util::TryFutureExt as _;
+use http::{Request, Response, Version, header};
+use hyper::body::Incoming;
+use tower::Service;
+
+use super::front::{Answer, Front};
+
+/// Both doors.
+#[derive(Clone)]
+pub(super) struct Doors {
+    /// For native gRPC.
+    pub(super) grpc: Front<Router>,
+    /// For everything else.
+    pub(super) web: Router,
+}
+
+impl Service<Request<Incoming>> for Doors {
+    type Response = Response<Answer>;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<Answer>, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        // A router is always ready.
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Incoming>) -> Self::Future {
+        let native = is_grpc(&request);
+        let request = request.map(Body::new);
+        if native {
+            self.grpc.call(request)
+        } else {
+            Box::pin(self.web.call(request).map_ok(Answer::free))
+        }
+    }
+}
+
+/// gRPC as its own clients speak it: HTTP/2 and `application/grpc`, with the name
+/// of a message format or without.
+fn is_grpc<B>(request: &Request<B>) -> bool {
+    let content_type = request.headers().get(header::CONTENT_TYPE);
+    let format = content_type.and_then(|value| value.as_bytes().strip_prefix(b"application/grpc"));
+    request.version() == Version::HTTP_2
+        && matches!(format.map(<[u8]>::first), Some(None | Some(b'+' | b';')))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_native_grpc_goes_past_what_browsers_need() {
+        let asked = |version, content_type: &str| {
+            let request = Request::post("/x")
+                .version(version)
+                .header("content-type", content_type);
+            is_grpc(&request.body(()).expect("a request"))
+        };
+        for native in [
+            "application/grpc",
+            "application/grpc+proto",
+            "application/grpc;charset=utf-8",
+        ] {
+            assert!(asked(Version::HTTP_2, native), "{native}");
+            assert!(!asked(Version::HTTP_11, native), "{native}");
+        }
+        for other in [
+            "application/grpc-web",
+            "application/grpc-web-text+proto",
+            "text/html",
+            "",
+        ] {
+            assert!(!asked(Version::HTTP_2, other), "{other}");
+        }
+        assert!(!is_grpc(
+            &Request::options("/x")
+                .version(Version::HTTP_2)
+                .body(())
+                .expect("a request")
+        ));
+    }
+}
