@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::config::Limits;
 use super::doors::Doors;
+use super::gather::Gather;
 
 /// How long a client may take to send the headers of a request.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
@@ -87,7 +88,7 @@ pub(super) async fn serve(
             .into_owned();
         let connection = connections.watch(connection);
         tokio::spawn(async move {
-            if let Err(error) = connection.await {
+            if let Err(error) = Gather::new(connection).await {
                 tracing::debug!(%error, "a connection ended early");
             }
             drop(place);

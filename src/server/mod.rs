@@ -14,6 +14,7 @@ mod bundled;
 mod config;
 mod doors;
 mod front;
+mod gather;
 mod listen;
 mod telemetry;
 
