@@ -29,14 +29,10 @@ impl Digest {
     /// The 64 hex digits, without the algorithm.
     #[must_use]
     pub fn hex(&self) -> String {
-        use fmt::Write as _;
-        self.0
-            .iter()
-            .fold(String::with_capacity(64), |mut text, byte| {
-                #[expect(clippy::expect_used, reason = "a String takes any text")]
-                write!(text, "{byte:02x}").expect("a String takes any text");
-                text
-            })
+        let mut text = String::with_capacity(64);
+        let digits = self.0.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+        text.extend(digits.filter_map(|digit| char::from_digit(digit.into(), 16)));
+        text
     }
 }
 
@@ -60,7 +56,8 @@ pub fn bundle_digest<'a>(files: impl IntoIterator<Item = (&'a FilePath, Digest)>
 
 impl fmt::Display for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "sha256:{}", self.hex())
+        f.write_str("sha256:")?;
+        f.write_str(&self.hex())
     }
 }
 
