@@ -29,6 +29,14 @@ use output::{Failed, Output};
 
 use crate::server::{Config, ConfigError};
 
+/// Threads for work that blocks: reading, hashing, packing. It keeps a processor
+/// busy, so more of them do no more; but each holds on to some megabytes of pages
+/// that sled frees only when the thread comes back to it.
+fn blocking_threads() -> usize {
+    // At least 4: an import reads its folders in one while the others publish.
+    std::thread::available_parallelism().map_or(4, |count| (2 * count.get()).max(4))
+}
+
 /// Runs a command line.
 #[must_use]
 pub fn run(cli: Cli) -> ExitCode {
@@ -36,6 +44,7 @@ pub fn run(cli: Cli) -> ExitCode {
     let output = Output::new(cli.global.json);
     let runtime = match tokio::runtime::Builder::new_multi_thread()
         .enable_all()
+        .max_blocking_threads(blocking_threads())
         .build()
     {
         Ok(runtime) => runtime,
