@@ -27,7 +27,7 @@ pub use args::Cli;
 use args::Command;
 use output::{Failed, Output};
 
-use crate::server::{Config, ConfigError};
+use crate::server::{Config, ConfigError, LogFormat, Telemetry};
 
 /// Threads for work that blocks: reading, hashing, packing. It keeps a processor
 /// busy, so more of them do no more; but each holds on to some megabytes of pages
@@ -67,6 +67,10 @@ async fn command(cli: Cli, output: &Output) -> Result<ExitCode, Failed> {
         }
         None => Config::default(),
     };
+    if !matches!(command, Command::Serve(_)) {
+        // Where the services run in process, a fault has a log to go to.
+        Telemetry::start("error", LogFormat::Text, None).map_err(Failed::new)?;
+    }
     match command {
         Command::Serve(options) => serve::serve(&global, options, config).await,
         Command::Validate(options) => import::validate(&options, output),
