@@ -41,7 +41,12 @@ fn blocking_threads() -> usize {
 #[must_use]
 pub fn run(cli: Cli) -> ExitCode {
     crate::store::quiet_panics();
-    let output = Output::new(cli.global.json);
+    let output = if matches!(cli.command, Command::Serve(_)) {
+        // Nobody parses why a server did not start; its log is for people.
+        Output::text(cli.global.json)
+    } else {
+        Output::new(cli.global.json)
+    };
     let runtime = match tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .max_blocking_threads(blocking_threads())

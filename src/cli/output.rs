@@ -84,6 +84,12 @@ pub(super) struct Output {
 }
 
 impl Output {
+    /// JSON where it is asked for, whoever reads.
+    pub(super) fn text(json: bool) -> Self {
+        Self { json }
+    }
+
+    /// JSON where it is asked for, or where no terminal reads.
     pub(super) fn new(json: bool) -> Self {
         Self {
             json: json || !std::io::stdout().is_terminal(),
