@@ -241,6 +241,19 @@ mod tests {
     }
 
     #[test]
+    fn the_config_file_of_the_operators_page_holds_the_defaults() {
+        let page = include_str!("../../docs/operations.md");
+        let block = page
+            .split("```yaml\n")
+            .nth(1)
+            .and_then(|rest| rest.split("```").next());
+        let config = parse(block.expect("a block of YAML")).expect("a config");
+        assert_eq!(config.limits, Limits::default());
+        assert_eq!(config.store, StoreConfig::default());
+        assert_eq!(config.listen, Some(Settings::LISTEN));
+    }
+
+    #[test]
     fn a_wrong_config_file_is_refused_with_its_line() {
         for (text, line, word) in [
             ("listen: here\n", ":1", "listen"),
