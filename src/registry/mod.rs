@@ -248,7 +248,16 @@ impl Registry {
             {
                 return Ok(answer);
             }
-            let (mut batch, outcome) = match plan()? {
+            let planned = match plan() {
+                Ok(planned) => planned,
+                Err(refused) => {
+                    // An earlier call under this name may have been done between
+                    // the look at the answers and the look at the state.
+                    let answer = answer.as_ref().map(|slot| slot.answered(&self.inner.store));
+                    return answer.transpose()?.flatten().ok_or(refused);
+                }
+            };
+            let (mut batch, outcome) = match planned {
                 Plan::Done(outcome) if answer.is_none() => return Ok(outcome),
                 Plan::Done(outcome) => (Batch::new(), outcome),
                 Plan::Write(batch, outcome) => (batch, outcome),

@@ -484,6 +484,34 @@ async fn a_named_write_is_done_once_and_its_name_serves_one_request() {
 }
 
 #[tokio::test]
+async fn a_named_write_that_was_done_while_it_was_planned_again_gives_its_answer() {
+    let world = World::new();
+    world.published(ID, &text("", "one")).await;
+    let named = caller("delete-1");
+    let registry = world.registry.clone();
+    let fingerprint = format!("delete\0{}", skill(ID).key());
+    let repeated: Result<Deleted, Error> = world
+        .registry
+        .write(&named, &fingerprint, || {
+            // The first call, whose caller went away, is done just now.
+            let (registry, named) = (registry.clone(), named.clone());
+            let first = std::thread::spawn(move || {
+                let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+                runtime.block_on(registry.delete(&skill(ID), &named))
+            });
+            first.join().expect("a thread").expect("deleted");
+            let reference = ID.to_owned();
+            Err(Error::SkillNotFound { reference })
+        })
+        .await;
+    let deleted = Deleted {
+        id: skill(ID),
+        versions: 1,
+    };
+    assert_eq!(repeated.expect("its answer"), deleted);
+}
+
+#[tokio::test]
 async fn the_name_of_a_write_is_forgotten_after_a_day() {
     let world = World::new();
     let named = |n: u32| caller(&format!("key-{n}"));
