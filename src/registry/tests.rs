@@ -879,6 +879,28 @@ async fn usage_counts_reads_loads_and_distinct_sessions_across_a_restart() {
 }
 
 #[tokio::test]
+async fn a_read_that_ends_after_its_skill_was_deleted_is_not_counted_for_the_next_one() {
+    let world = World::new();
+    world.published(ID, &text("", "one")).await;
+    let before = world.registry.head(&skill(ID)).expect("a head");
+    let deleted = world.registry.delete(&skill(ID), &caller("")).await;
+    deleted.expect("deleted");
+    assert_eq!(world.published(ID, &text("", "two")).await, 2);
+    for n in [1, 2] {
+        let late = UsageKind::Read;
+        world.registry.count(&before, number(n), late, "");
+    }
+    world.registry.write_usage().await.expect("written");
+    let head = world.registry.head(&skill(ID)).expect("a head");
+    let usage = world.registry.usage(&head).expect("usage");
+    let reads: Vec<_> = usage
+        .iter()
+        .map(|(n, counts)| (n.get(), counts.reads))
+        .collect();
+    assert_eq!(reads, [(2, 1)]);
+}
+
+#[tokio::test]
 async fn an_audit_of_what_was_stored_finds_nothing_wrong_and_names_what_is_used() {
     let world = World::new();
     world.published(ID, &text("", "one")).await;

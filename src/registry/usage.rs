@@ -157,6 +157,9 @@ impl Registry {
                 versions.entry(session.1).or_default().sessions += 1;
             }
         }
+        // A read that was under way while its skill was deleted counts for a number
+        // that the skill published since does not have.
+        versions.retain(|number, _| (head.first_number..=head.last_number).contains(number));
         Ok(versions.into_iter().rev().collect())
     }
 
