@@ -259,6 +259,7 @@ pub(super) async fn watch(client: &mut Client, options: Watch, output: &Output) 
         resume_token: options.resume,
         skill_ids: options.skills,
         types: Vec::new(),
+        ..Default::default()
     };
     let mut answers = client.registry.watch(request).await?.into_inner();
     loop {

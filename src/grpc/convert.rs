@@ -176,6 +176,8 @@ pub(super) fn metadata(head: &Head) -> Option<v1::SkillMetadata> {
         description: summary.description.clone(),
         category: summary.category.clone(),
         version: summary.semantic.to_string(),
+        short_name: String::new(),
+        standard: false,
     })
 }
 

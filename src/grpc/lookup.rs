@@ -154,6 +154,20 @@ impl v1::lookup_server::Lookup for LookupService {
         }))
     }
 
+    async fn render_prompt(
+        &self,
+        _request: Request<v1::RenderPromptRequest>,
+    ) -> Result<Response<v1::RenderPromptResponse>, Status> {
+        Err(Status::unimplemented("RenderPrompt"))
+    }
+
+    async fn complete_name(
+        &self,
+        _request: Request<v1::CompleteNameRequest>,
+    ) -> Result<Response<v1::CompleteNameResponse>, Status> {
+        Err(Status::unimplemented("CompleteName"))
+    }
+
     async fn list_files(
         &self,
         request: Request<v1::ListFilesRequest>,

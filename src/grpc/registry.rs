@@ -405,6 +405,8 @@ impl v1::registry_server::Registry for RegistryService {
         self.registry
             .count(head, version.number, UsageKind::Read, "");
         let info = v1::ArchiveInfo {
+            digest: String::new(),
+            size_bytes: 0,
             skill_id: head.id.to_string(),
             version: Some(info(&archive.of)),
             file_name: archive.file_name(),
@@ -430,6 +432,7 @@ impl v1::registry_server::Registry for RegistryService {
             resume_token,
             skill_ids,
             types,
+            ..
         } = request.into_inner();
         let mut filter = WatchFilter::default();
         for (at, id) in skill_ids.iter().enumerate() {
