@@ -34,6 +34,7 @@ pub use config::{Config, ConfigError, Limits, Settings, default_data_directory};
 pub use telemetry::{LogFormat, Telemetry};
 
 use crate::contract::{FILE_DESCRIPTOR_SET, v1};
+use crate::gateway::Transport;
 use crate::grpc::{LookupService, RegistryService};
 use crate::model::{Clock, SystemClock};
 use crate::registry::Registry;
@@ -114,6 +115,13 @@ impl Domain {
                 .accept_compressed(tonic::codec::CompressionEncoding::Gzip)
                 .send_compressed(tonic::codec::CompressionEncoding::Gzip);
         Routes::new(registry).add_service(lookup)
+    }
+
+    /// What calls in process go through: the services behind a front door.
+    #[must_use]
+    pub fn transport(&self, limits: &Limits) -> Transport {
+        let front = front::FrontLayer::new(limits, CancellationToken::new(), false);
+        front.transport(self.routes())
     }
 
     /// Writes what waits, and closes the data directory.
