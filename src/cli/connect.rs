@@ -12,18 +12,17 @@ use super::args::Global;
 use super::output::Failed;
 use crate::contract::v1::lookup_client::LookupClient;
 use crate::contract::v1::registry_client::RegistryClient;
-use crate::gateway::Transport;
+use crate::gateway::{MAX_MESSAGE_BYTES, Transport, TransportError};
 use crate::server::{Config, Domain, Settings, StartError};
 use crate::store::{self, OpenError};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// The largest answer: a file of 16 MiB.
-const MAX_MESSAGE_BYTES: usize = 20 * 1024 * 1024;
-
 /// The services, wherever they are.
 pub(super) struct Client {
     pub(super) registry: RegistryClient<Transport>,
     pub(super) lookup: LookupClient<Transport>,
+    /// What the calls go through.
+    pub(super) transport: Transport,
     domain: Option<Domain>,
 }
 
@@ -32,7 +31,9 @@ impl Client {
         Self {
             registry: RegistryClient::new(transport.clone())
                 .max_decoding_message_size(MAX_MESSAGE_BYTES),
-            lookup: LookupClient::new(transport).max_decoding_message_size(MAX_MESSAGE_BYTES),
+            lookup: LookupClient::new(transport.clone())
+                .max_decoding_message_size(MAX_MESSAGE_BYTES),
+            transport,
             domain,
         }
     }
@@ -60,7 +61,7 @@ async fn remote(url: &str) -> Result<Client, Failed> {
     })?;
     let transport = channel
         .map_request(|request: Request<Body>| request)
-        .map_err(BoxError::from);
+        .map_err(|error| TransportError::from(BoxError::from(error)));
     Ok(Client::new(BoxCloneSyncService::new(transport), None))
 }
 

@@ -21,10 +21,15 @@ use super::{Contract, Method, Refusal, Tool};
 use crate::model::{Code, Failure};
 
 /// What a call goes through: services in process, or a channel to a server.
-pub type Transport = BoxCloneSyncService<Request<Body>, Response<Body>, BoxError>;
+pub type Transport = BoxCloneSyncService<Request<Body>, Response<Body>, TransportError>;
+
+/// A call did not reach any services.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub struct TransportError(#[from] BoxError);
 
 /// The largest answer: a file of 16 MiB.
-pub(crate) const MAX_MESSAGE_BYTES: usize = 20 * 1024 * 1024;
+pub const MAX_MESSAGE_BYTES: usize = 20 * 1024 * 1024;
 
 /// Headers of a caller that go on to the services: the deadline, the trace, the
 /// name of the call.
@@ -179,6 +184,22 @@ impl Gateway {
         Ok(self.answer(answer.into_inner()))
     }
 
+    /// Calls a method by its name, such as `GetVersion`.
+    ///
+    /// # Errors
+    /// The call is refused, or the contract has no such method.
+    pub async fn ask(&self, method: &str, request: Json) -> Result<Json, Refusal> {
+        let mut methods = self.contract.methods().iter();
+        let Some(method) = methods.find(|known| known.name == method) else {
+            return Err(Failure::fault(format!("the contract has no rpc {method}")).into());
+        };
+        let Json::Object(request) = request else {
+            return Err(Failure::fault("a request that is no object").into());
+        };
+        let ask = self.read(method, request)?;
+        Ok(self.call(method, ask, Context::default()).await?.json())
+    }
+
     /// Calls a method that streams its answer. Dropping the stream ends the call.
     ///
     /// # Errors
@@ -212,7 +233,7 @@ impl Gateway {
             Grpc::new(self.transport.clone()).max_decoding_message_size(MAX_MESSAGE_BYTES);
         match grpc.ready().await {
             Ok(()) => Ok(grpc),
-            Err(error) => Err(unreachable(&*error).into()),
+            Err(error) => Err(unreachable(&error).into()),
         }
     }
 
@@ -339,8 +360,8 @@ fn request(ask: Ask, context: Context) -> tonic::Request<DynamicMessage> {
 
 /// No server answers. Its cause is for whoever runs the bridge, who is also the
 /// one to read the message.
-fn unreachable(error: &(dyn std::error::Error + Send + Sync)) -> Failure {
-    let cause = error.source().map(ToString::to_string);
+fn unreachable(error: &TransportError) -> Failure {
+    let cause = std::error::Error::source(error).map(ToString::to_string);
     let cause = cause.unwrap_or_else(|| error.to_string());
     Failure::new(
         Code::ServerUnreachable,

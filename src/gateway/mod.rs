@@ -36,7 +36,10 @@ use prost::Message;
 use prost_reflect::{DescriptorPool, DynamicMessage, MessageDescriptor};
 use serde_json::Value as Json;
 
-pub use call::{Answer, Ask, Context, Gateway, Progress, ToolAnswer, Transport};
+pub use call::{
+    Answer, Ask, Context, Gateway, MAX_MESSAGE_BYTES, Progress, ToolAnswer, Transport,
+    TransportError,
+};
 pub use method::{Method, Route, RouteBody};
 pub use refusal::Refusal;
 pub use text::Parts;

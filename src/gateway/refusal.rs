@@ -35,6 +35,24 @@ impl Refusal {
         matches!(self.status, Code::Internal | Code::Unknown | Code::DataLoss)
     }
 
+    /// What was asked for is not there.
+    #[must_use]
+    pub fn is_missing(&self) -> bool {
+        self.status == Code::NotFound
+    }
+
+    /// The request is wrong, whatever the state.
+    #[must_use]
+    pub fn is_invalid(&self) -> bool {
+        matches!(self.status, Code::InvalidArgument | Code::OutOfRange)
+    }
+
+    /// The place asked for is not kept any more.
+    #[must_use]
+    pub fn is_expired(&self) -> bool {
+        self.code == model::Code::ResumeTokenExpired.name()
+    }
+
     /// `ErrorInfo` of the tool specification.
     #[must_use]
     pub fn json(&self) -> Json {
