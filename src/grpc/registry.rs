@@ -405,12 +405,12 @@ impl v1::registry_server::Registry for RegistryService {
         self.registry
             .count(head, version.number, UsageKind::Read, "");
         let info = v1::ArchiveInfo {
-            digest: String::new(),
-            size_bytes: 0,
             skill_id: head.id.to_string(),
             version: Some(info(&archive.of)),
             file_name: archive.file_name(),
             mime_type: archive.format.mime_type().to_owned(),
+            digest: archive.digest.to_string(),
+            size_bytes: convert::size(archive.bytes.len() as u64),
         };
         let chunks = (0..archive.bytes.len().div_ceil(CHUNK)).map(move |at| {
             // The room is given back when the last chunk is on its way.
