@@ -267,11 +267,18 @@ pub(super) async fn export(client: &mut Client, options: Export, output: &Output
 }
 
 pub(super) async fn watch(client: &mut Client, options: Watch, output: &Output) -> Done {
+    let Watch {
+        resume,
+        max_events,
+        max_seconds,
+        skills,
+    } = options;
     let request = v1::WatchRequest {
-        resume_token: options.resume,
-        skill_ids: options.skills,
+        resume_token: resume,
+        skill_ids: skills,
         types: Vec::new(),
-        ..Default::default()
+        max_events: max_events.unwrap_or_default(),
+        max_wait_seconds: max_seconds.unwrap_or_default(),
     };
     let mut answers = client.registry.watch(request).await?.into_inner();
     loop {
