@@ -10,7 +10,9 @@ use crate::model::{
     CompatibilityRuleType, ComposabilityRuleType, EventKind, FileEntry, Location, Skill, SkillId,
     SkillUri, TrustTier, Version,
 };
-use crate::registry::{ArchiveFormat, Change, ChangeKind, Described, Head, Outcome, VersionDiff};
+use crate::registry::{
+    ArchiveFormat, Catalog, Change, ChangeKind, Described, Head, Outcome, VersionDiff,
+};
 
 /// A time. The contract's messages hold what the domain's clock gave.
 pub(super) fn time(time: Timestamp) -> prost_types::Timestamp {
@@ -168,7 +170,8 @@ pub(super) fn info(described: &Described) -> v1::VersionInfo {
     }
 }
 
-pub(super) fn metadata(head: &Head) -> Option<v1::SkillMetadata> {
+/// What a list shows of a skill among those of a catalog.
+pub(super) fn metadata(catalog: &Catalog, head: &Head) -> Option<v1::SkillMetadata> {
     let summary = head.summary.as_ref()?;
     Some(v1::SkillMetadata {
         id: head.id.to_string(),
@@ -176,8 +179,8 @@ pub(super) fn metadata(head: &Head) -> Option<v1::SkillMetadata> {
         description: summary.description.clone(),
         category: summary.category.clone(),
         version: summary.semantic.to_string(),
-        short_name: String::new(),
-        standard: false,
+        short_name: catalog.short_name(head).to_owned(),
+        standard: head.is_standard(),
     })
 }
 

@@ -75,7 +75,7 @@ impl v1::lookup_server::Lookup for LookupService {
             skills: page
                 .heads
                 .iter()
-                .filter_map(|head| convert::metadata(head))
+                .filter_map(|head| convert::metadata(&page.catalog, head))
                 .collect(),
             next_page_token: token(page.next),
             resume_token: page.resume,

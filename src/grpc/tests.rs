@@ -86,6 +86,43 @@ fn answer<T>(response: Result<Response<T>, Status>) -> T {
 }
 
 #[tokio::test]
+async fn a_list_gives_the_name_that_leads_to_each_skill_and_says_whether_it_is_standard() {
+    let world = World::new();
+    for (id, name) in [
+        ("local/project/pdf", "pdf"),
+        ("github/acme/PDF", "pdf"),
+        ("github/acme/refunds", "The Refund Desk"),
+        ("github/acme/write_sql", "write_sql"),
+    ] {
+        world.publish(id, name).await;
+    }
+    let request = Request::new(v1::ListSkillsRequest::default());
+    let listed = answer(world.lookup.list_skills(request).await);
+    let found: Vec<_> = listed
+        .skills
+        .iter()
+        .map(|skill| (skill.short_name.as_str(), skill.standard))
+        .collect();
+    assert_eq!(
+        found,
+        [
+            ("github/acme/PDF", false),
+            ("refunds", false),
+            ("write_sql", false),
+            ("pdf", true),
+        ]
+    );
+    for skill in &listed.skills {
+        let request = v1::GetSkillRequest {
+            skill_id: skill.short_name.clone(),
+            ..Default::default()
+        };
+        let got = answer(world.lookup.get_skill(Request::new(request)).await);
+        assert_eq!(got.skill.expect("a skill").id, skill.id);
+    }
+}
+
+#[tokio::test]
 async fn a_watch_ends_after_as_many_events_as_were_asked_for() {
     let world = World::new();
     let resume_token = world.published_after_token(3).await;

@@ -74,9 +74,7 @@ impl Lookup {
             Reference::Name(name) => name,
         };
         let catalog = self.registry.catalog();
-        let (live, withdrawn): (Vec<_>, Vec<_>) =
-            catalog.named(name).partition(|head| head.active.is_some());
-        let mut skills = live.into_iter().chain(withdrawn);
+        let mut skills = catalog.named(name);
         let head = skills
             .next()
             .cloned()

@@ -5,7 +5,10 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::model::{Digest, SkillId, TrustTier, Version, VersionNumber, Yank};
+use crate::model::{Digest, SkillId, TrustTier, Version, VersionNumber, Yank, is_standard_name};
+
+/// Characters a description may have by the Agent Skills standard.
+const STANDARD_DESCRIPTION_CHARS: usize = 1_024;
 
 /// What is known of a skill without opening a version. Stored once a skill, and
 /// kept in memory.
@@ -47,6 +50,19 @@ impl Head {
         } else {
             TrustTier::Unverified
         }
+    }
+
+    /// Name and description of the active version keep to the Agent Skills
+    /// standard, and the name is the slug.
+    #[must_use]
+    pub fn is_standard(&self) -> bool {
+        self.summary.as_ref().is_some_and(|summary| {
+            let description = summary.description.chars();
+            let chars = description.take(STANDARD_DESCRIPTION_CHARS + 1).count();
+            summary.name == self.id.slug()
+                && is_standard_name(&summary.name)
+                && (1..=STANDARD_DESCRIPTION_CHARS).contains(&chars)
+        })
     }
 }
 
