@@ -156,9 +156,16 @@ impl v1::lookup_server::Lookup for LookupService {
 
     async fn render_prompt(
         &self,
-        _request: Request<v1::RenderPromptRequest>,
+        request: Request<v1::RenderPromptRequest>,
     ) -> Result<Response<v1::RenderPromptResponse>, Status> {
-        Err(Status::unimplemented("RenderPrompt"))
+        let v1::RenderPromptRequest { max_tokens } = request.into_inner();
+        let prompt = self.lookup.prompt(max_tokens.unsigned_abs());
+        Ok(Response::new(v1::RenderPromptResponse {
+            listed: convert::count(prompt.listed),
+            left_out: convert::count(prompt.left_out),
+            tokens: convert::count(prompt.tokens()),
+            text: prompt.text,
+        }))
     }
 
     async fn complete_name(

@@ -1,4 +1,5 @@
-//! Finding skills and handing them out: names, addresses, lists, files.
+//! Finding skills and handing them out: names, addresses, lists, files, and the
+//! section of a prompt that names them.
 //!
 //! Rules of this room:
 //!
@@ -7,11 +8,13 @@
 //! * Filters apply before paging. A list walks from its place in the order of ids
 //!   and, where a filter has an index, over that index only.
 //! * Every way to a file gives the same bytes.
+//! * Writing a prompt costs what it answers, however many skills there are.
 //!
 //! Not here: search by words (an index of its own), writes (`registry`).
 
 mod error;
 mod list;
+mod prompt;
 mod read;
 #[cfg(test)]
 mod tests;
@@ -20,6 +23,7 @@ use std::sync::Arc;
 
 pub use error::Error;
 pub use list::{ListPage, ListQuery};
+pub use prompt::Prompt;
 pub use read::{FilePart, SkillText};
 
 use crate::model::{Reference, SkillId, VersionSelector};
