@@ -5,7 +5,7 @@ use prost_types::value::Kind;
 use prost_types::{ListValue, Struct, Value};
 
 use crate::contract::v1;
-use crate::lookup::Found;
+use crate::lookup::{Found, NameForm};
 use crate::model::{
     CompatibilityRuleType, ComposabilityRuleType, EventKind, FileEntry, Location, Skill, SkillId,
     SkillUri, TrustTier, Version,
@@ -135,6 +135,13 @@ pub(super) fn archive_format(format: v1::ArchiveFormat) -> ArchiveFormat {
     match format {
         v1::ArchiveFormat::Unspecified | v1::ArchiveFormat::TarGz => ArchiveFormat::TarGz,
         v1::ArchiveFormat::Zip => ArchiveFormat::Zip,
+    }
+}
+
+pub(super) fn name_form(form: v1::NameForm) -> NameForm {
+    match form {
+        v1::NameForm::Unspecified | v1::NameForm::Short => NameForm::Short,
+        v1::NameForm::Id => NameForm::Id,
     }
 }
 

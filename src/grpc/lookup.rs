@@ -170,9 +170,19 @@ impl v1::lookup_server::Lookup for LookupService {
 
     async fn complete_name(
         &self,
-        _request: Request<v1::CompleteNameRequest>,
+        request: Request<v1::CompleteNameRequest>,
     ) -> Result<Response<v1::CompleteNameResponse>, Status> {
-        Err(Status::unimplemented("CompleteName"))
+        let v1::CompleteNameRequest {
+            prefix,
+            form,
+            limit,
+        } = request.into_inner();
+        let form = convert::name_form(v1::NameForm::try_from(form).unwrap_or_default());
+        let completion = self.lookup.complete(&prefix, form, page_size(limit, 100));
+        Ok(Response::new(v1::CompleteNameResponse {
+            names: completion.names,
+            has_more: completion.has_more,
+        }))
     }
 
     async fn list_files(

@@ -123,6 +123,41 @@ async fn a_list_gives_the_name_that_leads_to_each_skill_and_says_whether_it_is_s
 }
 
 #[tokio::test]
+async fn a_prompt_and_a_completion_are_answered() {
+    let world = World::new();
+    world.publish("github/acme/refunds", "refunds").await;
+    let request = Request::new(v1::RenderPromptRequest { max_tokens: 0 });
+    let text = "## Available Skills\n- refunds: Does github/acme/refunds.";
+    assert_eq!(
+        answer(world.lookup.render_prompt(request).await),
+        v1::RenderPromptResponse {
+            text: text.to_owned(),
+            listed: 1,
+            left_out: 0,
+            tokens: 14,
+        }
+    );
+    for (form, name) in [
+        (v1::NameForm::Unspecified, None),
+        (v1::NameForm::Short, None),
+        (v1::NameForm::Id, Some("github/")),
+    ] {
+        let request = v1::CompleteNameRequest {
+            prefix: "G".to_owned(),
+            form: form.into(),
+            limit: 0,
+        };
+        assert_eq!(
+            answer(world.lookup.complete_name(Request::new(request)).await),
+            v1::CompleteNameResponse {
+                names: name.into_iter().map(str::to_owned).collect(),
+                has_more: false,
+            }
+        );
+    }
+}
+
+#[tokio::test]
 async fn a_watch_ends_after_as_many_events_as_were_asked_for() {
     let world = World::new();
     let resume_token = world.published_after_token(3).await;

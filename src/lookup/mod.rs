@@ -8,10 +8,12 @@
 //! * Filters apply before paging. A list walks from its place in the order of ids
 //!   and, where a filter has an index, over that index only.
 //! * Every way to a file gives the same bytes.
-//! * Writing a prompt costs what it answers, however many skills there are.
+//! * Completing a name and writing a prompt cost what they answer, however many
+//!   skills there are.
 //!
 //! Not here: search by words (an index of its own), writes (`registry`).
 
+mod complete;
 mod error;
 mod list;
 mod prompt;
@@ -21,6 +23,7 @@ mod tests;
 
 use std::sync::Arc;
 
+pub use complete::{Completion, NameForm};
 pub use error::Error;
 pub use list::{ListPage, ListQuery};
 pub use prompt::Prompt;

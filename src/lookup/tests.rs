@@ -1,3 +1,4 @@
+mod complete;
 mod prompt;
 
 use std::collections::BTreeMap;
