@@ -797,3 +797,16 @@ async fn the_way_in_names_what_there_is() {
     let health = get(&server.url, "/healthz").await;
     assert_eq!(health.json(), json!({"status": "serving"}));
 }
+
+#[tokio::test]
+async fn the_openapi_document_is_served_and_need_not_be_sent_twice() {
+    let server = Server::start();
+    let document = get(&server.url, "/openapi.json").await;
+    assert_eq!(document.json()["openapi"], "3.1.0");
+    let contract = Contract::load().expect("a contract");
+    assert_eq!(document.json(), contract.openapi());
+    let tag = document.header("etag").to_owned();
+    let again = ask(&server.url, "GET", "/openapi.json").header("if-none-match", &tag);
+    let again = again.send().await;
+    assert_eq!((again.status.as_u16(), again.body.len()), (304, 0));
+}
