@@ -1,5 +1,5 @@
-//! The contract on other faces: messages as JSON, as JSON Schema, and calls by
-//! JSON through the same stack that a gRPC client calls.
+//! The contract on other faces: messages as JSON, as JSON Schema, routes as an
+//! `OpenAPI` document, and calls by JSON through the same stack that a gRPC client calls.
 //!
 //! Rules of this room:
 //!
@@ -18,6 +18,8 @@
 mod call;
 mod codec;
 mod comment;
+mod components;
+mod document;
 mod json;
 mod method;
 mod parse;

@@ -8,6 +8,7 @@ use axum::response::{IntoResponse as _, Response};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header, request};
 
 use super::body::{Bodies, Read};
+use super::pages::Page;
 use super::problem::refused;
 use super::routes::{Found, Routes, Way};
 use super::stream;
@@ -23,6 +24,8 @@ pub(super) struct Rest {
     pub(super) gateway: Gateway,
     routes: Routes,
     bodies: Bodies,
+    /// The `OpenAPI` document.
+    pub(super) document: Page,
 }
 
 impl Rest {
@@ -32,6 +35,7 @@ impl Rest {
         Ok(Self {
             routes: Routes::new(gateway.contract())?,
             bodies: Bodies::default(),
+            document: Page::json(&gateway.contract().openapi()),
             gateway,
         })
     }
