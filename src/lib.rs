@@ -8,7 +8,7 @@
 //! 3. [`store`]: the data directory.
 //! 4. [`registry`]: skills and their versions.
 //! 5. [`lookup`]: finding them and handing them out.
-//! 6. [`contract`], [`grpc`], [`gateway`]: the wire.
+//! 6. [`contract`], [`grpc`], [`gateway`], [`mcp`]: the wire.
 //! 7. [`server`], [`cli`]: what runs.
 
 // What may fail in a test may not in the product; the rest is in Cargo.toml.
@@ -25,6 +25,7 @@ pub mod contract;
 pub mod gateway;
 pub mod grpc;
 pub mod lookup;
+pub mod mcp;
 pub mod model;
 pub mod registry;
 pub mod server;

@@ -19,6 +19,14 @@ Examples:
 Commands that read or write skills talk to the server that --server names, else to
 the one that has the data directory open, else open the data directory themselves.";
 
+const MCP_EXAMPLES: &str = "\
+Examples:
+  claude mcp add repertoire -- repertoire mcp --toolset agent
+  repertoire mcp --server http://skills.internal:50051     the bridge to a running server
+
+Without --server it serves the data directory itself, or talks to the server that has
+it open. A running server also speaks MCP over HTTP, at /mcp and /mcp/TOOLSET.";
+
 /// Keeps an organisation's agent skills and serves them to any agent.
 #[derive(Debug, Parser)]
 #[command(name = "repertoire", version, about, after_help = EXAMPLES)]
@@ -80,6 +88,8 @@ pub(super) enum Command {
     Export(Export),
     /// Follow what happens to skills, a line an event.
     Watch(Watch),
+    /// Speak MCP on stdin and stdout, for agents that start their servers themselves.
+    Mcp(Mcp),
     /// Read the whole data directory and say what is damaged. The server must be stopped.
     Verify,
     /// Write the data directory to one file. The server must be stopped.
@@ -302,6 +312,14 @@ pub(super) struct Export {
     /// Form of the archive.
     #[arg(long, value_enum, default_value = "tar-gz")]
     pub(super) format: Format,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = MCP_EXAMPLES)]
+pub(super) struct Mcp {
+    /// Only the tools of this set, such as `agent` or `discovery-core`. [default: all tools]
+    #[arg(long, env = "REPERTOIRE_TOOLSET", value_name = "NAME")]
+    pub(super) toolset: Option<String>,
 }
 
 #[derive(Debug, Args)]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use http::{Request, Response};
+use http::Request;
 use tonic::body::Body;
 use tonic::transport::Endpoint;
 use tower::util::BoxCloneSyncService;
@@ -12,19 +12,17 @@ use super::args::Global;
 use super::output::Failed;
 use crate::contract::v1::lookup_client::LookupClient;
 use crate::contract::v1::registry_client::RegistryClient;
+use crate::gateway::{MAX_MESSAGE_BYTES, Transport, TransportError};
 use crate::server::{Config, Domain, Settings, StartError};
 use crate::store::{self, OpenError};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// The largest answer: a file of 16 MiB.
-const MAX_MESSAGE_BYTES: usize = 20 * 1024 * 1024;
-
-type Transport = BoxCloneSyncService<Request<Body>, Response<Body>, BoxError>;
-
 /// The services, wherever they are.
 pub(super) struct Client {
     pub(super) registry: RegistryClient<Transport>,
     pub(super) lookup: LookupClient<Transport>,
+    /// What the calls go through.
+    pub(super) transport: Transport,
     domain: Option<Domain>,
 }
 
@@ -33,7 +31,9 @@ impl Client {
         Self {
             registry: RegistryClient::new(transport.clone())
                 .max_decoding_message_size(MAX_MESSAGE_BYTES),
-            lookup: LookupClient::new(transport).max_decoding_message_size(MAX_MESSAGE_BYTES),
+            lookup: LookupClient::new(transport.clone())
+                .max_decoding_message_size(MAX_MESSAGE_BYTES),
+            transport,
             domain,
         }
     }
@@ -61,7 +61,7 @@ async fn remote(url: &str) -> Result<Client, Failed> {
     })?;
     let transport = channel
         .map_request(|request: Request<Body>| request)
-        .map_err(BoxError::from);
+        .map_err(|error| TransportError::from(BoxError::from(error)));
     Ok(Client::new(BoxCloneSyncService::new(transport), None))
 }
 
@@ -103,13 +103,6 @@ pub(super) async fn connect(global: &Global, config: &Config) -> Result<Client, 
     let domain = Domain::open(&settings)
         .await
         .map_err(|error| start_failed(&error))?;
-    let transport = domain
-        .routes()
-        .prepare()
-        .map_request(|request: Request<Body>| request)
-        .map_err(|never| match never {});
-    Ok(Client::new(
-        BoxCloneSyncService::new(transport),
-        Some(domain),
-    ))
+    let transport = domain.transport(&settings.limits);
+    Ok(Client::new(transport, Some(domain)))
 }

@@ -16,6 +16,7 @@ mod connect;
 mod data;
 mod folder;
 mod import;
+mod mcp;
 mod output;
 mod serve;
 mod skills;
@@ -111,6 +112,7 @@ async fn with_client(
         Command::Delete(options) => versions::delete(client, options, output).await,
         Command::Metrics(options) => versions::metrics(client, options, output).await,
         Command::Export(options) => skills::export(client, options, output).await,
+        Command::Mcp(options) => mcp::mcp(client, &options).await,
         Command::Watch(options) => skills::watch(client, options, output).await,
         Command::Serve(_)
         | Command::Validate(_)

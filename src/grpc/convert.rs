@@ -177,6 +177,7 @@ pub(super) fn metadata(head: &Head) -> Option<v1::SkillMetadata> {
         category: summary.category.clone(),
         version: summary.semantic.to_string(),
         short_name: String::new(),
+        uri: String::new(),
         standard: false,
     })
 }

@@ -7,7 +7,7 @@ use tonic::Status;
 use tonic_types::{ErrorDetails, StatusExt as _};
 
 use crate::contract::{Violation, v1};
-use crate::model::{Code, Failure, FieldProblem, Kind, Severity};
+use crate::model::{Failure, FieldProblem, Kind, Severity};
 
 /// `domain` of every `google.rpc.ErrorInfo` of this server.
 pub const DOMAIN: &str = "repertoire";
@@ -102,42 +102,18 @@ pub fn status(failure: impl Into<Failure>) -> Status {
 
 /// What a request says that breaks its rules.
 pub(super) fn invalid(violations: Vec<Violation>) -> Failure {
-    let missing = violations
-        .iter()
-        .all(|violation| violation.rule == "required");
-    let code = if missing {
-        Code::MissingParameter
-    } else {
-        Code::InvalidParameter
-    };
-    let message = match violations.as_slice() {
-        [one] if one.rule == "required" => one.message.clone(),
-        [one] => format!("{}: {}", one.field, one.message),
-        all => {
-            let fields: Vec<_> = all
-                .iter()
-                .map(|v| v.field.as_str())
-                .take(MAX_DETAILS)
-                .collect();
-            format!("{} fields are wrong: {}", all.len(), fields.join(", "))
-        }
-    };
-    let mut failure = Failure::new(code, message);
-    failure.fields = violations
-        .into_iter()
-        .map(
-            |Violation {
-                 field,
-                 rule,
-                 message,
-             }| FieldProblem {
-                field,
-                message,
-                rule,
-            },
-        )
-        .collect();
-    failure
+    let fields = violations.into_iter().map(
+        |Violation {
+             field,
+             rule,
+             message,
+         }| FieldProblem {
+            field,
+            message,
+            rule,
+        },
+    );
+    Failure::invalid(fields.collect())
 }
 
 /// A failure inside an answer.

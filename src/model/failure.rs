@@ -103,6 +103,8 @@ codes! {
     DataDamaged = "DATA_DAMAGED", 1020, DataLoss;
     /// The disk or the store refused a write.
     StoreUnavailable = "STORE_UNAVAILABLE", 1021, Unavailable;
+    /// No server answers, or not one of this kind.
+    ServerUnreachable = "SERVER_UNREACHABLE", 1022, Unavailable;
 
     /// No skill of this id or name.
     SkillNotFound = "SKILL_NOT_FOUND", 2000, NotFound;
@@ -181,6 +183,33 @@ impl Failure {
             "The server could not do this; its log says why",
         );
         failure.cause = Some(cause.into());
+        failure
+    }
+
+    /// A request that breaks rules, each of which names its field.
+    #[must_use]
+    pub fn invalid(fields: Vec<FieldProblem>) -> Self {
+        let code = if fields.iter().all(|field| field.rule == "required") {
+            Code::MissingParameter
+        } else {
+            Code::InvalidParameter
+        };
+        let message = match fields.as_slice() {
+            // These sentences are whole without the name of the field.
+            [one] if matches!(one.rule, "required" | "json") => one.message.clone(),
+            [one] => format!("{}: {}", one.field, one.message),
+            all => {
+                let names: Vec<_> = all.iter().map(|one| one.field.as_str()).collect();
+                let (shown, more) = names.split_at(names.len().min(16));
+                let more = match more.len() {
+                    0 => String::new(),
+                    more => format!(" and {more} more"),
+                };
+                format!("{} fields are wrong: {}{more}", all.len(), shown.join(", "))
+            }
+        };
+        let mut failure = Self::new(code, message);
+        failure.fields = fields;
         failure
     }
 

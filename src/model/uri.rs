@@ -49,6 +49,12 @@ impl SkillUri {
             file: Some(file.clone()),
         }
     }
+
+    /// A path as it stands in an address.
+    #[must_use]
+    pub fn encoded(path: &str) -> impl fmt::Display {
+        utf8_percent_encode(path, SEGMENT)
+    }
 }
 
 impl fmt::Display for SkillUri {
@@ -68,7 +74,7 @@ impl fmt::Display for SkillUri {
             (Reference::Name(name), _) => utf8_percent_encode(name, SEGMENT).fmt(f)?,
         }
         if let Some(file) = &self.file {
-            write!(f, "/{}", utf8_percent_encode(file.as_str(), SEGMENT))?;
+            write!(f, "/{}", Self::encoded(file.as_str()))?;
         }
         Ok(())
     }

@@ -39,6 +39,9 @@ pub struct Limits {
     pub streams: usize,
     /// Connections open at once; more wait.
     pub connections: usize,
+    /// MCP sessions open at once; more are refused. Requests of protocol version
+    /// 2026-07-28 need none.
+    pub sessions: usize,
     /// Calls of one connection in work at once; more wait.
     pub streams_per_connection: u32,
     /// Seconds that a unary call without a deadline of its own may take.
@@ -51,6 +54,7 @@ impl Default for Limits {
             calls: 512,
             streams: 1024,
             connections: 4096,
+            sessions: 1024,
             streams_per_connection: 256,
             deadline_seconds: 30,
         }
@@ -143,6 +147,7 @@ impl Config {
             ("limits.calls", limits.calls == 0),
             ("limits.streams", limits.streams == 0),
             ("limits.connections", limits.connections == 0),
+            ("limits.sessions", limits.sessions == 0),
             (
                 "limits.streams_per_connection",
                 limits.streams_per_connection == 0,

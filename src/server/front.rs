@@ -31,12 +31,15 @@ use prost::Message as _;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, Sleep};
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
-use tower::{Layer, Service};
+use tonic::service::Routes;
+use tower::util::BoxCloneSyncService;
+use tower::{Layer, Service, ServiceExt as _};
 use tracing::{Instrument as _, Span, field};
 use tracing_opentelemetry::OpenTelemetrySpanExt as _;
 
 use super::config::Limits;
 use crate::contract::FILE_DESCRIPTOR_SET;
+use crate::gateway::Transport;
 use crate::grpc::status;
 use crate::model::{Code, Failure, Principal};
 
@@ -71,6 +74,18 @@ impl FrontLayer {
             stop,
             exports,
         }))
+    }
+}
+
+impl FrontLayer {
+    /// What calls in process go through: this front door, then services.
+    pub(super) fn transport(&self, services: Routes) -> Transport {
+        let front = self.layer(services.into_axum_router());
+        let transport = front
+            .map_request(|request: Request<tonic::body::Body>| request.map(Body::new))
+            .map_response(|answer: Response<Answer>| answer.map(tonic::body::Body::new))
+            .map_err(|never| match never {});
+        BoxCloneSyncService::new(transport)
     }
 }
 

@@ -16,6 +16,7 @@ mod doors;
 mod front;
 mod gather;
 mod listen;
+mod mcp;
 mod telemetry;
 
 use std::net::SocketAddr;
@@ -34,7 +35,9 @@ pub use config::{Config, ConfigError, Limits, Settings, default_data_directory};
 pub use telemetry::{LogFormat, Telemetry};
 
 use crate::contract::{FILE_DESCRIPTOR_SET, v1};
+use crate::gateway::{self, Contract, Gateway, Transport};
 use crate::grpc::{LookupService, RegistryService};
+use crate::mcp::Face;
 use crate::model::{Clock, SystemClock};
 use crate::registry::Registry;
 use crate::store::{self, Store};
@@ -67,6 +70,9 @@ pub enum StartError {
     /// The contract cannot be reflected.
     #[error("reflection: {0}")]
     Reflection(#[from] tonic_reflection::server::Error),
+    /// The contract cannot be read.
+    #[error(transparent)]
+    Contract(#[from] gateway::Error),
 }
 
 /// The domain over an open data directory, without a listener.
@@ -114,6 +120,13 @@ impl Domain {
                 .accept_compressed(tonic::codec::CompressionEncoding::Gzip)
                 .send_compressed(tonic::codec::CompressionEncoding::Gzip);
         Routes::new(registry).add_service(lookup)
+    }
+
+    /// What calls in process go through: the services behind a front door.
+    #[must_use]
+    pub fn transport(&self, limits: &Limits) -> Transport {
+        let front = front::FrontLayer::new(limits, CancellationToken::new(), false);
+        front.transport(self.routes())
     }
 
     /// Writes what waits, and closes the data directory.
@@ -180,6 +193,10 @@ impl Server {
                 ["grpc-status", "grpc-message", "grpc-status-details-bin"]
                     .map(http::HeaderName::from_static),
             );
+        let contract = Contract::load()?;
+        let gateway = Gateway::new(contract, front.transport(domain.routes()));
+        let face = Face::new(gateway);
+        let mcp = mcp::routes(&face, settings.limits.sessions, &stop);
         let routes: Router = routes.into_axum_router().reset_fallback();
         let service = Doors {
             grpc: front.layer(routes.clone().fallback(unknown)),
@@ -187,6 +204,7 @@ impl Server {
                 .layer(front)
                 // Outside the front door, so that its refusals reach a browser too.
                 .layer(tonic_web::GrpcWebLayer::new())
+                .merge(mcp)
                 .fallback(unknown)
                 .layer(cors),
         };

@@ -1,0 +1,41 @@
+//! `repertoire mcp`.
+
+use std::process::ExitCode;
+
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+
+use super::args::Mcp;
+use super::connect::Client;
+use super::output::Failed;
+use crate::gateway::{Contract, Gateway};
+use crate::mcp::{Face, serve_stdio};
+
+pub(super) async fn mcp(client: &mut Client, options: &Mcp) -> Result<ExitCode, Failed> {
+    let contract = Contract::load().map_err(|error| Failed::new(error.to_string()))?;
+    let toolsets: Vec<_> = contract.toolsets().into_keys().collect();
+    let face = Face::new(Gateway::new(contract, client.transport.clone()));
+    let toolset = options.toolset.as_deref();
+    let Some(make) = face.handlers(toolset) else {
+        let name = toolset.unwrap_or_default();
+        return Err(Failed::new(format!("there is no toolset '{name}'"))
+            .hint(format!("the toolsets are {}", toolsets.join(", "))));
+    };
+    let stop = CancellationToken::new();
+    let (mut interrupt, mut terminate) = (
+        signal(SignalKind::interrupt())?,
+        signal(SignalKind::terminate())?,
+    );
+    let signals = stop.clone();
+    tokio::spawn(async move {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+        signals.cancel();
+    });
+    serve_stdio(make(), stop)
+        .await
+        .map_err(|error| Failed::new(error.to_string()))?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,371 @@
+//! Calls by JSON.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+use futures_util::{Stream, StreamExt as _};
+use http::{HeaderMap, Request, Response};
+use prost_reflect::{DynamicMessage, Value};
+use serde_json::{Map, Value as Json, json};
+use tonic::body::Body;
+use tonic::client::Grpc;
+use tonic::metadata::MetadataMap;
+use tower::BoxError;
+use tower::util::BoxCloneSyncService;
+
+use super::codec::DynamicCodec;
+use super::parse::Wrong;
+use super::{Contract, Method, Refusal, Tool};
+use crate::model::{Code, Failure};
+
+/// What a call goes through: services in process, or a channel to a server.
+pub type Transport = BoxCloneSyncService<Request<Body>, Response<Body>, TransportError>;
+
+/// A call did not reach any services.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub struct TransportError(#[from] BoxError);
+
+/// The largest answer: a file of 16 MiB.
+pub const MAX_MESSAGE_BYTES: usize = 20 * 1024 * 1024;
+
+/// Headers of a caller that go on to the services: the deadline, the trace, the
+/// name of the call.
+const PASSED_ON: [&str; 4] = ["grpc-timeout", "traceparent", "tracestate", REQUEST_ID];
+const REQUEST_ID: &str = "x-request-id";
+
+/// What comes with a call.
+#[derive(Debug, Clone, Default)]
+pub struct Context {
+    headers: HeaderMap,
+}
+
+impl Context {
+    /// What a caller's HTTP headers say that concerns a call.
+    #[must_use]
+    pub fn of(headers: &HeaderMap) -> Self {
+        let mut passed = HeaderMap::new();
+        for name in PASSED_ON {
+            if let Some(value) = headers.get(name).filter(|value| value.len() <= 256) {
+                passed.insert(name, value.clone());
+            }
+        }
+        Self { headers: passed }
+    }
+
+    /// Name of the call: the caller's, else a new one.
+    fn request_id(&mut self) -> String {
+        let given = self.headers.get(REQUEST_ID);
+        if let Some(id) = given.and_then(|id| id.to_str().ok()) {
+            return id.to_owned();
+        }
+        let id = uuid::Uuid::new_v4().to_string();
+        if let Ok(value) = id.parse() {
+            self.headers.insert(REQUEST_ID, value);
+        }
+        id
+    }
+}
+
+/// Calls the methods of a contract. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Gateway {
+    contract: Contract,
+    transport: Transport,
+}
+
+/// A request that was read from JSON.
+#[derive(Debug)]
+pub struct Ask(DynamicMessage);
+
+/// An answer, or a message of one that streams.
+#[derive(Debug, Clone)]
+pub struct Answer {
+    contract: Contract,
+    message: DynamicMessage,
+}
+
+impl Answer {
+    /// As JSON.
+    #[must_use]
+    pub fn json(&self) -> Json {
+        self.contract.write(&self.message)
+    }
+
+    /// The bytes of a field, by its proto name; empty where it has none.
+    #[must_use]
+    pub fn bytes(&self, field: &str) -> Bytes {
+        match self.message.get_field_by_name(field).as_deref() {
+            Some(Value::Bytes(bytes)) => bytes.clone(),
+            Some(Value::String(text)) => Bytes::copy_from_slice(text.as_bytes()),
+            _ => Bytes::new(),
+        }
+    }
+}
+
+/// What a tool answered.
+#[derive(Debug, Clone)]
+pub struct ToolAnswer {
+    /// What a model reads.
+    pub text: String,
+    /// What a program reads. None: a refusal of a tool without an envelope.
+    pub structured: Option<Json>,
+    /// Why it was refused, where it was.
+    pub refusal: Option<Refusal>,
+}
+
+/// Told of every message of a stream: how many there were, and the message.
+pub type Progress = Box<dyn FnMut(usize, &Json) -> BoxFuture<'static, ()> + Send>;
+
+/// Messages of a stream that a tool's answer keeps: the last ones.
+const KEPT: usize = 1000;
+
+impl Gateway {
+    /// Calls of a contract through a transport.
+    #[must_use]
+    pub fn new(contract: Contract, transport: Transport) -> Self {
+        Self {
+            contract,
+            transport,
+        }
+    }
+
+    /// The contract.
+    #[must_use]
+    pub fn contract(&self) -> &Contract {
+        &self.contract
+    }
+
+    /// What calls go through, for clients of generated code.
+    #[must_use]
+    pub fn transport(&self) -> Transport {
+        self.transport.clone()
+    }
+
+    /// Reads a request from JSON.
+    ///
+    /// # Errors
+    /// Keys are unknown or missing, or values of another type.
+    pub fn read(&self, method: &Method, json: Map<String, Json>) -> Result<Ask, Refusal> {
+        self.read_only(method, json, None)
+    }
+
+    fn read_only(
+        &self,
+        method: &Method,
+        json: Map<String, Json>,
+        only: Option<&[String]>,
+    ) -> Result<Ask, Refusal> {
+        let read = self.contract.read(&method.input, json, only);
+        read.map(Ask).map_err(|wrong: Wrong| {
+            let failure = Failure::invalid(wrong);
+            failure
+                .suggest(format!("See what {} takes in the contract", method.name))
+                .into()
+        })
+    }
+
+    /// Calls a method that answers once.
+    ///
+    /// # Errors
+    /// The call is refused.
+    pub async fn call(
+        &self,
+        method: &Method,
+        ask: Ask,
+        context: Context,
+    ) -> Result<Answer, Refusal> {
+        let mut grpc = self.grpc().await?;
+        let answer = grpc
+            .unary(request(ask, context), method.path.clone(), codec(method))
+            .await?;
+        Ok(self.answer(answer.into_inner()))
+    }
+
+    /// Calls a method by its name, such as `GetVersion`.
+    ///
+    /// # Errors
+    /// The call is refused, or the contract has no such method.
+    pub async fn ask(&self, method: &str, request: Json) -> Result<Json, Refusal> {
+        let mut methods = self.contract.methods().iter();
+        let Some(method) = methods.find(|known| known.name == method) else {
+            return Err(Failure::fault(format!("the contract has no rpc {method}")).into());
+        };
+        let Json::Object(request) = request else {
+            return Err(Failure::fault("a request that is no object").into());
+        };
+        let ask = self.read(method, request)?;
+        Ok(self.call(method, ask, Context::default()).await?.json())
+    }
+
+    /// Calls a method that streams its answer. Dropping the stream ends the call.
+    ///
+    /// # Errors
+    /// The call is refused; once it runs, its stream ends with the refusal.
+    pub async fn stream(
+        &self,
+        method: &Method,
+        ask: Ask,
+        context: Context,
+    ) -> Result<impl Stream<Item = Result<Answer, Refusal>> + Send + use<>, Refusal> {
+        let mut grpc = self.grpc().await?;
+        let answers = grpc
+            .server_streaming(request(ask, context), method.path.clone(), codec(method))
+            .await?;
+        let gateway = self.clone();
+        Ok(answers.into_inner().map(move |answer| match answer {
+            Ok(message) => Ok(gateway.answer(message)),
+            Err(status) => Err(status.into()),
+        }))
+    }
+
+    fn answer(&self, message: DynamicMessage) -> Answer {
+        Answer {
+            contract: self.contract.clone(),
+            message,
+        }
+    }
+
+    async fn grpc(&self) -> Result<Grpc<Transport>, Refusal> {
+        let mut grpc =
+            Grpc::new(self.transport.clone()).max_decoding_message_size(MAX_MESSAGE_BYTES);
+        match grpc.ready().await {
+            Ok(()) => Ok(grpc),
+            Err(error) => Err(unreachable(&error).into()),
+        }
+    }
+
+    /// Calls a tool. `progress` is told of every message of a stream: how many
+    /// there were, and the message.
+    ///
+    /// # Errors
+    /// A fault; whatever the caller can do something about is an answer.
+    pub async fn call_tool(
+        &self,
+        tool: &Tool,
+        arguments: Map<String, Json>,
+        mut context: Context,
+        progress: Progress,
+    ) -> Result<ToolAnswer, Refusal> {
+        let started = Instant::now();
+        let request_id = context.request_id();
+        let form = tool.form(&arguments);
+        let Some(form) = form else {
+            return Err(Failure::fault("a tool without a form").into());
+        };
+        let called = async {
+            let method = Arc::clone(&form.method);
+            let ask = self.read_only(&method, arguments, Some(&form.fields))?;
+            if method.server_streaming {
+                self.gather(&method, ask, context, progress).await
+            } else {
+                Ok(self.call(&method, ask, context).await?.tell())
+            }
+        };
+        let (data, text, refusal) = match called.await {
+            Ok((data, text)) => (Some(data), text, None),
+            Err(refusal) if refusal.is_fault() => return Err(refusal),
+            Err(refusal) => (None, None, Some(refusal)),
+        };
+        if form.envelope {
+            let envelope = envelope(data, refusal.as_ref(), started.elapsed(), &request_id);
+            return Ok(ToolAnswer {
+                text: text.unwrap_or_else(|| envelope.to_string()),
+                structured: Some(envelope),
+                refusal,
+            });
+        }
+        let told = refusal.as_ref().map(Refusal::text);
+        let text = told.or(text);
+        Ok(ToolAnswer {
+            text: text.unwrap_or_else(|| data.as_ref().map(Json::to_string).unwrap_or_default()),
+            structured: data,
+            refusal,
+        })
+    }
+
+    /// All messages of a stream as one answer.
+    async fn gather(
+        &self,
+        method: &Method,
+        ask: Ask,
+        context: Context,
+        mut progress: Progress,
+    ) -> Result<(Json, Option<String>), Refusal> {
+        let mut answers = std::pin::pin!(self.stream(method, ask, context).await?);
+        let mut kept = std::collections::VecDeque::new();
+        let mut count = 0;
+        while let Some(answer) = answers.next().await {
+            let message = answer?.json();
+            count += 1;
+            progress(count, &message).await;
+            kept.push_back(message);
+            if kept.len() > KEPT {
+                kept.pop_front();
+            }
+        }
+        let left_out = count - kept.len();
+        Ok((json!({"messages": kept, "left_out": left_out}), None))
+    }
+}
+
+impl Answer {
+    /// The answer as JSON, and as the text that a tool shows.
+    fn tell(&self) -> (Json, Option<String>) {
+        let shape = self
+            .contract
+            .shape(&prost_reflect::ReflectMessage::descriptor(&self.message));
+        let field = shape.and_then(|shape| shape.fields.iter().find(|field| field.text));
+        let text = field.and_then(|field| {
+            let text = self.message.get_field(&field.descriptor);
+            text.as_str().map(str::to_owned)
+        });
+        (self.json(), text)
+    }
+}
+
+fn envelope(
+    data: Option<Json>,
+    refusal: Option<&Refusal>,
+    took: Duration,
+    request_id: &str,
+) -> Json {
+    let mut envelope = Map::new();
+    envelope.insert("success".to_owned(), refusal.is_none().into());
+    if let Some(data) = data {
+        envelope.insert("data".to_owned(), data);
+    }
+    if let Some(refusal) = refusal {
+        envelope.insert("error".to_owned(), refusal.json());
+    }
+    let millis = (took.as_secs_f64() * 1e6).round() / 1e3;
+    envelope.insert(
+        "metadata".to_owned(),
+        json!({"execution_time_ms": millis, "request_id": request_id}),
+    );
+    Json::Object(envelope)
+}
+
+fn codec(method: &Method) -> DynamicCodec {
+    DynamicCodec(method.output.clone())
+}
+
+fn request(ask: Ask, context: Context) -> tonic::Request<DynamicMessage> {
+    let mut request = tonic::Request::new(ask.0);
+    *request.metadata_mut() = MetadataMap::from_headers(context.headers);
+    request
+}
+
+/// No server answers. Its cause is for whoever runs the bridge, who is also the
+/// one to read the message.
+fn unreachable(error: &TransportError) -> Failure {
+    let cause = std::error::Error::source(error).map(ToString::to_string);
+    let cause = cause.unwrap_or_else(|| error.to_string());
+    Failure::new(
+        Code::ServerUnreachable,
+        format!("No server answers ({cause})"),
+    )
+    .suggest("See that the server runs, and that its address is right")
+}

@@ -1,0 +1,210 @@
+//! The rpcs of the contract, with their routes and their appearances as tools.
+
+use http::uri::PathAndQuery;
+use prost_reflect::{
+    DescriptorPool, DynamicMessage, ExtensionDescriptor, MessageDescriptor, MethodDescriptor,
+};
+
+use super::Error;
+use super::comment::{Comments, summary};
+use super::tool::Hints;
+
+/// An rpc.
+#[derive(Debug)]
+pub struct Method {
+    /// Its service, such as `Lookup`.
+    pub service: String,
+    /// Its name, such as `GetSkill`.
+    pub name: String,
+    /// What it does, in a sentence.
+    pub summary: String,
+    /// What it does, in full.
+    pub description: String,
+    /// The caller streams.
+    pub client_streaming: bool,
+    /// The server streams.
+    pub server_streaming: bool,
+    /// Its routes, the first of them the one to tell.
+    pub routes: Vec<Route>,
+    pub(super) path: PathAndQuery,
+    pub(super) input: MessageDescriptor,
+    pub(super) output: MessageDescriptor,
+    pub(super) tools: Vec<ToolOption>,
+}
+
+/// An HTTP route of an rpc (`google.api.http`).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Route {
+    /// The verb, such as `GET`.
+    pub verb: String,
+    /// The path, such as `/api/v1/skills/{skill_id=*/*/*}`.
+    pub template: String,
+    /// What the body of the request holds.
+    pub body: RouteBody,
+    /// The field of the answer that is the body of the HTTP answer. None: the
+    /// whole answer.
+    pub response_body: Option<String>,
+}
+
+/// What the body of an HTTP request holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RouteBody {
+    /// There is none.
+    None,
+    /// Every field that the path does not hold.
+    All,
+    /// One field.
+    Field(String),
+}
+
+/// `repertoire.v1.ToolOption`.
+#[derive(Debug, Clone)]
+pub(super) struct ToolOption {
+    pub(super) name: String,
+    pub(super) toolsets: Vec<String>,
+    pub(super) title: String,
+    pub(super) fields: Vec<String>,
+    pub(super) hints: Hints,
+    pub(super) envelope: bool,
+    pub(super) catalog: bool,
+}
+
+fn text(message: &DynamicMessage, name: &str) -> String {
+    let value = message.get_field_by_name(name);
+    value
+        .and_then(|value| value.as_str().map(str::to_owned))
+        .unwrap_or_default()
+}
+
+fn texts(message: &DynamicMessage, name: &str) -> Vec<String> {
+    let value = message.get_field_by_name(name);
+    let list = value.as_deref().and_then(|value| value.as_list());
+    list.unwrap_or_default()
+        .iter()
+        .filter_map(|item| item.as_str().map(str::to_owned))
+        .collect()
+}
+
+fn is(message: &DynamicMessage, name: &str) -> bool {
+    let value = message.get_field_by_name(name);
+    value.and_then(|value| value.as_bool()) == Some(true)
+}
+
+fn inner<'a>(message: &'a DynamicMessage, name: &str) -> Vec<std::borrow::Cow<'a, DynamicMessage>> {
+    use std::borrow::Cow;
+    match message.get_field_by_name(name) {
+        Some(Cow::Borrowed(value)) => value
+            .as_list()
+            .unwrap_or_default()
+            .iter()
+            .filter_map(|item| item.as_message().map(Cow::Borrowed))
+            .collect(),
+        _ => Vec::new(),
+    }
+}
+
+impl ToolOption {
+    fn read(option: &DynamicMessage, method: &str) -> Self {
+        let or = |text: String, default: String| if text.is_empty() { default } else { text };
+        Self {
+            name: or(text(option, "name"), words(method, '_')),
+            toolsets: texts(option, "toolsets"),
+            title: or(text(option, "title"), words(method, ' ')),
+            fields: texts(option, "fields"),
+            hints: Hints {
+                read_only: is(option, "read_only"),
+                destructive: is(option, "destructive"),
+                idempotent: is(option, "idempotent"),
+            },
+            envelope: is(option, "envelope"),
+            catalog: is(option, "catalog"),
+        }
+    }
+}
+
+/// `GetSkill` is `get_skill`, or `get skill`.
+fn words(name: &str, between: char) -> String {
+    let mut words = String::new();
+    for c in name.chars() {
+        if c.is_ascii_uppercase() && !words.is_empty() {
+            words.push(between);
+        }
+        words.push(c.to_ascii_lowercase());
+    }
+    words
+}
+
+fn route(rule: &DynamicMessage) -> Option<Route> {
+    let verbs = ["get", "put", "post", "delete", "patch"];
+    let (verb, template) = verbs.iter().find_map(|verb| {
+        let template = text(rule, verb);
+        (rule.has_field_by_name(verb)).then_some((verb.to_ascii_uppercase(), template))
+    })?;
+    Some(Route {
+        verb,
+        template,
+        body: match text(rule, "body").as_str() {
+            "" => RouteBody::None,
+            "*" => RouteBody::All,
+            field => RouteBody::Field(field.to_owned()),
+        },
+        response_body: Some(text(rule, "response_body")).filter(|field| !field.is_empty()),
+    })
+}
+
+/// The options by which the contract speaks of its rpcs.
+struct Options {
+    tool: ExtensionDescriptor,
+    http: ExtensionDescriptor,
+}
+
+impl Options {
+    fn method(&self, method: &MethodDescriptor, comments: &Comments) -> Result<Method, Error> {
+        let service = method.parent_service();
+        let path = format!("/{}/{}", service.full_name(), method.name());
+        let description = comments.of(&service.parent_file(), method.path());
+        let options = method.options();
+        let rule = options.get_extension(&self.http);
+        let mut routes = Vec::new();
+        if let Some(rule) = rule.as_message() {
+            routes.extend(route(rule));
+            let more = inner(rule, "additional_bindings");
+            routes.extend(more.iter().filter_map(|rule| route(rule)));
+        }
+        let tools = options.get_extension(&self.tool);
+        let tools = tools.as_list().unwrap_or_default().iter();
+        Ok(Method {
+            service: service.name().to_owned(),
+            name: method.name().to_owned(),
+            summary: summary(&description).to_owned(),
+            description,
+            client_streaming: method.is_client_streaming(),
+            server_streaming: method.is_server_streaming(),
+            routes,
+            path: PathAndQuery::try_from(path.as_str()).map_err(|_| Error::Unknown(path))?,
+            input: method.input(),
+            output: method.output(),
+            tools: tools
+                .filter_map(|tool| tool.as_message())
+                .map(|tool| ToolOption::read(tool, method.name()))
+                .collect(),
+        })
+    }
+}
+
+/// The rpcs of all services, in the order of the proto files.
+pub(super) fn methods(pool: &DescriptorPool, comments: &Comments) -> Result<Vec<Method>, Error> {
+    let extension = |name: &str| {
+        pool.get_extension_by_name(name)
+            .ok_or_else(|| Error::Unknown(name.to_owned()))
+    };
+    let options = Options {
+        tool: extension("repertoire.v1.tool")?,
+        http: extension("google.api.http")?,
+    };
+    let services = pool.services();
+    let methods = services.flat_map(|service| service.methods().collect::<Vec<_>>());
+    methods
+        .map(|method| options.method(&method, comments))
+        .collect()
+}

@@ -1,0 +1,384 @@
+//! JSON as messages, with the sentences of the specifications for what is wrong.
+//!
+//! Everything that is wrong is told, not only the first. What a rule of the
+//! contract forbids is left to the service, which checks every request.
+
+use base64::Engine as _;
+use prost_reflect::{DynamicMessage, FieldDescriptor, Kind, MapKey, MessageDescriptor, Value};
+use serde_json::{Map, Value as Json};
+
+use super::Contract;
+use super::shape::{Field, Special};
+use crate::model::FieldProblem;
+
+/// What is wrong with a value: place, rule, sentence.
+pub(super) type Wrong = Vec<FieldProblem>;
+
+/// The rule that JSON of the wrong form breaks.
+const FORM: &str = "json";
+
+/// Names the kind of a value, as the specifications do.
+fn kind_of(json: &Json) -> &'static str {
+    match json {
+        Json::Null => "null",
+        Json::Bool(_) => "boolean",
+        Json::Number(number) if number.is_f64() => "float",
+        Json::Number(_) => "number",
+        Json::String(_) => "string",
+        Json::Array(_) => "array",
+        Json::Object(_) => "object",
+    }
+}
+
+fn join(path: &str, name: &str) -> String {
+    if path.is_empty() {
+        name.to_owned()
+    } else {
+        format!("{path}.{name}")
+    }
+}
+
+/// Reads one value; what is wrong goes to `wrong`.
+struct Reader<'a> {
+    contract: &'a Contract,
+    wrong: Wrong,
+}
+
+impl Contract {
+    /// A message from JSON; `only` names the fields that it may have.
+    pub(super) fn read(
+        &self,
+        message: &MessageDescriptor,
+        json: Map<String, Json>,
+        only: Option<&[String]>,
+    ) -> Result<DynamicMessage, Wrong> {
+        let mut reader = Reader {
+            contract: self,
+            wrong: Vec::new(),
+        };
+        let read = reader.object(message, json, only, "");
+        if reader.wrong.is_empty() {
+            Ok(read)
+        } else {
+            Err(reader.wrong)
+        }
+    }
+}
+
+impl Reader<'_> {
+    fn say(&mut self, path: &str, rule: &'static str, message: String) {
+        self.wrong.push(FieldProblem {
+            field: path.to_owned(),
+            message,
+            rule,
+        });
+    }
+
+    fn expected<T>(&mut self, path: &str, wanted: &str, json: &Json) -> Option<T> {
+        // Whole numbers and fractions differ only where a whole one is wanted.
+        let received = match kind_of(json) {
+            "float" if wanted != "integer" => "number",
+            kind => kind,
+        };
+        self.say(
+            path,
+            FORM,
+            format!("Expected {wanted}, received {received}"),
+        );
+        None
+    }
+
+    fn object(
+        &mut self,
+        descriptor: &MessageDescriptor,
+        json: Map<String, Json>,
+        only: Option<&[String]>,
+        path: &str,
+    ) -> DynamicMessage {
+        let mut message = DynamicMessage::new(descriptor.clone());
+        let Some(shape) = self.contract.shape(descriptor) else {
+            return message;
+        };
+        let may = |name: &str| only.is_none_or(|only| only.iter().any(|n| n == name));
+        for field in &shape.fields {
+            if field.required && may(&field.json) && !json.contains_key(&field.json) {
+                self.say(&join(path, &field.json), "required", "Required".to_owned());
+            }
+        }
+        let mut unknown = Vec::new();
+        for (name, value) in json {
+            let Some(field) = shape.field(&name).filter(|_| may(&name)) else {
+                unknown.push(name);
+                continue;
+            };
+            let place = join(path, &name);
+            if let Some(value) = self.field(field, value, &place) {
+                if let Some(oneof) = field.descriptor.containing_oneof()
+                    && let Some(other) = oneof.fields().find(|f| message.has_field(f))
+                    && other.number() != field.descriptor.number()
+                {
+                    let sentence = format!("Only one of '{}' and '{name}'", other.name());
+                    self.say(&place, FORM, sentence);
+                }
+                message.set_field(&field.descriptor, value);
+            }
+        }
+        if let Some(first) = unknown.first() {
+            let names: Vec<_> = unknown
+                .iter()
+                .take(16)
+                .map(|name| format!("'{}'", escaped(name)))
+                .collect();
+            let sentence = format!("Unrecognized key(s) in object: {}", names.join(", "));
+            let place = join(path, &escaped(first));
+            self.say(&place, FORM, sentence);
+        }
+        message
+    }
+
+    fn field(&mut self, field: &Field, json: Json, path: &str) -> Option<Value> {
+        let descriptor = &field.descriptor;
+        if descriptor.is_map() {
+            return self.map(descriptor, json, path);
+        }
+        if !descriptor.is_list() {
+            return self.one(field, json, path);
+        }
+        let Json::Array(items) = json else {
+            return self.expected(path, "array", &json);
+        };
+        let read = items.into_iter().enumerate();
+        let values: Vec<_> = read
+            .map(|(at, item)| self.one(field, item, &format!("{path}[{at}]")))
+            .collect();
+        values.into_iter().collect::<Option<_>>().map(Value::List)
+    }
+
+    fn map(&mut self, field: &FieldDescriptor, json: Json, path: &str) -> Option<Value> {
+        let Json::Object(entries) = json else {
+            return self.expected(path, "object", &json);
+        };
+        let Kind::Message(entry) = field.kind() else {
+            return None;
+        };
+        let shape = self.contract.shape(&entry)?;
+        let value = shape.field("value")?;
+        let mut map = std::collections::HashMap::new();
+        for (key, item) in entries {
+            let place = join(path, &escaped(&key));
+            let item = self.one(value, item, &place);
+            map.insert(MapKey::String(key), item?);
+        }
+        Some(Value::Map(map))
+    }
+
+    fn one(&mut self, field: &Field, json: Json, path: &str) -> Option<Value> {
+        match field.descriptor.kind() {
+            Kind::Bool => match json {
+                Json::Bool(value) => Some(Value::Bool(value)),
+                other => self.expected(path, "boolean", &other),
+            },
+            Kind::String => match json {
+                Json::String(text) => Some(Value::String(text)),
+                other => self.expected(path, "string", &other),
+            },
+            Kind::Bytes => match json {
+                Json::String(text) => {
+                    let bytes = base64::engine::general_purpose::STANDARD.decode(&text);
+                    if let Ok(bytes) = bytes {
+                        return Some(Value::Bytes(bytes.into()));
+                    }
+                    self.say(
+                        path,
+                        FORM,
+                        "Expected base64, received other text".to_owned(),
+                    );
+                    None
+                }
+                other => self.expected(path, "string", &other),
+            },
+            Kind::Double | Kind::Float => match json.as_f64() {
+                Some(number) if field.descriptor.kind() == Kind::Double => Some(Value::F64(number)),
+                #[expect(
+                    clippy::cast_possible_truncation,
+                    reason = "a float of the contract has this precision"
+                )]
+                Some(number) => Some(Value::F32(number as f32)),
+                None => self.expected(path, "number", &json),
+            },
+            Kind::Int32 | Kind::Sint32 | Kind::Sfixed32 => self
+                .whole(&json, path, i32::MIN.into(), i32::MAX.into())
+                .and_then(|number| i32::try_from(number).ok())
+                .map(Value::I32),
+            Kind::Int64 | Kind::Sint64 | Kind::Sfixed64 => self
+                .whole(&json, path, i64::MIN.into(), i64::MAX.into())
+                .and_then(|number| i64::try_from(number).ok())
+                .map(Value::I64),
+            Kind::Uint32 | Kind::Fixed32 => self
+                .whole(&json, path, 0, u32::MAX.into())
+                .and_then(|number| u32::try_from(number).ok())
+                .map(Value::U32),
+            Kind::Uint64 | Kind::Fixed64 => self
+                .whole(&json, path, 0, u64::MAX.into())
+                .and_then(|number| u64::try_from(number).ok())
+                .map(Value::U64),
+            Kind::Enum(_) => self.name(field, &json, path),
+            Kind::Message(message) => self.message(&message, json, path),
+        }
+    }
+
+    /// A whole number between two bounds; `3.0` is one, as JSON Schema has it.
+    fn whole(&mut self, json: &Json, path: &str, least: i128, most: i128) -> Option<i128> {
+        let number = match json {
+            Json::Number(number) => number
+                .as_i64()
+                .map(i128::from)
+                .or_else(|| number.as_u64().map(i128::from))
+                .or_else(|| number.as_f64().and_then(exact)),
+            _ => return self.expected(path, "number", json),
+        };
+        let Some(number) = number else {
+            return self.expected(path, "integer", json);
+        };
+        if number < least {
+            let sentence = format!("Number must be greater than or equal to {least}");
+            self.say(path, FORM, sentence);
+            return None;
+        }
+        if number > most {
+            let sentence = format!("Number must be less than or equal to {most}");
+            self.say(path, FORM, sentence);
+            return None;
+        }
+        Some(number)
+    }
+
+    fn name(&mut self, field: &Field, json: &Json, path: &str) -> Option<Value> {
+        let Json::String(name) = json else {
+            return self.expected(path, "string", json);
+        };
+        // Zero is what a field is that was left out; it has no name of its own.
+        let known = || field.names.iter().filter(|known| known.number != 0);
+        if let Some(known) = known().find(|known| known.short == *name) {
+            return Some(Value::EnumNumber(known.number));
+        }
+        let names: Vec<_> = known().map(|known| format!("'{}'", known.short)).collect();
+        let sentence = format!(
+            "Invalid enum value. Expected {}, received '{}'",
+            names.join(" | "),
+            escaped(name)
+        );
+        self.say(path, FORM, sentence);
+        None
+    }
+
+    fn message(&mut self, of: &MessageDescriptor, json: Json, path: &str) -> Option<Value> {
+        let special = self.contract.shape(of).and_then(|shape| shape.special);
+        let message = match (special, json) {
+            (Some(Special::Timestamp), Json::String(text)) => {
+                if let Some(time) = timestamp(of, &text) {
+                    time
+                } else {
+                    let sentence = "Expected a time such as 2026-01-31T12:00:00Z".to_owned();
+                    self.say(path, FORM, sentence);
+                    return None;
+                }
+            }
+            (Some(Special::Timestamp), other) => return self.expected(path, "string", &other),
+            (Some(Special::Value), json) => free(of, json)?,
+            (Some(Special::Struct), Json::Object(fields)) => free_struct(of, fields)?,
+            (Some(Special::ListValue), Json::Array(items)) => free_list(of, items)?,
+            (Some(Special::ListValue), other) => return self.expected(path, "array", &other),
+            (None, Json::Object(fields)) => self.object(of, fields, None, path),
+            (_, other) => return self.expected(path, "object", &other),
+        };
+        Some(Value::Message(message))
+    }
+}
+
+/// What a message may repeat of a caller's text: short, and without characters
+/// that a terminal acts on.
+fn escaped(text: &str) -> String {
+    text.chars()
+        .take(80)
+        .flat_map(|c| {
+            let plain = !c.is_control() && !('\u{202a}'..='\u{202e}').contains(&c);
+            let escape = (!plain).then(|| c.escape_default());
+            let plain = plain.then_some(c);
+            plain.into_iter().chain(escape.into_iter().flatten())
+        })
+        .collect()
+}
+
+/// A float as the whole number that it is.
+fn exact(float: f64) -> Option<i128> {
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "checked to be whole and in range"
+    )]
+    (float.fract() == 0.0 && float.abs() < 1e19).then_some(float as i128)
+}
+
+fn timestamp(of: &MessageDescriptor, text: &str) -> Option<DynamicMessage> {
+    let time: jiff::Timestamp = text.parse().ok()?;
+    let mut message = DynamicMessage::new(of.clone());
+    message.set_field_by_name("seconds", Value::I64(time.as_second()));
+    message.set_field_by_name("nanos", Value::I32(time.subsec_nanosecond()));
+    Some(message)
+}
+
+/// The message kind of a field of one of `google.protobuf`'s free-form messages.
+fn inner(of: &MessageDescriptor, field: &str) -> Option<MessageDescriptor> {
+    match of.get_field_by_name(field)?.kind() {
+        Kind::Message(message) if message.is_map_entry() => {
+            match message.map_entry_value_field().kind() {
+                Kind::Message(value) => Some(value),
+                _ => None,
+            }
+        }
+        Kind::Message(message) => Some(message),
+        _ => None,
+    }
+}
+
+/// Any JSON as a `google.protobuf.Value`. The parser bounded its depth.
+fn free(of: &MessageDescriptor, json: Json) -> Option<DynamicMessage> {
+    let mut message = DynamicMessage::new(of.clone());
+    let (field, value) = match json {
+        Json::Null => ("null_value", Value::EnumNumber(0)),
+        Json::Bool(value) => ("bool_value", Value::Bool(value)),
+        Json::Number(number) => ("number_value", Value::F64(number.as_f64()?)),
+        Json::String(text) => ("string_value", Value::String(text)),
+        Json::Array(items) => {
+            let list = free_list(&inner(of, "list_value")?, items)?;
+            ("list_value", Value::Message(list))
+        }
+        Json::Object(fields) => {
+            let fields = free_struct(&inner(of, "struct_value")?, fields)?;
+            ("struct_value", Value::Message(fields))
+        }
+    };
+    message.set_field_by_name(field, value);
+    Some(message)
+}
+
+fn free_struct(of: &MessageDescriptor, fields: Map<String, Json>) -> Option<DynamicMessage> {
+    let value = inner(of, "fields")?;
+    let entries = fields.into_iter().map(|(key, json)| {
+        let entry = free(&value, json)?;
+        Some((MapKey::String(key), Value::Message(entry)))
+    });
+    let mut message = DynamicMessage::new(of.clone());
+    message.set_field_by_name("fields", Value::Map(entries.collect::<Option<_>>()?));
+    Some(message)
+}
+
+fn free_list(of: &MessageDescriptor, items: Vec<Json>) -> Option<DynamicMessage> {
+    let value = inner(of, "values")?;
+    let items = items
+        .into_iter()
+        .map(|json| free(&value, json).map(Value::Message));
+    let mut message = DynamicMessage::new(of.clone());
+    message.set_field_by_name("values", Value::List(items.collect::<Option<_>>()?));
+    Some(message)
+}

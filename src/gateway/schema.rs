@@ -1,0 +1,247 @@
+//! Messages as JSON Schema 2020-12.
+//!
+//! A request's schema says what is accepted, an answer's what is sent: only
+//! requests have required fields by rule, only answers have every field that is
+//! always there. Nothing else may be in either.
+
+use prost_reflect::{Kind, MessageDescriptor};
+use serde_json::{Map, Value as Json, json};
+
+use super::comment::summary;
+use super::shape::{Field, Special};
+use super::{Contract, Method};
+
+/// Which way a message goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Way {
+    Request,
+    Answer,
+}
+
+/// Writes schemas.
+pub(super) struct Schemas<'a> {
+    contract: &'a Contract,
+    way: Way,
+    /// What messages inside messages refer to, such as `#/components/schemas/`;
+    /// none: they are written out, which every client understands.
+    refs: Option<&'a str>,
+    /// Messages that are being written out, so that one inside itself ends.
+    open: Vec<String>,
+    /// Messages that were referred to.
+    pub(super) named: Vec<MessageDescriptor>,
+}
+
+impl<'a> Schemas<'a> {
+    pub(super) fn new(contract: &'a Contract, way: Way, refs: Option<&'a str>) -> Self {
+        Self {
+            contract,
+            way,
+            refs,
+            open: Vec::new(),
+            named: Vec::new(),
+        }
+    }
+
+    /// The schema of a message; `only` names the fields that it may have.
+    pub(super) fn object(&mut self, message: &MessageDescriptor, only: Option<&[String]>) -> Json {
+        let Some(shape) = self.contract.shape(message) else {
+            return json!({"type": "object"});
+        };
+        self.open.push(message.full_name().to_owned());
+        let mut properties = Map::new();
+        let mut required = Vec::new();
+        let shown = |field: &&Field| only.is_none_or(|only| only.contains(&field.json));
+        for field in shape.fields.iter().filter(shown) {
+            properties.insert(field.json.clone(), self.field(field));
+            let always = match self.way {
+                Way::Request => field.required,
+                Way::Answer => !field.descriptor.supports_presence() && !field.omit_empty,
+            };
+            if always {
+                required.push(field.json.as_str());
+            }
+        }
+        self.open.pop();
+        let mut schema = json!({"type": "object", "properties": properties});
+        if let Json::Object(schema) = &mut schema {
+            if !required.is_empty() {
+                schema.insert("required".to_owned(), json!(required));
+            }
+            schema.insert("additionalProperties".to_owned(), json!(false));
+        }
+        schema
+    }
+
+    /// The schema of a field, with its description.
+    pub(super) fn field(&mut self, field: &Field) -> Json {
+        let descriptor = &field.descriptor;
+        let mut schema = if descriptor.is_map() {
+            let value = match descriptor.kind() {
+                Kind::Message(entry) => self.contract.shape(&entry).map(|shape| {
+                    let value = shape.field("value");
+                    value.map_or(json!({}), |value| self.one(value))
+                }),
+                _ => None,
+            };
+            json!({"type": "object", "additionalProperties": value.unwrap_or_default()})
+        } else if descriptor.is_list() {
+            let mut schema = Map::new();
+            schema.insert("type".to_owned(), json!("array"));
+            schema.insert("items".to_owned(), self.one(field));
+            self.bound(&mut schema, "minItems", field.rules.min_items);
+            self.bound(&mut schema, "maxItems", field.rules.max_items);
+            Json::Object(schema)
+        } else {
+            self.one(field)
+        };
+        let description = self.description(field);
+        if let Json::Object(schema) = &mut schema
+            && !description.is_empty()
+        {
+            schema.insert("description".to_owned(), description.into());
+        }
+        schema
+    }
+
+    /// A request is described in full, since whoever fills it in reads that.
+    fn description(&self, field: &Field) -> String {
+        if self.way == Way::Answer && self.refs.is_none() {
+            return summary(&field.comment).to_owned();
+        }
+        let mut text = field.comment.clone();
+        for name in field.names.iter().filter(|name| name.number != 0) {
+            if text.is_empty() {
+                text.push_str("One of these.");
+            }
+            text.push_str(if text.contains("\n* ") { "\n" } else { "\n\n" });
+            text.extend(["* `", &name.short, "`: ", &name.comment]);
+        }
+        text
+    }
+
+    fn bound(&self, schema: &mut Map<String, Json>, name: &str, limit: Option<u64>) {
+        // What is sent keeps to no limit of what is accepted.
+        if let Some(limit) = limit.filter(|limit| *limit > 0)
+            && self.way == Way::Request
+        {
+            schema.insert(name.to_owned(), limit.into());
+        }
+    }
+
+    /// The schema of one value of a field.
+    fn one(&mut self, field: &Field) -> Json {
+        let rules = match &field.rules.items {
+            Some(items) if field.descriptor.is_list() => items,
+            _ => &field.rules,
+        };
+        let mut schema = Map::new();
+        let mut say = |key: &str, value: Json| schema.insert(key.to_owned(), value);
+        match field.descriptor.kind() {
+            Kind::Bool => {
+                say("type", json!("boolean"));
+            }
+            Kind::String => {
+                say("type", json!("string"));
+                let least = rules.min_len.or(rules.required.then_some(1));
+                self.bound(&mut schema, "minLength", least);
+                self.bound(&mut schema, "maxLength", rules.max_len);
+            }
+            Kind::Bytes => {
+                say("type", json!("string"));
+                say("contentEncoding", json!("base64"));
+                let most = rules.max_len.map(|bytes| bytes.div_ceil(3) * 4);
+                self.bound(&mut schema, "maxLength", most);
+            }
+            Kind::Double | Kind::Float => {
+                say("type", json!("number"));
+            }
+            Kind::Enum(_) => {
+                say("type", json!("string"));
+                let sent = self.way == Way::Answer;
+                let names = field.names.iter();
+                let names: Vec<_> = names
+                    .filter(|name| sent || name.number != 0)
+                    .map(|name| name.short.as_str())
+                    .collect();
+                say("enum", json!(names));
+            }
+            Kind::Message(message) => return self.message(&message),
+            whole => {
+                say("type", json!("integer"));
+                let unsigned = matches!(
+                    whole,
+                    Kind::Uint32 | Kind::Uint64 | Kind::Fixed32 | Kind::Fixed64
+                );
+                let bounded = self.way == Way::Request;
+                let least = rules.gte.filter(|_| bounded).or(unsigned.then_some(0));
+                if let Some(least) = least {
+                    say("minimum", json!(least));
+                }
+                if let Some(most) = rules.lte.filter(|_| bounded) {
+                    say("maximum", json!(most));
+                }
+                let short = matches!(
+                    whole,
+                    Kind::Int32 | Kind::Uint32 | Kind::Sint32 | Kind::Fixed32 | Kind::Sfixed32
+                );
+                say(
+                    "format",
+                    json!(match (short, unsigned) {
+                        (true, false) => "int32",
+                        (true, true) => "uint32",
+                        (false, false) => "int64",
+                        (false, true) => "uint64",
+                    }),
+                );
+            }
+        }
+        Json::Object(schema)
+    }
+
+    fn message(&mut self, message: &MessageDescriptor) -> Json {
+        match self.contract.shape(message).and_then(|shape| shape.special) {
+            Some(Special::Timestamp) => return json!({"type": "string", "format": "date-time"}),
+            Some(Special::Struct) => return json!({"type": "object", "additionalProperties": true}),
+            Some(Special::ListValue) => return json!({"type": "array", "items": {}}),
+            Some(Special::Value) => return json!({}),
+            None => {}
+        }
+        if let Some(prefix) = self.refs {
+            if !self.named.contains(message) {
+                self.named.push(message.clone());
+            }
+            return json!({"$ref": format!("{prefix}{}", message.name())});
+        }
+        if self.open.iter().any(|open| open == message.full_name()) {
+            return json!({"type": "object"});
+        }
+        self.object(message, None)
+    }
+}
+
+impl Contract {
+    /// What a tool's form accepts.
+    pub(super) fn request_schema(&self, method: &Method, only: Option<&[String]>) -> Json {
+        Schemas::new(self, Way::Request, None).object(&method.input, only)
+    }
+
+    /// What a method answers; of a stream, what its messages are gathered in.
+    pub(super) fn answer_schema(&self, method: &Method) -> Json {
+        let answer = Schemas::new(self, Way::Answer, None).object(&method.output, None);
+        if !method.server_streaming {
+            return answer;
+        }
+        json!({
+            "type": "object",
+            "properties": {
+                "messages": {"type": "array", "items": answer, "description": "What was streamed, in order."},
+                "left_out": {
+                    "type": "integer", "minimum": 0,
+                    "description": "How many messages before these were streamed and not kept.",
+                },
+            },
+            "required": ["messages", "left_out"],
+            "additionalProperties": false,
+        })
+    }
+}

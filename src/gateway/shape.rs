@@ -1,0 +1,233 @@
+//! What the faces need to know of a message, worked out once.
+//!
+//! Options and comments are read from the descriptors when the contract is
+//! loaded, so that a call looks nothing up by name.
+
+use std::collections::HashMap;
+
+use prost_reflect::{
+    Cardinality, DescriptorPool, DynamicMessage, ExtensionDescriptor, FieldDescriptor, Kind,
+    MessageDescriptor, Value,
+};
+
+use super::Error;
+use super::comment::Comments;
+
+/// A message.
+#[derive(Debug)]
+pub(super) struct Shape {
+    pub(super) special: Option<Special>,
+    pub(super) fields: Vec<Field>,
+    by_name: HashMap<String, usize>,
+    /// What the message is for.
+    pub(super) comment: String,
+}
+
+/// A message with a JSON form of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Special {
+    Timestamp,
+    Struct,
+    ListValue,
+    Value,
+}
+
+/// A field.
+#[derive(Debug)]
+pub(super) struct Field {
+    pub(super) descriptor: FieldDescriptor,
+    /// Its name in JSON.
+    pub(super) json: String,
+    pub(super) comment: String,
+    pub(super) rules: Rules,
+    /// A request without it is refused.
+    pub(super) required: bool,
+    /// A tool shows it as its text.
+    pub(super) text: bool,
+    /// Left out of the JSON where it is empty.
+    pub(super) omit_empty: bool,
+    /// Names of its enum.
+    pub(super) names: Vec<Name>,
+}
+
+/// A value of an enum.
+#[derive(Debug)]
+pub(super) struct Name {
+    pub(super) number: i32,
+    /// `official` of `TRUST_TIER_OFFICIAL`.
+    pub(super) short: String,
+    pub(super) comment: String,
+}
+
+/// The rules of `buf.validate` that JSON Schema can say as well.
+#[derive(Debug, Default)]
+pub(super) struct Rules {
+    pub(super) required: bool,
+    pub(super) min_len: Option<u64>,
+    pub(super) max_len: Option<u64>,
+    pub(super) gte: Option<i64>,
+    pub(super) lte: Option<i64>,
+    pub(super) min_items: Option<u64>,
+    pub(super) max_items: Option<u64>,
+    pub(super) items: Option<Box<Self>>,
+}
+
+/// The options by which the contract speaks of its fields.
+pub(super) struct Options {
+    field: ExtensionDescriptor,
+    rules: ExtensionDescriptor,
+}
+
+impl Shape {
+    pub(super) fn field(&self, json: &str) -> Option<&Field> {
+        self.by_name.get(json).and_then(|at| self.fields.get(*at))
+    }
+}
+
+impl Options {
+    pub(super) fn new(pool: &DescriptorPool) -> Result<Self, Error> {
+        let extension = |name: &str| {
+            pool.get_extension_by_name(name)
+                .ok_or_else(|| Error::Unknown(name.to_owned()))
+        };
+        Ok(Self {
+            field: extension("repertoire.v1.field")?,
+            rules: extension("buf.validate.field")?,
+        })
+    }
+
+    pub(super) fn shape(&self, message: &MessageDescriptor, comments: &Comments) -> Shape {
+        let special = match message.full_name() {
+            "google.protobuf.Timestamp" => Some(Special::Timestamp),
+            "google.protobuf.Struct" => Some(Special::Struct),
+            "google.protobuf.ListValue" => Some(Special::ListValue),
+            "google.protobuf.Value" => Some(Special::Value),
+            _ => None,
+        };
+        let mut fields: Vec<_> = message
+            .fields()
+            .map(|field| self.field(field, comments))
+            .collect();
+        // As the proto file writes them, which is the order a reader expects.
+        fields.sort_by_key(|field| field.descriptor.path().to_vec());
+        let by_name = fields
+            .iter()
+            .enumerate()
+            .map(|(at, field)| (field.json.clone(), at))
+            .collect();
+        Shape {
+            special,
+            fields,
+            by_name,
+            comment: comments.of(&message.parent_file(), message.path()),
+        }
+    }
+
+    fn field(&self, descriptor: FieldDescriptor, comments: &Comments) -> Field {
+        let options = descriptor.options();
+        let said = options.get_extension(&self.field);
+        let said = said.as_message();
+        let text = |name: &str| {
+            let value = said.and_then(|said| said.get_field_by_name(name));
+            value.and_then(|value| value.as_str().map(str::to_owned))
+        };
+        let is = |name: &str| {
+            let value = said.and_then(|said| said.get_field_by_name(name));
+            value.and_then(|value| value.as_bool()) == Some(true)
+        };
+        let rules = options.get_extension(&self.rules);
+        let rules = rules.as_message().map(Rules::read).unwrap_or_default();
+        let names = match descriptor.kind() {
+            Kind::Enum(names) => {
+                let prefix = format!("{}_", upper_snake(names.name()));
+                let short = |name: &str| {
+                    let short = name.strip_prefix(&prefix).unwrap_or(name);
+                    short.to_ascii_lowercase()
+                };
+                names
+                    .values()
+                    .map(|value| Name {
+                        number: value.number(),
+                        short: short(value.name()),
+                        comment: comments.of(&names.parent_file(), value.path()),
+                    })
+                    .collect()
+            }
+            _ => Vec::new(),
+        };
+        let json = text("json").filter(|json| !json.is_empty());
+        Field {
+            json: json.unwrap_or_else(|| descriptor.name().to_owned()),
+            comment: comments.of(
+                &descriptor.parent_message().parent_file(),
+                descriptor.path(),
+            ),
+            required: rules.refuses_zero(&descriptor),
+            rules,
+            text: is("text"),
+            omit_empty: is("omit_empty"),
+            names,
+            descriptor,
+        }
+    }
+}
+
+impl Rules {
+    fn read(rules: &DynamicMessage) -> Self {
+        let mut read = Self::default();
+        for (rule, of) in rules.fields() {
+            if rule.name() == "required" {
+                read.required = of.as_bool() == Some(true);
+            }
+            let Some(of) = of.as_message() else { continue };
+            for (bound, limit) in of.fields() {
+                match bound.name() {
+                    "min_len" => read.min_len = limit.as_u64(),
+                    "max_len" => read.max_len = limit.as_u64(),
+                    "min_items" => read.min_items = limit.as_u64(),
+                    "max_items" => read.max_items = limit.as_u64(),
+                    "gte" => read.gte = whole(limit),
+                    "lte" => read.lte = whole(limit),
+                    "items" => read.items = limit.as_message().map(Self::read).map(Box::new),
+                    _ => {}
+                }
+            }
+        }
+        read
+    }
+
+    /// A field without presence that is left out is zero: where zero breaks a
+    /// rule, the field is required.
+    fn refuses_zero(&self, field: &FieldDescriptor) -> bool {
+        if field.supports_presence() {
+            return self.required;
+        }
+        let list = field.cardinality() == Cardinality::Repeated;
+        self.required
+            || self.min_items.is_some_and(|least| least > 0)
+            || (!list && self.min_len.is_some_and(|least| least > 0))
+            || (!list && self.gte.is_some_and(|least| least > 0))
+    }
+}
+
+fn whole(value: &Value) -> Option<i64> {
+    match value {
+        Value::I32(number) => Some(i64::from(*number)),
+        Value::I64(number) => Some(*number),
+        Value::U32(number) => Some(i64::from(*number)),
+        Value::U64(number) => i64::try_from(*number).ok(),
+        _ => None,
+    }
+}
+
+/// `TrustTier` is `TRUST_TIER`.
+fn upper_snake(name: &str) -> String {
+    let mut upper = String::new();
+    for c in name.chars() {
+        if c.is_ascii_uppercase() && !upper.is_empty() {
+            upper.push('_');
+        }
+        upper.push(c.to_ascii_uppercase());
+    }
+    upper
+}

@@ -1,0 +1,114 @@
+//! Requests whose values come as text: from the path and the query of a URL.
+
+use prost_reflect::Kind;
+use serde_json::{Map, Value as Json};
+
+use super::shape::{Field, Shape};
+use super::{Contract, Method, Refusal, Route, RouteBody};
+use crate::model::{Failure, FieldProblem};
+
+/// An HTTP request to a route, taken apart.
+#[derive(Debug, Default)]
+pub struct Parts {
+    /// Values of the path, by the names of the template.
+    pub path: Vec<(String, String)>,
+    /// Values of the query, in order.
+    pub query: Vec<(String, String)>,
+    /// The body. None: it was empty.
+    pub body: Option<Json>,
+}
+
+impl Contract {
+    /// The JSON of a request that came to a route.
+    ///
+    /// # Errors
+    /// The body is no object where one is wanted, or two places of the request
+    /// hold one field.
+    pub fn gather(
+        &self,
+        method: &Method,
+        route: &Route,
+        parts: Parts,
+    ) -> Result<Map<String, Json>, Refusal> {
+        let Parts { path, query, body } = parts;
+        let mut wrong = Vec::new();
+        let mut say = |field: &str, message: String| {
+            wrong.push(FieldProblem {
+                field: field.to_owned(),
+                message,
+                rule: "json",
+            });
+        };
+        let mut request = Map::new();
+        match (&route.body, body) {
+            (RouteBody::All, Some(Json::Object(fields))) => request = fields,
+            (RouteBody::All, Some(_)) => say("", "Expected an object as the body".to_owned()),
+            (RouteBody::Field(field), Some(body)) => {
+                request.insert(field.clone(), body);
+            }
+            (RouteBody::None, Some(_)) => say("", "Expected no body".to_owned()),
+            (_, None) => {}
+        }
+        let shape = self.shape(&method.input);
+        for (name, text) in path {
+            let field = shape.and_then(|shape| by_proto_name(shape, &name));
+            let Some(field) = field else { continue };
+            let value = value(field, text);
+            match request.get(&field.json) {
+                Some(other) if *other != value => {
+                    say(
+                        &field.json,
+                        format!("The body says {other}, the path {value}"),
+                    );
+                }
+                _ => {
+                    request.insert(field.json.clone(), value);
+                }
+            }
+        }
+        for (name, text) in query {
+            let field = shape.and_then(|shape| shape.field(&name));
+            let list = field.is_some_and(|field| field.descriptor.is_list());
+            let value = match field {
+                Some(field) => value(field, text),
+                // Refused by name when the request is read.
+                None => Json::String(text),
+            };
+            if route.body == RouteBody::All {
+                say(&name, format!("Unrecognized key(s) in object: '{name}'"));
+                continue;
+            }
+            match request.get_mut(&name) {
+                None if list => {
+                    request.insert(name, Json::Array(vec![value]));
+                }
+                None => {
+                    request.insert(name, value);
+                }
+                Some(Json::Array(values)) if list => values.push(value),
+                Some(_) => say(&name, "Given twice".to_owned()),
+            }
+        }
+        if wrong.is_empty() {
+            Ok(request)
+        } else {
+            Err(Failure::invalid(wrong).into())
+        }
+    }
+}
+
+fn by_proto_name<'a>(shape: &'a Shape, name: &str) -> Option<&'a Field> {
+    let mut fields = shape.fields.iter();
+    fields.find(|field| field.descriptor.name() == name)
+}
+
+/// Text as a value of a field. What is no such value stays text, and is refused
+/// with its place when the request is read.
+fn value(field: &Field, text: String) -> Json {
+    let read = match field.descriptor.kind() {
+        Kind::String | Kind::Bytes | Kind::Enum(_) | Kind::Message(_) => None,
+        Kind::Bool => text.parse().ok().map(Json::Bool),
+        _ => serde_json::from_str(&text).ok().filter(Json::is_number),
+    };
+    read.unwrap_or(Json::String(text))
+}

@@ -1,0 +1,185 @@
+//! Tools: rpcs as agents see them.
+//!
+//! Where two tools of a set share a name, the set has one that accepts the
+//! arguments of either.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value as Json, json};
+
+use super::{Contract, Method};
+
+/// A tool.
+#[derive(Debug)]
+pub struct Tool {
+    /// Its name, such as `get_skill`.
+    pub name: String,
+    /// A person's name for it.
+    pub title: String,
+    /// What it does.
+    pub description: String,
+    /// JSON Schema of its arguments.
+    pub input: Map<String, Json>,
+    /// JSON Schema of its structured answer.
+    pub output: Map<String, Json>,
+    /// What it does to the world.
+    pub hints: Hints,
+    /// Its description goes on with the list of skills.
+    pub catalog: bool,
+    pub(super) forms: Vec<Form>,
+}
+
+/// What a tool does to the world.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Hints {
+    /// It changes nothing.
+    pub read_only: bool,
+    /// It may remove or replace something.
+    pub destructive: bool,
+    /// Calling it twice with the same arguments changes nothing more.
+    pub idempotent: bool,
+}
+
+/// One rpc that a tool calls.
+#[derive(Debug)]
+pub(super) struct Form {
+    pub(super) method: Arc<Method>,
+    /// Arguments it accepts, by their JSON names.
+    pub(super) fields: Vec<String>,
+    pub(super) envelope: bool,
+}
+
+impl Tool {
+    /// The form that arguments are meant for: the one that knows most of them,
+    /// the first of equals.
+    pub(super) fn form(&self, arguments: &Map<String, Json>) -> Option<&Form> {
+        let unknown = |form: &&Form| {
+            let mut names = arguments.keys();
+            names
+                .by_ref()
+                .filter(|name| !form.fields.contains(*name))
+                .count()
+        };
+        self.forms.iter().min_by_key(unknown)
+    }
+}
+
+/// The tools of a set; `None` is all there are.
+pub(super) fn toolset(contract: &Contract, name: Option<&str>) -> Vec<Arc<Tool>> {
+    let mut tools: Vec<Tool> = Vec::new();
+    for method in contract.methods() {
+        for option in &method.tools {
+            let belongs = name.is_none_or(|name| option.toolsets.iter().any(|set| set == name));
+            if !belongs || method.client_streaming {
+                continue;
+            }
+            let fields = contract.field_names(&method.input, &option.fields);
+            let only = Some(fields.as_slice());
+            let answer = contract.answer_schema(method);
+            let output = if option.envelope {
+                envelope(&answer)
+            } else {
+                answer
+            };
+            let tool = Tool {
+                name: option.name.clone(),
+                title: option.title.clone(),
+                description: method.description.clone(),
+                input: object(contract.request_schema(method, only)),
+                output: object(output),
+                hints: option.hints,
+                catalog: option.catalog,
+                forms: vec![Form {
+                    method: Arc::clone(method),
+                    fields,
+                    envelope: option.envelope,
+                }],
+            };
+            match tools.iter_mut().find(|other| other.name == tool.name) {
+                Some(other) => merge(other, tool),
+                None => tools.push(tool),
+            }
+        }
+    }
+    tools.into_iter().map(Arc::new).collect()
+}
+
+fn object(schema: Json) -> Map<String, Json> {
+    match schema {
+        Json::Object(schema) => schema,
+        _ => Map::new(),
+    }
+}
+
+/// Two tools of one name as one. Clients take neither `oneOf` nor `anyOf` for the
+/// arguments of a tool, so its description says what goes with what.
+fn merge(into: &mut Tool, other: Tool) {
+    let forms = into.forms.iter().chain(&other.forms);
+    let forms: Vec<_> = forms
+        .map(|form| {
+            let names: Vec<_> = form.fields.iter().map(|name| format!("`{name}`")).collect();
+            names.join(", ")
+        })
+        .collect();
+    into.description = format!(
+        "{}\n\nOr: {}\n\nTakes the arguments of one form: {}.",
+        into.description,
+        other.description,
+        forms.join("; or "),
+    );
+    if let (Some(Json::Object(mine)), Some(Json::Object(theirs))) = (
+        into.input.get_mut("properties"),
+        other.input.get("properties"),
+    ) {
+        for (name, schema) in theirs {
+            mine.entry(name.clone()).or_insert_with(|| schema.clone());
+        }
+    }
+    into.input.remove("required");
+    into.output = object(json!({
+        "type": "object",
+        "anyOf": [std::mem::take(&mut into.output), other.output],
+    }));
+    into.hints.read_only &= other.hints.read_only;
+    into.hints.destructive |= other.hints.destructive;
+    into.hints.idempotent &= other.hints.idempotent;
+    into.catalog |= other.catalog;
+    into.forms.extend(other.forms);
+}
+
+/// The schema of the envelope of the tool specification.
+fn envelope(data: &Json) -> Json {
+    json!({
+        "type": "object",
+        "properties": {
+            "success": {"type": "boolean", "description": "The call did what it was asked."},
+            "data": data,
+            "error": {
+                "type": "object",
+                "description": "Why it did not.",
+                "properties": {
+                    "code": {"type": "string", "description": "Stable code, such as SKILL_NOT_FOUND."},
+                    "message": {"type": "string", "description": "What happened."},
+                    "details": {"type": "object", "additionalProperties": true, "description": "Facts for programs."},
+                    "recovery_suggestions": {
+                        "type": "array", "items": {"type": "string"},
+                        "description": "What to do next.",
+                    },
+                },
+                "required": ["code", "message"],
+                "additionalProperties": false,
+            },
+            "metadata": {
+                "type": "object",
+                "properties": {
+                    "execution_time_ms": {"type": "number", "minimum": 0, "description": "How long the call took."},
+                    "request_id": {"type": "string", "description": "Name of the call in the server's log."},
+                },
+                "required": ["execution_time_ms", "request_id"],
+                "additionalProperties": false,
+            },
+        },
+        "required": ["success", "metadata"],
+        "additionalProperties": false,
+    })
+}

@@ -1,0 +1,29 @@
+//! Refusals as protocol errors, for methods that have no other place for them.
+
+use rmcp::ErrorData;
+use serde_json::json;
+
+use crate::gateway::Refusal;
+
+/// A refusal as a JSON-RPC error. A fault is told without its insides; it was
+/// logged where it happened.
+pub(super) fn protocol(refusal: &Refusal) -> ErrorData {
+    let data = Some(refusal.json());
+    if refusal.is_missing() || refusal.is_invalid() {
+        return ErrorData::invalid_params(refusal.text(), data);
+    }
+    ErrorData::internal_error(refusal.text(), data)
+}
+
+/// The refusal of a read: what is not there is told as MCP tells it, with the
+/// address.
+pub(super) fn resource(refusal: &Refusal, uri: &str) -> ErrorData {
+    if !refusal.is_missing() && !refusal.is_invalid() {
+        return protocol(refusal);
+    }
+    let mut data = refusal.json();
+    if let Some(data) = data.as_object_mut() {
+        data.insert("uri".to_owned(), json!(uri));
+    }
+    ErrorData::resource_not_found(refusal.text(), Some(data))
+}

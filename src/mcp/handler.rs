@@ -1,0 +1,251 @@
+//! The server handler: what it is able to do, and where each method goes.
+
+use std::sync::Arc;
+
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult,
+    GetPromptRequestParams, GetPromptResponse, GetSkillRequestParams, GetSkillResult,
+    Implementation, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
+    ListSkillsResult, ListToolsResult, PaginatedRequestParams, ReadResourceDirectoryRequestParams,
+    ReadResourceDirectoryResult, ReadResourceRequestParams, ReadResourceResponse,
+    ServerCapabilities, ServerConfig, SubscribeRequestParams, SubscriptionFilter, Tool,
+    UnsubscribeRequestParams,
+};
+use rmcp::service::{NotificationContext, RequestContext, RoleServer, SubscriptionContext};
+use rmcp::{ErrorData, ServerHandler};
+
+use super::changes::{Changes, Listener};
+use super::tools::Tools;
+use crate::contract::v1::lookup_client::LookupClient;
+use crate::gateway::{Context, Gateway, MAX_MESSAGE_BYTES, Transport};
+
+const INSTRUCTIONS: &str = "This server keeps agent skills: instructions, with files and tools, for doing a kind of \
+task well. Before a task, look whether a skill fits (the `skill` tool lists them; `list_skills` pages through all) and \
+read it with `skill`. Its other files are read with `read_file`, or as resources below its `skill://` address.";
+
+/// How long a client may take a list for fresh. Changes are announced at once.
+pub(super) const TTL_MS: u64 = 10_000;
+
+/// What all sessions of a face share. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Face {
+    gateway: Gateway,
+    changes: Changes,
+}
+
+impl Face {
+    /// The face of a gateway. Its task that watches for changes begins with the
+    /// first one who listens, and ends with the face.
+    #[must_use]
+    pub fn new(gateway: Gateway) -> Self {
+        Self {
+            changes: Changes::new(gateway.transport()),
+            gateway,
+        }
+    }
+
+    /// The gateway.
+    #[must_use]
+    pub fn gateway(&self) -> &Gateway {
+        &self.gateway
+    }
+
+    /// Handlers with the tools of a set; `None` is all there are. Nothing where
+    /// there is no such set.
+    #[must_use]
+    pub fn handlers(&self, toolset: Option<&str>) -> Option<impl Fn() -> Handler + Clone + use<>> {
+        let tools = Arc::new(Tools::new(self.gateway.contract(), toolset));
+        if tools.is_empty() {
+            return None;
+        }
+        let face = self.clone();
+        Some(move || Handler {
+            face: face.clone(),
+            tools: Arc::clone(&tools),
+            listener: Arc::new(Listener::new(face.changes.clone())),
+        })
+    }
+}
+
+/// One session, or one request of the stateless era.
+#[derive(Debug, Clone)]
+pub struct Handler {
+    face: Face,
+    pub(super) tools: Arc<Tools>,
+    pub(super) listener: Arc<Listener>,
+}
+
+impl Handler {
+    pub(super) fn gateway(&self) -> &Gateway {
+        &self.face.gateway
+    }
+
+    pub(super) fn lookup(&self) -> LookupClient<Transport> {
+        LookupClient::new(self.face.gateway.transport())
+            .max_decoding_message_size(MAX_MESSAGE_BYTES)
+    }
+}
+
+/// What of a caller's HTTP headers concerns a call.
+pub(super) fn context(request: &RequestContext<RoleServer>) -> Context {
+    let parts = request.extensions.get::<http::request::Parts>();
+    parts.map_or_else(Context::default, |parts| Context::of(&parts.headers))
+}
+
+/// Ends work when the client cancels the request.
+pub(super) async fn until_cancelled<T>(
+    request: &RequestContext<RoleServer>,
+    work: impl Future<Output = Result<T, ErrorData>>,
+) -> Result<T, ErrorData> {
+    match request.ct.run_until_cancelled(work).await {
+        Some(done) => done,
+        None => Err(ErrorData::internal_error("the request was cancelled", None)),
+    }
+}
+
+impl ServerHandler for Handler {
+    fn get_info(&self) -> ServerConfig {
+        let capabilities = ServerCapabilities::builder()
+            .enable_tools()
+            .enable_tool_list_changed()
+            .enable_resources()
+            .enable_resources_subscribe()
+            .enable_resources_list_changed()
+            .enable_prompts()
+            .enable_prompts_list_changed()
+            .enable_completions()
+            .enable_skills_with_directory_read()
+            .build();
+        let server = Implementation::new("repertoire", env!("CARGO_PKG_VERSION"))
+            .with_title("Repertoire")
+            .with_description(env!("CARGO_PKG_DESCRIPTION"));
+        ServerConfig::new(capabilities)
+            .with_server_info(server)
+            .with_instructions(INSTRUCTIONS)
+    }
+
+    async fn list_tools(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        request: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        until_cancelled(&request, self.tools()).await
+    }
+
+    async fn call_tool(
+        &self,
+        params: CallToolRequestParams,
+        request: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        until_cancelled(&request, self.call(params, &request)).await
+    }
+
+    fn get_tool(&self, name: &str) -> Option<Tool> {
+        self.tools.get(name).map(|(_, tool)| tool.clone())
+    }
+
+    async fn list_resources(
+        &self,
+        params: Option<PaginatedRequestParams>,
+        request: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        until_cancelled(&request, self.resources(params)).await
+    }
+
+    async fn list_resource_templates(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        Ok(super::resources::templates())
+    }
+
+    async fn read_resource(
+        &self,
+        params: ReadResourceRequestParams,
+        request: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        until_cancelled(&request, self.resource(&params.uri)).await
+    }
+
+    async fn list_prompts(
+        &self,
+        params: Option<PaginatedRequestParams>,
+        request: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        until_cancelled(&request, self.prompts(params)).await
+    }
+
+    async fn get_prompt(
+        &self,
+        params: GetPromptRequestParams,
+        request: RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        until_cancelled(&request, self.prompt(params)).await
+    }
+
+    async fn complete(
+        &self,
+        params: CompleteRequestParams,
+        request: RequestContext<RoleServer>,
+    ) -> Result<CompleteResult, ErrorData> {
+        until_cancelled(&request, self.completion(params)).await
+    }
+
+    async fn list_skills(
+        &self,
+        params: Option<PaginatedRequestParams>,
+        request: RequestContext<RoleServer>,
+    ) -> Result<ListSkillsResult, ErrorData> {
+        until_cancelled(&request, self.skills(params)).await
+    }
+
+    async fn get_skill(
+        &self,
+        params: GetSkillRequestParams,
+        request: RequestContext<RoleServer>,
+    ) -> Result<GetSkillResult, ErrorData> {
+        until_cancelled(&request, self.skill(&params.uri)).await
+    }
+
+    async fn read_resource_directory(
+        &self,
+        params: ReadResourceDirectoryRequestParams,
+        request: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceDirectoryResult, ErrorData> {
+        until_cancelled(&request, self.directory(&params.uri)).await
+    }
+
+    fn accepted_subscription_filter(
+        &self,
+        requested: &SubscriptionFilter,
+    ) -> Option<SubscriptionFilter> {
+        Some(requested.supported_by(&self.get_info().capabilities))
+    }
+
+    async fn listen(&self, subscription: SubscriptionContext) -> Result<(), ErrorData> {
+        self.listener.stream(&subscription).await;
+        Ok(())
+    }
+
+    async fn on_initialized(&self, session: NotificationContext<RoleServer>) {
+        self.listener.announce_to(session.peer);
+    }
+
+    async fn subscribe(
+        &self,
+        params: SubscribeRequestParams,
+        request: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        until_cancelled(&request, self.subscribe_to(params.uri)).await
+    }
+
+    async fn unsubscribe(
+        &self,
+        params: UnsubscribeRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.listener.unsubscribe(&params.uri);
+        Ok(())
+    }
+}

@@ -1,0 +1,31 @@
+//! Skills as MCP knows them: the contract's calls as tools, and skills as
+//! resources, as prompts and by the Skills extension (SEP-2640).
+//!
+//! Rules of this room:
+//!
+//! * No tool is named here: tools, schemas and descriptions come from the
+//!   contract, and calls go through the gateway, in process or to another server.
+//! * Both eras are served: sessions that begin with `initialize` (2024-11-05 to
+//!   2025-11-25), and requests that carry their version (2026-07-28).
+//! * A refusal is a tool result with `isError`, which a model can act on; a fault
+//!   is a protocol error. For resources and prompts, which have no such result, a
+//!   refusal is a protocol error with its code in `data`.
+//! * Changes come from the event log and are announced in both eras; many at once
+//!   are announced as one.
+//!
+//! Not here: what a call does, JSON and schemas (`gateway`), the port (`server`).
+
+mod changes;
+mod complete;
+mod error;
+mod handler;
+mod http;
+mod prompts;
+mod resources;
+mod skills;
+mod stdio;
+mod tools;
+
+pub use handler::{Face, Handler};
+pub use http::{Service, Sessions, http_service};
+pub use stdio::{StdioError, serve_stdio};

@@ -1,0 +1,208 @@
+//! The Skills extension v1 (`io.modelcontextprotocol/skills`, SEP-2640): skills
+//! with their files and digests.
+//!
+//! The extension wants names and descriptions of the Agent Skills standard, so
+//! other skills are not offered here; as resources, prompts and tools they are.
+
+use futures_util::{StreamExt as _, TryStreamExt as _, stream};
+use rmcp::ErrorData;
+use rmcp::model::{
+    CacheScope, GetSkillResult, ListSkillsResult, PaginatedRequestParams,
+    ReadResourceDirectoryResult, Resource, Skill, SkillFrontmatter, SkillResource, SkillResources,
+};
+use serde_json::{Map, Value as Json, json};
+
+use super::error::{protocol, resource};
+use super::handler::{Handler, TTL_MS};
+use super::resources::{MARKDOWN, cursor, select};
+use crate::gateway::Refusal;
+use crate::model::{SkillUri, VersionSelector};
+
+/// Media type of a directory.
+const DIRECTORY: &str = "inode/directory";
+const ENTRY: &str = "SKILL.md";
+/// Skills of a page that are looked up at once.
+const AT_ONCE: usize = 8;
+
+/// A version, as this extension needs it.
+struct Version {
+    front_matter: Map<String, Json>,
+    name: String,
+    description: String,
+    files: Vec<File>,
+}
+
+struct File {
+    path: String,
+    digest: String,
+    size: u64,
+    mime_type: String,
+}
+
+fn text(json: &Json, field: &str) -> String {
+    let value = json.get(field).and_then(Json::as_str);
+    value.unwrap_or_default().to_owned()
+}
+
+impl Version {
+    fn read(answer: &Json) -> Option<Self> {
+        let version = answer.get("version")?;
+        let list = |field: &str| version.get(field).and_then(Json::as_array);
+        let files = ["resources", "scripts"].into_iter().filter_map(list);
+        let mut files: Vec<_> = files
+            .flatten()
+            .map(|file| File {
+                path: text(file, "path"),
+                digest: text(file, "digest"),
+                size: file
+                    .get("size_bytes")
+                    .and_then(Json::as_u64)
+                    .unwrap_or_default(),
+                mime_type: text(file, "mime_type"),
+            })
+            .collect();
+        files.sort_by(|a, b| a.path.cmp(&b.path));
+        Some(Self {
+            front_matter: version.get("front_matter")?.as_object()?.clone(),
+            name: text(version, "name"),
+            description: text(version, "description"),
+            files,
+        })
+    }
+
+    /// The entry of a skill whose files live below `root`, which ends with `/`.
+    fn entry(self, root: &str) -> Skill {
+        let mut front_matter = SkillFrontmatter::new(self.name, self.description);
+        for (key, value) in self.front_matter {
+            if key != "name" && key != "description" {
+                front_matter = front_matter.with_field(key, value);
+            }
+        }
+        let files = self
+            .files
+            .into_iter()
+            .map(|file| SkillResource::new(address(root, &file.path), file.digest, file.size));
+        Skill::new(
+            format!("{root}{ENTRY}"),
+            front_matter,
+            SkillResources::Files(files.collect()),
+        )
+    }
+}
+
+/// The address of a file below a root.
+fn address(root: &str, path: &str) -> String {
+    format!("{root}{}", SkillUri::encoded(path))
+}
+
+impl Handler {
+    async fn version(&self, skill_id: &str, version: VersionSelector) -> Result<Version, Refusal> {
+        let (mut number, mut semantic) = (0, String::new());
+        select(version, &mut number, &mut semantic);
+        let request = json!({
+            "skill_id": skill_id, "version_number": number, "semantic_version": semantic,
+        });
+        let answer = self.gateway().ask("GetVersion", request).await?;
+        Version::read(&answer).ok_or_else(|| {
+            crate::model::Failure::fault("a version without its front matter").into()
+        })
+    }
+
+    /// A page of the skills that keep to the standard.
+    pub(super) async fn skills(
+        &self,
+        params: Option<PaginatedRequestParams>,
+    ) -> Result<ListSkillsResult, ErrorData> {
+        let page = self.page(params).await?;
+        let standard = page.skills.into_iter().filter(|skill| skill.standard);
+        let entries = stream::iter(standard).map(|skill| async move {
+            match self.version(&skill.id, VersionSelector::Active).await {
+                Ok(version) => {
+                    let root = skill.uri.strip_suffix(ENTRY).unwrap_or(&skill.uri);
+                    Ok(Some(version.entry(root)))
+                }
+                // Deleted or withdrawn since the page was made.
+                Err(refusal) if refusal.is_missing() => Ok(None),
+                Err(refusal) => Err(protocol(&refusal)),
+            }
+        });
+        let entries: Vec<_> = entries.buffered(AT_ONCE).try_collect().await?;
+        let mut result = ListSkillsResult::with_all_items(entries.into_iter().flatten().collect());
+        result.next_cursor = cursor(page.next_page_token);
+        Ok(result
+            .with_ttl_ms(TTL_MS)
+            .with_cache_scope(CacheScope::Private))
+    }
+
+    /// The skill whose instructions an address names.
+    pub(super) async fn skill(&self, uri: &str) -> Result<GetSkillResult, ErrorData> {
+        let unknown = |why: String| ErrorData::invalid_params(why, Some(json!({"uri": uri})));
+        let address: SkillUri = uri.parse().map_err(|error| unknown(format!("{error}")))?;
+        let root = uri
+            .strip_suffix(ENTRY)
+            .ok_or_else(|| unknown(format!("'{uri}' is not the address of a SKILL.md")))?;
+        let version = self
+            .version(&address.skill.to_string(), address.version)
+            .await
+            .map_err(|refusal| resource(&refusal, uri))?;
+        let entry = version.entry(root);
+        // What the extension could not say of a skill is no skill of it.
+        entry.validate().map_err(|error| {
+            unknown(format!(
+                "the skill at '{uri}' does not keep to the Agent Skills standard: {error}"
+            ))
+        })?;
+        Ok(GetSkillResult::new(entry)
+            .with_ttl_ms(TTL_MS)
+            .with_cache_scope(CacheScope::Private))
+    }
+
+    /// What is directly below a skill, or a directory of one.
+    pub(super) async fn directory(
+        &self,
+        uri: &str,
+    ) -> Result<ReadResourceDirectoryResult, ErrorData> {
+        let unknown = |why: String| ErrorData::invalid_params(why, Some(json!({"uri": uri})));
+        let base = uri.trim_end_matches('/');
+        let parsed: SkillUri = base.parse().map_err(|error| unknown(format!("{error}")))?;
+        let version = self
+            .version(&parsed.skill.to_string(), parsed.version)
+            .await
+            .map_err(|refusal| resource(&refusal, uri))?;
+        let inside = parsed
+            .file
+            .map(|path| format!("{path}/"))
+            .unwrap_or_default();
+        let mut children: Vec<Resource> = Vec::new();
+        for file in &version.files {
+            let Some(rest) = file.path.strip_prefix(&inside) else {
+                continue;
+            };
+            let (name, directory) = match rest.split_once('/') {
+                Some((name, _)) => (name, true),
+                None => (rest, false),
+            };
+            let address = format!("{base}/{}", SkillUri::encoded(name));
+            // Files come in the order of their paths, so a directory's are together.
+            if children.last().is_some_and(|last| last.uri == address) {
+                continue;
+            }
+            children.push(if directory {
+                Resource::new(address, name).with_mime_type(DIRECTORY)
+            } else if file.path == ENTRY {
+                Resource::new(address, version.name.clone())
+                    .with_description(version.description.clone())
+                    .with_mime_type(MARKDOWN)
+                    .with_size(file.size)
+            } else {
+                Resource::new(address, name)
+                    .with_mime_type(file.mime_type.clone())
+                    .with_size(file.size)
+            });
+        }
+        if children.is_empty() {
+            return Err(unknown(format!("'{uri}' is not a directory of the skill")));
+        }
+        Ok(ReadResourceDirectoryResult::with_all_items(children))
+    }
+}

@@ -1,0 +1,176 @@
+//! The contract's calls as tools.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use futures_util::FutureExt as _;
+use rmcp::ErrorData;
+use rmcp::model::{
+    CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock,
+    ListToolsResult, MetaObject, ProgressNotificationParam, Tool, ToolAnnotations,
+};
+use rmcp::service::{RequestContext, RoleServer};
+
+use super::error::protocol;
+use super::handler::{Handler, TTL_MS, context};
+use crate::contract::v1;
+use crate::gateway::{self, Contract, Progress, Refusal, ToolAnswer};
+
+/// Where a result says why it is an error, for programs; the text is for models.
+const ERROR: &str = "repertoire.v1/error";
+/// Characters of a streamed message that its progress notice repeats.
+const NOTICE_CHARS: usize = 2000;
+
+/// The tools of a set, as MCP describes them.
+#[derive(Debug)]
+pub(super) struct Tools {
+    tools: Vec<(Arc<gateway::Tool>, Tool)>,
+    by_name: HashMap<String, usize>,
+}
+
+impl Tools {
+    pub(super) fn new(contract: &Contract, toolset: Option<&str>) -> Self {
+        let tools: Vec<_> = contract
+            .tools(toolset)
+            .into_iter()
+            .map(|tool| {
+                let described = describe(&tool);
+                (tool, described)
+            })
+            .collect();
+        let by_name = tools
+            .iter()
+            .enumerate()
+            .map(|(at, (tool, _))| (tool.name.clone(), at))
+            .collect();
+        Self { tools, by_name }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.tools.is_empty()
+    }
+
+    pub(super) fn get(&self, name: &str) -> Option<&(Arc<gateway::Tool>, Tool)> {
+        self.by_name.get(name).and_then(|at| self.tools.get(*at))
+    }
+}
+
+fn describe(tool: &gateway::Tool) -> Tool {
+    let hints = ToolAnnotations::with_title(tool.title.clone())
+        .read_only(tool.hints.read_only)
+        .destructive(tool.hints.destructive)
+        .idempotent(tool.hints.idempotent)
+        // Nothing here reaches beyond the server's own skills.
+        .open_world(false);
+    Tool::new(
+        tool.name.clone(),
+        tool.description.clone(),
+        Arc::new(tool.input.clone()),
+    )
+    .with_title(tool.title.clone())
+    .with_raw_output_schema(Arc::new(tool.output.clone()))
+    .with_annotations(hints)
+}
+
+impl Handler {
+    /// All tools, on one page: a set has few.
+    pub(super) async fn tools(&self) -> Result<ListToolsResult, ErrorData> {
+        let mut listed = Vec::with_capacity(self.tools.tools.len());
+        for (tool, described) in &self.tools.tools {
+            let mut described = described.clone();
+            if tool.catalog {
+                let description = format!("{}\n\n{}", tool.description, self.catalog().await?);
+                described.description = Some(description.into());
+            }
+            listed.push(described);
+        }
+        Ok(ListToolsResult::with_all_items(listed)
+            .with_ttl_ms(TTL_MS)
+            .with_cache_scope(CacheScope::Private))
+    }
+
+    /// The list of skills that a description ends with.
+    async fn catalog(&self) -> Result<String, ErrorData> {
+        let prompt = self
+            .lookup()
+            .render_prompt(v1::RenderPromptRequest::default())
+            .await;
+        let prompt = prompt.map_err(|status| protocol(&Refusal::from(status)))?;
+        Ok(prompt.into_inner().text)
+    }
+
+    pub(super) async fn call(
+        &self,
+        params: CallToolRequestParams,
+        request: &RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let Some((tool, _)) = self.tools.get(&params.name) else {
+            let name: String = params
+                .name
+                .chars()
+                .take(64)
+                .flat_map(char::escape_debug)
+                .collect();
+            return Err(ErrorData::invalid_params(
+                format!("There is no tool '{name}' here; tools/list names those that are"),
+                None,
+            ));
+        };
+        let answer = self
+            .gateway()
+            .call_tool(
+                tool,
+                params.arguments.unwrap_or_default(),
+                context(request),
+                progress(request),
+            )
+            .await
+            .map_err(|fault| protocol(&fault))?;
+        Ok(CallToolResponse::Complete(result(answer)))
+    }
+}
+
+fn result(answer: ToolAnswer) -> CallToolResult {
+    let ToolAnswer {
+        text,
+        structured,
+        refusal,
+    } = answer;
+    let content = vec![ContentBlock::text(text)];
+    let mut result = match &refusal {
+        Some(_) => CallToolResult::error(content),
+        None => CallToolResult::success(content),
+    };
+    result.structured_content = structured;
+    if let Some(refusal) = refusal {
+        let mut meta = MetaObject::new();
+        meta.insert(ERROR.to_owned(), refusal.json());
+        result.meta = Some(meta);
+    }
+    result
+}
+
+/// Tells the client of each message of a stream, where it asked to be told.
+fn progress(request: &RequestContext<RoleServer>) -> Progress {
+    let token = request.meta.get_progress_token();
+    let peer = request.peer.clone();
+    Box::new(move |count, message| {
+        let Some(token) = token.clone() else {
+            return futures_util::future::ready(()).boxed();
+        };
+        let told: String = message.to_string().chars().take(NOTICE_CHARS).collect();
+        #[expect(
+            clippy::cast_precision_loss,
+            reason = "a stream of 2^52 messages does not end"
+        )]
+        let notice = ProgressNotificationParam::new(token, count as f64).with_message(told);
+        let peer = peer.clone();
+        async move {
+            // A client that is gone cancels the request, which ends the stream.
+            if let Err(error) = peer.notify_progress(notice).await {
+                tracing::debug!(%error, "a client was not told of progress");
+            }
+        }
+        .boxed()
+    })
+}
