@@ -42,8 +42,8 @@ pub(crate) struct Fixtures<H> {
     shared: Arc<Shared>,
 }
 
-/// What all requests see, whichever copy of the handler serves them.
-struct Shared {
+/// What all sessions see, whichever handler serves them.
+pub(crate) struct Shared {
     codec: RequestStateCodec,
     changes: broadcast::Sender<List>,
     more_tools: AtomicBool,
@@ -57,22 +57,23 @@ enum List {
     Prompts,
 }
 
-impl<H: ServerHandler> Fixtures<H> {
-    pub(crate) fn new(inner: H) -> Self {
-        let key: Vec<u8> = [uuid::Uuid::new_v4(), uuid::Uuid::new_v4()]
-            .iter()
-            .flat_map(|id| *id.as_bytes())
-            .collect();
-        let shared = Shared {
+impl Shared {
+    pub(crate) fn new() -> Arc<Self> {
+        let key = [uuid::Uuid::new_v4(), uuid::Uuid::new_v4()];
+        let key: Vec<u8> = key.iter().flat_map(|id| *id.as_bytes()).collect();
+        Arc::new(Self {
             codec: RequestStateCodec::new(key),
             changes: broadcast::channel(16).0,
             more_tools: AtomicBool::new(false),
             more_prompts: AtomicBool::new(false),
-        };
-        Self {
-            inner,
-            shared: Arc::new(shared),
-        }
+        })
+    }
+}
+
+impl<H: ServerHandler> Fixtures<H> {
+    pub(crate) fn new(inner: H, shared: &Arc<Shared>) -> Self {
+        let shared = Arc::clone(shared);
+        Self { inner, shared }
     }
 
     fn capabilities(inner: ServerCapabilities) -> ServerCapabilities {

@@ -9,44 +9,50 @@
 mod answers;
 mod catalog;
 mod fixtures;
-mod plain;
 mod questions;
 mod rounds;
 
+use std::error::Error;
 use std::io::Read;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 
-use rmcp::transport::StreamableHttpServerConfig;
-use rmcp::transport::streamable_http_server::StreamableHttpService;
-use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
+use repertoire::gateway::{Contract, Gateway};
+use repertoire::mcp::{Face, Sessions, http_service};
+use repertoire::server::{Config, Domain, Settings};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
 
-use fixtures::Fixtures;
+use fixtures::{Fixtures, Shared};
 
 #[tokio::main]
-async fn main() -> std::io::Result<()> {
-    let port = std::env::args()
-        .nth(1)
-        .map_or(0, |port| port.parse().expect("a port"));
-    let handler = Fixtures::new(plain::Plain);
-    let config = StreamableHttpServerConfig::default()
-        .with_allowed_origins(["http://localhost:*", "http://127.0.0.1:*"])
-        .enforce_origin_validation();
-    let service = StreamableHttpService::new(
-        move || Ok(handler.clone()),
-        Arc::<LocalSessionManager>::default(),
-        config,
-    );
+async fn main() -> Result<(), Box<dyn Error>> {
+    let port = std::env::args().nth(1).map_or(Ok(0), |port| port.parse())?;
+    let data = tempfile::tempdir()?;
+    let mut settings = Settings::new(&Config::default());
+    settings.data = data.path().join("data");
+    let domain = Domain::open(&settings).await?;
+
+    let gateway = Gateway::new(Contract::load()?, domain.transport(&settings.limits));
+    let make = Face::new(gateway)
+        .handlers(None)
+        .ok_or("the contract has no tools")?;
+    let shared = Shared::new();
+    let handler = move || Fixtures::new(make(), &shared);
+    let sessions = Arc::new(Sessions::new(settings.limits.sessions));
+    let stop = CancellationToken::new();
+    let service = http_service(handler, sessions, stop.clone());
     let app = axum::Router::new().route_service("/mcp", service);
 
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?;
     eprintln!("listening on http://{}", listener.local_addr()?);
     tokio::select! {
-        served = async { axum::serve(listener, app).await } => served,
-        () = told_to_stop() => Ok(()),
+        served = async { axum::serve(listener, app).await } => served?,
+        () = told_to_stop() => stop.cancel(),
     }
+    domain.close().await;
+    Ok(())
 }
 
 /// Whoever started this closed the pipe, or sent SIGTERM.
