@@ -233,6 +233,31 @@ fn compacting_keeps_every_skill_and_drops_what_nothing_uses() {
 }
 
 #[test]
+fn a_watch_ends_after_so_many_seconds_or_events() {
+    let desk = Desk::new();
+    let folder = desk.skill("refunds", REFUNDS);
+    // The data directory is made, and what comes with the server published.
+    desk.json(&["list"]);
+    let nothing = desk.json(&["watch", "--max-seconds", "1"]);
+    let token = nothing["resume_token"].as_str().expect("a token");
+    desk.json(&["publish", &folder]);
+    desk.json(&["yank", "refunds", "1"]);
+    let output = desk.run(&["watch", "--resume", token, "--max-events", "1"]);
+    assert!(output.status.success());
+    let seen: Vec<Value> = String::from_utf8(output.stdout)
+        .expect("text")
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("JSON"))
+        .collect();
+    let kinds: Vec<_> = seen.iter().map(|line| &line["event"]["type"]).collect();
+    assert_eq!(kinds, [&Value::Null, &json!("published")]);
+    for wrong in ["0", "1001"] {
+        let output = desk.run(&["watch", "--max-events", wrong]);
+        assert_eq!(output.status.code(), Some(2), "{wrong}");
+    }
+}
+
+#[test]
 fn a_wrong_command_line_is_exit_code_2_and_a_missing_server_says_how_to_start_one() {
     assert_eq!(support::command(&["publish"]).status.code(), Some(2));
     let output = support::command(&["list", "--server", "http://127.0.0.1:1"]);

@@ -332,6 +332,12 @@ pub(super) struct Watch {
         hide_default_value = true
     )]
     pub(super) resume: String,
+    /// End after so many events. [default: do not end]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(i32).range(1..=1000))]
+    pub(super) max_events: Option<i32>,
+    /// End after so many seconds. [default: do not end]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(i32).range(1..=3600))]
+    pub(super) max_seconds: Option<i32>,
     /// Only events of these skills, by id.
     #[arg(value_name = "ID")]
     pub(super) skills: Vec<String>,

@@ -4,12 +4,14 @@ use std::io::Write as _;
 use std::process::ExitCode;
 
 use serde_json::json;
+use sha2::{Digest as _, Sha256};
 use tokio::io::AsyncWriteExt as _;
 
 use super::args::{Export, Format, List, OfVersion, Place, Read, Watch};
 use super::connect::Client;
 use super::output::{FAINT, Failed, GOOD, Output, WARN, bytes, counted, json_of, table, time};
 use crate::contract::v1;
+use crate::model::Digest;
 
 const PAGE: i32 = 500;
 
@@ -234,13 +236,23 @@ pub(super) async fn export(client: &mut Client, options: Export, output: &Output
     let part = path.with_extension("part");
     let mut archive = tokio::fs::File::create(&part).await.map_err(named)?;
     let mut written = 0_u64;
+    let mut digest = Sha256::new();
     let mut next = Some(first);
     while let Some(message) = next {
         archive.write_all(&message.chunk).await.map_err(named)?;
+        digest.update(&message.chunk);
         written += message.chunk.len() as u64;
         next = chunks.message().await?;
     }
     archive.sync_all().await.map_err(named)?;
+    let digest = Digest::from(<[u8; 32]>::from(digest.finalize())).to_string();
+    if digest != info.digest {
+        return Err(Failed::new(format!(
+            "{} is not what the server made: its digest is {digest}, not {}",
+            part.display(),
+            info.digest
+        )));
+    }
     tokio::fs::rename(&part, &path).await.map_err(named)?;
     if output.is_json() {
         output.value(&json!({"path": path.display().to_string(), "bytes": written, "archive": json_of("ArchiveInfo", &info)?}))?;
@@ -255,11 +267,18 @@ pub(super) async fn export(client: &mut Client, options: Export, output: &Output
 }
 
 pub(super) async fn watch(client: &mut Client, options: Watch, output: &Output) -> Done {
+    let Watch {
+        resume,
+        max_events,
+        max_seconds,
+        skills,
+    } = options;
     let request = v1::WatchRequest {
-        resume_token: options.resume,
-        skill_ids: options.skills,
+        resume_token: resume,
+        skill_ids: skills,
         types: Vec::new(),
-        ..Default::default()
+        max_events: max_events.unwrap_or_default(),
+        max_wait_seconds: max_seconds.unwrap_or_default(),
     };
     let mut answers = client.registry.watch(request).await?.into_inner();
     loop {

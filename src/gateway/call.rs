@@ -160,10 +160,13 @@ impl Gateway {
     ) -> Result<Ask, Refusal> {
         let read = self.contract.read(&method.input, json, only);
         read.map(Ask).map_err(|wrong: Wrong| {
-            let failure = Failure::invalid(wrong);
-            failure
-                .suggest(format!("See what {} takes in the contract", method.name))
-                .into()
+            let all = self.contract.field_names(&method.input, &[]);
+            let names = only.unwrap_or(&all).join(", ");
+            let takes = match names.as_str() {
+                "" => "It takes no arguments".to_owned(),
+                names => format!("It takes: {names}"),
+            };
+            Failure::invalid(wrong).suggest(takes).into()
         })
     }
 

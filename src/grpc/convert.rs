@@ -5,12 +5,14 @@ use prost_types::value::Kind;
 use prost_types::{ListValue, Struct, Value};
 
 use crate::contract::v1;
-use crate::lookup::Found;
+use crate::lookup::{Found, NameForm};
 use crate::model::{
     CompatibilityRuleType, ComposabilityRuleType, EventKind, FileEntry, Location, Skill, SkillId,
     SkillUri, TrustTier, Version,
 };
-use crate::registry::{ArchiveFormat, Change, ChangeKind, Described, Head, Outcome, VersionDiff};
+use crate::registry::{
+    ArchiveFormat, Catalog, Change, ChangeKind, Described, Head, Outcome, VersionDiff,
+};
 
 /// A time. The contract's messages hold what the domain's clock gave.
 pub(super) fn time(time: Timestamp) -> prost_types::Timestamp {
@@ -136,6 +138,13 @@ pub(super) fn archive_format(format: v1::ArchiveFormat) -> ArchiveFormat {
     }
 }
 
+pub(super) fn name_form(form: v1::NameForm) -> NameForm {
+    match form {
+        v1::NameForm::Unspecified | v1::NameForm::Short => NameForm::Short,
+        v1::NameForm::Id => NameForm::Id,
+    }
+}
+
 pub(super) fn ids(ids: Vec<SkillId>) -> Vec<String> {
     ids.into_iter().map(String::from).collect()
 }
@@ -168,7 +177,8 @@ pub(super) fn info(described: &Described) -> v1::VersionInfo {
     }
 }
 
-pub(super) fn metadata(head: &Head) -> Option<v1::SkillMetadata> {
+/// What a list shows of a skill among those of a catalog.
+pub(super) fn metadata(catalog: &Catalog, head: &Head) -> Option<v1::SkillMetadata> {
     let summary = head.summary.as_ref()?;
     Some(v1::SkillMetadata {
         id: head.id.to_string(),
@@ -176,9 +186,9 @@ pub(super) fn metadata(head: &Head) -> Option<v1::SkillMetadata> {
         description: summary.description.clone(),
         category: summary.category.clone(),
         version: summary.semantic.to_string(),
-        short_name: String::new(),
-        uri: String::new(),
-        standard: false,
+        short_name: catalog.short_name(head).to_owned(),
+        uri: SkillUri::of(&head.id, &summary.entry).to_string(),
+        standard: head.is_standard(),
     })
 }
 

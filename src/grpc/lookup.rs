@@ -75,7 +75,7 @@ impl v1::lookup_server::Lookup for LookupService {
             skills: page
                 .heads
                 .iter()
-                .filter_map(|head| convert::metadata(head))
+                .filter_map(|head| convert::metadata(&page.catalog, head))
                 .collect(),
             next_page_token: token(page.next),
             resume_token: page.resume,
@@ -156,16 +156,33 @@ impl v1::lookup_server::Lookup for LookupService {
 
     async fn render_prompt(
         &self,
-        _request: Request<v1::RenderPromptRequest>,
+        request: Request<v1::RenderPromptRequest>,
     ) -> Result<Response<v1::RenderPromptResponse>, Status> {
-        Err(Status::unimplemented("RenderPrompt"))
+        let v1::RenderPromptRequest { max_tokens } = request.into_inner();
+        let prompt = self.lookup.prompt(max_tokens.unsigned_abs());
+        Ok(Response::new(v1::RenderPromptResponse {
+            listed: convert::count(prompt.listed),
+            left_out: convert::count(prompt.left_out),
+            tokens: convert::count(prompt.tokens()),
+            text: prompt.text,
+        }))
     }
 
     async fn complete_name(
         &self,
-        _request: Request<v1::CompleteNameRequest>,
+        request: Request<v1::CompleteNameRequest>,
     ) -> Result<Response<v1::CompleteNameResponse>, Status> {
-        Err(Status::unimplemented("CompleteName"))
+        let v1::CompleteNameRequest {
+            prefix,
+            form,
+            limit,
+        } = request.into_inner();
+        let form = convert::name_form(v1::NameForm::try_from(form).unwrap_or_default());
+        let completion = self.lookup.complete(&prefix, form, page_size(limit, 100));
+        Ok(Response::new(v1::CompleteNameResponse {
+            names: completion.names,
+            has_more: completion.has_more,
+        }))
     }
 
     async fn list_files(

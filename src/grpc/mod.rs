@@ -15,6 +15,9 @@ mod lookup;
 mod publish;
 mod registry;
 mod status;
+#[cfg(test)]
+mod tests;
+mod watch;
 
 pub use codec::CheckedCodec;
 pub use lookup::LookupService;

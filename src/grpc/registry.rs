@@ -9,11 +9,13 @@ use tonic::{Request, Response, Status, Streaming};
 
 use super::convert::{self, info};
 use super::status::refusal;
-use super::{caller, number, page_size, principal, publish, reference, selector, status, token};
+use super::{
+    caller, number, page_size, principal, publish, reference, selector, status, token, watch,
+};
 use crate::contract::v1;
 use crate::lookup::{Lookup, Resolved};
 use crate::model::{Failure, SkillId, VersionNumber};
-use crate::registry::{Registry, UsageKind, Watch, WatchFilter};
+use crate::registry::{Registry, UsageKind};
 use crate::skill_md;
 
 /// Items of one bulk stream in work at once.
@@ -405,12 +407,12 @@ impl v1::registry_server::Registry for RegistryService {
         self.registry
             .count(head, version.number, UsageKind::Read, "");
         let info = v1::ArchiveInfo {
-            digest: String::new(),
-            size_bytes: 0,
             skill_id: head.id.to_string(),
             version: Some(info(&archive.of)),
             file_name: archive.file_name(),
             mime_type: archive.format.mime_type().to_owned(),
+            digest: archive.digest.to_string(),
+            size_bytes: convert::size(archive.bytes.len() as u64),
         };
         let chunks = (0..archive.bytes.len().div_ceil(CHUNK)).map(move |at| {
             // The room is given back when the last chunk is on its way.
@@ -428,66 +430,7 @@ impl v1::registry_server::Registry for RegistryService {
         &self,
         request: Request<v1::WatchRequest>,
     ) -> Result<Response<Self::WatchStream>, Status> {
-        let v1::WatchRequest {
-            resume_token,
-            skill_ids,
-            types,
-            ..
-        } = request.into_inner();
-        let mut filter = WatchFilter::default();
-        for (at, id) in skill_ids.iter().enumerate() {
-            let id: SkillId = id.parse().map_err(|error: crate::model::SkillIdError| {
-                super::wrong(&format!("skill_ids[{at}]"), error.to_string())
-            })?;
-            filter = filter.skill(&id);
-        }
-        filter.kinds = types
-            .into_iter()
-            .filter_map(|kind| {
-                convert::event_kind(v1::EventType::try_from(kind).unwrap_or_default())
-            })
-            .collect();
-        let watch = self.registry.watch(&resume_token, filter).map_err(status)?;
-        let first = v1::WatchResponse {
-            event: None,
-            resume_token: watch.resume_token(),
-        };
-        let events = stream::unfold(Some(watch), |watch| async move {
-            let mut watch = watch?;
-            Some(match watch.next().await {
-                Ok((sequence, event)) => (Ok(event_answer(&watch, sequence, event)), Some(watch)),
-                Err(error) => (Err(status(error)), None),
-            })
-        });
-        Ok(Response::new(Box::pin(
-            stream::once(async { Ok(first) }).chain(events),
-        )))
-    }
-}
-
-fn event_answer(watch: &Watch, sequence: u64, event: crate::model::Event) -> v1::WatchResponse {
-    let crate::model::Event {
-        kind,
-        skill_id,
-        version,
-        semantic_version,
-        digest,
-        active,
-        time,
-        actor,
-    } = event;
-    v1::WatchResponse {
-        event: Some(v1::Event {
-            sequence,
-            r#type: convert::event_type(kind).into(),
-            skill_id: skill_id.to_string(),
-            version_number: number(version),
-            semantic_version: semantic_version.map(|v| v.to_string()).unwrap_or_default(),
-            digest: digest.map(|digest| digest.to_string()).unwrap_or_default(),
-            active_version: number(active),
-            time: Some(convert::time(time)),
-            actor: actor.to_string(),
-        }),
-        resume_token: watch.resume_token(),
+        let answers = watch::answers(&self.registry, request.into_inner())?;
+        Ok(Response::new(Box::pin(answers)))
     }
 }

@@ -35,6 +35,8 @@ pub struct ListPage {
     pub heads: Vec<Arc<Head>>,
     /// Token of the next page; none: this is the last.
     pub next: Option<String>,
+    /// The skills among which these are.
+    pub catalog: Arc<Catalog>,
     /// From here on, watching shows what changed since this list.
     pub resume: String,
 }
@@ -117,6 +119,7 @@ impl Lookup {
         Ok(ListPage {
             heads,
             next: next.flatten(),
+            catalog,
             resume,
         })
     }

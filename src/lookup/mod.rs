@@ -1,4 +1,5 @@
-//! Finding skills and handing them out: names, addresses, lists, files.
+//! Finding skills and handing them out: names, addresses, lists, files, and the
+//! section of a prompt that names them.
 //!
 //! Rules of this room:
 //!
@@ -7,19 +8,25 @@
 //! * Filters apply before paging. A list walks from its place in the order of ids
 //!   and, where a filter has an index, over that index only.
 //! * Every way to a file gives the same bytes.
+//! * Completing a name and writing a prompt cost what they answer, however many
+//!   skills there are.
 //!
 //! Not here: search by words (an index of its own), writes (`registry`).
 
+mod complete;
 mod error;
 mod list;
+mod prompt;
 mod read;
 #[cfg(test)]
 mod tests;
 
 use std::sync::Arc;
 
+pub use complete::{Completion, NameForm};
 pub use error::Error;
 pub use list::{ListPage, ListQuery};
+pub use prompt::Prompt;
 pub use read::{FilePart, SkillText};
 
 use crate::model::{Reference, SkillId, VersionSelector};
@@ -74,9 +81,7 @@ impl Lookup {
             Reference::Name(name) => name,
         };
         let catalog = self.registry.catalog();
-        let (live, withdrawn): (Vec<_>, Vec<_>) =
-            catalog.named(name).partition(|head| head.active.is_some());
-        let mut skills = live.into_iter().chain(withdrawn);
+        let mut skills = catalog.named(name);
         let head = skills
             .next()
             .cloned()

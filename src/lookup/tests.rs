@@ -1,3 +1,6 @@
+mod complete;
+mod prompt;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -35,6 +38,18 @@ impl World {
     async fn with(self, id: &str, front_matter: &str) -> Self {
         let text = format!("---\ndescription: Does {id}.\n{front_matter}\n---\nBody of {id}.\n");
         self.with_files(id, &[("SKILL.md", text.as_bytes())]).await
+    }
+
+    /// Withdraws the first version of a skill.
+    async fn without(self, id: &str) -> Self {
+        let id: SkillId = id.parse().expect("an id");
+        let first = crate::model::VersionNumber::FIRST;
+        let caller = Caller::new(Principal::system());
+        self.registry
+            .yank(&id, first, "", &caller)
+            .await
+            .expect("withdrawn");
+        self
     }
 
     async fn with_files(self, id: &str, files: &[(&str, &[u8])]) -> Self {
@@ -146,14 +161,9 @@ async fn a_short_name_passes_over_skills_whose_versions_were_all_withdrawn() {
         .with("local/project/pdf", "name: pdf")
         .await
         .with("github/acme/pdf", "name: pdf")
-        .await;
-    let id: SkillId = "local/project/pdf".parse().expect("an id");
-    let first = crate::model::VersionNumber::FIRST;
-    world
-        .registry
-        .yank(&id, first, "", &Caller::new(Principal::anonymous()))
         .await
-        .expect("withdrawn");
+        .without("local/project/pdf")
+        .await;
     assert_eq!(world.resolve("pdf"), ("github/acme/pdf".to_owned(), vec![]));
     assert_eq!(world.list(&ListQuery::default(), 10), [["pdf"]]);
 }

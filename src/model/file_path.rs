@@ -31,6 +31,12 @@ impl FilePath {
         Self(Self::SKILL_MD.to_owned())
     }
 
+    /// It is `SKILL.md`.
+    #[must_use]
+    pub fn is_skill_md(&self) -> bool {
+        self.as_str() == Self::SKILL_MD
+    }
+
     /// The path as text.
     #[must_use]
     pub fn as_str(&self) -> &str {

@@ -3,6 +3,7 @@
 //! A snapshot shares its parts with the one before it, so that a commit costs
 //! the depth of a tree, not the number of skills, and a reader holds no lock.
 
+use std::ops::Bound;
 use std::sync::Arc;
 
 use imbl::{OrdMap, OrdSet};
@@ -23,11 +24,19 @@ pub enum Facet {
     Location(Location),
 }
 
+/// Skills by short name, in the order in which they win it.
+type Names = OrdMap<Arc<str>, OrdSet<(Location, SkillKey)>>;
+
 /// All skills, by key, by short name and by facet.
+///
+/// A skill is live where it has an active version. Those that are not have
+/// names of their own, so that what wins a name is the first of its set, and
+/// no facet.
 #[derive(Debug, Clone, Default)]
 pub struct Catalog {
     heads: OrdMap<SkillKey, Arc<Head>>,
-    names: OrdMap<Arc<str>, OrdSet<(Location, SkillKey)>>,
+    live_names: Names,
+    withdrawn_names: Names,
     facets: OrdMap<Facet, OrdSet<SkillKey>>,
 }
 
@@ -87,8 +96,9 @@ impl Catalog {
             return;
         }
         let key = head.id.key();
+        let index = self.names_of(&head);
         for name in names(&head) {
-            let skills = self.names.entry(name).or_default();
+            let skills = index.entry(name).or_default();
             skills.insert((head.id.location(), key.clone()));
         }
         for facet in facets(&head) {
@@ -101,11 +111,12 @@ impl Catalog {
         let Some(head) = self.heads.remove(key) else {
             return;
         };
+        let index = self.names_of(&head);
         for name in names(&head) {
-            if let Some(skills) = self.names.get_mut(&name) {
+            if let Some(skills) = index.get_mut(&name) {
                 skills.remove(&(head.id.location(), key.clone()));
                 if skills.is_empty() {
-                    self.names.remove(&name);
+                    index.remove(&name);
                 }
             }
         }
@@ -116,6 +127,14 @@ impl Catalog {
                     self.facets.remove(&facet);
                 }
             }
+        }
+    }
+
+    fn names_of(&mut self, head: &Head) -> &mut Names {
+        if head.active.is_some() {
+            &mut self.live_names
+        } else {
+            &mut self.withdrawn_names
         }
     }
 
@@ -137,14 +156,69 @@ impl Catalog {
         self.heads.get(key)
     }
 
-    /// Skills of a short name, in the order in which they win it: by location,
-    /// then by id.
+    /// Skills of a short name, in the order in which they win it: live ones
+    /// first, then by location, then by id.
     pub fn named(&self, name: &str) -> impl Iterator<Item = &Arc<Head>> {
-        self.names
-            .get(name.to_lowercase().as_str())
+        let name = name.to_lowercase();
+        [&self.live_names, &self.withdrawn_names]
             .into_iter()
+            .filter_map(move |index| index.get(name.as_str()))
             .flatten()
             .filter_map(|(_, key)| self.heads.get(key))
+    }
+
+    /// The shortest name that leads to a skill: its slug, or its id where
+    /// another skill wins the slug.
+    #[must_use]
+    pub fn short_name<'a>(&self, head: &'a Head) -> &'a str {
+        let slug = head.id.slug();
+        match self.named(slug).next() {
+            Some(winner) if winner.id.key() == head.id.key() => slug,
+            _ => head.id.as_str(),
+        }
+    }
+
+    /// Short names that begin so, in lower case and in their order, each with
+    /// the live skill that wins it.
+    pub fn names_with_prefix(&self, prefix: &str) -> impl Iterator<Item = (&str, &Arc<Head>)> {
+        let prefix = prefix.to_lowercase();
+        let start = (Bound::Included(prefix.as_str()), Bound::Unbounded);
+        self.live_names
+            .range::<_, str>(start)
+            .take_while(move |(name, _)| name.starts_with(&prefix))
+            .filter_map(|(name, skills)| {
+                let (_, winner) = skills.get_min()?;
+                Some((&**name, self.heads.get(winner)?))
+            })
+    }
+
+    /// How many skills are live.
+    #[must_use]
+    pub fn live(&self) -> usize {
+        self.live_sets().map(OrdSet::len).sum()
+    }
+
+    /// The live skills by location, then by id.
+    pub fn by_location(&self) -> impl Iterator<Item = &Arc<Head>> {
+        self.live_sets()
+            .flatten()
+            .filter_map(|key| self.heads.get(key))
+    }
+
+    /// The live skill with the lowest key that is not below `key`.
+    #[must_use]
+    pub fn live_from(&self, key: &SkillKey) -> Option<&Arc<Head>> {
+        self.live_sets()
+            .filter_map(|set| set.range::<_, SkillKey>(key..).next())
+            .min()
+            .and_then(|key| self.heads.get(key))
+    }
+
+    /// Every live skill is in exactly one of these.
+    fn live_sets(&self) -> impl Iterator<Item = &OrdSet<SkillKey>> {
+        [Location::Project, Location::User, Location::Global]
+            .into_iter()
+            .filter_map(|location| self.with_facet(&Facet::Location(location)))
     }
 
     /// Skills whose keys come after `after` and start with `prefix`, in the order
@@ -156,11 +230,11 @@ impl Catalog {
     ) -> impl Iterator<Item = &'a Arc<Head>> {
         let first = SkillKey::from_stored(prefix);
         let start = match after {
-            Some(after) if *after >= first => std::ops::Bound::Excluded(after.clone()),
-            _ => std::ops::Bound::Included(first.clone()),
+            Some(after) if *after >= first => Bound::Excluded(after.clone()),
+            _ => Bound::Included(first.clone()),
         };
         self.heads
-            .range((start, std::ops::Bound::Unbounded))
+            .range((start, Bound::Unbounded))
             .take_while(move |(key, _)| key.as_str().starts_with(first.as_str()))
             .map(|(_, head)| head)
     }

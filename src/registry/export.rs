@@ -5,7 +5,7 @@ use std::io::{self, Write as _};
 use bytes::Bytes;
 
 use super::{Described, Error, Registry, blocking};
-use crate::model::{FileEntry, SkillId, VersionSelector};
+use crate::model::{Digest, FileEntry, SkillId, VersionSelector};
 use crate::store::{Store, StoreError};
 
 /// Form of an archive.
@@ -47,6 +47,8 @@ pub struct Archive {
     pub format: ArchiveFormat,
     /// Its bytes.
     pub bytes: Bytes,
+    /// Digest of its bytes.
+    pub digest: Digest,
 }
 
 impl Archive {
@@ -126,15 +128,20 @@ impl Registry {
     ) -> Result<Archive, Error> {
         let of = self.describe(id, selector)?;
         let (store, version) = (self.inner.store.clone(), std::sync::Arc::clone(&of.version));
-        let bytes = blocking(move || match format {
-            ArchiveFormat::TarGz => tar_gz(&store, &version.files),
-            ArchiveFormat::Zip => zip(&store, &version.files),
+        let (bytes, digest) = blocking(move || {
+            let bytes = match format {
+                ArchiveFormat::TarGz => tar_gz(&store, &version.files),
+                ArchiveFormat::Zip => zip(&store, &version.files),
+            }?;
+            let digest = Digest::of(&bytes);
+            Ok::<_, Error>((bytes, digest))
         })
         .await??;
         Ok(Archive {
             of,
             format,
             bytes: bytes.into(),
+            digest,
         })
     }
 }

@@ -5,7 +5,12 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::model::{Digest, SkillId, TrustTier, Version, VersionNumber, Yank};
+use crate::model::{
+    Digest, FilePath, SkillId, TrustTier, Version, VersionNumber, Yank, is_standard_name,
+};
+
+/// Characters a description may have by the Agent Skills standard.
+const STANDARD_DESCRIPTION_CHARS: usize = 1_024;
 
 /// What is known of a skill without opening a version. Stored once a skill, and
 /// kept in memory.
@@ -48,6 +53,20 @@ impl Head {
             TrustTier::Unverified
         }
     }
+
+    /// Name and description of the active version keep to the Agent Skills
+    /// standard, and the name is the slug.
+    #[must_use]
+    pub fn is_standard(&self) -> bool {
+        self.summary.as_ref().is_some_and(|summary| {
+            let description = summary.description.chars();
+            let chars = description.take(STANDARD_DESCRIPTION_CHARS + 1).count();
+            summary.name == self.id.slug()
+                && is_standard_name(&summary.name)
+                && summary.entry.is_skill_md()
+                && (1..=STANDARD_DESCRIPTION_CHARS).contains(&chars)
+        })
+    }
 }
 
 /// What a list shows of a skill.
@@ -62,6 +81,12 @@ pub struct Summary {
     pub category: String,
     /// Semantic version.
     pub semantic: semver::Version,
+    /// Its instructions: `SKILL.md`, nearly always.
+    #[serde(
+        default = "FilePath::skill_md",
+        skip_serializing_if = "FilePath::is_skill_md"
+    )]
+    pub entry: FilePath,
     /// Words it is filed under.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
@@ -78,6 +103,7 @@ impl From<&Version> for Summary {
             description: skill.description.clone(),
             category: skill.category.clone(),
             semantic: version.semantic.clone(),
+            entry: skill.entry.clone(),
             tags: skill.tags.clone(),
             technologies: skill.technologies.clone(),
         }

@@ -1,3 +1,5 @@
+mod catalog;
+
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicI64, Ordering};
 
@@ -691,6 +693,7 @@ async fn an_archive_of_a_version_is_the_same_bytes_always_and_holds_its_files() 
             export().await.expect("an archive"),
         );
         assert_eq!(first.bytes, second.bytes);
+        assert_eq!(first.digest, Digest::of(&second.bytes));
         assert_eq!(
             first.file_name(),
             format!("refunds-1.0.0.{}", format.ending())

@@ -1,0 +1,257 @@
+use std::sync::Arc;
+
+use futures_util::{FutureExt as _, StreamExt as _, future};
+use tempfile::TempDir;
+use tokio::sync::oneshot;
+use tonic::Response;
+
+use super::*;
+use crate::contract::v1::lookup_server::Lookup as _;
+use crate::contract::v1::registry_server::Registry as _;
+use crate::model::{Digest, SystemClock};
+use crate::registry::{Registry, WatchFilter};
+use crate::store::{Options, Store};
+
+/// Both services over a data directory of its own.
+struct World {
+    _directory: TempDir,
+    domain: Registry,
+    registry: RegistryService,
+    lookup: LookupService,
+}
+
+impl World {
+    fn new() -> Self {
+        let directory = TempDir::new().expect("a folder");
+        let options = Options {
+            reserve_bytes: 0,
+            ..Options::default()
+        };
+        let store = Store::open(&directory.path().join("data"), &options).expect("a store");
+        let domain = Registry::open(store, Arc::new(SystemClock)).expect("a registry");
+        Self {
+            _directory: directory,
+            registry: RegistryService::new(domain.clone()),
+            lookup: LookupService::new(domain.clone()),
+            domain,
+        }
+    }
+
+    async fn publish(&self, id: &str, name: &str) {
+        let text = format!("---\nname: {name}\ndescription: Does {id}.\n---\nBody.\n");
+        let request = v1::PublishSkillRequest {
+            skill_id: id.to_owned(),
+            files: vec![v1::File {
+                path: "SKILL.md".to_owned(),
+                content: text.into(),
+            }],
+            ..Default::default()
+        };
+        self.registry
+            .publish_skill(Request::new(request))
+            .await
+            .expect("published");
+    }
+
+    /// A token, then so many publishes after it.
+    async fn published_after_token(&self, publishes: u32) -> String {
+        let token = self.domain.resume_token();
+        for n in 1..=publishes {
+            self.publish(&format!("a/b/s{n}"), "x").await;
+        }
+        token
+    }
+
+    /// All answers of a watch that ends.
+    async fn watched(&self, request: v1::WatchRequest) -> Vec<v1::WatchResponse> {
+        let answers = self.registry.watch(Request::new(request)).await;
+        let answers = answers.expect("a stream").into_inner();
+        answers
+            .map(|answer| answer.expect("an answer"))
+            .collect()
+            .await
+    }
+}
+
+fn slugs(answers: &[v1::WatchResponse]) -> Vec<String> {
+    let skill = |answer: &v1::WatchResponse| match &answer.event {
+        Some(event) => event.skill_id.clone(),
+        None => "token".to_owned(),
+    };
+    answers.iter().map(skill).collect()
+}
+
+fn answer<T>(response: Result<Response<T>, Status>) -> T {
+    response.expect("an answer").into_inner()
+}
+
+#[tokio::test]
+async fn a_list_gives_the_name_that_leads_to_each_skill_and_says_whether_it_is_standard() {
+    let world = World::new();
+    for (id, name) in [
+        ("local/project/pdf", "pdf"),
+        ("github/acme/PDF", "pdf"),
+        ("github/acme/refunds", "The Refund Desk"),
+        ("github/acme/write_sql", "write_sql"),
+    ] {
+        world.publish(id, name).await;
+    }
+    let request = Request::new(v1::ListSkillsRequest::default());
+    let listed = answer(world.lookup.list_skills(request).await);
+    let found: Vec<_> = listed
+        .skills
+        .iter()
+        .map(|skill| (skill.short_name.as_str(), skill.standard))
+        .collect();
+    assert_eq!(
+        found,
+        [
+            ("github/acme/PDF", false),
+            ("refunds", false),
+            ("write_sql", false),
+            ("pdf", true),
+        ]
+    );
+    for skill in &listed.skills {
+        let request = v1::GetSkillRequest {
+            skill_id: skill.short_name.clone(),
+            ..Default::default()
+        };
+        let got = answer(world.lookup.get_skill(Request::new(request)).await);
+        assert_eq!(got.skill.expect("a skill").id, skill.id);
+    }
+}
+
+#[tokio::test]
+async fn a_prompt_and_a_completion_are_answered() {
+    let world = World::new();
+    world.publish("github/acme/refunds", "refunds").await;
+    let request = Request::new(v1::RenderPromptRequest { max_tokens: 0 });
+    let text = "## Available Skills\n- refunds: Does github/acme/refunds.";
+    assert_eq!(
+        answer(world.lookup.render_prompt(request).await),
+        v1::RenderPromptResponse {
+            text: text.to_owned(),
+            listed: 1,
+            left_out: 0,
+            tokens: 14,
+        }
+    );
+    for (form, name) in [
+        (v1::NameForm::Unspecified, None),
+        (v1::NameForm::Short, None),
+        (v1::NameForm::Id, Some("github/")),
+    ] {
+        let request = v1::CompleteNameRequest {
+            prefix: "G".to_owned(),
+            form: form.into(),
+            limit: 0,
+        };
+        assert_eq!(
+            answer(world.lookup.complete_name(Request::new(request)).await),
+            v1::CompleteNameResponse {
+                names: name.into_iter().map(str::to_owned).collect(),
+                has_more: false,
+            }
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_watch_ends_after_as_many_events_as_were_asked_for() {
+    let world = World::new();
+    let resume_token = world.published_after_token(3).await;
+    let asked = |resume_token: String, max_events| v1::WatchRequest {
+        resume_token,
+        max_events,
+        ..Default::default()
+    };
+    let first = world.watched(asked(resume_token, 2)).await;
+    assert_eq!(slugs(&first), ["token", "a/b/s1", "a/b/s2"]);
+    // The token of the last answer goes on from there.
+    let token = first.last().expect("an answer").resume_token.clone();
+    let rest = world.watched(asked(token, 1)).await;
+    assert_eq!(slugs(&rest), ["token", "a/b/s3"]);
+}
+
+#[tokio::test]
+async fn a_watch_counts_only_events_that_were_asked_for() {
+    let world = World::new();
+    let resume_token = world.published_after_token(3).await;
+    let request = v1::WatchRequest {
+        resume_token,
+        skill_ids: vec!["a/b/s3".to_owned()],
+        max_events: 1,
+        ..Default::default()
+    };
+    assert_eq!(slugs(&world.watched(request).await), ["token", "a/b/s3"]);
+}
+
+#[tokio::test]
+async fn a_watch_ends_when_its_time_is_over_and_its_token_goes_on_from_there() {
+    let world = World::new();
+    let watch = world
+        .domain
+        .watch("", WatchFilter::default())
+        .expect("a watcher");
+    let (over, end) = oneshot::channel::<()>();
+    let mut answers = Box::pin(watch::until(watch, usize::MAX, end.map(|_| ())));
+    let token = answers.next().await.expect("an answer").expect("a token");
+    assert_eq!(answers.next().now_or_never().map(|_| ()), None);
+    world.publish("a/b/seen", "x").await;
+    let seen = answers.next().await.expect("an answer").expect("an event");
+    assert_eq!(
+        slugs(&[token, seen.clone()]),
+        ["token".to_owned(), "a/b/seen".to_owned()]
+    );
+    world.publish("a/b/late", "x").await;
+    over.send(()).expect("someone who waits");
+    assert!(answers.next().await.is_none());
+    let request = v1::WatchRequest {
+        resume_token: seen.resume_token,
+        max_events: 1,
+        ..Default::default()
+    };
+    assert_eq!(slugs(&world.watched(request).await), ["token", "a/b/late"]);
+}
+
+#[tokio::test]
+async fn a_watch_with_much_to_catch_up_with_ends_in_time_too() {
+    let world = World::new();
+    let token = world.published_after_token(3).await;
+    let watch = world
+        .domain
+        .watch(&token, WatchFilter::default())
+        .expect("a watcher");
+    let answers = watch::until(watch, usize::MAX, future::ready(()));
+    let answers: Vec<_> = answers
+        .map(|answer| answer.expect("an answer"))
+        .collect()
+        .await;
+    assert_eq!(slugs(&answers), ["token"]);
+    assert_eq!(answers[0].resume_token, token);
+}
+
+#[tokio::test]
+async fn an_archive_comes_with_the_digest_and_size_of_its_bytes() {
+    let world = World::new();
+    world.publish("a/b/refunds", "refunds").await;
+    let request = v1::ExportSkillRequest {
+        skill_id: "refunds".to_owned(),
+        ..Default::default()
+    };
+    let answers = answer(world.registry.export_skill(Request::new(request)).await);
+    let chunks: Vec<_> = answers.map(|chunk| chunk.expect("a chunk")).collect().await;
+    let bytes: Vec<u8> = chunks
+        .iter()
+        .flat_map(|chunk| chunk.chunk.to_vec())
+        .collect();
+    let info = chunks[0].info.as_ref().expect("what it is");
+    assert_eq!(
+        (info.digest.as_str(), info.size_bytes),
+        (
+            Digest::of(&bytes).to_string().as_str(),
+            i64::try_from(bytes.len()).expect("a size")
+        )
+    );
+}

@@ -1,0 +1,290 @@
+//! The section of a prompt: its form, and that it keeps to its budget.
+
+use std::cell::Cell;
+
+use super::super::prompt::{Entry, cut, write};
+use super::*;
+
+fn entry<'a>(short_name: &'a str, description: &'a str) -> Entry<'a> {
+    Entry {
+        short_name,
+        name: None,
+        description,
+    }
+}
+
+fn written(skills: &[Entry<'_>], budget: usize) -> Prompt {
+    write(skills.iter().copied(), skills.len(), budget)
+}
+
+const SQL: &str = "Write and execute SQL queries against the database of the shop, whichever it is";
+const JIRA: &str = "Query issues, sprints and projects";
+
+#[tokio::test]
+async fn skills_stand_by_location_then_by_id_under_names_that_lead_to_them() {
+    let world = World::new()
+        .with("github/acme/pdf", "name: PDF")
+        .await
+        .with("github/acme/refunds", "name: The Refund  Desk")
+        .await
+        .with("local/user/pdf", "name: pdf")
+        .await
+        .with("local/project/zebra", "name: zebra")
+        .await
+        .with("local/project/gone", "name: gone")
+        .await
+        .without("local/project/gone")
+        .await
+        .with_files(
+            "a/b/folded",
+            &[(
+                "SKILL.md",
+                b"---\nname: folded\ndescription: |\n  One\n\n    two.\n---\nBody.\n",
+            )],
+        )
+        .await;
+    let prompt = world.lookup.prompt(0);
+    assert_eq!(
+        prompt.text,
+        "## Available Skills\n\
+         - zebra: Does local/project/zebra.\n\
+         - pdf: Does local/user/pdf.\n\
+         - folded: One two.\n\
+         - github/acme/pdf: Does github/acme/pdf.\n\
+         - refunds: The Refund Desk - Does github/acme/refunds."
+    );
+    assert_eq!((prompt.listed, prompt.left_out), (5, 0));
+    assert_eq!(prompt.tokens(), prompt.text.len().div_ceil(4));
+    for name in ["zebra", "pdf", "folded", "github/acme/pdf", "refunds"] {
+        world.resolve(name);
+    }
+}
+
+#[tokio::test]
+async fn no_skills_are_said_to_be_none() {
+    let world = World::new();
+    let prompt = |max_tokens| world.lookup.prompt(max_tokens).text;
+    assert_eq!(prompt(0), "## Available Skills\nThere are no skills.");
+    assert_eq!(prompt(10), "## Available Skills\nThere are no skills.");
+    assert_eq!(prompt(9), "There are no skills.");
+    assert_eq!(prompt(1), "There are no skills.");
+}
+
+#[tokio::test]
+async fn no_budget_is_a_budget_of_2000_tokens() {
+    let mut world = World::new();
+    let long = "word ".repeat(200);
+    for n in 0..12 {
+        let text = format!("---\nname: s{n}\ndescription: {long}\n---\nBody.\n");
+        let id = format!("a/b/s{n}");
+        world = world
+            .with_files(&id, &[("SKILL.md", text.as_bytes())])
+            .await;
+    }
+    let prompt = world.lookup.prompt(0);
+    assert_eq!(prompt, world.lookup.prompt(2000));
+    assert_ne!(prompt, world.lookup.prompt(1900));
+    assert!((1980..=2000).contains(&prompt.tokens()), "{prompt:?}");
+}
+
+#[test]
+fn what_does_not_fit_is_given_up_from_the_ends_of_descriptions_to_the_last_skills() {
+    let named = Entry {
+        name: Some("Jira Query Expert"),
+        ..entry("jira", JIRA)
+    };
+    let skills = [entry("write_sql", SQL), named, entry("xlsx", " \n ")];
+    let whole = format!(
+        "## Available Skills\n- write_sql: {SQL}\n- jira: Jira Query Expert - {JIRA}\n- xlsx"
+    );
+    let at = |budget: usize| written(&skills, budget);
+    let all = |text: &str| Prompt {
+        text: text.to_owned(),
+        listed: 3,
+        left_out: 0,
+    };
+    assert_eq!(at(whole.len()), all(&whole));
+    assert_eq!(
+        at(whole.len() - 1),
+        all(&whole.replace("whichever it is", "whichever…"))
+    );
+    // 40 characters: no shorter, and never in the middle of a word.
+    let least = whole.replace(SQL, "Write and execute SQL queries against…");
+    assert_eq!(at(least.len()), all(&least));
+    let bare = "## Available Skills\n- write_sql\n- jira\n- xlsx";
+    assert_eq!(at(least.len() - 1), all(bare));
+    assert_eq!(at(bare.len()), all(bare));
+
+    let sentence = "3 skills are left out; list_skills shows all of them.";
+    assert_eq!(
+        at(bare.len() - 1),
+        Prompt {
+            text: sentence.to_owned(),
+            listed: 0,
+            left_out: 3
+        }
+    );
+    assert_eq!(at(0), at(bare.len() - 1));
+}
+
+#[test]
+fn skills_that_are_left_out_are_counted_in_the_last_line() {
+    let name = "a-name-of-some-length";
+    let many = || (0..).map(|_| entry(name, SQL));
+    let prompt = write(many(), 41_384, 140);
+    assert_eq!(
+        prompt,
+        Prompt {
+            text: format!(
+                "## Available Skills\n- {name}\n- {name}\n\
+                 41,382 more skills are left out; list_skills shows all of them."
+            ),
+            listed: 2,
+            left_out: 41_382
+        }
+    );
+    let heading = "## Available Skills\n41,384 skills are left out; list_skills shows all of them.";
+    let none = |text: &str| Prompt {
+        text: text.to_owned(),
+        listed: 0,
+        left_out: 41_384,
+    };
+    assert_eq!(write(many(), 41_384, heading.len()), none(heading));
+    let least = heading.replace("## Available Skills\n", "");
+    assert_eq!(write(many(), 41_384, heading.len() - 1), none(&least));
+    let long = "x".repeat(100);
+    let one = [entry(name, SQL), entry(&long, SQL)];
+    assert!(
+        written(&one, 120)
+            .text
+            .ends_with("\n1 more skill is left out; list_skills shows all of them.")
+    );
+}
+
+#[test]
+fn no_more_skills_are_looked_at_than_could_fit() {
+    for budget in [0, 1, 19, 100, 8_000] {
+        let looked_at = Cell::new(0_usize);
+        let endless = (0..).map(|_| {
+            looked_at.set(looked_at.get() + 1);
+            entry("x", SQL)
+        });
+        write(endless, usize::MAX, budget);
+        assert!(looked_at.get() <= budget / 4 + 1, "{budget}");
+    }
+}
+
+#[test]
+fn a_text_is_cut_behind_a_word_unless_that_would_cost_half_of_it() {
+    for (text, chars, expected) in [
+        ("one two three", 13, "one two three"),
+        ("one two three four", 12, "one two…"),
+        ("one two three four", 14, "one two three…"),
+        ("one  two\n\tthree  four", 14, "one two three…"),
+        ("a bcdefghijklmnop", 10, "a bcdefgh…"),
+        ("日本語日本語日本語", 5, "日本語日…"),
+        ("one two three", 12, "one two…"),
+        // The sign takes three bytes: what it would save no more of is whole.
+        ("one two if", 9, "one two if"),
+        ("abcdefgh", 6, "abcdefgh"),
+        ("abcdefghi", 6, "abcde…"),
+        ("  ", 40, ""),
+    ] {
+        assert_eq!(cut(text, chars), expected, "{text:?} at {chars}");
+    }
+    let long = "x".repeat(100);
+    let named = Entry {
+        name: Some(&long),
+        ..entry("x", "Does.")
+    };
+    assert_eq!(
+        written(&[named], 1000).text,
+        format!("## Available Skills\n- x: {}… - Does.", "x".repeat(63))
+    );
+}
+
+type Line = (String, Option<String>, String);
+
+fn line() -> impl Strategy<Value = Line> {
+    let name = proptest::option::of("[A-Z][a-z]{0,5} ?[a-zé日]{1,70}");
+    let description = prop_oneof!["[a-z日é, \n]{0,300}", "([a-z]{1,12} ){1,30}", ".{0,60}"];
+    ("[a-z][a-z0-9/-]{0,30}", name, description)
+}
+
+fn entries(lines: &[Line]) -> Vec<Entry<'_>> {
+    lines
+        .iter()
+        .map(|(short_name, name, description)| Entry {
+            short_name,
+            name: name.as_deref(),
+            description,
+        })
+        .collect()
+}
+
+/// All lines at one length of descriptions, with nothing but concatenation.
+fn at_length(skills: &[Entry<'_>], chars: Option<usize>) -> String {
+    let line = |skill: &Entry<'_>| {
+        let short_name = skill.short_name;
+        let name = skill.name.map(|name| cut(name, 64));
+        let Some(chars) = chars else {
+            return format!("\n- {short_name}");
+        };
+        match (name, cut(skill.description, chars).as_str()) {
+            (None, "") => format!("\n- {short_name}"),
+            (None, description) => format!("\n- {short_name}: {description}"),
+            (Some(name), "") => format!("\n- {short_name}: {name}"),
+            (Some(name), description) => format!("\n- {short_name}: {name} - {description}"),
+        }
+    };
+    let lines: String = skills.iter().map(line).collect();
+    format!("## Available Skills{lines}")
+}
+
+proptest! {
+    #[test]
+    fn no_budget_is_exceeded_and_none_is_left_unused(
+        lines in proptest::collection::vec(line(), 0..12), budget in 0_usize..3_000,
+    ) {
+        let skills = entries(&lines);
+        let prompt = written(&skills, budget);
+        prop_assert_eq!(&prompt, &written(&skills, budget));
+        prop_assert_eq!(prompt.listed + prompt.left_out, skills.len());
+        let heading = "## Available Skills\n";
+        let has_room = prompt.text.len() <= budget;
+        prop_assert!(has_room || (prompt.listed == 0 && !prompt.text.starts_with(heading)), "{:?}", prompt);
+
+        // Every length is tried, the longest first.
+        let lengths = std::iter::once(usize::MAX).chain((40..=400).rev());
+        let mut candidates = lengths.map(Some).chain([None]).map(|chars| at_length(&skills, chars));
+        match candidates.find(|text| !skills.is_empty() && text.len() <= budget) {
+            Some(expected) => prop_assert_eq!(prompt, Prompt { text: expected, listed: skills.len(), left_out: 0 }),
+            None if prompt.listed > 0 => {
+                let bare = |listed: usize| {
+                    let are = if skills.len() - listed == 1 { "skill is" } else { "skills are" };
+                    let left_out = skills.len() - listed;
+                    let note = format!("{left_out} more {are} left out; list_skills shows all of them.");
+                    format!("{}\n{note}", at_length(&skills[..listed], None))
+                };
+                prop_assert_eq!(&prompt.text, &bare(prompt.listed));
+                let one_more = prompt.listed + 1;
+                prop_assert!(one_more == skills.len() || bare(one_more).len() > budget, "{:?} had room for one more", prompt);
+            }
+            None => prop_assert_eq!(prompt.text.lines().last().map(|last| last.starts_with("There") || last.contains("left out")), Some(true)),
+        }
+    }
+
+    #[test]
+    fn a_text_cut_at_a_greater_length_is_never_shorter(text in "[a-c日é \n]{0,80}") {
+        let whole = cut(&text, usize::MAX);
+        let mut before = 0;
+        for chars in 1..90 {
+            let found = cut(&text, chars);
+            prop_assert!(found.len() >= before && found.len() <= whole.len(), "{chars}: {found:?}");
+            prop_assert!(found == whole || found.chars().count() <= chars, "{chars}: {found:?}");
+            prop_assert!(found == whole || whole.starts_with(found.trim_end_matches('…')), "{chars}: {found:?}");
+            before = found.len();
+        }
+        prop_assert_eq!(before, whole.len());
+    }
+}
