@@ -203,7 +203,10 @@ impl<'a> Schemas<'a> {
             Some(Special::Timestamp) => return json!({"type": "string", "format": "date-time"}),
             Some(Special::Struct) => return json!({"type": "object", "additionalProperties": true}),
             Some(Special::ListValue) => return json!({"type": "array", "items": {}}),
-            Some(Special::Value) => return json!({}),
+            Some(Special::Value) => {
+                let any = ["null", "boolean", "number", "string", "array", "object"];
+                return json!({"type": any});
+            }
             None => {}
         }
         if let Some(prefix) = self.refs {

@@ -1,1 +1,380 @@
+//! What the gateway promises, on the contract of this binary.
 
+use serde_json::{Map, Value as Json, json};
+
+use super::*;
+use crate::contract::v1;
+
+fn contract() -> Contract {
+    Contract::load().expect("the contract")
+}
+
+fn object(json: Json) -> Map<String, Json> {
+    match json {
+        Json::Object(object) => object,
+        other => panic!("an object, not {other}"),
+    }
+}
+
+fn method(contract: &Contract, name: &str) -> Arc<Method> {
+    let mut methods = contract.methods().iter();
+    let found = methods.find(|method| method.name == name);
+    Arc::clone(found.expect("a method"))
+}
+
+/// What is wrong with a request, as places and sentences.
+fn wrong(name: &str, request: Json) -> Vec<(String, String)> {
+    let contract = contract();
+    let method = method(&contract, name);
+    match contract.read(&method.input, object(request), None) {
+        Ok(_) => Vec::new(),
+        Err(wrong) => wrong
+            .into_iter()
+            .map(|one| (one.field, one.message))
+            .collect(),
+    }
+}
+
+fn one(name: &str, request: Json) -> String {
+    match wrong(name, request).as_slice() {
+        [(field, sentence)] => format!("{field}: {sentence}"),
+        other => panic!("one thing wrong, not {other:?}"),
+    }
+}
+
+#[test]
+fn a_message_is_written_as_the_specifications_write_it() {
+    let contract = contract();
+    let read = v1::ReadSkillResponse {
+        uri: "skill://c".to_owned(),
+        mime_type: "text/markdown".to_owned(),
+        text: "x".to_owned(),
+        shadowed_ids: vec![],
+    };
+    assert_eq!(
+        contract.json("ReadSkillResponse", &read).expect("JSON"),
+        json!({"uri": "skill://c", "mimeType": "text/markdown", "text": "x"})
+    );
+    let change = v1::FieldChange {
+        field: "n".to_owned(),
+        r#type: v1::ChangeType::Modified.into(),
+        old_value: Some(prost_types::Value::from(1.0)),
+        new_value: Some(prost_types::Value {
+            kind: Some(prost_types::value::Kind::NullValue(0)),
+        }),
+    };
+    assert_eq!(
+        contract.json("FieldChange", &change).expect("JSON"),
+        json!({"field": "n", "type": "modified", "old_value": 1, "new_value": null})
+    );
+    let info = v1::VersionInfo {
+        created_at: Some(prost_types::Timestamp {
+            seconds: 0,
+            nanos: 500_000_000,
+        }),
+        size_bytes: 1 << 60,
+        ..Default::default()
+    };
+    assert_eq!(
+        contract.json("VersionInfo", &info).expect("JSON"),
+        json!({
+            "version_number": 0, "semantic_version": "", "digest": "", "created_at": "1970-01-01T00:00:00.5Z",
+            "created_by": "", "change_summary": "", "active": false, "yanked": false, "yank_reason": "",
+            "size_bytes": 1_u64 << 60, "file_count": 0,
+        })
+    );
+}
+
+#[test]
+fn what_is_wrong_with_arguments_is_said_in_the_words_of_the_specification() {
+    let said = |request| one("ActivateSkill", request);
+    assert_eq!(said(json!({})), "command: Required");
+    assert_eq!(
+        said(json!({"command": 7})),
+        "command: Expected string, received number"
+    );
+    assert_eq!(
+        said(json!({"command": null})),
+        "command: Expected string, received null"
+    );
+    assert_eq!(
+        said(json!({"command": "x", "extra": 1})),
+        "extra: Unrecognized key(s) in object: 'extra'"
+    );
+    assert_eq!(
+        wrong("ActivateSkill", json!({"name": "x"})),
+        [
+            ("command".to_owned(), "Required".to_owned()),
+            (
+                "name".to_owned(),
+                "Unrecognized key(s) in object: 'name'".to_owned()
+            ),
+        ]
+    );
+    assert_eq!(
+        said(json!({"command": "x", "a\u{202e}\u{7}b": 1})),
+        "a\\u{202e}\\u{7}b: Unrecognized key(s) in object: 'a\\u{202e}\\u{7}b'"
+    );
+}
+
+#[test]
+fn every_type_says_what_it_wants() {
+    let list = |request| one("ListSkills", request);
+    assert_eq!(
+        list(json!({"page_size": "5"})),
+        "page_size: Expected number, received string"
+    );
+    assert_eq!(
+        list(json!({"page_size": 1.5})),
+        "page_size: Expected integer, received float"
+    );
+    assert_eq!(
+        list(json!({"page_size": 3_000_000_000_u64})),
+        "page_size: Number must be less than or equal to 2147483647"
+    );
+    assert_eq!(
+        list(json!({"tags": "a"})),
+        "tags: Expected array, received string"
+    );
+    assert_eq!(
+        list(json!({"tags": ["a", 1]})),
+        "tags[1]: Expected string, received number"
+    );
+    assert_eq!(
+        list(json!({"location": "mars"})),
+        "location: Invalid enum value. Expected 'project' | 'user' | 'global', received 'mars'"
+    );
+    assert_eq!(
+        one("GetVersion", json!({"skill_id": "a", "version_number": -1})),
+        "version_number: Number must be greater than or equal to 0"
+    );
+    assert_eq!(
+        one(
+            "GetSkill",
+            json!({"skill_id": "a", "include_readme": "yes"})
+        ),
+        "include_readme: Expected boolean, received string"
+    );
+    let publish = |request| one("PublishSkill", request);
+    assert_eq!(
+        publish(json!({"files": [{"path": "a", "content": "%"}]})),
+        "files[0].content: Expected base64, received other text"
+    );
+    assert_eq!(
+        publish(json!({"files": [{"path": "a", "contents": ""}]})),
+        "files[0].contents: Unrecognized key(s) in object: 'contents'"
+    );
+    assert_eq!(
+        publish(json!({"files": [3]})),
+        "files[0]: Expected object, received number"
+    );
+}
+
+#[test]
+fn what_is_read_is_written_back_the_same() {
+    let contract = contract();
+    let publish = method(&contract, "PublishSkill");
+    let request = json!({
+        "skill_id": "a/b/c",
+        "files": [{"path": "SKILL.md", "content": "aGk="}],
+        "name": "", "description": "", "category": "", "core_content": "",
+        "tool_configs": [{
+            "name": "t", "description": "", "method": "m",
+            "args": [{
+                "name": "x", "type": "object", "description": "", "required": true,
+                "default": {"a": [1, 2.5, null, true, "s", {}], "b": -3},
+            }],
+        }],
+        "resource_configs": [], "semantic_version": "1.0.0", "author": "", "change_summary": "",
+        "strict": false, "activate": false, "idempotency_key": "",
+    });
+    let read = contract
+        .read(&publish.input, object(request.clone()), None)
+        .expect("a request");
+    assert_eq!(contract.write(&read), request);
+    // A whole number may be written with a fraction of zero.
+    let list = method(&contract, "ListSkills");
+    let read = contract
+        .read(
+            &list.input,
+            object(json!({"page_size": 5.0, "location": "user"})),
+            None,
+        )
+        .expect("a request");
+    let written = contract.write(&read);
+    assert_eq!(
+        (&written["page_size"], &written["location"]),
+        (&json!(5), &json!("user"))
+    );
+}
+
+#[test]
+fn a_schema_says_what_a_request_accepts_and_nothing_more() {
+    let contract = contract();
+    let tools = contract.tools(Some("skills"));
+    let skill = tools
+        .iter()
+        .find(|tool| tool.name == "skill")
+        .expect("a tool");
+    assert_eq!(
+        Json::Object(skill.input.clone()),
+        json!({
+            "type": "object",
+            "properties": {
+                "command": {
+                    "type": "string", "minLength": 1, "maxLength": 400,
+                    "description": "The skill name (no arguments). E.g., \"pdf\" or \"xlsx\"",
+                },
+            },
+            "required": ["command"],
+            "additionalProperties": false,
+        })
+    );
+    let list = tools
+        .iter()
+        .find(|tool| tool.name == "list_skills")
+        .expect("a tool");
+    assert_eq!(
+        list.input["properties"]["tags"],
+        json!({
+            "type": "array",
+            "items": {"type": "string", "minLength": 1, "maxLength": 128},
+            "maxItems": 16,
+            "description": "Only skills that carry all of these tags.\n\nEmpty: whatever their tags.",
+        })
+    );
+    assert_eq!(
+        list.input["properties"]["location"]["enum"],
+        json!(["project", "user", "global"])
+    );
+    let yank = tools
+        .iter()
+        .find(|tool| tool.name == "yank_version")
+        .expect("a tool");
+    assert_eq!(
+        yank.input["required"],
+        json!(["skill_id", "version_number"])
+    );
+    assert_eq!(
+        yank.input["properties"]["version_number"],
+        json!({"type": "integer", "minimum": 1, "format": "uint32", "description": "The version."})
+    );
+}
+
+#[test]
+fn tools_of_one_name_are_one_tool_that_takes_the_arguments_of_either() {
+    let contract = contract();
+    let both = contract.tools(None);
+    let named: Vec<_> = both
+        .iter()
+        .filter(|tool| tool.name == "get_skill")
+        .collect();
+    let [get_skill] = named.as_slice() else {
+        panic!("one get_skill, not {}", named.len());
+    };
+    let form = |arguments: Json| {
+        let form = get_skill.form(&object(arguments)).expect("a form");
+        form.method.name.clone()
+    };
+    assert_eq!(form(json!({"uri": "skill://a"})), "ReadSkill");
+    assert_eq!(form(json!({"skill_id": "a"})), "GetSkill");
+    assert_eq!(
+        form(json!({"skill_id": "a", "include_readme": true})),
+        "GetSkill"
+    );
+    assert_eq!(get_skill.input.get("required"), None);
+    let alone = |set: &str| {
+        let tools = contract.tools(Some(set));
+        let tool = tools
+            .iter()
+            .find(|tool| tool.name == "get_skill")
+            .expect("a tool");
+        tool.input["required"].clone()
+    };
+    assert_eq!(alone("skills"), json!(["uri"]));
+    assert_eq!(alone("discovery-core"), json!(["skill_id"]));
+}
+
+#[test]
+fn toolsets_keep_to_the_sizes_that_agents_bear() {
+    let contract = contract();
+    assert!(contract.tools(Some("agent")).len() <= 12);
+    assert!(contract.tools(Some("discovery-core")).len() <= 12);
+    assert!(contract.tools(Some("no-such-set")).is_empty());
+    for tool in contract.tools(None) {
+        let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+        assert!(
+            (1..=64).contains(&tool.name.len()) && tool.name.chars().all(fits),
+            "{}",
+            tool.name
+        );
+        assert!(
+            !tool.description.is_empty(),
+            "{} has no description",
+            tool.name
+        );
+        assert!(
+            !(tool.hints.read_only && tool.hints.destructive),
+            "{}",
+            tool.name
+        );
+    }
+}
+
+#[test]
+fn a_url_is_gathered_into_a_request() {
+    let contract = contract();
+    let get = method(&contract, "GetVersion");
+    let pairs = |pairs: &[(&str, &str)]| {
+        let pairs = pairs.iter();
+        pairs
+            .map(|(k, v)| ((*k).to_owned(), (*v).to_owned()))
+            .collect::<Vec<_>>()
+    };
+    let gather = |path: &[(&str, &str)], query: &[(&str, &str)], body: Option<Json>| {
+        let parts = Parts {
+            path: pairs(path),
+            query: pairs(query),
+            body,
+        };
+        let gathered = contract.gather(&get, &get.routes[0], parts);
+        gathered.map(Json::Object).map_err(|refusal| refusal.fields)
+    };
+    assert_eq!(
+        gather(&[("skill_id", "a"), ("version_number", "3")], &[], None),
+        Ok(json!({"skill_id": "a", "version_number": 3}))
+    );
+    // What is no number stays text, and is refused with its place when it is read.
+    assert_eq!(
+        gather(
+            &[("version_number", "x")],
+            &[("semantic_version", "1")],
+            None
+        ),
+        Ok(json!({"version_number": "x", "semantic_version": "1"}))
+    );
+    let wrong = |field: &str, sentence: &str| Err(vec![(field.to_owned(), sentence.to_owned())]);
+    assert_eq!(
+        gather(
+            &[],
+            &[("semantic_version", "1"), ("semantic_version", "2")],
+            None
+        ),
+        wrong("semantic_version", "Given twice")
+    );
+    assert_eq!(
+        gather(&[], &[], Some(json!({}))),
+        wrong("", "Expected no body")
+    );
+    let list = method(&contract, "ListSkills");
+    let parts = Parts {
+        query: pairs(&[("tags", "a"), ("tags", "b"), ("page_size", "7")]),
+        ..Default::default()
+    };
+    assert_eq!(
+        contract
+            .gather(&list, &list.routes[0], parts)
+            .map(Json::Object),
+        Ok(json!({"tags": ["a", "b"], "page_size": 7}))
+    );
+}

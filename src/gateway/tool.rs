@@ -84,7 +84,7 @@ pub(super) fn toolset(contract: &Contract, name: Option<&str>) -> Vec<Arc<Tool>>
             let tool = Tool {
                 name: option.name.clone(),
                 title: option.title.clone(),
-                description: method.description.clone(),
+                description: in_words_of_tools(contract, &method.description),
                 input: object(contract.request_schema(method, only)),
                 output: object(output),
                 hints: option.hints,
@@ -102,6 +102,17 @@ pub(super) fn toolset(contract: &Contract, name: Option<&str>) -> Vec<Arc<Tool>>
         }
     }
     tools.into_iter().map(Arc::new).collect()
+}
+
+/// Comments name rpcs; whoever reads of a tool knows tools.
+fn in_words_of_tools(contract: &Contract, description: &str) -> String {
+    let mut text = description.to_owned();
+    for method in contract.methods() {
+        if let Some(tool) = method.tools.first() {
+            text = text.replace(&format!("`{}`", method.name), &format!("`{}`", tool.name));
+        }
+    }
+    text
 }
 
 fn object(schema: Json) -> Map<String, Json> {

@@ -15,6 +15,16 @@ pub(super) fn protocol(refusal: &Refusal) -> ErrorData {
     ErrorData::internal_error(refusal.text(), data)
 }
 
+/// The refusal of a method of the Skills extension, with the address: what is not
+/// there is a wrong parameter in it, in both eras.
+pub(super) fn skill(refusal: &Refusal, uri: &str) -> ErrorData {
+    let mut error = protocol(refusal);
+    if let Some(data) = error.data.as_mut().and_then(|data| data.as_object_mut()) {
+        data.insert("uri".to_owned(), json!(uri));
+    }
+    error
+}
+
 /// The refusal of a read: what is not there is told as MCP tells it, with the
 /// address.
 pub(super) fn resource(refusal: &Refusal, uri: &str) -> ErrorData {

@@ -12,11 +12,11 @@ use rmcp::model::{
 };
 use serde_json::{Map, Value as Json, json};
 
-use super::error::{protocol, resource};
+use super::error::{self, protocol};
 use super::handler::{Handler, TTL_MS};
 use super::resources::{MARKDOWN, cursor, select};
 use crate::gateway::Refusal;
-use crate::model::{SkillUri, VersionSelector};
+use crate::model::{SkillUri, SkillUriError, VersionSelector};
 
 /// Media type of a directory.
 const DIRECTORY: &str = "inode/directory";
@@ -137,14 +137,16 @@ impl Handler {
     /// The skill whose instructions an address names.
     pub(super) async fn skill(&self, uri: &str) -> Result<GetSkillResult, ErrorData> {
         let unknown = |why: String| ErrorData::invalid_params(why, Some(json!({"uri": uri})));
-        let address: SkillUri = uri.parse().map_err(|error| unknown(format!("{error}")))?;
+        let address: SkillUri = uri
+            .parse()
+            .map_err(|error: SkillUriError| unknown(error.to_string()))?;
         let root = uri
             .strip_suffix(ENTRY)
             .ok_or_else(|| unknown(format!("'{uri}' is not the address of a SKILL.md")))?;
         let version = self
             .version(&address.skill.to_string(), address.version)
             .await
-            .map_err(|refusal| resource(&refusal, uri))?;
+            .map_err(|refusal| error::skill(&refusal, uri))?;
         let entry = version.entry(root);
         // What the extension could not say of a skill is no skill of it.
         entry.validate().map_err(|error| {
@@ -164,11 +166,13 @@ impl Handler {
     ) -> Result<ReadResourceDirectoryResult, ErrorData> {
         let unknown = |why: String| ErrorData::invalid_params(why, Some(json!({"uri": uri})));
         let base = uri.trim_end_matches('/');
-        let parsed: SkillUri = base.parse().map_err(|error| unknown(format!("{error}")))?;
+        let parsed: SkillUri = base
+            .parse()
+            .map_err(|error: SkillUriError| unknown(error.to_string()))?;
         let version = self
             .version(&parsed.skill.to_string(), parsed.version)
             .await
-            .map_err(|refusal| resource(&refusal, uri))?;
+            .map_err(|refusal| error::skill(&refusal, uri))?;
         let inside = parsed
             .file
             .map(|path| format!("{path}/"))

@@ -40,7 +40,7 @@ pub use skill::{
     OutputContract, ResourceConfig, Skill, ToolArgument, ToolConfig,
 };
 pub use skill_id::{Location, SkillId, SkillIdError, SkillKey};
-pub use slug::{MAX_SLUG_CHARS, is_standard_name, slugify};
+pub use slug::{MAX_SLUG_CHARS, MAX_STANDARD_DESCRIPTION_CHARS, is_standard_name, slugify};
 pub use token::{open_token, seal_token};
 pub use uri::{SkillUri, SkillUriError};
 pub use version::{FileEntry, TrustTier, Version, VersionNumber, Yank};

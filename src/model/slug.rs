@@ -2,6 +2,9 @@
 
 use unicode_normalization::UnicodeNormalization as _;
 
+/// Characters a description may have by the Agent Skills standard.
+pub const MAX_STANDARD_DESCRIPTION_CHARS: usize = 1_024;
+
 /// Characters a name may have (Agent Skills specification, `name`).
 pub const MAX_SLUG_CHARS: usize = 64;
 

@@ -6,11 +6,9 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::model::{
-    Digest, FilePath, SkillId, TrustTier, Version, VersionNumber, Yank, is_standard_name,
+    Digest, FilePath, MAX_STANDARD_DESCRIPTION_CHARS, SkillId, TrustTier, Version, VersionNumber,
+    Yank, is_standard_name,
 };
-
-/// Characters a description may have by the Agent Skills standard.
-const STANDARD_DESCRIPTION_CHARS: usize = 1_024;
 
 /// What is known of a skill without opening a version. Stored once a skill, and
 /// kept in memory.
@@ -60,11 +58,11 @@ impl Head {
     pub fn is_standard(&self) -> bool {
         self.summary.as_ref().is_some_and(|summary| {
             let description = summary.description.chars();
-            let chars = description.take(STANDARD_DESCRIPTION_CHARS + 1).count();
+            let chars = description.take(MAX_STANDARD_DESCRIPTION_CHARS + 1).count();
             summary.name == self.id.slug()
                 && is_standard_name(&summary.name)
                 && summary.entry.is_skill_md()
-                && (1..=STANDARD_DESCRIPTION_CHARS).contains(&chars)
+                && (1..=MAX_STANDARD_DESCRIPTION_CHARS).contains(&chars)
         })
     }
 }

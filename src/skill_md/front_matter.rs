@@ -5,10 +5,8 @@ use super::keys::Keys;
 use super::name;
 use super::tree::{self, Shape, Tree};
 use super::values;
-use crate::model::{FilePath, Skill};
+use crate::model::{FilePath, MAX_STANDARD_DESCRIPTION_CHARS, Skill};
 
-/// Characters a description may have by the standard.
-const STANDARD_DESCRIPTION_CHARS: usize = 1_024;
 /// Characters a description may have at all.
 const MAX_DESCRIPTION_CHARS: usize = 8_192;
 /// Characters `compatibility` may have by the standard.
@@ -203,11 +201,11 @@ fn check_description(text: &str, line: usize, findings: &mut Findings) {
                 "The description has {chars} characters; at most {MAX_DESCRIPTION_CHARS} are taken"
             ),
         );
-    } else if chars > STANDARD_DESCRIPTION_CHARS {
+    } else if chars > MAX_STANDARD_DESCRIPTION_CHARS {
         findings.warning(
             "description-too-long",
             line,
-            format!("The description has {chars} characters; the standard allows {STANDARD_DESCRIPTION_CHARS}"),
+            format!("The description has {chars} characters; the standard allows {MAX_STANDARD_DESCRIPTION_CHARS}"),
         );
     }
 }
