@@ -14,6 +14,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("contract", &[]),
     ("gateway", &["model", "contract"]),
     ("mcp", &["model", "contract", "gateway"]),
+    ("http", &["model", "contract", "gateway"]),
     (
         "grpc",
         &["model", "skill_md", "registry", "lookup", "contract"],
@@ -22,7 +23,7 @@ const ROOMS: &[(&str, &[&str])] = &[
         "server",
         &[
             "model", "skill_md", "store", "registry", "lookup", "contract", "gateway", "grpc",
-            "mcp",
+            "mcp", "http",
         ],
     ),
     (
@@ -41,11 +42,14 @@ const CRATES: &[(&str, &[&str])] = &[
     ("zstd", &["store"]),
     ("serde_yaml", &["skill_md", "server"]),
     ("saphyr_parser", &["skill_md"]),
-    ("tonic", &["contract", "grpc", "gateway", "server", "cli"]),
-    ("rmcp", &["mcp"]),
+    (
+        "tonic",
+        &["contract", "grpc", "gateway", "http", "server", "cli"],
+    ),
     ("prost_types", &["grpc", "server", "cli", "gateway"]),
     ("prost_reflect", &["gateway"]),
-    ("axum", &["server"]),
+    ("axum", &["http", "server"]),
+    ("rmcp", &["mcp"]),
     ("hyper_util", &["server"]),
     ("opentelemetry", &["server"]),
     ("clap", &["server", "cli"]),
