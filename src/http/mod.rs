@@ -37,6 +37,7 @@ use axum::Router;
 use tokio_util::sync::CancellationToken;
 
 pub use problem::refused;
+pub use rest::no_such_method;
 pub use template::TemplateError;
 
 use crate::gateway::Gateway;

@@ -19,6 +19,7 @@ mod gather;
 mod guard;
 mod listen;
 mod mcp;
+mod metrics;
 mod telemetry;
 
 use std::net::SocketAddr;
@@ -194,7 +195,8 @@ impl Server {
         let front = front::FrontLayer::new(&settings.limits, stop.clone(), telemetry.exports());
         let contract = Contract::load()?;
         let gateway = Gateway::new(contract, front.transport(domain.routes()));
-        let http = crate::http::router(&gateway, stop.clone())?;
+        let metrics = metrics::page(front.clone(), domain.registry().clone());
+        let http = crate::http::router(&gateway, stop.clone())?.route("/metrics", metrics);
         let face = Face::new(gateway);
         let web = Arc::new(settings.web);
         let mcp = mcp::routes(&face, settings.limits.sessions, &stop);
