@@ -229,8 +229,8 @@ async fn every_kind_of_refusal_has_its_status_and_its_code() {
     for (verb, path, body, status, code) in [
         ("GET", "/api/v1/skills/nope", None, 404, "SKILL_NOT_FOUND"),
         ("GET", "/api/v1/skills/c", None, 404, "SKILL_YANKED"),
-        ("GET", "/api/v1/nothing", None, 404, "PATH_NOT_FOUND"),
-        ("GET", "/.well-known/nothing", None, 404, "PATH_NOT_FOUND"),
+        ("GET", "/api/v1/nothing", None, 404, "ROUTE_NOT_FOUND"),
+        ("GET", "/.well-known/nothing", None, 404, "ROUTE_NOT_FOUND"),
         ("PATCH", "/api/v1/skills", None, 405, "METHOD_NOT_ALLOWED"),
         ("POST", "/healthz", None, 405, "METHOD_NOT_ALLOWED"),
         ("POST", activate, Some(json!({})), 409, "VERSION_YANKED"),

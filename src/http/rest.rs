@@ -130,7 +130,7 @@ fn wrong_verb(verb: &http::Method, allowed: &str) -> Response {
 pub(super) fn nowhere(path: &str) -> Response {
     let sentence = format!("This server has no path {}", shown(path));
     refused(
-        Failure::new(Code::PathNotFound, sentence)
+        Failure::new(Code::RouteNotFound, sentence)
             .suggest("Read /openapi.json, which lists all paths")
             .suggest(
                 "Write the slashes of an id as %2F where the path takes it for something else",

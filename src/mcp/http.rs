@@ -18,7 +18,7 @@ use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, Stream
 use tokio_util::sync::CancellationToken;
 
 /// The largest request: a skill of 16 MiB as base64, and its paths.
-const MAX_BODY_BYTES: usize = 24 * 1024 * 1024;
+pub const MAX_BODY_BYTES: usize = 24 * 1024 * 1024;
 
 /// A handler behind streamable HTTP.
 pub type Service<H> = StreamableHttpService<H, Sessions>;

@@ -28,7 +28,6 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::extract::{Request, State};
-use axum::middleware;
 use axum::response::Response;
 use axum::routing::any;
 use tokio_util::sync::CancellationToken;
@@ -198,20 +197,20 @@ impl Server {
         let metrics = metrics::page(front.clone(), domain.registry().clone());
         let http = crate::http::router(&gateway, stop.clone())?.route("/metrics", metrics);
         let face = Face::new(gateway);
-        let web = Arc::new(settings.web);
         let mcp = mcp::routes(&face, settings.limits.sessions, &stop);
         let routes: Router = routes.into_axum_router().reset_fallback();
         let service = Doors {
             grpc: front.layer(routes.clone().fallback(unknown)),
-            web: routes
-                .layer(front)
-                // Outside the front door, so that its refusals reach a browser too.
-                .layer(tonic_web::GrpcWebLayer::new())
-                .merge(mcp)
-                .fallback_service(any(no_rpc).with_state(http))
-                .layer(cors())
-                // Before CORS, which answers for itself.
-                .layer(middleware::from_fn_with_state(web, guard::check)),
+            // Before CORS, which answers for itself.
+            web: settings.web.guard(
+                routes
+                    .layer(front)
+                    // Outside the front door, so that its refusals reach a browser too.
+                    .layer(tonic_web::GrpcWebLayer::new())
+                    .merge(mcp)
+                    .fallback_service(any(no_rpc).with_state(http))
+                    .layer(cors()),
+            ),
         };
 
         let url = format!("http://{address}");
