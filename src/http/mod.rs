@@ -38,6 +38,7 @@ use tokio_util::sync::CancellationToken;
 
 pub use body::Bodies;
 pub use problem::refused;
+pub use rest::no_such_method;
 pub use template::TemplateError;
 
 use crate::gateway::Gateway;

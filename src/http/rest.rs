@@ -106,7 +106,7 @@ pub(super) async fn answer(State(rest): State<Arc<Rest>>, request: Request) -> R
 }
 
 /// A page that is only read was asked for something else.
-pub(super) async fn no_such_method(request: Request) -> Response {
+pub async fn no_such_method(request: Request) -> Response {
     wrong_verb(request.method(), "GET, HEAD, OPTIONS")
 }
 

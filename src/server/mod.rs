@@ -19,6 +19,7 @@ mod gather;
 mod guard;
 mod listen;
 mod mcp;
+mod metrics;
 mod telemetry;
 
 use std::net::SocketAddr;
@@ -195,7 +196,9 @@ impl Server {
         let contract = Contract::load()?;
         let gateway = Gateway::new(contract, front.transport(domain.routes()));
         let bodies = Bodies::default();
-        let http = crate::http::router(&gateway, bodies.clone(), stop.clone())?;
+        let metrics = metrics::page(front.clone(), domain.registry().clone());
+        let http =
+            crate::http::router(&gateway, bodies.clone(), stop.clone())?.route("/metrics", metrics);
         let face = Face::new(gateway);
         let mcp = mcp::routes(&face, settings.limits.sessions, bodies, &stop);
         let routes: Router = routes.into_axum_router().reset_fallback();
