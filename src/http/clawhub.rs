@@ -1,4 +1,4 @@
-//! The read side of ClawHub's REST protocol, version 1, below `/clawhub`, for
+//! The read side of `ClawHub`'s REST protocol, version 1, below `/clawhub`, for
 //! clients that speak it already. `/.well-known/clawhub.json` leads them here.
 //!
 //! A slug is a short name. Parameters that are not known are passed over, as the

@@ -199,13 +199,12 @@ async fn entry(
         }));
     }
     let root = format!("{SKILLS}{}/@{}/", skill.id, files.version_number);
-    let (kind, path, digest) = match files.files.as_slice() {
-        [only] => ("skill-md", only.path.clone(), only.digest.clone()),
-        _ => {
-            let digest = shelf.archive_digest(&files, context).await?;
-            let slug = skill.id.rsplit('/').next().unwrap_or_default();
-            ("archive", archive(slug), digest)
-        }
+    let (kind, path, digest) = if let [only] = files.files.as_slice() {
+        ("skill-md", only.path.clone(), only.digest.clone())
+    } else {
+        let digest = shelf.archive_digest(&files, context).await?;
+        let slug = skill.id.rsplit('/').next().unwrap_or_default();
+        ("archive", archive(slug), digest)
     };
     let path = utf8_percent_encode(&path, PATH);
     Ok(json!({

@@ -1,4 +1,4 @@
-//! The fingerprint by which ClawHub's clients name a bundle of files.
+//! The fingerprint by which `ClawHub`'s clients name a bundle of files.
 //!
 //! SHA-256 of the lines `path:sha256` of all files, joined by line feeds, in the
 //! order in which `localeCompare` of JavaScript puts the paths: that of the Unicode

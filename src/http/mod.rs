@@ -43,6 +43,7 @@ use std::sync::Arc;
 use axum::Router;
 use tokio_util::sync::CancellationToken;
 
+pub use body::Bodies;
 pub use problem::refused;
 pub use rest::no_such_method;
 pub use template::TemplateError;
@@ -55,8 +56,12 @@ use crate::gateway::Gateway;
 ///
 /// # Errors
 /// A route of the contract cannot be read.
-pub fn router(gateway: &Gateway, stop: CancellationToken) -> Result<Router, TemplateError> {
-    let rest = Arc::new(rest::Rest::new(gateway.clone())?);
+pub fn router(
+    gateway: &Gateway,
+    bodies: Bodies,
+    stop: CancellationToken,
+) -> Result<Router, TemplateError> {
+    let rest = Arc::new(rest::Rest::new(gateway.clone(), bodies)?);
     let shelf = shelf::Shelf::new(gateway);
     Ok(pages::router(stop)
         .merge(discovery::router(shelf.clone()))

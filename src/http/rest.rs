@@ -31,10 +31,10 @@ pub(super) struct Rest {
 impl Rest {
     /// # Errors
     /// A route of the contract cannot be read.
-    pub(super) fn new(gateway: Gateway) -> Result<Self, TemplateError> {
+    pub(super) fn new(gateway: Gateway, bodies: Bodies) -> Result<Self, TemplateError> {
         Ok(Self {
             routes: Routes::new(gateway.contract())?,
-            bodies: Bodies::default(),
+            bodies,
             document: Page::json(&gateway.contract().openapi()),
             gateway,
         })

@@ -15,8 +15,8 @@ use tokio::sync::{Mutex, mpsc};
 use tokio_util::sync::CancellationToken;
 
 use super::Handler;
-use super::http::MAX_BODY_BYTES;
 use super::strict;
+use crate::gateway::MAX_JSON_BYTES;
 
 /// Messages that were read and wait to be handled.
 const QUEUE: usize = 16;
@@ -95,7 +95,7 @@ async fn read(
         let read = if whole {
             strict::message(&line)
         } else {
-            Err(strict::too_long(MAX_BODY_BYTES))
+            Err(strict::too_long(MAX_JSON_BYTES))
         };
         let done = match read {
             Ok(message) => messages.send(message).await.is_ok(),
@@ -121,7 +121,7 @@ async fn next_line(
         }
         let end = read.iter().position(|byte| *byte == b'\n');
         let part = read.get(..end.unwrap_or(read.len())).unwrap_or(read);
-        if line.len() + part.len() > MAX_BODY_BYTES {
+        if line.len() + part.len() > MAX_JSON_BYTES {
             whole = false;
             line.clear();
         }
@@ -207,7 +207,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_line_that_is_too_long_is_refused_and_the_next_one_is_read() {
-        let mut input = vec![b'x'; MAX_BODY_BYTES + 1];
+        let mut input = vec![b'x'; MAX_JSON_BYTES + 1];
         input.extend_from_slice(b"\n{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n");
         let (handed, answered) = through(&input).await;
         assert_eq!(handed.len(), 1);

@@ -43,6 +43,7 @@ pub use telemetry::{LogFormat, Telemetry};
 use crate::contract::{FILE_DESCRIPTOR_SET, v1};
 use crate::gateway::{self, Contract, Gateway, Transport};
 use crate::grpc::{LookupService, RegistryService};
+use crate::http::Bodies;
 use crate::mcp::Face;
 use crate::model::{Clock, SystemClock};
 use crate::registry::Registry;
@@ -194,10 +195,12 @@ impl Server {
         let front = front::FrontLayer::new(&settings.limits, stop.clone(), telemetry.exports());
         let contract = Contract::load()?;
         let gateway = Gateway::new(contract, front.transport(domain.routes()));
+        let bodies = Bodies::default();
         let metrics = metrics::page(front.clone(), domain.registry().clone());
-        let http = crate::http::router(&gateway, stop.clone())?.route("/metrics", metrics);
+        let http =
+            crate::http::router(&gateway, bodies.clone(), stop.clone())?.route("/metrics", metrics);
         let face = Face::new(gateway);
-        let mcp = mcp::routes(&face, settings.limits.sessions, &stop);
+        let mcp = mcp::routes(&face, settings.limits.sessions, bodies, &stop);
         let routes: Router = routes.into_axum_router().reset_fallback();
         let service = Doors {
             grpc: front.layer(routes.clone().fallback(unknown)),
