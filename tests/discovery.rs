@@ -1,4 +1,4 @@
-//! Skills at well-known places, and over ClawHub's protocol.
+//! Skills at well-known places, and over `ClawHub`'s protocol.
 
 mod support;
 
@@ -280,8 +280,30 @@ async fn what_is_not_there_is_said_to_be_not_there() {
     assert_eq!(posted.refusal(), (405, "METHOD_NOT_ALLOWED".to_owned()));
 }
 
+/// A page of the protocol.
+async fn api(server: &Server, path: &str) -> Answer {
+    let answer = get(&server.url, &format!("/clawhub/api/v1/{path}")).await;
+    assert_eq!(answer.status, 200, "{path}: {}", answer.text());
+    answer
+}
+
+/// A server with skills for a client of the protocol.
+async fn hub() -> Server {
+    let server = Server::start();
+    publish(
+        &server,
+        "github/acme/refunds",
+        "1.0.0",
+        &[("Zoo.md", "z\n"), ("apex.md", "a\n")],
+    )
+    .await;
+    publish(&server, "github/acme/refunds", "1.1.0", &[]).await;
+    publish(&server, "github/acme/refunds-desk", "1.0.0", &[]).await;
+    server
+}
+
 #[tokio::test]
-async fn a_clawhub_client_finds_its_way() {
+async fn a_clawhub_client_is_led_to_the_protocol() {
     let server = Server::start();
     let base = get(&server.url, "/.well-known/clawhub.json").await.json();
     assert_eq!(base["apiBase"], format!("{}/clawhub", server.url));
@@ -295,23 +317,12 @@ async fn a_clawhub_client_finds_its_way() {
         base["apiBase"],
         text(&behind["apiBase"]).replace("https:", "http:")
     );
+}
 
-    publish(
-        &server,
-        "github/acme/refunds",
-        "1.0.0",
-        &[("Zoo.md", "z\n"), ("apex.md", "a\n")],
-    )
-    .await;
-    publish(&server, "github/acme/refunds", "1.1.0", &[]).await;
-    publish(&server, "github/acme/refunds-desk", "1.0.0", &[]).await;
-    let api = async |path: &str| {
-        let answer = get(&server.url, &format!("/clawhub/api/v1/{path}")).await;
-        assert_eq!(answer.status, 200, "{path}: {}", answer.text());
-        answer
-    };
-
-    let found = api("search?q=Refunds&limit=5&highlightedOnly=true")
+#[tokio::test]
+async fn a_clawhub_client_finds_skills_by_name() {
+    let server = hub().await;
+    let found = api(&server, "search?q=Refunds&limit=5&highlightedOnly=true")
         .await
         .json();
     let found: Vec<_> = found["results"]
@@ -333,11 +344,17 @@ async fn a_clawhub_client_finds_its_way() {
         (&json!("1.1.0"), &json!("Does refunds."))
     );
     assert!(found[0]["updatedAt"].as_i64() > Some(1_700_000_000_000));
+}
 
+#[tokio::test]
+async fn a_clawhub_client_pages_through_the_skills() {
+    let server = hub().await;
     let mut slugs = Vec::new();
     let mut cursor = String::new();
     loop {
-        let page = api(&format!("skills?limit=3&cursor={cursor}")).await.json();
+        let page = api(&server, &format!("skills?limit=3&cursor={cursor}"))
+            .await
+            .json();
         let items = page["items"].as_array().expect("items");
         assert!(items.len() == 3 || page["nextCursor"].is_null(), "{page}");
         slugs.extend(items.iter().map(|item| text(&item["slug"])));
@@ -354,21 +371,28 @@ async fn a_clawhub_client_finds_its_way() {
         .map(|s| text(&s["short_name"]))
         .collect();
     assert_eq!(slugs, names);
+}
 
-    let skill = api("skills/refunds").await.json();
+#[tokio::test]
+async fn a_clawhub_client_gets_skills_versions_and_files() {
+    let server = hub().await;
+    let skill = api(&server, "skills/refunds").await.json();
     assert_eq!(skill["skill"]["tags"], json!({"latest": "1.1.0"}));
     assert_eq!(skill["latestVersion"]["changelog"], "Made 1.1.0.");
-    let versions = api("skills/refunds/versions?limit=1").await.json();
+    let versions = api(&server, "skills/refunds/versions?limit=1").await.json();
     assert_eq!(versions["items"][0]["version"], "1.1.0");
     let cursor = text(&versions["nextCursor"]);
-    let versions = api(&format!("skills/refunds/versions?limit=1&cursor={cursor}"))
-        .await
-        .json();
+    let versions = api(
+        &server,
+        &format!("skills/refunds/versions?limit=1&cursor={cursor}"),
+    )
+    .await
+    .json();
     assert_eq!(
         (&versions["items"][0]["version"], &versions["nextCursor"]),
         (&json!("1.0.0"), &Value::Null)
     );
-    let version = api("skills/refunds/versions/1.0.0").await.json();
+    let version = api(&server, "skills/refunds/versions/1.0.0").await.json();
     let files = version["version"]["files"]
         .as_array()
         .expect("files")
@@ -377,13 +401,25 @@ async fn a_clawhub_client_finds_its_way() {
     assert_eq!(paths, ["SKILL.md", "Zoo.md", "apex.md"]);
     for file in &files {
         let path = text(&file["path"]);
-        let bytes = api(&format!("skills/refunds/file?path={path}&version=1.0.0"))
-            .await
-            .body;
+        let bytes = api(
+            &server,
+            &format!("skills/refunds/file?path={path}&version=1.0.0"),
+        )
+        .await
+        .body;
         assert_eq!(file["sha256"], Digest::of(&bytes).hex(), "{path}");
         assert_eq!(file["size"], bytes.len());
     }
+}
 
+#[tokio::test]
+async fn a_clawhub_client_names_a_version_by_its_fingerprint() {
+    let server = hub().await;
+    let version = api(&server, "skills/refunds/versions/1.0.0").await.json();
+    let files = version["version"]["files"]
+        .as_array()
+        .expect("files")
+        .clone();
     // As the client reckons: in the order of JavaScript, in which case counts last.
     let hex = |path: &str| {
         let file = files
@@ -394,21 +430,28 @@ async fn a_clawhub_client_finds_its_way() {
     };
     let lines = [hex("apex.md"), hex("SKILL.md"), hex("Zoo.md")].join("\n");
     let hash = Digest::of(lines.as_bytes()).hex();
-    let resolved = api(&format!("resolve?slug=refunds&hash={hash}"))
+    let resolved = api(&server, &format!("resolve?slug=refunds&hash={hash}"))
         .await
         .json();
     assert_eq!(resolved["match"], json!({"version": "1.0.0"}));
     assert_eq!(resolved["latestVersion"], json!({"version": "1.1.0"}));
-    let none = api(&format!("resolve?slug=refunds&hash={}", "0".repeat(64)))
-        .await
-        .json();
+    let none = api(
+        &server,
+        &format!("resolve?slug=refunds&hash={}", "0".repeat(64)),
+    )
+    .await
+    .json();
     assert_eq!(none["match"], Value::Null);
+}
 
+#[tokio::test]
+async fn a_clawhub_client_downloads_a_zip() {
+    let server = hub().await;
     for (query, count) in [
         ("slug=refunds&version=1.0.0", 3),
         ("slug=refunds&tag=latest", 1),
     ] {
-        let archive = api(&format!("download?{query}")).await;
+        let archive = api(&server, &format!("download?{query}")).await;
         assert_eq!(archive.header("content-type"), "application/zip");
         let mut zip = zip::ZipArchive::new(std::io::Cursor::new(&archive.body)).expect("a zip");
         assert_eq!(zip.len(), count);
