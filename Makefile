@@ -18,7 +18,7 @@ doc:
 release:
 	cargo build --release
 
-# The server from outside: grpcurl, Python, an OTLP collector, gRPC-Web.
+# The server from outside, with clients that others wrote: see tests/interop/run.
 interop: release
 	tests/interop/run
 

@@ -1,6 +1,7 @@
 """Servers for the tests, and the summary at the end."""
 
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent / ".tools" / "generated"))
 
 import harness  # noqa: E402
+import javascript  # noqa: E402
 
 
 @pytest.fixture
@@ -43,10 +45,30 @@ def grpcurl(server):
     return harness.Grpcurl(server.address)
 
 
+@pytest.fixture(scope="session")
+def node():
+    """The Node packages, which the tests of a file with this fixture cannot do without."""
+    need(javascript.NODE, "Node")
+
+
+@pytest.fixture(scope="module")
+def fixtures(node):
+    """The product's MCP handler with the fixtures of the conformance suite."""
+    need(harness.CONFORMANCE, "the conformance fixtures")
+    program = harness.Program(harness.CONFORMANCE, stdin=subprocess.PIPE).ready()
+    yield program
+    assert program.stop() == 0, program.log.text()
+    assert "panicked" not in program.log.text(), program.log.text()
+
+
 def need_grpcurl():
-    if not harness.GRPCURL.exists():
-        assert os.environ.get("CI") != "true", "grpcurl is missing"
-        pytest.skip("grpcurl is missing")
+    need(harness.GRPCURL, "grpcurl")
+
+
+def need(program, name):
+    if not os.access(program, os.X_OK):
+        assert os.environ.get("CI") != "true", f"{name} is missing"
+        pytest.skip(f"{name} is missing")
 
 
 def pytest_unconfigure(config):

@@ -19,9 +19,10 @@ import grpc
 from google.protobuf import json_format
 from google.rpc import error_details_pb2
 from grpc_status import rpc_status
-from repertoire.v1 import lookup_pb2_grpc, registry_pb2_grpc
+from repertoire.v1 import lookup_pb2, lookup_pb2_grpc, options_pb2, registry_pb2, registry_pb2_grpc
 
 BIN = os.environ["REPERTOIRE_BIN"]
+CONFORMANCE = os.environ.get("REPERTOIRE_CONFORMANCE", "")
 GRPCURL = Path(__file__).parent / ".tools" / "bin" / "grpcurl"
 
 START_SECONDS = 20
@@ -62,17 +63,14 @@ class Lines:
         return "".join(self.seen)
 
 
-class Server:
-    """A server on a free port of 127.0.0.1, over a data directory."""
+class Program:
+    """A program that serves on a free port of 127.0.0.1 and says which."""
 
-    def __init__(self, data, *options, listen="127.0.0.1:0"):
-        command = [BIN, "serve", "--listen", listen, "--data", str(data), *options]
+    def __init__(self, *command, stdin=subprocess.DEVNULL):
         self.process = subprocess.Popen(
-            command, env=clean_environment(), stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True
+            command, env=clean_environment(), stderr=subprocess.PIPE, stdin=stdin, text=True
         )
         self.log = Lines(self.process.stderr)
-        self.data = data
-        self._channels = []
         self.address = None
 
     def ready(self):
@@ -84,18 +82,6 @@ class Server:
             raise AssertionError(f"the first line on stderr is not an address: {self.log.text()!r}")
         self.address = found[1]
         return self
-
-    def channel(self, *options, **more):
-        options = (("grpc.enable_http_proxy", 0), ("grpc.max_receive_message_length", -1), *options)
-        channel = grpc.insecure_channel(self.address, options=options, **more)
-        self._channels.append(channel)
-        return channel
-
-    def registry(self, **more):
-        return registry_pb2_grpc.RegistryStub(self.channel(**more))
-
-    def lookup(self, **more):
-        return lookup_pb2_grpc.LookupStub(self.channel(**more))
 
     def terminate(self):
         self.process.send_signal(signal.SIGTERM)
@@ -111,15 +97,39 @@ class Server:
     def stop(self):
         if self.process.poll() is None:
             self.terminate()
-        try:
-            return self.exit_code()
-        finally:
-            for channel in self._channels:
-                channel.close()
+        return self.exit_code()
 
     def kill(self):
         self.process.kill()
         self.process.wait(STOP_SECONDS)
+
+
+class Server(Program):
+    """A server over a data directory."""
+
+    def __init__(self, data, *options, listen="127.0.0.1:0"):
+        super().__init__(BIN, "serve", "--listen", listen, "--data", str(data), *options)
+        self.data = data
+        self._channels = []
+
+    def channel(self, *options, **more):
+        options = (("grpc.enable_http_proxy", 0), ("grpc.max_receive_message_length", -1), *options)
+        channel = grpc.insecure_channel(self.address, options=options, **more)
+        self._channels.append(channel)
+        return channel
+
+    def registry(self, **more):
+        return registry_pb2_grpc.RegistryStub(self.channel(**more))
+
+    def lookup(self, **more):
+        return lookup_pb2_grpc.LookupStub(self.channel(**more))
+
+    def stop(self):
+        try:
+            return super().stop()
+        finally:
+            for channel in self._channels:
+                channel.close()
 
 
 @dataclass
@@ -299,3 +309,33 @@ def bundle_digest(files):
     """The digest of a version: over the sorted list of `path NUL digest LF`."""
     listed = sorted((path.encode(), hashlib.sha256(content).hexdigest().encode()) for path, content in files.items())
     return digest(b"".join(path + b"\0" + hexed + b"\n" for path, hexed in listed))
+
+
+def publish(server, skill_id, files, **more):
+    """Publishes a version over gRPC."""
+    files = [registry_pb2.File(path=path, content=content) for path, content in files.items()]
+    request = registry_pb2.PublishSkillRequest(skill_id=skill_id, files=files, **more)
+    return server.registry().PublishSkill(request, timeout=CALL_SECONDS)
+
+
+def read_file(server, skill_id, path):
+    """A file as gRPC hands it out."""
+    request = lookup_pb2.ReadFileRequest(skill_id=skill_id, path=path)
+    return server.lookup().ReadFile(request, timeout=CALL_SECONDS).content
+
+
+def tool_options():
+    """The tools that the contract names, each with its method's name."""
+    for module in (lookup_pb2, registry_pb2):
+        for service in module.DESCRIPTOR.services_by_name.values():
+            for method in service.methods:
+                for tool in method.GetOptions().Extensions[options_pb2.tool]:
+                    yield tool.name or re.sub(r"(?<!^)(?=[A-Z])", "_", method.name).lower(), tool
+
+
+TOOLSETS = sorted({toolset for _, tool in tool_options() for toolset in tool.toolsets})
+
+
+def tools_of(toolset=None):
+    """The names of the tools of a toolset, or of all."""
+    return {name for name, tool in tool_options() if toolset is None or toolset in tool.toolsets}
