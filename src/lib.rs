@@ -8,7 +8,7 @@
 //! 3. [`store`]: the data directory.
 //! 4. [`registry`]: skills and their versions.
 //! 5. [`lookup`]: finding them and handing them out.
-//! 6. [`contract`], [`grpc`], [`gateway`], [`mcp`]: the wire.
+//! 6. [`contract`], [`grpc`], [`gateway`], [`mcp`], [`mod@http`]: the wire and the faces.
 //! 7. [`server`], [`cli`]: what runs.
 
 // What may fail in a test may not in the product; the rest is in Cargo.toml.
@@ -24,6 +24,7 @@ pub mod cli;
 pub mod contract;
 pub mod gateway;
 pub mod grpc;
+pub mod http;
 pub mod lookup;
 pub mod mcp;
 pub mod model;

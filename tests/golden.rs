@@ -8,8 +8,9 @@ use std::path::Path;
 
 use prost_reflect::{DescriptorPool, FieldDescriptor, Kind, MessageDescriptor};
 use repertoire::contract::FILE_DESCRIPTOR_SET;
+use repertoire::gateway::Contract;
 use repertoire::model::Code;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 fn check(file: &str, found: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
@@ -49,6 +50,32 @@ fn fields(message: &MessageDescriptor, out: &mut String) {
         )
         .expect("text");
     }
+}
+
+#[test]
+fn tools_keep_their_names_and_schemas() {
+    let contract = Contract::load().expect("the contract");
+    let mut sets = serde_json::Map::new();
+    for set in contract.toolsets().keys() {
+        let tools = contract.tools(Some(set));
+        let tools = tools.iter().map(|tool| {
+            let name = tool.name.clone();
+            let tool = json!({
+                "title": tool.title,
+                "description": tool.description,
+                "inputSchema": tool.input,
+                "outputSchema": tool.output,
+                "readOnly": tool.hints.read_only,
+                "destructive": tool.hints.destructive,
+                "idempotent": tool.hints.idempotent,
+                "catalog": tool.catalog,
+            });
+            (name, tool)
+        });
+        sets.insert(set.clone(), tools.collect());
+    }
+    let text = serde_json::to_string_pretty(&sets).expect("JSON");
+    check("tests/golden/tools.json", &format!("{text}\n"));
 }
 
 #[test]

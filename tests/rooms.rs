@@ -12,7 +12,9 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("registry", &["model", "skill_md", "store"]),
     ("lookup", &["model", "registry"]),
     ("contract", &[]),
-    ("gateway", &["contract"]),
+    ("gateway", &["model", "contract"]),
+    ("mcp", &["model", "contract", "gateway"]),
+    ("http", &["model", "contract", "gateway"]),
     (
         "grpc",
         &["model", "skill_md", "registry", "lookup", "contract"],
@@ -21,13 +23,14 @@ const ROOMS: &[(&str, &[&str])] = &[
         "server",
         &[
             "model", "skill_md", "store", "registry", "lookup", "contract", "gateway", "grpc",
+            "mcp", "http",
         ],
     ),
     (
         "cli",
         &[
             "model", "skill_md", "store", "registry", "lookup", "contract", "gateway", "grpc",
-            "server",
+            "mcp", "server",
         ],
     ),
 ];
@@ -39,10 +42,14 @@ const CRATES: &[(&str, &[&str])] = &[
     ("zstd", &["store"]),
     ("serde_yaml", &["skill_md", "server"]),
     ("saphyr_parser", &["skill_md"]),
-    ("tonic", &["contract", "grpc", "server", "cli"]),
+    (
+        "tonic",
+        &["contract", "grpc", "gateway", "http", "server", "cli"],
+    ),
     ("prost_types", &["grpc", "server", "cli", "gateway"]),
     ("prost_reflect", &["gateway"]),
-    ("axum", &["server"]),
+    ("axum", &["http", "server"]),
+    ("rmcp", &["mcp"]),
     ("hyper_util", &["server"]),
     ("opentelemetry", &["server"]),
     ("clap", &["server", "cli"]),

@@ -86,7 +86,7 @@ async fn command(cli: Cli, output: &Output) -> Result<ExitCode, Failed> {
         Command::Compact => data::compact(&global, &config, output).await,
         command => {
             let mut client = connect::connect(&global, &config).await?;
-            let result = with_client(&mut client, command, output).await;
+            let result = Box::pin(with_client(&mut client, command, output)).await;
             client.close().await;
             result
         }

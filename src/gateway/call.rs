@@ -7,7 +7,7 @@ use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use futures_util::{Stream, StreamExt as _};
 use http::{HeaderMap, Request, Response};
-use prost_reflect::{DynamicMessage, Value};
+use prost_reflect::{DynamicMessage, ReflectMessage as _, Value};
 use serde_json::{Map, Value as Json, json};
 use tonic::body::Body;
 use tonic::client::Grpc;
@@ -55,8 +55,8 @@ impl Context {
         Self { headers: passed }
     }
 
-    /// Name of the call: the caller's, else a new one.
-    fn request_id(&mut self) -> String {
+    /// Name of the call: the caller's, else a new one, which goes with the call.
+    pub fn request_id(&mut self) -> String {
         let given = self.headers.get(REQUEST_ID);
         if let Some(id) = given.and_then(|id| id.to_str().ok()) {
             return id.to_owned();
@@ -102,6 +102,30 @@ impl Answer {
             Some(Value::String(text)) => Bytes::copy_from_slice(text.as_bytes()),
             _ => Bytes::new(),
         }
+    }
+
+    /// A fact of the answer, by the proto name of its field: of the answer itself,
+    /// else of a message right inside it. None where there is no such field, or
+    /// it is empty.
+    #[must_use]
+    pub fn fact(&self, field: &str) -> Option<String> {
+        let of = |message: &DynamicMessage| {
+            let field = message.descriptor().get_field_by_name(field)?;
+            Some(match &*message.get_field(&field) {
+                Value::String(text) => text.clone(),
+                Value::I64(number) if *number > 0 => number.to_string(),
+                _ => String::new(),
+            })
+        };
+        let inside = || {
+            self.message.fields().find_map(|(_, value)| match value {
+                Value::Message(message) => of(message),
+                _ => None,
+            })
+        };
+        of(&self.message)
+            .or_else(inside)
+            .filter(|text| !text.is_empty())
     }
 }
 
@@ -317,9 +341,7 @@ impl Gateway {
 impl Answer {
     /// The answer as JSON, and as the text that a tool shows.
     fn tell(&self) -> (Json, Option<String>) {
-        let shape = self
-            .contract
-            .shape(&prost_reflect::ReflectMessage::descriptor(&self.message));
+        let shape = self.contract.shape(&self.message.descriptor());
         let field = shape.and_then(|shape| shape.fields.iter().find(|field| field.text));
         let text = field.and_then(|field| {
             let text = self.message.get_field(&field.descriptor);

@@ -2,7 +2,7 @@
 
 use http::uri::PathAndQuery;
 use prost_reflect::{
-    DescriptorPool, DynamicMessage, ExtensionDescriptor, MessageDescriptor, MethodDescriptor,
+    DescriptorPool, DynamicMessage, ExtensionDescriptor, Kind, MessageDescriptor, MethodDescriptor,
 };
 
 use super::Error;
@@ -55,6 +55,21 @@ pub enum RouteBody {
     All,
     /// One field.
     Field(String),
+}
+
+impl Method {
+    /// Its request has this field, by its proto name.
+    #[must_use]
+    pub fn takes(&self, field: &str) -> bool {
+        self.input.get_field_by_name(field).is_some()
+    }
+
+    /// This field of its answer, by its proto name, is bytes.
+    #[must_use]
+    pub fn gives_bytes(&self, field: &str) -> bool {
+        let field = self.output.get_field_by_name(field);
+        field.is_some_and(|field| field.kind() == Kind::Bytes && !field.is_list())
+    }
 }
 
 /// `repertoire.v1.ToolOption`.

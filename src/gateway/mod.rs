@@ -24,6 +24,7 @@ mod parse;
 mod refusal;
 mod schema;
 mod shape;
+mod strict;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -42,6 +43,7 @@ pub use call::{
 };
 pub use method::{Method, Route, RouteBody};
 pub use refusal::Refusal;
+pub use strict::strict_json;
 pub use text::Parts;
 pub use tool::{Hints, Tool};
 

@@ -298,7 +298,7 @@ impl Reader<'_> {
 
 /// What a message may repeat of a caller's text: short, and without characters
 /// that a terminal acts on.
-fn escaped(text: &str) -> String {
+pub(super) fn escaped(text: &str) -> String {
     text.chars()
         .take(80)
         .flat_map(|c| {

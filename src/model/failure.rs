@@ -106,6 +106,19 @@ codes! {
     /// No server answers, or not one of this kind.
     ServerUnreachable = "SERVER_UNREACHABLE", 1022, Unavailable;
 
+    /// The request came to a name that is not this server's.
+    HostRefused = "HOST_REFUSED", 1030, Denied;
+    /// A page of another origin may not call this server.
+    OriginRefused = "ORIGIN_REFUSED", 1031, Denied;
+    /// The server has no such path.
+    PathNotFound = "PATH_NOT_FOUND", 1032, NotFound;
+    /// The path does not take this HTTP method.
+    MethodNotAllowed = "METHOD_NOT_ALLOWED", 1033, Invalid;
+    /// The body of the request is larger than the server takes.
+    BodyTooLarge = "BODY_TOO_LARGE", 1034, Invalid;
+    /// The body of the request is of a kind that the server does not read.
+    MediaTypeRefused = "MEDIA_TYPE_REFUSED", 1035, Invalid;
+
     /// No skill of this id or name.
     SkillNotFound = "SKILL_NOT_FOUND", 2000, NotFound;
     /// A skill's files do not make a skill.

@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde::Deserialize;
 
 use super::LogFormat;
+use super::guard::WebConfig;
 use crate::store;
 
 /// What a config file may say. Every key may be left out.
@@ -27,6 +28,8 @@ pub struct Config {
     pub limits: Limits,
     /// Bounds of the store.
     pub store: StoreConfig,
+    /// What browsers may do.
+    pub web: WebConfig,
 }
 
 /// Bounds of the server.
@@ -194,6 +197,8 @@ pub struct Settings {
     pub limits: Limits,
     /// How to open the store.
     pub store: store::Options,
+    /// What browsers may do.
+    pub web: WebConfig,
 }
 
 impl Settings {
@@ -213,6 +218,7 @@ impl Settings {
             listen: config.listen.unwrap_or(Self::LISTEN),
             data: config.data.clone().unwrap_or_else(default_data_directory),
             limits: config.limits.clone(),
+            web: config.web.clone(),
             store: store::Options {
                 cache_bytes: cache_mib.max(1) << 20,
                 keep_events,
@@ -255,6 +261,7 @@ mod tests {
         let config = parse(block.expect("a block of YAML")).expect("a config");
         assert_eq!(config.limits, Limits::default());
         assert_eq!(config.store, StoreConfig::default());
+        assert_eq!(config.web, WebConfig::default());
         assert_eq!(config.listen, Some(Settings::LISTEN));
     }
 
@@ -266,6 +273,12 @@ mod tests {
             ("log_format: xml\n", ":1", "xml"),
             ("limits:\n  calls: many\n", ":2", "calls"),
             ("limits:\n  streams: 1\n  calls: 0\n", ":3", "at least 1"),
+            (
+                "web:\n  allowed_hosts:\n    - https://a.example\n",
+                ":3",
+                "no host",
+            ),
+            ("web:\n  allowed_origins: [a.example]\n", ":2", "no origin"),
             ("a: [\n", "", "r.yaml"),
         ] {
             let error = parse(text).expect_err("a refusal");

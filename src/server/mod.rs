@@ -2,7 +2,8 @@
 //!
 //! Rules of this room:
 //!
-//! * One port serves gRPC (HTTP/2) and gRPC-Web (HTTP/1.1 and HTTP/2).
+//! * One port serves gRPC (HTTP/2), and gRPC-Web, REST and MCP (HTTP/1.1 and
+//!   HTTP/2).
 //! * Every call passes one front door (`front`): a place among those in work or
 //!   a refusal at once, the caller's deadline, a span, the caller's name.
 //! * Stopping: `NOT_SERVING`, no new connections, streams are told to go, calls in
@@ -15,6 +16,7 @@ mod config;
 mod doors;
 mod front;
 mod gather;
+mod guard;
 mod listen;
 mod mcp;
 mod telemetry;
@@ -24,14 +26,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use axum::response::IntoResponse as _;
+use axum::extract::{Request, State};
+use axum::middleware;
+use axum::response::Response;
+use axum::routing::any;
 use tokio_util::sync::CancellationToken;
 use tonic::service::Routes;
-use tower::Layer as _;
-use tower_http::cors::{Any, CorsLayer};
+use tower::{Layer as _, ServiceExt as _};
+use tower_http::cors::{AllowHeaders, AllowMethods, AllowOrigin, CorsLayer};
 
 pub use bundled::bundled_skills;
 pub use config::{Config, ConfigError, Limits, Settings, default_data_directory};
+pub use guard::{AllowedHost, AllowedOrigin, Origin, WebConfig};
 pub use telemetry::{LogFormat, Telemetry};
 
 use crate::contract::{FILE_DESCRIPTOR_SET, v1};
@@ -73,6 +79,9 @@ pub enum StartError {
     /// The contract cannot be read.
     #[error(transparent)]
     Contract(#[from] gateway::Error),
+    /// A route of the contract cannot be read.
+    #[error(transparent)]
+    Route(#[from] crate::http::TemplateError),
 }
 
 /// The domain over an open data directory, without a listener.
@@ -183,19 +192,11 @@ impl Server {
             .add_service(reflection().build_v1alpha()?);
         let stop = CancellationToken::new();
         let front = front::FrontLayer::new(&settings.limits, stop.clone(), telemetry.exports());
-        // gRPC-Web from a browser needs the answer's trailers by name; the server
-        // holds no cookies, so any origin may ask.
-        let cors = CorsLayer::new()
-            .allow_origin(Any)
-            .allow_headers(Any)
-            .allow_methods(Any)
-            .expose_headers(
-                ["grpc-status", "grpc-message", "grpc-status-details-bin"]
-                    .map(http::HeaderName::from_static),
-            );
         let contract = Contract::load()?;
         let gateway = Gateway::new(contract, front.transport(domain.routes()));
+        let http = crate::http::router(&gateway, stop.clone())?;
         let face = Face::new(gateway);
+        let web = Arc::new(settings.web);
         let mcp = mcp::routes(&face, settings.limits.sessions, &stop);
         let routes: Router = routes.into_axum_router().reset_fallback();
         let service = Doors {
@@ -205,8 +206,10 @@ impl Server {
                 // Outside the front door, so that its refusals reach a browser too.
                 .layer(tonic_web::GrpcWebLayer::new())
                 .merge(mcp)
-                .fallback(unknown)
-                .layer(cors),
+                .fallback_service(any(no_rpc).with_state(http))
+                .layer(cors())
+                // Before CORS, which answers for itself.
+                .layer(middleware::from_fn_with_state(web, guard::check)),
         };
 
         let url = format!("http://{address}");
@@ -257,21 +260,51 @@ async fn write_usage(registry: Registry, stop: CancellationToken) {
     }
 }
 
-/// What is no rpc: a gRPC client gets a gRPC answer, a browser a sentence.
-async fn unknown(request: axum::extract::Request) -> axum::response::Response {
+/// What a page of another origin may read. The guard has let in only origins that
+/// may ask, so each is told that it may.
+fn cors() -> CorsLayer {
+    // By name: what a page does not see otherwise.
+    let exposed = [
+        "grpc-status",
+        "grpc-message",
+        "grpc-status-details-bin",
+        "content-disposition",
+        "etag",
+        "mcp-protocol-version",
+        "mcp-session-id",
+        "retry-after",
+        "x-request-id",
+    ];
+    CorsLayer::new()
+        .allow_origin(AllowOrigin::mirror_request())
+        .allow_headers(AllowHeaders::mirror_request())
+        .allow_methods(AllowMethods::mirror_request())
+        .expose_headers(exposed.map(http::HeaderName::from_static))
+        .max_age(Duration::from_secs(600))
+}
+
+/// What is no rpc: a gRPC client gets a gRPC answer, whoever else what HTTP has.
+async fn no_rpc(State(http): State<Router>, request: Request) -> Response {
+    let content_type = request.headers().get(http::header::CONTENT_TYPE);
+    if content_type.is_some_and(|value| value.as_bytes().starts_with(b"application/grpc")) {
+        return unknown(request).await;
+    }
+    match http.oneshot(request).await {
+        Ok(answer) => answer,
+        Err(never) => match never {},
+    }
+}
+
+/// An rpc that there is none of.
+async fn unknown(request: Request) -> Response {
     let asked = request.headers().get(http::header::CONTENT_TYPE).cloned();
-    let grpc = |value: &http::HeaderValue| value.as_bytes().starts_with(b"application/grpc");
-    let Some(content_type) = asked.filter(grpc) else {
-        return (http::StatusCode::NOT_FOUND, HELLO).into_response();
-    };
     let status =
         tonic::Status::unimplemented(format!("this server has no rpc {}", request.uri().path()));
     let mut answer = status.into_http::<axum::body::Body>();
-    answer
-        .headers_mut()
-        .insert(http::header::CONTENT_TYPE, content_type);
+    if let Some(content_type) = asked {
+        answer
+            .headers_mut()
+            .insert(http::header::CONTENT_TYPE, content_type);
+    }
     answer
 }
-
-const HELLO: &str = "This is a Repertoire server. It speaks gRPC and gRPC-Web; \
-                     `grpcurl -plaintext HOST:PORT list` names its services.\n";

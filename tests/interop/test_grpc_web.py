@@ -7,7 +7,7 @@ import struct
 import pytest
 from repertoire.v1 import lookup_pb2
 
-ORIGIN = "https://agents.example"
+ORIGIN = "http://localhost:3000"
 
 
 def request(server, method, body=b"", path="/repertoire.v1.Lookup/GetSkill", **headers):

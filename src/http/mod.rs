@@ -1,0 +1,56 @@
+//! The HTTP face: REST, server-sent events, downloads, discovery.
+//!
+//! Rules of this room:
+//!
+//! * No rpc is named where REST is served: routes come from `google.api.http`,
+//!   requests and answers are read and written by `gateway`.
+//! * A path leads to one template, whatever the method (`routes`).
+//! * A call goes through the gateway's transport, so through the same front door
+//!   as gRPC. It ends when the client leaves.
+//! * A refusal is `application/problem+json` (RFC 9457) with the code that every
+//!   face gives. Its `type` is `/errors#CODE`, which this server answers.
+//! * An rpc that streams its answer is `text/event-stream`: a message is the data
+//!   of an event; its field `resume_token` is the event's id, and `Last-Event-ID`
+//!   fills that field of the request. A refusal on the way is an event `error`.
+//! * An rpc that streams bytes (`response_body` names a field of bytes) is a
+//!   download, unless the client accepts `text/event-stream`. The fields
+//!   `mime_type`, `file_name`, `size_bytes` and `digest` of its first message, or
+//!   of a message right inside it, are the headers. A refusal before the first
+//!   byte is a problem; after it, the connection breaks.
+//! * What a skill's author wrote is never a page of this server's origin: it goes
+//!   out in a sandbox.
+//!
+//! Not here: which hosts and origins may call (`server`), JSON and schemas
+//! (`gateway`), what calls do.
+
+mod body;
+mod pages;
+mod problem;
+mod rest;
+mod routes;
+mod stream;
+mod template;
+
+use std::sync::Arc;
+
+use axum::Router;
+use tokio_util::sync::CancellationToken;
+
+pub use problem::refused;
+pub use template::TemplateError;
+
+use crate::gateway::Gateway;
+
+/// The face of a gateway. `stop` says that the server is about to stop.
+///
+/// Its fallback answers every path that no route takes.
+///
+/// # Errors
+/// A route of the contract cannot be read.
+pub fn router(gateway: &Gateway, stop: CancellationToken) -> Result<Router, TemplateError> {
+    let rest = Arc::new(rest::Rest::new(gateway.clone())?);
+    Ok(pages::router(stop)
+        .method_not_allowed_fallback(rest::no_such_method)
+        .fallback(rest::answer)
+        .with_state(rest))
+}

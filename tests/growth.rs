@@ -1,0 +1,293 @@
+//! An rpc that is new in the contract shows up on every face without a line of
+//! Rust: here the server is given a contract that it has never seen.
+
+use std::convert::Infallible;
+use std::sync::{Arc, Mutex};
+
+use bytes::{Buf as _, Bytes};
+use futures_util::stream;
+use http::{Request, Response};
+use prost::Message as _;
+use prost_reflect::{DescriptorPool, DynamicMessage, MessageDescriptor, Value};
+use repertoire::gateway::{Contract, Gateway, Transport, TransportError};
+use repertoire::mcp::Face;
+use rmcp::model::{CallToolRequestParams, ProgressNotificationParam};
+use rmcp::service::{NotificationContext, RoleClient};
+use rmcp::{ClientHandler, ServiceExt as _};
+use serde_json::{Value as Json, json};
+use tonic::Status;
+use tonic::body::Body;
+use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
+use tower::ServiceExt as _;
+use tower::util::BoxCloneSyncService;
+
+/// The descriptors of the new contract, as any build makes them.
+fn descriptors() -> Vec<u8> {
+    let root = env!("CARGO_MANIFEST_DIR");
+    let folders = [format!("{root}/proto"), format!("{root}/tests/growth")];
+    let mut compiler = protox::Compiler::new(folders).expect("folders of proto files");
+    compiler
+        .include_source_info(true)
+        .include_imports(true)
+        .open_files(["growth.proto"])
+        .expect("a contract");
+    compiler.encode_file_descriptor_set()
+}
+
+/// Protobuf by descriptor: the services of this test have no generated types.
+#[derive(Clone)]
+struct Dynamic(MessageDescriptor);
+
+impl Codec for Dynamic {
+    type Encode = DynamicMessage;
+    type Decode = DynamicMessage;
+    type Encoder = Self;
+    type Decoder = Self;
+
+    fn encoder(&mut self) -> Self {
+        self.clone()
+    }
+
+    fn decoder(&mut self) -> Self {
+        self.clone()
+    }
+}
+
+impl Encoder for Dynamic {
+    type Item = DynamicMessage;
+    type Error = Status;
+
+    fn encode(&mut self, item: DynamicMessage, buf: &mut EncodeBuf<'_>) -> Result<(), Status> {
+        item.encode(buf)
+            .map_err(|error| Status::internal(error.to_string()))
+    }
+}
+
+impl Decoder for Dynamic {
+    type Item = DynamicMessage;
+    type Error = Status;
+
+    fn decode(&mut self, buf: &mut DecodeBuf<'_>) -> Result<Option<DynamicMessage>, Status> {
+        let bytes: Bytes = buf.copy_to_bytes(buf.remaining());
+        let message = DynamicMessage::decode(self.0.clone(), bytes);
+        message
+            .map(Some)
+            .map_err(|error| Status::internal(error.to_string()))
+    }
+}
+
+/// The services of the new contract.
+async fn serve(pool: DescriptorPool, request: Request<Body>) -> Result<Response<Body>, Infallible> {
+    let message = |name: &str| {
+        let found = pool.get_message_by_name(&format!("growth.v1.{name}"));
+        found.expect("a message")
+    };
+    let (add, count) = (message("AddResponse"), message("CountResponse"));
+    let answer = match request.uri().path() {
+        "/growth.v1.Growth/Add" => {
+            let answer = tower::service_fn(move |request: tonic::Request<DynamicMessage>| {
+                let add = add.clone();
+                async move {
+                    let request = request.into_inner();
+                    let label = request.get_field_by_name("label").expect("a label");
+                    let numbers = request.get_field_by_name("numbers").expect("numbers");
+                    let numbers = numbers.as_list().expect("a list").iter();
+                    let sum = numbers
+                        .map(|number| number.as_i64().expect("a number"))
+                        .sum();
+                    if sum == 13 {
+                        return Err(Status::failed_precondition("no sum is thirteen"));
+                    }
+                    let mut answer = DynamicMessage::new(add);
+                    answer.set_field_by_name("label", label.into_owned());
+                    answer.set_field_by_name("sum", Value::I64(sum));
+                    Ok(tonic::Response::new(answer))
+                }
+            });
+            let mut grpc = tonic::server::Grpc::new(Dynamic(message("AddRequest")));
+            grpc.unary(answer, request).await
+        }
+        "/growth.v1.Growth/Count" => {
+            let answer = tower::service_fn(move |request: tonic::Request<DynamicMessage>| {
+                let count = count.clone();
+                async move {
+                    let to = request.get_ref().get_field_by_name("to").expect("a number");
+                    let to = to.as_u32().expect("a number");
+                    let numbers = (1..=to).map(move |number| {
+                        let mut answer = DynamicMessage::new(count.clone());
+                        answer.set_field_by_name("number", Value::U32(number));
+                        Ok(answer)
+                    });
+                    Ok(tonic::Response::new(stream::iter(numbers)))
+                }
+            });
+            let mut grpc = tonic::server::Grpc::new(Dynamic(message("CountRequest")));
+            grpc.server_streaming(answer, request).await
+        }
+        other => panic!("there is no rpc {other}"),
+    };
+    Ok(answer)
+}
+
+fn gateway() -> Gateway {
+    let descriptors = descriptors();
+    let pool = DescriptorPool::decode(descriptors.as_slice()).expect("descriptors");
+    let services = tower::service_fn(move |request| serve(pool.clone(), request));
+    let services = services.map_err(|never: Infallible| -> TransportError { match never {} });
+    let transport: Transport = BoxCloneSyncService::new(services);
+    Gateway::new(
+        Contract::read_set(&descriptors).expect("a contract"),
+        transport,
+    )
+}
+
+/// A client that remembers the progress it was told of.
+#[derive(Clone, Default)]
+struct Client {
+    progress: Arc<Mutex<Vec<(f64, Option<String>)>>>,
+}
+
+impl ClientHandler for Client {
+    async fn on_progress(
+        &self,
+        told: ProgressNotificationParam,
+        _: NotificationContext<RoleClient>,
+    ) {
+        let mut progress = self.progress.lock().expect("no panic");
+        progress.push((told.progress, told.message));
+    }
+}
+
+fn arguments(json: Json) -> rmcp::model::JsonObject {
+    json.as_object().expect("an object").clone()
+}
+
+#[tokio::test]
+async fn a_new_rpc_is_a_tool_with_its_schema_its_hints_and_its_answer() {
+    let face = Face::new(gateway());
+    let handlers = face.handlers(Some("growth")).expect("a toolset");
+    let (ours, theirs) = tokio::io::duplex(1 << 16);
+    let server = tokio::spawn(async move {
+        handlers()
+            .serve(ours)
+            .await
+            .expect("a server")
+            .waiting()
+            .await
+    });
+    let me = Client::default();
+    let client = me.clone().serve(theirs).await.expect("a client");
+
+    let tools = client.list_all_tools().await.expect("tools");
+    let tools: Vec<_> = tools
+        .iter()
+        .map(|tool| serde_json::to_value(tool).expect("JSON"))
+        .collect();
+    let [add, count] = tools.as_slice() else {
+        panic!("two tools, not {tools:?}")
+    };
+    assert_eq!(
+        json!([
+            add["name"],
+            add["title"],
+            add["description"],
+            add["annotations"]["readOnlyHint"],
+            add["inputSchema"]
+        ]),
+        json!(["add", "Add numbers", "Adds numbers.", true, {
+            "type": "object",
+            "properties": {
+                "label": {"type": "string", "minLength": 1, "description": "What the sum is called."},
+                "numbers": {
+                    "type": "array", "items": {"type": "integer", "format": "int64"}, "minItems": 1,
+                    "description": "The numbers.",
+                },
+            },
+            "required": ["label", "numbers"],
+            "additionalProperties": false,
+        }])
+    );
+    assert_eq!(
+        json!([count["name"], count["title"]]),
+        json!(["count_up", "count"])
+    );
+
+    let call = |name: &'static str, request: Json| {
+        client.call_tool(CallToolRequestParams::new(name).with_arguments(arguments(request)))
+    };
+    let answer = call("add", json!({"label": "a", "numbers": [1, 2, 39]}))
+        .await
+        .expect("an answer");
+    let answer = answer.structured_content.expect("an envelope");
+    assert_eq!(
+        (&answer["success"], &answer["data"]),
+        (&json!(true), &json!({"label": "a", "sum": 42}))
+    );
+
+    let refused = call("add", json!({"label": "a", "numbers": [13]}))
+        .await
+        .expect("an answer");
+    let envelope = refused.structured_content.expect("an envelope");
+    assert_eq!(refused.is_error, Some(true));
+    assert_eq!(
+        (&envelope["success"], &envelope["error"]["message"]),
+        (&json!(false), &json!("no sum is thirteen"))
+    );
+
+    let wrong = call("add", json!({"label": 1})).await.expect("an answer");
+    let envelope = wrong.structured_content.expect("an envelope");
+    assert_eq!(
+        envelope["error"]["details"]["fields"],
+        json!([
+            {"field": "numbers", "message": "Required"},
+            {"field": "label", "message": "Expected string, received number"},
+        ])
+    );
+
+    let counted = call("count_up", json!({"to": 3})).await.expect("an answer");
+    assert_eq!(
+        counted.structured_content,
+        Some(json!({"messages": [{"number": 1}, {"number": 2}, {"number": 3}], "left_out": 0}))
+    );
+    let told = me.progress.lock().expect("no panic").clone();
+    let expected = [1, 2, 3].map(|n| (f64::from(n), Some(format!("{{\"number\":{n}}}"))));
+    assert_eq!(told, expected);
+
+    client.cancel().await.expect("the client ends");
+    server.await.expect("no panic").expect("the server ends");
+}
+
+#[tokio::test]
+async fn a_long_stream_keeps_its_end_and_says_what_it_left_out() {
+    let gateway = gateway();
+    let tools = gateway.contract().tools(Some("growth"));
+    let count = tools
+        .iter()
+        .find(|tool| tool.name == "count_up")
+        .expect("a tool");
+    let answer = gateway
+        .call_tool(
+            count,
+            arguments(json!({"to": 2500})),
+            repertoire::gateway::Context::default(),
+            Box::new(|_, _| Box::pin(std::future::ready(()))),
+        )
+        .await
+        .expect("an answer");
+    let answer = answer.structured.expect("an answer");
+    let messages = answer["messages"].as_array().expect("messages");
+    assert_eq!(
+        (
+            messages.len(),
+            &messages[0],
+            &messages[999],
+            &answer["left_out"]
+        ),
+        (
+            1000,
+            &json!({"number": 1501}),
+            &json!({"number": 2500}),
+            &json!(1500)
+        )
+    );
+}
