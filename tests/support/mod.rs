@@ -7,6 +7,8 @@
     reason = "each test binary uses a part of this"
 )]
 
+pub mod web;
+
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
