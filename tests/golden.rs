@@ -205,6 +205,13 @@ fn every_unary_rpc_has_a_route_and_every_route_one_rpc() {
 }
 
 #[test]
+fn the_openapi_document_keeps_its_form() {
+    let contract = repertoire::gateway::Contract::load().expect("a contract");
+    let document = serde_json::to_string_pretty(&contract.openapi()).expect("JSON");
+    check("tests/golden/openapi.json", &(document + "\n"));
+}
+
+#[test]
 fn the_page_of_errors_lists_every_code() {
     let mut out = String::from(
         "# Errors\n\n\

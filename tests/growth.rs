@@ -141,10 +141,13 @@ fn gateway() -> Gateway {
     )
 }
 
+/// How far something is, and what was said of it.
+type Progress = (f64, Option<String>);
+
 /// A client that remembers the progress it was told of.
 #[derive(Clone, Default)]
 struct Client {
-    progress: Arc<Mutex<Vec<(f64, Option<String>)>>>,
+    progress: Arc<Mutex<Vec<Progress>>>,
 }
 
 impl ClientHandler for Client {
@@ -158,7 +161,7 @@ impl ClientHandler for Client {
     }
 }
 
-fn arguments(json: Json) -> rmcp::model::JsonObject {
+fn arguments(json: &Json) -> rmcp::model::JsonObject {
     json.as_object().expect("an object").clone()
 }
 
@@ -213,7 +216,7 @@ async fn a_new_rpc_is_a_tool_with_its_schema_its_hints_and_its_answer() {
     );
 
     let call = |name: &'static str, request: Json| {
-        client.call_tool(CallToolRequestParams::new(name).with_arguments(arguments(request)))
+        client.call_tool(CallToolRequestParams::new(name).with_arguments(arguments(&request)))
     };
     let answer = call("add", json!({"label": "a", "numbers": [1, 2, 39]}))
         .await
@@ -268,7 +271,7 @@ async fn a_long_stream_keeps_its_end_and_says_what_it_left_out() {
     let answer = gateway
         .call_tool(
             count,
-            arguments(json!({"to": 2500})),
+            arguments(&json!({"to": 2500})),
             repertoire::gateway::Context::default(),
             Box::new(|_, _| Box::pin(std::future::ready(()))),
         )
@@ -289,5 +292,82 @@ async fn a_long_stream_keeps_its_end_and_says_what_it_left_out() {
             &json!({"number": 2500}),
             &json!(1500)
         )
+    );
+}
+
+/// A REST call of the new contract: status, media type, body.
+async fn rest(verb: &str, path: &str, body: &str) -> (u16, String, String) {
+    let stop = tokio_util::sync::CancellationToken::new();
+    let router = repertoire::http::router(&gateway(), Default::default(), stop).expect("routes");
+    let request = Request::builder().method(verb).uri(path);
+    let request = if body.is_empty() {
+        request
+    } else {
+        request.header("content-type", "application/json")
+    };
+    let request = request
+        .body(axum::body::Body::from(body.to_owned()))
+        .expect("a request");
+    let answer = router.oneshot(request).await.expect("an answer");
+    let status = answer.status().as_u16();
+    let media = answer.headers()["content-type"]
+        .to_str()
+        .expect("text")
+        .to_owned();
+    let body = axum::body::to_bytes(answer.into_body(), 1 << 20)
+        .await
+        .expect("a body");
+    (status, media, String::from_utf8(body.into()).expect("text"))
+}
+
+#[tokio::test]
+async fn a_new_rpc_is_a_route_with_its_refusals_and_its_stream() {
+    let (status, media, body) =
+        rest("POST", "/api/v1/sums/my/sum", r#"{"numbers": [1, 41]}"#).await;
+    assert_eq!((status, media.as_str()), (200, "application/json"));
+    assert_eq!(
+        body.parse::<Json>().expect("JSON"),
+        json!({"label": "my/sum", "sum": 42})
+    );
+
+    let (status, media, body) = rest("POST", "/api/v1/sums/my/sum", r#"{"number": [1]}"#).await;
+    let problem: Json = body.parse().expect("JSON");
+    assert_eq!((status, media.as_str()), (400, "application/problem+json"));
+    assert_eq!(
+        problem["errors"],
+        json!([
+            {"field": "numbers", "message": "Required"},
+            {"field": "number", "message": "Unrecognized key(s) in object: 'number'"},
+        ])
+    );
+
+    let (status, media, body) = rest("GET", "/api/v1/counts/2", "").await;
+    assert_eq!((status, media.as_str()), (200, "text/event-stream"));
+    assert_eq!(body, "data: {\"number\":1}\n\ndata: {\"number\":2}\n\n");
+}
+
+#[tokio::test]
+async fn a_new_rpc_is_in_the_openapi_document() {
+    let (status, _, body) = rest("GET", "/openapi.json", "").await;
+    let document: Json = body.parse().expect("JSON");
+    let paths: Vec<_> = document["paths"]
+        .as_object()
+        .expect("paths")
+        .keys()
+        .cloned()
+        .collect();
+    assert_eq!(status, 200);
+    assert!(
+        paths.contains(&"/api/v1/counts/{to}".to_owned()),
+        "{paths:?}"
+    );
+    let sums = paths
+        .iter()
+        .find(|path| path.starts_with("/api/v1/sums/"))
+        .expect("a path");
+    let operation = &document["paths"][sums]["post"];
+    assert_eq!(
+        json!([operation["operationId"], operation["summary"]]),
+        json!(["Add", "Adds numbers"])
     );
 }

@@ -52,6 +52,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("rmcp", &["mcp"]),
     ("hyper_util", &["server"]),
     ("opentelemetry", &["server"]),
+    ("prometheus_client", &["server"]),
     ("clap", &["server", "cli"]),
 ];
 

@@ -28,6 +28,9 @@ pub type Transport = BoxCloneSyncService<Request<Body>, Response<Body>, Transpor
 #[error(transparent)]
 pub struct TransportError(#[from] BoxError);
 
+/// The largest request as JSON: a skill of 16 MiB in base64, with its paths.
+pub const MAX_JSON_BYTES: usize = 24 * 1024 * 1024;
+
 /// The largest answer: a file of 16 MiB.
 pub const MAX_MESSAGE_BYTES: usize = 20 * 1024 * 1024;
 

@@ -1,5 +1,5 @@
-//! The contract on other faces: messages as JSON, as JSON Schema, and calls by
-//! JSON through the same stack that a gRPC client calls.
+//! The contract on other faces: messages as JSON, as JSON Schema, routes as an
+//! `OpenAPI` document, and calls by JSON through the same stack that a gRPC client calls.
 //!
 //! Rules of this room:
 //!
@@ -18,6 +18,8 @@
 mod call;
 mod codec;
 mod comment;
+mod components;
+mod document;
 mod json;
 mod method;
 mod parse;
@@ -38,8 +40,8 @@ use prost_reflect::{DescriptorPool, DynamicMessage, MessageDescriptor};
 use serde_json::Value as Json;
 
 pub use call::{
-    Answer, Ask, Context, Gateway, MAX_MESSAGE_BYTES, Progress, ToolAnswer, Transport,
-    TransportError,
+    Answer, Ask, Context, Gateway, MAX_JSON_BYTES, MAX_MESSAGE_BYTES, Progress, ToolAnswer,
+    Transport, TransportError,
 };
 pub use method::{Method, Route, RouteBody};
 pub use refusal::Refusal;

@@ -72,6 +72,12 @@ impl<'a> Schemas<'a> {
         schema
     }
 
+    /// What a message is for.
+    pub(super) fn comment(&self, message: &MessageDescriptor) -> &'a str {
+        let shape = self.contract.shape(message);
+        shape.map_or("", |shape| &shape.comment)
+    }
+
     /// The schema of a field, with its description.
     pub(super) fn field(&mut self, field: &Field) -> Json {
         let descriptor = &field.descriptor;

@@ -36,7 +36,9 @@ use std::sync::Arc;
 use axum::Router;
 use tokio_util::sync::CancellationToken;
 
+pub use body::Bodies;
 pub use problem::refused;
+pub use rest::no_such_method;
 pub use template::TemplateError;
 
 use crate::gateway::Gateway;
@@ -47,8 +49,12 @@ use crate::gateway::Gateway;
 ///
 /// # Errors
 /// A route of the contract cannot be read.
-pub fn router(gateway: &Gateway, stop: CancellationToken) -> Result<Router, TemplateError> {
-    let rest = Arc::new(rest::Rest::new(gateway.clone())?);
+pub fn router(
+    gateway: &Gateway,
+    bodies: Bodies,
+    stop: CancellationToken,
+) -> Result<Router, TemplateError> {
+    let rest = Arc::new(rest::Rest::new(gateway.clone(), bodies)?);
     Ok(pages::router(stop)
         .method_not_allowed_fallback(rest::no_such_method)
         .fallback(rest::answer)

@@ -3,13 +3,17 @@
 use std::sync::Arc;
 
 use axum::Router;
+use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
-use http::{HeaderValue, StatusCode, header};
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, StatusCode, header};
 use serde_json::{Value as Json, json};
 use tokio_util::sync::CancellationToken;
 
 use super::rest::Rest;
+use super::stream::unchanged;
+use crate::model::Digest;
 
 /// The meaning of every code, which a problem's `type` points to.
 const ERRORS: &str = include_str!("../../docs/errors.md");
@@ -20,6 +24,7 @@ pub(super) fn router(stop: CancellationToken) -> Router<Arc<Rest>> {
         .route("/", get(welcome))
         .route("/healthz", get(async move || health(&stop)))
         .route("/errors", get(errors))
+        .route("/openapi.json", get(openapi))
 }
 
 async fn welcome() -> Response {
@@ -48,6 +53,47 @@ fn health(stop: &CancellationToken) -> Response {
         return json_page(StatusCode::SERVICE_UNAVAILABLE, &body);
     }
     json_page(StatusCode::OK, &json!({"status": "serving"}))
+}
+
+async fn openapi(State(rest): State<Arc<Rest>>, headers: HeaderMap) -> Response {
+    rest.document.answer(&headers)
+}
+
+/// A page that was made once.
+#[derive(Debug)]
+pub(super) struct Page {
+    text: Bytes,
+    tag: HeaderValue,
+}
+
+impl Page {
+    /// A page of JSON.
+    pub(super) fn json(page: &Json) -> Self {
+        let text = page.to_string();
+        let tag = format!("\"{}\"", Digest::of(text.as_bytes()));
+        Self {
+            text: text.into(),
+            // Digests are hex digits.
+            tag: HeaderValue::from_str(&tag).unwrap_or(HeaderValue::from_static("\"\"")),
+        }
+    }
+
+    /// The page, or that it is the one that the caller has.
+    fn answer(&self, request: &HeaderMap) -> Response {
+        let tag = (header::ETAG, self.tag.clone());
+        if self.tag.to_str().is_ok_and(|tag| unchanged(request, tag)) {
+            return (StatusCode::NOT_MODIFIED, [tag]).into_response();
+        }
+        let headers = [
+            tag,
+            (
+                header::CONTENT_TYPE,
+                HeaderValue::from_static("application/json"),
+            ),
+            (header::CACHE_CONTROL, HeaderValue::from_static("no-cache")),
+        ];
+        (headers, self.text.clone()).into_response()
+    }
 }
 
 async fn errors() -> Response {

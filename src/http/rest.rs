@@ -8,6 +8,7 @@ use axum::response::{IntoResponse as _, Response};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header, request};
 
 use super::body::{Bodies, Read};
+use super::pages::Page;
 use super::problem::refused;
 use super::routes::{Found, Routes, Way};
 use super::stream;
@@ -23,15 +24,18 @@ pub(super) struct Rest {
     pub(super) gateway: Gateway,
     routes: Routes,
     bodies: Bodies,
+    /// The `OpenAPI` document.
+    pub(super) document: Page,
 }
 
 impl Rest {
     /// # Errors
     /// A route of the contract cannot be read.
-    pub(super) fn new(gateway: Gateway) -> Result<Self, TemplateError> {
+    pub(super) fn new(gateway: Gateway, bodies: Bodies) -> Result<Self, TemplateError> {
         Ok(Self {
             routes: Routes::new(gateway.contract())?,
-            bodies: Bodies::default(),
+            bodies,
+            document: Page::json(&gateway.contract().openapi()),
             gateway,
         })
     }
@@ -102,7 +106,7 @@ pub(super) async fn answer(State(rest): State<Arc<Rest>>, request: Request) -> R
 }
 
 /// A page that is only read was asked for something else.
-pub(super) async fn no_such_method(request: Request) -> Response {
+pub async fn no_such_method(request: Request) -> Response {
     wrong_verb(request.method(), "GET, HEAD, OPTIONS")
 }
 
@@ -126,7 +130,7 @@ fn wrong_verb(verb: &http::Method, allowed: &str) -> Response {
 pub(super) fn nowhere(path: &str) -> Response {
     let sentence = format!("This server has no path {}", shown(path));
     refused(
-        Failure::new(Code::PathNotFound, sentence)
+        Failure::new(Code::RouteNotFound, sentence)
             .suggest("Read /openapi.json, which lists all paths")
             .suggest(
                 "Write the slashes of an id as %2F where the path takes it for something else",

@@ -5,7 +5,7 @@ use rmcp::model::{ArgumentInfo, CompleteRequestParams, CompleteResult, Completio
 
 use super::error::protocol;
 use super::handler::Handler;
-use super::resources::{FILE_OF_ID, FILE_OF_NAME};
+use super::resources::{FILE_OF_ID, SKILL_OF_NAME};
 use crate::contract::v1;
 use crate::gateway::Refusal;
 
@@ -23,7 +23,7 @@ impl Handler {
         let of = |name: &str| known.get(name).map(String::as_str).unwrap_or_default();
         let ArgumentInfo { name, value, .. } = params.argument;
         let id = template.uri == FILE_OF_ID;
-        if !id && template.uri != FILE_OF_NAME {
+        if !id && template.uri != SKILL_OF_NAME {
             return answer(Vec::new(), false);
         }
         let (source, author) = (of("source"), of("author"));
@@ -42,7 +42,6 @@ impl Handler {
                 self.paths(format!("{source}/{author}/{}", of("name")), &value)
                     .await
             }
-            ("path", false) => self.paths(of("name").to_owned(), &value).await,
             _ => answer(Vec::new(), false),
         }
     }

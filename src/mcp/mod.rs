@@ -10,6 +10,8 @@
 //! * A refusal is a tool result with `isError`, which a model can act on; a fault
 //!   is a protocol error. For resources and prompts, which have no such result, a
 //!   refusal is a protocol error with its code in `data`.
+//! * A message means one thing: JSON with a key twice is refused on every
+//!   transport.
 //! * Changes come from the event log and are announced in both eras; many at once
 //!   are announced as one.
 //!
@@ -24,8 +26,10 @@ mod prompts;
 mod resources;
 mod skills;
 mod stdio;
+mod strict;
 mod tools;
 
 pub use handler::{Face, Handler};
-pub use http::{Service, Sessions, http_service};
+pub use http::{Service, SessionError, Sessions, http_service};
 pub use stdio::{StdioError, serve_stdio};
+pub use strict::refuse_ambiguous;

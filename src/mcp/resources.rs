@@ -23,7 +23,7 @@ pub(super) const MARKDOWN: &str = "text/markdown";
 
 /// Addresses that a client may make itself.
 pub(super) const FILE_OF_ID: &str = "skill://{source}/{author}/{name}/{+path}";
-pub(super) const FILE_OF_NAME: &str = "skill://{name}/{+path}";
+pub(super) const SKILL_OF_NAME: &str = "skill://{name}";
 
 pub(super) fn templates() -> ListResourceTemplatesResult {
     let templates = vec![
@@ -33,12 +33,12 @@ pub(super) fn templates() -> ListResourceTemplatesResult {
                 "A file of the skill's active version; `SKILL.md` holds its instructions. A segment such as `@1.2.0` \
                  before the name asks for that version.",
             ),
-        ResourceTemplate::new(FILE_OF_NAME, "skill-file-by-name")
-            .with_title("A file of a skill, by its short name")
+        ResourceTemplate::new(SKILL_OF_NAME, "skill-by-name")
+            .with_title("The instructions of a skill, by its short name")
             .with_description(
-                "As above, for the skill that the short name leads to: the project's before the user's before all \
-                 others.",
-            ),
+                "A name that several skills share leads to the project's before the user's before all others.",
+            )
+            .with_mime_type(MARKDOWN),
     ];
     ListResourceTemplatesResult::with_all_items(templates)
         .with_ttl_ms(TTL_MS)

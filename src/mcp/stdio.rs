@@ -1,9 +1,25 @@
 //! MCP over stdin and stdout: one client, until it closes stdin.
+//!
+//! A line is a message. One that is too long, no JSON, or no message is answered
+//! with an error, where the transport of the library would log it and leave the
+//! client waiting.
+
+use std::io;
+use std::sync::Arc;
 
 use rmcp::ServiceExt as _;
+use rmcp::service::{RoleServer, RxJsonRpcMessage, TxJsonRpcMessage};
+use rmcp::transport::Transport;
+use tokio::io::{AsyncBufRead, AsyncBufReadExt as _, AsyncWrite, AsyncWriteExt as _, BufReader};
+use tokio::sync::{Mutex, mpsc};
 use tokio_util::sync::CancellationToken;
 
 use super::Handler;
+use super::strict;
+use crate::gateway::MAX_JSON_BYTES;
+
+/// Messages that were read and wait to be handled.
+const QUEUE: usize = 16;
 
 /// The client did not speak MCP, or the talk broke off.
 #[derive(Debug, thiserror::Error)]
@@ -21,15 +37,180 @@ pub enum StdioError {
 /// # Errors
 /// The client did not speak MCP.
 pub async fn serve_stdio(handler: Handler, stop: CancellationToken) -> Result<(), StdioError> {
-    let served = handler.serve_with_ct(rmcp::transport::stdio(), stop).await;
-    let running = match served {
+    use rmcp::service::ServerInitializeError::{Cancelled, ConnectionClosed};
+    let lines = Lines::new(BufReader::new(tokio::io::stdin()), tokio::io::stdout());
+    let running = match handler.serve_with_ct(lines, stop).await {
         Ok(running) => running,
-        Err(
-            rmcp::service::ServerInitializeError::ConnectionClosed(_)
-            | rmcp::service::ServerInitializeError::Cancelled,
-        ) => return Ok(()),
+        Err(ConnectionClosed(_) | Cancelled) => return Ok(()),
         Err(error) => return Err(StdioError::Begin(Box::new(error))),
     };
     running.waiting().await?;
     Ok(())
+}
+
+/// Messages as lines.
+struct Lines<W> {
+    messages: mpsc::Receiver<RxJsonRpcMessage<RoleServer>>,
+    output: Arc<Mutex<W>>,
+}
+
+impl<W: AsyncWrite + Unpin + Send + 'static> Lines<W> {
+    fn new(input: impl AsyncBufRead + Unpin + Send + 'static, output: W) -> Self {
+        let output = Arc::new(Mutex::new(output));
+        let (send, messages) = mpsc::channel(QUEUE);
+        // A task of its own: a read that is given up in the middle of a line would
+        // lose its beginning.
+        tokio::spawn(read(input, Arc::clone(&output), send));
+        Self { messages, output }
+    }
+}
+
+async fn write(output: &Mutex<impl AsyncWrite + Unpin>, mut line: Vec<u8>) -> io::Result<()> {
+    line.push(b'\n');
+    let mut output = output.lock().await;
+    output.write_all(&line).await?;
+    output.flush().await
+}
+
+/// Hands on each line that is a message, and answers each that is none.
+async fn read(
+    mut input: impl AsyncBufRead + Unpin,
+    output: Arc<Mutex<impl AsyncWrite + Unpin>>,
+    messages: mpsc::Sender<RxJsonRpcMessage<RoleServer>>,
+) {
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        let whole = match next_line(&mut input, &mut line).await {
+            Ok(Some(whole)) => whole,
+            Ok(None) => return,
+            Err(error) => {
+                tracing::error!(%error, "stdin cannot be read");
+                return;
+            }
+        };
+        if line.trim_ascii().is_empty() && whole {
+            continue;
+        }
+        let read = if whole {
+            strict::message(&line)
+        } else {
+            Err(strict::too_long(MAX_JSON_BYTES))
+        };
+        let done = match read {
+            Ok(message) => messages.send(message).await.is_ok(),
+            Err(answer) => write(&output, answer).await.is_ok(),
+        };
+        if !done {
+            return;
+        }
+    }
+}
+
+/// Reads a line. `Some(false)`: it was longer than a message may be, and is gone.
+async fn next_line(
+    input: &mut (impl AsyncBufRead + Unpin),
+    line: &mut Vec<u8>,
+) -> io::Result<Option<bool>> {
+    let mut whole = true;
+    loop {
+        let read = input.fill_buf().await?;
+        if read.is_empty() {
+            // What has no end of line is a message that was cut off.
+            return Ok(None);
+        }
+        let end = read.iter().position(|byte| *byte == b'\n');
+        let part = read.get(..end.unwrap_or(read.len())).unwrap_or(read);
+        if line.len() + part.len() > MAX_JSON_BYTES {
+            whole = false;
+            line.clear();
+        }
+        if whole {
+            line.extend_from_slice(part);
+        }
+        let used = end.map_or(part.len(), |end| end + 1);
+        input.consume(used);
+        if end.is_some() {
+            return Ok(Some(whole));
+        }
+    }
+}
+
+impl<W: AsyncWrite + Unpin + Send + 'static> Transport<RoleServer> for Lines<W> {
+    type Error = io::Error;
+
+    fn send(
+        &mut self,
+        message: TxJsonRpcMessage<RoleServer>,
+    ) -> impl Future<Output = io::Result<()>> + Send + 'static {
+        let output = Arc::clone(&self.output);
+        async move { write(&output, serde_json::to_vec(&message)?).await }
+    }
+
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
+        self.messages.recv().await
+    }
+
+    async fn close(&mut self) -> io::Result<()> {
+        self.messages.close();
+        self.output.lock().await.flush().await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What `read` hands on, and what it answers.
+    async fn through(input: &[u8]) -> (Vec<String>, String) {
+        let (send, mut messages) = mpsc::channel(100);
+        let output = Arc::new(Mutex::new(Vec::new()));
+        read(input, Arc::clone(&output), send).await;
+        let mut handed = Vec::new();
+        while let Some(message) = messages.recv().await {
+            handed.push(serde_json::to_string(&message).expect("JSON"));
+        }
+        let output = output.lock().await.clone();
+        (handed, String::from_utf8(output).expect("text"))
+    }
+
+    #[tokio::test]
+    async fn a_line_is_a_message_or_is_answered_with_what_is_wrong() {
+        let ping = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+        let (handed, answered) = through(format!("{ping}\r\n\n{ping}\n{{\"cut").as_bytes()).await;
+        assert_eq!(handed.len(), 2);
+        assert_eq!(answered, "");
+        for (line, id, code, word) in [
+            ("garbage", "null", -32700, "no JSON"),
+            (
+                r#"{"jsonrpc":"2.0","id":7,"id":8,"method":"ping"}"#,
+                "null",
+                -32700,
+                "'id'",
+            ),
+            (
+                r#"{"jsonrpc":"2.0","id":7,"method":"ping","params":{"a":1,"a":2}}"#,
+                "7",
+                -32700,
+                "'a'",
+            ),
+            (r#"{"jsonrpc":"2.0","id":7}"#, "7", -32600, "JSON-RPC"),
+            ("[1]", "null", -32600, "JSON-RPC"),
+        ] {
+            let (handed, answered) = through(format!("{line}\n").as_bytes()).await;
+            assert_eq!(handed, Vec::<String>::new(), "{line}");
+            assert!(answered.contains(&format!("\"id\":{id}")), "{answered}");
+            assert!(answered.contains(&format!("\"code\":{code}")), "{answered}");
+            assert!(answered.contains(word), "{answered}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_line_that_is_too_long_is_refused_and_the_next_one_is_read() {
+        let mut input = vec![b'x'; MAX_JSON_BYTES + 1];
+        input.extend_from_slice(b"\n{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n");
+        let (handed, answered) = through(&input).await;
+        assert_eq!(handed.len(), 1);
+        assert!(answered.contains("25165824 bytes at most"), "{answered}");
+    }
 }

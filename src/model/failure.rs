@@ -111,7 +111,7 @@ codes! {
     /// A page of another origin may not call this server.
     OriginRefused = "ORIGIN_REFUSED", 1031, Denied;
     /// The server has no such path.
-    PathNotFound = "PATH_NOT_FOUND", 1032, NotFound;
+    RouteNotFound = "ROUTE_NOT_FOUND", 1032, NotFound;
     /// The path does not take this HTTP method.
     MethodNotAllowed = "METHOD_NOT_ALLOWED", 1033, Invalid;
     /// The body of the request is larger than the server takes.

@@ -14,8 +14,9 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use axum::Router;
 use axum::extract::{Request, State};
-use axum::middleware::Next;
+use axum::middleware::{self, Next};
 use axum::response::Response;
 use http::uri::Authority;
 use http::{HeaderMap, Uri, header};
@@ -154,6 +155,11 @@ impl Origin {
 }
 
 impl WebConfig {
+    /// Stands before routes, and lets through what may pass.
+    pub fn guard(self, routes: Router) -> Router {
+        routes.layer(middleware::from_fn_with_state(Arc::new(self), check))
+    }
+
     /// Lets a request pass, or says why not.
     ///
     /// # Errors
@@ -224,12 +230,7 @@ fn origin_refused(origin: &str) -> Failure {
     .suggest("Have the operator list the origin under web.allowed_origins")
 }
 
-/// The guard before everything that a browser can send.
-pub(super) async fn check(
-    State(web): State<Arc<WebConfig>>,
-    request: Request,
-    next: Next,
-) -> Response {
+async fn check(State(web): State<Arc<WebConfig>>, request: Request, next: Next) -> Response {
     match web.check(request.uri(), request.headers()) {
         Ok(()) => next.run(request).await,
         Err(failure) => refused(failure),

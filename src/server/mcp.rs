@@ -1,23 +1,26 @@
 //! Where MCP is served: `/mcp` with all tools, `/mcp/<toolset>` with some.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
+use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse as _, Response};
 use http::{Method, StatusCode, header};
-use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use crate::mcp::{Face, Sessions, http_service};
+use crate::http::{Bodies, refused};
+use crate::mcp::{Face, Sessions, http_service, refuse_ambiguous};
+use crate::model::{Code, Failure};
 
 /// The header that names a session.
 const SESSION: &str = "mcp-session-id";
 
 /// The routes of a face. `most` sessions at once; requests of the stateless era
 /// need none.
-pub(super) fn routes(face: &Face, most: usize, stop: &CancellationToken) -> Router {
+pub(super) fn routes(face: &Face, most: usize, bodies: Bodies, stop: &CancellationToken) -> Router {
     let sessions = Arc::new(Sessions::new(most));
     let names: Vec<_> = face.gateway().contract().toolsets().into_keys().collect();
     let mut routes = Router::new();
@@ -34,37 +37,52 @@ pub(super) fn routes(face: &Face, most: usize, stop: &CancellationToken) -> Rout
         let asked = request.uri().path().to_owned();
         let names = names.join(", ");
         async move {
-            let message = format!("There is no MCP endpoint {asked}; the toolsets are {names}");
-            (StatusCode::NOT_FOUND, message)
+            refused(
+                Failure::new(
+                    Code::RouteNotFound,
+                    format!("There is no MCP endpoint {asked}"),
+                )
+                .suggest(format!("Use /mcp, or /mcp/TOOLSET with one of {names}")),
+            )
         }
     };
     routes
         .route("/mcp/{*other}", axum::routing::any(unknown))
-        .layer(middleware::from_fn_with_state(sessions, admit))
+        .layer(middleware::from_fn_with_state((sessions, bodies), admit))
 }
 
-/// Refuses a session for which there is no place before anything is set up for it.
-async fn admit(State(sessions): State<Arc<Sessions>>, request: Request, next: Next) -> Response {
-    let headers = request.headers();
-    let begins = request.method() == Method::POST
-        && !headers.contains_key(SESSION)
-        // The stateless era names its method in a header, and has no sessions.
-        && !headers.contains_key("mcp-method");
-    if begins && sessions.is_full().await {
-        let error = json!({
-            "jsonrpc": "2.0",
-            "id": null,
-            "error": {
-                "code": -32000,
-                "message": "The server has as many MCP sessions as it takes on at once; try again in a minute, \
-                            or use protocol version 2026-07-28, which needs none",
-            },
-        });
-        let headers = [
-            (header::RETRY_AFTER, "60"),
-            (header::CONTENT_TYPE, "application/json"),
-        ];
-        return (StatusCode::SERVICE_UNAVAILABLE, headers, error.to_string()).into_response();
+/// Refuses what no handler should see: a session for which there is no place, and
+/// a message that is no JSON, or has a key twice.
+async fn admit(
+    State((sessions, bodies)): State<(Arc<Sessions>, Bodies)>,
+    request: Request,
+    next: Next,
+) -> Response {
+    if request.method() != Method::POST {
+        return next.run(request).await;
     }
-    next.run(request).await
+    let headers = request.headers();
+    // The stateless era names its method in a header, and has no sessions.
+    let begins = !headers.contains_key(SESSION) && !headers.contains_key("mcp-method");
+    if begins && sessions.is_full().await {
+        let mut full = Failure::new(
+            Code::Overloaded,
+            "The server has as many MCP sessions as it takes on at once",
+        )
+        .suggest(
+            "Try again in a minute, or use protocol version 2026-07-28, which needs no session",
+        );
+        full.retry_after = Some(Duration::from_secs(60));
+        return refused(full);
+    }
+    let (parts, body) = request.into_parts();
+    let (body, _room) = match bodies.take(body).await {
+        Ok(taken) => taken,
+        Err(refusal) => return refused(refusal),
+    };
+    if let Some(answer) = refuse_ambiguous(&body) {
+        let json = [(header::CONTENT_TYPE, "application/json")];
+        return (StatusCode::BAD_REQUEST, json, answer).into_response();
+    }
+    next.run(Request::from_parts(parts, Body::from(body))).await
 }

@@ -19,6 +19,7 @@ mod gather;
 mod guard;
 mod listen;
 mod mcp;
+mod metrics;
 mod telemetry;
 
 use std::net::SocketAddr;
@@ -27,7 +28,6 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::extract::{Request, State};
-use axum::middleware;
 use axum::response::Response;
 use axum::routing::any;
 use tokio_util::sync::CancellationToken;
@@ -43,6 +43,7 @@ pub use telemetry::{LogFormat, Telemetry};
 use crate::contract::{FILE_DESCRIPTOR_SET, v1};
 use crate::gateway::{self, Contract, Gateway, Transport};
 use crate::grpc::{LookupService, RegistryService};
+use crate::http::Bodies;
 use crate::mcp::Face;
 use crate::model::{Clock, SystemClock};
 use crate::registry::Registry;
@@ -194,22 +195,25 @@ impl Server {
         let front = front::FrontLayer::new(&settings.limits, stop.clone(), telemetry.exports());
         let contract = Contract::load()?;
         let gateway = Gateway::new(contract, front.transport(domain.routes()));
-        let http = crate::http::router(&gateway, stop.clone())?;
+        let bodies = Bodies::default();
+        let metrics = metrics::page(front.clone(), domain.registry().clone());
+        let http =
+            crate::http::router(&gateway, bodies.clone(), stop.clone())?.route("/metrics", metrics);
         let face = Face::new(gateway);
-        let web = Arc::new(settings.web);
-        let mcp = mcp::routes(&face, settings.limits.sessions, &stop);
+        let mcp = mcp::routes(&face, settings.limits.sessions, bodies, &stop);
         let routes: Router = routes.into_axum_router().reset_fallback();
         let service = Doors {
             grpc: front.layer(routes.clone().fallback(unknown)),
-            web: routes
-                .layer(front)
-                // Outside the front door, so that its refusals reach a browser too.
-                .layer(tonic_web::GrpcWebLayer::new())
-                .merge(mcp)
-                .fallback_service(any(no_rpc).with_state(http))
-                .layer(cors())
-                // Before CORS, which answers for itself.
-                .layer(middleware::from_fn_with_state(web, guard::check)),
+            // Before CORS, which answers for itself.
+            web: settings.web.guard(
+                routes
+                    .layer(front)
+                    // Outside the front door, so that its refusals reach a browser too.
+                    .layer(tonic_web::GrpcWebLayer::new())
+                    .merge(mcp)
+                    .fallback_service(any(no_rpc).with_state(http))
+                    .layer(cors()),
+            ),
         };
 
         let url = format!("http://{address}");

@@ -43,12 +43,13 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let sessions = Arc::new(Sessions::new(settings.limits.sessions));
     let stop = CancellationToken::new();
     let service = http_service(handler, sessions, stop.clone());
-    let app = axum::Router::new().route_service("/mcp", service);
+    let routes = axum::Router::new().route_service("/mcp", service);
+    let routes = settings.web.guard(routes);
 
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?;
     eprintln!("listening on http://{}", listener.local_addr()?);
     tokio::select! {
-        served = async { axum::serve(listener, app).await } => served?,
+        served = async { axum::serve(listener, routes).await } => served?,
         () = told_to_stop() => stop.cancel(),
     }
     domain.close().await;

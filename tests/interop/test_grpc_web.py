@@ -2,6 +2,7 @@
 
 import base64
 import http.client
+import json
 import struct
 
 import pytest
@@ -120,4 +121,4 @@ def test_a_browser_may_ask_first(server):
 
 def test_a_person_with_a_browser_is_told_what_this_is(server):
     answer, body = request(server, "GET", path="/")
-    assert (answer.status, b"Repertoire" in body) == (404, True)
+    assert (answer.status, json.loads(body)["name"]) == (200, "repertoire")
