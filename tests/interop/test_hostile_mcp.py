@@ -120,7 +120,7 @@ TWICE = {
     "method": b'{"jsonrpc":"2.0","id":1,"method":"ping","method":"tools/list"}',
     "id": b'{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}',
     "params": b'{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{},"params":{"cursor":"x"}}',
-    "name": b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"list_skills","name":"skill","arguments":{}}}',
+    "name": b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"list_skills","name":"skill"}}',
     "source": arguments(b'{"source":"github","source":"local"}'),
     "deep": arguments(b'{"tags":[{"deep":1,"deep":2}]}'),
     "same": arguments(b'{"source":"github","s\\u006furce":"local"}'),
@@ -201,11 +201,14 @@ def test_wrong_params_are_told_so(door, message):
     assert sentence != message["method"] and len(clear(sentence)) < 1000
 
 
-@pytest.mark.parametrize("method", ["no/such", "no\x1b[31m\x00such", "rpc.\u202ediscover", "tools/call\n", "", "x" * 10_000])
+UNKNOWN = ["no/such", "no\x1b[31m\x00such", "rpc.\u202ediscover", "tools/call\n", "", "x" * 10_000]
+
+
+@pytest.mark.parametrize("method", UNKNOWN, ids=["plain", "colours", "turned", "a line", "empty", "long"])
 def test_an_unknown_method_is_told_so(door, method):
     code, sentence = refusal(door.answer(request(method, {"any": 1})))
     assert code == NO_SUCH_METHOD
-    assert clear(sentence)
+    assert len(clear(sentence)) < 1000
 
 
 @pytest.mark.parametrize("uri", ["skill://github/acme/nobody/SKILL.md", "file:///etc/passwd", "", "skill://a/../b"])
@@ -404,9 +407,9 @@ def test_there_are_no_more_sessions_than_there_may_be(start, tmp_path, headers):
     endpoint = Http(bounded(start, tmp_path, {"sessions": 2}))
     first, second = endpoint.begin(), endpoint.begin()
     third = endpoint.send(INITIALIZE, **headers)
-    assert third.status == 503
+    assert third.status == 429, third
     assert int(third.headers["retry-after"]) > 0
-    assert "sessions" in clear(third.error[1])
+    assert third.json["code"] == "OVERLOADED" and "sessions" in clear(third.json["detail"])
     # Who is in is served, and who needs no session.
     assert first.send(request("ping")).result == second.send(request("ping")).result == {}
     assert endpoint.call("list_skills", {}).status == 200
@@ -545,7 +548,9 @@ def test_a_client_that_says_nothing_is_done_with(tmp_path):
         assert process.end() == 0
 
 
-@pytest.mark.parametrize("first", [b"hello", b"[]", b"\xff\xfe", request("tools/list")])
+@pytest.mark.parametrize(
+    "first", [b"hello", b"[]", b"\xff\xfe", request("tools/list")], ids=["words", "a list", "no UTF-8", "a request"]
+)
 def test_a_client_that_begins_wrong_may_begin_again(tmp_path, first):
     with Stdio("--data", str(tmp_path / "data")) as process:
         process.send(first)

@@ -1,9 +1,8 @@
 """The same request gives the same answer, and the same refusal, on every face: gRPC, MCP over
 HTTP in both eras, MCP over stdio, the bridge, and REST."""
 
-import json
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import pytest
 from faces import RPCS, Grpc, Refused, Rest, over_http, over_stdio, snake, tools, tool_name
@@ -176,8 +175,8 @@ def finish(faces, servers):
 @pytest.fixture(scope="module")
 def together(tmp_path_factory, errors):
     """All faces of one server; over stdio, of a directory that was filled in the same way."""
-    assert prepared(tmp_path_factory.mktemp("own") / "data").stop() == 0
-    own = tmp_path_factory.getbasetemp() / "own0" / "data"
+    own = tmp_path_factory.mktemp("own") / "data"
+    assert prepared(own).stop() == 0
     server = prepared(tmp_path_factory.mktemp("together") / "data")
     faces = faces_of(lambda _: server, own, errors)
     yield faces
