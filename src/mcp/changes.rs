@@ -29,7 +29,7 @@ const MOMENT: Duration = Duration::from_millis(50);
 /// How long to wait before the log is asked again, at first and at most.
 const RETRY: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(10));
 /// Addresses that a session may subscribe to.
-const MAX_SUBSCRIPTIONS: usize = 1000;
+pub(super) const MAX_SUBSCRIPTIONS: usize = 1000;
 
 /// The changes of the skills behind a transport.
 #[derive(Debug, Clone)]

@@ -32,4 +32,4 @@ mod tools;
 pub use handler::{Face, Handler};
 pub use http::{Service, SessionError, Sessions, http_service};
 pub use stdio::{StdioError, serve_stdio};
-pub use strict::refuse_ambiguous;
+pub use strict::{Kind, check};

@@ -24,6 +24,11 @@ const QUEUE: usize = 16;
 /// The client did not speak MCP, or the talk broke off.
 #[derive(Debug, thiserror::Error)]
 pub enum StdioError {
+    /// Its first message was no request.
+    #[error(
+        "the client's first message was neither `initialize` nor a request of the newest protocol"
+    )]
+    First,
     /// It never began.
     #[error("the client did not begin as MCP clients do: {0}")]
     Begin(Box<rmcp::service::ServerInitializeError>),
@@ -37,11 +42,14 @@ pub enum StdioError {
 /// # Errors
 /// The client did not speak MCP.
 pub async fn serve_stdio(handler: Handler, stop: CancellationToken) -> Result<(), StdioError> {
-    use rmcp::service::ServerInitializeError::{Cancelled, ConnectionClosed};
+    use rmcp::service::ServerInitializeError::{
+        Cancelled, ConnectionClosed, ExpectedInitializeRequest,
+    };
     let lines = Lines::new(BufReader::new(tokio::io::stdin()), tokio::io::stdout());
     let running = match handler.serve_with_ct(lines, stop).await {
         Ok(running) => running,
         Err(ConnectionClosed(_) | Cancelled) => return Ok(()),
+        Err(ExpectedInitializeRequest(_)) => return Err(StdioError::First),
         Err(error) => return Err(StdioError::Begin(Box::new(error))),
     };
     running.waiting().await?;
