@@ -641,7 +641,14 @@ def test_an_address_of_nothing_is_refused_as_specified(together, face):
     "arguments, lines",
     [
         ({}, ["Required", "Field command", "Next: It takes: command"]),
-        ({"command": ""}, ["Skill name cannot be empty", "Field command"]),
+        (
+            {"command": ""},
+            [
+                "Skill name cannot be empty",
+                "Field command",
+                "Next: Name a skill: `source/author/slug` or a short name; the list of skills has both",
+            ],
+        ),
         (
             {"command": "refunds", "extra": 1},
             ["Unrecognized key(s) in object: 'extra'", "Field extra", "Next: It takes: command"],
