@@ -46,7 +46,7 @@ const CRATES: &[(&str, &[&str])] = &[
         "tonic",
         &["contract", "grpc", "gateway", "http", "server", "cli"],
     ),
-    ("prost_types", &["grpc", "server", "cli", "gateway"]),
+    ("prost_types", &["grpc", "gateway", "http", "server", "cli"]),
     ("prost_reflect", &["gateway"]),
     ("axum", &["http", "server"]),
     ("rmcp", &["mcp"]),

@@ -148,7 +148,7 @@ fn shown(text: &str) -> String {
 }
 
 /// The pairs of a query.
-fn query(text: &str) -> Result<Vec<(String, String)>, Refusal> {
+pub(super) fn query(text: &str) -> Result<Vec<(String, String)>, Refusal> {
     let part = |text: &str| decode(&text.replace('+', " "), "query");
     let pairs = text.split('&').filter(|pair| !pair.is_empty());
     pairs
