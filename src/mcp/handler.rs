@@ -35,7 +35,7 @@ pub struct Face {
 
 impl Face {
     /// The face of a gateway. Its task that watches for changes begins with the
-    /// first one who listens, and ends with the face.
+    /// first session or request, and ends with the face.
     #[must_use]
     pub fn new(gateway: Gateway) -> Self {
         Self {
