@@ -167,7 +167,7 @@ fn arguments(json: &Json) -> rmcp::model::JsonObject {
 
 #[tokio::test]
 async fn a_new_rpc_is_a_tool_with_its_schema_its_hints_and_its_answer() {
-    let face = Face::new(gateway());
+    let face = Face::new(gateway(), gateway().transport());
     let handlers = face.handlers(Some("growth")).expect("a toolset");
     let (ours, theirs) = tokio::io::duplex(1 << 16);
     let server = tokio::spawn(async move {

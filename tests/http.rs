@@ -653,6 +653,11 @@ async fn a_download_is_what_grpc_exports_byte_for_byte() {
         while let Some(piece) = pieces.message().await.expect("a piece") {
             exported.extend_from_slice(&piece.chunk);
         }
+        let path = format!("/api/v1/skills/refunds/export?format={format}&info_only=true");
+        let told = get(&server.url, &path).await;
+        let digest = format!("\"{}\"", repertoire::model::Digest::of(&exported));
+        assert_eq!((told.status.as_u16(), told.body.len()), (200, 0));
+        assert_eq!(told.header("etag"), digest);
         let path = format!("/api/v1/skills/refunds/export?format={format}");
         let answer = get(&server.url, &path).await;
         assert_eq!(answer.body, Bytes::from(exported));

@@ -14,7 +14,8 @@ use crate::mcp::{Face, serve_stdio};
 pub(super) async fn mcp(client: &mut Client, options: &Mcp) -> Result<ExitCode, Failed> {
     let contract = Contract::load().map_err(|error| Failed::new(error.to_string()))?;
     let toolsets: Vec<_> = contract.toolsets().into_keys().collect();
-    let face = Face::new(Gateway::new(contract, client.transport.clone()));
+    let transport = client.transport.clone();
+    let face = Face::new(Gateway::new(contract, transport.clone()), transport);
     let toolset = options.toolset.as_deref();
     let Some(make) = face.handlers(toolset) else {
         let name = toolset.unwrap_or_default();

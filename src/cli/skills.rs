@@ -222,6 +222,7 @@ pub(super) async fn export(client: &mut Client, options: Export, output: &Output
         version_number,
         semantic_version,
         format: format.into(),
+        info_only: false,
     };
     let mut chunks = client.registry.export_skill(request).await?.into_inner();
     let first = chunks

@@ -391,6 +391,7 @@ impl v1::registry_server::Registry for RegistryService {
             version_number,
             semantic_version,
             format,
+            info_only,
         } = request.into_inner();
         let id = self.id(&skill_id)?;
         let selector = selector(version_number, &semantic_version)?;
@@ -404,8 +405,10 @@ impl v1::registry_server::Registry for RegistryService {
             .await
             .map_err(status)?;
         let (head, version) = (&archive.of.head, &archive.of.version);
-        self.registry
-            .count(head, version.number, UsageKind::Read, "");
+        if !info_only {
+            self.registry
+                .count(head, version.number, UsageKind::Read, "");
+        }
         let info = v1::ArchiveInfo {
             skill_id: head.id.to_string(),
             version: Some(info(&archive.of)),
@@ -414,13 +417,22 @@ impl v1::registry_server::Registry for RegistryService {
             digest: archive.digest.to_string(),
             size_bytes: convert::size(archive.bytes.len() as u64),
         };
-        let chunks = (0..archive.bytes.len().div_ceil(CHUNK)).map(move |at| {
+        let pieces = if info_only {
+            1
+        } else {
+            archive.bytes.len().div_ceil(CHUNK)
+        };
+        let chunks = (0..pieces).map(move |at| {
             // The room is given back when the last chunk is on its way.
             let _held = &room;
             let end = ((at + 1) * CHUNK).min(archive.bytes.len());
             Ok(v1::ExportSkillResponse {
                 info: (at == 0).then(|| info.clone()),
-                chunk: archive.bytes.slice(at * CHUNK..end),
+                chunk: if info_only {
+                    bytes::Bytes::new()
+                } else {
+                    archive.bytes.slice(at * CHUNK..end)
+                },
             })
         });
         Ok(Response::new(Box::pin(stream::iter(chunks))))

@@ -103,7 +103,7 @@ impl Shelf {
         };
         let format = v1::ArchiveFormat::TarGz;
         let (info, _) = self
-            .export(&files.skill_id, &which, format, context)
+            .export(&files.skill_id, &which, format, true, context)
             .await?;
         self.archives
             .insert(files.digest.clone(), info.digest.clone());
@@ -116,6 +116,7 @@ impl Shelf {
         skill_id: &str,
         which: &Which,
         format: v1::ArchiveFormat,
+        info_only: bool,
         context: &Context,
     ) -> Result<(v1::ArchiveInfo, Body), Refusal> {
         let request = v1::ExportSkillRequest {
@@ -123,6 +124,7 @@ impl Shelf {
             version_number: which.number,
             semantic_version: which.semantic.clone(),
             format: format.into(),
+            info_only,
         };
         let mut registry = self.registry();
         let pieces = registry.export_skill(context.request(request)).await?;
@@ -143,7 +145,7 @@ impl Shelf {
         format: v1::ArchiveFormat,
         call: &Call,
     ) -> Result<Response, Refusal> {
-        let exported = self.export(skill_id, which, format, &call.context);
+        let exported = self.export(skill_id, which, format, false, &call.context);
         let (info, body) = exported.await?;
         let name = format!("attachment; filename=\"{}\"", info.file_name);
         let mut answer = call.file(&info.digest, &info.mime_type, body);

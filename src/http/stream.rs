@@ -80,7 +80,11 @@ pub(super) async fn download(
             return Ok((StatusCode::NOT_MODIFIED, headers).into_response());
         }
     }
-    if let Some(size) = fact("size_bytes") {
+    // A stream that begins without bytes only says what it would be.
+    let begins = first
+        .as_ref()
+        .is_some_and(|first: &Answer| !first.bytes(field).is_empty());
+    if let Some(size) = fact("size_bytes").filter(|_| begins) {
         set(&mut headers, header::CONTENT_LENGTH, &size);
     }
     let field = field.to_owned();

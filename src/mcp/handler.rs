@@ -36,10 +36,13 @@ pub struct Face {
 impl Face {
     /// The face of a gateway. Its task that watches for changes begins with the
     /// first session or request, and ends with the face.
+    ///
+    /// `log` is what the event log is followed through: a transport of its own, since
+    /// what a server does for itself takes no place from its callers.
     #[must_use]
-    pub fn new(gateway: Gateway) -> Self {
+    pub fn new(gateway: Gateway, log: Transport) -> Self {
         Self {
-            changes: Changes::new(gateway.transport()),
+            changes: Changes::new(log),
             gateway,
         }
     }

@@ -107,13 +107,28 @@ impl FrontLayer {
 
     /// What calls in process go through: this front door, then services.
     pub(super) fn transport(&self, services: Routes) -> Transport {
-        let front = self.layer(services.into_axum_router());
-        let transport = front
-            .map_request(|request: Request<tonic::body::Body>| request.map(Body::new))
-            .map_response(|answer: Response<Answer>| answer.map(tonic::body::Body::new))
-            .map_err(|never| match never {});
-        BoxCloneSyncService::new(transport)
+        transport(self.layer(services.into_axum_router()))
     }
+}
+
+/// What the server's own calls go through: services, and no door.
+pub(super) fn inside(services: Routes) -> Transport {
+    transport(services.into_axum_router())
+}
+
+fn transport<S, B>(services: S) -> Transport
+where
+    S: Service<Request<Body>, Response = Response<B>, Error = Infallible>,
+    S: Clone + Send + Sync + 'static,
+    S::Future: Send + 'static,
+    B: HttpBody<Data = Bytes> + Send + 'static,
+    B::Error: Into<tower::BoxError>,
+{
+    let services = services
+        .map_request(|request: Request<tonic::body::Body>| request.map(Body::new))
+        .map_response(|answer: Response<B>| answer.map(tonic::body::Body::new))
+        .map_err(|never| match never {});
+    BoxCloneSyncService::new(services)
 }
 
 /// The rpcs of the contract, by path.

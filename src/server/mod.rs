@@ -199,7 +199,7 @@ impl Server {
         let metrics = metrics::page(front.clone(), domain.registry().clone());
         let http =
             crate::http::router(&gateway, bodies.clone(), stop.clone())?.route("/metrics", metrics);
-        let face = Face::new(gateway);
+        let face = Face::new(gateway, front::inside(domain.routes()));
         let mcp = mcp::routes(&face, settings.limits.sessions, bodies, &stop);
         let routes: Router = routes.into_axum_router().reset_fallback();
         let service = Doors {

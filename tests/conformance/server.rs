@@ -34,8 +34,9 @@ async fn main() -> Result<(), Box<dyn Error>> {
     settings.data = data.path().join("data");
     let domain = Domain::open(&settings).await?;
 
-    let gateway = Gateway::new(Contract::load()?, domain.transport(&settings.limits));
-    let make = Face::new(gateway)
+    let transport = domain.transport(&settings.limits);
+    let gateway = Gateway::new(Contract::load()?, transport.clone());
+    let make = Face::new(gateway, transport)
         .handlers(None)
         .ok_or("the contract has no tools")?;
     let shared = Shared::new();
