@@ -27,16 +27,13 @@ use h2::client::SendRequest;
 use prost::Message as _;
 use repertoire::contract::v1;
 use support::process::{Server, pin};
-use support::{Bar, against, figure, median, quantile};
+use support::{Bar, against, figure, median, quantile, sample};
 use tokio::net::TcpStream;
 use tonic::transport::server::TcpIncoming;
 
 /// Calls at once, over so many connections.
 const CALLS: usize = 64;
 const CONNECTIONS: usize = 4;
-/// Bytes of the answer.
-const ANSWER: usize = 4096;
-const ID: &str = "bench/load/four-kilobytes";
 
 fn main() {
     let arguments: Vec<String> = std::env::args().collect();
@@ -114,64 +111,6 @@ impl tonic::server::UnaryService<v1::GetSkillRequest> for ConstantService {
     }
 }
 
-/// Publishes a skill whose answer has exactly the size.
-async fn publish(address: SocketAddr) {
-    let channel =
-        tonic::transport::Channel::from_shared(format!("http://{address}")).expect("an address");
-    let channel = channel.connect().await.expect("a connection");
-    let mut registry = v1::registry_client::RegistryClient::new(channel.clone());
-    let mut lookup = v1::lookup_client::LookupClient::new(channel);
-    // The body is shown as an excerpt of up to 2,000 characters, the description
-    // once more in the definition.
-    let mut body = 1_500;
-    loop {
-        let words = "Count the rows before and after, and say which of them changed. ".repeat(40);
-        let skill_md = format!(
-            "---\nname: four-kilobytes\ndescription: {}\ncategory: database\ntags: [sql, review, data]\n\
-             technologies: [postgres, sqlite]\nallowed_tools: [read_file, run_query, explain_plan]\n\
-             forbidden_tools: [drop_table]\nexecution_protocol:\n  - read the schema\n  - write the query\n  \
-             - run it on a sample\npreconditions: [there is a database]\npostconditions: [the query is tested]\n\
-             ---\n{}\n",
-            words[..600].trim(),
-            &words[..body],
-        );
-        let file = v1::File {
-            path: "SKILL.md".to_owned(),
-            content: skill_md.into(),
-        };
-        let skill = v1::PublishSkillRequest {
-            skill_id: ID.to_owned(),
-            files: vec![file],
-            ..Default::default()
-        };
-        registry
-            .publish_skill(skill)
-            .await
-            .expect("a published skill");
-        let request = v1::GetSkillRequest {
-            skill_id: ID.to_owned(),
-            ..Default::default()
-        };
-        let answer = lookup
-            .get_skill(request)
-            .await
-            .expect("the skill")
-            .into_inner();
-        assert_eq!(
-            answer.skill.as_ref().map(|skill| skill.id.as_str()),
-            Some(ID)
-        );
-        let size = answer.encoded_len();
-        if size.abs_diff(ANSWER) <= 16 {
-            return;
-        }
-        body = body + ANSWER - size;
-        if words.as_bytes()[body - 1] == b' ' {
-            body += 1; // Cut off again by the excerpt.
-        }
-    }
-}
-
 /// What is sent: one request, encoded once.
 #[derive(Clone)]
 struct Call {
@@ -182,7 +121,7 @@ struct Call {
 impl Call {
     fn new(path: &'static str) -> Self {
         let request = v1::GetSkillRequest {
-            skill_id: ID.to_owned(),
+            skill_id: sample::ID.to_owned(),
             ..Default::default()
         };
         let mut message = BytesMut::new();
@@ -292,7 +231,7 @@ async fn compare() {
     // Children keep the processor of the thread that starts them.
     pin(0);
     let ours = Server::repertoire(&folder.path().join("data"));
-    publish(ours.address).await;
+    sample::publish(sample::channel(ours.address).await).await;
     let call = Call::new("/repertoire.v1.Lookup/GetSkill");
     let size = call
         .send(&ours.address.to_string(), &connect(ours.address).await)

@@ -1,5 +1,5 @@
 //! What the benchmarks share: bars, quick mode, the server as a child, numbers
-//! of a process, skills to publish.
+//! of a process, skills to publish, the skill that calls ask for.
 
 #![allow(
     dead_code,
@@ -12,6 +12,7 @@
 
 pub mod corpus;
 pub mod process;
+pub mod sample;
 
 use std::time::Duration;
 

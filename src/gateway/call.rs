@@ -7,7 +7,7 @@ use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use futures_util::{Stream, StreamExt as _};
 use http::{HeaderMap, Request, Response};
-use prost_reflect::{DynamicMessage, ReflectMessage as _, Value};
+use prost_reflect::{DynamicMessage, MessageDescriptor, ReflectMessage as _, Value};
 use serde_json::{Map, Value as Json, json};
 use tonic::body::Body;
 use tonic::client::Grpc;
@@ -16,8 +16,9 @@ use tower::BoxError;
 use tower::util::BoxCloneSyncService;
 
 use super::codec::DynamicCodec;
+use super::json::text_of;
 use super::parse::Wrong;
-use super::{Contract, Method, Refusal, Tool};
+use super::{Contract, Error, Method, Refusal, Tool};
 use crate::model::{Code, Failure};
 
 /// What a call goes through: services in process, or a channel to a server.
@@ -95,20 +96,44 @@ pub struct Ask(DynamicMessage);
 #[derive(Debug, Clone)]
 pub struct Answer {
     contract: Contract,
-    message: DynamicMessage,
+    descriptor: MessageDescriptor,
+    /// They are such a message: see `new`.
+    bytes: Bytes,
 }
 
 impl Answer {
+    fn new(
+        contract: Contract,
+        descriptor: MessageDescriptor,
+        bytes: Bytes,
+    ) -> Result<Self, Refusal> {
+        let checked = contract.check(&descriptor, &bytes);
+        checked.map_err(|error| unreadable(&error))?;
+        Ok(Self {
+            contract,
+            descriptor,
+            bytes,
+        })
+    }
+
     /// As JSON.
     #[must_use]
     pub fn json(&self) -> Json {
-        self.contract.write(&self.message)
+        let written = self.contract.write(&self.descriptor, &self.bytes);
+        // Never nothing, since the bytes were checked.
+        written.unwrap_or_default()
+    }
+
+    /// Unpacked, for a look at its fields.
+    fn message(&self) -> DynamicMessage {
+        DynamicMessage::decode(self.descriptor.clone(), self.bytes.clone())
+            .unwrap_or_else(|_| DynamicMessage::new(self.descriptor.clone()))
     }
 
     /// The bytes of a field, by its proto name; empty where it has none.
     #[must_use]
     pub fn bytes(&self, field: &str) -> Bytes {
-        match self.message.get_field_by_name(field).as_deref() {
+        match self.message().get_field_by_name(field).as_deref() {
             Some(Value::Bytes(bytes)) => bytes.clone(),
             Some(Value::String(text)) => Bytes::copy_from_slice(text.as_bytes()),
             _ => Bytes::new(),
@@ -128,15 +153,14 @@ impl Answer {
                 _ => String::new(),
             })
         };
+        let message = self.message();
         let inside = || {
-            self.message.fields().find_map(|(_, value)| match value {
+            message.fields().find_map(|(_, value)| match value {
                 Value::Message(message) => of(message),
                 _ => None,
             })
         };
-        of(&self.message)
-            .or_else(inside)
-            .filter(|text| !text.is_empty())
+        of(&message).or_else(inside).filter(|text| !text.is_empty())
     }
 }
 
@@ -215,11 +239,16 @@ impl Gateway {
         ask: Ask,
         context: Context,
     ) -> Result<Answer, Refusal> {
+        let bytes = self.unary(method, ask, context).await?;
+        Answer::new(self.contract.clone(), method.output.clone(), bytes)
+    }
+
+    async fn unary(&self, method: &Method, ask: Ask, context: Context) -> Result<Bytes, Refusal> {
         let mut grpc = self.grpc().await?;
         let answer = grpc
-            .unary(context.request(ask.0), method.path.clone(), codec(method))
+            .unary(context.request(ask.0), method.path.clone(), DynamicCodec)
             .await?;
-        Ok(self.answer(answer.into_inner()))
+        Ok(answer.into_inner())
     }
 
     /// Calls a method by its name, such as `GetVersion`.
@@ -250,20 +279,12 @@ impl Gateway {
     ) -> Result<impl Stream<Item = Result<Answer, Refusal>> + Send + use<>, Refusal> {
         let mut grpc = self.grpc().await?;
         let answers = grpc
-            .server_streaming(context.request(ask.0), method.path.clone(), codec(method))
+            .server_streaming(context.request(ask.0), method.path.clone(), DynamicCodec)
             .await?;
-        let gateway = self.clone();
-        Ok(answers.into_inner().map(move |answer| match answer {
-            Ok(message) => Ok(gateway.answer(message)),
-            Err(status) => Err(status.into()),
-        }))
-    }
-
-    fn answer(&self, message: DynamicMessage) -> Answer {
-        Answer {
-            contract: self.contract.clone(),
-            message,
-        }
+        let (contract, output) = (self.contract.clone(), method.output.clone());
+        Ok(answers
+            .into_inner()
+            .map(move |bytes| Answer::new(contract.clone(), output.clone(), bytes?)))
     }
 
     async fn grpc(&self) -> Result<Grpc<Transport>, Refusal> {
@@ -299,7 +320,7 @@ impl Gateway {
             if method.server_streaming {
                 self.gather(&method, ask, context, progress).await
             } else {
-                Ok(self.call(&method, ask, context).await?.tell())
+                self.tell(&method, &self.unary(&method, ask, context).await?)
             }
         };
         let (data, text, refusal) = match called.await {
@@ -310,7 +331,7 @@ impl Gateway {
         if form.envelope {
             let envelope = envelope(data, refusal.as_ref(), started.elapsed(), &request_id);
             return Ok(ToolAnswer {
-                text: text.unwrap_or_else(|| envelope.to_string()),
+                text: text.unwrap_or_else(|| text_of(&envelope)),
                 structured: Some(envelope),
                 refusal,
             });
@@ -318,10 +339,20 @@ impl Gateway {
         let told = refusal.as_ref().map(Refusal::text);
         let text = told.or(text);
         Ok(ToolAnswer {
-            text: text.unwrap_or_else(|| data.as_ref().map(Json::to_string).unwrap_or_default()),
+            text: text.unwrap_or_else(|| data.as_ref().map(text_of).unwrap_or_default()),
             structured: data,
             refusal,
         })
+    }
+
+    /// An answer as JSON, and as the text that a tool shows.
+    fn tell(&self, method: &Method, bytes: &[u8]) -> Result<(Json, Option<String>), Refusal> {
+        let json = self.contract.write(&method.output, bytes);
+        let json = json.map_err(|error| unreadable(&error))?;
+        let shape = self.contract.shape(&method.output);
+        let field = shape.and_then(|shape| shape.fields.iter().find(|field| field.text));
+        let text = field.and_then(|field| json.get(&field.json)?.as_str().map(str::to_owned));
+        Ok((json, text))
     }
 
     /// All messages of a stream as one answer.
@@ -349,19 +380,6 @@ impl Gateway {
     }
 }
 
-impl Answer {
-    /// The answer as JSON, and as the text that a tool shows.
-    fn tell(&self) -> (Json, Option<String>) {
-        let shape = self.contract.shape(&self.message.descriptor());
-        let field = shape.and_then(|shape| shape.fields.iter().find(|field| field.text));
-        let text = field.and_then(|field| {
-            let text = self.message.get_field(&field.descriptor);
-            text.as_str().map(str::to_owned)
-        });
-        (self.json(), text)
-    }
-}
-
 fn envelope(
     data: Option<Json>,
     refusal: Option<&Refusal>,
@@ -384,8 +402,9 @@ fn envelope(
     Json::Object(envelope)
 }
 
-fn codec(method: &Method) -> DynamicCodec {
-    DynamicCodec(method.output.clone())
+/// A server of another contract, or none at all.
+fn unreadable(error: &Error) -> Refusal {
+    tonic::Status::internal(format!("the answer cannot be read: {error}")).into()
 }
 
 /// No server answers. Its cause is for whoever runs the bridge, who is also the

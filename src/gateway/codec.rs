@@ -1,27 +1,27 @@
 //! Protobuf by descriptor, for calls whose types are not known here.
 
-use bytes::Buf as _;
+use bytes::{Buf as _, Bytes};
 use prost::Message as _;
-use prost_reflect::{DynamicMessage, MessageDescriptor};
+use prost_reflect::DynamicMessage;
 use tonic::Status;
 use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
 
-/// Encodes requests, decodes answers of one type.
-#[derive(Debug, Clone)]
-pub(super) struct DynamicCodec(pub(super) MessageDescriptor);
+/// Encodes requests, and takes answers as the bytes that they are.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct DynamicCodec;
 
 impl Codec for DynamicCodec {
     type Encode = DynamicMessage;
-    type Decode = DynamicMessage;
+    type Decode = Bytes;
     type Encoder = Self;
     type Decoder = Self;
 
     fn encoder(&mut self) -> Self {
-        self.clone()
+        *self
     }
 
     fn decoder(&mut self) -> Self {
-        self.clone()
+        *self
     }
 }
 
@@ -36,13 +36,10 @@ impl Encoder for DynamicCodec {
 }
 
 impl Decoder for DynamicCodec {
-    type Item = DynamicMessage;
+    type Item = Bytes;
     type Error = Status;
 
-    fn decode(&mut self, buf: &mut DecodeBuf<'_>) -> Result<Option<DynamicMessage>, Status> {
-        let bytes = buf.copy_to_bytes(buf.remaining());
-        DynamicMessage::decode(self.0.clone(), bytes)
-            .map(Some)
-            .map_err(|error| Status::internal(format!("the answer cannot be read: {error}")))
+    fn decode(&mut self, buf: &mut DecodeBuf<'_>) -> Result<Option<Bytes>, Status> {
+        Ok(Some(buf.copy_to_bytes(buf.remaining())))
     }
 }

@@ -36,7 +36,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use prost::Message;
-use prost_reflect::{DescriptorPool, DynamicMessage, MessageDescriptor};
+use prost_reflect::{DescriptorPool, MessageDescriptor};
 use serde_json::Value as Json;
 
 pub use call::{
@@ -61,7 +61,9 @@ pub struct Contract {
 #[derive(Debug)]
 struct Inner {
     pool: DescriptorPool,
-    shapes: HashMap<String, Shape>,
+    shapes: Vec<Shape>,
+    /// Places of the shapes, by full name.
+    places: HashMap<String, usize>,
     methods: Vec<Arc<Method>>,
 }
 
@@ -77,6 +79,9 @@ pub enum Error {
     /// The bytes are not such a message.
     #[error("the message: {0}")]
     Decode(#[from] prost::DecodeError),
+    /// The bytes are not such a message.
+    #[error("the message {0}")]
+    Malformed(&'static str),
 }
 
 impl Contract {
@@ -96,18 +101,20 @@ impl Contract {
         let pool = DescriptorPool::decode(descriptors)?;
         let comments = comment::Comments::read(&pool);
         let options = shape::Options::new(&pool)?;
+        let messages = pool.all_messages().enumerate();
+        let places = messages
+            .map(|(at, message)| (message.full_name().to_owned(), at))
+            .collect();
         let shapes = pool
             .all_messages()
-            .map(|message| {
-                let shape = options.shape(&message, &comments);
-                (message.full_name().to_owned(), shape)
-            })
+            .map(|message| options.shape(&message, &comments, &places))
             .collect();
         let methods = method::methods(&pool, &comments)?;
         Ok(Self {
             inner: Arc::new(Inner {
                 pool,
                 shapes,
+                places,
                 methods: methods.into_iter().map(Arc::new).collect(),
             }),
         })
@@ -143,17 +150,21 @@ impl Contract {
     /// The contract has no such message.
     pub fn json(&self, name: &str, message: &impl Message) -> Result<Json, Error> {
         let full = format!("repertoire.v1.{name}");
-        let descriptor = self
-            .inner
-            .pool
-            .get_message_by_name(&full)
-            .ok_or(Error::Unknown(full))?;
-        let message = DynamicMessage::decode(descriptor, message.encode_to_vec().as_slice())?;
-        Ok(self.write(&message))
+        self.message(
+            self.known(&full)?,
+            &message.encode_to_vec(),
+            json::MAX_DEPTH,
+        )
     }
 
     fn shape(&self, message: &MessageDescriptor) -> Option<&Shape> {
-        self.inner.shapes.get(message.full_name())
+        self.known(message.full_name()).ok()
+    }
+
+    fn known(&self, full_name: &str) -> Result<&Shape, Error> {
+        let at = self.inner.places.get(full_name);
+        let shape = at.and_then(|at| self.inner.shapes.get(*at));
+        shape.ok_or_else(|| Error::Unknown(full_name.to_owned()))
     }
 
     /// JSON names of fields of a message; none named is all.

@@ -9,6 +9,7 @@ use prost_reflect::{
     Cardinality, DescriptorPool, DynamicMessage, ExtensionDescriptor, FieldDescriptor, Kind,
     MessageDescriptor, Value,
 };
+use serde_json::{Value as Json, json};
 
 use super::Error;
 use super::comment::Comments;
@@ -19,6 +20,8 @@ pub(super) struct Shape {
     pub(super) special: Option<Special>,
     pub(super) fields: Vec<Field>,
     by_name: HashMap<String, usize>,
+    /// Numbers of the fields, in order, with their places.
+    by_number: Vec<(u32, usize)>,
     /// What the message is for.
     pub(super) comment: String,
 }
@@ -36,6 +39,14 @@ pub(super) enum Special {
 #[derive(Debug)]
 pub(super) struct Field {
     pub(super) descriptor: FieldDescriptor,
+    pub(super) kind: Kind,
+    /// Place of its message among all of the contract.
+    pub(super) message: Option<usize>,
+    /// Places of the fields that it cannot be set together with.
+    pub(super) rivals: Vec<usize>,
+    pub(super) holds: Holds,
+    /// Its JSON where it is not set.
+    pub(super) zero: Json,
     /// Its name in JSON.
     pub(super) json: String,
     pub(super) comment: String,
@@ -48,6 +59,31 @@ pub(super) struct Field {
     pub(super) omit_empty: bool,
     /// Names of its enum.
     pub(super) names: Vec<Name>,
+}
+
+/// How many values a field holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Holds {
+    /// One, which is zero where it is not set.
+    One,
+    /// One or none.
+    Maybe,
+    List,
+    Map,
+}
+
+impl Holds {
+    fn of(field: &FieldDescriptor) -> Self {
+        if field.is_map() {
+            Self::Map
+        } else if field.is_list() {
+            Self::List
+        } else if field.supports_presence() {
+            Self::Maybe
+        } else {
+            Self::One
+        }
+    }
 }
 
 /// A value of an enum.
@@ -82,6 +118,39 @@ impl Shape {
     pub(super) fn field(&self, json: &str) -> Option<&Field> {
         self.by_name.get(json).and_then(|at| self.fields.get(*at))
     }
+
+    /// Place of the field with a number.
+    pub(super) fn place(&self, number: u32) -> Option<usize> {
+        let numbers = &self.by_number;
+        let at = numbers.binary_search_by_key(&number, |(number, _)| *number);
+        numbers.get(at.ok()?).map(|(_, at)| *at)
+    }
+
+    pub(super) fn numbered(&self, number: u32) -> Option<&Field> {
+        self.place(number).and_then(|at| self.fields.get(at))
+    }
+}
+
+impl Field {
+    /// The JSON of the field where it is not set.
+    fn nothing(&self) -> Json {
+        match (self.holds, &self.kind) {
+            (Holds::Map, _) => json!({}),
+            (Holds::List, _) => json!([]),
+            (Holds::Maybe, _) | (_, Kind::Message(_)) => Json::Null,
+            (_, Kind::Bool) => json!(false),
+            (_, Kind::String | Kind::Bytes) => json!(""),
+            (_, Kind::Enum(_)) => json!(self.name_of(0)),
+            _ => json!(0),
+        }
+    }
+
+    /// Name of a value of its enum.
+    pub(super) fn name_of(&self, number: i32) -> String {
+        let name = self.names.iter().find(|name| name.number == number);
+        // A number that this contract does not name comes from a newer one.
+        name.map_or_else(|| number.to_string(), |name| name.short.clone())
+    }
 }
 
 impl Options {
@@ -96,7 +165,13 @@ impl Options {
         })
     }
 
-    pub(super) fn shape(&self, message: &MessageDescriptor, comments: &Comments) -> Shape {
+    /// `places` of all messages, by full name.
+    pub(super) fn shape(
+        &self,
+        message: &MessageDescriptor,
+        comments: &Comments,
+        places: &HashMap<String, usize>,
+    ) -> Shape {
         let special = match message.full_name() {
             "google.protobuf.Timestamp" => Some(Special::Timestamp),
             "google.protobuf.Struct" => Some(Special::Struct),
@@ -106,10 +181,26 @@ impl Options {
         };
         let mut fields: Vec<_> = message
             .fields()
-            .map(|field| self.field(field, comments))
+            .map(|field| self.field(field, comments, places))
             .collect();
         // As the proto file writes them, which is the order a reader expects.
         fields.sort_by_key(|field| field.descriptor.path().to_vec());
+        let oneofs: Vec<_> = fields
+            .iter()
+            .map(|field| field.descriptor.containing_oneof())
+            .collect();
+        for (at, field) in fields.iter_mut().enumerate() {
+            let mine = field.descriptor.containing_oneof();
+            let others = oneofs.iter().enumerate();
+            let others = others.filter(|(other, of)| *other != at && of.is_some() && **of == mine);
+            field.rivals = others.map(|(other, _)| other).collect();
+        }
+        let mut by_number: Vec<_> = fields
+            .iter()
+            .enumerate()
+            .map(|(at, field)| (field.descriptor.number(), at))
+            .collect();
+        by_number.sort_unstable();
         let by_name = fields
             .iter()
             .enumerate()
@@ -119,11 +210,17 @@ impl Options {
             special,
             fields,
             by_name,
+            by_number,
             comment: comments.of(&message.parent_file(), message.path()),
         }
     }
 
-    fn field(&self, descriptor: FieldDescriptor, comments: &Comments) -> Field {
+    fn field(
+        &self,
+        descriptor: FieldDescriptor,
+        comments: &Comments,
+        places: &HashMap<String, usize>,
+    ) -> Field {
         let options = descriptor.options();
         let said = options.get_extension(&self.field);
         let said = said.as_message();
@@ -137,7 +234,8 @@ impl Options {
         };
         let rules = options.get_extension(&self.rules);
         let rules = rules.as_message().map(Rules::read).unwrap_or_default();
-        let names = match descriptor.kind() {
+        let kind = descriptor.kind();
+        let names = match &kind {
             Kind::Enum(names) => {
                 let prefix = format!("{}_", upper_snake(names.name()));
                 let short = |name: &str| {
@@ -156,7 +254,14 @@ impl Options {
             _ => Vec::new(),
         };
         let json = text("json").filter(|json| !json.is_empty());
-        Field {
+        let mut field = Field {
+            message: kind
+                .as_message()
+                .and_then(|of| places.get(of.full_name()).copied()),
+            rivals: Vec::new(),
+            holds: Holds::of(&descriptor),
+            zero: Json::Null,
+            kind,
             json: json.unwrap_or_else(|| descriptor.name().to_owned()),
             comment: comments.of(
                 &descriptor.parent_message().parent_file(),
@@ -168,7 +273,9 @@ impl Options {
             omit_empty: is("omit_empty"),
             names,
             descriptor,
-        }
+        };
+        field.zero = field.nothing();
+        field
     }
 }
 

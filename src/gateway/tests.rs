@@ -1,5 +1,7 @@
 //! What the gateway promises, on the contract of this binary.
 
+use prost::Message as _;
+use prost_reflect::{DynamicMessage, ReflectMessage as _};
 use serde_json::{Map, Value as Json, json};
 
 use super::*;
@@ -20,6 +22,12 @@ fn method(contract: &Contract, name: &str) -> Arc<Method> {
     let mut methods = contract.methods().iter();
     let found = methods.find(|method| method.name == name);
     Arc::clone(found.expect("a method"))
+}
+
+/// A message as JSON.
+fn written(contract: &Contract, message: &DynamicMessage) -> Json {
+    let written = contract.write(&message.descriptor(), &message.encode_to_vec());
+    written.expect("JSON")
 }
 
 /// What is wrong with a request, as places and sentences.
@@ -82,6 +90,132 @@ fn a_message_is_written_as_the_specifications_write_it() {
             "created_by": "", "change_summary": "", "active": false, "yanked": false, "yank_reason": "",
             "size_bytes": 1_u64 << 60, "file_count": 0,
         })
+    );
+}
+
+/// JSON of bytes, or why they are no such message.
+fn transcribed(name: &str, bytes: &[u8]) -> Result<Json, String> {
+    let contract = contract();
+    let methods = contract.methods().iter();
+    let mut messages = methods.flat_map(|method| [&method.input, &method.output]);
+    let pool = messages.next().expect("a message").parent_pool().clone();
+    let message = pool.get_message_by_name(name).expect("a message");
+    let written = contract.write(&message, bytes);
+    let checked = contract.check(&message, bytes);
+    assert_eq!(checked.is_ok(), written.is_ok(), "{checked:?}, {written:?}");
+    checked.map_err(|error| error.to_string())?;
+    Ok(written.expect("JSON"))
+}
+
+#[test]
+fn bytes_are_read_as_any_encoder_may_write_them() {
+    // An unknown field of each form that there is, groups with them.
+    let unknown = [
+        0xf8, 0x07, 1, 0xf9, 0x07, 0, 0, 0, 0, 0, 0, 0, 0, 0xfa, 0x07, 1, 0, 0xfb, 0x07, 0xfc,
+        0x07, 0xfd, 0x07, 0, 0, 0, 0,
+    ];
+    let published = |uri: &str, digest: &str| {
+        let version = v1::VersionInfo {
+            digest: digest.to_owned(),
+            ..Default::default()
+        };
+        let published = v1::PublishSkillResponse {
+            uri: uri.to_owned(),
+            version: (!digest.is_empty()).then_some(version),
+            ..Default::default()
+        };
+        let result = v1::publish_skills_response::Result::Published(published);
+        v1::PublishSkillsResponse {
+            index: 7,
+            result: Some(result),
+        }
+        .encode_to_vec()
+    };
+    let refused = v1::PublishSkillsResponse {
+        index: 8,
+        result: Some(v1::publish_skills_response::Result::Refused(
+            v1::Refusal::default(),
+        )),
+    }
+    .encode_to_vec();
+    // Parts of a message one after the other are one message; of fields that
+    // exclude each other, the last one counts.
+    for parts in [
+        vec![published("skill://c", "d"), unknown.to_vec()],
+        vec![published("skill://c", ""), published("", "d")],
+        vec![refused.clone(), published("skill://c", "d")],
+        vec![published("skill://c", "d"), refused],
+    ] {
+        let bytes = parts.concat();
+        let message = v1::PublishSkillsResponse::decode(bytes.as_slice()).expect("a message");
+        let written = contract().json("PublishSkillsResponse", &message);
+        assert_eq!(
+            transcribed("repertoire.v1.PublishSkillsResponse", &bytes),
+            Ok(written.expect("JSON"))
+        );
+    }
+    // Several at once, one by one, and one that this contract does not name.
+    let types = [0x1a, 2, 1, 2, 0x18, 1, 0x18, 99];
+    let written = transcribed("repertoire.v1.WatchRequest", &types).expect("JSON");
+    let name = |number: i32| {
+        let name = v1::EventType::try_from(number).expect("an event");
+        let name = name.as_str_name().trim_start_matches("EVENT_TYPE_");
+        name.to_ascii_lowercase()
+    };
+    assert_eq!(
+        written["types"],
+        json!([name(1), name(2), name(1), "99".to_owned()])
+    );
+    // A map: `Struct` as the message that it is.
+    let contract = contract();
+    let shape = contract.known("google.protobuf.Struct").expect("a shape");
+    let text = |text: &str| prost_types::Value::from(text);
+    let map = prost_types::Struct {
+        fields: [("b".to_owned(), text("2")), ("a".to_owned(), text("1"))].into(),
+    };
+    let mut bytes = map.encode_to_vec();
+    bytes.extend([0x0a, 3, 0x0a, 1, b'0']);
+    let written = contract.object(shape, &bytes, 9).expect("JSON");
+    assert_eq!(
+        Json::Object(written).to_string(),
+        r#"{"fields":{"0":null,"a":"1","b":"2"}}"#
+    );
+}
+
+#[test]
+fn json_is_written_out_as_it_writes_itself() {
+    for json in [
+        json!({"a": [1, -2.5, true, null, "x", [], {}], "b\"": {"c": "é\u{2028}😀"}}),
+        json!("tab\t, quote\", back\\, bell\u{7}, delete\u{7f}"),
+        json!(["", {"": ""}, u64::MAX, i64::MIN, 1e300]),
+        json!(null),
+    ] {
+        assert_eq!(json::text_of(&json), json.to_string());
+    }
+}
+
+#[test]
+fn bytes_that_are_no_message_are_refused_before_they_are_written() {
+    let refused = |bytes: &[u8]| {
+        let read = transcribed("repertoire.v1.ReadSkillResponse", bytes);
+        read.expect_err("a refusal")
+    };
+    assert_eq!(refused(&[0x0a, 5, b'x']), "the message ends too early");
+    assert_eq!(
+        refused(&[0x0a, 1, 0xff]),
+        "the message has text that is not UTF-8"
+    );
+    // A number where text belongs, half a number, a field without a number.
+    for bytes in [&[0x08, 1][..], &[0xf8, 0x07, 0x80], &[0x02, 0]] {
+        assert!(refused(bytes).starts_with("the message: "), "{bytes:?}");
+    }
+    let mut deep = prost_types::Value::from(1.0);
+    for _ in 0..60 {
+        deep = prost_types::Value::from(vec![deep]);
+    }
+    assert_eq!(
+        transcribed("google.protobuf.Value", &deep.encode_to_vec()),
+        Err("the message is too deep".to_owned())
     );
 }
 
@@ -191,7 +325,7 @@ fn what_is_read_is_written_back_the_same() {
     let read = contract
         .read(&publish.input, object(request.clone()), None)
         .expect("a request");
-    assert_eq!(contract.write(&read), request);
+    assert_eq!(written(&contract, &read), request);
     // A whole number may be written with a fraction of zero.
     let list = method(&contract, "ListSkills");
     let read = contract
@@ -201,9 +335,9 @@ fn what_is_read_is_written_back_the_same() {
             None,
         )
         .expect("a request");
-    let written = contract.write(&read);
+    let list = written(&contract, &read);
     assert_eq!(
-        (&written["page_size"], &written["location"]),
+        (&list["page_size"], &list["location"]),
         (&json!(5), &json!("user"))
     );
 }

@@ -1,6 +1,6 @@
 //! The server handler: what it is able to do, and where each method goes.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, CustomRequest,
@@ -26,9 +26,35 @@ read it with `skill`. Its other files are read with `read_file`, or as resources
 /// How long a client may take a list for fresh. Changes are announced at once.
 pub(super) const TTL_MS: u64 = 10_000;
 
+/// What the server is and is able to do. rmcp asks for it with every request.
+static CONFIG: LazyLock<ServerConfig> = LazyLock::new(|| {
+    let capabilities = ServerCapabilities::builder()
+        .enable_tools()
+        .enable_tool_list_changed()
+        .enable_resources()
+        .enable_resources_subscribe()
+        .enable_resources_list_changed()
+        .enable_prompts()
+        .enable_prompts_list_changed()
+        .enable_completions()
+        .enable_skills_with_directory_read()
+        .build();
+    let server = Implementation::new("repertoire", env!("CARGO_PKG_VERSION"))
+        .with_title("Repertoire")
+        .with_description(env!("CARGO_PKG_DESCRIPTION"));
+    ServerConfig::new(capabilities)
+        .with_server_info(server)
+        .with_instructions(INSTRUCTIONS)
+});
+
 /// What all sessions of a face share. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Face {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
     gateway: Gateway,
     changes: Changes,
 }
@@ -41,23 +67,23 @@ impl Face {
     /// what a server does for itself takes no place from its callers.
     #[must_use]
     pub fn new(gateway: Gateway, log: Transport) -> Self {
+        let changes = Changes::new(log);
         Self {
-            changes: Changes::new(log),
-            gateway,
+            shared: Arc::new(Shared { gateway, changes }),
         }
     }
 
     /// The gateway.
     #[must_use]
     pub fn gateway(&self) -> &Gateway {
-        &self.gateway
+        &self.shared.gateway
     }
 
     /// Handlers with the tools of a set; `None` is all there are. Nothing where
     /// there is no such set.
     #[must_use]
     pub fn handlers(&self, toolset: Option<&str>) -> Option<impl Fn() -> Handler + Clone + use<>> {
-        let tools = Arc::new(Tools::new(self.gateway.contract(), toolset));
+        let tools = Arc::new(Tools::new(self.gateway().contract(), toolset));
         if tools.is_empty() {
             return None;
         }
@@ -65,7 +91,7 @@ impl Face {
         Some(move || Handler {
             face: face.clone(),
             tools: Arc::clone(&tools),
-            listener: Arc::new(Listener::new(face.changes.clone())),
+            listener: Arc::new(Listener::new(face.shared.changes.clone())),
         })
     }
 }
@@ -80,12 +106,11 @@ pub struct Handler {
 
 impl Handler {
     pub(super) fn gateway(&self) -> &Gateway {
-        &self.face.gateway
+        self.face.gateway()
     }
 
     pub(super) fn lookup(&self) -> LookupClient<Transport> {
-        LookupClient::new(self.face.gateway.transport())
-            .max_decoding_message_size(MAX_MESSAGE_BYTES)
+        LookupClient::new(self.gateway().transport()).max_decoding_message_size(MAX_MESSAGE_BYTES)
     }
 }
 
@@ -107,35 +132,24 @@ fn only_page(params: Option<PaginatedRequestParams>) -> Result<(), ErrorData> {
 }
 
 /// Ends work when the client cancels the request.
-pub(super) async fn until_cancelled<T>(
+pub(super) fn until_cancelled<T>(
     request: &RequestContext<RoleServer>,
     work: impl Future<Output = Result<T, ErrorData>>,
-) -> Result<T, ErrorData> {
-    match request.ct.run_until_cancelled(work).await {
-        Some(done) => done,
-        None => Err(ErrorData::internal_error("the request was cancelled", None)),
+) -> impl Future<Output = Result<T, ErrorData>> {
+    // Each request's future has room for the largest of all methods, and is moved
+    // a few times before it runs.
+    let work = Box::pin(work);
+    async {
+        match request.ct.run_until_cancelled(work).await {
+            Some(done) => done,
+            None => Err(ErrorData::internal_error("the request was cancelled", None)),
+        }
     }
 }
 
 impl ServerHandler for Handler {
     fn get_info(&self) -> ServerConfig {
-        let capabilities = ServerCapabilities::builder()
-            .enable_tools()
-            .enable_tool_list_changed()
-            .enable_resources()
-            .enable_resources_subscribe()
-            .enable_resources_list_changed()
-            .enable_prompts()
-            .enable_prompts_list_changed()
-            .enable_completions()
-            .enable_skills_with_directory_read()
-            .build();
-        let server = Implementation::new("repertoire", env!("CARGO_PKG_VERSION"))
-            .with_title("Repertoire")
-            .with_description(env!("CARGO_PKG_DESCRIPTION"));
-        ServerConfig::new(capabilities)
-            .with_server_info(server)
-            .with_instructions(INSTRUCTIONS)
+        CONFIG.clone()
     }
 
     async fn on_custom_request(

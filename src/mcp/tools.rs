@@ -152,18 +152,17 @@ fn result(answer: ToolAnswer) -> CallToolResult {
 
 /// Tells the client of each message of a stream, where it asked to be told.
 fn progress(request: &RequestContext<RoleServer>) -> Progress {
-    let token = request.meta.get_progress_token();
+    let Some(token) = request.meta.get_progress_token() else {
+        return Box::new(|_, _| futures_util::future::ready(()).boxed());
+    };
     let peer = request.peer.clone();
     Box::new(move |count, message| {
-        let Some(token) = token.clone() else {
-            return futures_util::future::ready(()).boxed();
-        };
         let told: String = message.to_string().chars().take(NOTICE_CHARS).collect();
         #[expect(
             clippy::cast_precision_loss,
             reason = "a stream of 2^52 messages does not end"
         )]
-        let notice = ProgressNotificationParam::new(token, count as f64).with_message(told);
+        let notice = ProgressNotificationParam::new(token.clone(), count as f64).with_message(told);
         let peer = peer.clone();
         async move {
             // A client that is gone cancels the request, which ends the stream.

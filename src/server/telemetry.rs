@@ -1,5 +1,6 @@
 //! Logs on stderr, and spans to a collector where one is named.
 
+use std::borrow::Cow;
 use std::io::IsTerminal as _;
 
 use opentelemetry::trace::TracerProvider as _;
@@ -36,8 +37,8 @@ impl Telemetry {
     /// # Errors
     /// The filter cannot be read, or the endpoint is no address.
     pub fn start(filter: &str, format: LogFormat, endpoint: Option<&str>) -> Result<Self, String> {
-        let filter =
-            EnvFilter::try_new(filter).map_err(|error| format!("the log filter: {error}"))?;
+        let filter = EnvFilter::try_new(quiet(filter))
+            .map_err(|error| format!("the log filter: {error}"))?;
         let provider = endpoint.map(provider).transpose()?;
         let log = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
         let log = match format {
@@ -79,6 +80,15 @@ impl Telemetry {
     }
 }
 
+/// At `info`, rmcp tells of the beginning and the end of each request: that is for
+/// whoever asks for `rmcp=info`.
+fn quiet(filter: &str) -> Cow<'_, str> {
+    if filter.split(',').any(|part| part.trim() == "info") {
+        return format!("rmcp=warn,{filter}").into();
+    }
+    filter.into()
+}
+
 fn provider(endpoint: &str) -> Result<SdkTracerProvider, String> {
     let exporter = opentelemetry_otlp::SpanExporter::builder()
         .with_tonic()
@@ -90,4 +100,22 @@ fn provider(endpoint: &str) -> Result<SdkTracerProvider, String> {
         .with_batch_exporter(exporter)
         .with_resource(resource)
         .build())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_library_is_as_loud_as_it_was_asked_to_be() {
+        let filter = |text: &str| {
+            let filter = EnvFilter::try_new(quiet(text)).expect("a filter");
+            filter.to_string()
+        };
+        assert_eq!(filter("info"), "rmcp=warn,info");
+        assert_eq!(filter("info,rmcp=debug"), "rmcp=debug,info");
+        for asked in ["debug", "error", "rmcp=info"] {
+            assert_eq!(filter(asked), asked);
+        }
+    }
 }

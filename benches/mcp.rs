@@ -1,0 +1,571 @@
+//! `get_skill` as an MCP tool beside an rmcp server with one constant tool, and
+//! what a call through the gateway costs.
+//!
+//! Both servers are child processes on processor 0, the client is on processor 1;
+//! they take turns, and what counts is the middle of the ratios of the rounds. The
+//! constant tool answers with the result that the server gave, made once; its
+//! server has the product's transport settings behind axum's listener. The client
+//! writes requests that were encoded once.
+//!
+//! The gateway is measured in process on one thread, beside the generated client
+//! over the same transport.
+
+mod support;
+
+use std::fmt::Write as _;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use axum::serve::ListenerExt as _;
+use bytes::{Bytes, BytesMut};
+use h2::client::SendRequest;
+use http::StatusCode;
+use repertoire::contract::v1;
+use repertoire::contract::v1::lookup_client::LookupClient;
+use repertoire::gateway::{Context, Contract, Gateway};
+use repertoire::mcp::{Sessions, http_service};
+use repertoire::server::{Config, Domain, Limits, Settings};
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CallToolResult, ServerCapabilities, ServerConfig, Tool,
+};
+use rmcp::service::{RequestContext, RoleServer};
+use rmcp::{ErrorData, ServerHandler};
+use serde_json::{Map, Value as Json, json};
+use support::process::{Server, pin};
+use support::{Bar, against, figure, median, micros, sample};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+use tokio_util::sync::CancellationToken;
+
+/// Callers, each with one call at a time.
+const CALLERS: usize = 32;
+/// HTTP/2 connections that they share; with HTTP/1.1 each has its own.
+const CONNECTIONS: usize = 4;
+const TOOL: &str = "get_skill";
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().collect();
+    match arguments
+        .iter()
+        .position(|argument| argument == "--constant")
+    {
+        Some(at) => constant(Path::new(&arguments[at + 1])),
+        None => compare(),
+    }
+}
+
+/// A server with one tool that always gives the same result.
+#[derive(Clone)]
+struct Constant {
+    tool: Arc<Tool>,
+    result: Arc<CallToolResult>,
+}
+
+impl ServerHandler for Constant {
+    fn get_info(&self) -> ServerConfig {
+        ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
+    }
+
+    fn get_tool(&self, _: &str) -> Option<Tool> {
+        Some(self.tool.as_ref().clone())
+    }
+
+    async fn call_tool(
+        &self,
+        _: CallToolRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        Ok(CallToolResponse::Complete(self.result.as_ref().clone()))
+    }
+}
+
+/// Serves the result in a file.
+#[tokio::main]
+async fn constant(result: &Path) {
+    let result = std::fs::read(result).expect("a result");
+    let handler = Constant {
+        tool: Arc::new(Tool::new(TOOL, "Always the same.", Map::new())),
+        result: Arc::new(serde_json::from_slice(&result).expect("a result")),
+    };
+    let service = http_service(
+        move || handler.clone(),
+        Arc::new(Sessions::new(Limits::default().sessions)),
+        CancellationToken::new(),
+    );
+    let routes = axum::Router::new().route_service("/mcp", service);
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    eprintln!(
+        "listening on http://{}",
+        listener.local_addr().expect("an address")
+    );
+    let listener = listener.tap_io(|stream| stream.set_nodelay(true).expect("no delay"));
+    axum::serve(listener, routes).await.expect("to serve");
+}
+
+/// One way of calling.
+#[derive(Clone, Copy)]
+struct Way {
+    name: &'static str,
+    http2: bool,
+    /// A session of 2025-11-25; else 2026-07-28, which has none.
+    session: bool,
+    bar: Option<Bar>,
+}
+
+const WAYS: [Way; 3] = [
+    Way {
+        name: "2026-07-28 over HTTP/1.1",
+        http2: false,
+        session: false,
+        bar: Some(Bar::AtLeast(0.7)),
+    },
+    Way {
+        name: "2026-07-28 over HTTP/2",
+        http2: true,
+        session: false,
+        bar: Some(Bar::AtLeast(0.7)),
+    },
+    Way {
+        name: "2025-11-25 over HTTP/1.1",
+        http2: false,
+        session: true,
+        bar: None,
+    },
+];
+
+enum Connection {
+    One { stream: TcpStream, answer: Vec<u8> },
+    Two(SendRequest<Bytes>),
+}
+
+impl Connection {
+    async fn open(address: SocketAddr, http2: bool) -> Self {
+        let stream = TcpStream::connect(address).await.expect("a connection");
+        stream.set_nodelay(true).expect("no delay");
+        if !http2 {
+            let answer = Vec::new();
+            return Self::One { stream, answer };
+        }
+        let mut builder = h2::client::Builder::new();
+        builder
+            .initial_window_size(1 << 20)
+            .initial_connection_window_size(1 << 24);
+        let (sender, connection) = builder.handshake(stream).await.expect("HTTP/2");
+        tokio::spawn(connection);
+        Self::Two(sender)
+    }
+
+    /// Sends a request; what comes back, with its head where it is HTTP/1.1.
+    async fn send(&mut self, request: &Request) -> Bytes {
+        match self {
+            Self::One { stream, answer } => {
+                stream.write_all(&request.bytes).await.expect("to send");
+                answer.clear();
+                while !is_whole(answer) {
+                    let count = stream.read_buf(answer).await.expect("an answer");
+                    assert_ne!(count, 0, "the answer broke off");
+                }
+                assert!(answer.starts_with(b"HTTP/1.1 20"), "{}", lossy(answer));
+                Bytes::copy_from_slice(answer)
+            }
+            Self::Two(sender) => {
+                let mut ready = sender.clone().ready().await.expect("a connection");
+                let head = request.head.clone();
+                let (answer, mut sending) = ready.send_request(head, false).expect("a stream");
+                let body = Bytes::copy_from_slice(&request.bytes[request.body..]);
+                sending.send_data(body, true).expect("to send");
+                let answer = answer.await.expect("an answer");
+                assert_eq!(answer.status(), StatusCode::OK);
+                let mut body = answer.into_body();
+                let mut all = BytesMut::new();
+                while let Some(data) = body.data().await {
+                    let data = data.expect("bytes");
+                    body.flow_control()
+                        .release_capacity(data.len())
+                        .expect("room");
+                    all.extend_from_slice(&data);
+                }
+                all.freeze()
+            }
+        }
+    }
+}
+
+fn lossy(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// A header of an answer of HTTP/1.1, by its name in lower case, and where the
+/// head ends.
+fn header<'a>(answer: &'a [u8], name: &str) -> Option<(&'a str, usize)> {
+    let end = answer.windows(4).position(|four| four == b"\r\n\r\n")?;
+    let head = std::str::from_utf8(&answer[..end]).expect("text");
+    let found = head.lines().find_map(|line| {
+        let (named, value) = line.split_once(": ")?;
+        named.eq_ignore_ascii_case(name).then_some(value)
+    });
+    Some((found.unwrap_or_default(), end + 4))
+}
+
+/// Nothing of an answer of HTTP/1.1 is still to come.
+fn is_whole(answer: &[u8]) -> bool {
+    header(answer, "content-length").is_some_and(|(length, end)| match length.parse::<usize>() {
+        Ok(length) => answer.len() == end + length,
+        // In chunks, the last of them empty.
+        Err(_) => answer.ends_with(b"\r\n0\r\n\r\n"),
+    })
+}
+
+/// A request, encoded once. Its id has a fixed length, and is written over.
+struct Request {
+    /// For HTTP/2.
+    head: http::Request<()>,
+    /// For HTTP/1.1: head and body.
+    bytes: Vec<u8>,
+    /// Where the body begins.
+    body: usize,
+}
+
+impl Request {
+    fn new(address: SocketAddr, path: &str, headers: &[(&str, &str)], body: &Json) -> Self {
+        let body = body.to_string();
+        let mut request = http::Request::post(format!("http://{address}{path}"));
+        let mut bytes = format!(
+            "POST {path} HTTP/1.1\r\nhost: {address}\r\ncontent-length: {}\r\n",
+            body.len()
+        );
+        let always = [
+            ("content-type", "application/json"),
+            ("accept", "application/json, text/event-stream"),
+        ];
+        for (name, value) in always.iter().chain(headers) {
+            request = request.header(*name, *value);
+            write!(bytes, "{name}: {value}\r\n").expect("text");
+        }
+        bytes.push_str("\r\n");
+        let at = bytes.len();
+        bytes.push_str(&body);
+        Self {
+            head: request.body(()).expect("a request"),
+            bytes: bytes.into_bytes(),
+            body: at,
+        }
+    }
+}
+
+/// Id of the first call.
+const FIRST: &str = "00000000";
+
+/// Calls the tool, once and again.
+struct Caller {
+    connection: Connection,
+    request: Request,
+    /// Where the id is.
+    id: usize,
+    calls: u32,
+}
+
+impl Caller {
+    /// As many as there are, over their connections.
+    async fn all(server: &Server, path: &str, way: Way) -> Vec<Self> {
+        let mut callers: Vec<Self> = Vec::with_capacity(CALLERS);
+        for at in 0..CALLERS {
+            let shared = callers.get(at % CONNECTIONS).map(|other| &other.connection);
+            let mut connection = match shared {
+                Some(Connection::Two(shared)) => Connection::Two(shared.clone()),
+                _ => Connection::open(server.address, way.http2).await,
+            };
+            let mut call = json!({
+                "jsonrpc": "2.0",
+                "id": FIRST,
+                "method": "tools/call",
+                "params": {"name": TOOL, "arguments": {"skill_id": sample::ID}},
+            });
+            let request = if way.session {
+                let session = begin(&mut connection, server.address, path).await;
+                let headers = [
+                    ("mcp-protocol-version", "2025-11-25"),
+                    ("mcp-session-id", session.as_str()),
+                ];
+                Request::new(server.address, path, &headers, &call)
+            } else {
+                call["params"]["_meta"] = json!({
+                    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+                    "io.modelcontextprotocol/clientCapabilities": {},
+                });
+                let headers = [
+                    ("mcp-protocol-version", "2026-07-28"),
+                    ("mcp-method", "tools/call"),
+                    ("mcp-name", TOOL),
+                ];
+                Request::new(server.address, path, &headers, &call)
+            };
+            let text = std::str::from_utf8(&request.bytes).expect("text");
+            callers.push(Self {
+                connection,
+                id: text.find(FIRST).expect("an id"),
+                request,
+                calls: 0,
+            });
+        }
+        callers
+    }
+
+    /// Calls once; the answer.
+    async fn call(&mut self) -> Bytes {
+        self.calls += 1;
+        let id = format!("{:08}", self.calls);
+        self.request.bytes[self.id..][..id.len()].copy_from_slice(id.as_bytes());
+        self.connection.send(&self.request).await
+    }
+}
+
+/// Begins a session; its name.
+async fn begin(connection: &mut Connection, address: SocketAddr, path: &str) -> String {
+    let initialize = json!({
+        "jsonrpc": "2.0",
+        "id": 0,
+        "method": "initialize",
+        "params": {
+            "protocolVersion": "2025-11-25",
+            "capabilities": {},
+            "clientInfo": {"name": "bench", "version": "1"},
+        },
+    });
+    let initialize = Request::new(address, path, &[], &initialize);
+    let answer = connection.send(&initialize).await;
+    let (session, _) = header(&answer, "mcp-session-id").expect("a head");
+    let headers = [
+        ("mcp-protocol-version", "2025-11-25"),
+        ("mcp-session-id", session),
+    ];
+    let initialized = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+    let initialized = Request::new(address, path, &headers, &initialized);
+    connection.send(&initialized).await;
+    session.to_owned()
+}
+
+/// The JSON of an answer: a line of its own, whatever stands around it.
+fn answer(bytes: &[u8]) -> Json {
+    let text = std::str::from_utf8(bytes).expect("text");
+    let mut lines = text.lines().rev();
+    let json = lines.find_map(|line| {
+        let line = line.strip_prefix("data: ").unwrap_or(line);
+        line.starts_with('{').then_some(line)
+    });
+    serde_json::from_str(json.expect("JSON")).expect("JSON")
+}
+
+struct Round {
+    calls: f64,
+    processor: f64,
+}
+
+/// Calls as fast as it goes for a while.
+async fn round(server: &Server, callers: &mut Vec<Caller>, time: Duration) -> Round {
+    let over = Arc::new(AtomicBool::new(false));
+    let (begin, before) = (Instant::now(), server.cpu());
+    let mut calling = Vec::new();
+    for mut caller in callers.drain(..) {
+        let over = Arc::clone(&over);
+        calling.push(tokio::spawn(async move {
+            let before = caller.calls;
+            while !over.load(Ordering::Relaxed) {
+                caller.call().await;
+            }
+            let count = caller.calls - before;
+            (caller, count)
+        }));
+    }
+    tokio::time::sleep(time).await;
+    over.store(true, Ordering::Relaxed);
+    let mut total = 0_u32;
+    for calling in calling {
+        let (caller, count) = calling.await.expect("a caller");
+        callers.push(caller);
+        total += count;
+    }
+    let (time, processor) = (begin.elapsed(), server.cpu().saturating_sub(before));
+    Round {
+        calls: f64::from(total) / time.as_secs_f64(),
+        processor: processor.as_secs_f64() * 1e6 / f64::from(total),
+    }
+}
+
+/// Both servers in turn.
+async fn turns(ours: &Server, floor: &Server, way: Way) {
+    let mut tool = Caller::all(ours, "/mcp/discovery-core", way).await;
+    let mut constant = Caller::all(floor, "/mcp", way).await;
+    let (a, b) = (
+        answer(&tool[0].call().await),
+        answer(&constant[0].call().await),
+    );
+    assert_eq!(a["result"]["isError"], false);
+    let (size, other) = (a.to_string().len(), b.to_string().len());
+    assert!(size.abs_diff(other) < 64, "{size} and {other} bytes");
+    println!("{}, {size} bytes", way.name);
+    // Short turns, so that whatever else the machine does meets both alike.
+    let (rounds, time) = if support::quick() {
+        (3, 0.4)
+    } else {
+        (25, 0.6)
+    };
+    let time = Duration::from_secs_f64(time);
+    round(ours, &mut tool, time / 2).await;
+    round(floor, &mut constant, time / 2).await;
+    let (mut ratios, mut processor) = (Vec::new(), Vec::new());
+    let (mut rates, mut floors) = (Vec::new(), Vec::new());
+    for _ in 0..rounds {
+        let a = round(ours, &mut tool, time).await;
+        let b = round(floor, &mut constant, time).await;
+        println!(
+            "  {TOOL} {:>7.0}/s {:>5.1} us of a processor   constant {:>7.0}/s {:>5.1} us   ratio {:.3}",
+            a.calls,
+            a.processor,
+            b.calls,
+            b.processor,
+            a.calls / b.calls
+        );
+        ratios.push(a.calls / b.calls);
+        processor.push(b.processor / a.processor);
+        rates.push(a.calls);
+        floors.push(b.calls);
+    }
+    figure("  get_skill, median", median(&rates), "/s");
+    figure("  constant, median", median(&floors), "/s");
+    figure("  the same by processor time", median(&processor), "x");
+    let ratio = median(&ratios);
+    match way.bar {
+        Some(bar) => against("  get_skill / constant, median", ratio, "x", bar),
+        None => figure("  get_skill / constant, median", ratio, "x"),
+    }
+}
+
+/// Figures of the parts of a call, in microseconds.
+#[derive(Default)]
+struct Parts {
+    client: Vec<f64>,
+    read: Vec<f64>,
+    call: Vec<f64>,
+    write: Vec<f64>,
+    whole: Vec<f64>,
+    tool: Vec<f64>,
+}
+
+/// What the gateway adds to a call, in process.
+async fn gateway(data: &Path) {
+    let config = Config {
+        data: Some(data.to_owned()),
+        ..Config::default()
+    };
+    let domain = Domain::open(&Settings::new(&config))
+        .await
+        .expect("an empty data directory");
+    let transport = domain.transport(&Limits::default());
+    sample::publish(transport.clone()).await;
+    let gateway = Gateway::new(Contract::load().expect("the contract"), transport.clone());
+    let mut methods = gateway.contract().methods().iter();
+    let method = methods.find(|method| method.name == "GetSkill");
+    let method = Arc::clone(method.expect("GetSkill"));
+    let tools = gateway.contract().tools(Some("discovery-core"));
+    let tool = tools.iter().find(|tool| tool.name == TOOL).expect("a tool");
+    let mut arguments = Map::new();
+    arguments.insert("skill_id".to_owned(), sample::ID.into());
+    let mut client = LookupClient::new(transport);
+
+    let (rounds, calls) = if support::quick() {
+        (5, 200)
+    } else {
+        (61, 1_000)
+    };
+    let per_call = |time: Duration| micros(time) / f64::from(calls);
+    let mut parts = Parts::default();
+    for _ in 0..rounds {
+        let begin = Instant::now();
+        for _ in 0..calls {
+            let request = v1::GetSkillRequest {
+                skill_id: sample::ID.to_owned(),
+                ..Default::default()
+            };
+            client.get_skill(request).await.expect("the skill");
+        }
+        parts.client.push(per_call(begin.elapsed()));
+
+        let (mut read, mut call, mut write) = Default::default();
+        for _ in 0..calls {
+            let arguments = arguments.clone();
+            let begin = Instant::now();
+            let ask = gateway.read(&method, arguments).expect("a request");
+            let asked = Instant::now();
+            let answer = gateway.call(&method, ask, Context::default()).await;
+            let answer = answer.expect("the skill");
+            let answered = Instant::now();
+            let json = answer.json();
+            drop(answer);
+            let written = Instant::now();
+            drop(json);
+            read += asked - begin;
+            call += answered - asked;
+            write += written - answered;
+        }
+        parts.whole.push(per_call(read + call + write));
+        parts.read.push(per_call(read));
+        parts.call.push(per_call(call));
+        parts.write.push(per_call(write));
+
+        let begin = Instant::now();
+        for _ in 0..calls {
+            let progress = Box::new(|_: usize, _: &Json| -> futures_util::future::BoxFuture<_> {
+                Box::pin(std::future::ready(()))
+            });
+            let arguments = arguments.clone();
+            let answer = gateway.call_tool(tool, arguments, Context::default(), progress);
+            answer.await.expect("an answer");
+        }
+        parts.tool.push(per_call(begin.elapsed()));
+    }
+    domain.close().await;
+    println!("GetSkill in process, one thread");
+    let added = parts.whole.iter().zip(&parts.client);
+    let added: Vec<_> = added.map(|(whole, client)| whole - client).collect();
+    for (name, times) in [
+        ("generated client", &parts.client),
+        ("gateway", &parts.whole),
+        ("  JSON to message", &parts.read),
+        ("  call by descriptors", &parts.call),
+        ("  message to JSON", &parts.write),
+        ("gateway - generated client", &added),
+        ("as a tool, with envelope and text", &parts.tool),
+    ] {
+        figure(&format!("  {name}"), median(times), "us");
+    }
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn compare() {
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder");
+    // Children keep the processor of the thread that starts them.
+    pin(0);
+    let ours = Server::repertoire(&folder.path().join("data"));
+    sample::publish(sample::channel(ours.address).await).await;
+    let mut caller = Caller::all(&ours, "/mcp/discovery-core", WAYS[0]).await;
+    let answer = answer(&caller[0].call().await);
+    drop(caller);
+    assert_eq!(answer["result"]["structuredContent"]["success"], true);
+    let result = folder.path().join("result.json");
+    std::fs::write(&result, answer["result"].to_string()).expect("a file");
+    let mut constant = Command::new(std::env::current_exe().expect("this program"));
+    constant.arg("--constant").arg(&result);
+    let floor = Server::spawn(constant);
+    pin(1);
+
+    for way in WAYS {
+        turns(&ours, &floor, way).await;
+    }
+    drop((ours, floor));
+    gateway(&folder.path().join("in-process")).await;
+}
