@@ -26,6 +26,7 @@ mod slug;
 mod token;
 mod uri;
 mod version;
+mod words;
 
 pub use clock::{Clock, SystemClock};
 pub use digest::{Digest, DigestError, bundle_digest};
@@ -34,7 +35,7 @@ pub use failure::{Code, Failure, FieldProblem, Kind};
 pub use file_path::{FilePath, FilePathError};
 pub use principal::Principal;
 pub use problem::{Problem, Severity};
-pub use reference::{Reference, VersionSelector};
+pub use reference::{Reference, VersionSelector, VersionWish, VersionedReference};
 pub use skill::{
     CompatibilityRule, CompatibilityRuleType, ComposabilityRule, ComposabilityRuleType,
     OutputContract, ResourceConfig, Skill, ToolArgument, ToolConfig,
@@ -44,6 +45,7 @@ pub use slug::{MAX_SLUG_CHARS, MAX_STANDARD_DESCRIPTION_CHARS, is_standard_name,
 pub use token::{open_token, seal_token};
 pub use uri::{SkillUri, SkillUriError};
 pub use version::{FileEntry, TrustTier, Version, VersionNumber, Yank};
+pub use words::{stem, words};
 
 /// Files a skill may have (MCP Skills extension, "Limits").
 pub const MAX_FILES: usize = 512;
