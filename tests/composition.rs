@@ -443,7 +443,7 @@ async fn what_is_required_must_be_there_by_either_list_and_the_way_to_it_is_told
     );
     assert_eq!(
         answer.errors[2].message,
-        "'three' requires 'four', which there is not"
+        "'three' requires 'four', which does not exist"
     );
     for pair in [[PAIR[0]], [PAIR[1]]] {
         let answer = world.validate(&pair, false).await;

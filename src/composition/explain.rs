@@ -102,7 +102,10 @@ fn fact(
         External::FromDependencyOf(Package::Skill(at), range, Package::Unknown(text), _) => {
             let node = graph.node(*at)?;
             let of = versions(node, range);
-            let fact = format!("'{}' {of} requires '{text}', which there is not", node.name);
+            let fact = format!(
+                "'{}' {of} requires '{text}', which does not exist",
+                node.name
+            );
             Some((Some(*at), fact))
         }
         External::FromDependencyOf(Package::Skill(at), range, Package::Skill(target), _) => {

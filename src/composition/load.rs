@@ -224,7 +224,7 @@ impl Composition {
                 Some(Err(registry::Error::VersionNotFound { .. })) | None => {
                     let number = entry.number;
                     let message =
-                        format!("'{id}' is locked as version {number}, which there is not");
+                        format!("'{id}' is locked as version {number}, which does not exist");
                     findings.push(mismatch(message).about([id.as_str()]));
                     continue;
                 }

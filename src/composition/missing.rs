@@ -85,7 +85,7 @@ pub(super) fn explain(
         let there = if found.is_some() {
             "is not in the set"
         } else {
-            "there is not"
+            "does not exist"
         };
         let message = format!(
             "'{}' requires '{}', which {there}{}",
