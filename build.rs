@@ -109,18 +109,13 @@ impl Checks {
         let options = field.options();
         let rules = options.get_extension(&self.rules);
         let rules = rules.as_message().ok_or("rules are a message")?;
-        let empty = options
-            .get_extension(&self.words)
-            .as_message()
-            .and_then(|words| {
-                Some(
-                    words
-                        .get_field_by_name("empty_message")?
-                        .as_str()?
-                        .to_owned(),
-                )
-            })
-            .unwrap_or_default();
+        let words = options.get_extension(&self.words);
+        let word = |name: &str| {
+            let words = words.as_message()?;
+            Some(words.get_field_by_name(name)?.as_str()?.to_owned())
+        };
+        let empty = word("empty_message").unwrap_or_default();
+        let hint = word("hint").unwrap_or_default();
         let ignored = rules
             .get_field_by_name("ignore")
             .and_then(|v| v.as_enum_number())
@@ -138,6 +133,9 @@ impl Checks {
             field.cardinality(),
             Cardinality::Optional | Cardinality::Required
         );
+        if !hint.is_empty() {
+            writeln!(code, "let start = out.len();")?;
+        }
         let required = rules
             .get_field_by_name("required")
             .and_then(|v| v.as_bool())
@@ -184,6 +182,9 @@ impl Checks {
                 (false, true) => writeln!(code, "if let Some(v) = &{access} {{\n{checks}}}")?,
                 _ => writeln!(code, "{{ let v = &{access};\n{checks}}}")?,
             }
+        }
+        if !hint.is_empty() {
+            writeln!(code, "hint(out, start, {hint:?});")?;
         }
         if nested && !in_oneof {
             if field.is_list() {

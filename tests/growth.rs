@@ -141,10 +141,13 @@ fn gateway() -> Gateway {
     )
 }
 
+/// How far something is, and what was said of it.
+type Progress = (f64, Option<String>);
+
 /// A client that remembers the progress it was told of.
 #[derive(Clone, Default)]
 struct Client {
-    progress: Arc<Mutex<Vec<(f64, Option<String>)>>>,
+    progress: Arc<Mutex<Vec<Progress>>>,
 }
 
 impl ClientHandler for Client {
@@ -158,7 +161,7 @@ impl ClientHandler for Client {
     }
 }
 
-fn arguments(json: Json) -> rmcp::model::JsonObject {
+fn arguments(json: &Json) -> rmcp::model::JsonObject {
     json.as_object().expect("an object").clone()
 }
 
@@ -213,7 +216,7 @@ async fn a_new_rpc_is_a_tool_with_its_schema_its_hints_and_its_answer() {
     );
 
     let call = |name: &'static str, request: Json| {
-        client.call_tool(CallToolRequestParams::new(name).with_arguments(arguments(request)))
+        client.call_tool(CallToolRequestParams::new(name).with_arguments(arguments(&request)))
     };
     let answer = call("add", json!({"label": "a", "numbers": [1, 2, 39]}))
         .await
@@ -268,7 +271,7 @@ async fn a_long_stream_keeps_its_end_and_says_what_it_left_out() {
     let answer = gateway
         .call_tool(
             count,
-            arguments(json!({"to": 2500})),
+            arguments(&json!({"to": 2500})),
             repertoire::gateway::Context::default(),
             Box::new(|_, _| Box::pin(std::future::ready(()))),
         )
@@ -295,7 +298,7 @@ async fn a_long_stream_keeps_its_end_and_says_what_it_left_out() {
 /// A REST call of the new contract: status, media type, body.
 async fn rest(verb: &str, path: &str, body: &str) -> (u16, String, String) {
     let stop = tokio_util::sync::CancellationToken::new();
-    let router = repertoire::http::router(&gateway(), stop).expect("routes");
+    let router = repertoire::http::router(&gateway(), Default::default(), stop).expect("routes");
     let request = Request::builder().method(verb).uri(path);
     let request = if body.is_empty() {
         request

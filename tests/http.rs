@@ -469,7 +469,7 @@ async fn a_body_that_is_not_plain_json_is_refused_and_the_server_lives() {
 }
 
 #[tokio::test]
-async fn a_value_nested_as_deep_as_json_may_be_is_an_answer_or_a_refusal() {
+async fn a_value_nested_deeper_than_a_message_may_be_is_refused() {
     let server = Server::start();
     let depth = 90;
     let value = format!("{}1{}", "[".repeat(depth), "]".repeat(depth));
@@ -481,11 +481,8 @@ async fn a_value_nested_as_deep_as_json_may_be_is_an_answer_or_a_refusal() {
         .header("content-type", "application/json")
         .body(text);
     let answer = answer.send().await;
-    assert!(
-        answer.status == 200 || answer.refusal().0 == 400,
-        "{}",
-        answer.text()
-    );
+    // Protobuf has a limit of its own.
+    assert_eq!(answer.refusal(), (400, "INVALID_PARAMETER".to_owned()));
     assert_eq!(get(&server.url, "/healthz").await.status, 200);
 }
 
@@ -809,4 +806,83 @@ async fn the_openapi_document_is_served_and_need_not_be_sent_twice() {
     let again = ask(&server.url, "GET", "/openapi.json").header("if-none-match", &tag);
     let again = again.send().await;
     assert_eq!((again.status.as_u16(), again.body.len()), (304, 0));
+}
+
+/// A tool called over MCP, in the era without sessions.
+async fn call_tool(server: &Server, name: &str, arguments: Value) -> Value {
+    let body = json!({
+        "jsonrpc": "2.0", "id": 1, "method": "tools/call",
+        "params": {
+            "name": name, "arguments": arguments,
+            "_meta": {
+                "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+                "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
+                "io.modelcontextprotocol/clientCapabilities": {},
+            },
+        },
+    });
+    let request = ask(&server.url, "POST", "/mcp")
+        .header("accept", "application/json, text/event-stream")
+        .header("mcp-protocol-version", "2026-07-28")
+        .header("mcp-method", "tools/call")
+        .header("mcp-name", name)
+        .json(&body);
+    let answer = request.send().await;
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    answer.json()
+}
+
+#[tokio::test]
+async fn calls_are_counted_alike_whatever_face_they_came_through() {
+    let server = Server::with(&[], "limits:\n  streams: 1\n");
+    let id = |id: &str| v1::GetSkillRequest {
+        skill_id: id.to_owned(),
+        ..Default::default()
+    };
+    let mut lookup = server.lookup().await;
+    lookup.get_skill(id("xlsx")).await.expect("a skill");
+    lookup.get_skill(id("nope")).await.expect_err("a refusal");
+    get(&server.url, "/api/v1/skills/xlsx").await;
+    get(&server.url, "/api/v1/skills/nope").await;
+    // Refused before it is a call.
+    get(&server.url, "/api/v1/skills/xlsx?x=1").await;
+    let told = call_tool(&server, "get_skill", json!({"skill_id": "xlsx"})).await;
+    assert_eq!(
+        told["result"]["structuredContent"]["success"], true,
+        "{told}"
+    );
+    let mut watching = ask(&server.url, "GET", "/api/v1/events").start().await;
+    watching.event().await.expect("a first answer");
+    let busy = get(&server.url, "/api/v1/events").await;
+    assert_eq!(busy.refusal().1, "OVERLOADED");
+
+    let page = get(&server.url, "/metrics").await;
+    assert!(
+        page.header("content-type")
+            .starts_with("application/openmetrics-text")
+    );
+    let text = page.text();
+    let lookup =
+        "grpc_service=\"repertoire.v1.Lookup\",grpc_method=\"GetSkill\",grpc_type=\"unary\"";
+    let watch =
+        "grpc_service=\"repertoire.v1.Registry\",grpc_method=\"Watch\",grpc_type=\"stream\"";
+    for line in [
+        format!("grpc_server_handled_total{{{lookup},grpc_code=\"OK\"}} 3"),
+        format!("grpc_server_handled_total{{{lookup},grpc_code=\"NotFound\"}} 2"),
+        format!("grpc_server_handling_seconds_count{{{lookup}}} 5"),
+        format!("grpc_server_handled_total{{{watch},grpc_code=\"ResourceExhausted\"}} 1"),
+        format!("repertoire_refused_total{{{watch}}} 1"),
+        "repertoire_streams_in_work 1".to_owned(),
+        "repertoire_calls_in_work 0".to_owned(),
+        "repertoire_skills 6".to_owned(),
+        format!(
+            "repertoire_build_info{{version=\"{}\"}} 1",
+            env!("CARGO_PKG_VERSION")
+        ),
+    ] {
+        assert!(text.lines().any(|found| found == line), "{line}\n{text}");
+    }
+    assert!(text.ends_with("# EOF\n"));
+    let posted = ask(&server.url, "POST", "/metrics").send().await;
+    assert_eq!(posted.refusal(), (405, "METHOD_NOT_ALLOWED".to_owned()));
 }

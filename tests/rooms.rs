@@ -64,12 +64,13 @@ const CRATES: &[(&str, &[&str])] = &[
         "tonic",
         &["contract", "grpc", "gateway", "http", "server", "cli"],
     ),
-    ("prost_types", &["grpc", "server", "cli", "gateway"]),
+    ("prost_types", &["grpc", "gateway", "http", "server", "cli"]),
     ("prost_reflect", &["gateway"]),
     ("axum", &["http", "server"]),
     ("rmcp", &["mcp"]),
     ("hyper_util", &["server"]),
     ("opentelemetry", &["server"]),
+    ("prometheus_client", &["server"]),
     ("clap", &["server", "cli"]),
 ];
 

@@ -19,6 +19,8 @@ pub struct Violation {
     pub rule: &'static str,
     /// What is wrong, as a sentence.
     pub message: String,
+    /// What to do next; empty where the contract says nothing.
+    pub hint: &'static str,
 }
 
 impl Violation {
@@ -27,6 +29,7 @@ impl Violation {
             field: field.to_owned(),
             rule: "required",
             message: sentence.to_owned(),
+            hint: "",
         }
     }
 }
@@ -41,7 +44,15 @@ fn push(
         field: path(),
         rule,
         message,
+        hint: "",
     });
+}
+
+/// Gives what was found of a field since `start` the field's hint.
+fn hint(out: &mut [Violation], start: usize, hint: &'static str) {
+    for violation in out.iter_mut().skip(start) {
+        violation.hint = hint;
+    }
 }
 
 fn max_chars(value: &str, most: usize, path: impl FnOnce() -> String, out: &mut Vec<Violation>) {

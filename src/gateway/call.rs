@@ -28,6 +28,9 @@ pub type Transport = BoxCloneSyncService<Request<Body>, Response<Body>, Transpor
 #[error(transparent)]
 pub struct TransportError(#[from] BoxError);
 
+/// The largest request as JSON: a skill of 16 MiB in base64, with its paths.
+pub const MAX_JSON_BYTES: usize = 24 * 1024 * 1024;
+
 /// The largest answer: a file of 16 MiB.
 pub const MAX_MESSAGE_BYTES: usize = 20 * 1024 * 1024;
 
@@ -53,6 +56,14 @@ impl Context {
             }
         }
         Self { headers: passed }
+    }
+
+    /// A request of generated code, with what comes with the call.
+    #[must_use]
+    pub fn request<T>(&self, message: T) -> tonic::Request<T> {
+        let mut request = tonic::Request::new(message);
+        *request.metadata_mut() = MetadataMap::from_headers(self.headers.clone());
+        request
     }
 
     /// Name of the call: the caller's, else a new one, which goes with the call.
@@ -206,7 +217,7 @@ impl Gateway {
     ) -> Result<Answer, Refusal> {
         let mut grpc = self.grpc().await?;
         let answer = grpc
-            .unary(request(ask, context), method.path.clone(), codec(method))
+            .unary(context.request(ask.0), method.path.clone(), codec(method))
             .await?;
         Ok(self.answer(answer.into_inner()))
     }
@@ -239,7 +250,7 @@ impl Gateway {
     ) -> Result<impl Stream<Item = Result<Answer, Refusal>> + Send + use<>, Refusal> {
         let mut grpc = self.grpc().await?;
         let answers = grpc
-            .server_streaming(request(ask, context), method.path.clone(), codec(method))
+            .server_streaming(context.request(ask.0), method.path.clone(), codec(method))
             .await?;
         let gateway = self.clone();
         Ok(answers.into_inner().map(move |answer| match answer {
@@ -375,12 +386,6 @@ fn envelope(
 
 fn codec(method: &Method) -> DynamicCodec {
     DynamicCodec(method.output.clone())
-}
-
-fn request(ask: Ask, context: Context) -> tonic::Request<DynamicMessage> {
-    let mut request = tonic::Request::new(ask.0);
-    *request.metadata_mut() = MetadataMap::from_headers(context.headers);
-    request
 }
 
 /// No server answers. Its cause is for whoever runs the bridge, who is also the

@@ -23,6 +23,10 @@ A skill is named by its short name (`refunds`), by its id in three segments (`gi
 by its id in one segment with encoded slashes (`github%2Facme%2Frefunds`), which is right whatever the \
 id reads like.";
 
+/// The schema of a refusal, in the words of RFC 9457. The contract's own `Problem`
+/// is something else.
+const PROBLEM: &str = "ProblemDetails";
+
 impl Contract {
     /// The document. It is made anew at each call.
     #[must_use]
@@ -82,7 +86,7 @@ impl Document<'_> {
             schemas.entry(name).or_insert(schema);
         }
         for_each_request(&mut paths, &mut |schema| as_input(schema, &differing));
-        schemas.insert("Problem".to_owned(), problem());
+        schemas.insert(PROBLEM.to_owned(), problem());
         json!({
             "openapi": "3.1.0",
             "info": {
@@ -99,7 +103,7 @@ impl Document<'_> {
                 "responses": {
                     "Problem": {
                         "description": "The call is refused, or failed.",
-                        "content": {"application/problem+json": {"schema": reference("Problem")}},
+                        "content": {"application/problem+json": {"schema": reference(PROBLEM)}},
                     },
                 },
             },
@@ -245,15 +249,20 @@ impl Document<'_> {
         if !self.answers.named.contains(&method.output) {
             self.answers.named.push(method.output.clone());
         }
-        let name = method.output.name();
+        // Before `itemSchema` of OpenAPI 3.2, the schema of a stream is that of each event.
         let events = json!({
             "schema": {
-                "type": "string",
+                "type": "object",
                 "description": format!(
-                    "Server-sent events. The data of each is a `{name}` as JSON; an event `error` holds a `Problem` and ends the stream."
+                    "A server-sent event. One named `error` holds a `{PROBLEM}` and ends the stream."
                 ),
+                "properties": {
+                    "event": {"type": "string"},
+                    "id": {"type": "string", "description": "Where to go on after it."},
+                    "data": {"type": "string", "contentMediaType": "application/json", "contentSchema": message},
+                },
+                "required": ["data"],
             },
-            "x-event-data": message,
         });
         let download = route.response_body.as_deref();
         let download = download.filter(|field| method.gives_bytes(field));
@@ -412,6 +421,16 @@ mod tests {
             referred.insert(name.clone());
         });
         assert_eq!(referred.iter().collect::<BTreeSet<_>>(), schemas);
+    }
+
+    #[test]
+    fn the_schema_of_a_refusal_takes_the_name_of_no_message() {
+        let contract = Contract::load().expect("a contract");
+        let mut messages = contract.inner.pool.all_messages();
+        assert!(messages.all(|message| message.name() != PROBLEM));
+        let schemas = &document()["components"]["schemas"];
+        assert!(schemas["Problem"]["properties"]["rule"].is_object());
+        assert!(schemas[PROBLEM]["properties"]["status"].is_object());
     }
 
     #[test]

@@ -40,8 +40,8 @@ use prost_reflect::{DescriptorPool, DynamicMessage, MessageDescriptor};
 use serde_json::Value as Json;
 
 pub use call::{
-    Answer, Ask, Context, Gateway, MAX_MESSAGE_BYTES, Progress, ToolAnswer, Transport,
-    TransportError,
+    Answer, Ask, Context, Gateway, MAX_JSON_BYTES, MAX_MESSAGE_BYTES, Progress, ToolAnswer,
+    Transport, TransportError,
 };
 pub use method::{Method, Route, RouteBody};
 pub use refusal::Refusal;

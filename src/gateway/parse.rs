@@ -9,7 +9,7 @@ use serde_json::{Map, Value as Json};
 
 use super::Contract;
 use super::shape::{Field, Special};
-use crate::model::FieldProblem;
+use crate::model::{FieldProblem, printable};
 
 /// What is wrong with a value: place, rule, sentence.
 pub(super) type Wrong = Vec<FieldProblem>;
@@ -296,18 +296,10 @@ impl Reader<'_> {
     }
 }
 
-/// What a message may repeat of a caller's text: short, and without characters
-/// that a terminal acts on.
+/// What a message may repeat of a caller's text.
 pub(super) fn escaped(text: &str) -> String {
-    text.chars()
-        .take(80)
-        .flat_map(|c| {
-            let plain = !c.is_control() && !('\u{202a}'..='\u{202e}').contains(&c);
-            let escape = (!plain).then(|| c.escape_default());
-            let plain = plain.then_some(c);
-            plain.into_iter().chain(escape.into_iter().flatten())
-        })
-        .collect()
+    let short: String = text.chars().take(80).collect();
+    printable(&short).into_owned()
 }
 
 /// A float as the whole number that it is.

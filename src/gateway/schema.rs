@@ -190,15 +190,15 @@ impl<'a> Schemas<'a> {
                     whole,
                     Kind::Int32 | Kind::Uint32 | Kind::Sint32 | Kind::Fixed32 | Kind::Sfixed32
                 );
-                say(
-                    "format",
-                    json!(match (short, unsigned) {
-                        (true, false) => "int32",
-                        (true, true) => "uint32",
-                        (false, false) => "int64",
-                        (false, true) => "uint64",
-                    }),
-                );
+                // No validator knows formats of unsigned numbers, and some warn of each.
+                let format = match (short, unsigned) {
+                    (true, false) => Some("int32"),
+                    (true, true) | (false, false) => Some("int64"),
+                    (false, true) => None,
+                };
+                if let Some(format) = format {
+                    say("format", json!(format));
+                }
             }
         }
         Json::Object(schema)

@@ -257,7 +257,7 @@ fn a_schema_says_what_a_request_accepts_and_nothing_more() {
     );
     assert_eq!(
         yank.input["properties"]["version_number"],
-        json!({"type": "integer", "minimum": 1, "format": "uint32", "description": "The version."})
+        json!({"type": "integer", "minimum": 1, "format": "int64", "description": "The version."})
     );
 }
 

@@ -7,7 +7,7 @@ use tonic::Status;
 use tonic_types::{ErrorDetails, StatusExt as _};
 
 use crate::contract::{Violation, v1};
-use crate::model::{Failure, FieldProblem, Kind, Severity};
+use crate::model::{Failure, FieldProblem, Kind, Severity, printable};
 
 /// `domain` of every `google.rpc.ErrorInfo` of this server.
 pub const DOMAIN: &str = "repertoire";
@@ -33,9 +33,11 @@ fn code(kind: Kind) -> tonic::Code {
     }
 }
 
+/// What goes out of a text, which may repeat a caller's.
 fn short(text: &str) -> String {
+    let text = printable(text);
     if text.chars().nth(MAX_MESSAGE_CHARS).is_none() {
-        return text.to_owned();
+        return text.into_owned();
     }
     text.chars().take(MAX_MESSAGE_CHARS).chain(['…']).collect()
 }
@@ -78,7 +80,7 @@ pub fn status(failure: impl Into<Failure>) -> Status {
         .chain(findings)
         .collect();
     for (field, description) in wrong.iter().take(MAX_DETAILS) {
-        rich.add_bad_request_violation(field.clone(), short(description));
+        rich.add_bad_request_violation(short(field), short(description));
     }
     if wrong.len() > MAX_DETAILS {
         let more = wrong.len() - MAX_DETAILS;
@@ -102,18 +104,23 @@ pub fn status(failure: impl Into<Failure>) -> Status {
 
 /// What a request says that breaks its rules.
 pub(super) fn invalid(violations: Vec<Violation>) -> Failure {
+    let mut hints: Vec<_> = violations.iter().map(|violation| violation.hint).collect();
+    hints.retain(|hint| !hint.is_empty());
+    hints.dedup();
     let fields = violations.into_iter().map(
         |Violation {
              field,
              rule,
              message,
+             hint: _,
          }| FieldProblem {
             field,
             message,
             rule,
         },
     );
-    Failure::invalid(fields.collect())
+    let failure = Failure::invalid(fields.collect());
+    hints.into_iter().fold(failure, Failure::suggest)
 }
 
 /// A failure inside an answer.

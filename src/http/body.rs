@@ -11,20 +11,18 @@ use http_body_util::LengthLimitError;
 use serde_json::Value as Json;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::gateway::{Refusal, strict_json};
+use crate::gateway::{MAX_JSON_BYTES, Refusal, strict_json};
 use crate::model::{Code, Failure};
 
-/// The largest body: a skill of 16 MiB in base64, with its paths.
-pub(super) const MAX_BYTES: usize = 24 * 1024 * 1024;
 /// All bodies in work at once, in KiB. A body without a length counts as the
 /// largest.
 const MAX_KIB_IN_WORK: u32 = 256 * 1024;
 /// How long a client may take to send a body.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Room for bodies.
-#[derive(Debug)]
-pub(super) struct Bodies(Arc<Semaphore>);
+/// Room for the bodies of all faces. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Bodies(Arc<Semaphore>);
 
 /// A body that was read, and its room.
 #[derive(Debug)]
@@ -41,24 +39,17 @@ impl Default for Bodies {
 }
 
 impl Bodies {
-    /// Reads a body of JSON.
+    /// Reads a body, whatever it holds, and its room, to be kept for as long as the
+    /// bytes are in work.
     ///
     /// # Errors
-    /// It is too large, too slow, no JSON, or there is no room for it.
-    pub(super) async fn read(&self, headers: &HeaderMap, body: Body) -> Result<Read, Refusal> {
+    /// It is too large, too slow, or there is no room for it.
+    pub async fn take(&self, body: Body) -> Result<(Bytes, OwnedSemaphorePermit), Refusal> {
         let length = body.size_hint().exact();
-        if length.is_some_and(|length| length > MAX_BYTES as u64) {
+        if length.is_some_and(|length| length > MAX_JSON_BYTES as u64) {
             return Err(too_large());
         }
-        let empty = length == Some(0);
-        if !empty {
-            // Before anything is read: the answer will be no other.
-            encoding(headers)?;
-            if headers.contains_key(header::CONTENT_TYPE) {
-                content_type(headers)?;
-            }
-        }
-        let bytes = length.unwrap_or(MAX_BYTES as u64);
+        let bytes = length.unwrap_or(MAX_JSON_BYTES as u64);
         let kib = u32::try_from(bytes.div_ceil(1024)).unwrap_or(MAX_KIB_IN_WORK);
         let room = Arc::clone(&self.0).try_acquire_many_owned(kib);
         let room = room.map_err(|_| {
@@ -74,6 +65,22 @@ impl Bodies {
             let sentence = format!("The body did not arrive within {seconds} seconds");
             Failure::new(Code::Timeout, sentence).suggest("Send it again over a faster line")
         })??;
+        Ok((bytes, room))
+    }
+
+    /// Reads a body of JSON.
+    ///
+    /// # Errors
+    /// It is too large, too slow, no JSON, or there is no room for it.
+    pub(super) async fn read(&self, headers: &HeaderMap, body: Body) -> Result<Read, Refusal> {
+        if body.size_hint().exact() != Some(0) {
+            // Before anything is read: the answer will be no other.
+            encoding(headers)?;
+            if headers.contains_key(header::CONTENT_TYPE) {
+                content_type(headers)?;
+            }
+        }
+        let (bytes, room) = self.take(body).await?;
         if bytes.is_empty() {
             return Ok(Read { json: None, room });
         }
@@ -90,7 +97,7 @@ async fn collect(body: Body) -> Result<Bytes, Refusal> {
         let cause = std::error::Error::source(error);
         cause.is_some_and(<dyn std::error::Error>::is::<LengthLimitError>)
     };
-    match axum::body::to_bytes(body, MAX_BYTES).await {
+    match axum::body::to_bytes(body, MAX_JSON_BYTES).await {
         Ok(bytes) => Ok(bytes),
         Err(error) if long(&error) => Err(too_large()),
         Err(error) => Err(Failure::new(
@@ -103,7 +110,7 @@ async fn collect(body: Body) -> Result<Bytes, Refusal> {
 }
 
 fn too_large() -> Refusal {
-    let mib = MAX_BYTES >> 20;
+    let mib = MAX_JSON_BYTES >> 20;
     Failure::new(
         Code::BodyTooLarge,
         format!("The body is larger than {mib} MiB"),
@@ -220,15 +227,15 @@ mod tests {
     #[tokio::test]
     async fn a_body_may_have_the_limit_and_no_byte_more() {
         let json = "application/json";
-        let mut full = vec![b' '; MAX_BYTES - 1];
+        let mut full = vec![b' '; MAX_JSON_BYTES - 1];
         full.push(b'1');
         assert_eq!(read(json, full.clone()).await, Ok(Some(1.into())));
         full.push(b' ');
         let too_large = Err("BODY_TOO_LARGE".to_owned());
         assert_eq!(read(json, full).await, too_large);
-        assert_eq!(read(json, unmeasured(MAX_BYTES + 1)).await, too_large);
+        assert_eq!(read(json, unmeasured(MAX_JSON_BYTES + 1)).await, too_large);
         // Spaces are no JSON, but they were read.
-        let spaces = read(json, unmeasured(MAX_BYTES)).await;
+        let spaces = read(json, unmeasured(MAX_JSON_BYTES)).await;
         assert_eq!(spaces, Err("INVALID_PARAMETER".to_owned()));
     }
 

@@ -17,6 +17,9 @@
 //!   `mime_type`, `file_name`, `size_bytes` and `digest` of its first message, or
 //!   of a message right inside it, are the headers. A refusal before the first
 //!   byte is a problem; after it, the connection breaks.
+//! * Two protocols by which agents discover skills (`discovery`), and the read side
+//!   of a registry protocol (`clawhub`), are written by hand, since they are not
+//!   ours. They too call through the gateway's transport, and hold no logic of skills.
 //! * What a skill's author wrote is never a page of this server's origin: it goes
 //!   out in a sandbox.
 //!
@@ -24,10 +27,14 @@
 //! (`gateway`), what calls do.
 
 mod body;
+mod clawhub;
+mod discovery;
+mod fingerprint;
 mod pages;
 mod problem;
 mod rest;
 mod routes;
+mod shelf;
 mod stream;
 mod template;
 
@@ -36,7 +43,9 @@ use std::sync::Arc;
 use axum::Router;
 use tokio_util::sync::CancellationToken;
 
+pub use body::Bodies;
 pub use problem::refused;
+pub use rest::no_such_method;
 pub use template::TemplateError;
 
 use crate::gateway::Gateway;
@@ -47,9 +56,16 @@ use crate::gateway::Gateway;
 ///
 /// # Errors
 /// A route of the contract cannot be read.
-pub fn router(gateway: &Gateway, stop: CancellationToken) -> Result<Router, TemplateError> {
-    let rest = Arc::new(rest::Rest::new(gateway.clone())?);
+pub fn router(
+    gateway: &Gateway,
+    bodies: Bodies,
+    stop: CancellationToken,
+) -> Result<Router, TemplateError> {
+    let rest = Arc::new(rest::Rest::new(gateway.clone(), bodies)?);
+    let shelf = shelf::Shelf::new(gateway);
     Ok(pages::router(stop)
+        .merge(discovery::router(shelf.clone()))
+        .merge(clawhub::router(shelf))
         .method_not_allowed_fallback(rest::no_such_method)
         .fallback(rest::answer)
         .with_state(rest))

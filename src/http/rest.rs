@@ -31,10 +31,10 @@ pub(super) struct Rest {
 impl Rest {
     /// # Errors
     /// A route of the contract cannot be read.
-    pub(super) fn new(gateway: Gateway) -> Result<Self, TemplateError> {
+    pub(super) fn new(gateway: Gateway, bodies: Bodies) -> Result<Self, TemplateError> {
         Ok(Self {
             routes: Routes::new(gateway.contract())?,
-            bodies: Bodies::default(),
+            bodies,
             document: Page::json(&gateway.contract().openapi()),
             gateway,
         })
@@ -106,7 +106,7 @@ pub(super) async fn answer(State(rest): State<Arc<Rest>>, request: Request) -> R
 }
 
 /// A page that is only read was asked for something else.
-pub(super) async fn no_such_method(request: Request) -> Response {
+pub async fn no_such_method(request: Request) -> Response {
     wrong_verb(request.method(), "GET, HEAD, OPTIONS")
 }
 
@@ -148,7 +148,7 @@ fn shown(text: &str) -> String {
 }
 
 /// The pairs of a query.
-fn query(text: &str) -> Result<Vec<(String, String)>, Refusal> {
+pub(super) fn query(text: &str) -> Result<Vec<(String, String)>, Refusal> {
     let part = |text: &str| decode(&text.replace('+', " "), "query");
     let pairs = text.split('&').filter(|pair| !pair.is_empty());
     pairs

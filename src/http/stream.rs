@@ -114,11 +114,13 @@ pub(super) fn sandbox(headers: &mut HeaderMap) {
 
 /// `If-None-Match` names this tag, or any.
 pub(super) fn unchanged(request: &HeaderMap, tag: &str) -> bool {
+    let strong = |tag: &str| tag.trim().trim_start_matches("W/").to_owned();
+    let tag = strong(tag);
     let known = request.get_all(header::IF_NONE_MATCH).iter();
     known
         .filter_map(|value| value.to_str().ok())
         .flat_map(|value| value.split(','))
-        .map(|known| known.trim().trim_start_matches("W/"))
+        .map(strong)
         .any(|known| known == tag || known == "*")
 }
 

@@ -52,7 +52,7 @@ impl From<Error> for Failure {
             Error::NotText { id, path } => Failure::new(Code::FileNotText, message)
                 .detail("skill_id", id)
                 .detail("path", path)
-                .suggest("Read it as bytes, with ReadFile"),
+                .suggest("Read its bytes, as a file of the skill"),
             Error::Parameter { field, .. } => {
                 Failure::new(Code::InvalidParameter, message.clone()).field(field, message)
             }

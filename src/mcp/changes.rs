@@ -29,7 +29,7 @@ const MOMENT: Duration = Duration::from_millis(50);
 /// How long to wait before the log is asked again, at first and at most.
 const RETRY: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(10));
 /// Addresses that a session may subscribe to.
-const MAX_SUBSCRIPTIONS: usize = 1000;
+pub(super) const MAX_SUBSCRIPTIONS: usize = 1000;
 
 /// The changes of the skills behind a transport.
 #[derive(Debug, Clone)]
@@ -86,13 +86,18 @@ impl Changes {
         }
     }
 
-    /// Listens from now on.
-    fn listen(&self) -> broadcast::Receiver<Arc<str>> {
-        let receiver = self.shared.events.subscribe();
+    /// Begins to follow the log, where that has not begun.
+    fn follow(&self) {
         self.shared.task.get_or_init(|| {
             let (transport, events) = (self.shared.transport.clone(), self.shared.events.clone());
             tokio::spawn(follow(transport, events)).abort_handle()
         });
+    }
+
+    /// Listens from now on.
+    fn listen(&self) -> broadcast::Receiver<Arc<str>> {
+        let receiver = self.shared.events.subscribe();
+        self.follow();
         receiver
     }
 }
@@ -104,11 +109,8 @@ async fn follow(transport: Transport, events: broadcast::Sender<Arc<str>>) {
     loop {
         match watch(&transport, &events, &mut resume, &mut wait).await {
             Ok(()) => {}
-            Err(refusal) if refusal.is_expired() => {
-                // The log no longer reaches back: anything may have changed.
-                resume.clear();
-                let _nobody_listens = events.send(Arc::from(""));
-            }
+            // The log no longer reaches back.
+            Err(refusal) if refusal.is_expired() => resume.clear(),
             Err(refusal) => tracing::debug!(%refusal, "changes are not followed for now"),
         }
         tokio::time::sleep(wait).await;
@@ -128,7 +130,13 @@ async fn watch(
     };
     let mut registry = RegistryClient::new(transport.clone());
     let mut answers = registry.watch(request).await?.into_inner();
+    let mut anew = resume.is_empty();
     while let Some(answer) = answers.message().await? {
+        if std::mem::take(&mut anew) {
+            // Nobody saw what happened until now: to whoever listens already, anything
+            // may have changed.
+            let _nobody_listens = events.send(Arc::from(""));
+        }
         *wait = RETRY.0;
         *resume = answer.resume_token;
         if let Some(event) = answer.event {
@@ -190,6 +198,8 @@ impl Drop for Listener {
 
 impl Listener {
     pub(super) fn new(changes: Changes) -> Self {
+        // Before anyone listens: the first to do so is told of changes at once.
+        changes.follow();
         Self {
             changes,
             uris: Arc::default(),

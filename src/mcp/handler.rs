@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult,
-    GetPromptRequestParams, GetPromptResponse, GetSkillRequestParams, GetSkillResult,
+    CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, CustomRequest,
+    CustomResult, GetPromptRequestParams, GetPromptResponse, GetSkillRequestParams, GetSkillResult,
     Implementation, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
     ListSkillsResult, ListToolsResult, PaginatedRequestParams, ReadResourceDirectoryRequestParams,
     ReadResourceDirectoryResult, ReadResourceRequestParams, ReadResourceResponse,
@@ -14,7 +14,7 @@ use rmcp::model::{
 use rmcp::service::{NotificationContext, RequestContext, RoleServer, SubscriptionContext};
 use rmcp::{ErrorData, ServerHandler};
 
-use super::changes::{Changes, Listener};
+use super::changes::{Changes, Listener, MAX_SUBSCRIPTIONS};
 use super::tools::Tools;
 use crate::contract::v1::lookup_client::LookupClient;
 use crate::gateway::{Context, Gateway, MAX_MESSAGE_BYTES, Transport};
@@ -35,7 +35,7 @@ pub struct Face {
 
 impl Face {
     /// The face of a gateway. Its task that watches for changes begins with the
-    /// first one who listens, and ends with the face.
+    /// first session or request, and ends with the face.
     #[must_use]
     pub fn new(gateway: Gateway) -> Self {
         Self {
@@ -92,6 +92,17 @@ pub(super) fn context(request: &RequestContext<RoleServer>) -> Context {
     parts.map_or_else(Context::default, |parts| Context::of(&parts.headers))
 }
 
+/// A list of one page has no cursor that leads on.
+fn only_page(params: Option<PaginatedRequestParams>) -> Result<(), ErrorData> {
+    match params.and_then(|params| params.cursor) {
+        None => Ok(()),
+        Some(_) => Err(ErrorData::invalid_params(
+            "This list has one page, and no cursor",
+            None,
+        )),
+    }
+}
+
 /// Ends work when the client cancels the request.
 pub(super) async fn until_cancelled<T>(
     request: &RequestContext<RoleServer>,
@@ -124,11 +135,20 @@ impl ServerHandler for Handler {
             .with_instructions(INSTRUCTIONS)
     }
 
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        Err(super::strict::unknown(&request))
+    }
+
     async fn list_tools(
         &self,
-        _: Option<PaginatedRequestParams>,
+        params: Option<PaginatedRequestParams>,
         request: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
+        only_page(params)?;
         until_cancelled(&request, self.tools()).await
     }
 
@@ -154,9 +174,10 @@ impl ServerHandler for Handler {
 
     async fn list_resource_templates(
         &self,
-        _: Option<PaginatedRequestParams>,
+        params: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        only_page(params)?;
         Ok(super::resources::templates())
     }
 
@@ -220,7 +241,12 @@ impl ServerHandler for Handler {
         &self,
         requested: &SubscriptionFilter,
     ) -> Option<SubscriptionFilter> {
-        Some(requested.supported_by(&self.get_info().capabilities))
+        let mut accepted = requested.supported_by(&self.get_info().capabilities);
+        if let Some(uris) = &mut accepted.resource_subscriptions {
+            // The acknowledgement names those that were accepted.
+            uris.truncate(MAX_SUBSCRIPTIONS);
+        }
+        Some(accepted)
     }
 
     async fn listen(&self, subscription: SubscriptionContext) -> Result<(), ErrorData> {

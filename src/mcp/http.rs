@@ -17,8 +17,7 @@ use rmcp::transport::streamable_http_server::session::{
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use tokio_util::sync::CancellationToken;
 
-/// The largest request: a skill of 16 MiB as base64, and its paths.
-pub const MAX_BODY_BYTES: usize = 24 * 1024 * 1024;
+use crate::gateway::MAX_JSON_BYTES;
 
 /// A handler behind streamable HTTP.
 pub type Service<H> = StreamableHttpService<H, Sessions>;
@@ -33,7 +32,7 @@ pub fn http_service<H: ServerHandler>(
     let config = StreamableHttpServerConfig::default()
         .with_legacy_session_mode(true)
         .with_json_response(true)
-        .with_max_request_body_bytes(MAX_BODY_BYTES)
+        .with_max_request_body_bytes(MAX_JSON_BYTES)
         .with_cancellation_token(stop)
         .disable_allowed_hosts()
         .disable_allowed_origins();

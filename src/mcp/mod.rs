@@ -30,6 +30,6 @@ mod strict;
 mod tools;
 
 pub use handler::{Face, Handler};
-pub use http::{MAX_BODY_BYTES, Service, SessionError, Sessions, http_service};
+pub use http::{Service, SessionError, Sessions, http_service};
 pub use stdio::{StdioError, serve_stdio};
-pub use strict::refuse_ambiguous;
+pub use strict::{Kind, check};

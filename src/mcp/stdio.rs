@@ -15,8 +15,8 @@ use tokio::sync::{Mutex, mpsc};
 use tokio_util::sync::CancellationToken;
 
 use super::Handler;
-use super::http::MAX_BODY_BYTES;
 use super::strict;
+use crate::gateway::MAX_JSON_BYTES;
 
 /// Messages that were read and wait to be handled.
 const QUEUE: usize = 16;
@@ -24,6 +24,11 @@ const QUEUE: usize = 16;
 /// The client did not speak MCP, or the talk broke off.
 #[derive(Debug, thiserror::Error)]
 pub enum StdioError {
+    /// Its first message was no request.
+    #[error(
+        "the client's first message was neither `initialize` nor a request of the newest protocol"
+    )]
+    First,
     /// It never began.
     #[error("the client did not begin as MCP clients do: {0}")]
     Begin(Box<rmcp::service::ServerInitializeError>),
@@ -37,11 +42,14 @@ pub enum StdioError {
 /// # Errors
 /// The client did not speak MCP.
 pub async fn serve_stdio(handler: Handler, stop: CancellationToken) -> Result<(), StdioError> {
-    use rmcp::service::ServerInitializeError::{Cancelled, ConnectionClosed};
+    use rmcp::service::ServerInitializeError::{
+        Cancelled, ConnectionClosed, ExpectedInitializeRequest,
+    };
     let lines = Lines::new(BufReader::new(tokio::io::stdin()), tokio::io::stdout());
     let running = match handler.serve_with_ct(lines, stop).await {
         Ok(running) => running,
         Err(ConnectionClosed(_) | Cancelled) => return Ok(()),
+        Err(ExpectedInitializeRequest(_)) => return Err(StdioError::First),
         Err(error) => return Err(StdioError::Begin(Box::new(error))),
     };
     running.waiting().await?;
@@ -95,7 +103,7 @@ async fn read(
         let read = if whole {
             strict::message(&line)
         } else {
-            Err(strict::too_long(MAX_BODY_BYTES))
+            Err(strict::too_long(MAX_JSON_BYTES))
         };
         let done = match read {
             Ok(message) => messages.send(message).await.is_ok(),
@@ -121,7 +129,7 @@ async fn next_line(
         }
         let end = read.iter().position(|byte| *byte == b'\n');
         let part = read.get(..end.unwrap_or(read.len())).unwrap_or(read);
-        if line.len() + part.len() > MAX_BODY_BYTES {
+        if line.len() + part.len() > MAX_JSON_BYTES {
             whole = false;
             line.clear();
         }
@@ -207,7 +215,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_line_that_is_too_long_is_refused_and_the_next_one_is_read() {
-        let mut input = vec![b'x'; MAX_BODY_BYTES + 1];
+        let mut input = vec![b'x'; MAX_JSON_BYTES + 1];
         input.extend_from_slice(b"\n{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n");
         let (handed, answered) = through(&input).await;
         assert_eq!(handed.len(), 1);

@@ -1,15 +1,32 @@
-//! Messages that mean one thing: JSON whose keys are there once, of a depth that
-//! is bounded.
+//! Messages that mean one thing: JSON-RPC 2.0, as JSON of a bounded depth whose
+//! keys are there once.
+//!
+//! The library reads a message leniently: of two keys it takes the last, a cursor
+//! of another type is none, and parameters of another form make a method that it
+//! does not know. So a message is looked at here before the library sees it, and
+//! what it could not say of it is said in `unknown`.
 
+use rmcp::ErrorData;
+use rmcp::model::{
+    CallToolRequestParams, CompleteRequestParams, CustomRequest, ErrorCode, GetPromptRequestParams,
+    GetSkillRequestParams, InitializeRequestParams, ReadResourceDirectoryRequestParams,
+    ReadResourceRequestParams, SubscribeRequestParams, UnsubscribeRequestParams,
+};
 use rmcp::service::{RoleServer, RxJsonRpcMessage};
+use serde::de::DeserializeOwned;
 use serde_json::{Value as Json, json};
 
 use crate::gateway::strict_json;
+use crate::model::printable;
 
 /// JSON-RPC 2.0: what was sent is no JSON.
 const PARSE_ERROR: i32 = -32700;
 /// JSON-RPC 2.0: what was sent is no request.
 const INVALID_REQUEST: i32 = -32600;
+/// JSON-RPC 2.0: the parameters of a method are not of its form.
+const INVALID_PARAMS: i32 = -32602;
+/// Characters of a caller's text that an answer repeats.
+const SHOWN_CHARS: usize = 64;
 
 fn error(id: &Json, code: i32, message: &str) -> Vec<u8> {
     let answer = json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}});
@@ -27,23 +44,86 @@ fn id(text: &[u8]) -> Json {
     let object = text.trim_ascii_start().starts_with(b"{");
     let request = object.then(|| serde_json::from_slice::<Request>(text));
     match request {
-        Some(Ok(Request { id })) if id.is_string() || id.is_i64() || id.is_u64() => id,
+        Some(Ok(Request { id })) if is_id(&id) => id,
         _ => Json::Null,
     }
 }
 
-/// The answer to a text that means nothing, or two things. None: it is fine.
-#[must_use]
-pub fn refuse_ambiguous(text: &[u8]) -> Option<Vec<u8>> {
-    let refusal = strict_json(text).err()?;
-    Some(error(&id(text), PARSE_ERROR, &refusal.message))
+fn is_id(id: &Json) -> bool {
+    id.is_string() || id.is_i64() || id.is_u64()
+}
+
+/// What kind of message a text is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// It begins a session.
+    Initialize,
+    /// Any other.
+    Other,
+}
+
+/// Looks at a text before it is handled; the error is the answer to it, a JSON-RPC
+/// error.
+///
+/// # Errors
+/// It is no JSON, has a key twice, or is no message of JSON-RPC 2.0.
+pub fn check(text: &[u8]) -> Result<Kind, Vec<u8>> {
+    let message =
+        strict_json(text).map_err(|refusal| error(&id(text), PARSE_ERROR, &refusal.message))?;
+    let fail = |code, sentence: &str| {
+        let id = message.get("id").filter(|id| is_id(id));
+        Err(error(id.unwrap_or(&Json::Null), code, sentence))
+    };
+    if let Some(sentence) = malformed(&message) {
+        return fail(INVALID_REQUEST, sentence);
+    }
+    let params = message.get("params");
+    let cursor = params.and_then(|params| params.get("cursor"));
+    if cursor.is_some_and(|cursor| !cursor.is_string()) {
+        return fail(
+            INVALID_PARAMS,
+            "A cursor is the text `nextCursor` of the page before",
+        );
+    }
+    if message.get("method").and_then(Json::as_str) != Some("initialize") {
+        return Ok(Kind::Other);
+    }
+    let params = params.cloned().unwrap_or_default();
+    match serde_json::from_value::<InitializeRequestParams>(params) {
+        Ok(_) => Ok(Kind::Initialize),
+        Err(why) => fail(INVALID_PARAMS, &form("initialize", &why)),
+    }
+}
+
+/// Why a JSON is no message of JSON-RPC 2.0.
+fn malformed(message: &Json) -> Option<&'static str> {
+    let Json::Object(members) = message else {
+        return Some("A message is one JSON-RPC object; batches are no longer a part of MCP");
+    };
+    if members.get("jsonrpc").and_then(Json::as_str) != Some("2.0") {
+        return Some("A JSON-RPC message has `\"jsonrpc\": \"2.0\"`");
+    }
+    if members.get("id").is_some_and(|id| !is_id(id)) {
+        return Some("The id of a JSON-RPC message is text or a whole number");
+    }
+    let answers = members.contains_key("result") || members.contains_key("error");
+    match members.get("method") {
+        Some(Json::String(_)) if answers => {
+            Some("A JSON-RPC message is a request or an answer, not both")
+        }
+        Some(Json::String(_)) => match members.get("params") {
+            None | Some(Json::Object(_)) => None,
+            Some(_) => Some("The params of an MCP message are an object"),
+        },
+        Some(_) => Some("The method of a JSON-RPC message is text"),
+        None if answers && members.contains_key("id") => None,
+        None => Some("A JSON-RPC message has a method, or the id and the result of a request"),
+    }
 }
 
 /// A text as a message; the error is the answer to it.
 pub(super) fn message(text: &[u8]) -> Result<RxJsonRpcMessage<RoleServer>, Vec<u8>> {
-    if let Some(answer) = refuse_ambiguous(text) {
-        return Err(answer);
-    }
+    check(text)?;
     serde_json::from_slice(text).map_err(|_| {
         let sentence = "The message is no JSON-RPC request, notification or answer of MCP";
         error(&id(text), INVALID_REQUEST, sentence)
@@ -54,4 +134,38 @@ pub(super) fn message(text: &[u8]) -> Result<RxJsonRpcMessage<RoleServer>, Vec<u
 pub(super) fn too_long(most: usize) -> Vec<u8> {
     let sentence = format!("A message has {most} bytes at most");
     error(&Json::Null, INVALID_REQUEST, &sentence)
+}
+
+fn form(method: &str, why: &serde_json::Error) -> String {
+    let why: String = why.to_string().chars().take(300).collect();
+    format!(
+        "The params of {method} are not of its form: {}",
+        printable(&why)
+    )
+}
+
+/// What is wrong with a request of which the library made nothing: a method that
+/// it does not know, or one whose parameters it could not read.
+pub(super) fn unknown(request: &CustomRequest) -> ErrorData {
+    fn why<T: DeserializeOwned>(params: Json) -> Option<serde_json::Error> {
+        serde_json::from_value::<T>(params).err()
+    }
+    let params = request.params.clone().unwrap_or_else(|| json!({}));
+    let why = match request.method.as_str() {
+        "tools/call" => why::<CallToolRequestParams>(params),
+        "resources/read" => why::<ReadResourceRequestParams>(params),
+        "resources/subscribe" => why::<SubscribeRequestParams>(params),
+        "resources/unsubscribe" => why::<UnsubscribeRequestParams>(params),
+        "resources/directory/read" => why::<ReadResourceDirectoryRequestParams>(params),
+        "prompts/get" => why::<GetPromptRequestParams>(params),
+        "completion/complete" => why::<CompleteRequestParams>(params),
+        "skills/get" => why::<GetSkillRequestParams>(params),
+        _ => None,
+    };
+    if let Some(why) = why {
+        return ErrorData::invalid_params(form(&request.method, &why), None);
+    }
+    let shown: String = request.method.chars().take(SHOWN_CHARS).collect();
+    let sentence = format!("This server has no method '{}'", printable(&shown));
+    ErrorData::new(ErrorCode::METHOD_NOT_FOUND, sentence, None)
 }

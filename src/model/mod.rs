@@ -23,6 +23,7 @@ mod reference;
 mod skill;
 mod skill_id;
 mod slug;
+mod text;
 mod token;
 mod uri;
 mod version;
@@ -42,6 +43,7 @@ pub use skill::{
 };
 pub use skill_id::{Location, SkillId, SkillIdError, SkillKey};
 pub use slug::{MAX_SLUG_CHARS, MAX_STANDARD_DESCRIPTION_CHARS, is_standard_name, slugify};
+pub use text::printable;
 pub use token::{open_token, seal_token};
 pub use uri::{SkillUri, SkillUriError};
 pub use version::{FileEntry, TrustTier, Version, VersionNumber, Yank};

@@ -178,7 +178,7 @@ impl From<Error> for Failure {
             Error::Invalid { problems } => {
                 let mut failure = new(Code::SkillInvalid)
                     .suggest("Mend the problems that are listed and publish again")
-                    .suggest("ValidateSkill lists them without publishing");
+                    .suggest("Check the skill first, which lists all that is wrong and publishes nothing");
                 failure.problems = problems;
                 failure
             }

@@ -9,6 +9,7 @@
 //!   `DEADLINE_EXCEEDED`.
 //! * **Stopping** ends streams with `UNAVAILABLE`.
 //! * **Span** per call, child of the caller's W3C `traceparent`.
+//! * **Counted** by rpc and status, whatever face the call came through.
 //! * **Principal**: anonymous, until callers show who they are.
 //! * A panic is a fault of ours, never of the connection.
 
@@ -38,6 +39,7 @@ use tracing::{Instrument as _, Span, field};
 use tracing_opentelemetry::OpenTelemetrySpanExt as _;
 
 use super::config::Limits;
+use super::metrics::{Meter, Metrics, Record};
 use crate::contract::FILE_DESCRIPTOR_SET;
 use crate::gateway::Transport;
 use crate::grpc::status;
@@ -48,10 +50,13 @@ struct Method {
     service: String,
     name: String,
     streams: bool,
+    meter: Arc<Meter>,
 }
 
 struct State {
     methods: HashMap<String, Method>,
+    metrics: Metrics,
+    limits: Limits,
     calls: Arc<Semaphore>,
     streams: Arc<Semaphore>,
     deadline: Duration,
@@ -66,8 +71,11 @@ pub(super) struct FrontLayer(Arc<State>);
 impl FrontLayer {
     /// `exports`: spans leave the process, so the caller's trace is continued.
     pub(super) fn new(limits: &Limits, stop: CancellationToken, exports: bool) -> Self {
+        let metrics = Metrics::default();
         Self(Arc::new(State {
-            methods: methods(),
+            methods: methods(&metrics),
+            metrics,
+            limits: limits.clone(),
             calls: Arc::new(Semaphore::new(limits.calls)),
             streams: Arc::new(Semaphore::new(limits.streams)),
             deadline: limits.deadline(),
@@ -78,6 +86,25 @@ impl FrontLayer {
 }
 
 impl FrontLayer {
+    /// What its calls are counted in.
+    pub(super) fn metrics(&self) -> &Metrics {
+        &self.0.metrics
+    }
+
+    /// Calls, and streams, that have a place now.
+    pub(super) fn in_work(&self) -> (u64, u64) {
+        let taken = |all: usize, places: &Semaphore| {
+            u64::try_from(all.saturating_sub(places.available_permits())).unwrap_or(u64::MAX)
+        };
+        let State {
+            limits,
+            calls,
+            streams,
+            ..
+        } = &*self.0;
+        (taken(limits.calls, calls), taken(limits.streams, streams))
+    }
+
     /// What calls in process go through: this front door, then services.
     pub(super) fn transport(&self, services: Routes) -> Transport {
         let front = self.layer(services.into_axum_router());
@@ -90,19 +117,22 @@ impl FrontLayer {
 }
 
 /// The rpcs of the contract, by path.
-fn methods() -> HashMap<String, Method> {
+fn methods(metrics: &Metrics) -> HashMap<String, Method> {
     let set = prost_types::FileDescriptorSet::decode(FILE_DESCRIPTOR_SET).unwrap_or_default();
     let mut methods = HashMap::new();
     for file in set.file {
         for service in &file.service {
             let service_name = format!("{}.{}", file.package(), service.name());
             for method in &service.method {
+                let streams = method.client_streaming() || method.server_streaming();
+                let meter = metrics.meter(&service_name, method.name(), streams);
                 methods.insert(
                     format!("/{service_name}/{}", method.name()),
                     Method {
                         service: service_name.clone(),
                         name: method.name().to_owned(),
-                        streams: method.client_streaming() || method.server_streaming(),
+                        streams,
+                        meter: Arc::new(meter),
                     },
                 );
             }
@@ -148,6 +178,7 @@ where
             // Health, reflection, and what is no rpc: none of it does work of ours.
             return Box::pin(self.inner.call(request).map_ok(Answer::free));
         };
+        let mut record = Record::start(Arc::clone(&method.meter));
         let places = if method.streams {
             &state.streams
         } else {
@@ -161,12 +192,16 @@ where
                 )
                 .suggest("Try again after the time that RetryInfo gives, and later each time"),
             );
+            method.meter.refuse();
+            record.note(answer.headers());
             return Box::pin(std::future::ready(Ok(Answer::free(answer))));
         };
         let asked = match timeout(request.headers()) {
             Ok(asked) => asked,
             Err(failure) => {
-                return Box::pin(std::future::ready(Ok(Answer::free(refused(failure)))));
+                let answer = refused(failure);
+                record.note(answer.headers());
+                return Box::pin(std::future::ready(Ok(Answer::free(answer))));
             }
         };
         let deadline = asked
@@ -192,7 +227,7 @@ where
                 Err(_panic) => refused(Failure::fault("a handler panicked")),
             };
             let span = Span::current();
-            note(&span, answer.headers());
+            note(&span, &mut record, answer.headers());
             let guard = Guard {
                 _place: place,
                 deadline: deadline
@@ -200,6 +235,7 @@ where
                     .map(|time| Box::pin(tokio::time::sleep_until(time))),
                 stop: stop.map(|stop| Box::pin(stop.cancelled_owned())),
                 span,
+                record,
                 ended: false,
             };
             Ok(answer.map(|inner| Answer {
@@ -219,13 +255,10 @@ fn late() -> Failure {
     .suggest("Allow more time, or ask for less at once")
 }
 
-/// Notes the status of a call in its span: from the trailers, or from the headers
+/// Notes the status of a call in its span and its record: from the trailers, or from the headers
 /// of an answer that is nothing else.
-fn note(span: &Span, headers: &HeaderMap) {
-    let code = headers
-        .get("grpc-status")
-        .and_then(|code| code.to_str().ok());
-    if let Some(code) = code.and_then(|code| code.parse::<i64>().ok()) {
+fn note(span: &Span, record: &mut Record, headers: &HeaderMap) {
+    if let Some(code) = record.note(headers) {
         span.record("rpc.grpc.status_code", code);
     }
 }
@@ -319,6 +352,7 @@ struct Guard {
     deadline: Option<Pin<Box<Sleep>>>,
     stop: Option<Pin<Box<WaitForCancellationFutureOwned>>>,
     span: Span,
+    record: Record,
     ended: bool,
 }
 
@@ -330,7 +364,7 @@ impl Guard {
         if status(failure).add_header(&mut trailers).is_err() {
             trailers.insert("grpc-status", http::HeaderValue::from_static("2"));
         }
-        note(&self.span, &trailers);
+        note(&self.span, &mut self.record, &trailers);
         Frame::trailers(trailers)
     }
 }
@@ -354,7 +388,7 @@ impl HttpBody for Answer {
             if let Some(Ok(frame)) = &frame
                 && let Some(trailers) = frame.trailers_ref()
             {
-                note(&guard.span, trailers);
+                note(&guard.span, &mut guard.record, trailers);
             }
             return Poll::Ready(frame);
         }
@@ -405,7 +439,7 @@ mod tests {
 
     #[test]
     fn the_front_door_knows_which_rpcs_stream() {
-        let methods = methods();
+        let methods = methods(&Metrics::default());
         let streaming: Vec<_> = {
             let mut names: Vec<_> = methods
                 .values()

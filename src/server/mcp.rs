@@ -11,16 +11,13 @@ use axum::response::{IntoResponse as _, Response};
 use http::{Method, StatusCode, header};
 use tokio_util::sync::CancellationToken;
 
-use crate::http::refused;
-use crate::mcp::{Face, MAX_BODY_BYTES, Sessions, http_service, refuse_ambiguous};
+use crate::http::{Bodies, refused};
+use crate::mcp::{Face, Kind, Sessions, check, http_service};
 use crate::model::{Code, Failure};
-
-/// The header that names a session.
-const SESSION: &str = "mcp-session-id";
 
 /// The routes of a face. `most` sessions at once; requests of the stateless era
 /// need none.
-pub(super) fn routes(face: &Face, most: usize, stop: &CancellationToken) -> Router {
+pub(super) fn routes(face: &Face, most: usize, bodies: Bodies, stop: &CancellationToken) -> Router {
     let sessions = Arc::new(Sessions::new(most));
     let names: Vec<_> = face.gateway().contract().toolsets().into_keys().collect();
     let mut routes = Router::new();
@@ -48,19 +45,32 @@ pub(super) fn routes(face: &Face, most: usize, stop: &CancellationToken) -> Rout
     };
     routes
         .route("/mcp/{*other}", axum::routing::any(unknown))
-        .layer(middleware::from_fn_with_state(sessions, admit))
+        .layer(middleware::from_fn_with_state((sessions, bodies), admit))
 }
 
 /// Refuses what no handler should see: a session for which there is no place, and
-/// a message that is no JSON, or has a key twice.
-async fn admit(State(sessions): State<Arc<Sessions>>, request: Request, next: Next) -> Response {
+/// a text that is no message, or has a key twice.
+async fn admit(
+    State((sessions, bodies)): State<(Arc<Sessions>, Bodies)>,
+    request: Request,
+    next: Next,
+) -> Response {
     if request.method() != Method::POST {
         return next.run(request).await;
     }
-    let headers = request.headers();
-    // The stateless era names its method in a header, and has no sessions.
-    let begins = !headers.contains_key(SESSION) && !headers.contains_key("mcp-method");
-    if begins && sessions.is_full().await {
+    let (parts, body) = request.into_parts();
+    let (body, _room) = match bodies.take(body).await {
+        Ok(taken) => taken,
+        Err(refusal) => return refused(refusal),
+    };
+    let kind = match check(&body) {
+        Ok(kind) => kind,
+        Err(answer) => {
+            let json = [(header::CONTENT_TYPE, "application/json")];
+            return (StatusCode::BAD_REQUEST, json, answer).into_response();
+        }
+    };
+    if kind == Kind::Initialize && sessions.is_full().await {
         let mut full = Failure::new(
             Code::Overloaded,
             "The server has as many MCP sessions as it takes on at once",
@@ -70,18 +80,6 @@ async fn admit(State(sessions): State<Arc<Sessions>>, request: Request, next: Ne
         );
         full.retry_after = Some(Duration::from_secs(60));
         return refused(full);
-    }
-    let (parts, body) = request.into_parts();
-    let Ok(body) = axum::body::to_bytes(body, MAX_BODY_BYTES).await else {
-        let failure = Failure::new(
-            Code::BodyTooLarge,
-            format!("A message has {MAX_BODY_BYTES} bytes at most"),
-        );
-        return refused(failure.suggest("Publish large skills with fewer files, or over gRPC"));
-    };
-    if let Some(answer) = refuse_ambiguous(&body) {
-        let json = [(header::CONTENT_TYPE, "application/json")];
-        return (StatusCode::BAD_REQUEST, json, answer).into_response();
     }
     next.run(Request::from_parts(parts, Body::from(body))).await
 }

@@ -19,6 +19,7 @@ mod gather;
 mod guard;
 mod listen;
 mod mcp;
+mod metrics;
 mod telemetry;
 
 use std::net::SocketAddr;
@@ -43,6 +44,7 @@ use crate::composition::Composition;
 use crate::contract::{FILE_DESCRIPTOR_SET, v1};
 use crate::gateway::{self, Contract, Gateway, Transport};
 use crate::grpc::{CompositionService, LookupService, RegistryService};
+use crate::http::Bodies;
 use crate::mcp::Face;
 use crate::model::{Clock, SystemClock};
 use crate::registry::Registry;
@@ -204,9 +206,12 @@ impl Server {
         let front = front::FrontLayer::new(&settings.limits, stop.clone(), telemetry.exports());
         let contract = Contract::load()?;
         let gateway = Gateway::new(contract, front.transport(domain.routes()));
-        let http = crate::http::router(&gateway, stop.clone())?;
+        let bodies = Bodies::default();
+        let metrics = metrics::page(front.clone(), domain.registry().clone());
+        let http =
+            crate::http::router(&gateway, bodies.clone(), stop.clone())?.route("/metrics", metrics);
         let face = Face::new(gateway);
-        let mcp = mcp::routes(&face, settings.limits.sessions, &stop);
+        let mcp = mcp::routes(&face, settings.limits.sessions, bodies, &stop);
         let routes: Router = routes.into_axum_router().reset_fallback();
         let service = Doors {
             grpc: front.layer(routes.clone().fallback(unknown)),

@@ -136,6 +136,10 @@ class Script:
         assert self.process.wait(STOP_SECONDS) == 0, self._err.text()
         return said
 
+    def complaints(self):
+        """What it had to say besides, once it has ended."""
+        return self._err.text()
+
     def __enter__(self):
         return self
 

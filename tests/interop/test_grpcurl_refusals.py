@@ -32,6 +32,10 @@ def test_grpcurl_prints_the_details_in_words(grpcurl):
     ]
 
 
+NAME_A_SKILL = "Name a skill: `source/author/slug` or a short name; the list of skills has both"
+CHECK_FIRST = "Check the skill first, which lists all that is wrong and publishes nothing"
+
+
 @pytest.mark.parametrize("request_", [{"command": ""}, {}])
 def test_an_empty_command_is_refused_in_its_own_words(grpcurl, request_):
     assert grpcurl.call("Lookup/ActivateSkill", request_).refusal == refused(
@@ -40,6 +44,7 @@ def test_an_empty_command_is_refused_in_its_own_words(grpcurl, request_):
         "MISSING_PARAMETER",
         1002,
         fields=[("command", "Skill name cannot be empty")],
+        help=[NAME_A_SKILL],
     )
 
 
@@ -50,6 +55,7 @@ def test_every_missing_field_is_named(grpcurl):
         "MISSING_PARAMETER",
         1002,
         fields=[("skill_id", "Skill id cannot be empty"), ("path", "File path cannot be empty")],
+        help=[NAME_A_SKILL, "Write a path inside the skill, such as `SKILL.md`; the list of its files has them all"],
     )
 
 
@@ -83,7 +89,7 @@ def test_an_invalid_skill_is_refused_with_the_file_the_line_and_the_rule(grpcurl
         "SKILL_INVALID",
         2010,
         fields=[("SKILL.md:4", problem)],
-        help=["Mend the problems that are listed and publish again", "ValidateSkill lists them without publishing"],
+        help=["Mend the problems that are listed and publish again", CHECK_FIRST],
     )
 
 
@@ -169,7 +175,7 @@ def test_a_file_that_is_not_text_is_not_read_as_text(grpcurl):
         "FILE_NOT_TEXT",
         2016,
         metadata={"skill_id": "github/acme/binary", "path": "logo.png"},
-        help=["Read it as bytes, with ReadFile"],
+        help=["Read its bytes, as a file of the skill"],
     )
 
 

@@ -164,7 +164,8 @@ def test_a_list_shows_level_one_and_where_to_watch_from(grpcurl):
     answer = grpcurl.call("Lookup/ListSkills", {"source": "github", "author": "solo"}).answer
     assert answer.pop("resumeToken")
     one = {"id": "github/solo/one", "name": "one", "description": "Use it in a test.", "category": "solo"}
-    assert answer == {"skills": [{**one, "version": "3.0.0", "shortName": "one", "standard": True}]}
+    one |= {"version": "3.0.0", "shortName": "one", "standard": True, "uri": "skill://github/solo/one/SKILL.md"}
+    assert answer == {"skills": [one]}
 
 
 def history(grpcurl, skill_id):

@@ -106,9 +106,8 @@ def standard_skills(server, transport):
     return {f"skill://{skill.id}/SKILL.md" for skill in ours if "_" not in skill.id}
 
 
-def test_an_entry_names_the_digest_of_each_file(server, connect, transport):
-    if transport == "stdio":
-        pytest.skip("nothing with several files is there")
+@pytest.mark.parametrize("transport", ["http", "bridge"])
+def test_an_entry_names_the_digest_of_each_file(server, connect):
     files = {"SKILL.md": skill_md("digests"), "assets/pixel.bin": bytes(range(255, -1, -1))}
     publish(server, "github/inspector/digests", files)
     uri = "skill://github/inspector/digests"

@@ -12,7 +12,9 @@ RPCS = {
         "ActivateVersion", "DeleteSkill", "DiffVersions", "ExportSkill", "GetMetrics", "GetVersion", "ListVersions",
         "PublishSkill", "PublishSkills", "UnyankVersion", "ValidateSkill", "Watch", "YankVersion",
     ],
-    "Lookup": ["ActivateSkill", "GetSkill", "ListFiles", "ListSkills", "ReadFile", "ReadSkill"],
+    "Lookup": [
+        "ActivateSkill", "CompleteName", "GetSkill", "ListFiles", "ListSkills", "ReadFile", "ReadSkill", "RenderPrompt",
+    ],
 }  # fmt: skip
 
 

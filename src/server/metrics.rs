@@ -1,0 +1,281 @@
+//! What is counted, and how Prometheus reads it.
+//!
+//! Every call passes the front door, so calls over gRPC, REST and MCP are counted
+//! alike, by rpc. The names of what is counted are those that other gRPC servers
+//! use, so that their dashboards work. A call looks nothing up: each rpc keeps its
+//! counters once they are there. What was never called is not shown.
+
+use std::sync::{Arc, OnceLock};
+use std::time::Instant;
+
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::{MethodRouter, get};
+use http::{HeaderMap, HeaderValue, header};
+use prometheus_client::encoding::text::encode;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::{Family, MetricConstructor};
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::metrics::info::Info;
+
+use super::front::FrontLayer;
+use crate::http::{no_such_method, refused};
+use crate::model::Failure;
+use crate::registry::Registry;
+
+/// Upper bounds of durations, in seconds.
+const SECONDS: [f64; 15] = [
+    0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5,
+    10.0,
+];
+
+/// Codes of gRPC by number, as gRPC's other servers write them.
+const CODES: [&str; 17] = [
+    "OK",
+    "Canceled",
+    "Unknown",
+    "InvalidArgument",
+    "DeadlineExceeded",
+    "NotFound",
+    "AlreadyExists",
+    "PermissionDenied",
+    "ResourceExhausted",
+    "FailedPrecondition",
+    "Aborted",
+    "OutOfRange",
+    "Unimplemented",
+    "Internal",
+    "Unavailable",
+    "DataLoss",
+    "Unauthenticated",
+];
+const CANCELED: usize = 1;
+const UNKNOWN: usize = 2;
+
+type Labels = Vec<(&'static str, String)>;
+
+#[derive(Debug, Clone, Copy)]
+struct Seconds;
+
+impl MetricConstructor<Histogram> for Seconds {
+    fn new_metric(&self) -> Histogram {
+        Histogram::new(SECONDS)
+    }
+}
+
+/// What the calls are counted in. Cheap to clone.
+#[derive(Debug, Clone)]
+pub(super) struct Metrics {
+    calls: Family<Labels, Counter>,
+    seconds: Family<Labels, Histogram, Seconds>,
+    refused: Family<Labels, Counter>,
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        Self {
+            calls: Family::default(),
+            seconds: Family::new_with_constructor(Seconds),
+            refused: Family::default(),
+        }
+    }
+}
+
+/// Counters of one rpc.
+#[derive(Debug)]
+pub(super) struct Meter {
+    metrics: Metrics,
+    labels: Labels,
+    calls: [OnceLock<Counter>; CODES.len()],
+    seconds: OnceLock<Histogram>,
+}
+
+impl Metrics {
+    /// The counters of an rpc.
+    pub(super) fn meter(&self, service: &str, method: &str, streams: bool) -> Meter {
+        let kind = if streams { "stream" } else { "unary" };
+        Meter {
+            metrics: self.clone(),
+            labels: vec![
+                ("grpc_service", service.to_owned()),
+                ("grpc_method", method.to_owned()),
+                ("grpc_type", kind.to_owned()),
+            ],
+            calls: Default::default(),
+            seconds: OnceLock::new(),
+        }
+    }
+}
+
+impl Meter {
+    fn call(&self, code: usize) -> Option<&Counter> {
+        let counter = self.calls.get(code)?;
+        Some(counter.get_or_init(|| {
+            let mut labels = self.labels.clone();
+            let name = CODES.get(code).copied().unwrap_or("Unknown");
+            labels.push(("grpc_code", name.to_owned()));
+            self.metrics.calls.get_or_create_owned(&labels)
+        }))
+    }
+
+    fn seconds(&self) -> &Histogram {
+        let create = || self.metrics.seconds.get_or_create_owned(&self.labels);
+        self.seconds.get_or_init(create)
+    }
+
+    /// A call for which there was no place.
+    pub(super) fn refuse(&self) {
+        self.metrics.refused.get_or_create(&self.labels).inc();
+    }
+}
+
+/// A call that is counted when it ends, however it ends.
+#[derive(Debug)]
+pub(super) struct Record {
+    meter: Arc<Meter>,
+    started: Instant,
+    code: Option<usize>,
+}
+
+impl Record {
+    pub(super) fn start(meter: Arc<Meter>) -> Self {
+        Self {
+            meter,
+            started: Instant::now(),
+            code: None,
+        }
+    }
+
+    /// Notes the status it ends with, where headers or trailers say one.
+    pub(super) fn note(&mut self, headers: &HeaderMap) -> Option<i64> {
+        let code = headers.get("grpc-status")?.to_str().ok()?;
+        let code: i64 = code.parse().ok()?;
+        let known = usize::try_from(code).ok();
+        self.code = Some(known.filter(|code| *code < CODES.len()).unwrap_or(UNKNOWN));
+        Some(code)
+    }
+}
+
+impl Drop for Record {
+    fn drop(&mut self) {
+        // Without a status it is the caller who left.
+        if let Some(calls) = self.meter.call(self.code.unwrap_or(CANCELED)) {
+            calls.inc();
+        }
+        let seconds = self.started.elapsed().as_secs_f64();
+        self.meter.seconds().observe(seconds);
+    }
+}
+
+/// The page that Prometheus reads.
+pub(super) fn page<S: Clone + Send + Sync + 'static>(
+    front: FrontLayer,
+    registry: Registry,
+) -> MethodRouter<S> {
+    get(async move || match render(&front, &registry) {
+        Ok(page) => page,
+        Err(error) => refused(Failure::fault(error)),
+    })
+    .fallback(no_such_method)
+}
+
+fn render(front: &FrontLayer, registry: &Registry) -> Result<Response, std::fmt::Error> {
+    let Metrics {
+        calls,
+        seconds,
+        refused,
+    } = front.metrics().clone();
+    let mut page = prometheus_client::registry::Registry::default();
+    page.register(
+        "grpc_server_handled",
+        "Calls that ended, over any face, by rpc and status",
+        calls,
+    );
+    page.register(
+        "grpc_server_handling_seconds",
+        "How long calls took",
+        seconds,
+    );
+    page.register(
+        "repertoire_refused",
+        "Calls that were refused because the server had as much to do as it takes on",
+        refused,
+    );
+    let gauge = |value: u64| {
+        let gauge = Gauge::<i64>::default();
+        gauge.set(i64::try_from(value).unwrap_or(i64::MAX));
+        gauge
+    };
+    let (in_work, streaming) = front.in_work();
+    for (name, help, value) in [
+        ("repertoire_calls_in_work", "Unary calls in work", in_work),
+        (
+            "repertoire_streams_in_work",
+            "Streams that are open",
+            streaming,
+        ),
+        (
+            "repertoire_skills",
+            "Skills that are stored",
+            registry.catalog().len() as u64,
+        ),
+        (
+            "repertoire_event_log_end",
+            "Sequence number of the last event",
+            registry.store().position().borrow().end,
+        ),
+    ] {
+        page.register(name, help, gauge(value));
+    }
+    let build = Info::new(vec![("version", env!("CARGO_PKG_VERSION"))]);
+    page.register("repertoire_build", "What this server is", build);
+    let mut text = String::new();
+    encode(&mut text, &page)?;
+    let media = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    let media = HeaderValue::from_static(media);
+    Ok(([(header::CONTENT_TYPE, media)], text).into_response())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counts(metrics: &Metrics) -> String {
+        let mut page = prometheus_client::registry::Registry::default();
+        page.register("calls", "x", metrics.calls.clone());
+        page.register("refused", "x", metrics.refused.clone());
+        page.register("seconds", "x", metrics.seconds.clone());
+        let mut text = String::new();
+        encode(&mut text, &page).expect("text");
+        text
+    }
+
+    #[test]
+    fn a_call_is_counted_by_the_status_it_ends_with() {
+        let metrics = Metrics::default();
+        let meter = Arc::new(metrics.meter("a.S", "M", false));
+        for code in [Some(0_i64), Some(0), Some(5), Some(99), Some(-1), None] {
+            let mut record = Record::start(Arc::clone(&meter));
+            if let Some(code) = code {
+                let mut trailers = HeaderMap::new();
+                trailers.insert("grpc-status", code.into());
+                assert_eq!(record.note(&trailers), Some(code));
+            }
+        }
+        meter.refuse();
+        let text = counts(&metrics);
+        let labels = "grpc_service=\"a.S\",grpc_method=\"M\",grpc_type=\"unary\"";
+        for (code, count) in [("OK", 2), ("NotFound", 1), ("Unknown", 2), ("Canceled", 1)] {
+            let line = format!("calls_total{{{labels},grpc_code=\"{code}\"}} {count}");
+            assert!(text.contains(&line), "{line}\n{text}");
+        }
+        assert!(
+            text.contains(&format!("refused_total{{{labels}}} 1")),
+            "{text}"
+        );
+        assert!(
+            text.contains(&format!("seconds_count{{{labels}}} 6")),
+            "{text}"
+        );
+    }
+}

@@ -1,0 +1,672 @@
+"""The same request gives the same answer, and the same refusal, on every face: gRPC, MCP over
+HTTP in both eras, MCP over stdio, the bridge, and REST."""
+
+import re
+from dataclasses import dataclass
+
+import pytest
+from faces import RPCS, Grpc, Refused, Rest, over_http, over_stdio, snake, tools, tool_name
+from harness import Server, as_json, publish, skill_md, tools_of
+from repertoire.v1 import registry_pb2
+
+FACES = ("grpc", "mcp", "mcp-legacy", "stdio", "bridge", "rest")
+# What proto3 cannot say, such as a field that is left out, a value of another type, or a key
+# that there is none of.
+BY_JSON = FACES[1:]
+# What is no tool.
+NO_TOOL = ("grpc", "rest")
+# What a path of a URL cannot say: that a part of it is empty.
+NO_PATH = FACES[:-1]
+BY_TOOL = ("mcp", "mcp-legacy", "stdio", "bridge")
+# The tools of all sets have a `get_skill` with more arguments.
+ONE_TOOLSET = ("mcp", "bridge")
+
+
+@dataclass
+class Case:
+    """Requests one after the other; all but the last give an answer."""
+
+    name: str
+    asks: list
+    # The code of the refusal that the last one comes to; None: an answer.
+    code: str | None = None
+    faces: tuple = FACES
+
+    def __str__(self):
+        return self.name.replace(" ", "-")
+
+
+def case(name, rpc, arguments, code=None, faces=FACES, before=()):
+    return Case(name, [*before, (rpc, arguments)], code, faces)
+
+
+def play(face, case):
+    """What the requests of a case come to. Arguments may be made of the answers so far."""
+    answers = []
+    for rpc, arguments in case.asks:
+        arguments = arguments(answers) if callable(arguments) else arguments
+        answers.append(face.ask(rpc, arguments))
+    return answers
+
+
+TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?Z")
+TOKENS = ("next_page_token", "resume_token")
+
+
+def plain(value, times=True, tokens=True):
+    """JSON that tells `1` from `true` but not `1` from `1.0`, without times or tokens where
+    these differ: of each it says that it is there."""
+    if isinstance(value, dict):
+        return {
+            name: "a token" if name in TOKENS and inner and not tokens else plain(inner, times, tokens)
+            for name, inner in value.items()
+            if name != "sequence" or times
+        }
+    if isinstance(value, list):
+        return [plain(item, times, tokens) for item in value]
+    if isinstance(value, tuple):
+        return [plain(item, times, tokens) for item in value]
+    if isinstance(value, str) and not times and TIME.fullmatch(value):
+        return "a time"
+    if isinstance(value, bool):
+        return str(value)
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return value
+
+
+# The state that all faces begin with.
+
+REFUNDS_1 = {
+    "SKILL.md": skill_md(
+        "refunds", "# Refunds\n\nSay é, and mean it.\n", version="1.0.0", category="money", tags="[cash, card]",
+        technologies="[stripe]", **{"allowed-tools": "Read Write"},
+    ),
+    "references/rules.md": b"# Rules\n\n1. Be kind.\n",
+    "scripts/pay.py": b"print('pay')\n",
+}
+REFUNDS_2 = {
+    **REFUNDS_1,
+    "SKILL.md": skill_md(
+        "refunds", "# Refunds\n\nSay é.\n", version="1.1.0", category="money", tags="[cash, card]",
+        metadata="{owner: team-a, weight: 1.5, count: 3, big: 1e20, on: true, none: null, list: [1, [2], {a: b}]}",
+    ),
+    "logo.png": b"\x89PNG\r\n\x1a\n\xff\x00",
+}
+ORDERS = {
+    "name": "lookup-orders",
+    "description": "Looks orders up.",
+    "category": "database",
+    "core_content": "# Orders\n",
+    "semantic_version": "2.0.0",
+    "tool_configs": [
+        {
+            "name": "order_query",
+            "description": "Asks for orders.",
+            "method": "query",
+            "args": [
+                {"name": "text", "description": "What to look for.", "required": True},
+                {"name": "limit", "type": "integer", "default": 5},
+                {"name": "where", "type": "object", "default": {"a": [1, None, True, "x", 0.5]}},
+            ],
+        }
+    ],
+    "resource_configs": [{"name": "live", "description": "Made on request.", "dynamic": True, "method": "live"}],
+}
+
+
+def prepare(server):
+    """The same skills in the same order."""
+    publish(server, "github/acme/refunds", REFUNDS_1, change_summary="The first")
+    publish(server, "github/acme/refunds", REFUNDS_2)
+    for number in range(3):
+        publish(server, "github/acme/history", {"SKILL.md": skill_md("history", f"Step {number}\n")})
+    yank(server, "github/acme/history", 2, "Wrong step")
+    publish(server, "github/acme/gone", {"SKILL.md": skill_md("gone")})
+    yank(server, "github/acme/gone", 1, "All wrong")
+    for home in ("github/acme", "local/project", "local/user"):
+        publish(server, f"{home}/twin", {"SKILL.md": skill_md("twin", f"Of {home}\n")})
+    for number in range(5):
+        publish(server, f"github/paging/page-{number}", {"SKILL.md": skill_md(f"page-{number}", category="paging")})
+    publish(server, "github/acme/odd", {"SKILL.md": skill_md("An Odd Name!", "x\n")})
+    Grpc(server).ask("PublishSkill", ORDERS)
+
+
+def yank(server, skill_id, number, reason):
+    request = registry_pb2.YankVersionRequest(skill_id=skill_id, version_number=number, reason=reason)
+    server.registry().YankVersion(request, timeout=20)
+
+
+@pytest.fixture(scope="module")
+def errors(tmp_path_factory):
+    """Where processes that speak MCP over stdio complain."""
+    with (tmp_path_factory.mktemp("errors") / "stderr").open("w+") as file:
+        yield file
+        file.seek(0)
+        assert "panicked" not in file.read()
+
+
+def faces_of(of, data, errors):
+    """Faces, each of the server that `of` gives for it; stdio serves a data directory itself."""
+    return {
+        "grpc": Grpc(of("grpc")),
+        "mcp": over_http(of("mcp"), "auto"),
+        "mcp-legacy": over_http(of("mcp-legacy"), "legacy"),
+        "stdio": over_stdio(errors, "--data", str(data), mode="auto", one_toolset=False),
+        "bridge": over_stdio(errors, "--server", f"http://{of('bridge').address}", mode="legacy", one_toolset=True),
+        "rest": Rest(of("rest")),
+    }
+
+
+def prepared(data):
+    server = Server(data).ready()
+    prepare(server)
+    return server
+
+
+def finish(faces, servers):
+    for face in faces.values():
+        face.close()
+    for server in servers:
+        assert server.stop() == 0, server.log.text()
+        assert "panicked" not in server.log.text(), server.log.text()
+
+
+@pytest.fixture(scope="module")
+def together(tmp_path_factory, errors):
+    """All faces of one server; over stdio, of a directory that was filled in the same way."""
+    own = tmp_path_factory.mktemp("own") / "data"
+    assert prepared(own).stop() == 0
+    server = prepared(tmp_path_factory.mktemp("together") / "data")
+    faces = faces_of(lambda _: server, own, errors)
+    yield faces
+    finish(faces, [server])
+
+
+@pytest.fixture(scope="module")
+def apart(tmp_path_factory, errors):
+    """Each face with a server of its own, all filled in the same way."""
+    work = tmp_path_factory.mktemp("apart")
+    servers = {face: prepared(work / face) for face in FACES}
+    assert servers.pop("stdio").stop() == 0
+    faces = faces_of(servers.get, work / "stdio", errors)
+    yield faces
+    finish(faces, servers.values())
+
+
+# Questions that change nothing.
+
+ID = {"skill_id": "github/acme/refunds"}
+SHORT = {"skill_id": "refunds"}
+NOBODY = {"skill_id": "github/acme/nobody"}
+PAGING = {"category": "paging", "page_size": 2}
+URI = "skill://github/acme/refunds"
+
+
+def next_page(query):
+    return lambda answers: {**query, "page_token": answers[-1]["next_page_token"]}
+
+
+def wrong_names(rpc, name):
+    """What every rpc that takes a skill says of one that is not there, or not named."""
+    return [
+        case(f"{name} of an unknown skill", rpc, NOBODY, "SKILL_NOT_FOUND"),
+        case(f"{name} of no skill", rpc, {"skill_id": ""}, "MISSING_PARAMETER", NO_PATH),
+        case(f"{name} without a skill", rpc, {}, "MISSING_PARAMETER", BY_TOOL),
+        case(f"{name} of a skill that is a number", rpc, {"skill_id": 7}, "INVALID_PARAMETER", BY_TOOL),
+        case(f"{name} of a name too long", rpc, {"skill_id": "x" * 401}, "INVALID_PARAMETER"),
+        case(f"{name} of no name at all", rpc, {"skill_id": "a/b"}, "SKILL_NOT_FOUND"),
+        case(f"{name} with a key too many", rpc, {**ID, "extra": 1, "more": 2}, "INVALID_PARAMETER", BY_JSON),
+    ]
+
+
+def wrong_versions(rpc, name):
+    return [
+        case(f"{name} of an unknown version", rpc, {**ID, "version_number": 99}, "VERSION_NOT_FOUND"),
+        case(f"{name} of no semantic version", rpc, {**ID, "semantic_version": "one"}, "INVALID_PARAMETER"),
+        case(f"{name} of an unknown semantic version", rpc, {**ID, "semantic_version": "9.9.9"}, "VERSION_NOT_FOUND"),
+        case(
+            f"{name} of a version said twice", rpc, {**ID, "version_number": 1, "semantic_version": "1.0.0"},
+            "INVALID_PARAMETER",
+        ),
+        case(f"{name} of a version below none", rpc, {**ID, "version_number": -1}, "INVALID_PARAMETER", BY_JSON),
+        case(f"{name} of a version too large", rpc, {**ID, "version_number": 2**32}, "INVALID_PARAMETER", BY_JSON),
+        case(f"{name} of half a version", rpc, {**ID, "version_number": 1.5}, "INVALID_PARAMETER", BY_JSON),
+    ]
+
+
+LISTS = [
+    case("a list", "ListSkills", {}),
+    case("a list of a source", "ListSkills", {"source": "GitHub"}),
+    case("a list of an author", "ListSkills", {"source": "github", "author": "acme"}),
+    case("a list of a category", "ListSkills", {"category": "Money"}),
+    case("a list of tags", "ListSkills", {"tags": ["cash", "card"]}),
+    case("a list of a technology", "ListSkills", {"technology": "stripe"}),
+    case("a list of a location", "ListSkills", {"location": "project"}),
+    case("a list of a trust tier", "ListSkills", {"trust_tier": "official"}),
+    case("a list of nothing", "ListSkills", {"category": "no such"}),
+    case("a first page", "ListSkills", PAGING),
+    case("a second page", "ListSkills", next_page(PAGING), before=[("ListSkills", PAGING)]),
+    case(
+        "a last page", "ListSkills", next_page(PAGING),
+        before=[("ListSkills", PAGING), ("ListSkills", next_page(PAGING))],
+    ),
+    case("a forged token", "ListSkills", {"page_token": "bm9uc2Vuc2U"}, "PAGE_TOKEN_INVALID"),
+    case(
+        "a token of another list", "ListSkills", next_page({"category": "money"}), "PAGE_TOKEN_INVALID",
+        before=[("ListSkills", PAGING)],
+    ),
+    case("a page too large", "ListSkills", {"page_size": 1001}, "INVALID_PARAMETER"),
+    case("a page below none", "ListSkills", {"page_size": -1}, "INVALID_PARAMETER"),
+    case("a page of 2^31", "ListSkills", {"page_size": 2**31}, "INVALID_PARAMETER", BY_JSON),
+    case("a page of words", "ListSkills", {"page_size": "many"}, "INVALID_PARAMETER", BY_JSON),
+    case("an author without a source", "ListSkills", {"author": "acme"}, "INVALID_PARAMETER"),
+    case("an empty tag", "ListSkills", {"tags": ["cash", ""]}, "INVALID_PARAMETER"),
+    case("a filter too long", "ListSkills", {"category": "x" * 129, "source": "y" * 129}, "INVALID_PARAMETER"),
+    case("a location that is none", "ListSkills", {"location": "moon"}, "INVALID_PARAMETER", BY_JSON),
+    case("a location that is not said", "ListSkills", {"location": "unspecified"}, "INVALID_PARAMETER", BY_JSON),
+    case("a list with a key too many", "ListSkills", {"Source": "github"}, "INVALID_PARAMETER", BY_JSON),
+]
+
+SKILLS = [
+    case("a skill", "GetSkill", ID),
+    case("a skill by its short name", "GetSkill", {"skill_id": "ReFunds"}),
+    case("a skill by its id in other case", "GetSkill", {"skill_id": "GitHub/ACME/Refunds"}),
+    case("a skill with all there is", "GetSkill", {**ID, "include_versions": True, "include_security": True}),
+    case("a skill without its text", "GetSkill", {**ID, "include_readme": False}),
+    case("a skill that hides others", "GetSkill", {"skill_id": "twin"}),
+    case("a skill of fields", "GetSkill", {"skill_id": "lookup-orders"}),
+    case("a bundled skill", "GetSkill", {"skill_id": "builtin/repertoire/write_sql", "include_versions": True}),
+    case("an older skill", "GetSkill", {**ID, "version_number": 1}, faces=NO_TOOL),
+    case("a skill by its semantic version", "GetSkill", {**ID, "semantic_version": "1.0.0"}, faces=NO_TOOL),
+    case("a skill of an unknown version", "GetSkill", {**ID, "version_number": 9}, "VERSION_NOT_FOUND", NO_TOOL),
+    case("a withdrawn skill", "GetSkill", {"skill_id": "github/acme/gone"}, "SKILL_YANKED"),
+    case("a skill asked for by another type", "GetSkill", {**ID, "include_readme": "no"}, "INVALID_PARAMETER", BY_JSON),
+    # Of two forms of one tool, arguments that neither takes are told in the words of one.
+    *(one for one in wrong_names("GetSkill", "a skill") if one.faces != BY_TOOL),
+    *(
+        Case(one.name, one.asks, one.code, ONE_TOOLSET)
+        for one in wrong_names("GetSkill", "a skill")
+        if one.faces == BY_TOOL
+    ),
+]
+
+READS = [
+    case("an address", "ReadSkill", {"uri": f"{URI}/SKILL.md"}),
+    case("an address without a file", "ReadSkill", {"uri": URI}),
+    case("an address of a version", "ReadSkill", {"uri": "skill://github/acme/@1.0.0/refunds/SKILL.md"}),
+    case("an address of a file", "ReadSkill", {"uri": f"{URI}/references/rules.md"}),
+    case("an address by a short name", "ReadSkill", {"uri": "skill://twin"}),
+    case("an address of bytes", "ReadSkill", {"uri": f"{URI}/logo.png"}, "FILE_NOT_TEXT"),
+    case("an address of no file", "ReadSkill", {"uri": f"{URI}/no.md"}, "FILE_NOT_FOUND"),
+    case("an address of no skill", "ReadSkill", {"uri": "skill://github/acme/nobody"}, "SKILL_NOT_FOUND"),
+    case("an address of no version", "ReadSkill", {"uri": "skill://github/acme/@9.0.0/refunds"}, "VERSION_NOT_FOUND"),
+    case("an address of another kind", "ReadSkill", {"uri": "https://example.com"}, "INVALID_PARAMETER"),
+    case("an address that climbs", "ReadSkill", {"uri": f"{URI}/../twin/SKILL.md"}, "INVALID_PARAMETER"),
+    case("no address", "ReadSkill", {"uri": ""}, "MISSING_PARAMETER"),
+    case("an address too long", "ReadSkill", {"uri": "skill://" + "x" * 1024}, "INVALID_PARAMETER"),
+    case("an address left out", "ReadSkill", {}, "MISSING_PARAMETER", (*ONE_TOOLSET, "rest")),
+    case("an address that is a number", "ReadSkill", {"uri": 7}, "INVALID_PARAMETER", BY_TOOL),
+    case("a command", "ActivateSkill", {"command": "refunds"}),
+    case("a command in other case", "ActivateSkill", {"command": "TWIN"}),
+    case("a command by id", "ActivateSkill", {"command": "github/acme/twin"}),
+    case("a command of no skill", "ActivateSkill", {"command": "no-such"}, "SKILL_NOT_FOUND"),
+    case("a command with arguments", "ActivateSkill", {"command": "refunds now"}, "SKILL_NOT_FOUND"),
+    case("an empty command", "ActivateSkill", {"command": ""}, "MISSING_PARAMETER"),
+    case("no command", "ActivateSkill", {}, "MISSING_PARAMETER", BY_JSON),
+    case("a command that is a number", "ActivateSkill", {"command": 7}, "INVALID_PARAMETER", BY_JSON),
+    case("a command that is nothing", "ActivateSkill", {"command": None}, "INVALID_PARAMETER", BY_JSON),
+    case("a command with more", "ActivateSkill", {"command": "refunds", "extra": 1}, "INVALID_PARAMETER", BY_JSON),
+    case("the old parameter", "ActivateSkill", {"name": "refunds"}, "INVALID_PARAMETER", BY_JSON),
+    case("a prompt", "RenderPrompt", {}),
+    case("a short prompt", "RenderPrompt", {"max_tokens": 60}),
+    case("a prompt too long", "RenderPrompt", {"max_tokens": 50001}, "INVALID_PARAMETER"),
+    case("a prompt below none", "RenderPrompt", {"max_tokens": -1}, "INVALID_PARAMETER"),
+    case("a name begun", "CompleteName", {"prefix": "PA", "limit": 3}, faces=NO_TOOL),
+    case("an id begun", "CompleteName", {"prefix": "git", "form": "id"}, faces=NO_TOOL),
+    case("too many names", "CompleteName", {"limit": 101}, "INVALID_PARAMETER", NO_TOOL),
+]
+
+FILE = {**ID, "path": "references/rules.md"}
+FILES = [
+    case("files", "ListFiles", ID),
+    case("files by a short name", "ListFiles", SHORT),
+    case("files of a version", "ListFiles", {**ID, "version_number": 1}),
+    case("files of a semantic version", "ListFiles", {**ID, "semantic_version": "1.0.0"}),
+    case("files of a withdrawn version", "ListFiles", {"skill_id": "github/acme/gone", "version_number": 1}),
+    *wrong_names("ListFiles", "files"),
+    *wrong_versions("ListFiles", "files"),
+    case("a file", "ReadFile", FILE),
+    case("a file of bytes", "ReadFile", {**SHORT, "path": "logo.png"}),
+    case("a file of a version", "ReadFile", {**ID, "path": "SKILL.md", "version_number": 1}),
+    case("a part of a file", "ReadFile", {**FILE, "offset_bytes": 3, "limit_bytes": 4}),
+    case("a file from its end", "ReadFile", {**FILE, "offset_bytes": 21}),
+    case("a file from behind its end", "ReadFile", {**FILE, "offset_bytes": 2**40}, "INVALID_PARAMETER"),
+    case("a file from before its beginning", "ReadFile", {**FILE, "offset_bytes": -1}, "INVALID_PARAMETER"),
+    case("too much of a file", "ReadFile", {**FILE, "limit_bytes": 2**24 + 1}, "INVALID_PARAMETER"),
+    case("a file from beyond numbers", "ReadFile", {**FILE, "offset_bytes": 2**63}, "INVALID_PARAMETER", BY_JSON),
+    case("an unknown file", "ReadFile", {**ID, "path": "no.md"}, "FILE_NOT_FOUND"),
+    case("a file in other case", "ReadFile", {**ID, "path": "skill.md"}, "FILE_NOT_FOUND"),
+    case("a file outside", "ReadFile", {**ID, "path": "../twin/SKILL.md"}, "FILE_NOT_FOUND"),
+    case("no file", "ReadFile", {**ID, "path": ""}, "MISSING_PARAMETER", NO_PATH),
+    case("a file of an unknown skill", "ReadFile", {**FILE, **NOBODY}, "SKILL_NOT_FOUND"),
+    case("neither skill nor file", "ReadFile", {"skill_id": "", "path": ""}, "MISSING_PARAMETER", NO_PATH),
+    case("a file of an unknown version", "ReadFile", {**FILE, "version_number": 9}, "VERSION_NOT_FOUND"),
+]
+
+HISTORY = {"skill_id": "github/acme/history"}
+VERSIONS = [
+    case("versions", "ListVersions", HISTORY),
+    case("versions of a withdrawn skill", "ListVersions", {"skill_id": "github/acme/gone"}),
+    case("a page of versions", "ListVersions", {**HISTORY, "page_size": 2}),
+    case(
+        "the next page of versions", "ListVersions", next_page({**HISTORY, "page_size": 2}),
+        before=[("ListVersions", {**HISTORY, "page_size": 2})],
+    ),
+    case("versions by a forged token", "ListVersions", {**HISTORY, "page_token": "x"}, "PAGE_TOKEN_INVALID"),
+    case(
+        "versions by the token of a list", "ListVersions", next_page(HISTORY), "PAGE_TOKEN_INVALID",
+        before=[("ListSkills", PAGING)],
+    ),
+    case("too many versions", "ListVersions", {**HISTORY, "page_size": 201}, "INVALID_PARAMETER"),
+    *wrong_names("ListVersions", "versions"),
+    case("a version", "GetVersion", ID),
+    case("an older version", "GetVersion", {**ID, "version_number": 1}),
+    case("a version by its semantic version", "GetVersion", {**ID, "semantic_version": "1.0.0"}),
+    case("a withdrawn version", "GetVersion", {**HISTORY, "version_number": 2}),
+    case("a version with problems", "GetVersion", {"skill_id": "github/acme/odd"}),
+    case("a version of fields", "GetVersion", {"skill_id": "lookup-orders"}),
+    case("a version of a withdrawn skill", "GetVersion", {"skill_id": "gone"}, "SKILL_YANKED"),
+    *wrong_names("GetVersion", "a version"),
+    *wrong_versions("GetVersion", "a version"),
+    case("a comparison", "DiffVersions", ID),
+    case("a comparison backwards", "DiffVersions", {**ID, "from_version": 2, "to_version": 1}),
+    case("a comparison with itself", "DiffVersions", {**ID, "from_version": 2, "to_version": 2}),
+    case("a comparison with nothing", "DiffVersions", {**ID, "from_version": 1, "to_version": 9}, "VERSION_NOT_FOUND"),
+    case("a comparison of one version", "DiffVersions", {"skill_id": "page-1"}, "INVALID_PARAMETER"),
+    *wrong_names("DiffVersions", "a comparison"),
+    case("usage of a skill that nobody used", "GetMetrics", {"skill_id": "github/paging/page-4"}),
+    *wrong_names("GetMetrics", "usage"),
+]
+
+GOOD = as_json({"SKILL.md": skill_md("checked"), "data.bin": b"\xff\x00"})
+BROKEN = as_json({"SKILL.md": b"---\nname: broken\ndescription: [1, 2]\nname: twice\n---\nbody\n"})
+ODD = as_json({"SKILL.md": skill_md("An Odd Name!")})
+CHECKS = [
+    case("a check", "ValidateSkill", {"files": GOOD}),
+    case("a check of a folder", "ValidateSkill", {"files": GOOD, "folder": "other", "skill_id": "github/acme/checked"}),
+    case("a check of a broken skill", "ValidateSkill", {"files": BROKEN}),
+    case("a check of an odd skill", "ValidateSkill", {"files": ODD}),
+    case("a strict check of an odd skill", "ValidateSkill", {"files": ODD, "strict": True}),
+    case("a check of a path outside", "ValidateSkill", {"files": [*GOOD, {"path": "../x"}]}, "INVALID_PARAMETER"),
+    case("a check of an empty path", "ValidateSkill", {"files": [{"path": ""}]}, "INVALID_PARAMETER"),
+    case("a check of nothing", "ValidateSkill", {"files": []}, "INVALID_PARAMETER"),
+    case("a check without files", "ValidateSkill", {}, "MISSING_PARAMETER", BY_JSON),
+    case("a check of text", "ValidateSkill", {"files": "SKILL.md"}, "INVALID_PARAMETER", BY_JSON),
+    case(
+        "a check of what is not base64", "ValidateSkill", {"files": [{"path": "SKILL.md", "content": "é"}]},
+        "INVALID_PARAMETER", BY_JSON,
+    ),
+    case(
+        "a check with keys too many inside", "ValidateSkill", {"files": [{"path": "SKILL.md", "text": "x"}]},
+        "INVALID_PARAMETER", BY_JSON,
+    ),
+]
+
+WATCHES = [
+    case("a watch from a forged token", "Watch", {"resume_token": "nonsense"}, "RESUME_TOKEN_INVALID"),
+    case("a watch of too many events", "Watch", {"max_events": 1001}, "INVALID_PARAMETER"),
+    case("a watch of an event that is none", "Watch", {"types": ["moved"]}, "INVALID_PARAMETER", BY_JSON),
+]
+
+QUESTIONS = [*LISTS, *SKILLS, *READS, *FILES, *VERSIONS, *CHECKS, *WATCHES]
+
+
+# Changes. Each has skills of its own, so that no change shows in another.
+
+
+def skill(name, body="# Steps\n", **front_matter):
+    return as_json({"SKILL.md": skill_md(name, body, **front_matter)})
+
+
+def fresh(name, versions=1, home="github/deeds"):
+    """A skill's id, and the requests that publish versions of it."""
+    skill_id = f"{home}/{name}"
+    asks = [
+        ("PublishSkill", {"skill_id": skill_id, "files": skill(name, f"Step {number}\n"), "change_summary": "New"})
+        for number in range(1, versions + 1)
+    ]
+    return {"skill_id": skill_id}, asks
+
+
+def deed(name, slug, deeds, code=None, faces=FACES, versions=1):
+    """A change of a skill that has versions, or of one that is still to come, and what it leaves behind."""
+    of, before = fresh(slug, versions)
+    asks = [*before, *((rpc, {**of, **arguments}) for rpc, arguments in deeds)]
+    return Case(name, asks, code, faces)
+
+
+BUILTIN = {"skill_id": "builtin/repertoire/write_sql"}
+NUMBERED = ("ActivateVersion", "YankVersion", "UnyankVersion")
+PUBLISHES = [
+    deed("a first version", "first", [("GetSkill", {}), ("ListVersions", {})]),
+    deed("a second version", "second", [("GetSkill", {"include_versions": True}), ("DiffVersions", {})], versions=2),
+    deed("the same bytes again", "again", [("PublishSkill", {"files": skill("again", "Step 1\n")})]),
+    deed("a version for later", "later", [("PublishSkill", {"files": skill("later"), "activate": False})]),
+    deed(
+        "other bytes of one version", "fixed",
+        [
+            ("PublishSkill", {"files": skill("fixed", "One\n", version="3.0.0")}),
+            ("PublishSkill", {"files": skill("fixed", "Two\n", version="3.0.0")}),
+        ],
+        "VERSION_CONFLICT",
+    ),
+    case("a skill of fields again", "PublishSkill", {**ORDERS, "name": "of-fields"}),
+    case("a skill of a long story", "PublishSkill", {"files": skill("long-story", "x" * 200_000)}),
+    case("an odd skill", "PublishSkill", {"skill_id": "github/deeds/odd", "files": ODD}),
+    case("an odd skill, strictly", "PublishSkill", {"files": ODD, "strict": True}, "SKILL_INVALID"),
+    case("a broken skill", "PublishSkill", {"files": BROKEN}, "SKILL_INVALID"),
+    case("a skill of nothing", "PublishSkill", {}, "MISSING_PARAMETER"),
+    case("a skill without its entry", "PublishSkill", {"files": as_json({"README.md": b"x"})}, "SKILL_INVALID"),
+    case("a skill of no id", "PublishSkill", {"skill_id": "a/b", "files": GOOD}, "INVALID_PARAMETER"),
+    case("a file outside the skill", "PublishSkill", {"files": as_json({"../x": b"x"})}, "INVALID_PARAMETER"),
+    case("a bundled skill again", "PublishSkill", {**BUILTIN, "files": skill("write_sql")}, "SKILL_READ_ONLY"),
+    deed(
+        "a publish repeated", "repeated",
+        [("PublishSkill", {"files": skill("repeated", "Key\n"), "idempotency_key": "repeated"})] * 2,
+    ),
+    deed(
+        "a key of another publish", "reused",
+        [
+            ("PublishSkill", {"files": skill("reused", "Key\n"), "idempotency_key": "reused"}),
+            ("PublishSkill", {"files": skill("reused", "Other\n"), "idempotency_key": "reused"}),
+        ],
+        "IDEMPOTENCY_KEY_REUSED",
+    ),
+]
+
+CHANGES = [
+    deed("a rollback", "rollback", [("ActivateVersion", {"version_number": 1}), ("GetSkill", {})], versions=2),
+    deed("an activation of the active one", "active", [("ActivateVersion", {"version_number": 1})]),
+    deed(
+        "an activation of a withdrawn version", "withdrawn",
+        [("YankVersion", {"version_number": 1, "reason": "Bad"}), ("ActivateVersion", {"version_number": 1})],
+        "VERSION_YANKED", versions=2,
+    ),
+    deed("a withdrawal", "withdrawal", [("YankVersion", {"version_number": 2}), ("ListVersions", {})], versions=2),
+    deed("a withdrawal twice", "twice", [("YankVersion", {"version_number": 1, "reason": "Bad"})] * 2),
+    deed(
+        "a withdrawal of all there is", "all", [("YankVersion", {"version_number": 1}), ("GetSkill", {})],
+        "SKILL_YANKED",
+    ),
+    deed(
+        "a version put back", "back",
+        [("YankVersion", {"version_number": 1}), ("UnyankVersion", {"version_number": 1}), ("GetSkill", {})],
+    ),
+    deed("a deletion", "deleted", [("DeleteSkill", {}), ("GetSkill", {})], "SKILL_NOT_FOUND", versions=2),
+    deed("a deletion twice", "deleted-twice", [("DeleteSkill", {})] * 2, "SKILL_NOT_FOUND"),
+    deed("a deletion repeated", "deleted-again", [("DeleteSkill", {"idempotency_key": "deleted-again"})] * 2),
+    deed("a skill after its deletion", "phoenix", [("DeleteSkill", {}), ("PublishSkill", {"files": skill("phoenix")})]),
+    case("a deletion of a bundled skill", "DeleteSkill", BUILTIN, "SKILL_READ_ONLY"),
+    *wrong_names("DeleteSkill", "a deletion"),
+    *(
+        wrong
+        for rpc in NUMBERED
+        for wrong in (
+            deed(f"{snake(rpc)} of an unknown version", snake(rpc).replace("_", "-"), [(rpc, {"version_number": 9})],
+                 "VERSION_NOT_FOUND"),
+            case(f"{snake(rpc)} of a bundled skill", rpc, {**BUILTIN, "version_number": 1}, "SKILL_READ_ONLY"),
+            case(f"{snake(rpc)} of an unknown skill", rpc, {**NOBODY, "version_number": 1}, "SKILL_NOT_FOUND"),
+            case(f"{snake(rpc)} of version 0", rpc, {**ID, "version_number": 0}, "INVALID_PARAMETER"),
+            case(f"{snake(rpc)} of no version", rpc, ID, "MISSING_PARAMETER", BY_TOOL),
+            case(f"{snake(rpc)} of version one", rpc, {**ID, "version_number": "one"}, "INVALID_PARAMETER", BY_JSON),
+        )
+    ),
+]
+
+USES = [
+    deed(
+        "usage of a skill", "used",
+        [("ListFiles", {}), ("ReadFile", {"path": "SKILL.md"}), ("ReadFile", {"path": "SKILL.md"}), ("GetMetrics", {})],
+    ),
+    Case(
+        "usage of versions",
+        [
+            *fresh("used-twice", 2)[1],
+            ("ReadSkill", {"uri": "skill://github/deeds/@1.0.0/used-twice"}),
+            ("ActivateSkill", {"command": "used-twice"}),
+            ("GetMetrics", {"skill_id": "used-twice"}),
+        ],
+    ),
+]
+
+
+def from_here(request):
+    return lambda answers: {**request, "resume_token": answers[0]["resume_token"]}
+
+
+def watched(name, slug, request, deeds):
+    """What happens, from where a list shows nothing of it yet."""
+    of, before = fresh(slug, 2)
+    after = [(rpc, {**of, **arguments}) for rpc, arguments in deeds]
+    request = {"skill_ids": [of["skill_id"]], **request}
+    return Case(name, [("ListSkills", {"page_size": 1}), *before, *after, ("Watch", from_here(request))])
+
+
+EVENTS = [
+    watched(
+        "all that happens", "watched", {"max_events": 6},
+        [
+            ("ActivateVersion", {"version_number": 1}),
+            ("YankVersion", {"version_number": 1}),
+            ("UnyankVersion", {"version_number": 1}),
+            ("DeleteSkill", {}),
+        ],
+    ),
+    watched("the first that happens", "watched-first", {"max_events": 1}, []),
+    watched(
+        "some that happens", "watched-some", {"max_events": 1, "types": ["yanked", "deleted"]},
+        [("YankVersion", {"version_number": 2, "reason": "Bad"})],
+    ),
+]
+
+DEEDS = [*PUBLISHES, *CHANGES, *USES, *EVENTS]
+
+
+def same(faces, case, times):
+    """Plays a case on all its faces; `times` says of a face that it has the times of the others."""
+    outcomes = {face: play(faces[face], case) for face in case.faces}
+    for face, (*before, last) in outcomes.items():
+        assert not any(isinstance(answer, Refused) for answer in before), f"{face}: {before}"
+        assert (last["code"] if isinstance(last, Refused) else None) == case.code, f"{face}: {last}"
+    first, *others = case.faces
+    for face in others:
+        keep = times(first) and times(face)
+        expected, found = (plain(outcomes[name], keep, keep) for name in (first, face))
+        assert found == expected, f"{face} is not as {first}"
+    statuses = {getattr(outcome[-1], "status", None) for outcome in outcomes.values()} - {None}
+    assert len(statuses) <= 1, statuses
+
+
+@pytest.mark.parametrize("question", QUESTIONS, ids=str)
+def test_every_face_answers_alike(together, question):
+    same(together, question, times=lambda face: face != "stdio")
+
+
+@pytest.mark.parametrize("deed", DEEDS, ids=str)
+def test_every_face_does_alike(apart, deed):
+    same(apart, deed, times=lambda _: False)
+
+
+def test_every_tool_and_every_route_of_the_contract_is_in_the_tables():
+    asked = {rpc for table in (QUESTIONS, DEEDS) for case in table for rpc, _ in case.asks}
+    assert {tool_name(rpc) for rpc in asked if tools(rpc)} == tools_of()
+    # The two that stream bytes or requests are not compared as JSON.
+    assert RPCS.keys() - asked == {"ExportSkill", "PublishSkills"}
+
+
+def test_no_two_cases_have_one_name():
+    names = [str(case) for case in (*QUESTIONS, *DEEDS)]
+    assert len(names) == len(set(names))
+
+
+# The forms that two of the specifications give word by word.
+
+
+@pytest.mark.parametrize("face", BY_TOOL)
+def test_a_skill_is_read_by_its_address_as_specified(together, face):
+    text = REFUNDS_2["SKILL.md"].decode()
+    uri = f"{URI}/SKILL.md"
+    result = together[face].call("get_skill", {"uri": uri}, "skills")
+    shown = result.model_dump(by_alias=True, exclude_none=True, exclude={"meta", "result_type"})
+    assert shown == {
+        "content": [{"type": "text", "text": text}],
+        "structuredContent": {"uri": uri, "mimeType": "text/markdown", "text": text},
+        "isError": False,
+    }
+
+
+@pytest.mark.parametrize("face", BY_TOOL)
+def test_an_address_of_nothing_is_refused_as_specified(together, face):
+    for uri in ("skill://github/acme/nobody/SKILL.md", "http://github/acme/refunds", ""):
+        result = together[face].call("get_skill", {"uri": uri}, "skills")
+        shown = result.model_dump(by_alias=True, exclude_none=True, exclude={"meta", "result_type"})
+        (content,) = shown.pop("content")
+        assert shown == {"isError": True}
+        assert content["type"] == "text" and content["text"].splitlines()[-1].startswith("Next: "), content
+
+
+@pytest.mark.parametrize("face", BY_TOOL)
+@pytest.mark.parametrize(
+    "arguments, lines",
+    [
+        ({}, ["Required", "Field command", "Next: It takes: command"]),
+        (
+            {"command": ""},
+            [
+                "Skill name cannot be empty",
+                "Field command",
+                "Next: Name a skill: `source/author/slug` or a short name; the list of skills has both",
+            ],
+        ),
+        (
+            {"command": "refunds", "extra": 1},
+            ["Unrecognized key(s) in object: 'extra'", "Field extra", "Next: It takes: command"],
+        ),
+        ({"command": 7}, ["Expected string, received number", "Field command", "Next: It takes: command"]),
+        (
+            {"name": "refunds"},
+            [
+                "2 fields are wrong: command, name",
+                "Field command: Required",
+                "Field name: Unrecognized key(s) in object: 'name'",
+                "Next: It takes: command",
+            ],
+        ),
+    ],
+)
+def test_wrong_arguments_of_a_command_are_told_as_specified(together, face, arguments, lines):
+    result = together[face].call("skill", arguments, "skills")
+    assert result.is_error and result.structured_content is None
+    (content,) = result.content
+    assert content.text.splitlines() == lines
