@@ -53,12 +53,12 @@ pub(super) async fn compose(client: &mut Client, options: Compose, output: &Outp
     let mut tools = table(&["tool", "", "allowed by", "forbidden by", "except"]);
     for proof in answer.proof.unwrap_or_default().tools {
         let verdict = match proof.verdict() {
-            v1::ToolVerdict::Allowed => format!("{GOOD}allowed{GOOD:#}"),
-            _ => format!("{BAD}denied{BAD:#}"),
+            v1::ToolVerdict::Allowed => "allowed",
+            v1::ToolVerdict::Denied | v1::ToolVerdict::Unspecified => "denied",
         };
         tools.add_row([
             proof.tool,
-            verdict,
+            verdict.to_owned(),
             names(&proof.grants),
             names(&proof.denials),
             patterns(&proof.exceptions),
