@@ -10,7 +10,11 @@ use std::{env, fs};
 
 use prost_reflect::{Cardinality, DescriptorPool, DynamicMessage, FieldDescriptor, Kind, Value};
 
-const FILES: [&str; 2] = ["repertoire/v1/registry.proto", "repertoire/v1/lookup.proto"];
+const FILES: [&str; 3] = [
+    "repertoire/v1/registry.proto",
+    "repertoire/v1/lookup.proto",
+    "repertoire/v1/composition.proto",
+];
 const PACKAGE: &str = "repertoire.v1";
 
 fn main() -> Result<(), Box<dyn Error>> {

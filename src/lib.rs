@@ -8,8 +8,9 @@
 //! 3. [`store`]: the data directory.
 //! 4. [`registry`]: skills and their versions.
 //! 5. [`lookup`]: finding them and handing them out.
-//! 6. [`contract`], [`grpc`], [`gateway`], [`mcp`], [`mod@http`]: the wire and the faces.
-//! 7. [`server`], [`cli`]: what runs.
+//! 6. [`composition`]: what several permit together.
+//! 7. [`contract`], [`grpc`], [`gateway`], [`mcp`], [`mod@http`]: the wire and the faces.
+//! 8. [`server`], [`cli`]: what runs.
 
 // What may fail in a test may not in the product; the rest is in Cargo.toml.
 #![warn(
@@ -21,6 +22,7 @@
 )]
 
 pub mod cli;
+pub mod composition;
 pub mod contract;
 pub mod gateway;
 pub mod grpc;

@@ -11,6 +11,7 @@
 )]
 
 pub mod corpus;
+pub mod load;
 pub mod process;
 pub mod sample;
 

@@ -27,6 +27,13 @@ Examples:
 Without --server it serves the data directory itself, or talks to the server that has
 it open. A running server also speaks MCP over HTTP, at /mcp and /mcp/TOOLSET.";
 
+const COMPOSE_EXAMPLES: &str = "\
+Examples:
+  repertoire compose specification-engine opencode-implementer
+  repertoire check Bash --skills dev,review --arguments '{\"command\": \"git push\"}'
+  repertoire lock my-skill@^1 -o skills.lock
+  repertoire compose --lock skills.lock";
+
 /// Keeps an organisation's agent skills and serves them to any agent.
 #[derive(Debug, Parser)]
 #[command(name = "repertoire", version, about, after_help = EXAMPLES)]
@@ -88,6 +95,12 @@ pub(super) enum Command {
     Export(Export),
     /// Follow what happens to skills, a line an event.
     Watch(Watch),
+    /// Compose skills into one set of permissions, and say why.
+    Compose(Compose),
+    /// Say whether skills permit a call of a tool. Exits with 1 where they do not.
+    Check(Check),
+    /// Pin skills, and all that they require, in a lock file.
+    Lock(Lock),
     /// Speak MCP on stdin and stdout, for agents that start their servers themselves.
     Mcp(Mcp),
     /// Read the whole data directory and say what is damaged. The server must be stopped.
@@ -341,6 +354,75 @@ pub(super) struct Watch {
     /// Only events of these skills, by id.
     #[arg(value_name = "ID")]
     pub(super) skills: Vec<String>,
+}
+
+/// How the tools of several skills are put together.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(super) enum Policy {
+    /// A tool is granted where at least one skill allows it.
+    Union,
+    /// A tool is granted where every skill allows it.
+    Intersection,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = COMPOSE_EXAMPLES)]
+pub(super) struct Compose {
+    /// The skills, by id or short name, perhaps with a version: NAME@1.2.0, NAME@3, NAME@^1.2.
+    #[arg(value_name = "SKILL", required_unless_present = "lock")]
+    pub(super) skills: Vec<String>,
+    /// How tools are put together. [default: as the lock says, else union]
+    #[arg(long, value_enum)]
+    pub(super) policy: Option<Policy>,
+    /// Add the skills that are required.
+    #[arg(long)]
+    pub(super) resolve: bool,
+    /// A lock file: without SKILL what it pins, with SKILL what they must still be.
+    #[arg(long, value_name = "FILE")]
+    pub(super) lock: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = COMPOSE_EXAMPLES)]
+pub(super) struct Check {
+    /// The tool that is to be called.
+    pub(super) tool: String,
+    /// The skills, with commas between them.
+    #[arg(
+        long,
+        value_name = "SKILLS",
+        value_delimiter = ',',
+        required_unless_present = "lock"
+    )]
+    pub(super) skills: Vec<String>,
+    /// Arguments of the call, a JSON object such as '{"command": "git status"}'.
+    #[arg(
+        long,
+        value_name = "JSON",
+        default_value = "{}",
+        hide_default_value = true
+    )]
+    pub(super) arguments: String,
+    /// How tools are put together. [default: as the lock says, else union]
+    #[arg(long, value_enum)]
+    pub(super) policy: Option<Policy>,
+    /// A lock file of the composition.
+    #[arg(long, value_name = "FILE", conflicts_with = "skills")]
+    pub(super) lock: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = COMPOSE_EXAMPLES)]
+pub(super) struct Lock {
+    /// The skills, by id or short name, perhaps with a version.
+    #[arg(required = true, value_name = "SKILL")]
+    pub(super) skills: Vec<String>,
+    /// How tools are put together.
+    #[arg(long, value_enum, default_value = "union")]
+    pub(super) policy: Policy,
+    /// File to write. [default: stdout]
+    #[arg(long, short, value_name = "FILE")]
+    pub(super) output: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

@@ -10,6 +10,7 @@ use tower::{BoxError, ServiceExt as _};
 
 use super::args::Global;
 use super::output::Failed;
+use crate::contract::v1::composition_client::CompositionClient;
 use crate::contract::v1::lookup_client::LookupClient;
 use crate::contract::v1::registry_client::RegistryClient;
 use crate::gateway::{MAX_MESSAGE_BYTES, Transport, TransportError};
@@ -21,6 +22,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 pub(super) struct Client {
     pub(super) registry: RegistryClient<Transport>,
     pub(super) lookup: LookupClient<Transport>,
+    pub(super) composition: CompositionClient<Transport>,
     /// What the calls go through.
     pub(super) transport: Transport,
     domain: Option<Domain>,
@@ -32,6 +34,8 @@ impl Client {
             registry: RegistryClient::new(transport.clone())
                 .max_decoding_message_size(MAX_MESSAGE_BYTES),
             lookup: LookupClient::new(transport.clone())
+                .max_decoding_message_size(MAX_MESSAGE_BYTES),
+            composition: CompositionClient::new(transport.clone())
                 .max_decoding_message_size(MAX_MESSAGE_BYTES),
             transport,
             domain,

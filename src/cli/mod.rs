@@ -12,6 +12,7 @@
 //! Not here: what the calls do.
 
 mod args;
+mod compose;
 mod connect;
 mod data;
 mod folder;
@@ -114,6 +115,9 @@ async fn with_client(
         Command::Export(options) => skills::export(client, options, output).await,
         Command::Mcp(options) => mcp::mcp(client, &options).await,
         Command::Watch(options) => skills::watch(client, options, output).await,
+        Command::Compose(options) => compose::compose(client, options, output).await,
+        Command::Check(options) => compose::check(client, options, output).await,
+        Command::Lock(options) => compose::lock(client, options, output).await,
         Command::Serve(_)
         | Command::Validate(_)
         | Command::Verify

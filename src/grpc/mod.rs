@@ -10,6 +10,8 @@
 //! Not here: listeners, limits and deadlines (`server`), other faces.
 
 mod codec;
+mod composed;
+mod composition;
 mod convert;
 mod lookup;
 mod publish;
@@ -20,6 +22,7 @@ mod tests;
 mod watch;
 
 pub use codec::CheckedCodec;
+pub use composition::CompositionService;
 pub use lookup::LookupService;
 pub use registry::RegistryService;
 pub use status::{DOMAIN, status};

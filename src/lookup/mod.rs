@@ -27,10 +27,11 @@ pub use complete::{Completion, NameForm};
 pub use error::Error;
 pub use list::{ListPage, ListQuery};
 pub use prompt::Prompt;
+pub(crate) use prompt::cut;
 pub use read::{FilePart, SkillText};
 
 use crate::model::{Reference, SkillId, VersionSelector};
-use crate::registry::{Described, Head, Registry};
+use crate::registry::{self, Catalog, Described, Head, Registry};
 
 /// Reads over a registry. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -71,16 +72,27 @@ impl Lookup {
     /// # Errors
     /// There is no such skill.
     pub fn resolve(&self, reference: &Reference) -> Result<Resolved, Error> {
+        Self::resolve_among(&self.registry.catalog(), reference)
+    }
+
+    /// The same among the skills of a snapshot, for callers who look more than
+    /// once.
+    ///
+    /// # Errors
+    /// There is no such skill.
+    pub fn resolve_among(catalog: &Catalog, reference: &Reference) -> Result<Resolved, Error> {
         let name = match reference {
             Reference::Id(id) => {
+                let head = catalog.get(&id.key()).cloned();
                 return Ok(Resolved {
-                    head: self.registry.head(id)?,
+                    head: head.ok_or_else(|| registry::Error::SkillNotFound {
+                        reference: id.to_string(),
+                    })?,
                     shadowed: Vec::new(),
                 });
             }
             Reference::Name(name) => name,
         };
-        let catalog = self.registry.catalog();
         let mut skills = catalog.named(name);
         let head = skills
             .next()

@@ -238,7 +238,7 @@ fn grouped(number: usize) -> String {
 /// that costs no more than half of it. Reads little more than it gives.
 ///
 /// It is whole where the sign of the cut would take what the cut saves.
-pub(super) fn cut(text: &str, chars: usize) -> String {
+pub(crate) fn cut(text: &str, chars: usize) -> String {
     // With as many characters more as the sign has bytes it is known whether
     // the sign is worth its place.
     let folded = fold(text, chars.saturating_add(CUT.len()));

@@ -137,6 +137,8 @@ codes! {
     FileNotText = "FILE_NOT_TEXT", 2016, State;
     /// All versions of the skill were withdrawn.
     SkillYanked = "SKILL_YANKED", 2017, NotFound;
+    /// The skills cannot be composed; the fields say all that is wrong.
+    SkillSetInvalid = "SKILL_SET_INVALID", 2020, State;
 }
 
 /// What is wrong with one field of a request.

@@ -27,6 +27,7 @@ mod text;
 mod token;
 mod uri;
 mod version;
+mod words;
 
 pub use clock::{Clock, SystemClock};
 pub use digest::{Digest, DigestError, bundle_digest};
@@ -35,7 +36,7 @@ pub use failure::{Code, Failure, FieldProblem, Kind};
 pub use file_path::{FilePath, FilePathError};
 pub use principal::Principal;
 pub use problem::{Problem, Severity};
-pub use reference::{Reference, VersionSelector};
+pub use reference::{Reference, VersionSelector, VersionWish, VersionedReference};
 pub use skill::{
     CompatibilityRule, CompatibilityRuleType, ComposabilityRule, ComposabilityRuleType,
     OutputContract, ResourceConfig, Skill, ToolArgument, ToolConfig,
@@ -46,6 +47,7 @@ pub use text::printable;
 pub use token::{open_token, seal_token};
 pub use uri::{SkillUri, SkillUriError};
 pub use version::{FileEntry, TrustTier, Version, VersionNumber, Yank};
+pub use words::{stem, words};
 
 /// Files a skill may have (MCP Skills extension, "Limits").
 pub const MAX_FILES: usize = 512;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{SkillId, VersionNumber};
+use super::{Digest, SkillId, VersionNumber};
 
 /// A skill by its id or by its short name.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,5 +67,128 @@ impl fmt::Display for VersionSelector {
 impl From<VersionNumber> for VersionSelector {
     fn from(number: VersionNumber) -> Self {
         Self::Number(number)
+    }
+}
+
+/// Which version of a skill a caller would take.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum VersionWish {
+    /// Exactly this one, or the active one.
+    Is(VersionSelector),
+    /// Any of a range that was not withdrawn.
+    Within(semver::VersionReq),
+    /// The one with these bytes.
+    Holds(Digest),
+}
+
+/// A skill with the version that is asked of it: `refunds`, `refunds@1.2.0`,
+/// `refunds@3`, `refunds@^1.2`, `refunds@sha256:…`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct VersionedReference {
+    /// The skill.
+    pub skill: Reference,
+    /// The version.
+    pub version: VersionWish,
+    /// What stood behind an `@` and is no version: the whole text was read as a
+    /// name, since names may hold one.
+    pub unread: Option<String>,
+}
+
+impl VersionWish {
+    /// The version of a text; none where it is none.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let text = text.trim();
+        if let Some(exact) = VersionSelector::parse(text) {
+            return Some(Self::Is(exact));
+        }
+        if let Ok(digest) = text.parse() {
+            return Some(Self::Holds(digest));
+        }
+        let range = text.parse::<semver::VersionReq>().ok()?;
+        (!text.is_empty()).then_some(Self::Within(range))
+    }
+}
+
+impl fmt::Display for VersionWish {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Is(version) => version.fmt(f),
+            Self::Within(range) => range.fmt(f),
+            Self::Holds(digest) => digest.fmt(f),
+        }
+    }
+}
+
+impl VersionedReference {
+    /// What a caller or a rule wrote. A text is split at its last `@` where a
+    /// version stands behind it.
+    #[must_use]
+    pub fn parse(text: &str) -> Self {
+        let text = text.trim();
+        let active = VersionWish::Is(VersionSelector::Active);
+        let Some((skill, version)) = text.rsplit_once('@') else {
+            return Self {
+                skill: Reference::parse(text),
+                version: active,
+                unread: None,
+            };
+        };
+        match VersionWish::parse(version) {
+            Some(version) => Self {
+                skill: Reference::parse(skill.trim()),
+                version,
+                unread: None,
+            },
+            None => Self {
+                skill: Reference::parse(text),
+                version: active,
+                unread: Some(version.to_owned()),
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reference_carries_a_number_a_version_a_range_or_a_digest() {
+        let digest = Digest::of(b"x");
+        for (text, skill, version) in [
+            ("refunds", "refunds", "active"),
+            ("a/b/refunds", "a/b/refunds", "active"),
+            ("refunds@3", "refunds", "3"),
+            ("refunds@1.2.0", "refunds", "1.2.0"),
+            ("a/b/refunds@^1.2", "a/b/refunds", "^1.2"),
+            ("refunds@1.2", "refunds", "^1.2"),
+            ("refunds @ >=1, <2", "refunds", ">=1, <2"),
+            ("refunds@*", "refunds", "*"),
+        ] {
+            let read = VersionedReference::parse(text);
+            assert_eq!(
+                (
+                    read.skill.to_string(),
+                    read.version.to_string(),
+                    read.unread
+                ),
+                (skill.to_owned(), version.to_owned(), None),
+                "{text}"
+            );
+        }
+        let read = VersionedReference::parse(&format!("refunds@{digest}"));
+        assert_eq!(read.version, VersionWish::Holds(digest));
+    }
+
+    #[test]
+    fn what_is_no_version_belongs_to_the_name() {
+        for (text, unread) in [("me@home", "home"), ("refunds@", ""), ("refunds@0", "0")] {
+            let read = VersionedReference::parse(text);
+            assert_eq!(
+                (read.skill, read.unread.as_deref()),
+                (Reference::Name(text.to_owned()), Some(unread))
+            );
+        }
     }
 }

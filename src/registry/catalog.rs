@@ -9,7 +9,7 @@ use std::sync::Arc;
 use imbl::{OrdMap, OrdSet};
 
 use super::Head;
-use crate::model::{Location, SkillKey};
+use crate::model::{Location, SkillKey, stem, words};
 
 /// A property by which skills are gathered, with its value in lower case.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -20,6 +20,8 @@ pub enum Facet {
     Tag(String),
     /// One of the technologies.
     Technology(String),
+    /// The stem of a word of one of the triggers.
+    Trigger(String),
     /// The location.
     Location(Location),
 }
@@ -70,6 +72,13 @@ fn facets(head: &Head) -> Vec<Facet> {
             .technologies
             .iter()
             .map(|t| Facet::Technology(t.to_lowercase())),
+    );
+    facets.extend(
+        summary
+            .triggers
+            .iter()
+            .flat_map(|trigger| words(trigger))
+            .map(|word| Facet::Trigger(stem(&word).to_owned())),
     );
     facets
 }

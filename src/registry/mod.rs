@@ -47,7 +47,7 @@ pub use idempotency::Caller;
 pub use publish::{Bundle, Candidate, Outcome, Prepared, Published};
 pub use usage::{UsageKind, VersionUsage};
 pub use verify::Audit;
-pub use versions::{Activated, Described, VersionPage, Withdrawn};
+pub use versions::{Activated, Described, Release, VersionPage, Withdrawn};
 pub use watch::{Watch, WatchFilter};
 
 use crate::model::{Clock, Digest, SkillId, SkillKey, Version, VersionNumber, VersionSelector};

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Caller, Error, Head, Plan, Registry, Summary, VERSIONS};
+use super::{Caller, Error, Head, Plan, Registry, SEMANTICS, Summary, VERSIONS};
 use crate::model::{
-    Event, EventKind, Principal, SkillId, Version, VersionNumber, VersionSelector, Yank,
+    Digest, Event, EventKind, Principal, SkillId, Version, VersionNumber, VersionSelector, Yank,
     open_token, seal_token,
 };
 use crate::store::{Batch, prefix};
@@ -65,6 +65,25 @@ pub struct Withdrawn {
     pub number: VersionNumber,
     /// The version that is active now.
     pub active: Option<VersionNumber>,
+}
+
+/// A version by everything that names it, without what it says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Release {
+    /// Its semantic version.
+    pub semantic: semver::Version,
+    /// Its number.
+    pub number: VersionNumber,
+    /// Digest over all its files.
+    pub digest: Digest,
+    /// It was withdrawn.
+    pub is_yanked: bool,
+}
+
+/// The semantic version of a key, behind the skill's part of it.
+fn semantic(key: &[u8]) -> Option<semver::Version> {
+    let text = std::str::from_utf8(key.strip_suffix(&[0])?).ok()?;
+    text.parse().ok()
 }
 
 const PAGE: &str = "versions";
@@ -132,6 +151,32 @@ impl Registry {
             versions,
             next,
         })
+    }
+
+    /// All versions of a skill by what names them, lowest first.
+    ///
+    /// # Errors
+    /// A record is damaged, or the store cannot be read.
+    pub fn releases(&self, head: &Head) -> Result<Vec<Release>, Error> {
+        let prefix = prefix(&head.id.key());
+        let mut releases = Vec::new();
+        for entry in self.inner.store.scan(&SEMANTICS, &prefix) {
+            let (key, entry) = entry?;
+            // Versions of before a delete keep their entries.
+            let kept = head.first_number..=head.last_number;
+            let Some(semantic) = semantic(&key).filter(|_| kept.contains(&entry.value.number))
+            else {
+                continue;
+            };
+            releases.push(Release {
+                semantic,
+                number: entry.value.number,
+                digest: entry.value.digest,
+                is_yanked: head.yanked.contains_key(&entry.value.number),
+            });
+        }
+        releases.sort_by(|a, b| (&a.semantic, a.number).cmp(&(&b.semantic, b.number)));
+        Ok(releases)
     }
 
     /// Makes a version the active one.

@@ -40,9 +40,10 @@ pub use config::{Config, ConfigError, Limits, Settings, default_data_directory};
 pub use guard::{AllowedHost, AllowedOrigin, Origin, WebConfig};
 pub use telemetry::{LogFormat, Telemetry};
 
+use crate::composition::Composition;
 use crate::contract::{FILE_DESCRIPTOR_SET, v1};
 use crate::gateway::{self, Contract, Gateway, Transport};
-use crate::grpc::{LookupService, RegistryService};
+use crate::grpc::{CompositionService, LookupService, RegistryService};
 use crate::http::Bodies;
 use crate::mcp::Face;
 use crate::model::{Clock, SystemClock};
@@ -129,7 +130,14 @@ impl Domain {
             v1::lookup_server::LookupServer::new(LookupService::new(self.registry.clone()))
                 .accept_compressed(tonic::codec::CompressionEncoding::Gzip)
                 .send_compressed(tonic::codec::CompressionEncoding::Gzip);
-        Routes::new(registry).add_service(lookup)
+        let composition = v1::composition_server::CompositionServer::new(CompositionService::new(
+            Composition::new(self.registry.clone()),
+        ))
+        .accept_compressed(tonic::codec::CompressionEncoding::Gzip)
+        .send_compressed(tonic::codec::CompressionEncoding::Gzip);
+        Routes::new(registry)
+            .add_service(lookup)
+            .add_service(composition)
     }
 
     /// What calls in process go through: the services behind a front door.
@@ -178,6 +186,9 @@ impl Server {
             .await;
         health
             .set_serving::<v1::lookup_server::LookupServer<LookupService>>()
+            .await;
+        health
+            .set_serving::<v1::composition_server::CompositionServer<CompositionService>>()
             .await;
         let reflection = || {
             tonic_reflection::server::Builder::configure()
@@ -228,6 +239,7 @@ impl Server {
                     stop.cancelled().await;
                     health.set_not_serving::<v1::registry_server::RegistryServer<RegistryService>>().await;
                     health.set_not_serving::<v1::lookup_server::LookupServer<LookupService>>().await;
+                    health.set_not_serving::<v1::composition_server::CompositionServer<CompositionService>>().await;
                 })
                 .await;
                 store::forget_endpoint(&settings.data);

@@ -42,6 +42,7 @@ fn head((id, name, state): Step) -> Head {
             semantic: semver::Version::new(1, 0, 0),
             tags: Vec::new(),
             technologies: Vec::new(),
+            triggers: Vec::new(),
         }),
         yanked: BTreeMap::new(),
         created_at: Timestamp::UNIX_EPOCH,

@@ -1,0 +1,238 @@
+//! Commands on sets of skills.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use prost_types::value::Kind;
+use prost_types::{ListValue, Struct, Value};
+use serde_json::Value as Json;
+
+use super::args::{Check, Compose, Lock, Policy};
+use super::connect::Client;
+use super::output::{BAD, Failed, GOOD, Output, WARN, json_of, note, table};
+use crate::contract::v1;
+
+type Done = Result<ExitCode, Failed>;
+
+fn policy(policy: Option<Policy>) -> i32 {
+    match policy {
+        None => v1::ToolPolicy::Unspecified,
+        Some(Policy::Union) => v1::ToolPolicy::Union,
+        Some(Policy::Intersection) => v1::ToolPolicy::Intersection,
+    }
+    .into()
+}
+
+pub(super) async fn compose(client: &mut Client, options: Compose, output: &Output) -> Done {
+    let request = v1::ComposeSkillsRequest {
+        skills: options.skills,
+        tool_policy: policy(options.policy),
+        resolve: options.resolve,
+        lock: options.lock.as_deref().map(read).transpose()?,
+    };
+    let answer = client
+        .composition
+        .compose_skills(request)
+        .await?
+        .into_inner();
+    if output.is_json() {
+        output.message("ComposeSkillsResponse", &answer)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let lock = answer.lock.unwrap_or_default();
+    let mut skills = table(&["skill", "version", "number", "id"]);
+    for (name, entry) in answer.skills.iter().zip(in_order(&lock)) {
+        skills.add_row([
+            name.clone(),
+            entry.semantic_version.clone(),
+            entry.version_number.to_string(),
+            entry.skill_id.clone(),
+        ]);
+    }
+    output.line(&skills.to_string())?;
+    let mut tools = table(&["tool", "", "allowed by", "forbidden by", "except"]);
+    for proof in answer.proof.unwrap_or_default().tools {
+        let verdict = match proof.verdict() {
+            v1::ToolVerdict::Allowed => "allowed",
+            v1::ToolVerdict::Denied | v1::ToolVerdict::Unspecified => "denied",
+        };
+        tools.add_row([
+            proof.tool,
+            verdict.to_owned(),
+            names(&proof.grants),
+            names(&proof.denials),
+            patterns(&proof.exceptions),
+        ]);
+    }
+    output.line(&format!("\n{tools}"))?;
+    for (at, step) in (1..).zip(&answer.execution_protocol) {
+        let before = if at == 1 { "\n" } else { "" };
+        output.line(&format!("{before}{at:>3}. {step}"))?;
+    }
+    warn(&answer.warnings);
+    Ok(ExitCode::SUCCESS)
+}
+
+pub(super) async fn check(client: &mut Client, options: Check, output: &Output) -> Done {
+    let arguments = match serde_json::from_str(&options.arguments) {
+        Ok(Json::Object(fields)) => object(fields),
+        _ => {
+            return Err(Failed::new("the arguments are not a JSON object")
+                .hint("write them as '{\"command\": \"git status\"}'"));
+        }
+    };
+    let request = v1::CheckToolRequest {
+        tool: options.tool,
+        arguments: Some(arguments),
+        skills: options.skills,
+        tool_policy: policy(options.policy),
+        lock: options.lock.as_deref().map(read).transpose()?,
+    };
+    let answer = client.composition.check_tool(request).await?.into_inner();
+    let code = if answer.allowed {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    };
+    if output.is_json() {
+        output.message("CheckToolResponse", &answer)?;
+        return Ok(code);
+    }
+    let (style, verdict) = if answer.allowed {
+        (GOOD, "allowed")
+    } else {
+        (BAD, "denied")
+    };
+    output.line(&format!("{style}{verdict}{style:#} {}", answer.reason))?;
+    Ok(code)
+}
+
+pub(super) async fn lock(client: &mut Client, options: Lock, output: &Output) -> Done {
+    let request = v1::ComposeSkillsRequest {
+        skills: options.skills,
+        tool_policy: policy(Some(options.policy)),
+        resolve: true,
+        lock: None,
+    };
+    let answer = client
+        .composition
+        .compose_skills(request)
+        .await?
+        .into_inner();
+    let lock = answer.lock.unwrap_or_default();
+    let json = json_of("Lock", &lock)?;
+    let Some(path) = options.output else {
+        output.value(&json)?;
+        return Ok(ExitCode::SUCCESS);
+    };
+    let text =
+        serde_json::to_string_pretty(&json).map_err(|error| Failed::new(error.to_string()))?;
+    std::fs::write(&path, format!("{text}\n"))
+        .map_err(|error| Failed::new(format!("cannot write {}: {error}", path.display())))?;
+    if output.is_json() {
+        output.value(&json)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut rows = table(&["skill", "version", "number", "digest"]);
+    for entry in &lock.entries {
+        rows.add_row([
+            entry.skill_id.clone(),
+            entry.semantic_version.clone(),
+            entry.version_number.to_string(),
+            entry.digest.chars().take(19).collect(),
+        ]);
+    }
+    output.line(&format!(
+        "{rows}\n{GOOD}locked{GOOD:#} in {}",
+        path.display()
+    ))?;
+    warn(&answer.warnings);
+    Ok(ExitCode::SUCCESS)
+}
+
+fn warn(warnings: &[String]) {
+    for warning in warnings {
+        note(&format!("{WARN}warning:{WARN:#} {warning}"));
+    }
+}
+
+fn in_order(lock: &v1::Lock) -> Vec<&v1::LockEntry> {
+    let mut entries: Vec<_> = lock.entries.iter().collect();
+    entries.sort_by_key(|entry| entry.position);
+    entries
+}
+
+fn names(statements: &[v1::ToolStatement]) -> String {
+    let names = statements.iter().filter_map(|s| s.skill.as_ref());
+    names
+        .map(|skill| skill.skill.as_str())
+        .collect::<Vec<_>>()
+        .join(", ")
+}
+
+fn patterns(statements: &[v1::ToolStatement]) -> String {
+    let patterns = statements
+        .iter()
+        .map(|statement| statement.pattern.as_str());
+    patterns.collect::<Vec<_>>().join(", ")
+}
+
+/// A lock file. The server judges what it says; here only its form counts.
+fn read(path: &Path) -> Result<v1::Lock, Failed> {
+    let wrong = |what: String| {
+        Failed::new(format!("{}: {what}", path.display()))
+            .hint("write a lock file with `repertoire lock SKILL… -o FILE`")
+    };
+    let text = std::fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
+    let json: Json = serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
+    parse(&json).ok_or_else(|| wrong("this is not a lock".to_owned()))
+}
+
+fn parse(json: &Json) -> Option<v1::Lock> {
+    let text = |json: &Json, name: &str| Some(json.get(name)?.as_str()?.to_owned());
+    let number = |json: &Json, name: &str| match json.get(name) {
+        Some(number) => u32::try_from(number.as_u64()?).ok(),
+        None => Some(0),
+    };
+    let entry = |json: &Json| {
+        Some(v1::LockEntry {
+            skill_id: text(json, "skill_id")?,
+            version_number: number(json, "version_number")?,
+            semantic_version: text(json, "semantic_version")?,
+            digest: text(json, "digest")?,
+            position: number(json, "position")?,
+        })
+    };
+    let entries = json.get("entries")?.as_array()?.iter().map(entry);
+    Some(v1::Lock {
+        tool_policy: match json.get("tool_policy")?.as_str()? {
+            "union" => v1::ToolPolicy::Union,
+            "intersection" => v1::ToolPolicy::Intersection,
+            _ => return None,
+        }
+        .into(),
+        entries: entries.collect::<Option<_>>()?,
+        digest: text(json, "digest")?,
+    })
+}
+
+fn object(fields: serde_json::Map<String, Json>) -> Struct {
+    let fields = fields.into_iter().map(|(name, field)| (name, value(field)));
+    Struct {
+        fields: fields.collect(),
+    }
+}
+
+fn value(json: Json) -> Value {
+    let kind = match json {
+        Json::Null => Kind::NullValue(0),
+        Json::Bool(value) => Kind::BoolValue(value),
+        Json::Number(number) => Kind::NumberValue(number.as_f64().unwrap_or(f64::NAN)),
+        Json::String(text) => Kind::StringValue(text),
+        Json::Array(items) => Kind::ListValue(ListValue {
+            values: items.into_iter().map(value).collect(),
+        }),
+        Json::Object(fields) => Kind::StructValue(object(fields)),
+    };
+    Value { kind: Some(kind) }
+}

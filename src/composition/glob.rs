@@ -1,0 +1,130 @@
+//! Texts in which `*` stands for any text: what matches, what covers what, what
+//! two of them have in common. All three are exact.
+
+/// A letter of a text.
+type Fits = fn(pattern: char, text: char) -> bool;
+
+/// The pattern matches the text.
+pub(super) fn matches(pattern: &str, text: &str) -> bool {
+    walk(pattern, text, |pattern, text| pattern == text)
+}
+
+/// Every text that the narrow pattern matches, the wide one matches too.
+///
+/// A `*` of the narrow one may be any text, so nothing but a `*` of the wide one
+/// takes it. There are more letters than a pattern has, so nothing else could.
+pub(super) fn covers(wide: &str, narrow: &str) -> bool {
+    walk(wide, narrow, |wide, narrow| wide == narrow && narrow != '*')
+}
+
+/// There is a text that both match.
+///
+/// Two patterns with a `*` each share one where their beginnings and their ends
+/// agree: what stands between can follow one after the other.
+pub(super) fn overlaps(a: &str, b: &str) -> bool {
+    match (a.split_once('*'), b.split_once('*')) {
+        (None, None) => a == b,
+        (None, Some(_)) => matches(b, a),
+        (Some(_), None) => matches(a, b),
+        (Some((a_begin, a_rest)), Some((b_begin, b_rest))) => {
+            let a_end = a_rest.rsplit('*').next().unwrap_or_default();
+            let b_end = b_rest.rsplit('*').next().unwrap_or_default();
+            (a_begin.starts_with(b_begin) || b_begin.starts_with(a_begin))
+                && (a_end.ends_with(b_end) || b_end.ends_with(a_end))
+        }
+    }
+}
+
+/// Matches from the left, and goes back to the last `*` only: an earlier one
+/// could take no more than the last one can.
+fn walk(pattern: &str, text: &str, fits: Fits) -> bool {
+    let (mut pattern, mut text) = (pattern.chars(), text.chars());
+    let mut retry = None;
+    loop {
+        let mut rest = pattern.clone();
+        match rest.next() {
+            Some('*') => {
+                if rest.as_str().is_empty() {
+                    return true;
+                }
+                pattern = rest;
+                retry = Some((pattern.clone(), text.clone()));
+                continue;
+            }
+            Some(letter) => {
+                let mut after = text.clone();
+                match after.next() {
+                    Some(found) if fits(letter, found) => {
+                        (pattern, text) = (rest, after);
+                        continue;
+                    }
+                    Some(_) => {}
+                    None => return false,
+                }
+            }
+            None if text.as_str().is_empty() => return true,
+            None => {}
+        }
+        // The last `*` takes one letter more.
+        let Some((begin, mut skipped)) = retry.take() else {
+            return false;
+        };
+        if skipped.next().is_none() {
+            return false;
+        }
+        (pattern, text) = (begin.clone(), skipped.clone());
+        retry = Some((begin, skipped));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn slow(pattern: &[char], text: &[char]) -> bool {
+        match (pattern, text) {
+            ([], []) => true,
+            (['*', rest @ ..], _) => {
+                slow(rest, text) || (!text.is_empty() && slow(pattern, &text[1..]))
+            }
+            ([p, rest @ ..], [t, text @ ..]) => p == t && slow(rest, text),
+            _ => false,
+        }
+    }
+
+    /// Every text of up to five of three letters.
+    fn texts() -> Vec<String> {
+        let mut all = vec![String::new()];
+        let mut last = all.clone();
+        for _ in 0..5 {
+            last = last
+                .iter()
+                .flat_map(|text| ["a", "b", "c"].map(|letter| format!("{text}{letter}")))
+                .collect();
+            all.extend(last.iter().cloned());
+        }
+        all
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+        #[test]
+        fn globs_do_what_trying_every_text_says(a in "[ab*]{0,4}", b in "[ab*]{0,4}") {
+            let chars = |text: &str| text.chars().collect::<Vec<_>>();
+            let (mut shared, mut covered) = (false, true);
+            for text in texts() {
+                let (in_a, in_b) = (slow(&chars(&a), &chars(&text)), slow(&chars(&b), &chars(&text)));
+                prop_assert_eq!(matches(&a, &text), in_a, "{} {}", &a, &text);
+                shared |= in_a && in_b;
+                covered &= in_a || !in_b;
+            }
+            // `c` is a letter that no pattern has, as an unknown one is.
+            prop_assert_eq!(covers(&a, &b), covered, "{} {}", &a, &b);
+            if a.len() + b.len() <= 5 {
+                prop_assert_eq!(overlaps(&a, &b), shared, "{} {}", &a, &b);
+            }
+        }
+    }
+}

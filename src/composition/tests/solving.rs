@@ -1,0 +1,246 @@
+use std::collections::BTreeMap;
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::select;
+
+use super::super::resolve::Library;
+use super::super::rules;
+use super::*;
+use crate::model::Reference;
+use crate::registry::Release;
+
+/// Skills in memory; the highest version of each is active.
+#[derive(Default)]
+struct Books(BTreeMap<String, Vec<Draft>>);
+
+impl Books {
+    fn of(drafts: &[Draft]) -> Self {
+        let mut books = Self::default();
+        for draft in drafts {
+            books
+                .0
+                .entry(draft.id.clone())
+                .or_default()
+                .push(draft.clone());
+        }
+        books
+    }
+
+    fn asked(&self, names: &[&str]) -> Vec<Asked> {
+        let asked = |name: &&str| {
+            let id: SkillId = format!("a/b/{name}").parse().expect("an id");
+            Asked {
+                numbers: vec![self.active(&id).expect("a version")],
+                name: (*name).into(),
+                text: (*name).to_owned(),
+                id,
+            }
+        };
+        names.iter().map(asked).collect()
+    }
+
+    fn resolve(&self, names: &[&str]) -> Result<Vec<String>, String> {
+        let resolution = resolve(self, &self.asked(names)).expect("a library");
+        let shown = |member: &Member| format!("{} {}", member.name, member.version.semantic);
+        match resolution {
+            Ok(members) => Ok(members.iter().map(shown).collect()),
+            Err(finding) => Err(finding.line()),
+        }
+    }
+}
+
+impl Library for Books {
+    fn find(&self, reference: &Reference) -> Option<(SkillId, Arc<str>)> {
+        let id = match reference {
+            Reference::Id(id) => id.to_string(),
+            Reference::Name(name) => format!("a/b/{name}"),
+        };
+        let draft = self.0.get(&id)?.first()?;
+        Some((draft.id(), draft.id().slug().into()))
+    }
+
+    fn releases(&self, id: &SkillId) -> Result<Vec<Release>, Error> {
+        let release = |draft: &Draft| Release {
+            semantic: draft.semantic.parse().expect("a version"),
+            number: VersionNumber::new(draft.number).expect("a number"),
+            digest: draft.build().digest,
+            is_yanked: false,
+        };
+        Ok(self.0[id.as_str()].iter().map(release).collect())
+    }
+
+    fn active(&self, id: &SkillId) -> Option<VersionNumber> {
+        VersionNumber::new(self.0.get(id.as_str())?.last()?.number)
+    }
+
+    fn version(&self, id: &SkillId, number: VersionNumber) -> Result<Arc<Version>, Error> {
+        let mut drafts = self.0[id.as_str()].iter();
+        let draft = drafts.find(|draft| draft.number == number.get());
+        Ok(draft.expect("a version").build())
+    }
+}
+
+#[test]
+fn a_cycle_is_a_set_that_goes_together() {
+    let books = Books::of(&[
+        Draft::new("a").requires("b"),
+        Draft::new("b").requires("c"),
+        Draft::new("c").requires("a"),
+    ]);
+    assert_eq!(
+        books.resolve(&["b"]),
+        Ok(vec![
+            "b 1.0.0".to_owned(),
+            "a 1.0.0".to_owned(),
+            "c 1.0.0".to_owned()
+        ])
+    );
+}
+
+#[test]
+fn a_skill_that_requires_itself_is_there_and_one_that_hates_itself_means_others() {
+    let books = Books::of(&[Draft::new("a").requires("a").hates("a")]);
+    assert_eq!(books.resolve(&["a"]), Ok(vec!["a 1.0.0".to_owned()]));
+    let all = members(&[Draft::new("a").requires("a").hates("a")]);
+    let verdict = rules::check(&all, 1);
+    assert!(verdict.findings.is_empty() && verdict.missing.is_empty());
+    let books = Books::of(&[Draft::new("a").requires("a@^2")]);
+    assert_eq!(
+        books.resolve(&["a"]),
+        Err("REQUIREMENTS_UNSOLVABLE: these cannot all hold: 'a' was asked for, which is 1.0.0; 'a' 1.0.0 \
+             requires itself as 'a@^2'"
+            .to_owned())
+    );
+}
+
+fn chain(length: usize) -> Vec<Draft> {
+    let link = |at: usize| {
+        let draft = Draft::new(&format!("s{at:05}"));
+        if at + 1 < length {
+            draft.requires(&format!("s{:05}", at + 1))
+        } else {
+            draft
+        }
+    };
+    (0..length).map(link).collect()
+}
+
+#[test]
+fn a_chain_of_a_thousand_is_added_and_its_conflict_is_told_by_a_short_chain() {
+    let mut drafts = chain(1_000);
+    let books = Books::of(&drafts);
+    assert_eq!(books.resolve(&["s00000"]).expect("a set").len(), 1_000);
+    let last = drafts.pop().expect("a link");
+    drafts.push(last.hates("s00000"));
+    let refused = Books::of(&drafts)
+        .resolve(&["s00000"])
+        .expect_err("a conflict");
+    assert!(
+        refused.contains("'s00999' 1.0.0 is incompatible with 's00000'"),
+        "{refused}"
+    );
+    assert!(refused.len() < 4_000, "{}", refused.len());
+    let verdict = rules::check(&members(&drafts), 1);
+    let shown = &verdict.findings[0].chain;
+    assert_eq!(
+        (shown.len(), shown[12].as_str(), shown[0].as_str()),
+        (25, "… 977 more …", "s00000")
+    );
+}
+
+#[test]
+fn more_than_a_set_may_have_is_refused_clearly() {
+    let refused = Books::of(&chain(10_000)).resolve(&["s00000"]);
+    assert_eq!(
+        refused,
+        Err("TOO_MANY_SKILLS: the requirements lead to more than 4096 skills or 20000 versions; name \
+             versions, or fewer skills"
+            .to_owned())
+    );
+}
+
+#[test]
+fn a_requirement_that_there_is_not_is_told() {
+    let books = Books::of(&[
+        Draft::new("a").requires("b"),
+        Draft::new("b").requires("ghost@^1"),
+    ]);
+    assert_eq!(
+        books.resolve(&["a"]),
+        Err("REQUIREMENTS_UNSOLVABLE: these cannot all hold: 'a' was asked for, which is 1.0.0; 'b' 1.0.0 \
+             requires 'ghost@^1', which does not exist; 'a' 1.0.0 requires 'b'; 'b' has no other versions than \
+             1.0.0"
+            .to_owned())
+    );
+}
+
+const NAMES: [&str; 4] = ["a", "b", "c", "d"];
+
+/// Four skills of two versions with rules on each other.
+fn worlds() -> impl Strategy<Value = Vec<Draft>> {
+    let target = || (select(&NAMES[..]), select(&["", "@^1", "@^2", "@1"][..]));
+    let version = || (vec(target(), 0..3), vec(target(), 0..2));
+    vec((version(), version()), 4).prop_map(|all| {
+        let mut drafts = Vec::new();
+        for (name, (first, second)) in NAMES.iter().zip(all) {
+            for (number, (requires, hates)) in [(1, first), (2, second)] {
+                let mut draft = Draft::new(name).version(number, &format!("{number}.0.0"));
+                for (target, range) in requires {
+                    draft = draft.requires(&format!("{target}{range}"));
+                }
+                for (target, range) in hates {
+                    draft = draft.hates(&format!("{target}{range}"));
+                }
+                drafts.push(draft);
+            }
+        }
+        drafts
+    })
+}
+
+/// Some choice of versions has what is asked for and keeps all rules.
+fn is_solvable(drafts: &[Draft], asked: &[Asked]) -> bool {
+    (0..3_usize.pow(4)).any(|mut choice| {
+        let mut members = Vec::new();
+        for pair in drafts.chunks(2) {
+            if let Some(draft) = pair.get(choice % 3) {
+                members.push(draft.member());
+            }
+            choice /= 3;
+        }
+        let has = |asked: &Asked| {
+            let mut members = members.iter();
+            members.any(|m| m.id == asked.id && asked.numbers.contains(&m.version.number))
+        };
+        let verdict = rules::check(&members, members.len());
+        asked.iter().all(has) && verdict.findings.is_empty() && verdict.missing.is_empty()
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(512))]
+    #[test]
+    fn the_solver_finds_a_set_that_keeps_all_rules_where_there_is_one(
+        drafts in worlds(), (names, shuffled) in (1_usize..4).prop_flat_map(|count| {
+            let names = NAMES[..count].to_vec();
+            (Just(names.clone()), Just(names).prop_shuffle())
+        }),
+    ) {
+        let books = Books::of(&drafts);
+        let asked = books.asked(&names);
+        match resolve(&books, &asked).expect("a library") {
+            Ok(members) => {
+                let verdict = rules::check(&members, asked.len());
+                prop_assert_eq!(lines(&verdict.findings), Vec::<String>::new());
+                prop_assert!(verdict.missing.is_empty(), "{:?}", verdict.missing);
+            }
+            Err(finding) => {
+                prop_assert!(!is_solvable(&drafts, &asked), "{}", finding.line());
+                prop_assert_eq!(finding.code, FindingCode::RequirementsUnsolvable);
+            }
+        }
+        let sorted = |names: &[&str]| books.resolve(names).map(|mut all| { all.sort(); all });
+        prop_assert_eq!(sorted(&names), sorted(&shuffled));
+    }
+}

@@ -1,0 +1,192 @@
+//! The Composition service.
+
+use tonic::{Request, Response, Status};
+
+use super::composed::{self, names, said, texts};
+use super::{convert, status};
+use crate::composition::{Call, Composition, Spawn};
+use crate::contract::v1;
+
+/// The Composition service over the domain.
+#[derive(Debug, Clone)]
+pub struct CompositionService {
+    composition: Composition,
+}
+
+impl CompositionService {
+    /// The service of a composition room.
+    #[must_use]
+    pub fn new(composition: Composition) -> Self {
+        Self { composition }
+    }
+}
+
+#[tonic::async_trait]
+impl v1::composition_server::Composition for CompositionService {
+    async fn compose_skills(
+        &self,
+        request: Request<v1::ComposeSkillsRequest>,
+    ) -> Result<Response<v1::ComposeSkillsResponse>, Status> {
+        let v1::ComposeSkillsRequest {
+            skills,
+            tool_policy,
+            resolve,
+            lock,
+        } = request.into_inner();
+        let query = composed::query(skills, tool_policy, resolve, lock);
+        let set = self.composition.valid_set(query).await.map_err(status)?;
+        Ok(Response::new(composed::composed(&set)))
+    }
+
+    async fn validate_skill_set(
+        &self,
+        request: Request<v1::ValidateSkillSetRequest>,
+    ) -> Result<Response<v1::ValidateSkillSetResponse>, Status> {
+        let v1::ValidateSkillSetRequest {
+            skills,
+            tool_policy,
+            resolve,
+            lock,
+        } = request.into_inner();
+        let query = composed::query(skills, tool_policy, resolve, lock);
+        let set = self.composition.set(query).await.map_err(status)?;
+        let members = &set.composed.members;
+        let valid = set.is_valid();
+        Ok(Response::new(v1::ValidateSkillSetResponse {
+            valid,
+            errors: composed::errors(&set.findings),
+            warnings: composed::warnings(&set.findings),
+            findings: composed::findings(&set.findings),
+            skills: names(members),
+            added_skills: names(members.get(set.asked..).unwrap_or_default()),
+            lock: valid.then(|| composed::lock(set.lock())),
+        }))
+    }
+
+    async fn prepare_subagent(
+        &self,
+        request: Request<v1::PrepareSubagentRequest>,
+    ) -> Result<Response<v1::PrepareSubagentResponse>, Status> {
+        let v1::PrepareSubagentRequest {
+            task,
+            skills,
+            label,
+            model,
+            thinking,
+            params,
+            tool_policy,
+            resolve,
+            lock,
+            max_tokens,
+        } = request.into_inner();
+        let spawn = Spawn {
+            set: composed::query(skills.clone(), tool_policy, resolve, lock),
+            max_tokens: max_tokens.unsigned_abs(),
+            params: params.clone().map(composed::fields),
+        };
+        let subagent = self
+            .composition
+            .prepare_subagent(spawn)
+            .await
+            .map_err(status)?;
+        let plan = v1::PrepareSubagentResponse {
+            default_behavior: subagent.set.is_none(),
+            tokens: convert::count(subagent.tokens()),
+            max_tokens: subagent.max_tokens,
+            system_prompt: subagent.system_prompt,
+            lock: subagent.lock.map(composed::lock),
+            spawn: Some(v1::SubagentSpawn {
+                task,
+                skills,
+                label,
+                model,
+                thinking,
+                params,
+            }),
+            ..Default::default()
+        };
+        let Some(set) = subagent.set else {
+            return Ok(Response::new(plan));
+        };
+        let of = &*set.composed;
+        Ok(Response::new(v1::PrepareSubagentResponse {
+            skills: names(&of.members),
+            allowed_tools: texts(&of.allowed_tools),
+            forbidden_tools: texts(&of.forbidden_tools),
+            execution_protocol: said(&of.execution_protocol),
+            preconditions: said(&of.preconditions),
+            postconditions: said(&of.postconditions),
+            output_contracts: composed::contracts(of),
+            tool_policy: composed::policy_of(of.policy),
+            warnings: composed::warnings(&set.findings),
+            findings: composed::findings(&set.findings),
+            ..plan
+        }))
+    }
+
+    async fn check_tool(
+        &self,
+        request: Request<v1::CheckToolRequest>,
+    ) -> Result<Response<v1::CheckToolResponse>, Status> {
+        let v1::CheckToolRequest {
+            tool,
+            arguments,
+            skills,
+            tool_policy,
+            lock,
+        } = request.into_inner();
+        let query = composed::query(skills, tool_policy, false, lock);
+        let set = self.composition.valid_set(query).await.map_err(status)?;
+        let arguments = arguments.map(composed::fields).unwrap_or_default();
+        let call = Call::new(&tool, &arguments);
+        let decision = set.composed.check(&call);
+        let by = decision.by;
+        Ok(Response::new(v1::CheckToolResponse {
+            allowed: decision.rule.allows(),
+            reason: set.composed.reason(&call, decision),
+            rule: composed::rule(decision.rule),
+            skill: by
+                .and_then(|by| set.composed.members.get(by.member))
+                .map(composed::member),
+            pattern: by.map(|by| by.pattern.to_string()).unwrap_or_default(),
+        }))
+    }
+
+    async fn select_skills(
+        &self,
+        request: Request<v1::SelectSkillsRequest>,
+    ) -> Result<Response<v1::SelectSkillsResponse>, Status> {
+        let v1::SelectSkillsRequest {
+            task,
+            context,
+            limit,
+        } = request.into_inner();
+        let limit = usize::try_from(limit).unwrap_or_default();
+        let selection = self
+            .composition
+            .select(task, context, limit)
+            .await
+            .map_err(status)?;
+        Ok(Response::new(v1::SelectSkillsResponse {
+            skills: selection
+                .skills
+                .iter()
+                .map(|s| s.name.to_string())
+                .collect(),
+            considered: convert::count(selection.considered),
+            crowded_words: selection.crowded,
+            findings: composed::findings(&selection.findings),
+            selections: selection
+                .skills
+                .into_iter()
+                .map(|selected| v1::SelectedSkill {
+                    skill: selected.name.to_string(),
+                    skill_id: selected.id.to_string(),
+                    score: selected.score,
+                    reasons: selected.reasons,
+                    required_by: selected.required_by,
+                })
+                .collect(),
+        }))
+    }
+}
