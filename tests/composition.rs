@@ -1167,3 +1167,24 @@ async fn limits_are_refused_clearly() {
     let empty = world.validate(&[], false).await;
     assert!(empty.valid && empty.errors.is_empty());
 }
+
+#[tokio::test]
+async fn skills_of_nothing_but_patterns_do_not_keep_the_server_busy() {
+    let mut world = World::new().await;
+    for name in ["one", "two", "three"] {
+        let tools: Vec<String> = (0..2_000).map(|at| format!("\"{name}{at}*\"")).collect();
+        let rights = format!("allowed_tools: [{}]", tools.join(", "));
+        world.publish(&format!("a/b/{name}"), &rights).await;
+    }
+    world.compose(&["one"]).await.expect("2,000 patterns");
+    let request = v1::ComposeSkillsRequest {
+        skills: texts(&["one", "two", "three"]),
+        ..Default::default()
+    };
+    assert_eq!(
+        world.refused(request).await,
+        [
+            "skills TOO_MANY_TOOLS: the skills name more tool patterns than are put together; compose fewer of them"
+        ]
+    );
+}

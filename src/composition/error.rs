@@ -68,7 +68,7 @@ fn step(code: super::FindingCode) -> &'static str {
         Code::RequirementsUnsolvable => {
             "Change one of the facts: ask for other versions, or for fewer skills"
         }
-        Code::TooManySkills => "Ask for fewer skills, or name versions",
+        Code::TooManySkills | Code::TooManyTools => "Ask for fewer skills, or name versions",
         Code::LockMismatch => {
             "Compose without the lock, look at what changed, and keep the new lock"
         }

@@ -50,6 +50,8 @@ codes! {
     RequirementsUnsolvable = "REQUIREMENTS_UNSOLVABLE", Error;
     /// The requirements lead to more skills or versions than are looked at.
     TooManySkills = "TOO_MANY_SKILLS", Error;
+    /// The skills name more tools than are put together.
+    TooManyTools = "TOO_MANY_TOOLS", Error;
     /// What is there is not what was locked, or the lock was changed.
     LockMismatch = "LOCK_MISMATCH", Error;
     /// A skill is named more than once; it counts once.
@@ -67,6 +69,8 @@ codes! {
     ToolPatternUndecided = "TOOL_PATTERN_UNDECIDED", Warning;
     /// Skills promise outputs that contradict each other.
     OutputContractConflict = "OUTPUT_CONTRACT_CONFLICT", Warning;
+    /// There is more of the same than an answer holds.
+    MoreFindings = "MORE_FINDINGS", Warning;
 }
 
 /// One thing that is wrong, or odd.

@@ -6,15 +6,14 @@ use std::collections::VecDeque;
 use rustc_hash::FxHashSet;
 
 use super::finding::{Finding, FindingCode};
-use super::load::Shelf;
 use super::member::{Demand, because, rules_of};
-use super::resolve::Library as _;
+use super::resolve::Library;
 use super::rules::{Names, Verdict};
 use super::{Error, Member};
 use crate::model::{VersionSelector, VersionWish, VersionedReference};
 use crate::registry::Release;
 
-/// Skills that are followed; more are not looked for, and that is told.
+/// Requirements that are told and followed; of more, that there are.
 const FOLLOWED: usize = 2_000;
 
 /// A skill that is not there, or a member, on the way to one that is not there.
@@ -37,7 +36,7 @@ struct Open {
 
 /// Explains what is missing, nearest first.
 pub(super) fn explain(
-    shelf: &Shelf<'_>,
+    library: &impl Library,
     members: &[Member],
     verdict: &Verdict,
 ) -> Result<Vec<Finding>, Error> {
@@ -61,7 +60,13 @@ pub(super) fn explain(
         })
         .collect();
     while let Some(missing) = open.pop_front() {
-        let found = shelf.find(&missing.target.skill);
+        let found = library.find(&missing.target.skill);
+        if findings.len() >= FOLLOWED {
+            let message =
+                format!("more than {FOLLOWED} requirements are missing; no more were looked for");
+            findings.push(Finding::new(FindingCode::TooManySkills, message));
+            break;
+        }
         let (name, known) = if let Some((id, name)) = &found {
             (name.to_string(), id.key().as_str().to_owned())
         } else {
@@ -101,22 +106,16 @@ pub(super) fn explain(
         let Some((id, _)) = found.filter(|_| is_new) else {
             continue;
         };
-        if steps.len() >= FOLLOWED {
-            let message =
-                format!("more than {FOLLOWED} skills are missing; no more were looked for");
-            findings.push(Finding::new(FindingCode::TooManySkills, message));
-            break;
-        }
         let place = steps.len();
         steps.push(Step {
             name: name.clone(),
             from: missing.from,
             member: missing.member,
         });
-        let Some(number) = likely(shelf, &id, &missing.target.version)? else {
+        let Some(number) = likely(library, &id, &missing.target.version)? else {
             continue;
         };
-        let version = shelf.version(&id, number)?;
+        let version = library.version(&id, number)?;
         for rule in rules_of(&version).filter(|rule| rule.demand == Demand::Requires) {
             if names.meant(&rule.target.skill).is_empty() {
                 open.push_back(Open {
@@ -135,12 +134,12 @@ pub(super) fn explain(
 
 /// The version that would be taken to meet a requirement.
 fn likely(
-    shelf: &Shelf<'_>,
+    library: &impl Library,
     id: &crate::model::SkillId,
     wish: &VersionWish,
 ) -> Result<Option<crate::model::VersionNumber>, Error> {
     if let VersionWish::Is(VersionSelector::Active) = wish {
-        return Ok(shelf.active(id));
+        return Ok(library.active(id));
     }
     let fits = |release: &&Release| match wish {
         VersionWish::Is(VersionSelector::Number(number)) => release.number == *number,
@@ -149,7 +148,7 @@ fn likely(
         VersionWish::Within(range) => !release.is_yanked && range.matches(&release.semantic),
         VersionWish::Holds(digest) => release.digest == *digest,
     };
-    let releases = shelf.releases(id)?;
+    let releases = library.releases(id)?;
     Ok(releases
         .iter()
         .rev()

@@ -155,6 +155,14 @@ pub(super) fn check(members: &[Member], asked: usize) -> Verdict {
 }
 
 impl Verdict {
+    /// Nothing was looked at, for this reason.
+    pub(super) fn failed(finding: Finding) -> Self {
+        Self {
+            findings: vec![finding],
+            ..Self::default()
+        }
+    }
+
     /// The skills from one that was asked for to a member.
     pub(super) fn chain<'a>(&self, members: &'a [Member], at: usize) -> Vec<&'a str> {
         chain(members, &self.ways, at)

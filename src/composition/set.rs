@@ -269,7 +269,34 @@ fn key(picks: &[Pick], policy: ToolPolicy) -> Key {
     (policy, members.collect())
 }
 
+/// Comparisons of tool patterns that a composition may take.
+const COMPARISONS: usize = 20_000_000;
+/// Findings of an answer.
+const FINDINGS: usize = 2_000;
+
+/// Patterns are compared with each other; whoever publishes skills of nothing
+/// but patterns shall not keep a processor busy with them.
+fn is_heavy(members: &[Member]) -> bool {
+    let skills = members.iter().map(|member| &member.version.skill);
+    let tools = skills.flat_map(|skill| skill.allowed_tools.iter().chain(&skill.forbidden_tools));
+    let (mut all, mut patterns) = (0_usize, 0_usize);
+    for tool in tools {
+        all += 1;
+        patterns += usize::from(tool.contains(['*', '(']) || tool.starts_with("mcp__"));
+    }
+    all.saturating_mul(patterns) > COMPARISONS
+}
+
 fn judge(members: &[Member], asked: usize, policy: ToolPolicy) -> Judged {
+    if is_heavy(members) {
+        let message =
+            "the skills name more tool patterns than are put together; compose fewer of them";
+        let finding = Finding::new(FindingCode::TooManyTools, message);
+        return Judged {
+            composed: Arc::new(compose(&[], policy)),
+            verdict: Verdict::failed(finding),
+        };
+    }
     Judged {
         composed: Arc::new(compose(members, policy)),
         verdict: rules::check(members, asked),
@@ -282,6 +309,12 @@ fn finish(judged: &Judged, mut findings: Vec<Finding>, asked: usize) -> SkillSet
     findings.extend(judged.verdict.findings.iter().cloned());
     findings.extend(judged.composed.findings.iter().cloned());
     findings.sort_by_key(|finding| !finding.is_error());
+    if findings.len() > FINDINGS {
+        let more = findings.len() - FINDINGS;
+        findings.truncate(FINDINGS);
+        let message = format!("{more} more findings are left out; mend these first");
+        findings.push(Finding::new(FindingCode::MoreFindings, message));
+    }
     SkillSet {
         composed: Arc::clone(&judged.composed),
         asked: asked.min(judged.composed.members.len()),

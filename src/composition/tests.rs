@@ -246,3 +246,19 @@ fn output_contracts_that_differ_are_kept_apart_and_told() {
         ]
     );
 }
+
+#[test]
+fn a_list_names_what_it_left_out() {
+    let names: Vec<String> = (0..11).map(|at| format!("s{at}")).collect();
+    for (count, text) in [
+        (0, ""),
+        (1, "'s0'"),
+        (3, "'s0', 's1' and 's2'"),
+        (
+            11,
+            "'s0', 's1', 's2', 's3', 's4', 's5', 's6', 's7' and 3 more",
+        ),
+    ] {
+        assert_eq!(finding::listed(&names[..count]), text);
+    }
+}

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 
 use super::super::resolve::Library;
-use super::super::rules;
+use super::super::{missing, rules};
 use super::*;
 use crate::model::Reference;
 use crate::registry::Release;
@@ -146,6 +146,42 @@ fn a_chain_of_a_thousand_is_added_and_its_conflict_is_told_by_a_short_chain() {
     assert_eq!(
         (shown.len(), shown[12].as_str(), shown[0].as_str()),
         (25, "… 977 more …", "s00000")
+    );
+}
+
+#[test]
+fn what_a_thousand_would_miss_is_told_by_the_shortest_way_and_no_more_than_that() {
+    let mut drafts = chain(1_000);
+    let last = drafts.pop().expect("a link");
+    // A short cut, and a way back.
+    drafts.push(last.requires("s00000"));
+    let first = drafts.remove(0).requires("s00500");
+    drafts.insert(0, first);
+    let books = Books::of(&drafts);
+    let asked = members(&drafts[..1]);
+    let verdict = rules::check(&asked, 1);
+    let findings = missing::explain(&books, &asked, &verdict).expect("a library");
+    assert_eq!(findings.len(), 999);
+    let about = |skill: &str| {
+        let mut findings = findings.iter();
+        let found = findings.find(|f| f.skills[1] == skill).expect("a finding");
+        found.chain.join(" ")
+    };
+    assert_eq!(about("s00002"), "s00000 s00001 s00002");
+    assert_eq!(about("s00502"), "s00000 s00500 s00501 s00502");
+    assert!(
+        about("s00999").contains("… 477 more …"),
+        "{}",
+        about("s00999")
+    );
+
+    let many = Books::of(&chain(5_000));
+    let asked = members(&chain(5_000)[..1]);
+    let verdict = rules::check(&asked, 1);
+    let findings = missing::explain(&many, &asked, &verdict).expect("a library");
+    assert_eq!(
+        (findings.len(), findings[2_000].code),
+        (2_001, FindingCode::TooManySkills)
     );
 }
 
