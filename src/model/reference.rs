@@ -105,8 +105,11 @@ impl VersionWish {
         if let Ok(digest) = text.parse() {
             return Some(Self::Holds(digest));
         }
-        let range = text.parse::<semver::VersionReq>().ok()?;
-        (!text.is_empty()).then_some(Self::Within(range))
+        // A number that is none, such as 0, is no range either.
+        if text.bytes().all(|byte| byte.is_ascii_digit()) {
+            return None;
+        }
+        text.parse().ok().map(Self::Within)
     }
 }
 

@@ -19,7 +19,7 @@ import grpc
 from google.protobuf import json_format
 from google.rpc import error_details_pb2
 from grpc_status import rpc_status
-from repertoire.v1 import lookup_pb2, lookup_pb2_grpc, options_pb2, registry_pb2, registry_pb2_grpc
+from repertoire.v1 import composition_pb2, lookup_pb2, lookup_pb2_grpc, options_pb2, registry_pb2, registry_pb2_grpc
 
 BIN = os.environ["REPERTOIRE_BIN"]
 CONFORMANCE = os.environ.get("REPERTOIRE_CONFORMANCE", "")
@@ -326,7 +326,7 @@ def read_file(server, skill_id, path):
 
 def tool_options():
     """The tools that the contract names, each with its method's name."""
-    for module in (lookup_pb2, registry_pb2):
+    for module in (lookup_pb2, registry_pb2, composition_pb2):
         for service in module.DESCRIPTOR.services_by_name.values():
             for method in service.methods:
                 for tool in method.GetOptions().Extensions[options_pb2.tool]:

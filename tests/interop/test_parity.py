@@ -419,7 +419,37 @@ WATCHES = [
     case("a watch of an event that is none", "Watch", {"types": ["moved"]}, "INVALID_PARAMETER", BY_JSON),
 ]
 
-QUESTIONS = [*LISTS, *SKILLS, *READS, *FILES, *VERSIONS, *CHECKS, *WATCHES]
+PAIR = ["specification-engine", "opencode-implementer"]
+
+
+def with_lock(**more):
+    return lambda answers: {**more, "lock": answers[-1]["lock"]}
+
+
+COMPOSITIONS = [
+    case("the pair of coding skills composed", "ComposeSkills", {"skills": PAIR}),
+    case("one skill composed twice", "ComposeSkills", {"skills": ["refunds", "refunds@1.1.0"]}),
+    case("an intersection", "ComposeSkills", {"skills": PAIR, "tool_policy": "intersection"}),
+    case("a requirement resolved", "ComposeSkills", {"skills": PAIR[:1], "resolve": True}),
+    case("a requirement missing", "ComposeSkills", {"skills": PAIR[:1]}, "SKILL_SET_INVALID"),
+    case("nobody composed", "ComposeSkills", {"skills": ["nobody"]}, "SKILL_SET_INVALID"),
+    case("too many composed", "ComposeSkills", {"skills": ["refunds"] * 257}, "INVALID_PARAMETER"),
+    case("a lock given back", "ComposeSkills", with_lock(), before=[("ComposeSkills", {"skills": PAIR})]),
+    case("a set that is valid", "ValidateSkillSet", {"skills": PAIR}),
+    case("a set that is not", "ValidateSkillSet", {"skills": [PAIR[1], "nobody"]}),
+    case("a plan without skills", "PrepareSubagent", {"task": "Think."}),
+    case("a plan", "PrepareSubagent", {"task": "Build it.", "skills": PAIR, "params": {"depth": 2, "tags": ["a"]}}),
+    case("a plan for nothing", "PrepareSubagent", {"task": ""}, "MISSING_PARAMETER"),
+    case("a plan that is refused", "PrepareSubagent", {"task": "x", "skills": PAIR[1:]}, "SKILL_SET_INVALID"),
+    case("a tool that is allowed", "CheckTool", {"tool": "specKit", "skills": PAIR}),
+    case("a tool that is forbidden", "CheckTool", {"tool": "write", "skills": PAIR, "arguments": {"path": "a"}}),
+    case("a tool of a lock", "CheckTool", with_lock(tool="specKit"), before=[("ComposeSkills", {"skills": PAIR})]),
+    case("a tool without a name", "CheckTool", {"tool": "", "skills": PAIR}, "MISSING_PARAMETER"),
+    case("skills for a task", "SelectSkills", {"task": "Write a SQL query that counts orders", "limit": 3}),
+    case("skills for no task", "SelectSkills", {}, "MISSING_PARAMETER", BY_TOOL),
+]
+
+QUESTIONS = [*LISTS, *SKILLS, *READS, *FILES, *VERSIONS, *CHECKS, *WATCHES, *COMPOSITIONS]
 
 
 # Changes. Each has skills of its own, so that no change shows in another.

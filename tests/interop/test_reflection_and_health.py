@@ -8,6 +8,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha.proto_reflection_descriptor_database import ProtoReflectionDescriptorDatabase
 
 RPCS = {
+    "Composition": ["CheckTool", "ComposeSkills", "PrepareSubagent", "SelectSkills", "ValidateSkillSet"],
     "Registry": [
         "ActivateVersion", "DeleteSkill", "DiffVersions", "ExportSkill", "GetMetrics", "GetVersion", "ListVersions",
         "PublishSkill", "PublishSkills", "UnyankVersion", "ValidateSkill", "Watch", "YankVersion",
@@ -23,6 +24,7 @@ def test_reflection_names_exactly_the_services(grpcurl):
     # Reflection may name both its versions or one of them.
     assert [name for name in listed if not name.startswith("grpc.reflection.")] == [
         "grpc.health.v1.Health",
+        "repertoire.v1.Composition",
         "repertoire.v1.Lookup",
         "repertoire.v1.Registry",
     ]
