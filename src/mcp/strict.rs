@@ -146,7 +146,10 @@ fn form(method: &str, why: &serde_json::Error) -> String {
 
 /// What is wrong with a request of which the library made nothing: a method that
 /// it does not know, or one whose parameters it could not read.
-pub(super) fn unknown(request: &CustomRequest) -> ErrorData {
+///
+/// `sessions`: the request is of the era of sessions, which subscribes by methods
+/// that the newest protocol does not have.
+pub(super) fn unknown(request: &CustomRequest, sessions: bool) -> ErrorData {
     fn why<T: DeserializeOwned>(params: Json) -> Option<serde_json::Error> {
         serde_json::from_value::<T>(params).err()
     }
@@ -154,8 +157,8 @@ pub(super) fn unknown(request: &CustomRequest) -> ErrorData {
     let why = match request.method.as_str() {
         "tools/call" => why::<CallToolRequestParams>(params),
         "resources/read" => why::<ReadResourceRequestParams>(params),
-        "resources/subscribe" => why::<SubscribeRequestParams>(params),
-        "resources/unsubscribe" => why::<UnsubscribeRequestParams>(params),
+        "resources/subscribe" if sessions => why::<SubscribeRequestParams>(params),
+        "resources/unsubscribe" if sessions => why::<UnsubscribeRequestParams>(params),
         "resources/directory/read" => why::<ReadResourceDirectoryRequestParams>(params),
         "prompts/get" => why::<GetPromptRequestParams>(params),
         "completion/complete" => why::<CompleteRequestParams>(params),
