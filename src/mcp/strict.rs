@@ -85,7 +85,11 @@ pub fn check(text: &[u8]) -> Result<Kind, Vec<u8>> {
             "A cursor is the text `nextCursor` of the page before",
         );
     }
-    if message.get("method").and_then(Json::as_str) != Some("initialize") {
+    let version = params.and_then(|params| params.get("_meta"));
+    let version = version.and_then(|meta| meta.get("io.modelcontextprotocol/protocolVersion"));
+    // The newest protocol, which is named in each request, has no sessions to begin.
+    let begins = message.get("method").and_then(Json::as_str) == Some("initialize");
+    if !begins || version.is_some() {
         return Ok(Kind::Other);
     }
     let params = params.cloned().unwrap_or_default();
