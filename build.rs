@@ -10,10 +10,11 @@ use std::{env, fs};
 
 use prost_reflect::{Cardinality, DescriptorPool, DynamicMessage, FieldDescriptor, Kind, Value};
 
-const FILES: [&str; 3] = [
+const FILES: [&str; 4] = [
     "repertoire/v1/registry.proto",
     "repertoire/v1/lookup.proto",
     "repertoire/v1/composition.proto",
+    "repertoire/v1/tool_host.proto",
 ];
 const PACKAGE: &str = "repertoire.v1";
 

@@ -9,8 +9,9 @@
 //! 4. [`registry`]: skills and their versions.
 //! 5. [`lookup`]: finding them and handing them out.
 //! 6. [`composition`]: what several permit together.
-//! 7. [`contract`], [`grpc`], [`gateway`], [`mcp`], [`mod@http`]: the wire and the faces.
-//! 8. [`server`], [`cli`]: what runs.
+//! 7. [`tools`]: the tools that skills unlock.
+//! 8. [`contract`], [`grpc`], [`gateway`], [`mcp`], [`mod@http`]: the wire and the faces.
+//! 9. [`server`], [`cli`]: what runs.
 
 // What may fail in a test may not in the product; the rest is in Cargo.toml.
 #![warn(
@@ -34,3 +35,4 @@ pub mod registry;
 pub mod server;
 pub mod skill_md;
 pub mod store;
+pub mod tools;

@@ -239,4 +239,63 @@ impl v1::lookup_server::Lookup for LookupService {
             version_number: described.version.number.get(),
         }))
     }
+
+    async fn load_skill(
+        &self,
+        _: Request<v1::LoadSkillRequest>,
+    ) -> Result<Response<v1::LoadSkillResponse>, Status> {
+        Err(Status::unimplemented("tools come next"))
+    }
+
+    async fn load_skill_detail(
+        &self,
+        _: Request<v1::LoadSkillDetailRequest>,
+    ) -> Result<Response<v1::LoadSkillDetailResponse>, Status> {
+        Err(Status::unimplemented("tools come next"))
+    }
+
+    async fn list_loaded_skills(
+        &self,
+        _: Request<v1::ListLoadedSkillsRequest>,
+    ) -> Result<Response<v1::ListLoadedSkillsResponse>, Status> {
+        Err(Status::unimplemented("tools come next"))
+    }
+
+    async fn unload_skill(
+        &self,
+        _: Request<v1::UnloadSkillRequest>,
+    ) -> Result<Response<v1::UnloadSkillResponse>, Status> {
+        Err(Status::unimplemented("tools come next"))
+    }
+
+    async fn list_tools(
+        &self,
+        _: Request<v1::ListToolsRequest>,
+    ) -> Result<Response<v1::ListToolsResponse>, Status> {
+        Err(Status::unimplemented("tools come next"))
+    }
+
+    async fn call_tool(
+        &self,
+        _: Request<v1::CallToolRequest>,
+    ) -> Result<Response<v1::CallToolResponse>, Status> {
+        Err(Status::unimplemented("tools come next"))
+    }
+
+    async fn list_tool_calls(
+        &self,
+        _: Request<v1::ListToolCallsRequest>,
+    ) -> Result<Response<v1::ListToolCallsResponse>, Status> {
+        Err(Status::unimplemented("tools come next"))
+    }
+
+    type StreamToolCallStream =
+        tokio_stream::wrappers::ReceiverStream<Result<v1::StreamToolCallResponse, Status>>;
+
+    async fn stream_tool_call(
+        &self,
+        _: Request<v1::StreamToolCallRequest>,
+    ) -> Result<Response<Self::StreamToolCallStream>, Status> {
+        Err(Status::unimplemented("tools come next"))
+    }
 }

@@ -137,8 +137,35 @@ codes! {
     FileNotText = "FILE_NOT_TEXT", 2016, State;
     /// All versions of the skill were withdrawn.
     SkillYanked = "SKILL_YANKED", 2017, NotFound;
+    /// The skill has no such resource.
+    ResourceNotFound = "RESOURCE_NOT_FOUND", 2018, NotFound;
     /// The skills cannot be composed; the fields say all that is wrong.
     SkillSetInvalid = "SKILL_SET_INVALID", 2020, State;
+
+    /// No session of this id, or it has ended.
+    SessionNotFound = "SESSION_NOT_FOUND", 2030, NotFound;
+    /// The session has as many skills as one may have.
+    SessionFull = "SESSION_FULL", 2031, State;
+    /// The skill must be loaded in the session first.
+    SkillNotLoaded = "SKILL_NOT_LOADED", 2032, State;
+    /// No skill of the session has such a tool.
+    ToolNotFound = "TOOL_NOT_FOUND", 2033, NotFound;
+    /// Several skills of the session have a tool of this name.
+    ToolAmbiguous = "TOOL_AMBIGUOUS", 2034, Invalid;
+    /// A loaded skill forbids the tool.
+    ToolForbidden = "TOOL_FORBIDDEN", 2035, Denied;
+    /// Nothing runs the tool at present.
+    ToolUnavailable = "TOOL_UNAVAILABLE", 2036, Unavailable;
+    /// The tool does not allow what it was asked for.
+    ToolDenied = "TOOL_DENIED", 2037, Denied;
+    /// The tool could not do it.
+    ToolFailed = "TOOL_FAILED", 2038, State;
+    /// The tool's result is larger than results may be.
+    ToolResultTooLarge = "TOOL_RESULT_TOO_LARGE", 2039, State;
+    /// The session has as many calls of tools in work as one may have.
+    ToolQuota = "TOOL_QUOTA", 2040, Exhausted;
+    /// A worker is not let in.
+    WorkerRefused = "WORKER_REFUSED", 2041, Denied;
 }
 
 /// What is wrong with one field of a request.

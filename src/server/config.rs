@@ -8,6 +8,7 @@ use serde::Deserialize;
 
 use super::LogFormat;
 use super::guard::WebConfig;
+use super::tools::ToolsConfig;
 use crate::store;
 
 /// What a config file may say. Every key may be left out.
@@ -30,6 +31,8 @@ pub struct Config {
     pub store: StoreConfig,
     /// What browsers may do.
     pub web: WebConfig,
+    /// The tools that skills unlock.
+    pub tools: ToolsConfig,
 }
 
 /// Bounds of the server.
@@ -199,6 +202,8 @@ pub struct Settings {
     pub store: store::Options,
     /// What browsers may do.
     pub web: WebConfig,
+    /// The tools that skills unlock.
+    pub tools: ToolsConfig,
 }
 
 impl Settings {
@@ -219,6 +224,7 @@ impl Settings {
             data: config.data.clone().unwrap_or_else(default_data_directory),
             limits: config.limits.clone(),
             web: config.web.clone(),
+            tools: config.tools.clone(),
             store: store::Options {
                 cache_bytes: cache_mib.max(1) << 20,
                 keep_events,

@@ -20,7 +20,9 @@ mod guard;
 mod listen;
 mod mcp;
 mod metrics;
+mod secret;
 mod telemetry;
+mod tools;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -38,7 +40,9 @@ use tower_http::cors::{AllowHeaders, AllowMethods, AllowOrigin, CorsLayer};
 pub use bundled::bundled_skills;
 pub use config::{Config, ConfigError, Limits, Settings, default_data_directory};
 pub use guard::{AllowedHost, AllowedOrigin, Origin, WebConfig};
+pub use secret::{SecretError, SecretRef};
 pub use telemetry::{LogFormat, Telemetry};
+pub use tools::{JiraConfig, SqlConfig, ToolsConfig, WorkerConfig};
 
 use crate::composition::Composition;
 use crate::contract::{FILE_DESCRIPTOR_SET, v1};
