@@ -19,6 +19,7 @@ mod registry;
 mod status;
 #[cfg(test)]
 mod tests;
+mod tools;
 mod watch;
 
 pub use codec::CheckedCodec;
@@ -26,6 +27,8 @@ pub use composition::CompositionService;
 pub use lookup::LookupService;
 pub use registry::RegistryService;
 pub use status::{DOMAIN, status};
+
+use std::time::Duration;
 
 use tonic::{Request, Status};
 
@@ -40,6 +43,24 @@ fn principal<T>(request: &Request<T>) -> Principal {
         .get()
         .cloned()
         .unwrap_or_else(Principal::anonymous)
+}
+
+/// When a caller stops waiting; the server's layers put it into each request.
+#[derive(Debug, Clone, Copy)]
+pub struct Deadline(pub tokio::time::Instant);
+
+/// How long work for a caller may take where no layer says so.
+const TIME: Duration = Duration::from_secs(30);
+/// What is left of a caller's time for the answer to go back.
+const MARGIN: Duration = Duration::from_millis(20);
+
+/// How long work for a caller may take.
+fn time_left<T>(request: &Request<T>) -> Duration {
+    let Some(Deadline(deadline)) = request.extensions().get() else {
+        return TIME;
+    };
+    let left = deadline.saturating_duration_since(tokio::time::Instant::now());
+    left.saturating_sub(MARGIN.min(left / 10))
 }
 
 fn caller<T>(request: &Request<T>, key: &str) -> Caller {

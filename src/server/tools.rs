@@ -1,15 +1,23 @@
 //! Settings of the tools that skills unlock.
 
+use std::sync::Arc;
+
+use jiff::SignedDuration;
 use serde::Deserialize;
 
+use super::StartError;
+use super::bundled::bundled_skills;
 use super::secret::SecretRef;
+use crate::tools::{Handler, Options};
 
 /// Bounds of tools, and what they reach.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ToolsConfig {
     /// Hours after its last use that a session ends.
-    pub session_hours: u64,
+    pub session_hours: u32,
+    /// Sessions at most; the one unused for longest makes room for another.
+    pub sessions: usize,
     /// Calls of tools of one session in work at once; more are refused.
     pub calls_per_session: usize,
     /// KiB that the result of a tool may have.
@@ -28,6 +36,7 @@ impl Default for ToolsConfig {
     fn default() -> Self {
         Self {
             session_hours: 24,
+            sessions: 100_000,
             calls_per_session: 16,
             result_kib: 1024,
             keep_calls: 100_000,
@@ -35,6 +44,28 @@ impl Default for ToolsConfig {
             jira: JiraConfig::default(),
             workers: Vec::new(),
         }
+    }
+}
+
+impl ToolsConfig {
+    /// Bounds of sessions and tools.
+    pub(super) fn options(&self) -> Options {
+        Options {
+            session_idle: SignedDuration::from_hours(self.session_hours.into()),
+            sessions: self.sessions,
+            calls_per_session: self.calls_per_session,
+            result_bytes: self.result_kib.saturating_mul(1024),
+            keep_calls: self.keep_calls,
+            skills: bundled_skills()
+                .into_iter()
+                .filter_map(|bundle| bundle.id)
+                .collect(),
+        }
+    }
+
+    /// What makes tools run.
+    pub(super) fn handlers(&self) -> Result<Vec<Arc<dyn Handler>>, StartError> {
+        Ok(Vec::new())
     }
 }
 
