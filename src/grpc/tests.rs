@@ -31,7 +31,8 @@ fn tools(registry: &Registry) -> crate::tools::Tools {
     };
     let composition = crate::composition::Composition::new(registry.clone());
     let clock = Arc::new(SystemClock);
-    crate::tools::Tools::open(registry.clone(), composition, clock, Vec::new(), options).expect("tools")
+    crate::tools::Tools::open(registry.clone(), composition, clock, Vec::new(), options)
+        .expect("tools")
 }
 
 impl World {

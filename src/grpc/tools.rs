@@ -219,7 +219,8 @@ fn answer(called: Called) -> v1::CallToolResponse {
 }
 
 /// What a streamed call sends.
-pub(super) type Updates = Pin<Box<dyn Stream<Item = Result<v1::StreamToolCallResponse, Status>> + Send>>;
+pub(super) type Updates =
+    Pin<Box<dyn Stream<Item = Result<v1::StreamToolCallResponse, Status>> + Send>>;
 
 pub(super) fn stream_tool_call(
     tools: &Tools,

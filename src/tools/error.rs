@@ -174,10 +174,10 @@ impl From<Error> for Failure {
             Error::ContextTooLarge { .. } => plain(Code::InvalidParameter)
                 .field("context", message.clone())
                 .suggest("Keep large things in files, and their names in the context"),
-            Error::NotLoaded { tool, skill, id } => plain(Code::SkillNotLoaded)
+            // The message says what to do, and agents get these words alone.
+            Error::NotLoaded { tool, id, .. } => plain(Code::SkillNotLoaded)
                 .detail("tool", tool)
-                .detail("skill_id", id)
-                .suggest(format!("load_skill('{skill}')")),
+                .detail("skill_id", id),
             Error::NoTool { .. } => {
                 plain(Code::ToolNotFound).suggest("Loading a skill names its tools")
             }
