@@ -468,7 +468,7 @@ mod tests {
             names.sort();
             names
         };
-        assert_eq!(streaming, ["ExportSkill", "PublishSkills", "Watch"]);
+        assert_eq!(streaming, ["Attach", "ExportSkill", "PublishSkills", "StreamToolCall", "Watch"]);
         assert!(methods.contains_key("/repertoire.v1.Lookup/GetSkill"));
     }
 }
