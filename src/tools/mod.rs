@@ -10,7 +10,9 @@
 //! Not here: which patterns a set of skills permits (`composition`).
 
 mod handler;
+mod sql;
 
 pub use handler::{
     Handler, Invocation, LOAD_CORE, Output, Progress, ToolError, ToolErrorKind, Work,
 };
+pub use sql::{Config as SqlSettings, ConfigError as SqlSettingsError, Sql};
