@@ -1,8 +1,12 @@
 //! Settings of the tools that skills unlock.
 
+use std::time::Duration;
+
 use serde::Deserialize;
 
-use super::secret::SecretRef;
+use super::secret::{SecretError, SecretRef};
+use crate::model::{SkillId, SkillIdError};
+use crate::tools::SqlSettings;
 
 /// Bounds of tools, and what they reach.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -69,6 +73,57 @@ impl Default for SqlConfig {
     }
 }
 
+/// A setting of the tools cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ToolsError {
+    /// A secret cannot be had.
+    #[error("`{key}`: {cause}")]
+    Secret {
+        /// The setting.
+        key: &'static str,
+        /// Why.
+        cause: SecretError,
+    },
+    /// It is no id of a skill.
+    #[error("`{key}`: '{text}': {cause}")]
+    Skill {
+        /// The setting.
+        key: &'static str,
+        /// What stands there.
+        text: String,
+        /// Why.
+        cause: SkillIdError,
+    },
+}
+
+impl SqlConfig {
+    /// What is run with, its secret looked up.
+    ///
+    /// # Errors
+    /// The address cannot be had, or an id is none.
+    pub fn resolve(&self) -> Result<SqlSettings, ToolsError> {
+        let url = self.url.as_ref().map(SecretRef::resolve).transpose();
+        let skills = self.skills.iter().map(|text| {
+            text.parse::<SkillId>().map_err(|cause| ToolsError::Skill {
+                key: "tools.sql.skills",
+                text: text.clone(),
+                cause,
+            })
+        });
+        Ok(SqlSettings {
+            url: url.map_err(|cause| ToolsError::Secret {
+                key: "tools.sql.url",
+                cause,
+            })?,
+            read_only: self.read_only,
+            max_rows: self.max_rows,
+            max_bytes: self.max_kib.saturating_mul(1024),
+            timeout: Duration::from_secs(self.timeout_seconds),
+            skills: skills.collect::<Result<_, _>>()?,
+        })
+    }
+}
+
 /// A Jira.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -93,4 +148,28 @@ pub struct WorkerConfig {
     pub token: SecretRef,
     /// Skills that it may serve: ids, or `source/author/*`, or `source/*`.
     pub skills: Vec<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_of_a_database_are_resolved_or_refused_by_their_keys() {
+        let resolve = |yaml: &str| {
+            let config: SqlConfig = serde_yaml::from_str(yaml).expect("settings");
+            config.resolve().map_err(|error| error.to_string())
+        };
+        let settings = resolve("{url: 'sqlite:a.db', skills: [a/b/c]}").expect("settings");
+        assert!(settings.url.is_some() && settings.read_only);
+        assert_eq!((settings.max_rows, settings.max_bytes), (1000, 256 * 1024));
+        assert_eq!(settings.timeout, Duration::from_secs(15));
+        assert_eq!(settings.skills.len(), 1);
+        assert_eq!(
+            resolve("{url: {env: NO_SUCH_VARIABLE_HERE}}").expect_err("no secret"),
+            "`tools.sql.url`: the variable NO_SUCH_VARIABLE_HERE of the environment is not set"
+        );
+        let error = resolve("{skills: [write_sql]}").expect_err("no id");
+        assert!(error.starts_with("`tools.sql.skills`: 'write_sql': "), "{error}");
+    }
 }

@@ -204,6 +204,12 @@ impl SqliteEngine {
     }
 
     #[cfg(test)]
+    pub(super) async fn connection(&self) -> SqliteConnection {
+        let lease = self.pool.take().await;
+        lease.expect("a connection").connection
+    }
+
+    #[cfg(test)]
     pub(super) fn idle(&self) -> usize {
         self.pool.waiting()
     }
