@@ -170,6 +170,9 @@ mod tests {
             "`tools.sql.url`: the variable NO_SUCH_VARIABLE_HERE of the environment is not set"
         );
         let error = resolve("{skills: [write_sql]}").expect_err("no id");
-        assert!(error.starts_with("`tools.sql.skills`: 'write_sql': "), "{error}");
+        assert!(
+            error.starts_with("`tools.sql.skills`: 'write_sql': "),
+            "{error}"
+        );
     }
 }

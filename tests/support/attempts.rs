@@ -1,6 +1,8 @@
 //! What an agent may try in order to change something, or to reach beyond the
 //! database. Held against the guard, and against databases without the guard.
 
+#![allow(dead_code, unreachable_pub, reason = "each test uses a part of this")]
+
 /// The letters are the dialects that it is tried on: `s` for `SQLite`, `p` for
 /// `PostgreSQL`, `m` for `MySQL` and `MariaDB`. The guard refuses all of these.
 pub const ATTEMPTS: &[(&str, &str)] = &[
@@ -17,11 +19,23 @@ pub const ATTEMPTS: &[(&str, &str)] = &[
     ("spm", "ALTER TABLE customers ADD COLUMN evil INTEGER"),
     ("pm", "TRUNCATE TABLE orders"),
     ("sm", "REPLACE INTO customers (id, name) VALUES (1, 'x')"),
-    ("sp", "INSERT INTO customers (id, name) VALUES (902, 'x') RETURNING id"),
+    (
+        "sp",
+        "INSERT INTO customers (id, name) VALUES (902, 'x') RETURNING id",
+    ),
     ("sp", "DELETE FROM orders RETURNING id"),
-    ("sp", "INSERT INTO customers (id, name) VALUES (1, 'x') ON CONFLICT (id) DO UPDATE SET name = 'x'"),
-    ("m", "INSERT INTO customers (id, name) VALUES (1, 'x') ON DUPLICATE KEY UPDATE name = 'x'"),
-    ("p", "MERGE INTO customers USING orders ON false WHEN NOT MATCHED THEN INSERT (id, name) VALUES (903, 'x')"),
+    (
+        "sp",
+        "INSERT INTO customers (id, name) VALUES (1, 'x') ON CONFLICT (id) DO UPDATE SET name = 'x'",
+    ),
+    (
+        "m",
+        "INSERT INTO customers (id, name) VALUES (1, 'x') ON DUPLICATE KEY UPDATE name = 'x'",
+    ),
+    (
+        "p",
+        "MERGE INTO customers USING orders ON false WHEN NOT MATCHED THEN INSERT (id, name) VALUES (903, 'x')",
+    ),
     // Comments and white space before them, and around.
     ("spm", "/* SELECT */ DELETE FROM orders"),
     ("spm", "-- SELECT 1\nDELETE FROM orders"),
@@ -44,14 +58,47 @@ pub const ATTEMPTS: &[(&str, &str)] = &[
     ("p", "SELECT E'a\\''; DELETE FROM orders; --'"),
     ("p", "SELECT $a$ $a$; DELETE FROM orders; --$a$"),
     ("spm", "SELECT 1\0; DELETE FROM orders"),
+    ("p", "SELECT 1 AS a$b$; DELETE FROM orders; --$b$"),
+    ("p", "SELECT 1 -- \r; DELETE FROM orders"),
+    ("p", "SELECT 1 -- \r, pg_sleep(0)"),
+    (
+        "m",
+        "SELECT 1 --\u{a0} + SLEEP(0)\nFROM (SELECT 1 AS `\u{a0}`) t",
+    ),
+    ("m", "SELECT 1 --1, SLEEP(0)"),
+    ("m", "SELECT N'\\'', SLEEP(0) -- '"),
+    ("m", "SELECT _utf8'\\'', SLEEP(0) -- '"),
+    ("m", "SELECT \"\\\"\", SLEEP(0) -- \""),
+    ("m", "SELECT '''', SLEEP(0), ''''"),
     // Queries that write.
-    ("sp", "WITH x AS (SELECT 1 AS a) INSERT INTO customers (id, name) SELECT 904, 'x' FROM x"),
-    ("spm", "WITH x AS (SELECT 1 AS a) DELETE FROM orders WHERE id IN (SELECT a FROM x)"),
-    ("spm", "WITH x AS (SELECT 1 AS a) UPDATE customers SET name = 'x' WHERE id IN (SELECT a FROM x)"),
-    ("p", "WITH x AS (DELETE FROM orders RETURNING id) SELECT * FROM x"),
-    ("p", "WITH x AS (INSERT INTO customers (id, name) VALUES (905, 'x') RETURNING id) SELECT * FROM x"),
-    ("p", "WITH x AS (UPDATE customers SET name = 'x' RETURNING id) SELECT count(*) FROM x"),
-    ("p", "SELECT * FROM (WITH x AS (DELETE FROM orders RETURNING id) SELECT * FROM x) y"),
+    (
+        "sp",
+        "WITH x AS (SELECT 1 AS a) INSERT INTO customers (id, name) SELECT 904, 'x' FROM x",
+    ),
+    (
+        "spm",
+        "WITH x AS (SELECT 1 AS a) DELETE FROM orders WHERE id IN (SELECT a FROM x)",
+    ),
+    (
+        "spm",
+        "WITH x AS (SELECT 1 AS a) UPDATE customers SET name = 'x' WHERE id IN (SELECT a FROM x)",
+    ),
+    (
+        "p",
+        "WITH x AS (DELETE FROM orders RETURNING id) SELECT * FROM x",
+    ),
+    (
+        "p",
+        "WITH x AS (INSERT INTO customers (id, name) VALUES (905, 'x') RETURNING id) SELECT * FROM x",
+    ),
+    (
+        "p",
+        "WITH x AS (UPDATE customers SET name = 'x' RETURNING id) SELECT count(*) FROM x",
+    ),
+    (
+        "p",
+        "SELECT * FROM (WITH x AS (DELETE FROM orders RETURNING id) SELECT * FROM x) y",
+    ),
     ("p", "SELECT * INTO evil FROM customers"),
     ("p", "SELECT * INTO TEMP evil FROM customers"),
     ("p", "WITH x AS (SELECT 1 AS a) SELECT a INTO evil FROM x"),
@@ -62,12 +109,21 @@ pub const ATTEMPTS: &[(&str, &str)] = &[
     ("p", "SELECT * FROM (SELECT * FROM customers FOR UPDATE) x"),
     ("m", "SELECT * FROM customers LOCK IN SHARE MODE"),
     // Files and programs of the server.
-    ("m", "SELECT * FROM customers INTO OUTFILE '/tmp/evil-outfile'"),
-    ("m", "SELECT name INTO DUMPFILE '/tmp/evil-dumpfile' FROM customers LIMIT 1"),
+    (
+        "m",
+        "SELECT * FROM customers INTO OUTFILE '/tmp/evil-outfile'",
+    ),
+    (
+        "m",
+        "SELECT name INTO DUMPFILE '/tmp/evil-dumpfile' FROM customers LIMIT 1",
+    ),
     ("m", "SELECT name INTO @evil FROM customers LIMIT 1"),
     ("m", "SELECT LOAD_FILE('/etc/passwd')"),
     ("m", "SELECT load_file /* */ ('/etc/passwd')"),
-    ("m", "LOAD DATA LOCAL INFILE '/etc/passwd' INTO TABLE customers"),
+    (
+        "m",
+        "LOAD DATA LOCAL INFILE '/etc/passwd' INTO TABLE customers",
+    ),
     ("p", "COPY customers TO '/tmp/evil-copy'"),
     ("p", "COPY customers TO STDOUT"),
     ("p", "COPY (SELECT 1) TO PROGRAM 'touch /tmp/evil-program'"),
@@ -95,8 +151,14 @@ pub const ATTEMPTS: &[(&str, &str)] = &[
     ("pm", "SET TRANSACTION READ WRITE"),
     ("p", "SET SESSION CHARACTERISTICS AS TRANSACTION READ WRITE"),
     ("p", "SET transaction_read_only = off"),
-    ("p", "SELECT set_config('transaction_read_only', 'off', false)"),
-    ("p", "SELECT \"set_config\"('statement_timeout', '0', false)"),
+    (
+        "p",
+        "SELECT set_config('transaction_read_only', 'off', false)",
+    ),
+    (
+        "p",
+        "SELECT \"set_config\"('statement_timeout', '0', false)",
+    ),
     ("p", "RESET ALL"),
     ("p", "DISCARD ALL"),
     ("m", "SET GLOBAL max_connections = 77"),
@@ -117,10 +179,16 @@ pub const ATTEMPTS: &[(&str, &str)] = &[
     ("p", "SELECT * FROM ROWS FROM (pg_sleep(0)) x"),
     ("p", "SELECT U&\"pg\\005fsleep\"(0)"),
     ("p", "SELECT 1 ORDER BY pg_sleep(0)"),
-    ("p", "SELECT count(*) FILTER (WHERE pg_sleep(0) IS NULL) FROM orders"),
+    (
+        "p",
+        "SELECT count(*) FILTER (WHERE pg_sleep(0) IS NULL) FROM orders",
+    ),
     ("p", "SELECT setval('evil', 1)"),
     ("p", "SELECT nextval('evil')"),
-    ("p", "SELECT query_to_xml('DELETE FROM orders', true, true, '')"),
+    (
+        "p",
+        "SELECT query_to_xml('DELETE FROM orders', true, true, '')",
+    ),
     ("p", "SELECT ts_stat('DELETE FROM orders')"),
     ("p", "SELECT pg_terminate_backend(pg_backend_pid() + 1)"),
     ("p", "SELECT pg_advisory_lock(1)"),
@@ -154,7 +222,10 @@ pub const ATTEMPTS: &[(&str, &str)] = &[
     ("m", "EXECUTE IMMEDIATE 'DELETE FROM orders'"),
     ("pm", "CALL evil()"),
     ("p", "DECLARE evil CURSOR FOR SELECT 1"),
-    ("p", "CREATE FUNCTION evil() RETURNS int LANGUAGE sql AS 'SELECT 1'"),
+    (
+        "p",
+        "CREATE FUNCTION evil() RETURNS int LANGUAGE sql AS 'SELECT 1'",
+    ),
     ("m", "CREATE PROCEDURE evil() DELETE FROM orders"),
     ("pm", "GRANT ALL ON customers TO PUBLIC"),
     ("p", "VACUUM"),
@@ -182,9 +253,15 @@ pub const QUERIES: &[(&str, &str)] = &[
     ("spm", "/* why; */ SELECT 1 -- because"),
     ("spm", "(SELECT 1) UNION ALL (SELECT 2)"),
     ("spm", "SELECT 'DELETE FROM orders; --' AS text"),
-    ("spm", "SELECT name FROM customers WHERE city = 'D''Or' OR name LIKE '%drop table%'"),
+    (
+        "spm",
+        "SELECT name FROM customers WHERE city = 'D''Or' OR name LIKE '%drop table%'",
+    ),
     ("spm", "SELECT REPLACE(name, 'a', 'b') FROM customers"),
-    ("spm", "WITH x AS (SELECT id FROM customers) SELECT COUNT(*) FROM x"),
+    (
+        "spm",
+        "WITH x AS (SELECT id FROM customers) SELECT COUNT(*) FROM x",
+    ),
     (
         "spm",
         "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 5) SELECT i FROM n",
@@ -205,13 +282,28 @@ pub const QUERIES: &[(&str, &str)] = &[
     ),
     ("sp", "VALUES (1, 'a'), (2, 'b')"),
     ("p", "TABLE customers"),
-    ("s", "SELECT strftime('%Y-%m', order_date) AS month, COUNT(*) FROM orders GROUP BY month"),
+    (
+        "s",
+        "SELECT strftime('%Y-%m', order_date) AS month, COUNT(*) FROM orders GROUP BY month",
+    ),
     ("s", "SELECT json_extract('{\"a\": 1}', '$.a')"),
-    ("p", "SELECT DISTINCT ON (city) city, name FROM customers ORDER BY city, name"),
-    ("p", "SELECT date_trunc('month', order_date::date), count(*) FILTER (WHERE status = 'paid') FROM orders GROUP BY 1"),
+    (
+        "p",
+        "SELECT DISTINCT ON (city) city, name FROM customers ORDER BY city, name",
+    ),
+    (
+        "p",
+        "SELECT date_trunc('month', order_date::date), count(*) FILTER (WHERE status = 'paid') FROM orders GROUP BY 1",
+    ),
     ("p", "SELECT $tag$ ; DELETE $tag$"),
     ("p", "SELECT * FROM generate_series(1, 3) AS g(i)"),
-    ("m", "SELECT `name` FROM `customers` WHERE name <> \"it's; DELETE\""),
+    (
+        "m",
+        "SELECT `name` FROM `customers` WHERE name <> \"it's; DELETE\"",
+    ),
     ("m", "SELECT 'it\\'s; DELETE'"),
-    ("m", "SELECT DATE_FORMAT(order_date, '%Y-%m'), COUNT(*) FROM orders GROUP BY 1 # months"),
+    (
+        "m",
+        "SELECT DATE_FORMAT(order_date, '%Y-%m'), COUNT(*) FROM orders GROUP BY 1 # months",
+    ),
 ];

@@ -4,11 +4,7 @@
 //! They are started without what the system configured for them, and stopped when
 //! they are dropped, also by a test that fails.
 
-#![allow(
-    dead_code,
-    unreachable_pub,
-    reason = "each test uses a part of this"
-)]
+#![allow(dead_code, unreachable_pub, reason = "each test uses a part of this")]
 
 use std::fs;
 use std::net::TcpListener;
@@ -35,7 +31,7 @@ pub struct Database {
     /// Its letter in [`super::attempts`].
     pub letter: char,
     child: Child,
-    _folder: TempDir,
+    folder: TempDir,
 }
 
 impl Database {
@@ -116,7 +112,10 @@ fn folder() -> TempDir {
         let ids = |flag: &str| {
             let out = Command::new("id").args([flag, "nobody"]).output();
             let out = out.expect("id").stdout;
-            String::from_utf8_lossy(&out).trim().parse().expect("a number")
+            String::from_utf8_lossy(&out)
+                .trim()
+                .parse()
+                .expect("a number")
         };
         chown(folder.path(), Some(ids("-u")), Some(ids("-g"))).expect("a folder for nobody");
     }
@@ -159,7 +158,16 @@ fn postgres() -> Option<Database> {
     run(command(&bin.join("initdb"))
         .arg("-D")
         .arg(&data)
-        .args(["-U", USER, "-A", "scram-sha-256", "-E", "UTF8", "--locale=C", "-N"])
+        .args([
+            "-U",
+            USER,
+            "-A",
+            "scram-sha-256",
+            "-E",
+            "UTF8",
+            "--locale=C",
+            "-N",
+        ])
         .arg(format!("--pwfile={}", secret.display())));
     let child = spawn(
         command(&bin.join("postgres"))
@@ -175,7 +183,7 @@ fn postgres() -> Option<Database> {
         url: format!("postgres://{USER}:{PASSWORD}@127.0.0.1:{port}/postgres"),
         letter: 'p',
         child,
-        _folder: folder,
+        folder,
     })
 }
 
@@ -188,7 +196,11 @@ fn mariadb() -> Option<Database> {
     let folder = folder();
     let (data, port) = (folder.path().join("data"), free_port());
     run(command(&install)
-        .args(["--no-defaults", "--skip-test-db", "--auth-root-authentication-method=normal"])
+        .args([
+            "--no-defaults",
+            "--skip-test-db",
+            "--auth-root-authentication-method=normal",
+        ])
         .arg(format!("--datadir={}", data.display())));
     let first = folder.path().join("first.sql");
     fs::write(
@@ -203,7 +215,11 @@ fn mariadb() -> Option<Database> {
     let at = |name: &str| folder.path().join(name).display().to_string();
     let child = spawn(
         command(&server)
-            .args(["--no-defaults", "--bind-address=127.0.0.1", "--skip-name-resolve"])
+            .args([
+                "--no-defaults",
+                "--bind-address=127.0.0.1",
+                "--skip-name-resolve",
+            ])
             .arg(format!("--datadir={}", data.display()))
             .arg(format!("--port={port}"))
             .arg(format!("--socket={}", at("socket")))
@@ -215,7 +231,7 @@ fn mariadb() -> Option<Database> {
         url: format!("mysql://{USER}:{PASSWORD}@127.0.0.1:{port}/shop"),
         letter: 'm',
         child,
-        _folder: folder,
+        folder,
     })
 }
 
@@ -223,11 +239,14 @@ fn mariadb() -> Option<Database> {
 async fn fill(server: &mut Database) {
     use sqlx::Connection as _;
     let begin = Instant::now();
-    let log = server._folder.path().join("log");
+    let log = server.folder.path().join("log");
     loop {
         let outcome = if server.letter == 'p' {
             match sqlx::PgConnection::connect(&server.url).await {
-                Ok(mut connection) => sqlx::raw_sql(SAMPLE).execute(&mut connection).await.map(drop),
+                Ok(mut connection) => sqlx::raw_sql(SAMPLE)
+                    .execute(&mut connection)
+                    .await
+                    .map(drop),
                 Err(error) => Err(error),
             }
         } else {

@@ -41,10 +41,14 @@ pub enum ConfigError {
     #[error("`tools.sql.url` begins with none of `sqlite:`, `postgres://` and `mysql://`")]
     Scheme,
     /// The address cannot be read.
-    #[error("`tools.sql.url` cannot be read as an address of {0}; special letters of a password are written as %XX")]
+    #[error(
+        "`tools.sql.url` cannot be read as an address of {0}; special letters of a password are written as %XX"
+    )]
     Address(&'static str),
     /// It names no database.
-    #[error("`tools.sql.url` names no database: put its name behind the host, as in `mysql://host/name`")]
+    #[error(
+        "`tools.sql.url` names no database: put its name behind the host, as in `mysql://host/name`"
+    )]
     Database,
     /// Nothing would ever be answered.
     #[error("`tools.sql.{0}` must be greater than 0")]

@@ -71,7 +71,9 @@ impl Engine {
     /// Tables and views, by name.
     pub(super) async fn tables(&self, bounds: Bounds) -> Result<Vec<TableName>, ToolError> {
         let question = catalog::tables(self.dialect());
-        let answers = self.ask(&[(question, None)], catalog::bounds(bounds)).await?;
+        let answers = self
+            .ask(&[(question, None)], catalog::bounds(bounds))
+            .await?;
         Ok(catalog::read_tables(&answers))
     }
 

@@ -117,7 +117,12 @@ pub(super) async fn checked(
             // Nobody may wait any more.
             drop(tell.send(judge(dialect, &sql, read_only)));
         });
-    let busy = || ToolError::new(ToolErrorKind::Unavailable, "The query could not be checked.");
+    let busy = || {
+        ToolError::new(
+            ToolErrorKind::Unavailable,
+            "The query could not be checked.",
+        )
+    };
     thread.map_err(|_| busy())?;
     told.await.map_err(|_| busy())
 }
@@ -197,6 +202,14 @@ fn look_alikes(dialect: Dialect, sql: &str) -> Result<(), Refusal> {
             "Leave the comment out",
         ));
     }
+    // To the parser any white space makes this a comment, to MySQL only that of ASCII.
+    let comment = |(at, _)| {
+        let next = sql.get(at + 2..).and_then(|rest| rest.chars().next());
+        next.is_some_and(|letter| !letter.is_ascii())
+    };
+    if dialect == Dialect::MySql && sql.match_indices("--").any(comment) {
+        return Err(Refusal::syntax("Put a space between `--` and the comment."));
+    }
     if dialect == Dialect::Postgres && lower.contains("u&\"") {
         return Err(Refusal::denied(
             "Names written with Unicode escapes (`U&\"…\"`) are not allowed.",
@@ -260,8 +273,19 @@ fn is_other(word: &Word) -> bool {
         Keyword::TABLE,
     ];
     let others = [
-        "ATTACH", "DETACH", "DO", "HANDLER", "IMPORT", "REINDEX", "SHUTDOWN", "SECURITY", "SIGNAL",
-        "CHECKPOINT", "CLUSTER", "REASSIGN", "XA",
+        "ATTACH",
+        "DETACH",
+        "DO",
+        "HANDLER",
+        "IMPORT",
+        "REINDEX",
+        "SHUTDOWN",
+        "SECURITY",
+        "SIGNAL",
+        "CHECKPOINT",
+        "CLUSTER",
+        "REASSIGN",
+        "XA",
     ];
     (word.keyword != Keyword::NoKeyword && !reads.contains(&word.keyword))
         || others.contains(&word.value.to_uppercase().as_str())
@@ -403,10 +427,7 @@ impl Visitor for Walk {
 
     fn pre_visit_select(&mut self, select: &Select) -> ControlFlow<Self::Break> {
         if select.into.is_some() {
-            return ControlFlow::Break(Box::new(Refusal::operation(
-                "SELECT INTO",
-                self.read_only,
-            )));
+            return ControlFlow::Break(Box::new(Refusal::operation("SELECT INTO", self.read_only)));
         }
         ControlFlow::Continue(())
     }

@@ -240,7 +240,9 @@ impl Sql {
                     structured.push(Value::Object(rows));
                 }
                 // One table that cannot be read leaves the others.
-                Err(error) if matches!(error.kind, ToolErrorKind::Denied | ToolErrorKind::Failed) => {
+                Err(error)
+                    if matches!(error.kind, ToolErrorKind::Denied | ToolErrorKind::Failed) =>
+                {
                     text.push_str(&error.message);
                 }
                 Err(error) => return Err(error),
@@ -314,9 +316,7 @@ fn object(value: Value) -> Map<String, Value> {
 
 fn wrong(error: &str) -> Output {
     Output {
-        text: format!(
-            "✗ Query syntax error:\n\n{error}\n\nPlease fix the syntax and try again."
-        ),
+        text: format!("✗ Query syntax error:\n\n{error}\n\nPlease fix the syntax and try again."),
         structured: Some(object(json!({"valid": false, "error": error}))),
     }
 }
@@ -355,7 +355,7 @@ fn find<'a>(tables: &'a [TableName], name: &str) -> Result<&'a TableName, ToolEr
 fn unknown(tables: &[TableName], name: &str) -> ToolError {
     let lower = name.to_lowercase();
     let known: Vec<&str> = tables.iter().map(|table| table.name.as_str()).collect();
-    let near = similar::get_close_matches(&lower, &known, 3, 0.6);
+    let near = similar::get_close_matches(lower.as_str(), &known, 3, 0.6);
     let step = if near.is_empty() {
         "Call sql_list_tables to see which tables there are".to_owned()
     } else {

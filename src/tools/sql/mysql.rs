@@ -8,7 +8,6 @@
 //! strings and names end where the parser of the guard thinks that they do.
 
 use std::future::Future;
-use std::time::Duration;
 
 use futures_util::TryStreamExt as _;
 use serde_json::Value;
@@ -25,8 +24,7 @@ use super::rows::{self, Bounds, Column, Rows};
 use crate::tools::{ToolError, ToolErrorKind};
 
 /// The mode of `MariaDB`: strict, without ANSI quotes, with backslash escapes.
-const MARIADB_MODE: &str =
-    "SET SESSION sql_mode = 'STRICT_TRANS_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION'";
+const MARIADB_MODE: &str = "SET SESSION sql_mode = 'STRICT_TRANS_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION'";
 
 /// That of `MySQL`, which in addition refuses to choose a value of a group.
 const MYSQL_MODE: &str = "SET SESSION sql_mode = 'ONLY_FULL_GROUP_BY,STRICT_TRANS_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION'";
@@ -151,11 +149,7 @@ impl MySqlEngine {
     }
 }
 
-async fn begin(
-    connection: &mut Connected,
-    order: Order,
-    bounds: Bounds,
-) -> Result<(), ToolError> {
+async fn begin(connection: &mut Connected, order: Order, bounds: Bounds) -> Result<(), ToolError> {
     let time = bounds.time;
     // The limit of MySQL itself holds for queries alone.
     let limit = if connection.mariadb {
@@ -208,13 +202,14 @@ async fn inside(
     if order != Order::Write && rows.columns.is_empty() {
         return Err(error::no_rows());
     }
-    let mut affected = 0;
-    let mut stream = sqlx::query(AssertSqlSafe(sql)).fetch_many(connection);
+    let (mut affected, mut seen) = (0, 0);
+    let mut stream = connection.fetch_many(sqlx::query(AssertSqlSafe(sql)));
     while let Some(step) = stream.try_next().await.map_err(failed)? {
         match step {
             Either::Left(done) => affected += done.rows_affected(),
             Either::Right(row) => {
                 let cells = (0..row.len()).map(|at| cell(&row, at)).collect();
+                seen += 1;
                 // What is written is written to its end.
                 if !rows.push(cells) && order != Order::Write {
                     break;
@@ -224,7 +219,8 @@ async fn inside(
     }
     drop(stream);
     if order == Order::Write {
-        rows.affected = Some(affected);
+        // With RETURNING the server tells rows and no number.
+        rows.affected = Some(affected.max(seen));
     }
     Ok(rows)
 }

@@ -128,7 +128,9 @@ impl Rows {
             ),
         };
         match self.affected {
-            Some(affected) if self.columns.is_empty() => format!("{}.", count(affected, " affected")),
+            Some(affected) if self.columns.is_empty() => {
+                format!("{}.", count(affected, " affected"))
+            }
             Some(affected) => format!("{}. {summary}.", count(affected, " affected")),
             None if self.cut.is_some() => summary,
             None => format!("{summary}."),

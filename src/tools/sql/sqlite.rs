@@ -17,8 +17,7 @@ use sqlx::sqlite::{
 };
 use sqlx::{
     AssertSqlSafe, Column as _, ConnectOptions as _, Connection as _, Decode, Either,
-    Executor as _, Row as _, Sqlite, SqlSafeStr as _, Statement as _, TypeInfo as _,
-    ValueRef as _,
+    Executor as _, Row as _, SqlSafeStr as _, Sqlite, Statement as _, TypeInfo as _, ValueRef as _,
 };
 use tokio::sync::OnceCell;
 
@@ -257,9 +256,7 @@ async fn inside(
     if order != Order::Write && rows.columns.is_empty() {
         return Err(error::no_rows());
     }
-    let mut stream = sqlx::query(AssertSqlSafe(sql))
-        .persistent(false)
-        .fetch_many(connection);
+    let mut stream = connection.fetch_many(sqlx::query(AssertSqlSafe(sql)).persistent(false));
     while let Some(step) = next(&mut stream, bounds).await? {
         match step {
             Either::Left(done) if order == Order::Write => {

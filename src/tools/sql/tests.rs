@@ -29,9 +29,10 @@ fn sample() -> Sql {
 /// The sample as a file, which could be written.
 async fn file(folder: &Path) -> String {
     let url = format!("sqlite:{}/shop.db", folder.display());
-    let mut connection = <sqlx::SqliteConnection as sqlx::Connection>::connect(&format!("{url}?mode=rwc"))
-        .await
-        .expect("a file");
+    let mut connection =
+        <sqlx::SqliteConnection as sqlx::Connection>::connect(&format!("{url}?mode=rwc"))
+            .await
+            .expect("a file");
     sqlx::raw_sql(include_str!("sample.sql"))
         .execute(&mut connection)
         .await

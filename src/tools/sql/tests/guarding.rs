@@ -71,9 +71,7 @@ fn the_guard_gives_reasons_that_help() {
 
 #[test]
 fn what_is_sent_is_the_statement_without_its_semicolon() {
-    let sent = |sql: &str| {
-        judge(dialect::Dialect::Postgres, sql, true).map(|checked| checked.sql)
-    };
+    let sent = |sql: &str| judge(dialect::Dialect::Postgres, sql, true).map(|checked| checked.sql);
     assert_eq!(sent("SELECT 1 ; -- x").as_deref(), Ok("SELECT 1 "));
     assert_eq!(
         sent("SELECT ';'\n, 'é;' ;;").as_deref(),
@@ -92,12 +90,18 @@ fn where_writing_is_allowed_rows_and_tables_may_be_changed_and_nothing_else() {
         ("CREATE TABLE a (b INTEGER)", Some(true)),
         ("ALTER TABLE a ADD COLUMN c INTEGER", Some(true)),
         ("DROP TABLE a", Some(true)),
-        ("WITH x AS (DELETE FROM a RETURNING b) SELECT b FROM x", Some(true)),
+        (
+            "WITH x AS (DELETE FROM a RETURNING b) SELECT b FROM x",
+            Some(true),
+        ),
         ("INSERT INTO a SELECT nextval('s')", Some(true)),
         ("INSERT INTO a VALUES (1); DELETE FROM a", None),
         ("COPY a TO PROGRAM 'x'", None),
         ("SET transaction_read_only = off", None),
-        ("CREATE FUNCTION f() RETURNS int LANGUAGE sql AS 'SELECT 1'", None),
+        (
+            "CREATE FUNCTION f() RETURNS int LANGUAGE sql AS 'SELECT 1'",
+            None,
+        ),
         ("INSERT INTO a SELECT pg_sleep(1)", None),
         ("GRANT ALL ON a TO b", None),
         ("COMMIT", None),
@@ -116,7 +120,11 @@ async fn long_and_deep_statements_are_refused_or_read_without_harm() {
         assert!(chained.is_ok());
         for deep in [
             format!("SELECT {}1{}", "(".repeat(20_000), ")".repeat(20_000)),
-            format!("SELECT * FROM {}t{}", "(".repeat(20_000), ")".repeat(20_000)),
+            format!(
+                "SELECT * FROM {}t{}",
+                "(".repeat(20_000),
+                ")".repeat(20_000)
+            ),
             format!("SELECT {}1", "NOT ".repeat(24_000)),
             format!("SELECT {}", "'a".repeat(40_001)),
             "SELECT 1".repeat(20_000),

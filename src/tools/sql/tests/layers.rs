@@ -87,7 +87,9 @@ async fn sqlite_refuses_to_write_though_query_only_was_turned_off() {
     let engine = crate::tools::sql::sqlite::SqliteEngine::file(options, true);
     for mut connection in [
         engine.connection().await,
-        crate::tools::sql::sqlite::SqliteEngine::sample().connection().await,
+        crate::tools::sql::sqlite::SqliteEngine::sample()
+            .connection()
+            .await,
     ] {
         for statement in WRITES {
             connection

@@ -23,7 +23,9 @@ fn threads() -> usize {
 #[tokio::test]
 async fn a_result_has_so_many_rows_and_says_that_there_are_more() {
     let sql = with(|config| config.max_rows = 3);
-    let more = query(&sql, "SELECT id FROM customers ORDER BY id").await.expect("rows");
+    let more = query(&sql, "SELECT id FROM customers ORDER BY id")
+        .await
+        .expect("rows");
     assert_eq!(
         more.text,
         "| id |\n|---|\n| 1 |\n| 2 |\n| 3 |\n\n3 rows shown; there are more. Aggregate, filter, or page with \
@@ -38,9 +40,14 @@ async fn a_result_has_so_many_rows_and_says_that_there_are_more() {
             "truncated": true,
         })
     );
-    let all = query(&sql, "SELECT id FROM customers LIMIT 3").await.expect("rows");
+    let all = query(&sql, "SELECT id FROM customers LIMIT 3")
+        .await
+        .expect("rows");
     assert!(all.text.ends_with("\n\n3 rows."));
-    assert_eq!(all.structured.expect("rows").get("truncated"), Some(&json!(false)));
+    assert_eq!(
+        all.structured.expect("rows").get("truncated"),
+        Some(&json!(false))
+    );
 }
 
 #[tokio::test]
@@ -57,7 +64,11 @@ async fn a_result_has_so_many_bytes_and_a_cell_so_many() {
     ));
     let rows = cut.structured.expect("rows");
     let cell = rows["rows"][0][0].as_str().expect("text");
-    assert!(cell.ends_with("… [cut]") && cell.len() < 4200, "{}", cell.len());
+    assert!(
+        cell.ends_with("… [cut]") && cell.len() < 4200,
+        "{}",
+        cell.len()
+    );
     // Memory is bounded, too.
     let huge = query(&sql, "SELECT length(hex(zeroblob(400000000)))").await;
     let error = huge.expect_err("no memory");
@@ -80,7 +91,9 @@ async fn a_statement_that_takes_too_long_stops_and_its_connection_is_closed() {
     assert_eq!(engine.idle(), 1);
     let begin = Instant::now();
     for tool in ["execute_query"] {
-        let error = call(&sql, tool, json!({"query": ENDLESS})).await.expect_err("late");
+        let error = call(&sql, tool, json!({"query": ENDLESS}))
+            .await
+            .expect_err("late");
         assert_eq!(error.kind, ToolErrorKind::Timeout);
         assert_eq!(
             error.message,
@@ -107,7 +120,11 @@ async fn a_call_that_nobody_waits_for_stops_and_leaves_its_place_to_others() {
     // Other tests of this process have connections of their own, but not twelve
     // that never end.
     while threads() > 8 {
-        assert!(begin.elapsed() < Duration::from_secs(20), "{} threads", threads());
+        assert!(
+            begin.elapsed() < Duration::from_secs(20),
+            "{} threads",
+            threads()
+        );
         tokio::task::yield_now().await;
     }
 }

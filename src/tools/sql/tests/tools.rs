@@ -17,7 +17,10 @@ async fn a_query_is_answered_as_a_table_and_as_rows() {
         }
     );
     let none = query(&sql, "SELECT id, name FROM customers WHERE id < 0").await;
-    assert_eq!(none.expect("no rows").text, "| id | name |\n|---|---|\n\n0 rows.");
+    assert_eq!(
+        none.expect("no rows").text,
+        "| id | name |\n|---|---|\n\n0 rows."
+    );
 }
 
 #[tokio::test]
@@ -51,7 +54,11 @@ async fn values_are_exact_and_stay_on_their_line() {
 
 #[tokio::test]
 async fn a_statement_that_writes_is_denied_in_the_words_of_the_specification() {
-    let error = query(&sample(), "INSERT INTO customers (id, name) VALUES (99, 'x')").await;
+    let error = query(
+        &sample(),
+        "INSERT INTO customers (id, name) VALUES (99, 'x')",
+    )
+    .await;
     assert_eq!(
         error.expect_err("denied"),
         ToolError {
@@ -98,7 +105,10 @@ async fn tables_are_listed_and_described() {
 async fn an_unknown_table_is_answered_with_names_that_are_near() {
     for (name, step) in [
         ("costumers", "Did you mean 'customers'?"),
-        ("x'; DROP TABLE orders; --", "Call sql_list_tables to see which tables there are"),
+        (
+            "x'; DROP TABLE orders; --",
+            "Call sql_list_tables to see which tables there are",
+        ),
     ] {
         let error = call(&sample(), "describe_table", json!({"table_name": name})).await;
         let error = error.expect_err("unknown");
@@ -137,8 +147,16 @@ async fn validation_is_an_answer_whatever_it_finds() {
         "✗ Query syntax error:\n\nno such column: nam\n\nPlease fix the syntax and try again."
     );
     let wrong = validate("SELECT FROM WHERE").await;
-    assert!(wrong.starts_with("✗ Query syntax error:\n\nsql parser error: "), "{wrong}");
-    let write = call(&sql, "validate_query", json!({"query": "DELETE FROM orders"})).await;
+    assert!(
+        wrong.starts_with("✗ Query syntax error:\n\nsql parser error: "),
+        "{wrong}"
+    );
+    let write = call(
+        &sql,
+        "validate_query",
+        json!({"query": "DELETE FROM orders"}),
+    )
+    .await;
     assert_eq!(write.expect_err("denied").kind, ToolErrorKind::Denied);
 }
 
@@ -182,8 +200,13 @@ async fn level_two_is_bounded_where_there_are_many_tables() {
     }
     let sql = Sql::open(settings(Some(url))).expect("a file");
     let core = text(&sql, LOAD_CORE, json!({})).await;
-    assert!(core.contains("t 199, and 50 more: sql_list_tables has them all"), "{core}");
-    assert!(core.ends_with("-- 210 more tables are not shown: sql_describe_table has each of them.\n"));
+    assert!(
+        core.contains("t 199, and 50 more: sql_list_tables has them all"),
+        "{core}"
+    );
+    assert!(
+        core.ends_with("-- 210 more tables are not shown: sql_describe_table has each of them.\n")
+    );
     let described = text(&sql, "describe_table", json!({"table_name": "t 249"})).await;
     assert!(described.starts_with("CREATE TABLE \"t 249\" (a INTEGER);"));
     let samples = text(&sql, "get_sample_rows", json!({})).await;
@@ -202,9 +225,15 @@ async fn a_database_that_is_not_there_is_told_where_it_is_asked_for() {
         let error = query(&sql, "SELECT 1").await.expect_err("no database");
         assert_eq!(error.kind, ToolErrorKind::Unavailable);
         let core = text(&sql, LOAD_CORE, json!({})).await;
-        assert!(core.contains("- Not available now: The database cannot be reached."), "{core}");
+        assert!(
+            core.contains("- Not available now: The database cannot be reached."),
+            "{core}"
+        );
         for shown in [format!("{error:?}"), format!("{sql:?}"), core] {
-            assert!(!shown.contains("planted") && !shown.contains("127.0.0.1"), "{shown}");
+            assert!(
+                !shown.contains("planted") && !shown.contains("127.0.0.1"),
+                "{shown}"
+            );
         }
     }
 }
@@ -248,7 +277,10 @@ async fn where_the_operator_allows_it_rows_are_changed_one_statement_at_a_time()
     let changed = query(&sql, "UPDATE customers SET city = 'Rome' WHERE id <= 3").await;
     let changed = changed.expect("a change");
     assert_eq!(changed.text, "3 rows affected.");
-    assert_eq!(changed.structured.expect("a count")["rows_affected"], json!(3));
+    assert_eq!(
+        changed.structured.expect("a count")["rows_affected"],
+        json!(3)
+    );
     let returned = query(&sql, "DELETE FROM orders WHERE id = 1 RETURNING id").await;
     assert_eq!(
         returned.expect("a row").text,
@@ -262,7 +294,9 @@ async fn where_the_operator_allows_it_rows_are_changed_one_statement_at_a_time()
     let mut config = settings(None);
     config.read_only = false;
     let sample = Sql::open(config).expect("the sample");
-    let denied = query(&sample, "DELETE FROM orders").await.expect_err("denied");
+    let denied = query(&sample, "DELETE FROM orders")
+        .await
+        .expect_err("denied");
     assert_eq!(denied.kind, ToolErrorKind::Denied);
 }
 
@@ -279,7 +313,11 @@ fn it_serves_the_bundled_skill_and_those_that_the_operator_names() {
         (&bundled, LOAD_CORE, true),
         (&ours, "get_sample_rows", true),
         (&bundled, "load_details", false),
-        (&"a/b/write_sql".parse().expect("an id"), "execute_query", false),
+        (
+            &"a/b/write_sql".parse().expect("an id"),
+            "execute_query",
+            false,
+        ),
     ] {
         assert_eq!(sql.serves(skill, method), serves, "{skill} {method}");
     }
