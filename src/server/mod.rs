@@ -42,7 +42,7 @@ pub use config::{Config, ConfigError, Limits, Settings, default_data_directory};
 pub use guard::{AllowedHost, AllowedOrigin, Origin, WebConfig};
 pub use secret::{SecretError, SecretRef};
 pub use telemetry::{LogFormat, Telemetry};
-pub use tools::{JiraConfig, SqlConfig, ToolsConfig, WorkerConfig};
+pub use tools::{JiraConfig, JiraConfigError, SqlConfig, ToolsConfig, WorkerConfig};
 
 use crate::composition::Composition;
 use crate::contract::{FILE_DESCRIPTOR_SET, v1};

@@ -1,0 +1,1 @@
+//! What the tools do with a Jira that answers as it likes.
