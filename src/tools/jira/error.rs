@@ -315,6 +315,7 @@ pub(super) fn messages(body: &str) -> Vec<String> {
                 .map(str::to_owned),
         );
     }
+    found.retain(|text| !text.trim().is_empty());
     let more = found.len().saturating_sub(MESSAGES);
     let mut shown: Vec<String> = found
         .iter()
