@@ -89,13 +89,8 @@ pub enum StartError {
     #[error(transparent)]
     Contract(#[from] gateway::Error),
     /// A setting of the tools cannot be used.
-    #[error("{key}: {message}")]
-    Tools {
-        /// The key, such as `tools.jira.token`.
-        key: String,
-        /// What is wrong with it.
-        message: String,
-    },
+    #[error(transparent)]
+    Tools(#[from] ToolsError),
     /// A route of the contract cannot be read.
     #[error(transparent)]
     Route(#[from] crate::http::TemplateError),
