@@ -42,23 +42,27 @@ pub use config::{Config, ConfigError, Limits, Settings, default_data_directory};
 pub use guard::{AllowedHost, AllowedOrigin, Origin, WebConfig};
 pub use secret::{SecretError, SecretRef};
 pub use telemetry::{LogFormat, Telemetry};
-pub use tools::{JiraConfig, SqlConfig, ToolsConfig, WorkerConfig};
+pub use tools::{JiraConfig, SqlConfig, ToolsConfig, ToolsError, WorkerConfig};
 
 use crate::composition::Composition;
 use crate::contract::{FILE_DESCRIPTOR_SET, v1};
 use crate::gateway::{self, Contract, Gateway, Transport};
-use crate::grpc::{CompositionService, LookupService, RegistryService};
+use crate::grpc::{CompositionService, LookupService, RegistryService, ToolHostService};
 use crate::http::Bodies;
 use crate::mcp::Face;
 use crate::model::{Clock, SystemClock};
 use crate::registry::Registry;
 use crate::store::{self, Store};
+use crate::tools::host::Host;
 use doors::Doors;
 
 /// How often counts of use are written.
 const USAGE_INTERVAL: Duration = Duration::from_secs(5);
 /// How long calls in work may take when the server stops.
 const GRACE: Duration = Duration::from_secs(4);
+/// How long workers may take to answer the calls they have then: less, so that their
+/// answers still reach the callers.
+const WORKERS_GRACE: Duration = Duration::from_secs(3);
 /// The largest message a client may send: a skill of 16 MiB with its paths.
 const MAX_MESSAGE_BYTES: usize = 20 * 1024 * 1024;
 
@@ -85,6 +89,9 @@ pub enum StartError {
     /// The contract cannot be read.
     #[error(transparent)]
     Contract(#[from] gateway::Error),
+    /// A setting of tools cannot be used.
+    #[error(transparent)]
+    Tools(#[from] ToolsError),
     /// A route of the contract cannot be read.
     #[error(transparent)]
     Route(#[from] crate::http::TemplateError),
@@ -94,6 +101,7 @@ pub enum StartError {
 #[derive(Debug, Clone)]
 pub struct Domain {
     registry: Registry,
+    host: Host,
 }
 
 impl Domain {
@@ -103,22 +111,30 @@ impl Domain {
     /// The directory cannot be opened or read.
     pub async fn open(settings: &Settings) -> Result<Self, StartError> {
         let (directory, options) = (settings.data.clone(), settings.store.clone());
+        let tools = settings.tools.clone();
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let opened = tokio::task::spawn_blocking(move || {
+            let host = Host::new(tools.host()?);
             let store = Store::open(&directory, &options)?;
-            Ok::<_, StartError>(Registry::open(store, clock)?)
+            Ok::<_, StartError>((Registry::open(store, clock)?, host))
         });
-        let registry = opened
+        let (registry, host) = opened
             .await
             .map_err(|error| crate::registry::Error::Task(error.to_string()))??;
         bundled::publish(&registry).await?;
-        Ok(Self { registry })
+        Ok(Self { registry, host })
     }
 
     /// The registry.
     #[must_use]
     pub fn registry(&self) -> &Registry {
         &self.registry
+    }
+
+    /// What gives calls to workers.
+    #[must_use]
+    pub fn host(&self) -> &Host {
+        &self.host
     }
 
     /// The services as one tower service: what a connection calls, and what an
@@ -139,9 +155,15 @@ impl Domain {
         ))
         .accept_compressed(tonic::codec::CompressionEncoding::Gzip)
         .send_compressed(tonic::codec::CompressionEncoding::Gzip);
+        let host =
+            v1::tool_host_server::ToolHostServer::new(ToolHostService::new(self.host.clone()))
+                .max_decoding_message_size(self.host.max_message_bytes())
+                .accept_compressed(tonic::codec::CompressionEncoding::Gzip)
+                .send_compressed(tonic::codec::CompressionEncoding::Gzip);
         Routes::new(registry)
             .add_service(lookup)
             .add_service(composition)
+            .add_service(host)
     }
 
     /// What calls in process go through: the services behind a front door.
@@ -194,6 +216,9 @@ impl Server {
         health
             .set_serving::<v1::composition_server::CompositionServer<CompositionService>>()
             .await;
+        health
+            .set_serving::<v1::tool_host_server::ToolHostServer<ToolHostService>>()
+            .await;
         let reflection = || {
             tonic_reflection::server::Builder::configure()
                 .register_encoded_file_descriptor_set(FILE_DESCRIPTOR_SET)
@@ -237,13 +262,15 @@ impl Server {
         }
         let counting = tokio::spawn(write_usage(domain.registry().clone(), stop.clone()));
         let running = tokio::spawn({
-            let stop = stop.clone();
+            let (stop, host) = (stop.clone(), domain.host().clone());
             async move {
                 listen::serve(listener, service, settings.limits, stop.clone(), GRACE, async move {
                     stop.cancelled().await;
+                    host.stop(WORKERS_GRACE);
                     health.set_not_serving::<v1::registry_server::RegistryServer<RegistryService>>().await;
                     health.set_not_serving::<v1::lookup_server::LookupServer<LookupService>>().await;
                     health.set_not_serving::<v1::composition_server::CompositionServer<CompositionService>>().await;
+                    health.set_not_serving::<v1::tool_host_server::ToolHostServer<ToolHostService>>().await;
                 })
                 .await;
                 store::forget_endpoint(&settings.data);

@@ -10,6 +10,7 @@
 //! Not here: which patterns a set of skills permits (`composition`).
 
 mod handler;
+pub mod host;
 
 pub use handler::{
     Handler, Invocation, LOAD_CORE, Output, Progress, ToolError, ToolErrorKind, Work,
