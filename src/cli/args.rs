@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use super::tools;
 use crate::server::LogFormat;
 
 const EXAMPLES: &str = "\
@@ -101,6 +102,20 @@ pub(super) enum Command {
     Check(Check),
     /// Pin skills, and all that they require, in a lock file.
     Lock(Lock),
+    /// Load a skill into a session: print its instructions and unlock its tools.
+    Load(tools::Load),
+    /// Print a resource of a loaded skill.
+    Detail(tools::Detail),
+    /// List the skills of a session.
+    Session(tools::Session),
+    /// Take a skill out of a session.
+    Unload(tools::Unload),
+    /// List the tools that skills unlock.
+    Tools(tools::ListTools),
+    /// Call a tool of a loaded skill.
+    Call(tools::CallTool),
+    /// List calls of tools that were made, newest first.
+    Calls(tools::Calls),
     /// Speak MCP on stdin and stdout, for agents that start their servers themselves.
     Mcp(Mcp),
     /// Read the whole data directory and say what is damaged. The server must be stopped.
@@ -392,9 +407,12 @@ pub(super) struct Check {
         long,
         value_name = "SKILLS",
         value_delimiter = ',',
-        required_unless_present = "lock"
+        required_unless_present_any = ["lock", "session"]
     )]
     pub(super) skills: Vec<String>,
+    /// Session whose loaded skills are asked about.
+    #[arg(long, value_name = "ID", conflicts_with_all = ["skills", "lock", "policy"])]
+    pub(super) session: Option<String>,
     /// Arguments of the call, a JSON object such as '{"command": "git status"}'.
     #[arg(
         long,

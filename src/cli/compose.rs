@@ -87,6 +87,7 @@ pub(super) async fn check(client: &mut Client, options: Check, output: &Output) 
         skills: options.skills,
         tool_policy: policy(options.policy),
         lock: options.lock.as_deref().map(read).transpose()?,
+        session_id: options.session.unwrap_or_default(),
     };
     let answer = client.composition.check_tool(request).await?.into_inner();
     let code = if answer.allowed {
@@ -216,7 +217,7 @@ fn parse(json: &Json) -> Option<v1::Lock> {
     })
 }
 
-fn object(fields: serde_json::Map<String, Json>) -> Struct {
+pub(super) fn object(fields: serde_json::Map<String, Json>) -> Struct {
     let fields = fields.into_iter().map(|(name, field)| (name, value(field)));
     Struct {
         fields: fields.collect(),

@@ -21,6 +21,7 @@ mod mcp;
 mod output;
 mod serve;
 mod skills;
+mod tools;
 mod versions;
 
 use std::process::ExitCode;
@@ -118,6 +119,13 @@ async fn with_client(
         Command::Compose(options) => compose::compose(client, options, output).await,
         Command::Check(options) => compose::check(client, options, output).await,
         Command::Lock(options) => compose::lock(client, options, output).await,
+        Command::Load(options) => tools::load(client, options, output).await,
+        Command::Detail(options) => tools::detail(client, options, output).await,
+        Command::Session(options) => tools::session(client, options, output).await,
+        Command::Unload(options) => tools::unload(client, options, output).await,
+        Command::Tools(options) => tools::tools(client, options, output).await,
+        Command::Call(options) => tools::call(client, options, output).await,
+        Command::Calls(options) => tools::calls(client, options, output).await,
         Command::Serve(_)
         | Command::Validate(_)
         | Command::Verify

@@ -148,6 +148,37 @@ impl Composition {
         looked.map_err(|error| Error::Task(error.to_string()))?
     }
 
+    /// What versions that are at hand come to under the union, whether or not
+    /// they go together.
+    ///
+    /// # Errors
+    /// They name more tool patterns than are put together.
+    pub async fn together(&self, members: &[Member]) -> Result<Arc<Composed>, Error> {
+        let policy = ToolPolicy::Union;
+        let entry = |member: &Member| {
+            let is_short = *member.name == *member.id.slug();
+            (member.id.key(), member.version.number, is_short)
+        };
+        let key = (policy, members.iter().map(entry).collect());
+        let judged = if let Some(judged) = self.judged.get(&key) {
+            judged
+        } else {
+            let members = members.to_vec();
+            let work = move || Arc::new(judge(&members, members.len(), policy));
+            let judged = tokio::task::spawn_blocking(work).await;
+            let judged = judged.map_err(|error| Error::Task(error.to_string()))?;
+            self.judged.insert(key, Arc::clone(&judged));
+            judged
+        };
+        let mut findings = judged.verdict.findings.iter();
+        match findings.find(|finding| finding.code == FindingCode::TooManyTools) {
+            None => Ok(Arc::clone(&judged.composed)),
+            Some(finding) => Err(Error::Invalid {
+                errors: vec![finding.clone()],
+            }),
+        }
+    }
+
     /// The set where all of it is in memory: no version is opened.
     fn known(&self, query: SetQuery) -> Result<Result<SkillSet, SetQuery>, Error> {
         let policy = policy(&query)?;

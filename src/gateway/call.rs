@@ -251,15 +251,22 @@ impl Gateway {
         Ok(answer.into_inner())
     }
 
+    /// A method by its name, such as `GetVersion`.
+    ///
+    /// # Errors
+    /// The contract has no such method.
+    pub fn method(&self, name: &str) -> Result<Arc<Method>, Refusal> {
+        let mut methods = self.contract.methods().iter();
+        let method = methods.find(|method| method.name == name).cloned();
+        method.ok_or_else(|| Failure::fault(format!("the contract has no rpc {name}")).into())
+    }
+
     /// Calls a method by its name, such as `GetVersion`.
     ///
     /// # Errors
     /// The call is refused, or the contract has no such method.
     pub async fn ask(&self, method: &str, request: Json) -> Result<Json, Refusal> {
-        let mut methods = self.contract.methods().iter();
-        let Some(method) = methods.find(|known| known.name == method) else {
-            return Err(Failure::fault(format!("the contract has no rpc {method}")).into());
-        };
+        let method = &*self.method(method)?;
         let Json::Object(request) = request else {
             return Err(Failure::fault("a request that is no object").into());
         };

@@ -3,21 +3,24 @@
 use tonic::{Request, Response, Status};
 
 use super::composed::{self, names, said, texts};
-use super::{convert, status};
+use super::{convert, status, wrong};
 use crate::composition::{Call, Composition, Spawn};
 use crate::contract::v1;
+use crate::tools::Tools;
 
 /// The Composition service over the domain.
 #[derive(Debug, Clone)]
 pub struct CompositionService {
     composition: Composition,
+    tools: Tools,
 }
 
 impl CompositionService {
-    /// The service of a composition room.
+    /// The service of a composition room, and of sessions whose skills are asked
+    /// about.
     #[must_use]
-    pub fn new(composition: Composition) -> Self {
-        Self { composition }
+    pub fn new(composition: Composition, tools: Tools) -> Self {
+        Self { composition, tools }
     }
 }
 
@@ -134,10 +137,32 @@ impl v1::composition_server::Composition for CompositionService {
             skills,
             tool_policy,
             lock,
+            session_id,
         } = request.into_inner();
+        let arguments = arguments.map(composed::fields).unwrap_or_default();
+        if !session_id.is_empty() {
+            if !skills.is_empty() || lock.is_some() {
+                return Err(wrong(
+                    "session_id",
+                    "a session has its own skills: leave out `skills` and `lock`, or the session"
+                        .to_owned(),
+                ));
+            }
+            let verdict = self.tools.check(&session_id, &tool, &arguments).await;
+            let verdict = verdict.map_err(status)?;
+            let (skill, pattern) = verdict.by.unzip();
+            return Ok(Response::new(v1::CheckToolResponse {
+                allowed: verdict.rule.allows(),
+                reason: verdict.reason,
+                rule: composed::rule(verdict.rule),
+                skill: skill.as_ref().map(composed::member),
+                pattern: pattern
+                    .map(|pattern| pattern.to_string())
+                    .unwrap_or_default(),
+            }));
+        }
         let query = composed::query(skills, tool_policy, false, lock);
         let set = self.composition.valid_set(query).await.map_err(status)?;
-        let arguments = arguments.map(composed::fields).unwrap_or_default();
         let call = Call::new(&tool, &arguments);
         let decision = set.composed.check(&call);
         let by = decision.by;

@@ -3,11 +3,12 @@
 use tonic::{Request, Response, Status};
 
 use super::convert::{self, ids, info};
-use super::{page_size, reference, selector, status, token};
+use super::{page_size, reference, selector, status, token, tools};
 use crate::contract::v1;
 use crate::lookup::{ListQuery, Lookup};
 use crate::model::{Location, TrustTier};
 use crate::registry::Registry;
+use crate::tools::Tools;
 
 /// Versions that come with a skill.
 const VERSIONS: usize = 20;
@@ -17,15 +18,17 @@ const VERSIONS: usize = 20;
 pub struct LookupService {
     registry: Registry,
     lookup: Lookup,
+    tools: Tools,
 }
 
 impl LookupService {
-    /// The service of a registry.
+    /// The service of a registry, and of the tools that its skills unlock.
     #[must_use]
-    pub fn new(registry: Registry) -> Self {
+    pub fn new(registry: Registry, tools: Tools) -> Self {
         Self {
             lookup: Lookup::new(registry.clone()),
             registry,
+            tools,
         }
     }
 }
@@ -242,60 +245,59 @@ impl v1::lookup_server::Lookup for LookupService {
 
     async fn load_skill(
         &self,
-        _: Request<v1::LoadSkillRequest>,
+        request: Request<v1::LoadSkillRequest>,
     ) -> Result<Response<v1::LoadSkillResponse>, Status> {
-        Err(Status::unimplemented("tools come next"))
+        tools::load_skill(&self.tools, request).await
     }
 
     async fn load_skill_detail(
         &self,
-        _: Request<v1::LoadSkillDetailRequest>,
+        request: Request<v1::LoadSkillDetailRequest>,
     ) -> Result<Response<v1::LoadSkillDetailResponse>, Status> {
-        Err(Status::unimplemented("tools come next"))
+        tools::load_skill_detail(&self.tools, request).await
     }
 
     async fn list_loaded_skills(
         &self,
-        _: Request<v1::ListLoadedSkillsRequest>,
+        request: Request<v1::ListLoadedSkillsRequest>,
     ) -> Result<Response<v1::ListLoadedSkillsResponse>, Status> {
-        Err(Status::unimplemented("tools come next"))
+        tools::list_loaded_skills(&self.tools, request)
     }
 
     async fn unload_skill(
         &self,
-        _: Request<v1::UnloadSkillRequest>,
+        request: Request<v1::UnloadSkillRequest>,
     ) -> Result<Response<v1::UnloadSkillResponse>, Status> {
-        Err(Status::unimplemented("tools come next"))
+        tools::unload_skill(&self.tools, request)
     }
 
     async fn list_tools(
         &self,
-        _: Request<v1::ListToolsRequest>,
+        request: Request<v1::ListToolsRequest>,
     ) -> Result<Response<v1::ListToolsResponse>, Status> {
-        Err(Status::unimplemented("tools come next"))
+        tools::list_tools(&self.tools, request)
     }
 
     async fn call_tool(
         &self,
-        _: Request<v1::CallToolRequest>,
+        request: Request<v1::CallToolRequest>,
     ) -> Result<Response<v1::CallToolResponse>, Status> {
-        Err(Status::unimplemented("tools come next"))
+        tools::call_tool(&self.tools, request).await
     }
 
     async fn list_tool_calls(
         &self,
-        _: Request<v1::ListToolCallsRequest>,
+        request: Request<v1::ListToolCallsRequest>,
     ) -> Result<Response<v1::ListToolCallsResponse>, Status> {
-        Err(Status::unimplemented("tools come next"))
+        tools::list_tool_calls(&self.tools, request)
     }
 
-    type StreamToolCallStream =
-        tokio_stream::wrappers::ReceiverStream<Result<v1::StreamToolCallResponse, Status>>;
+    type StreamToolCallStream = tools::Updates;
 
     async fn stream_tool_call(
         &self,
-        _: Request<v1::StreamToolCallRequest>,
+        request: Request<v1::StreamToolCallRequest>,
     ) -> Result<Response<Self::StreamToolCallStream>, Status> {
-        Err(Status::unimplemented("tools come next"))
+        Ok(tools::stream_tool_call(&self.tools, request))
     }
 }

@@ -20,6 +20,7 @@ mod status;
 #[cfg(test)]
 mod tests;
 mod tool_host;
+mod tools;
 mod watch;
 
 pub use codec::CheckedCodec;
@@ -28,6 +29,8 @@ pub use lookup::LookupService;
 pub use registry::RegistryService;
 pub use status::{DOMAIN, status};
 pub use tool_host::ToolHostService;
+
+use std::time::Duration;
 
 use tonic::{Request, Status};
 
@@ -42,6 +45,24 @@ fn principal<T>(request: &Request<T>) -> Principal {
         .get()
         .cloned()
         .unwrap_or_else(Principal::anonymous)
+}
+
+/// When a caller stops waiting; the server's layers put it into each request.
+#[derive(Debug, Clone, Copy)]
+pub struct Deadline(pub tokio::time::Instant);
+
+/// How long work for a caller may take where no layer says so.
+const TIME: Duration = Duration::from_secs(30);
+/// What is left of a caller's time for the answer to go back.
+const MARGIN: Duration = Duration::from_millis(20);
+
+/// How long work for a caller may take.
+fn time_left<T>(request: &Request<T>) -> Duration {
+    let Some(Deadline(deadline)) = request.extensions().get() else {
+        return TIME;
+    };
+    let left = deadline.saturating_duration_since(tokio::time::Instant::now());
+    left.saturating_sub(MARGIN.min(left / 10))
 }
 
 fn caller<T>(request: &Request<T>, key: &str) -> Caller {

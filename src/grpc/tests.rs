@@ -20,6 +20,21 @@ struct World {
     lookup: LookupService,
 }
 
+fn tools(registry: &Registry) -> crate::tools::Tools {
+    let options = crate::tools::Options {
+        session_idle: jiff::SignedDuration::from_hours(1),
+        sessions: 10,
+        calls_per_session: 2,
+        result_bytes: 1024,
+        keep_calls: 10,
+        skills: Vec::new(),
+    };
+    let composition = crate::composition::Composition::new(registry.clone());
+    let clock = Arc::new(SystemClock);
+    crate::tools::Tools::open(registry.clone(), composition, clock, Vec::new(), options)
+        .expect("tools")
+}
+
 impl World {
     fn new() -> Self {
         let directory = TempDir::new().expect("a folder");
@@ -32,7 +47,7 @@ impl World {
         Self {
             _directory: directory,
             registry: RegistryService::new(domain.clone()),
-            lookup: LookupService::new(domain.clone()),
+            lookup: LookupService::new(domain.clone(), tools(&domain)),
             domain,
         }
     }

@@ -15,13 +15,15 @@ use rmcp::service::{NotificationContext, RequestContext, RoleServer, Subscriptio
 use rmcp::{ErrorData, ServerHandler};
 
 use super::changes::{Changes, Listener, MAX_SUBSCRIPTIONS};
+use super::gated;
 use super::tools::Tools;
 use crate::contract::v1::lookup_client::LookupClient;
 use crate::gateway::{Context, Gateway, MAX_MESSAGE_BYTES, Transport};
 
 const INSTRUCTIONS: &str = "This server keeps agent skills: instructions, with files and tools, for doing a kind of \
 task well. Before a task, look whether a skill fits (the `skill` tool lists them; `list_skills` pages through all) and \
-read it with `skill`. Its other files are read with `read_file`, or as resources below its `skill://` address.";
+read it with `skill`. Its other files are read with `read_file`, or as resources below its `skill://` address. Where a \
+skill has tools of its own, `load_skill` unlocks them.";
 
 /// How long a client may take a list for fresh. Changes are announced at once.
 pub(super) const TTL_MS: u64 = 10_000;
@@ -88,9 +90,12 @@ impl Face {
             return None;
         }
         let face = self.clone();
+        let is_gated = toolset == Some(gated::TOOLSET);
         Some(move || Handler {
             face: face.clone(),
             tools: Arc::clone(&tools),
+            is_gated,
+            loads: gated::Loads::default(),
             listener: Arc::new(Listener::new(face.shared.changes.clone())),
         })
     }
@@ -101,6 +106,9 @@ impl Face {
 pub struct Handler {
     face: Face,
     pub(super) tools: Arc<Tools>,
+    /// The tools that skills unlock are tools of their own.
+    pub(super) is_gated: bool,
+    pub(super) loads: gated::Loads,
     pub(super) listener: Arc<Listener>,
 }
 

@@ -20,6 +20,7 @@
 mod changes;
 mod complete;
 mod error;
+mod gated;
 mod handler;
 mod http;
 mod prompts;

@@ -84,6 +84,9 @@ impl Handler {
             }
             listed.push(described);
         }
+        if self.is_gated {
+            listed.extend(self.unlocked().await?);
+        }
         Ok(ListToolsResult::with_all_items(listed)
             .with_ttl_ms(TTL_MS)
             .with_cache_scope(CacheScope::Private))
@@ -104,7 +107,12 @@ impl Handler {
         params: CallToolRequestParams,
         request: &RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
+        let mut arguments = params.arguments.unwrap_or_default();
         let Some((tool, _)) = self.tools.get(&params.name) else {
+            if self.is_gated {
+                let called = self.call_unlocked(&params.name, arguments, request);
+                return Ok(CallToolResponse::Complete(called.await?));
+            }
             let name: String = params
                 .name
                 .chars()
@@ -116,21 +124,23 @@ impl Handler {
                 None,
             ));
         };
+        self.loads.fill(&tool.input, &mut arguments);
         let answer = self
             .gateway()
-            .call_tool(
-                tool,
-                params.arguments.unwrap_or_default(),
-                context(request),
-                progress(request),
-            )
+            .call_tool(tool, arguments, context(request), progress(request))
             .await
             .map_err(|fault| protocol(&fault))?;
+        if self.loads.learn(&answer)
+            && self.is_gated
+            && let Err(error) = request.peer.notify_tool_list_changed().await
+        {
+            tracing::debug!(%error, "a client was not told of the tools that it unlocked");
+        }
         Ok(CallToolResponse::Complete(result(answer)))
     }
 }
 
-fn result(answer: ToolAnswer) -> CallToolResult {
+pub(super) fn result(answer: ToolAnswer) -> CallToolResult {
     let ToolAnswer {
         text,
         structured,

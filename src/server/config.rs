@@ -160,6 +160,14 @@ impl Config {
             ),
             ("limits.deadline_seconds", limits.deadline_seconds == 0),
             ("store.keep_events", config.store.keep_events == 0),
+            ("tools.session_hours", config.tools.session_hours == 0),
+            ("tools.sessions", config.tools.sessions == 0),
+            (
+                "tools.calls_per_session",
+                config.tools.calls_per_session == 0,
+            ),
+            ("tools.result_kib", config.tools.result_kib == 0),
+            ("tools.keep_calls", config.tools.keep_calls == 0),
         ];
         match zero.into_iter().find(|(_, zero)| *zero) {
             None => Ok(config),

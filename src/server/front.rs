@@ -43,7 +43,7 @@ use super::config::Limits;
 use super::metrics::{Meter, Metrics, Record};
 use crate::contract::FILE_DESCRIPTOR_SET;
 use crate::gateway::Transport;
-use crate::grpc::status;
+use crate::grpc::{Deadline, status};
 use crate::model::{Code, Failure, Principal};
 
 /// What is known of an rpc before it is called.
@@ -226,7 +226,11 @@ where
         let deadline = asked
             .or((!method.streams).then_some(state.deadline))
             .map(|time| Instant::now() + time);
-        request.extensions_mut().insert(Principal::anonymous());
+        let extensions = request.extensions_mut();
+        extensions.insert(Principal::anonymous());
+        if let Some(deadline) = deadline {
+            extensions.insert(Deadline(deadline));
+        }
         let span = span(method, request.headers(), state.exports);
         let streams = method.streams;
         let call = self.inner.call(request);

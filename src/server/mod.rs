@@ -42,7 +42,7 @@ pub use config::{Config, ConfigError, Limits, Settings, default_data_directory};
 pub use guard::{AllowedHost, AllowedOrigin, Origin, WebConfig};
 pub use secret::{SecretError, SecretRef};
 pub use telemetry::{LogFormat, Telemetry};
-pub use tools::{JiraConfig, SqlConfig, ToolsConfig, ToolsError, WorkerConfig};
+pub use tools::{JiraConfig, SqlConfig, ToolsConfig, WorkerConfig};
 
 use crate::composition::Composition;
 use crate::contract::{FILE_DESCRIPTOR_SET, v1};
@@ -53,11 +53,14 @@ use crate::mcp::Face;
 use crate::model::{Clock, SystemClock};
 use crate::registry::Registry;
 use crate::store::{self, Store};
+use crate::tools::Tools;
 use crate::tools::host::Host;
 use doors::Doors;
 
 /// How often counts of use are written.
 const USAGE_INTERVAL: Duration = Duration::from_secs(5);
+/// How soon sessions and records of calls are written.
+const SESSION_INTERVAL: Duration = Duration::from_millis(25);
 /// How long calls in work may take when the server stops.
 const GRACE: Duration = Duration::from_secs(4);
 /// How long workers may take to answer the calls they have then: less, so that their
@@ -89,9 +92,14 @@ pub enum StartError {
     /// The contract cannot be read.
     #[error(transparent)]
     Contract(#[from] gateway::Error),
-    /// A setting of tools cannot be used.
-    #[error(transparent)]
-    Tools(#[from] ToolsError),
+    /// A setting of the tools cannot be used.
+    #[error("{key}: {message}")]
+    Tools {
+        /// The key, such as `tools.jira.token`.
+        key: String,
+        /// What is wrong with it.
+        message: String,
+    },
     /// A route of the contract cannot be read.
     #[error(transparent)]
     Route(#[from] crate::http::TemplateError),
@@ -101,6 +109,8 @@ pub enum StartError {
 #[derive(Debug, Clone)]
 pub struct Domain {
     registry: Registry,
+    composition: Composition,
+    tools: Tools,
     host: Host,
 }
 
@@ -111,18 +121,30 @@ impl Domain {
     /// The directory cannot be opened or read.
     pub async fn open(settings: &Settings) -> Result<Self, StartError> {
         let (directory, options) = (settings.data.clone(), settings.store.clone());
-        let tools = settings.tools.clone();
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+        let host = Host::new(settings.tools.host()?);
+        let mut handlers = settings.tools.handlers()?;
+        handlers.push(Arc::new(host.clone()));
+        let limits = settings.tools.options();
         let opened = tokio::task::spawn_blocking(move || {
-            let host = Host::new(tools.host()?);
             let store = Store::open(&directory, &options)?;
-            Ok::<_, StartError>((Registry::open(store, clock)?, host))
+            let registry = Registry::open(store, Arc::clone(&clock))?;
+            let composition = Composition::new(registry.clone());
+            let (reads, sets) = (registry.clone(), composition.clone());
+            let tools = Tools::open(reads, sets, clock, handlers, limits)
+                .map_err(crate::registry::Error::from)?;
+            Ok::<_, StartError>(Self {
+                registry,
+                composition,
+                tools,
+                host,
+            })
         });
-        let (registry, host) = opened
+        let domain = opened
             .await
             .map_err(|error| crate::registry::Error::Task(error.to_string()))??;
-        bundled::publish(&registry).await?;
-        Ok(Self { registry, host })
+        bundled::publish(&domain.registry).await?;
+        Ok(domain)
     }
 
     /// The registry.
@@ -146,12 +168,15 @@ impl Domain {
                 .max_decoding_message_size(MAX_MESSAGE_BYTES)
                 .accept_compressed(tonic::codec::CompressionEncoding::Gzip)
                 .send_compressed(tonic::codec::CompressionEncoding::Gzip);
-        let lookup =
-            v1::lookup_server::LookupServer::new(LookupService::new(self.registry.clone()))
-                .accept_compressed(tonic::codec::CompressionEncoding::Gzip)
-                .send_compressed(tonic::codec::CompressionEncoding::Gzip);
+        let lookup = v1::lookup_server::LookupServer::new(LookupService::new(
+            self.registry.clone(),
+            self.tools.clone(),
+        ))
+        .accept_compressed(tonic::codec::CompressionEncoding::Gzip)
+        .send_compressed(tonic::codec::CompressionEncoding::Gzip);
         let composition = v1::composition_server::CompositionServer::new(CompositionService::new(
-            Composition::new(self.registry.clone()),
+            self.composition.clone(),
+            self.tools.clone(),
         ))
         .accept_compressed(tonic::codec::CompressionEncoding::Gzip)
         .send_compressed(tonic::codec::CompressionEncoding::Gzip);
@@ -177,6 +202,9 @@ impl Domain {
     pub async fn close(&self) {
         if let Err(error) = self.registry.write_usage().await {
             tracing::warn!(%error, "counts of use were not written");
+        }
+        if let Err(error) = self.tools.write().await {
+            tracing::warn!(%error, "sessions and records of calls were not written");
         }
         self.registry.store().close().await;
     }
@@ -261,6 +289,7 @@ impl Server {
             tracing::warn!(%error, "commands will need `--server {url}`");
         }
         let counting = tokio::spawn(write_usage(domain.registry().clone(), stop.clone()));
+        let keeping = tokio::spawn(write_sessions(domain.tools.clone(), stop.clone()));
         let running = tokio::spawn({
             let (stop, host) = (stop.clone(), domain.host().clone());
             async move {
@@ -274,6 +303,7 @@ impl Server {
                 })
                 .await;
                 store::forget_endpoint(&settings.data);
+                let _stopped = keeping.await;
                 domain.close().await;
                 let _stopped = counting.await;
             }
@@ -303,6 +333,22 @@ async fn write_usage(registry: Registry, stop: CancellationToken) {
     {
         if let Err(error) = registry.write_usage().await {
             tracing::warn!(%error, "counts of use wait to be written");
+        }
+    }
+}
+
+/// Writes sessions and records of calls, soon after they change.
+async fn write_sessions(tools: Tools, stop: CancellationToken) {
+    let mut pause = SESSION_INTERVAL;
+    while stop
+        .run_until_cancelled(tokio::time::sleep(pause))
+        .await
+        .is_some()
+    {
+        pause = SESSION_INTERVAL;
+        if let Err(error) = tools.write().await {
+            tracing::warn!(%error, "sessions and records of calls wait to be written");
+            pause = USAGE_INTERVAL;
         }
     }
 }

@@ -1,12 +1,17 @@
 //! Settings of the tools that skills unlock.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::SignedDuration;
 use secrecy::ExposeSecret as _;
 use serde::Deserialize;
 
+use super::StartError;
+use super::bundled::bundled_skills;
 use super::secret::SecretRef;
 use crate::tools::host::{self, Admitted};
+use crate::tools::{Handler, Options};
 
 /// Characters that a worker's token has at least: fewer can be guessed.
 const MIN_TOKEN_CHARS: usize = 16;
@@ -18,7 +23,9 @@ const HEARTBEAT: Duration = Duration::from_secs(10);
 #[serde(deny_unknown_fields, default)]
 pub struct ToolsConfig {
     /// Hours after its last use that a session ends.
-    pub session_hours: u64,
+    pub session_hours: u32,
+    /// Sessions at most; the one unused for longest makes room for another.
+    pub sessions: usize,
     /// Calls of tools of one session in work at once; more are refused.
     pub calls_per_session: usize,
     /// KiB that the result of a tool may have.
@@ -37,6 +44,7 @@ impl Default for ToolsConfig {
     fn default() -> Self {
         Self {
             session_hours: 24,
+            sessions: 100_000,
             calls_per_session: 16,
             result_kib: 1024,
             keep_calls: 100_000,
@@ -44,6 +52,28 @@ impl Default for ToolsConfig {
             jira: JiraConfig::default(),
             workers: Vec::new(),
         }
+    }
+}
+
+impl ToolsConfig {
+    /// Bounds of sessions and tools.
+    pub(super) fn options(&self) -> Options {
+        Options {
+            session_idle: SignedDuration::from_hours(self.session_hours.into()),
+            sessions: self.sessions,
+            calls_per_session: self.calls_per_session,
+            result_bytes: self.result_kib.saturating_mul(1024),
+            keep_calls: self.keep_calls,
+            skills: bundled_skills()
+                .into_iter()
+                .filter_map(|bundle| bundle.id)
+                .collect(),
+        }
+    }
+
+    /// What makes tools run.
+    pub(super) fn handlers(&self) -> Result<Vec<Arc<dyn Handler>>, StartError> {
+        Ok(Vec::new())
     }
 }
 
@@ -104,28 +134,18 @@ pub struct WorkerConfig {
     pub skills: Vec<String>,
 }
 
-/// A setting of tools cannot be used.
-#[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{key}: {why}")]
-pub struct ToolsError {
-    /// The key, such as `tools.workers[0].token`.
-    pub key: String,
-    /// What is wrong.
-    pub why: String,
-}
-
 impl ToolsConfig {
-    /// The settings of the host of workers, with their tokens.
+    /// Settings of what gives calls to workers, with their tokens.
     ///
     /// # Errors
     /// A token cannot be had, is short, or is another worker's too; or a pattern of
     /// skills is none.
-    pub fn host(&self) -> Result<host::Config, ToolsError> {
+    pub(super) fn host(&self) -> Result<host::Config, StartError> {
         let mut workers: Vec<Admitted> = Vec::new();
         for (at, worker) in self.workers.iter().enumerate() {
-            let wrong = |key: &str, why: String| ToolsError {
+            let wrong = |key: &str, message: String| StartError::Tools {
                 key: format!("tools.workers[{at}].{key}"),
-                why,
+                message,
             };
             let WorkerConfig {
                 name,

@@ -62,6 +62,10 @@ tables! {
     Usage = 30, "usage";
     /// Sessions that were counted, by skill, version and session.
     UsageSessions = 31, "usage_sessions";
+    /// Sessions of agents, by the digest of their ids.
+    Sessions = 40, "sessions";
+    /// Calls of tools, by number.
+    ToolCalls = 41, "tool_calls";
 }
 
 /// Part of a key, written so that keys sort as their parts do.

@@ -1,0 +1,324 @@
+//! Sessions and tools of the Lookup service.
+
+use std::pin::Pin;
+
+use futures_util::{Stream, StreamExt as _, stream};
+use jiff::Timestamp;
+use tokio::sync::mpsc;
+use tonic::{Request, Response, Status};
+
+use super::composed::fields;
+use super::convert::{self, ids};
+use super::{number, page_size, principal, reference, selector, status, time_left, token};
+use crate::contract::v1;
+use crate::tools::{
+    CallRecord, Called, ListedTool, Load, LoadedStatus, Progress, SessionSkill, ToolCall,
+    ToolQuery, Tools,
+};
+
+/// Progress that waits to be sent; what comes faster is passed over.
+const PROGRESS: usize = 16;
+
+pub(super) async fn load_skill(
+    tools: &Tools,
+    request: Request<v1::LoadSkillRequest>,
+) -> Result<Response<v1::LoadSkillResponse>, Status> {
+    let (caller, timeout) = (principal(&request), time_left(&request));
+    let v1::LoadSkillRequest {
+        skill_id,
+        session_id,
+        version_number,
+        semantic_version,
+        context,
+    } = request.into_inner();
+    let load = Load {
+        skill: reference(&skill_id),
+        version: selector(version_number, &semantic_version)?,
+        session: session_id,
+        context: context.map(fields),
+        caller,
+        timeout,
+    };
+    let loaded = tools.load(load).await.map_err(status)?;
+    let described = &loaded.found.described;
+    let (head, version) = (&described.head, &described.version);
+    let resources = version.skill.resource_configs.iter();
+    Ok(Response::new(v1::LoadSkillResponse {
+        session_id: loaded.session,
+        skill_id: head.id.to_string(),
+        name: version.skill.name.clone(),
+        version_number: version.number.get(),
+        semantic_version: version.semantic.to_string(),
+        digest: version.digest.to_string(),
+        already_loaded: loaded.is_again,
+        replaced_version_number: number(loaded.replaced),
+        load_count: loaded.count,
+        content: loaded.content,
+        tools: loaded.tools,
+        resources: resources.map(|resource| resource.name.clone()).collect(),
+        expires_at: time(loaded.expires_at),
+        shadowed_ids: ids(loaded.found.shadowed),
+    }))
+}
+
+pub(super) async fn load_skill_detail(
+    tools: &Tools,
+    request: Request<v1::LoadSkillDetailRequest>,
+) -> Result<Response<v1::LoadSkillDetailResponse>, Status> {
+    let (caller, timeout) = (principal(&request), time_left(&request));
+    let v1::LoadSkillDetailRequest {
+        skill_id,
+        resource,
+        session_id,
+    } = request.into_inner();
+    let skill = reference(&skill_id);
+    let detail = tools.detail(&session_id, &skill, &resource, &caller, timeout);
+    let detail = detail.await.map_err(status)?;
+    Ok(Response::new(v1::LoadSkillDetailResponse {
+        skill_id: detail.skill.to_string(),
+        resource,
+        content: detail.content,
+        mime_type: detail.mime_type,
+        dynamic: detail.is_dynamic,
+        version_number: detail.version.get(),
+    }))
+}
+
+pub(super) fn list_loaded_skills(
+    tools: &Tools,
+    request: Request<v1::ListLoadedSkillsRequest>,
+) -> Result<Response<v1::ListLoadedSkillsResponse>, Status> {
+    let v1::ListLoadedSkillsRequest { session_id } = request.into_inner();
+    let page = tools.session(&session_id).map_err(status)?;
+    Ok(Response::new(v1::ListLoadedSkillsResponse {
+        session_id,
+        skills: page.skills.into_iter().map(loaded_skill).collect(),
+        created_at: time(page.created_at),
+        expires_at: time(page.expires_at),
+    }))
+}
+
+fn loaded_skill(skill: SessionSkill) -> v1::LoadedSkill {
+    let SessionSkill {
+        loaded,
+        version,
+        status,
+        active,
+    } = skill;
+    let declared = version.as_ref().map(|version| &version.skill);
+    let tools = declared.into_iter().flat_map(|skill| &skill.tool_configs);
+    v1::LoadedSkill {
+        skill_id: loaded.skill.to_string(),
+        name: declared.map(|skill| skill.name.clone()).unwrap_or_default(),
+        version_number: loaded.number.get(),
+        semantic_version: version
+            .as_ref()
+            .map(|version| version.semantic.to_string())
+            .unwrap_or_default(),
+        digest: loaded.digest.to_string(),
+        load_count: loaded.count,
+        loaded_at: time(loaded.loaded_at),
+        context: (!loaded.context.is_empty()).then(|| convert::object(loaded.context)),
+        status: match status {
+            LoadedStatus::Current => v1::LoadedStatus::Current,
+            LoadedStatus::Outdated => v1::LoadedStatus::Outdated,
+            LoadedStatus::Withdrawn => v1::LoadedStatus::Withdrawn,
+        }
+        .into(),
+        active_version_number: number(active),
+        tools: tools
+            .filter(|_| status != LoadedStatus::Withdrawn)
+            .map(|tool| tool.name.clone())
+            .collect(),
+    }
+}
+
+pub(super) fn unload_skill(
+    tools: &Tools,
+    request: Request<v1::UnloadSkillRequest>,
+) -> Result<Response<v1::UnloadSkillResponse>, Status> {
+    let v1::UnloadSkillRequest {
+        session_id,
+        skill_id,
+    } = request.into_inner();
+    let skill = reference(&skill_id);
+    let (id, was_loaded) = tools.unload(&session_id, &skill).map_err(status)?;
+    Ok(Response::new(v1::UnloadSkillResponse {
+        session_id,
+        skill_id: id.to_string(),
+        was_loaded,
+    }))
+}
+
+pub(super) fn list_tools(
+    tools: &Tools,
+    request: Request<v1::ListToolsRequest>,
+) -> Result<Response<v1::ListToolsResponse>, Status> {
+    let v1::ListToolsRequest {
+        session_id,
+        skill_id,
+    } = request.into_inner();
+    let query = ToolQuery {
+        session: session_id,
+        skill: some(&skill_id).map(reference),
+    };
+    let listed = tools.list(&query).map_err(status)?;
+    Ok(Response::new(v1::ListToolsResponse {
+        tools: listed.into_iter().map(tool_info).collect(),
+    }))
+}
+
+fn tool_info(tool: ListedTool) -> v1::ToolInfo {
+    v1::ToolInfo {
+        name: tool.config.name,
+        description: tool.config.description,
+        skill_id: tool.skill.to_string(),
+        skill_name: tool.skill_name,
+        version_number: tool.version.get(),
+        input_schema: Some(convert::object(tool.schema)),
+        loaded: tool.is_loaded,
+        available: tool.unavailable.is_none(),
+        unavailable_reason: tool.unavailable.unwrap_or_default(),
+    }
+}
+
+pub(super) async fn call_tool(
+    tools: &Tools,
+    request: Request<v1::CallToolRequest>,
+) -> Result<Response<v1::CallToolResponse>, Status> {
+    let (caller, timeout) = (principal(&request), time_left(&request));
+    let v1::CallToolRequest {
+        session_id,
+        name,
+        arguments,
+        skill_id,
+        idempotency_key,
+    } = request.into_inner();
+    let call = ToolCall {
+        session: session_id,
+        tool: name,
+        arguments: arguments.map(fields).unwrap_or_default(),
+        skill: some(&skill_id).map(reference),
+        idempotency_key,
+        caller,
+        timeout,
+        progress: None,
+    };
+    let called = tools.call(call).await.map_err(status)?;
+    Ok(Response::new(answer(called)))
+}
+
+fn answer(called: Called) -> v1::CallToolResponse {
+    v1::CallToolResponse {
+        content: called.output.text,
+        structured: called.output.structured.map(convert::object),
+        skill_id: called.skill.to_string(),
+        version_number: called.version.get(),
+        call_id: called.id,
+    }
+}
+
+/// What a streamed call sends.
+pub(super) type Updates =
+    Pin<Box<dyn Stream<Item = Result<v1::StreamToolCallResponse, Status>> + Send>>;
+
+pub(super) fn stream_tool_call(
+    tools: &Tools,
+    request: Request<v1::StreamToolCallRequest>,
+) -> Response<Updates> {
+    use v1::stream_tool_call_response::Update;
+    let (caller, timeout) = (principal(&request), time_left(&request));
+    let v1::StreamToolCallRequest {
+        session_id,
+        name,
+        arguments,
+        skill_id,
+        idempotency_key,
+    } = request.into_inner();
+    let (progress, told) = mpsc::channel(PROGRESS);
+    let call = ToolCall {
+        session: session_id,
+        tool: name,
+        arguments: arguments.map(fields).unwrap_or_default(),
+        skill: some(&skill_id).map(reference),
+        idempotency_key,
+        caller,
+        timeout,
+        progress: Some(progress),
+    };
+    let tools = tools.clone();
+    let call = Box::pin(async move { tools.call(call).await });
+    let updates = stream::unfold(Some((call, told, None)), |state| async move {
+        let (mut call, mut told, mut result) = state?;
+        if result.is_none() {
+            tokio::select! {
+                biased;
+                Some(progress) = told.recv() => {
+                    let update = Update::Progress(tool_progress(progress));
+                    return Some((Ok(update), Some((call, told, None))));
+                }
+                called = &mut call => result = Some(called),
+            }
+        }
+        // What was told before the end comes before it.
+        if let Ok(progress) = told.try_recv() {
+            let update = Update::Progress(tool_progress(progress));
+            return Some((Ok(update), Some((call, told, result))));
+        }
+        let result = result?.map(|called| Update::Result(answer(called)));
+        Some((result.map_err(status), None))
+    });
+    let updates = updates.map(|update| {
+        update.map(|update| v1::StreamToolCallResponse {
+            update: Some(update),
+        })
+    });
+    Response::new(Box::pin(updates))
+}
+
+fn tool_progress(progress: Progress) -> v1::ToolProgress {
+    v1::ToolProgress {
+        done: progress.done,
+        total: progress.total,
+        message: progress.message,
+    }
+}
+
+pub(super) fn list_tool_calls(
+    tools: &Tools,
+    request: Request<v1::ListToolCallsRequest>,
+) -> Result<Response<v1::ListToolCallsResponse>, Status> {
+    let v1::ListToolCallsRequest {
+        page_size: size,
+        page_token,
+    } = request.into_inner();
+    let page = tools.calls(page_size(size, 100), &page_token);
+    let page = page.map_err(status)?;
+    Ok(Response::new(v1::ListToolCallsResponse {
+        calls: page.calls.into_iter().map(call_record).collect(),
+        next_page_token: token(page.next),
+    }))
+}
+
+fn call_record(record: CallRecord) -> v1::ToolCallRecord {
+    v1::ToolCallRecord {
+        call_id: record.id,
+        at: time(record.at),
+        caller: record.caller,
+        session: record.session,
+        tool: record.tool,
+        skill_id: record.skill.map(|id| id.to_string()).unwrap_or_default(),
+        version_number: number(record.version),
+        arguments_digest: record.arguments.to_string(),
+        error_code: record.error,
+        duration_us: i64::try_from(record.micros).unwrap_or(i64::MAX),
+    }
+}
+
+fn some(text: &str) -> Option<&str> {
+    (!text.is_empty()).then_some(text)
+}
+
+fn time(time: Timestamp) -> Option<prost_types::Timestamp> {
+    Some(convert::time(time))
+}

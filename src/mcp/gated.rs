@@ -1,0 +1,211 @@
+//! The tools that skills unlock, each as a tool of its own.
+//!
+//! They are listed by the server's `ListTools`, whether or not their skill is
+//! loaded, so that a model sees what there is; the gate answers for those that
+//! are locked. Each takes the arguments that its skill declares, and
+//! `session_id`.
+
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use futures_util::StreamExt as _;
+use rmcp::ErrorData;
+use rmcp::model::{CallToolResult, ProgressNotificationParam, Tool, ToolAnnotations};
+use rmcp::service::{RequestContext, RoleServer};
+use serde_json::{Map, Value, json};
+
+use super::error::protocol;
+use super::handler::{Handler, context};
+use super::tools::result;
+use crate::gateway::{Refusal, ToolAnswer};
+
+/// The set that lists them.
+pub(super) const TOOLSET: &str = "gated";
+
+/// The argument that names a session.
+const SESSION: &str = "session_id";
+
+/// The session of skills that belongs to a connection: the one that its last
+/// load named. An agent that keeps a connection need not repeat it; a request of
+/// the stateless era has none.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Loads(Arc<Mutex<String>>);
+
+impl Loads {
+    fn get(&self) -> String {
+        let session = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        session.clone()
+    }
+
+    /// Fills in the session where a tool takes one and the caller named none.
+    pub(super) fn fill(&self, input: &Map<String, Value>, arguments: &mut Map<String, Value>) {
+        let session = self.get();
+        let takes = input
+            .get("properties")
+            .is_some_and(|properties| properties.get(SESSION).is_some());
+        if takes && !session.is_empty() && !arguments.contains_key(SESSION) {
+            arguments.insert(SESSION.to_owned(), session.into());
+        }
+    }
+
+    /// Remembers the session that an answer names. Says whether it is another.
+    pub(super) fn learn(&self, answer: &ToolAnswer) -> bool {
+        let named = answer
+            .structured
+            .as_ref()
+            .and_then(|json| json.get(SESSION));
+        let Some(named) = named.and_then(Value::as_str) else {
+            return false;
+        };
+        let mut session = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_other = *session != named;
+        named.clone_into(&mut session);
+        is_other
+    }
+}
+
+/// A name that MCP allows.
+fn is_name(name: &str) -> bool {
+    (1..=128).contains(&name.len())
+        && name
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.'))
+}
+
+/// An unlocked tool as MCP describes it. None: its name is none of MCP's, or it
+/// takes a session of its own; `call_tool` reaches it.
+fn describe(info: &Value) -> Option<Tool> {
+    let text = |key: &str| info.get(key).and_then(Value::as_str).unwrap_or_default();
+    let name = text("name");
+    let mut schema = info.get("input_schema")?.as_object()?.clone();
+    let properties = schema.get_mut("properties")?.as_object_mut()?;
+    if !is_name(name) || properties.contains_key(SESSION) {
+        return None;
+    }
+    properties.insert(
+        SESSION.to_owned(),
+        json!({
+            "type": "string",
+            "description": "Session that the skill is loaded in, as load_skill named it; a connection that loaded it \
+                            need not say.",
+        }),
+    );
+    let mut description = text("description").to_owned();
+    if !description.is_empty() {
+        description.push_str("\n\n");
+    }
+    let skill = text("skill_name");
+    description.push_str(&format!(
+        "Needs the skill '{skill}': load_skill('{skill}')."
+    ));
+    let reason = text("unavailable_reason");
+    if !reason.is_empty() {
+        description.push_str(&format!(" Nothing runs it now. {reason}"));
+    }
+    // What a handler does is not known here.
+    let hints = ToolAnnotations::new().read_only(false);
+    Some(Tool::new(name.to_owned(), description, Arc::new(schema)).with_annotations(hints))
+}
+
+impl Handler {
+    /// The tools of the connection's session, then those that handlers serve.
+    pub(super) async fn unlocked(&self) -> Result<Vec<Tool>, ErrorData> {
+        let session = self.loads.get();
+        let mut seen = HashSet::new();
+        let mut tools = Vec::new();
+        let sessions = [session.as_str(), ""];
+        // Without a session both would be the same question.
+        for session in sessions.iter().skip(usize::from(session.is_empty())) {
+            let listed = self
+                .gateway()
+                .ask("ListTools", json!({SESSION: session}))
+                .await;
+            let listed = match listed {
+                Ok(listed) => listed,
+                // It has ended; the tools of the server are still there.
+                Err(refusal) if refusal.is_missing() && !session.is_empty() => continue,
+                Err(refusal) => return Err(protocol(&refusal)),
+            };
+            let infos = listed.get("tools").and_then(Value::as_array);
+            for tool in infos.into_iter().flatten().filter_map(describe) {
+                if self.tools.get(&tool.name).is_none() && seen.insert(tool.name.clone()) {
+                    tools.push(tool);
+                }
+            }
+        }
+        Ok(tools)
+    }
+
+    /// Calls a tool that a skill unlocks.
+    pub(super) async fn call_unlocked(
+        &self,
+        name: &str,
+        mut arguments: Map<String, Value>,
+        request: &RequestContext<RoleServer>,
+    ) -> Result<CallToolResult, ErrorData> {
+        let session = match arguments.remove(SESSION) {
+            None => self.loads.get(),
+            Some(Value::String(session)) => session,
+            Some(_) => {
+                return Err(ErrorData::invalid_params("session_id is a string", None));
+            }
+        };
+        let ask = json!({SESSION: session, "name": name, "arguments": arguments});
+        let answer = match self.streamed(ask, request).await {
+            Ok(answer) => answer,
+            Err(refusal) if refusal.is_fault() => return Err(protocol(&refusal)),
+            Err(refusal) => {
+                return Ok(result(ToolAnswer {
+                    text: refusal.text(),
+                    structured: None,
+                    refusal: Some(refusal),
+                }));
+            }
+        };
+        let text = answer.get("content").and_then(Value::as_str);
+        Ok(result(ToolAnswer {
+            text: text.unwrap_or_default().to_owned(),
+            structured: answer.get("structured").cloned(),
+            refusal: None,
+        }))
+    }
+
+    /// Calls it, and tells the client how far it is.
+    async fn streamed(
+        &self,
+        ask: Value,
+        request: &RequestContext<RoleServer>,
+    ) -> Result<Value, Refusal> {
+        let gateway = self.gateway();
+        let method = gateway.method("StreamToolCall")?;
+        let ask = match ask {
+            Value::Object(ask) => gateway.read(&method, ask)?,
+            _ => gateway.read(&method, Map::new())?,
+        };
+        let updates = gateway.stream(&method, ask, context(request)).await?;
+        let mut updates = std::pin::pin!(updates);
+        let token = request.meta.get_progress_token();
+        let mut last = Value::Null;
+        while let Some(update) = updates.next().await {
+            let mut update = update?.json();
+            if let Some(result) = update.get_mut("result") {
+                last = result.take();
+            } else if let (Some(token), Some(progress)) = (&token, update.get("progress")) {
+                let number = |key: &str| progress.get(key).and_then(Value::as_f64);
+                let mut notice =
+                    ProgressNotificationParam::new(token.clone(), number("done").unwrap_or(0.0));
+                if let Some(total) = number("total") {
+                    notice = notice.with_total(total);
+                }
+                if let Some(message) = progress.get("message").and_then(Value::as_str) {
+                    notice = notice.with_message(message);
+                }
+                // A client that is gone cancels the request, which ends the call.
+                if let Err(error) = request.peer.notify_progress(notice).await {
+                    tracing::debug!(%error, "a client was not told of progress");
+                }
+            }
+        }
+        Ok(last)
+    }
+}

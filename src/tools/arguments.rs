@@ -1,0 +1,143 @@
+//! Arguments of tools: from what a skill declares to a JSON Schema, and calls
+//! held to it.
+
+use jsonschema::Validator;
+use jsonschema::error::{TypeKind, ValidationErrorKind};
+use serde_json::{Map, Value, json};
+
+use crate::model::{ToolArgument, ToolConfig};
+
+/// Problems that are told at once.
+const MAX_PROBLEMS: usize = 32;
+/// Bytes of a problem's sentence.
+const MAX_MESSAGE_CHARS: usize = 300;
+
+/// What is wrong with an argument.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ArgumentProblem {
+    /// Path of the argument, such as `arguments.query`.
+    pub field: String,
+    /// What is wrong, in the words that all tools of this server use.
+    pub message: String,
+    /// Rule that it breaks.
+    pub rule: &'static str,
+}
+
+/// The JSON Schema of a tool's arguments.
+pub(super) fn schema(tool: &ToolConfig) -> Map<String, Value> {
+    let mut properties = Map::new();
+    let mut required: Vec<&str> = Vec::new();
+    for argument in &tool.args {
+        properties.insert(argument.name.clone(), property(argument));
+        if argument.required && !required.contains(&argument.name.as_str()) {
+            required.push(&argument.name);
+        }
+    }
+    let mut schema = Map::new();
+    schema.insert("type".to_owned(), json!("object"));
+    schema.insert("properties".to_owned(), Value::Object(properties));
+    if !required.is_empty() {
+        schema.insert("required".to_owned(), json!(required));
+    }
+    schema.insert("additionalProperties".to_owned(), json!(false));
+    schema
+}
+
+fn property(argument: &ToolArgument) -> Value {
+    let mut property = Map::new();
+    if let Some(kind) = kind(&argument.kind) {
+        property.insert("type".to_owned(), json!(kind));
+    }
+    if !argument.description.is_empty() {
+        property.insert("description".to_owned(), json!(argument.description));
+    }
+    if let Some(default) = &argument.default {
+        property.insert("default".to_owned(), default.clone());
+    }
+    Value::Object(property)
+}
+
+/// The JSON Schema type that an author means; other systems' words are common.
+/// None: any value.
+fn kind(written: &str) -> Option<&'static str> {
+    Some(match written.trim().to_ascii_lowercase().as_str() {
+        "" | "string" | "str" | "text" => "string",
+        "integer" | "int" => "integer",
+        "number" | "float" | "double" => "number",
+        "boolean" | "bool" => "boolean",
+        "array" | "list" => "array",
+        "object" | "dict" | "map" => "object",
+        _ => return None,
+    })
+}
+
+/// Fills in defaults, and holds arguments to a schema.
+pub(super) fn check(
+    tool: &ToolConfig,
+    validator: &Validator,
+    mut arguments: Map<String, Value>,
+) -> Result<Map<String, Value>, Vec<ArgumentProblem>> {
+    for argument in &tool.args {
+        if let Some(default) = &argument.default
+            && !arguments.contains_key(&argument.name)
+        {
+            arguments.insert(argument.name.clone(), default.clone());
+        }
+    }
+    let arguments = Value::Object(arguments);
+    let errors = validator.iter_errors(&arguments).take(MAX_PROBLEMS);
+    let problems: Vec<_> = errors.map(|error| problem(&error)).collect();
+    match arguments {
+        Value::Object(arguments) if problems.is_empty() => Ok(arguments),
+        _ => Err(problems),
+    }
+}
+
+fn problem(error: &jsonschema::ValidationError<'_>) -> ArgumentProblem {
+    let mut field = "arguments".to_owned();
+    for part in error.instance_path().as_str().split('/').skip(1) {
+        field.push('.');
+        field.push_str(&part.replace("~1", "/").replace("~0", "~"));
+    }
+    let (message, rule) = match error.kind() {
+        ValidationErrorKind::Required { property } => {
+            field.push('.');
+            field.push_str(property.as_str().unwrap_or_default());
+            ("Required".to_owned(), "required")
+        }
+        ValidationErrorKind::AdditionalProperties { unexpected } => {
+            let keys: Vec<_> = unexpected.iter().map(|key| format!("'{key}'")).collect();
+            let message = format!("Unrecognized key(s) in object: {}", keys.join(", "));
+            (message, "json")
+        }
+        ValidationErrorKind::Type { kind } => {
+            let expected = match kind {
+                TypeKind::Single(kind) => kind.to_string(),
+                TypeKind::Multiple(kinds) => {
+                    let kinds: Vec<_> = kinds.iter().map(|kind| kind.to_string()).collect();
+                    kinds.join(" or ")
+                }
+            };
+            let expected = expected.trim_matches('"');
+            let received = received(error.instance());
+            (format!("Expected {expected}, received {received}"), "json")
+        }
+        _ => (error.masked().to_string(), "schema"),
+    };
+    ArgumentProblem {
+        field,
+        message: message.chars().take(MAX_MESSAGE_CHARS).collect(),
+        rule,
+    }
+}
+
+fn received(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}

@@ -1,0 +1,321 @@
+//! Sessions: which skills an agent has loaded, at which versions.
+//!
+//! A session is a handle that the server makes up and nobody can guess. All of
+//! them are in memory, within bounds; what changed is written every few
+//! milliseconds and before the server stops. Like counts of use they are this
+//! server's own: no events, and a server that is killed may have forgotten the
+//! last moment, in which case an agent is told to load the skill again.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use jiff::{SignedDuration, Timestamp};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::Error;
+use crate::model::{Clock, Digest, SkillId, SkillKey, VersionNumber};
+use crate::store::{Batch, Store, StoreError, Table, TableId};
+
+/// By the digest of their ids, so that a copy of the data opens no session.
+const SESSIONS: Table<Digest, Session> = Table::new(TableId::Sessions);
+
+/// Skills that one session has at most.
+pub(super) const MAX_SKILLS: usize = 64;
+/// Bytes of context that one session keeps at most.
+pub(super) const MAX_CONTEXT_BYTES: usize = 64 * 1024;
+/// Sessions in one write.
+const SESSIONS_A_WRITE: usize = 256;
+/// How much older than in memory the last use of a stored session may be.
+const TOUCH: SignedDuration = SignedDuration::from_mins(10);
+
+/// Bounds of all sessions together.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Bounds {
+    /// How long after its last use a session ends.
+    pub(super) idle: SignedDuration,
+    /// How many there are at most; the one unused for longest makes room.
+    pub(super) sessions: usize,
+    /// Bytes that they take in memory, about.
+    pub(super) bytes: usize,
+}
+
+/// What an agent has loaded.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct Session {
+    /// When it began.
+    pub(super) created_at: Timestamp,
+    /// When it was last used.
+    pub(super) used_at: Timestamp,
+    /// Its skills, in the order in which they were first loaded.
+    pub(super) skills: Vec<Loaded>,
+}
+
+/// A skill in a session.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Loaded {
+    /// The skill.
+    pub skill: SkillId,
+    /// Number of the version.
+    pub number: VersionNumber,
+    /// Digest of the version.
+    pub digest: Digest,
+    /// How often it was loaded.
+    pub count: u32,
+    /// When this version was loaded.
+    pub loaded_at: Timestamp,
+    /// What its handler is told with every call.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub context: Map<String, Value>,
+}
+
+impl Session {
+    /// A skill of the session.
+    pub(super) fn loaded(&self, skill: &SkillKey) -> Option<&Loaded> {
+        self.skills
+            .iter()
+            .find(|loaded| loaded.skill.key() == *skill)
+    }
+
+    /// Bytes that it takes, about.
+    fn weight(&self) -> usize {
+        let skill = |loaded: &Loaded| 200 + loaded.skill.as_str().len() + size(&loaded.context);
+        300 + self.skills.iter().map(skill).sum::<usize>()
+    }
+}
+
+/// Bytes of a context as JSON.
+pub(super) fn size(context: &Map<String, Value>) -> usize {
+    if context.is_empty() {
+        return 0;
+    }
+    serde_json::to_vec(context).map_or(usize::MAX, |json| json.len())
+}
+
+#[derive(Debug, Default)]
+struct State {
+    sessions: HashMap<Digest, Arc<Session>>,
+    /// By last use.
+    order: BTreeSet<(Timestamp, Digest)>,
+    bytes: usize,
+    /// Those that differ from what is stored, or are gone.
+    unwritten: HashSet<Digest>,
+}
+
+impl State {
+    fn put(&mut self, key: Digest, session: Arc<Session>) {
+        self.bytes += session.weight();
+        self.order.insert((session.used_at, key));
+        if let Some(before) = self.sessions.insert(key, session) {
+            self.bytes -= before.weight();
+            self.order.remove(&(before.used_at, key));
+            // The same moment: the line above took the new entry.
+            if let Some(now) = self.sessions.get(&key) {
+                self.order.insert((now.used_at, key));
+            }
+        }
+    }
+
+    fn remove(&mut self, key: &Digest) {
+        if let Some(session) = self.sessions.remove(key) {
+            self.bytes -= session.weight();
+            self.order.remove(&(session.used_at, *key));
+            self.unwritten.insert(*key);
+        }
+    }
+}
+
+/// All sessions.
+pub(super) struct Sessions {
+    store: Store,
+    clock: Arc<dyn Clock>,
+    bounds: Bounds,
+    state: Mutex<State>,
+}
+
+impl std::fmt::Debug for Sessions {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Sessions").finish_non_exhaustive()
+    }
+}
+
+impl Sessions {
+    /// Reads those that are stored.
+    ///
+    /// # Errors
+    /// A record is damaged, or the store cannot be read.
+    pub(super) fn open(
+        store: Store,
+        clock: Arc<dyn Clock>,
+        bounds: Bounds,
+    ) -> Result<Self, StoreError> {
+        let mut state = State::default();
+        for entry in store.scan(&SESSIONS, b"") {
+            let (key, stored) = entry?;
+            if let Some(key) = key.first_chunk::<32>() {
+                state.put(Digest::from(*key), Arc::new(stored.value));
+            }
+        }
+        Ok(Self {
+            store,
+            clock,
+            bounds,
+            state: Mutex::new(state),
+        })
+    }
+
+    fn with<T>(&self, work: impl FnOnce(&mut State) -> T) -> T {
+        work(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// A session and its last use, which is now.
+    ///
+    /// # Errors
+    /// There is no such session, or it has ended.
+    pub(super) fn get(&self, id: &str) -> Result<Arc<Session>, Error> {
+        let (key, now) = (Digest::of(id.as_bytes()), self.clock.now());
+        self.with(|state| {
+            let session = self.alive(state, &key, now)?;
+            // To the second is near enough, and spares most calls the work.
+            if session.used_at.duration_until(now) < SignedDuration::from_secs(1) {
+                return Some(session);
+            }
+            let written = session.used_at.duration_until(now) < TOUCH;
+            let mut used = (*session).clone();
+            used.used_at = now.max(used.used_at);
+            let used = Arc::new(used);
+            state.put(key, Arc::clone(&used));
+            if !written {
+                state.unwritten.insert(key);
+            }
+            Some(used)
+        })
+        .ok_or_else(|| Error::no_session(id))
+    }
+
+    fn alive(&self, state: &State, key: &Digest, now: Timestamp) -> Option<Arc<Session>> {
+        let session = state.sessions.get(key)?;
+        (session.used_at.duration_until(now) < self.bounds.idle).then(|| Arc::clone(session))
+    }
+
+    /// When a session ends unless it is used before.
+    pub(super) fn expires_at(&self, session: &Session) -> Timestamp {
+        session
+            .used_at
+            .checked_add(self.bounds.idle)
+            .unwrap_or(Timestamp::MAX)
+    }
+
+    /// Changes a session, whole or not at all; without an id a new one. Gives
+    /// its id.
+    ///
+    /// # Errors
+    /// There is no such session, or the change is refused.
+    pub(super) fn change<T>(
+        &self,
+        id: &str,
+        change: impl FnOnce(&mut Session) -> Result<T, Error>,
+    ) -> Result<(String, Arc<Session>, T), Error> {
+        let now = self.clock.now();
+        let is_new = id.is_empty();
+        let id = if is_new {
+            uuid::Uuid::new_v4().simple().to_string()
+        } else {
+            id.to_owned()
+        };
+        let key = Digest::of(id.as_bytes());
+        self.with(|state| {
+            let mut session = if is_new {
+                Session {
+                    created_at: now,
+                    used_at: now,
+                    skills: Vec::new(),
+                }
+            } else {
+                let session = self.alive(state, &key, now);
+                (*session.ok_or_else(|| Error::no_session(&id))?).clone()
+            };
+            let outcome = change(&mut session)?;
+            if session.skills.len() > MAX_SKILLS {
+                return Err(Error::SessionFull);
+            }
+            let context = session.skills.iter().map(|skill| size(&skill.context));
+            if context.sum::<usize>() > MAX_CONTEXT_BYTES {
+                return Err(Error::ContextTooLarge {
+                    bytes: MAX_CONTEXT_BYTES,
+                });
+            }
+            session.used_at = now.max(session.used_at);
+            let session = Arc::new(session);
+            state.put(key, Arc::clone(&session));
+            state.unwritten.insert(key);
+            self.make_room(state);
+            Ok((id, session, outcome))
+        })
+    }
+
+    fn make_room(&self, state: &mut State) {
+        while state.sessions.len() > self.bounds.sessions || state.bytes > self.bounds.bytes {
+            // The newest stays, whatever it weighs.
+            if state.sessions.len() <= 1 {
+                break;
+            }
+            let Some((_, oldest)) = state.order.first().copied() else {
+                break;
+            };
+            state.remove(&oldest);
+        }
+    }
+
+    /// Ends what has run out, and writes what changed.
+    ///
+    /// # Errors
+    /// The store refuses; what was not written waits for the next time.
+    pub(super) async fn write(&self) -> Result<(), crate::store::CommitError> {
+        let limit = self.clock.now().checked_sub(self.bounds.idle);
+        if let Ok(limit) = limit {
+            self.with(|state| {
+                while let Some((used_at, key)) = state.order.first().copied()
+                    && used_at <= limit
+                {
+                    state.remove(&key);
+                }
+            });
+        }
+        loop {
+            let taken: Vec<(Digest, Option<Arc<Session>>)> = self.with(|state| {
+                let keys: Vec<_> = state
+                    .unwritten
+                    .iter()
+                    .copied()
+                    .take(SESSIONS_A_WRITE)
+                    .collect();
+                let taken = keys.into_iter().map(|key| {
+                    state.unwritten.remove(&key);
+                    (key, state.sessions.get(&key).cloned())
+                });
+                taken.collect()
+            });
+            if taken.is_empty() {
+                return Ok(());
+            }
+            let mut batch = Batch::new();
+            for (key, session) in &taken {
+                match session {
+                    Some(session) => batch.put(&SESSIONS, key, session),
+                    None => batch.delete(&SESSIONS, key),
+                }
+            }
+            if let Err(error) = self.store.commit(batch).await {
+                self.with(|state| state.unwritten.extend(taken.iter().map(|(key, _)| *key)));
+                return Err(error);
+            }
+        }
+    }
+
+    /// How many there are.
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        self.with(|state| state.sessions.len())
+    }
+}
