@@ -72,17 +72,18 @@ pub(super) fn json(value: Value) -> serde_json::Value {
         }
         Some(Kind::StringValue(text)) => text.into(),
         Some(Kind::ListValue(list)) => list.values.into_iter().map(json).collect(),
-        Some(Kind::StructValue(object)) => {
-            let mut fields: Vec<_> = object.fields.into_iter().collect();
-            fields.sort_by(|a, b| a.0.cmp(&b.0));
-            serde_json::Value::Object(
-                fields
-                    .into_iter()
-                    .map(|(name, field)| (name, json(field)))
-                    .collect(),
-            )
-        }
+        Some(Kind::StructValue(object)) => serde_json::Value::Object(members(object)),
     }
+}
+
+/// The members of an object of a message, by name.
+pub(super) fn members(object: Struct) -> serde_json::Map<String, serde_json::Value> {
+    let mut fields: Vec<_> = object.fields.into_iter().collect();
+    fields.sort_by(|a, b| a.0.cmp(&b.0));
+    fields
+        .into_iter()
+        .map(|(name, field)| (name, json(field)))
+        .collect()
 }
 
 pub(super) fn location(location: Location) -> v1::Location {

@@ -19,6 +19,7 @@ mod registry;
 mod status;
 #[cfg(test)]
 mod tests;
+mod tool_host;
 mod tools;
 mod watch;
 
@@ -27,6 +28,7 @@ pub use composition::CompositionService;
 pub use lookup::LookupService;
 pub use registry::RegistryService;
 pub use status::{DOMAIN, status};
+pub use tool_host::ToolHostService;
 
 use std::time::Duration;
 

@@ -7,7 +7,8 @@
 //! * **Deadline.** `grpc-timeout` is honoured; a unary call without one gets the
 //!   server's. When it passes, the work is dropped and the answer is
 //!   `DEADLINE_EXCEEDED`.
-//! * **Stopping** ends streams with `UNAVAILABLE`.
+//! * **Stopping** ends streams with `UNAVAILABLE`; those of workers end themselves,
+//!   for calls in work need them.
 //! * **Span** per call, child of the caller's W3C `traceparent`.
 //! * **Counted** by rpc and status, whatever face the call came through.
 //! * **Principal**: anonymous, until callers show who they are.
@@ -50,6 +51,8 @@ struct Method {
     service: String,
     name: String,
     streams: bool,
+    /// It ends by itself when the server stops.
+    ends: bool,
     meter: Arc<Meter>,
 }
 
@@ -147,6 +150,7 @@ fn methods(metrics: &Metrics) -> HashMap<String, Method> {
                         service: service_name.clone(),
                         name: method.name().to_owned(),
                         streams,
+                        ends: service.name() == "ToolHost",
                         meter: Arc::new(meter),
                     },
                 );
@@ -230,7 +234,7 @@ where
         let span = span(method, request.headers(), state.exports);
         let streams = method.streams;
         let call = self.inner.call(request);
-        let stop = streams.then(|| state.stop.clone());
+        let stop = (streams && !method.ends).then(|| state.stop.clone());
         let work = async move {
             let answer = AssertUnwindSafe(call).catch_unwind();
             let answer = match deadline {
@@ -468,7 +472,16 @@ mod tests {
             names.sort();
             names
         };
-        assert_eq!(streaming, ["Attach", "ExportSkill", "PublishSkills", "StreamToolCall", "Watch"]);
+        assert_eq!(
+            streaming,
+            [
+                "Attach",
+                "ExportSkill",
+                "PublishSkills",
+                "StreamToolCall",
+                "Watch"
+            ]
+        );
         assert!(methods.contains_key("/repertoire.v1.Lookup/GetSkill"));
     }
 }

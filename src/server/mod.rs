@@ -47,13 +47,14 @@ pub use tools::{JiraConfig, SqlConfig, ToolsConfig, ToolsError, WorkerConfig};
 use crate::composition::Composition;
 use crate::contract::{FILE_DESCRIPTOR_SET, v1};
 use crate::gateway::{self, Contract, Gateway, Transport};
-use crate::grpc::{CompositionService, LookupService, RegistryService};
+use crate::grpc::{CompositionService, LookupService, RegistryService, ToolHostService};
 use crate::http::Bodies;
 use crate::mcp::Face;
 use crate::model::{Clock, SystemClock};
 use crate::registry::Registry;
 use crate::store::{self, Store};
 use crate::tools::Tools;
+use crate::tools::host::Host;
 use doors::Doors;
 
 /// How often counts of use are written.
@@ -62,6 +63,9 @@ const USAGE_INTERVAL: Duration = Duration::from_secs(5);
 const SESSION_INTERVAL: Duration = Duration::from_millis(25);
 /// How long calls in work may take when the server stops.
 const GRACE: Duration = Duration::from_secs(4);
+/// How long workers may take to answer the calls they have then: less, so that their
+/// answers still reach the callers.
+const WORKERS_GRACE: Duration = Duration::from_secs(3);
 /// The largest message a client may send: a skill of 16 MiB with its paths.
 const MAX_MESSAGE_BYTES: usize = 20 * 1024 * 1024;
 
@@ -102,6 +106,7 @@ pub struct Domain {
     registry: Registry,
     composition: Composition,
     tools: Tools,
+    host: Host,
 }
 
 impl Domain {
@@ -112,7 +117,9 @@ impl Domain {
     pub async fn open(settings: &Settings) -> Result<Self, StartError> {
         let (directory, options) = (settings.data.clone(), settings.store.clone());
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-        let handlers = settings.tools.handlers()?;
+        let host = Host::new(settings.tools.host()?);
+        let mut handlers = settings.tools.handlers()?;
+        handlers.push(Arc::new(host.clone()));
         let limits = settings.tools.options();
         let opened = tokio::task::spawn_blocking(move || {
             let store = Store::open(&directory, &options)?;
@@ -125,6 +132,7 @@ impl Domain {
                 registry,
                 composition,
                 tools,
+                host,
             })
         });
         let domain = opened
@@ -138,6 +146,12 @@ impl Domain {
     #[must_use]
     pub fn registry(&self) -> &Registry {
         &self.registry
+    }
+
+    /// What gives calls to workers.
+    #[must_use]
+    pub fn host(&self) -> &Host {
+        &self.host
     }
 
     /// The services as one tower service: what a connection calls, and what an
@@ -161,9 +175,15 @@ impl Domain {
         ))
         .accept_compressed(tonic::codec::CompressionEncoding::Gzip)
         .send_compressed(tonic::codec::CompressionEncoding::Gzip);
+        let host =
+            v1::tool_host_server::ToolHostServer::new(ToolHostService::new(self.host.clone()))
+                .max_decoding_message_size(self.host.max_message_bytes())
+                .accept_compressed(tonic::codec::CompressionEncoding::Gzip)
+                .send_compressed(tonic::codec::CompressionEncoding::Gzip);
         Routes::new(registry)
             .add_service(lookup)
             .add_service(composition)
+            .add_service(host)
     }
 
     /// What calls in process go through: the services behind a front door.
@@ -219,6 +239,9 @@ impl Server {
         health
             .set_serving::<v1::composition_server::CompositionServer<CompositionService>>()
             .await;
+        health
+            .set_serving::<v1::tool_host_server::ToolHostServer<ToolHostService>>()
+            .await;
         let reflection = || {
             tonic_reflection::server::Builder::configure()
                 .register_encoded_file_descriptor_set(FILE_DESCRIPTOR_SET)
@@ -263,13 +286,15 @@ impl Server {
         let counting = tokio::spawn(write_usage(domain.registry().clone(), stop.clone()));
         let keeping = tokio::spawn(write_sessions(domain.tools.clone(), stop.clone()));
         let running = tokio::spawn({
-            let stop = stop.clone();
+            let (stop, host) = (stop.clone(), domain.host().clone());
             async move {
                 listen::serve(listener, service, settings.limits, stop.clone(), GRACE, async move {
                     stop.cancelled().await;
+                    host.stop(WORKERS_GRACE);
                     health.set_not_serving::<v1::registry_server::RegistryServer<RegistryService>>().await;
                     health.set_not_serving::<v1::lookup_server::LookupServer<LookupService>>().await;
                     health.set_not_serving::<v1::composition_server::CompositionServer<CompositionService>>().await;
+                    health.set_not_serving::<v1::tool_host_server::ToolHostServer<ToolHostService>>().await;
                 })
                 .await;
                 store::forget_endpoint(&settings.data);
