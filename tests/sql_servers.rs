@@ -14,7 +14,8 @@ use std::time::{Duration, Instant};
 
 use repertoire::model::{Digest, VersionNumber};
 use repertoire::tools::{
-    Handler as _, Invocation, LOAD_CORE, Output, Sql, SqlSettings, ToolError, ToolErrorKind,
+    Handler as _, Invocation, LOAD_CORE, Output, ToolError, ToolErrorKind,
+    sql::{Config as SqlSettings, Sql},
 };
 use serde_json::{Map, Value, json};
 

@@ -158,7 +158,9 @@ pub fn compose(members: &[Member], policy: ToolPolicy) -> Composed {
     findings.sort_by(|a, b| (a.code, &a.message).cmp(&(b.code, &b.message)));
     let (tools, places) = by_name(tools);
     let compiled = |patterns: Vec<Spoken>, proofs: &[usize], is: fn(&ToolProof) -> bool| {
-        let places = proofs.iter().filter_map(|proof| places.get(*proof).copied());
+        let places = proofs
+            .iter()
+            .filter_map(|proof| places.get(*proof).copied());
         let patterns = patterns.into_iter().map(|spoken| spoken.pattern);
         patterns
             .zip(places)

@@ -3,7 +3,9 @@
 
 /// The pattern matches the text.
 pub(super) fn matches(pattern: &str, text: &str) -> bool {
-    walk(pattern.as_bytes(), text.as_bytes(), |pattern, text| pattern == text)
+    walk(pattern.as_bytes(), text.as_bytes(), |pattern, text| {
+        pattern == text
+    })
 }
 
 /// Every text that the narrow pattern matches, the wide one matches too.

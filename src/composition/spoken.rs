@@ -84,7 +84,10 @@ impl<'a> Patterns<'a> {
         if pattern.is_one_tool() {
             same = self.place(name);
             named = self.named.get(name).map_or(&[], Vec::as_slice);
-            let wide = self.wide.iter().filter(|(head, _)| name.starts_with(&**head));
+            let wide = self
+                .wide
+                .iter()
+                .filter(|(head, _)| name.starts_with(&**head));
             begun.extend(wide.map(|(_, place)| *place));
         } else {
             open = &self.all;

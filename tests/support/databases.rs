@@ -44,7 +44,9 @@ impl Database {
             } else {
                 rustix::process::Signal::TERM
             };
-            drop(rustix::process::kill_process(pid, signal));
+            if let Err(error) = rustix::process::kill_process(pid, signal) {
+                eprintln!("a database server could not be ended: {error}");
+            }
             let begin = Instant::now();
             while begin.elapsed() < Duration::from_secs(20) {
                 if matches!(self.child.try_wait(), Ok(Some(_))) {

@@ -35,7 +35,9 @@ impl ToolsConfig {
     pub(in crate::server) fn host(&self) -> Result<host::Config, ToolsError> {
         let mut workers: Vec<Admitted> = Vec::new();
         for (at, worker) in self.workers.iter().enumerate() {
-            let wrong = |key: &str, message: String| ToolsError::new(format!("tools.workers[{at}].{key}"), message);
+            let wrong = |key: &str, message: String| {
+                ToolsError::new(format!("tools.workers[{at}].{key}"), message)
+            };
             let WorkerConfig {
                 name,
                 token,
