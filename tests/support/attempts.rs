@@ -242,7 +242,8 @@ pub const ATTEMPTS: &[(&str, &str)] = &[
     ("spm", "\u{feff}DELETE FROM orders"),
     ("spm", "\u{ff24}ELETE FROM orders"),
     ("spm", "DELETE\u{a0}FROM orders"),
-    ("spm", "SELECT 1\u{37e} DELETE FROM orders"),
+    // To MySQL a harmless name.
+    ("sp", "SELECT 1\u{37e} DELETE FROM orders"),
 ];
 
 /// Queries that the guard lets through.
@@ -281,7 +282,6 @@ pub const QUERIES: &[(&str, &str)] = &[
          (SELECT 1 FROM products AS p WHERE p.id = orders.product_id)",
     ),
     ("sp", "VALUES (1, 'a'), (2, 'b')"),
-    ("p", "TABLE customers"),
     (
         "s",
         "SELECT strftime('%Y-%m', order_date) AS month, COUNT(*) FROM orders GROUP BY month",

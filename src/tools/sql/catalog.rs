@@ -118,7 +118,7 @@ pub(super) fn tables(dialect: Dialect) -> &'static str {
 pub(super) fn details(dialect: Dialect) -> &'static [&'static str] {
     match dialect {
         Dialect::Sqlite => &[
-            "SELECT j.value, t.name, t.type, CASE WHEN t.\"notnull\" THEN 'false' ELSE 'true' END, t.dflt_value \
+            "SELECT j.value, t.name, t.type, CASE WHEN t.\"notnull\" OR (t.pk = 1 AND upper(t.type) = 'INTEGER') THEN 'false' ELSE 'true' END, t.dflt_value \
              FROM json_each(?1) j JOIN pragma_table_xinfo(j.value) t WHERE t.hidden <> 1 ORDER BY j.key, t.cid",
             "SELECT value, kind, name, mine, other, theirs FROM ( \
              SELECT j.key, j.value, 'p' AS kind, '' AS name, t.name AS mine, NULL AS other, NULL AS theirs, t.pk AS seq \
@@ -152,7 +152,7 @@ pub(super) fn details(dialect: Dialect) -> &'static [&'static str] {
              ORDER BY i.indrelid, c.relname, k",
         ],
         Dialect::MySql => &[
-            "SELECT table_name, column_name, column_type, IF(is_nullable = 'YES', 'true', 'false'), column_default \
+            "SELECT table_name, column_name, column_type, IF(is_nullable = 'YES', 'true', 'false'), NULLIF(column_default, 'NULL') \
              FROM information_schema.columns WHERE table_schema = DATABASE() \
              AND JSON_CONTAINS(?, JSON_QUOTE(table_name)) ORDER BY table_name, ordinal_position",
             "SELECT table_name, IF(constraint_name = 'PRIMARY', 'p', 'f'), constraint_name, column_name, \

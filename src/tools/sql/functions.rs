@@ -121,7 +121,7 @@ pub(super) fn forbids(dialect: Dialect, name: &str, read_only: bool) -> bool {
     match dialect {
         Dialect::Sqlite => SQLITE.contains(&name),
         Dialect::Postgres => POSTGRES.contains(&name) || begins(POSTGRES_BEGINNINGS),
-        // MySQL compares names by a collation in which `ſleep` is `sleep`.
+        // MySQL compares names by a collation, and in some `ſleep` is `sleep`.
         Dialect::MySql => !name.is_ascii() || MYSQL.contains(&name) || begins(MYSQL_BEGINNINGS),
     }
 }

@@ -230,6 +230,10 @@ async fn inside(
     sql: &str,
     bounds: Bounds,
 ) -> Result<Rows, ToolError> {
+    // The driver would look for a next statement behind it for ever.
+    if sql.contains('\0') {
+        return Err(error::no_rows());
+    }
     let sql = match order {
         Order::Explain => format!("EXPLAIN QUERY PLAN {sql}"),
         _ => sql.to_owned(),

@@ -83,7 +83,7 @@ async fn tables_are_listed_and_described() {
     let described = described.expect("a table");
     for part in [
         "CREATE TABLE orders (",
-        "| id | INTEGER | yes |  | primary key |",
+        "| id | INTEGER | no |  | primary key |",
         "| customer_id | INTEGER | no |  | → customers.id |",
         "## Indexes\n- orders_by_customer: customer_id, order_date",
     ] {
