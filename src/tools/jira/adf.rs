@@ -61,6 +61,8 @@ fn block(node: &Value) -> String {
             let level = node.pointer("/attrs/level").and_then(Value::as_u64);
             let marks = "#".repeat(level.unwrap_or(1).clamp(1, 6).try_into().unwrap_or(1));
             format!("{marks} {}", inner().join(" "))
+                .trim_end()
+                .to_owned()
         }
         "bulletList" => list(node, |_| "- ".to_owned()),
         "orderedList" => {

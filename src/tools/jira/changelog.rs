@@ -1,7 +1,5 @@
 //! `get_changelog`: what changed in an issue, oldest first.
 
-use std::fmt::Write as _;
-
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -34,7 +32,7 @@ pub(super) async fn run(
     let mut members = Vec::with_capacity(page.values.len());
     for entry in &page.values {
         let member = member(entry);
-        let _ = writeln!(text, "{}", line(&member));
+        text.push_str(&format!("{}\n", line(&member)));
         members.push(member);
     }
     if !members.is_empty() {

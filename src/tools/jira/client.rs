@@ -132,9 +132,9 @@ impl Client {
                 Ok(Err(trouble)) => trouble,
                 Err(_) => Trouble::Timeout,
             };
-            let wait = trouble
-                .wait(pause)
-                .filter(|wait| attempt < ATTEMPTS && Instant::now() + *wait < until);
+            let wait = trouble.wait(pause).filter(|wait| {
+                attempt < ATTEMPTS && *wait < until.saturating_duration_since(Instant::now())
+            });
             // Without the query, which tells what somebody looks for.
             tracing::debug!(path = url.path(), attempt, ?wait, %trouble, "Jira did not answer the question");
             let Some(wait) = wait else {
@@ -242,18 +242,17 @@ fn trouble(error: &reqwest::Error) -> Trouble {
     let mut next: Option<&(dyn Error + 'static)> = Some(error);
     let mut system = None;
     while let Some(error) = next {
-        // An I/O error hides the error that it is made of.
-        let inner = error.downcast_ref::<io::Error>();
-        let hidden = inner.and_then(io::Error::get_ref);
-        let tls = match hidden {
-            Some(hidden) => hidden.downcast_ref::<rustls::Error>(),
-            None => error.downcast_ref::<rustls::Error>(),
-        };
-        if let Some(tls) = tls {
+        if let Some(tls) = error.downcast_ref::<rustls::Error>() {
             return Trouble::Tls(tls.to_string());
         }
-        system = inner.map(io::Error::kind).or(system);
         next = error.source();
+        if let Some(error) = error.downcast_ref::<io::Error>() {
+            system = Some(error.kind());
+            // The error that it is made of is none of its sources.
+            if let Some(inner) = error.get_ref() {
+                next = Some(inner);
+            }
+        }
     }
     if error.is_timeout() {
         return Trouble::Timeout;

@@ -1,7 +1,5 @@
 //! `get_issue`: one issue, for reading.
 
-use std::fmt::Write as _;
-
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
@@ -144,17 +142,17 @@ fn head(issue: &Value, url: Option<&str>, out: &mut String) {
             _ => cut(&one_line(&value), FIELD_CHARS),
         };
         if !value.is_empty() {
-            let _ = writeln!(out, "- {label}: {value}");
+            out.push_str(&format!("- {label}: {value}\n"));
         }
     }
     if let Some(url) = url {
-        let _ = writeln!(out, "- Address: {url}");
+        out.push_str(&format!("- Address: {url}\n"));
     }
 }
 
 fn section(out: &mut String, title: &str, text: &str) {
     if !text.is_empty() {
-        let _ = write!(out, "\n## {title}\n\n{}\n", text.trim_end());
+        out.push_str(&format!("\n## {title}\n\n{}\n", text.trim_end()));
     }
 }
 
@@ -249,13 +247,12 @@ fn comments(issue: &Value, out: &mut String) -> Map<String, Value> {
         .collect();
     let mut text = String::new();
     for comment in &shown {
-        let _ = write!(
-            text,
+        text.push_str(&format!(
             "### {}, {}\n\n{}\n\n",
             at(comment, "/author"),
             when(&at(comment, "/created")),
             at(comment, "/body")
-        );
+        ));
     }
     let title = if total > u64::try_from(shown.len()).unwrap_or_default() {
         format!("Comments (the last {} of {total})", shown.len())

@@ -56,6 +56,8 @@ const METHODS: [&str; 6] = [
     "get_sprints",
     "get_changelog",
 ];
+/// Nobody waits longer.
+const PATIENCE: Duration = Duration::from_secs(600);
 /// Kept back of the caller's time, to answer in.
 const RESERVE: Duration = Duration::from_millis(250);
 
@@ -85,7 +87,7 @@ impl Jira {
 
     async fn run(&self, invocation: Invocation) -> Result<Output, ToolError> {
         let given = Arguments::new(&invocation.arguments);
-        let patience = invocation.timeout;
+        let patience = invocation.timeout.min(PATIENCE);
         let until = Instant::now() + patience.saturating_sub(RESERVE.min(patience / 10));
         let Some(client) = &self.client else {
             return match invocation.method.as_str() {

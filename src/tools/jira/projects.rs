@@ -1,7 +1,5 @@
 //! `list_projects`: what the account may see.
 
-use std::fmt::Write as _;
-
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -84,12 +82,11 @@ pub(super) async fn fetch(
 pub(super) fn lines(page: &Page) -> String {
     let mut out = String::new();
     for project in &page.values {
-        let _ = writeln!(
-            out,
-            "- {}: {}",
+        out.push_str(&format!(
+            "- {}: {}\n",
             at(project, "/key"),
             one_line(&at(project, "/name"))
-        );
+        ));
     }
     out
 }

@@ -7,8 +7,15 @@ use http::header::{DATE, RETRY_AFTER};
 use jiff::Timestamp;
 use jiff::fmt::rfc2822;
 
+/// Nobody waits longer, whatever is said.
+const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
+
 /// How long Jira wants to be left alone: seconds, or a moment of Jira's own clock.
 pub(super) fn after(headers: &HeaderMap) -> Option<Duration> {
+    said(headers).map(|wait| wait.min(LONGEST))
+}
+
+fn said(headers: &HeaderMap) -> Option<Duration> {
     let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
     if let Ok(seconds) = text.parse() {
         return Some(Duration::from_secs(seconds));
@@ -41,6 +48,7 @@ mod tests {
         let now = "Sun, 06 Nov 1994 08:49:37 GMT";
         assert_eq!(read("17", ""), Some(17));
         assert_eq!(read(" 0 ", now), Some(0));
+        assert_eq!(read("18446744073709551615", ""), Some(24 * 60 * 60));
         assert_eq!(read("Sun, 06 Nov 1994 08:50:37 GMT", now), Some(60));
         assert_eq!(read("Sun, 06 Nov 1994 08:48:37 GMT", now), Some(0));
         assert_eq!(read("Sun, 06 Nov 1994 08:50:37 GMT", ""), None);

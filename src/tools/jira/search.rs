@@ -1,7 +1,5 @@
 //! `search_issues`: a page of the issues of a query.
 
-use std::fmt::Write as _;
-
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
@@ -197,7 +195,7 @@ fn line(issue: &Value, names: &Map<String, Value>) -> String {
         out.push_str(&format!(" [{}]", text(status)));
     }
     if let Some(summary) = fields.get("summary") {
-        let _ = write!(out, " {}", one_line(&text(summary)));
+        out.push_str(&format!(" {}", one_line(&text(summary))));
     }
     let mut ends = Vec::new();
     if let Some(assignee) = fields.get("assignee") {
@@ -227,7 +225,7 @@ fn line(issue: &Value, names: &Map<String, Value>) -> String {
         }
     }
     if !parts.is_empty() {
-        let _ = write!(out, " — {}", parts.join("; "));
+        out.push_str(&format!(" — {}", parts.join("; ")));
     }
     out
 }

@@ -1,7 +1,5 @@
 //! `get_sprints`: the sprints of a board.
 
-use std::fmt::Write as _;
-
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -41,7 +39,7 @@ pub(super) async fn run(
     let mut text = format!("{}\n\n", page.heading("sprints"));
     let mut members = Vec::with_capacity(page.values.len());
     for sprint in &page.values {
-        let _ = writeln!(text, "{}", line(sprint));
+        text.push_str(&format!("{}\n", line(sprint)));
         members.push(member(sprint));
     }
     if !members.is_empty() {
@@ -78,7 +76,7 @@ fn line(sprint: &Value) -> String {
         parts.push(format!("goal: {}", cut(&goal, GOAL_CHARS)));
     }
     if !parts.is_empty() {
-        let _ = write!(out, " — {}", parts.join("; "));
+        out.push_str(&format!(" — {}", parts.join("; ")));
     }
     out
 }

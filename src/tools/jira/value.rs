@@ -79,15 +79,19 @@ pub(super) fn at(value: &Value, pointer: &str) -> String {
 /// `2025-01-31T10:20:30.000+0100` as `2025-01-31 10:20 +0100`; any other text as it
 /// is.
 pub(super) fn when(text: &str) -> Cow<'_, str> {
+    let is_date =
+        |date: &str| date.len() == 10 && date.chars().all(|c| c.is_ascii_digit() || c == '-');
     let parts = text.split_once('T').and_then(|(date, time)| {
-        let minutes = time.get(..5)?;
-        let zone = time.get(5..)?.find(['+', '-', 'Z'])?;
-        Some((date, minutes, time.get(5 + zone..)?))
+        let (minutes, rest) = time.split_at_checked(5)?;
+        let (seconds, zone) = rest.split_at(rest.find(['+', '-', 'Z'])?);
+        let is_time = |text: &str| {
+            text.chars()
+                .all(|c| c.is_ascii_digit() || matches!(c, ':' | '.'))
+        };
+        let is_moment = is_date(date) && is_time(minutes) && is_time(seconds) && zone.len() <= 6;
+        is_moment.then(|| format!("{date} {minutes} {zone}"))
     });
-    match parts {
-        Some((date, minutes, zone)) => format!("{date} {minutes} {zone}").into(),
-        None => text.into(),
-    }
+    parts.map_or(Cow::Borrowed(text), Cow::Owned)
 }
 
 /// A text without line ends and controls.
@@ -154,7 +158,14 @@ mod tests {
             "2025-01-31 10:20 +0100"
         );
         assert_eq!(when("2025-01-31T10:20:30.000Z"), "2025-01-31 10:20 Z");
-        assert_eq!(when("2025-01-31"), "2025-01-31");
+        for other in [
+            "2025-01-31",
+            "STOP 12345-6",
+            "2025-01-31Tea at 5 - or later",
+            "",
+        ] {
+            assert_eq!(when(other), other);
+        }
         assert_eq!(cut("äöü", 2), "äö… (cut, 1 more characters)");
         assert_eq!(cut("äöü", 3), "äöü");
         assert_eq!(one_line(" a\r\n\u{7}b  c "), "a b c");

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use tokio::io::AsyncWriteExt as _;
 
 use super::super::client::MAX_BODY;
 use super::double::{Double, Reply};
@@ -253,15 +254,25 @@ async fn a_host_that_is_away_or_not_trusted_is_told_apart() {
         )
     );
     // A server that knows no TLS.
-    let double = Double::start(true).await;
-    let url = double.url.replace("http:", "https:");
-    double.next([Reply::raw(400, "text/plain", b"what?")]);
+    let plain = tokio::net::TcpListener::bind("127.0.0.1:0")
+        .await
+        .expect("a port");
+    let url = format!("https://{}", plain.local_addr().expect("an address"));
+    let answered = tokio::spawn(async move {
+        let (mut stream, _) = plain.accept().await.expect("a connection");
+        stream
+            .write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+            .await
+            .expect("sent");
+        stream
+    });
     let error = call(
         &jira(Some(connection(&url, true))),
         "list_projects",
         json!({}),
     )
     .await;
+    answered.await.expect("no panic");
     let error = error.expect_err("refused");
     let words = "There is no trusted connection to Jira: ";
     assert!(
