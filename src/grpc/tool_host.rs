@@ -274,3 +274,6 @@ fn asked(invocation: Invocation) -> v1::Invocation {
         caller,
     }
 }
+
+#[cfg(test)]
+mod tests;

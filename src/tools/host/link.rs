@@ -118,7 +118,7 @@ impl Host {
             Some((next, mouth))
         });
         let welcome = stream::once(future::ready(Ok(ToWorker::Welcome(welcome))));
-        Ok(Box::pin(welcome.chain(told)))
+        Ok(Box::pin(welcome.chain(told).fuse()))
     }
 }
 

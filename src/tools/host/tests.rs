@@ -632,10 +632,7 @@ async fn calls_that_wait_are_served_in_their_order_and_not_beyond_a_bound() {
     let check = start_as(&host, invocation("check", "check")).await;
     assert!(!check.is_finished());
     let twice = outcome(host.call(invocation("again 7", "make")).await);
-    assert_eq!(
-        twice,
-        "Unavailable: As many calls wait for `make` of acme/ops/report as may"
-    );
+    assert_eq!(twice, "Failed: A call `again 7` is in work already");
 }
 
 #[tokio::test(start_paused = true)]
