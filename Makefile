@@ -9,7 +9,9 @@ lint:
 	cargo fmt --check
 	cargo clippy --all-targets -- -D warnings
 
+# The databases of tests/sql_servers.rs, where they can be had.
 unit:
+	tests/databases
 	cargo test
 
 doc:

@@ -12,7 +12,17 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("registry", &["model", "skill_md", "store"]),
     ("lookup", &["model", "registry"]),
     ("composition", &["model", "registry", "lookup"]),
-    ("tools", &["model", "registry", "lookup", "composition"]),
+    (
+        "tools",
+        &[
+            "model",
+            "skill_md",
+            "store",
+            "registry",
+            "lookup",
+            "composition",
+        ],
+    ),
     ("contract", &[]),
     ("gateway", &["model", "contract"]),
     ("mcp", &["model", "contract", "gateway"]),

@@ -134,49 +134,43 @@ pub fn compose(members: &[Member], policy: ToolPolicy) -> Composed {
         .filter(|proof| proof.rule.allows())
         .map(|proof| Arc::clone(&proof.tool))
         .collect();
-    let judged: FxHashMap<Arc<str>, usize> = tools
-        .iter()
-        .enumerate()
-        .map(|(at, proof)| (Arc::clone(&proof.tool), at))
-        .collect();
-    tools.extend(
-        forbidden
-            .all
-            .iter()
-            .filter(|spoken| !judged.contains_key(spoken.pattern.text()))
-            .map(|spoken| ToolProof {
-                tool: Arc::clone(spoken.pattern.text()),
+    // Where the proof of each forbidden pattern is.
+    let mut proofs_of = Vec::with_capacity(forbidden.all.len());
+    for spoken in &forbidden.all {
+        let text = spoken.pattern.text();
+        proofs_of.push(allowed.place(text).unwrap_or(tools.len()));
+        if allowed.place(text).is_none() {
+            tools.push(ToolProof {
+                tool: Arc::clone(text),
                 rule: ToolRule::Forbidden,
                 grants: Vec::new(),
                 denials: work.statements([spoken]),
                 exceptions: Vec::new(),
-            }),
-    );
+            });
+        }
+    }
     work.empty(&allowed_tools);
     let outputs = work.outputs();
-    let forbidden_tools = forbidden
-        .all
-        .iter()
-        .map(|spoken| Arc::clone(spoken.pattern.text()));
+    let forbidden_tools = forbidden.all.iter();
+    let forbidden_tools = forbidden_tools.map(|spoken| Arc::clone(spoken.pattern.text()));
     let forbidden_tools = forbidden_tools.collect();
     let mut findings = work.findings;
-    tools.sort_by(|a, b| a.tool.cmp(&b.tool));
     findings.sort_by(|a, b| (a.code, &a.message).cmp(&(b.code, &b.message)));
-    let place = |pattern: &ToolPattern| {
-        tools
-            .binary_search_by(|proof| proof.tool.cmp(pattern.text()))
-            .ok()
-    };
-    let compiled = |patterns: Patterns, is: fn(&ToolProof) -> bool| {
-        let patterns = patterns.all.into_iter().map(|spoken| spoken.pattern);
+    let (tools, places) = by_name(tools);
+    let compiled = |patterns: Vec<Spoken>, proofs: &[usize], is: fn(&ToolProof) -> bool| {
+        let places = proofs
+            .iter()
+            .filter_map(|proof| places.get(*proof).copied());
+        let patterns = patterns.into_iter().map(|spoken| spoken.pattern);
         patterns
-            .filter_map(|pattern| place(&pattern).map(|at| (pattern, at)))
+            .zip(places)
             .filter(|(_, at)| tools.get(*at).is_some_and(is))
             .collect()
     };
+    let first: Vec<_> = (0..allowed.all.len()).collect();
     let (allowing, forbidding) = (
-        compiled(allowed, |proof| proof.rule.allows()),
-        compiled(forbidden, |_| true),
+        compiled(allowed.all, &first, |proof| proof.rule.allows()),
+        compiled(forbidden.all, &proofs_of, |_| true),
     );
     let said = |texts: fn(&Member) -> &[String]| said(members, &ranks, texts);
     Composed {
@@ -193,6 +187,39 @@ pub fn compose(members: &[Member], policy: ToolPolicy) -> Composed {
         findings,
         members: members.to_vec(),
     }
+}
+
+/// Proofs by the names of their tools, and where each has gone.
+fn by_name(proofs: Vec<ToolProof>) -> (Vec<ToolProof>, Vec<usize>) {
+    // Most names differ within these bytes, so few are compared in full.
+    let key = |tool: &str| {
+        let mut key = [0; 16];
+        for (to, from) in key.iter_mut().zip(tool.bytes()) {
+            *to = from;
+        }
+        u128::from_be_bytes(key)
+    };
+    let mut proofs: Vec<_> = proofs
+        .into_iter()
+        .map(|proof| (key(&proof.tool), Some(proof)))
+        .collect();
+    let mut order: Vec<_> = (0..proofs.len()).collect();
+    order.sort_unstable_by(|a, b| match (proofs.get(*a), proofs.get(*b)) {
+        (Some((a, x)), Some((b, y))) => a.cmp(b).then_with(|| {
+            let name = |proof: &Option<ToolProof>| proof.as_ref().map(|p| Arc::clone(&p.tool));
+            name(x).cmp(&name(y))
+        }),
+        _ => a.cmp(b),
+    });
+    let mut places = vec![0; order.len()];
+    let mut sorted = Vec::with_capacity(order.len());
+    for from in order {
+        if let (Some((_, proof)), Some(place)) = (proofs.get_mut(from), places.get_mut(from)) {
+            *place = sorted.len();
+            sorted.extend(proof.take());
+        }
+    }
+    (sorted, places)
 }
 
 /// Places of the members in the order of their ids.
@@ -270,7 +297,7 @@ impl Work<'_> {
     fn judge(&mut self, spoken: &Spoken, allowed: &Patterns, forbidden: &Patterns) -> ToolProof {
         let pattern = &spoken.pattern;
         let text = pattern.text();
-        let mut granting = vec![spoken];
+        let mut granting = Vec::new();
         let mut beside = Vec::new();
         for other in allowed.near(pattern) {
             if other.pattern.text() == text {
@@ -284,10 +311,8 @@ impl Work<'_> {
         }
         // A member's own words come first, then the others in the order of their
         // texts, so that nothing depends on the order of the members.
-        if let Some((_, others)) = granting.split_first_mut() {
-            others.sort_by(|a, b| a.pattern.text().cmp(b.pattern.text()));
-        }
-        let grants = self.statements(granting);
+        granting.sort_by(|a: &&Spoken, b| a.pattern.text().cmp(b.pattern.text()));
+        let grants = self.statements(std::iter::once(spoken).chain(granting));
         let (mut denying, mut excepting) = (Vec::new(), Vec::new());
         for forbid in forbidden.near(pattern) {
             if forbid.pattern.covers(pattern) {

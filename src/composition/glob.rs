@@ -1,12 +1,11 @@
 //! Texts in which `*` stands for any text: what matches, what covers what, what
 //! two of them have in common. All three are exact.
 
-/// A letter of a text.
-type Fits = fn(pattern: char, text: char) -> bool;
-
 /// The pattern matches the text.
 pub(super) fn matches(pattern: &str, text: &str) -> bool {
-    walk(pattern, text, |pattern, text| pattern == text)
+    walk(pattern.as_bytes(), text.as_bytes(), |pattern, text| {
+        pattern == text
+    })
 }
 
 /// Every text that the narrow pattern matches, the wide one matches too.
@@ -14,7 +13,9 @@ pub(super) fn matches(pattern: &str, text: &str) -> bool {
 /// A `*` of the narrow one may be any text, so nothing but a `*` of the wide one
 /// takes it. There are more letters than a pattern has, so nothing else could.
 pub(super) fn covers(wide: &str, narrow: &str) -> bool {
-    walk(wide, narrow, |wide, narrow| wide == narrow && narrow != '*')
+    walk(wide.as_bytes(), narrow.as_bytes(), |wide, narrow| {
+        wide == narrow && narrow != b'*'
+    })
 }
 
 /// There is a text that both match.
@@ -36,43 +37,31 @@ pub(super) fn overlaps(a: &str, b: &str) -> bool {
 }
 
 /// Matches from the left, and goes back to the last `*` only: an earlier one
-/// could take no more than the last one can.
-fn walk(pattern: &str, text: &str, fits: Fits) -> bool {
-    let (mut pattern, mut text) = (pattern.chars(), text.chars());
-    let mut retry = None;
+/// could take no more than the last one can. By bytes: what stands between two
+/// `*` is whole letters, which are found nowhere but at letters.
+fn walk(mut pattern: &[u8], mut text: &[u8], fits: impl Fn(u8, u8) -> bool) -> bool {
+    let mut retry: Option<(&[u8], &[u8])> = None;
     loop {
-        let mut rest = pattern.clone();
-        match rest.next() {
-            Some('*') => {
-                if rest.as_str().is_empty() {
-                    return true;
-                }
+        match (pattern, text) {
+            ([b'*'], _) => return true,
+            ([b'*', rest @ ..], _) => {
                 pattern = rest;
-                retry = Some((pattern.clone(), text.clone()));
+                retry = Some((rest, text));
                 continue;
             }
-            Some(letter) => {
-                let mut after = text.clone();
-                match after.next() {
-                    Some(found) if fits(letter, found) => {
-                        (pattern, text) = (rest, after);
-                        continue;
-                    }
-                    Some(_) => {}
-                    None => return false,
-                }
+            ([], []) => return true,
+            ([letter, rest @ ..], [found, after @ ..]) if fits(*letter, *found) => {
+                (pattern, text) = (rest, after);
+                continue;
             }
-            None if text.as_str().is_empty() => return true,
-            None => {}
+            ([_, ..], []) => return false,
+            _ => {}
         }
-        // The last `*` takes one letter more.
-        let Some((begin, mut skipped)) = retry.take() else {
+        // The last `*` takes one byte more.
+        let Some((begin, [_, skipped @ ..])) = retry else {
             return false;
         };
-        if skipped.next().is_none() {
-            return false;
-        }
-        (pattern, text) = (begin.clone(), skipped.clone());
+        (pattern, text) = (begin, skipped);
         retry = Some((begin, skipped));
     }
 }

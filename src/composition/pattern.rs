@@ -121,6 +121,25 @@ impl ToolPattern {
         self.text.get(..self.name).unwrap_or(&self.text)
     }
 
+    /// What every name that it matches begins with, in lower case.
+    pub(super) fn head(&self) -> Box<str> {
+        let head = self.name().split('*').next().unwrap_or_default();
+        head.to_ascii_lowercase().into()
+    }
+
+    /// A name that it matches may begin with this text, in lower case, but for
+    /// its case.
+    pub(super) fn may_begin_with(&self, head: &str) -> bool {
+        let mut mine = self.name().bytes().zip(head.bytes());
+        let both = |(mine, theirs): (u8, u8)| mine == b'*' || mine.to_ascii_lowercase() == theirs;
+        let is_same = mine
+            .by_ref()
+            .take_while(|(mine, _)| *mine != b'*')
+            .all(both);
+        // A name that ends before the text does cannot begin with it.
+        is_same && (self.form != Form::Plain || self.name().len() >= head.len())
+    }
+
     /// It names one tool, whatever it says of its arguments.
     pub(super) fn is_one_tool(&self) -> bool {
         self.form == Form::Plain

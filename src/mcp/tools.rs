@@ -124,14 +124,16 @@ impl Handler {
                 None,
             ));
         };
-        self.loads.fill(&tool.input, &mut arguments);
+        if self.is_gated {
+            self.loads.fill(&tool.input, &mut arguments);
+        }
         let answer = self
             .gateway()
             .call_tool(tool, arguments, context(request), progress(request))
             .await
             .map_err(|fault| protocol(&fault))?;
-        if self.loads.learn(&answer)
-            && self.is_gated
+        if self.is_gated
+            && self.loads.learn(&answer)
             && let Err(error) = request.peer.notify_tool_list_changed().await
         {
             tracing::debug!(%error, "a client was not told of the tools that it unlocked");

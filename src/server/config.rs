@@ -276,6 +276,7 @@ mod tests {
         assert_eq!(config.limits, Limits::default());
         assert_eq!(config.store, StoreConfig::default());
         assert_eq!(config.web, WebConfig::default());
+        assert_eq!(config.tools, ToolsConfig::default());
         assert_eq!(config.listen, Some(Settings::LISTEN));
     }
 

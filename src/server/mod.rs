@@ -42,7 +42,7 @@ pub use config::{Config, ConfigError, Limits, Settings, default_data_directory};
 pub use guard::{AllowedHost, AllowedOrigin, Origin, WebConfig};
 pub use secret::{SecretError, SecretRef};
 pub use telemetry::{LogFormat, Telemetry};
-pub use tools::{JiraConfig, SqlConfig, ToolsConfig, WorkerConfig};
+pub use tools::{JiraConfig, SqlConfig, ToolsConfig, ToolsError, WorkerConfig};
 
 use crate::composition::Composition;
 use crate::contract::{FILE_DESCRIPTOR_SET, v1};
@@ -93,13 +93,8 @@ pub enum StartError {
     #[error(transparent)]
     Contract(#[from] gateway::Error),
     /// A setting of the tools cannot be used.
-    #[error("{key}: {message}")]
-    Tools {
-        /// The key, such as `tools.jira.token`.
-        key: String,
-        /// What is wrong with it.
-        message: String,
-    },
+    #[error(transparent)]
+    Tools(#[from] ToolsError),
     /// A route of the contract cannot be read.
     #[error(transparent)]
     Route(#[from] crate::http::TemplateError),

@@ -17,12 +17,14 @@ mod error;
 mod gate;
 mod handler;
 pub mod host;
+pub mod jira;
 mod journal;
 mod level;
 mod list;
 mod load;
 mod quota;
 mod session;
+pub mod sql;
 #[cfg(test)]
 mod tests;
 

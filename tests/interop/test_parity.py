@@ -51,6 +51,9 @@ def play(face, case):
 
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?Z")
 TOKENS = ("next_page_token", "resume_token")
+# What the server makes up: sessions, which texts repeat, and calls.
+SESSION = re.compile(r"(?<![0-9a-f])[0-9a-f]{32}(?![0-9a-f])")
+MADE_UP = {"call_id": "a call", "duration_us": "a while", "session": "a session"}
 
 
 def plain(value, times=True, tokens=True):
@@ -58,7 +61,9 @@ def plain(value, times=True, tokens=True):
     these differ: of each it says that it is there."""
     if isinstance(value, dict):
         return {
-            name: "a token" if name in TOKENS and inner and not tokens else plain(inner, times, tokens)
+            name: "a token" if name in TOKENS and inner and not tokens
+            else MADE_UP[name] if name in MADE_UP and inner
+            else plain(inner, times, tokens)
             for name, inner in value.items()
             if name != "sequence" or times
         }
@@ -66,8 +71,10 @@ def plain(value, times=True, tokens=True):
         return [plain(item, times, tokens) for item in value]
     if isinstance(value, tuple):
         return [plain(item, times, tokens) for item in value]
-    if isinstance(value, str) and not times and TIME.fullmatch(value):
-        return "a time"
+    if isinstance(value, str) and TIME.fullmatch(value):
+        return value if times else "a time"
+    if isinstance(value, str):
+        return SESSION.sub("a session", value)
     if isinstance(value, bool):
         return str(value)
     if isinstance(value, float) and value.is_integer():
@@ -449,6 +456,69 @@ COMPOSITIONS = [
     case("skills for no task", "SelectSkills", {}, "MISSING_PARAMETER", BY_TOOL),
 ]
 
+XLSX = [("LoadSkill", {"skill_id": "xlsx"})]
+BUNDLED = "builtin/repertoire/xlsx"
+
+
+def inside(**more):
+    """A request in the session of the first answer."""
+    return lambda answers: {**more, "session_id": answers[0]["session_id"]}
+
+
+def session(name, rpc, code=None, faces=FACES, before=XLSX, **more):
+    return case(name, rpc, inside(**more), code, faces, before)
+
+
+# Times of sessions are each face's own.
+SESSIONS = [
+    case("a skill loaded", "LoadSkill", {"skill_id": "xlsx"}),
+    case("a skill loaded by its id", "LoadSkill", {**ID, "version_number": 1}),
+    case("a skill loaded with tools that nothing runs", "LoadSkill", {"skill_id": "lookup-orders"}),
+    case("a skill loaded into no session", "LoadSkill", {"skill_id": "xlsx", "session_id": "no"}, "SESSION_NOT_FOUND"),
+    session("a skill loaded twice", "LoadSkill", skill_id=BUNDLED),
+    session("a skill loaded beside another", "LoadSkill", skill_id="twin", context={"tenant": "acme", "deep": [1, {}]}),
+    *wrong_names("LoadSkill", "a load"),
+    *wrong_versions("LoadSkill", "a load"),
+    session("a resource", "LoadSkillDetail", skill_id="xlsx", resource="recalc"),
+    session("an unknown resource", "LoadSkillDetail", "RESOURCE_NOT_FOUND", skill_id="xlsx", resource="no"),
+    session("a resource of another skill", "LoadSkillDetail", "SKILL_NOT_LOADED", skill_id="jira", resource="jql"),
+    session("a resource of no skill", "LoadSkillDetail", "SKILL_NOT_FOUND", skill_id="nobody", resource="x"),
+    case(
+        "a resource of no session", "LoadSkillDetail",
+        {"skill_id": "xlsx", "resource": "recalc", "session_id": "no"}, "SESSION_NOT_FOUND",
+    ),
+    session("the skills of a session", "ListLoadedSkills"),
+    case("the skills of no session", "ListLoadedSkills", {"session_id": "no"}, "SESSION_NOT_FOUND"),
+    session("a skill unloaded", "UnloadSkill", skill_id="xlsx"),
+    session("a skill unloaded that was not loaded", "UnloadSkill", skill_id="jira"),
+    session("a skill unloaded that is none", "UnloadSkill", "SKILL_NOT_FOUND", skill_id="nobody"),
+    session("the tools of a session", "ListTools"),
+    session("the tools of a skill beside a session", "ListTools", skill_id="lookup-orders"),
+    case("the tools of a skill", "ListTools", {"skill_id": "xlsx"}),
+    case("the tools of an unknown skill", "ListTools", {"skill_id": "nobody"}, "SKILL_NOT_FOUND"),
+    case("the tools of no session", "ListTools", {"session_id": "no"}, "SESSION_NOT_FOUND"),
+    session("a call", "CallTool", name="xlsx_get_recalc"),
+    session("a call with arguments", "CallTool", name="xlsx_get_recalc", arguments={"resource": "examples"}),
+    session("a call of an unknown resource", "CallTool", "RESOURCE_NOT_FOUND", name="xlsx_get_recalc",
+            arguments={"resource": "no"}),
+    session("a call with wrong arguments", "CallTool", "INVALID_PARAMETER", name="xlsx_get_recalc",
+            arguments={"resource": 7}),
+    session("a call with unknown arguments", "CallTool", "INVALID_PARAMETER", name="xlsx_get_recalc",
+            arguments={"extra": 7, "more": 8}),
+    session("a call of a locked tool", "CallTool", "SKILL_NOT_LOADED", name="sql_query"),
+    session("a call of no tool", "CallTool", "TOOL_NOT_FOUND", name="no_such_tool"),
+    session("a call of a tool that nothing runs", "CallTool", "TOOL_UNAVAILABLE", name="order_query",
+            arguments={"text": "x"}, before=[("LoadSkill", {"skill_id": "lookup-orders"})]),
+    case("a call without a session", "CallTool", {"name": "xlsx_get_recalc"}, "SKILL_NOT_LOADED"),
+    case("a call in no session", "CallTool", {"name": "x", "session_id": "no"}, "SESSION_NOT_FOUND"),
+    session("a streamed call", "StreamToolCall", faces=NO_TOOL, name="xlsx_get_recalc"),
+    session("a check in a session", "CheckTool", tool="xlsx_get_recalc"),
+    session("a check in a session of another tool", "CheckTool", tool="sql_query"),
+    session("a check in a session and of skills", "CheckTool", "INVALID_PARAMETER", tool="x", skills=["xlsx"]),
+    case("calls by a forged token", "ListToolCalls", {"page_token": "x"}, "PAGE_TOKEN_INVALID", NO_TOOL),
+    case("too many calls", "ListToolCalls", {"page_size": 1001}, "INVALID_PARAMETER", NO_TOOL),
+]
+
 QUESTIONS = [*LISTS, *SKILLS, *READS, *FILES, *VERSIONS, *CHECKS, *WATCHES, *COMPOSITIONS]
 
 
@@ -600,7 +670,20 @@ EVENTS = [
     ),
 ]
 
-DEEDS = [*PUBLISHES, *CHANGES, *USES, *EVENTS]
+CALLS = [
+    Case(
+        "calls that were made",
+        [
+            *XLSX,
+            ("CallTool", inside(name="xlsx_get_recalc")),
+            ("CallTool", inside(name="xlsx_get_recalc", arguments={"resource": "examples"})),
+            ("ListToolCalls", {"page_size": 2}),
+        ],
+        faces=NO_TOOL,
+    ),
+]
+
+DEEDS = [*PUBLISHES, *CHANGES, *USES, *EVENTS, *SESSIONS, *CALLS]
 
 
 def same(faces, case, times):

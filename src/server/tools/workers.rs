@@ -1,126 +1,18 @@
-//! Settings of the tools that skills unlock.
+//! Settings of workers that may dial in.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use jiff::SignedDuration;
 use secrecy::ExposeSecret as _;
 use serde::Deserialize;
 
-use super::StartError;
-use super::bundled::bundled_skills;
-use super::secret::SecretRef;
+use super::super::secret::SecretRef;
+use super::{ToolsConfig, ToolsError};
 use crate::tools::host::{self, Admitted};
-use crate::tools::{Handler, Options};
 
 /// Characters that a worker's token has at least: fewer can be guessed.
 const MIN_TOKEN_CHARS: usize = 16;
 /// How often workers and the server give each other a sign of life.
 const HEARTBEAT: Duration = Duration::from_secs(10);
-
-/// Bounds of tools, and what they reach.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct ToolsConfig {
-    /// Hours after its last use that a session ends.
-    pub session_hours: u32,
-    /// Sessions at most; the one unused for longest makes room for another.
-    pub sessions: usize,
-    /// Calls of tools of one session in work at once; more are refused.
-    pub calls_per_session: usize,
-    /// KiB that the result of a tool may have.
-    pub result_kib: usize,
-    /// Calls over which the list of calls reaches back.
-    pub keep_calls: u64,
-    /// The database of `write_sql`.
-    pub sql: SqlConfig,
-    /// The Jira of `jira`.
-    pub jira: JiraConfig,
-    /// Workers that may dial in.
-    pub workers: Vec<WorkerConfig>,
-}
-
-impl Default for ToolsConfig {
-    fn default() -> Self {
-        Self {
-            session_hours: 24,
-            sessions: 100_000,
-            calls_per_session: 16,
-            result_kib: 1024,
-            keep_calls: 100_000,
-            sql: SqlConfig::default(),
-            jira: JiraConfig::default(),
-            workers: Vec::new(),
-        }
-    }
-}
-
-impl ToolsConfig {
-    /// Bounds of sessions and tools.
-    pub(super) fn options(&self) -> Options {
-        Options {
-            session_idle: SignedDuration::from_hours(self.session_hours.into()),
-            sessions: self.sessions,
-            calls_per_session: self.calls_per_session,
-            result_bytes: self.result_kib.saturating_mul(1024),
-            keep_calls: self.keep_calls,
-            skills: bundled_skills()
-                .into_iter()
-                .filter_map(|bundle| bundle.id)
-                .collect(),
-        }
-    }
-
-    /// What makes tools run.
-    pub(super) fn handlers(&self) -> Result<Vec<Arc<dyn Handler>>, StartError> {
-        Ok(Vec::new())
-    }
-}
-
-/// A database.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct SqlConfig {
-    /// `sqlite:PATH`, `postgres://…` or `mysql://…`. None: a sample database.
-    pub url: Option<SecretRef>,
-    /// Only queries are run.
-    pub read_only: bool,
-    /// Rows that a result may have.
-    pub max_rows: usize,
-    /// KiB that a result may have.
-    pub max_kib: usize,
-    /// Seconds that a statement may take.
-    pub timeout_seconds: u64,
-    /// Skills that may use it beside the bundled one, by their ids.
-    pub skills: Vec<String>,
-}
-
-impl Default for SqlConfig {
-    fn default() -> Self {
-        Self {
-            url: None,
-            read_only: true,
-            max_rows: 1000,
-            max_kib: 256,
-            timeout_seconds: 15,
-            skills: Vec::new(),
-        }
-    }
-}
-
-/// A Jira.
-#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct JiraConfig {
-    /// Its address, such as `https://acme.atlassian.net`. None: none.
-    pub url: Option<String>,
-    /// Cloud: the account's email address. None: the token is one of Data Center.
-    pub user: Option<String>,
-    /// API token of Cloud, or personal access token of Data Center.
-    pub token: Option<SecretRef>,
-    /// Skills that may use it beside the bundled one, by their ids.
-    pub skills: Vec<String>,
-}
 
 /// A worker, or several of one kind.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -140,12 +32,11 @@ impl ToolsConfig {
     /// # Errors
     /// A token cannot be had, is short, or is another worker's too; or a pattern of
     /// skills is none.
-    pub(super) fn host(&self) -> Result<host::Config, StartError> {
+    pub(in crate::server) fn host(&self) -> Result<host::Config, ToolsError> {
         let mut workers: Vec<Admitted> = Vec::new();
         for (at, worker) in self.workers.iter().enumerate() {
-            let wrong = |key: &str, message: String| StartError::Tools {
-                key: format!("tools.workers[{at}].{key}"),
-                message,
+            let wrong = |key: &str, message: String| {
+                ToolsError::new(format!("tools.workers[{at}].{key}"), message)
             };
             let WorkerConfig {
                 name,

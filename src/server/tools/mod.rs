@@ -1,0 +1,112 @@
+//! Settings of the tools that skills unlock.
+
+mod jira;
+mod sql;
+mod workers;
+
+use std::sync::Arc;
+
+use jiff::SignedDuration;
+use serde::Deserialize;
+
+pub use jira::JiraConfig;
+pub use sql::SqlConfig;
+pub use workers::WorkerConfig;
+
+use super::bundled::bundled_skills;
+use crate::model::SkillId;
+use crate::tools::{Handler, Options, jira::Jira, sql::Sql};
+
+/// A setting of the tools cannot be used. Never holds a secret.
+#[derive(Debug, thiserror::Error)]
+#[error("{key}: {message}")]
+pub struct ToolsError {
+    key: String,
+    message: String,
+}
+
+impl ToolsError {
+    fn new(key: impl Into<String>, message: impl std::fmt::Display) -> Self {
+        Self {
+            key: key.into(),
+            message: message.to_string(),
+        }
+    }
+}
+
+/// Ids of skills, of a setting.
+fn ids(key: &str, ids: &[String]) -> Result<Vec<SkillId>, ToolsError> {
+    let id = |text: &String| {
+        text.parse().map_err(|_| {
+            let message = format!("`{text}` is not the id of a skill, such as local/user/triage");
+            ToolsError::new(key, message)
+        })
+    };
+    ids.iter().map(id).collect()
+}
+
+/// Bounds of tools, and what they reach.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ToolsConfig {
+    /// Hours after its last use that a session ends.
+    pub session_hours: u32,
+    /// Sessions at most; the one unused for longest makes room for another.
+    pub sessions: usize,
+    /// Calls of tools of one session in work at once; more are refused.
+    pub calls_per_session: usize,
+    /// KiB that the result of a tool may have.
+    pub result_kib: usize,
+    /// Calls over which the list of calls reaches back.
+    pub keep_calls: u64,
+    /// The database of `write_sql`.
+    pub sql: SqlConfig,
+    /// The Jira of `jira`.
+    pub jira: JiraConfig,
+    /// Workers that may dial in.
+    pub workers: Vec<WorkerConfig>,
+}
+
+impl Default for ToolsConfig {
+    fn default() -> Self {
+        Self {
+            session_hours: 24,
+            sessions: 100_000,
+            calls_per_session: 16,
+            result_kib: 1024,
+            keep_calls: 100_000,
+            sql: SqlConfig::default(),
+            jira: JiraConfig::default(),
+            workers: Vec::new(),
+        }
+    }
+}
+
+impl ToolsConfig {
+    /// Bounds of sessions and tools.
+    pub(super) fn options(&self) -> Options {
+        Options {
+            session_idle: SignedDuration::from_hours(self.session_hours.into()),
+            sessions: self.sessions,
+            calls_per_session: self.calls_per_session,
+            result_bytes: self.result_kib.saturating_mul(1024),
+            keep_calls: self.keep_calls,
+            skills: bundled_skills()
+                .into_iter()
+                .filter_map(|bundle| bundle.id)
+                .collect(),
+        }
+    }
+
+    /// What makes tools run.
+    ///
+    /// # Errors
+    /// A setting cannot be used.
+    pub(super) fn handlers(&self) -> Result<Vec<Arc<dyn Handler>>, ToolsError> {
+        let sql = Sql::open(self.sql.resolve()?);
+        let sql = sql.map_err(|error| ToolsError::new("tools.sql", error))?;
+        let jira = Jira::new(self.jira.resolve()?);
+        let jira = jira.map_err(|error| ToolsError::new("tools.jira", error))?;
+        Ok(vec![Arc::new(sql), Arc::new(jira)])
+    }
+}

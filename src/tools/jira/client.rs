@@ -1,0 +1,270 @@
+//! Requests to the one Jira that is configured, and their answers, bounded.
+
+use std::error::Error;
+use std::io;
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, LOCATION};
+use http::{HeaderMap, HeaderValue, StatusCode};
+use reqwest::{Response, Url, redirect};
+use secrecy::{ExposeSecret as _, SecretString};
+use serde_json::Value;
+use tokio::time::{Instant, sleep, timeout_at};
+
+use super::config::{Connection, Site};
+use super::error::{Trouble, messages};
+use super::{ClientError, retry};
+
+/// Bytes that an answer may have.
+pub(super) const MAX_BODY: usize = 4 * 1024 * 1024;
+/// How often a request is made at most.
+const ATTEMPTS: u32 = 3;
+/// Shorter secrets are not looked for in texts: they would be found in words.
+const MIN_SECRET: usize = 8;
+
+/// A way to the Jira; connections are kept. Never prints its token.
+#[derive(Debug)]
+pub(super) struct Client {
+    http: reqwest::Client,
+    site: Site,
+    is_cloud: bool,
+    authorization: HeaderValue,
+    /// What must not be in any text.
+    secrets: Vec<SecretString>,
+    request: Duration,
+    pause: Duration,
+}
+
+impl Client {
+    pub(super) fn new(connection: Connection) -> Result<Self, ClientError> {
+        // Whoever was first chose for the whole process, which will do.
+        if rustls::crypto::CryptoProvider::get_default().is_none() {
+            rustls::crypto::ring::default_provider()
+                .install_default()
+                .ok();
+        }
+        let token = connection.token.expose_secret();
+        let mut secrets = vec![connection.token.clone()];
+        let mut authorization = match &connection.user {
+            Some(user) => {
+                let pair = STANDARD.encode(format!("{user}:{token}"));
+                secrets.push(pair.clone().into());
+                HeaderValue::try_from(format!("Basic {pair}"))
+            }
+            None => HeaderValue::try_from(format!("Bearer {token}")),
+        }
+        .map_err(|_| ClientError("the token has characters that no token has".to_owned()))?;
+        authorization.set_sensitive(true);
+        let http = reqwest::Client::builder()
+            .user_agent(concat!("repertoire/", env!("CARGO_PKG_VERSION")))
+            .redirect(redirect::Policy::none())
+            .retry(reqwest::retry::never())
+            .no_proxy()
+            .connect_timeout(connection.connect)
+            .build()
+            .map_err(|error| ClientError(innermost(&error)))?;
+        Ok(Self {
+            http,
+            is_cloud: connection.user.is_some(),
+            site: connection.site,
+            authorization,
+            secrets,
+            request: connection.request,
+            pause: connection.pause,
+        })
+    }
+
+    pub(super) fn is_cloud(&self) -> bool {
+        self.is_cloud
+    }
+
+    pub(super) fn site(&self) -> &Site {
+        &self.site
+    }
+
+    /// The platform's API: version 3 of Cloud has documents, 2 of Data Center texts.
+    pub(super) fn api(&self) -> &'static str {
+        if self.is_cloud {
+            "rest/api/3"
+        } else {
+            "rest/api/2"
+        }
+    }
+
+    /// Asks for something below the site, again where Jira wants that and there is
+    /// time until then.
+    pub(super) async fn get(
+        &self,
+        path: &str,
+        segments: &[&str],
+        query: &[(&str, &str)],
+        until: Instant,
+    ) -> Result<Value, Trouble> {
+        let mut url = self.site.join(path, segments);
+        if !query.is_empty() {
+            url.query_pairs_mut().extend_pairs(query);
+        }
+        self.ask(&url, None, until).await
+    }
+
+    /// A question that is too long for an address. Jira knows no other use of these
+    /// paths, so nothing can change.
+    pub(super) async fn search(
+        &self,
+        path: &str,
+        segments: &[&str],
+        body: &Value,
+        until: Instant,
+    ) -> Result<Value, Trouble> {
+        let url = self.site.join(path, segments);
+        self.ask(&url, Some(body), until).await
+    }
+
+    async fn ask(&self, url: &Url, body: Option<&Value>, until: Instant) -> Result<Value, Trouble> {
+        let mut pause = self.pause;
+        let mut attempt = 1;
+        loop {
+            let end = until.min(Instant::now() + self.request);
+            let trouble = match timeout_at(end, self.once(url, body)).await {
+                Ok(Ok(answer)) => return Ok(answer),
+                Ok(Err(trouble)) => trouble,
+                Err(_) => Trouble::Timeout,
+            };
+            let wait = trouble.wait(pause).filter(|wait| {
+                attempt < ATTEMPTS && *wait < until.saturating_duration_since(Instant::now())
+            });
+            // Without the query, which tells what somebody looks for.
+            tracing::debug!(path = url.path(), attempt, ?wait, %trouble, "Jira did not answer the question");
+            let Some(wait) = wait else {
+                return Err(trouble);
+            };
+            sleep(wait).await;
+            attempt += 1;
+            pause *= 2;
+        }
+    }
+
+    async fn once(&self, url: &Url, body: Option<&Value>) -> Result<Value, Trouble> {
+        let request = match body {
+            None => self.http.get(url.clone()),
+            Some(body) => self
+                .http
+                .post(url.clone())
+                .header(CONTENT_TYPE, "application/json")
+                .body(body.to_string()),
+        };
+        let response = request
+            .header(AUTHORIZATION, self.authorization.clone())
+            .header(ACCEPT, "application/json")
+            .send()
+            .await
+            .map_err(|error| trouble(&error.without_url()))?;
+        let status = response.status();
+        let headers = response.headers().clone();
+        if is_signed_out(status, &headers) {
+            return Err(Trouble::SignedOut);
+        }
+        if status.is_redirection() {
+            return Err(Trouble::Redirect(self.elsewhere(&headers)));
+        }
+        let body = read(response).await;
+        if !status.is_success() {
+            let body = body.unwrap_or_default();
+            return Err(Trouble::Status {
+                status,
+                messages: messages(&self.without_secrets(&body)),
+                retry_after: retry::after(&headers),
+                captcha: has(&headers, "x-authentication-denied-reason", "CAPTCHA")
+                    || has(&headers, "x-seraph-loginreason", "AUTHENTICATION_DENIED"),
+            });
+        }
+        let text = self.without_secrets(&body?);
+        serde_json::from_str(&text).map_err(|_| Trouble::NotJson {
+            page: has(&headers, CONTENT_TYPE.as_str(), "html"),
+        })
+    }
+
+    /// A text of Jira's. It may quote what it was asked with.
+    fn without_secrets(&self, bytes: &[u8]) -> String {
+        let mut text = String::from_utf8_lossy(bytes).into_owned();
+        for secret in &self.secrets {
+            let secret = secret.expose_secret();
+            if secret.len() >= MIN_SECRET && text.contains(secret) {
+                text = text.replace(secret, "(removed)");
+            }
+        }
+        text
+    }
+
+    /// The host that a redirect leads to; its path may hold what it should not.
+    fn elsewhere(&self, headers: &HeaderMap) -> Option<String> {
+        let place = headers.get(LOCATION)?.to_str().ok()?;
+        let url = self.site.join("", &[]).join(place).ok()?;
+        url.host_str().map(str::to_owned)
+    }
+}
+
+/// Cloud answers some questions as if nobody had signed in where the token is
+/// refused: with 200, and nothing found. This header tells.
+fn is_signed_out(status: StatusCode, headers: &HeaderMap) -> bool {
+    status == StatusCode::UNAUTHORIZED
+        || has(headers, "x-seraph-loginreason", "AUTHENTICATED_FAILED")
+}
+
+fn has(headers: &HeaderMap, name: &str, part: &str) -> bool {
+    headers
+        .get_all(name)
+        .iter()
+        .any(|value| value.to_str().is_ok_and(|value| value.contains(part)))
+}
+
+/// The bytes of a body, unpacked; they are counted as they come.
+async fn read(mut response: Response) -> Result<Vec<u8>, Trouble> {
+    let mut body = Vec::new();
+    while let Some(chunk) = response
+        .chunk()
+        .await
+        .map_err(|error| trouble(&error.without_url()))?
+    {
+        if body.len() + chunk.len() > MAX_BODY {
+            return Err(Trouble::TooLarge);
+        }
+        body.extend_from_slice(&chunk);
+    }
+    Ok(body)
+}
+
+/// What a failed request means. Texts of the errors below are not handed on, save
+/// those of TLS, which name certificates.
+fn trouble(error: &reqwest::Error) -> Trouble {
+    let mut next: Option<&(dyn Error + 'static)> = Some(error);
+    let mut system = None;
+    while let Some(error) = next {
+        if let Some(tls) = error.downcast_ref::<rustls::Error>() {
+            return Trouble::Tls(tls.to_string());
+        }
+        next = error.source();
+        if let Some(error) = error.downcast_ref::<io::Error>() {
+            system = Some(error.kind());
+            // The error that it is made of is none of its sources.
+            if let Some(inner) = error.get_ref() {
+                next = Some(inner);
+            }
+        }
+    }
+    if error.is_timeout() {
+        return Trouble::Timeout;
+    }
+    Trouble::Unreachable(system.filter(|kind| *kind != io::ErrorKind::Other))
+}
+
+/// The cause of causes, in its words.
+fn innermost(error: &dyn Error) -> String {
+    let mut last = error;
+    while let Some(source) = last.source() {
+        last = source;
+    }
+    last.to_string()
+}

@@ -1,0 +1,112 @@
+//! A few connections, opened when they are needed.
+//!
+//! Not the pool of sqlx, which takes a connection back in the middle of a query
+//! and reads that query to its end. Here a connection comes back only by
+//! [`Pool::give_back`], after all of its answer was read; any other way to let go
+//! of it, such as a call that nobody waits for any more, closes it.
+
+use std::future::Future;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::timeout;
+
+use super::error;
+use crate::tools::{ToolError, ToolErrorKind};
+
+/// Connections at once.
+const CONNECTIONS: usize = 4;
+
+/// How long a call waits for a connection.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Opens connections.
+pub(super) trait Opener: Send + Sync {
+    /// What it opens.
+    type Connection: Send;
+
+    /// Opens one.
+    fn open(&self) -> impl Future<Output = Result<Self::Connection, sqlx::Error>> + Send;
+
+    /// It still answers.
+    fn alive(connection: &mut Self::Connection) -> impl Future<Output = bool> + Send;
+}
+
+/// A few connections.
+pub(super) struct Pool<O: Opener> {
+    opener: O,
+    idle: Mutex<Vec<O::Connection>>,
+    places: Arc<Semaphore>,
+}
+
+/// A connection, and its place among the few.
+pub(super) struct Lease<C> {
+    /// The connection.
+    pub(super) connection: C,
+    _place: OwnedSemaphorePermit,
+}
+
+impl<O: Opener> Pool<O> {
+    pub(super) fn new(opener: O) -> Self {
+        Self {
+            opener,
+            idle: Mutex::new(Vec::new()),
+            places: Arc::new(Semaphore::new(CONNECTIONS)),
+        }
+    }
+
+    fn idle(&self) -> Option<O::Connection> {
+        self.idle
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .pop()
+    }
+
+    /// A connection that answers.
+    pub(super) async fn take(&self) -> Result<Lease<O::Connection>, ToolError> {
+        let place = timeout(PATIENCE, Arc::clone(&self.places).acquire_owned()).await;
+        let Ok(Ok(place)) = place else {
+            let mut busy = ToolError::new(
+                ToolErrorKind::Unavailable,
+                "All connections to the database are busy.",
+            )
+            .suggest("Try again in a moment");
+            busy.retry_after = Some(Duration::from_secs(1));
+            return Err(busy);
+        };
+        while let Some(mut connection) = self.idle() {
+            // The server may have gone away since.
+            if let Ok(true) = timeout(PATIENCE, O::alive(&mut connection)).await {
+                return Ok(Lease {
+                    connection,
+                    _place: place,
+                });
+            }
+        }
+        match timeout(PATIENCE, self.opener.open()).await {
+            Ok(Ok(connection)) => Ok(Lease {
+                connection,
+                _place: place,
+            }),
+            Ok(Err(cause)) => Err(error::connecting(&cause)),
+            Err(_) => Err(error::unreachable()),
+        }
+    }
+
+    /// Keeps a connection for the next call. Its last answer was read.
+    pub(super) fn give_back(&self, lease: Lease<O::Connection>) {
+        self.idle
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(lease.connection);
+    }
+
+    #[cfg(test)]
+    pub(super) fn waiting(&self) -> usize {
+        self.idle
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .len()
+    }
+}

@@ -1,0 +1,181 @@
+//! Tables in words: the statement that would make one, and its description.
+
+use super::catalog::{Table, TableName};
+use super::dialect::Dialect;
+
+/// Tables whose names level 2 tells.
+const NAMES: usize = 200;
+
+/// Tables whose statements level 2 tells.
+pub(super) const STATEMENTS: usize = 40;
+
+/// Bytes of statements in level 2.
+const BYTES: usize = 24 * 1024;
+
+/// Columns of a table that its statement tells.
+const COLUMNS: usize = 200;
+
+/// Plain names stand as they are.
+fn name(dialect: Dialect, name: &str) -> String {
+    let letter = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let plain = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && name.chars().all(letter)
+        && (dialect != Dialect::Postgres || !name.contains(|c: char| c.is_ascii_uppercase()));
+    if plain {
+        name.to_owned()
+    } else {
+        dialect.quoted(name)
+    }
+}
+
+fn names(dialect: Dialect, all: &[String]) -> String {
+    let all: Vec<String> = all.iter().map(|one| name(dialect, one)).collect();
+    all.join(", ")
+}
+
+/// The statement that would make a table; for a view of a database that does not
+/// keep it, its columns.
+pub(super) fn statement(dialect: Dialect, table: &Table) -> String {
+    if let Some(statement) = &table.statement {
+        return format!("{};", statement.trim_end_matches([';', ' ', '\n']));
+    }
+    let mut lines: Vec<String> = table
+        .columns
+        .iter()
+        .take(COLUMNS)
+        .map(|column| {
+            let mut line = format!("{} {}", name(dialect, &column.name), column.kind);
+            if !column.nullable {
+                line.push_str(" NOT NULL");
+            }
+            if let Some(default) = &column.default {
+                line.push_str(" DEFAULT ");
+                line.push_str(default);
+            }
+            line
+        })
+        .collect();
+    if table.columns.len() > COLUMNS {
+        lines.push(format!(
+            "-- and {} more columns",
+            table.columns.len() - COLUMNS
+        ));
+    }
+    if !table.primary_key.is_empty() {
+        lines.push(format!(
+            "PRIMARY KEY ({})",
+            names(dialect, &table.primary_key)
+        ));
+    }
+    for key in &table.foreign_keys {
+        lines.push(format!(
+            "FOREIGN KEY ({}) REFERENCES {}{}",
+            names(dialect, &key.columns),
+            key.table,
+            if key.others.is_empty() {
+                String::new()
+            } else {
+                format!(" ({})", names(dialect, &key.others))
+            }
+        ));
+    }
+    let what = if table.name.view {
+        "-- A view\nCREATE TABLE"
+    } else {
+        "CREATE TABLE"
+    };
+    let full = if table.name.name == table.name.bare {
+        name(dialect, &table.name.bare)
+    } else {
+        format!(
+            "{}.{}",
+            name(dialect, &table.name.schema),
+            name(dialect, &table.name.bare)
+        )
+    };
+    format!("{what} {full} (\n    {}\n);", lines.join(",\n    "))
+}
+
+/// All that is known of a table.
+pub(super) fn description(dialect: Dialect, table: &Table) -> String {
+    let mut text = format!("{}\n\n", statement(dialect, table));
+    text.push_str("| column | type | nullable | default | key |\n|---|---|---|---|---|\n");
+    for column in &table.columns {
+        let mut keys: Vec<String> = Vec::new();
+        if table.primary_key.contains(&column.name) {
+            keys.push("primary key".to_owned());
+        }
+        for key in &table.foreign_keys {
+            if let Some(at) = key.columns.iter().position(|mine| *mine == column.name) {
+                let other = key.others.get(at).map_or("", String::as_str);
+                let dot = if other.is_empty() { "" } else { "." };
+                keys.push(format!("→ {}{dot}{other}", key.table));
+            }
+        }
+        let cells = [
+            column.name.clone(),
+            column.kind.clone(),
+            if column.nullable { "yes" } else { "no" }.to_owned(),
+            column.default.clone().unwrap_or_default(),
+            keys.join(", "),
+        ];
+        for cell in cells {
+            text.push_str("| ");
+            text.push_str(&cell.replace('|', "\\|").replace('\n', " "));
+            text.push(' ');
+        }
+        text.push_str("|\n");
+    }
+    text.push_str("\n## Indexes\n");
+    if table.indexes.is_empty() {
+        text.push_str("None.");
+    }
+    for index in &table.indexes {
+        let unique = if index.unique { " (unique)" } else { "" };
+        text.push_str(&format!(
+            "- {}{unique}: {}\n",
+            index.name,
+            index.columns.join(", ")
+        ));
+    }
+    text.trim_end().to_owned()
+}
+
+/// The database as level 2 tells it, within bounds.
+pub(super) fn overview(dialect: Dialect, tables: &[TableName], described: &[Table]) -> String {
+    let shown: Vec<&str> = tables
+        .iter()
+        .take(NAMES)
+        .map(|table| table.name.as_str())
+        .collect();
+    let mut text = format!(
+        "## SQL Skill Activated\n\n### Database Information\n- Dialect: {}\n- Available Tables: {}",
+        dialect.name(),
+        shown.join(", ")
+    );
+    if tables.len() > NAMES {
+        text.push_str(&format!(
+            ", and {} more: sql_list_tables has them all",
+            tables.len() - NAMES
+        ));
+    }
+    text.push_str("\n\n### Database Schema\n");
+    let begin = text.len();
+    let mut told = 0;
+    for table in described {
+        let statement = statement(dialect, table);
+        if text.len() - begin + statement.len() > BYTES {
+            break;
+        }
+        text.push_str(&statement);
+        text.push('\n');
+        told += 1;
+    }
+    if told < tables.len() {
+        text.push_str(&format!(
+            "-- {} more tables are not shown: sql_describe_table has each of them.\n",
+            tables.len() - told
+        ));
+    }
+    text
+}

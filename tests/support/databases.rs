@@ -1,0 +1,278 @@
+//! Real servers of databases, from the packages of the system, for a test: each on
+//! a free port of this machine, with its data in a folder that goes away.
+//!
+//! They are started without what the system configured for them, and stopped when
+//! they are dropped, also by a test that fails.
+
+#![allow(dead_code, unreachable_pub, reason = "each test uses a part of this")]
+
+use std::fs;
+use std::net::TcpListener;
+use std::os::unix::fs::{MetadataExt as _, chown};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+/// The password of each, which must not show anywhere.
+pub const PASSWORD: &str = "planted-Pa55word";
+
+/// The user of each, which may do anything: what stops it is not its rights.
+pub const USER: &str = "reporteruser";
+
+/// The sample database as the product has it.
+const SAMPLE: &str = include_str!("../../src/tools/sql/sample.sql");
+
+/// A server, stopped when it is dropped.
+pub struct Database {
+    /// Its address, with the password.
+    pub url: String,
+    /// Its letter in [`super::attempts`].
+    pub letter: char,
+    child: Child,
+    folder: TempDir,
+}
+
+impl Database {
+    /// Stops it.
+    pub fn stop(&mut self) {
+        if let Some(pid) = rustix::process::Pid::from_raw(self.child.id().cast_signed()) {
+            // PostgreSQL: stop without waiting for clients. MariaDB: quit.
+            let signal = if self.letter == 'p' {
+                rustix::process::Signal::QUIT
+            } else {
+                rustix::process::Signal::TERM
+            };
+            rustix::process::kill_process(pid, signal).ok();
+            let begin = Instant::now();
+            while begin.elapsed() < Duration::from_secs(20) {
+                if matches!(self.child.try_wait(), Ok(Some(_))) {
+                    return;
+                }
+                std::thread::sleep(Duration::from_millis(20));
+            }
+        }
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+impl Drop for Database {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+/// The servers that are installed, each with the sample database in it. What is
+/// missing is told loudly, and with `CI=true` it is a failure.
+pub async fn start() -> Vec<Database> {
+    let mut all = Vec::new();
+    match postgres() {
+        Some(server) => all.push(server),
+        None => missing("postgresql"),
+    }
+    match mariadb() {
+        Some(server) => all.push(server),
+        None => missing("mariadb-server"),
+    }
+    for server in &mut all {
+        fill(server).await;
+    }
+    all
+}
+
+fn missing(package: &str) {
+    let message = format!("{package} is not installed: `tests/databases` installs it");
+    assert!(std::env::var("CI").as_deref() != Ok("true"), "{message}");
+    eprintln!("\n*** databases: {message}; its tests are SKIPPED ***\n");
+}
+
+fn free_port() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    listener.local_addr().expect("an address").port()
+}
+
+/// A command of another user where this one is root, which the servers refuse.
+fn command(program: &Path) -> Command {
+    if !rustix::process::geteuid().is_root() {
+        return Command::new(program);
+    }
+    let mut command = Command::new("setpriv");
+    command
+        .args(["--reuid=nobody", "--regid=nogroup", "--clear-groups", "--"])
+        .arg(program);
+    command
+}
+
+/// A folder that the servers may write to.
+fn folder() -> TempDir {
+    let folder = TempDir::new().expect("a folder");
+    if rustix::process::geteuid().is_root() {
+        let ids = |flag: &str| {
+            let out = Command::new("id").args([flag, "nobody"]).output();
+            let out = out.expect("id").stdout;
+            String::from_utf8_lossy(&out)
+                .trim()
+                .parse()
+                .expect("a number")
+        };
+        chown(folder.path(), Some(ids("-u")), Some(ids("-g"))).expect("a folder for nobody");
+    }
+    assert!(fs::metadata(folder.path()).expect("a folder").uid() != u32::MAX);
+    folder
+}
+
+fn run(command: &mut Command) {
+    let output = command.output().expect("a program");
+    assert!(
+        output.status.success(),
+        "{command:?}: {}{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    );
+}
+
+fn spawn(command: &mut Command, log: &Path) -> Child {
+    let log = fs::File::create(log).expect("a log");
+    command
+        .stdin(Stdio::null())
+        .stdout(log.try_clone().expect("a log"))
+        .stderr(log)
+        .spawn()
+        .expect("a server")
+}
+
+fn postgres() -> Option<Database> {
+    let mut versions: Vec<PathBuf> = fs::read_dir("/usr/lib/postgresql")
+        .ok()?
+        .filter_map(|entry| Some(entry.ok()?.path().join("bin")))
+        .filter(|bin| bin.join("initdb").exists())
+        .collect();
+    versions.sort();
+    let bin = versions.pop()?;
+    let folder = folder();
+    let (data, port) = (folder.path().join("data"), free_port());
+    let secret = folder.path().join("secret");
+    fs::write(&secret, PASSWORD).expect("a file");
+    run(command(&bin.join("initdb"))
+        .arg("-D")
+        .arg(&data)
+        .args([
+            "-U",
+            USER,
+            "-A",
+            "scram-sha-256",
+            "-E",
+            "UTF8",
+            "--locale=C",
+            "-N",
+        ])
+        .arg(format!("--pwfile={}", secret.display())));
+    let child = spawn(
+        command(&bin.join("postgres"))
+            .arg("-D")
+            .arg(&data)
+            .args(["-h", "127.0.0.1", "-F", "-p"])
+            .arg(port.to_string())
+            .arg("-k")
+            .arg(folder.path()),
+        &folder.path().join("log"),
+    );
+    Some(Database {
+        url: format!("postgres://{USER}:{PASSWORD}@127.0.0.1:{port}/postgres"),
+        letter: 'p',
+        child,
+        folder,
+    })
+}
+
+fn mariadb() -> Option<Database> {
+    let server = PathBuf::from("/usr/sbin/mariadbd");
+    let install = PathBuf::from("/usr/bin/mariadb-install-db");
+    if !server.exists() || !install.exists() {
+        return None;
+    }
+    let folder = folder();
+    let (data, port) = (folder.path().join("data"), free_port());
+    run(command(&install)
+        .args([
+            "--no-defaults",
+            "--skip-test-db",
+            "--auth-root-authentication-method=normal",
+        ])
+        .arg(format!("--datadir={}", data.display())));
+    let first = folder.path().join("first.sql");
+    fs::write(
+        &first,
+        format!(
+            "CREATE DATABASE IF NOT EXISTS shop CHARACTER SET utf8mb4;\n\
+             CREATE USER IF NOT EXISTS '{USER}'@'%' IDENTIFIED BY '{PASSWORD}';\n\
+             GRANT ALL PRIVILEGES ON *.* TO '{USER}'@'%' WITH GRANT OPTION;\n"
+        ),
+    )
+    .expect("a file");
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    let child = spawn(
+        command(&server)
+            .args([
+                "--no-defaults",
+                "--bind-address=127.0.0.1",
+                "--skip-name-resolve",
+            ])
+            .arg(format!("--datadir={}", data.display()))
+            .arg(format!("--port={port}"))
+            .arg(format!("--socket={}", at("socket")))
+            .arg(format!("--pid-file={}", at("pid")))
+            .arg(format!("--init-file={}", first.display())),
+        &folder.path().join("log"),
+    );
+    Some(Database {
+        url: format!("mysql://{USER}:{PASSWORD}@127.0.0.1:{port}/shop"),
+        letter: 'm',
+        child,
+        folder,
+    })
+}
+
+/// Waits until it answers, and loads the sample.
+async fn fill(server: &mut Database) {
+    use sqlx::Connection as _;
+    let begin = Instant::now();
+    let log = server.folder.path().join("log");
+    loop {
+        let outcome = if server.letter == 'p' {
+            match sqlx::PgConnection::connect(&server.url).await {
+                Ok(mut connection) => sqlx::raw_sql(SAMPLE)
+                    .execute(&mut connection)
+                    .await
+                    .map(drop),
+                Err(error) => Err(error),
+            }
+        } else {
+            // An index of MySQL needs a length.
+            let sample = SAMPLE
+                .replace("email TEXT UNIQUE", "email VARCHAR(200) UNIQUE")
+                .replace("order_date TEXT", "order_date VARCHAR(10)");
+            match sqlx::MySqlConnection::connect(&server.url).await {
+                Ok(mut connection) => sqlx::raw_sql(sqlx::AssertSqlSafe(sample))
+                    .execute(&mut connection)
+                    .await
+                    .map(drop),
+                Err(error) => Err(error),
+            }
+        };
+        match outcome {
+            Ok(()) => return,
+            Err(sqlx::Error::Database(error)) if begin.elapsed() > Duration::from_secs(5) => {
+                panic!("the sample cannot be loaded: {error}")
+            }
+            Err(error) => assert!(
+                begin.elapsed() < Duration::from_secs(120),
+                "no server: {error}\n{}",
+                fs::read_to_string(&log).unwrap_or_default()
+            ),
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
