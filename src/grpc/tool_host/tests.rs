@@ -209,8 +209,10 @@ async fn only_a_bearer_with_a_token_and_a_hello_that_keeps_the_rules_is_let_in()
             .await
             .err()
             .expect("a refusal");
-        let fields = status.get_details_bad_request().unwrap_or_default();
-        let fields = fields.field_violations.into_iter().map(|wrong| wrong.field);
+        let wrong = status.get_details_bad_request().into_iter();
+        let fields = wrong
+            .flat_map(|wrong| wrong.field_violations)
+            .map(|one| one.field);
         let info = status.get_details_error_info().expect("an ErrorInfo");
         (status.code(), info.reason, fields.collect::<Vec<_>>())
     };
