@@ -16,7 +16,7 @@ use tower::BoxError;
 use tower::util::BoxCloneSyncService;
 
 use super::codec::DynamicCodec;
-use super::json::text_of;
+use super::json::{append, quote, text_of};
 use super::parse::Wrong;
 use super::{Contract, Error, Method, Refusal, Tool};
 use crate::model::{Code, Failure};
@@ -116,6 +116,20 @@ impl Answer {
         })
     }
 
+    /// As the text of JSON.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        match self
+            .contract
+            .write_text(&self.descriptor, &self.bytes, &mut text)
+        {
+            Ok(()) => text,
+            // Never, since the bytes were checked.
+            Err(_) => "null".to_owned(),
+        }
+    }
+
     /// As JSON.
     #[must_use]
     pub fn json(&self) -> Json {
@@ -166,13 +180,96 @@ impl Answer {
 
 /// What a tool answered.
 #[derive(Debug, Clone)]
-pub struct ToolAnswer {
-    /// What a model reads.
-    pub text: String,
+pub struct ToolAnswer<D> {
+    /// What a model reads. None: the text of the structured answer.
+    pub text: Option<String>,
     /// What a program reads. None: a refusal of a tool without an envelope.
-    pub structured: Option<Json>,
+    pub structured: Option<D>,
     /// Why it was refused, where it was.
     pub refusal: Option<Refusal>,
+}
+
+/// A structured answer in one of two forms: the tree, or the text that is passed on as it is.
+pub trait Structured: Sized + Send {
+    /// A message in this form.
+    ///
+    /// # Errors
+    /// The bytes are not such a message.
+    fn write(contract: &Contract, method: &Method, bytes: &[u8]) -> Result<Self, Error>;
+
+    /// A tree in this form.
+    fn of(json: Json) -> Self;
+
+    /// Members of an object, in this order.
+    fn object(members: Vec<(&str, Self)>) -> Self;
+
+    /// Its text.
+    fn text(&self) -> String;
+}
+
+impl Structured for Json {
+    fn write(contract: &Contract, method: &Method, bytes: &[u8]) -> Result<Self, Error> {
+        contract.write(&method.output, bytes)
+    }
+
+    fn of(json: Json) -> Self {
+        json
+    }
+
+    fn object(members: Vec<(&str, Self)>) -> Self {
+        let members = members.into_iter();
+        Self::Object(members.map(|(name, it)| (name.to_owned(), it)).collect())
+    }
+
+    fn text(&self) -> String {
+        text_of(self)
+    }
+}
+
+/// The text of a JSON.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JsonText(String);
+
+impl JsonText {
+    /// The text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Structured for JsonText {
+    fn write(contract: &Contract, method: &Method, bytes: &[u8]) -> Result<Self, Error> {
+        let mut text = String::new();
+        contract.write_text(&method.output, bytes, &mut text)?;
+        Ok(Self(text))
+    }
+
+    fn of(json: Json) -> Self {
+        let mut text = String::new();
+        append(&json, &mut text);
+        Self(text)
+    }
+
+    fn object(members: Vec<(&str, Self)>) -> Self {
+        let length: usize = members
+            .iter()
+            .map(|(name, it)| name.len() + it.0.len() + 4)
+            .sum();
+        let mut text = String::with_capacity(length + 2);
+        for (at, (name, member)) in members.iter().enumerate() {
+            text.push(if at == 0 { '{' } else { ',' });
+            quote(name, &mut text);
+            text.push(':');
+            text.push_str(&member.0);
+        }
+        text.push('}');
+        Self(text)
+    }
+
+    fn text(&self) -> String {
+        self.0.clone()
+    }
 }
 
 /// Told of every message of a stream: how many there were, and the message.
@@ -301,13 +398,13 @@ impl Gateway {
     ///
     /// # Errors
     /// A fault; whatever the caller can do something about is an answer.
-    pub async fn call_tool(
+    pub async fn call_tool<D: Structured>(
         &self,
         tool: &Tool,
         arguments: Map<String, Json>,
         mut context: Context,
         progress: Progress,
-    ) -> Result<ToolAnswer, Refusal> {
+    ) -> Result<ToolAnswer<D>, Refusal> {
         let started = Instant::now();
         let request_id = context.request_id();
         let form = tool.form(&arguments);
@@ -331,38 +428,46 @@ impl Gateway {
         if form.envelope {
             let envelope = envelope(data, refusal.as_ref(), started.elapsed(), &request_id);
             return Ok(ToolAnswer {
-                text: text.unwrap_or_else(|| text_of(&envelope)),
+                text,
                 structured: Some(envelope),
                 refusal,
             });
         }
         let told = refusal.as_ref().map(Refusal::text);
-        let text = told.or(text);
         Ok(ToolAnswer {
-            text: text.unwrap_or_else(|| data.as_ref().map(text_of).unwrap_or_default()),
+            text: told.or(text),
             structured: data,
             refusal,
         })
     }
 
-    /// An answer as JSON, and as the text that a tool shows.
-    fn tell(&self, method: &Method, bytes: &[u8]) -> Result<(Json, Option<String>), Refusal> {
-        let json = self.contract.write(&method.output, bytes);
-        let json = json.map_err(|error| unreadable(&error))?;
+    /// An answer in its form, and what a tool shows instead of its text.
+    fn tell<D: Structured>(
+        &self,
+        method: &Method,
+        bytes: &[u8],
+    ) -> Result<(D, Option<String>), Refusal> {
         let shape = self.contract.shape(&method.output);
         let field = shape.and_then(|shape| shape.fields.iter().find(|field| field.text));
-        let text = field.and_then(|field| json.get(&field.json)?.as_str().map(str::to_owned));
-        Ok((json, text))
+        let Some(field) = field else {
+            let data = D::write(&self.contract, method, bytes);
+            return Ok((data.map_err(|error| unreadable(&error))?, None));
+        };
+        let json = self.contract.write(&method.output, bytes);
+        let json = json.map_err(|error| unreadable(&error))?;
+        let text = json.get(&field.json).and_then(Json::as_str);
+        let text = text.map(str::to_owned);
+        Ok((D::of(json), text))
     }
 
     /// All messages of a stream as one answer.
-    async fn gather(
+    async fn gather<D: Structured>(
         &self,
         method: &Method,
         ask: Ask,
         context: Context,
         mut progress: Progress,
-    ) -> Result<(Json, Option<String>), Refusal> {
+    ) -> Result<(D, Option<String>), Refusal> {
         let mut answers = std::pin::pin!(self.stream(method, ask, context).await?);
         let mut kept = std::collections::VecDeque::new();
         let mut count = 0;
@@ -376,30 +481,28 @@ impl Gateway {
             }
         }
         let left_out = count - kept.len();
-        Ok((json!({"messages": kept, "left_out": left_out}), None))
+        let messages = json!({"messages": kept, "left_out": left_out});
+        Ok((D::of(messages), None))
     }
 }
 
-fn envelope(
-    data: Option<Json>,
+fn envelope<D: Structured>(
+    data: Option<D>,
     refusal: Option<&Refusal>,
     took: Duration,
     request_id: &str,
-) -> Json {
-    let mut envelope = Map::new();
-    envelope.insert("success".to_owned(), refusal.is_none().into());
+) -> D {
+    let mut members = vec![("success", D::of(refusal.is_none().into()))];
     if let Some(data) = data {
-        envelope.insert("data".to_owned(), data);
+        members.push(("data", data));
     }
     if let Some(refusal) = refusal {
-        envelope.insert("error".to_owned(), refusal.json());
+        members.push(("error", D::of(refusal.json())));
     }
     let millis = (took.as_secs_f64() * 1e6).round() / 1e3;
-    envelope.insert(
-        "metadata".to_owned(),
-        json!({"execution_time_ms": millis, "request_id": request_id}),
-    );
-    Json::Object(envelope)
+    let metadata = json!({"execution_time_ms": millis, "request_id": request_id});
+    members.push(("metadata", D::of(metadata)));
+    D::object(members)
 }
 
 /// A server of another contract, or none at all.

@@ -31,6 +31,7 @@ mod strict;
 mod tests;
 mod text;
 mod tool;
+mod write;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -40,9 +41,10 @@ use prost_reflect::{DescriptorPool, MessageDescriptor};
 use serde_json::Value as Json;
 
 pub use call::{
-    Answer, Ask, Context, Gateway, MAX_JSON_BYTES, MAX_MESSAGE_BYTES, Progress, ToolAnswer,
-    Transport, TransportError,
+    Answer, Ask, Context, Gateway, JsonText, MAX_JSON_BYTES, MAX_MESSAGE_BYTES, Progress,
+    Structured, ToolAnswer, Transport, TransportError,
 };
+pub use json::escape;
 pub use method::{Method, Route, RouteBody};
 pub use refusal::Refusal;
 pub use strict::strict_json;
