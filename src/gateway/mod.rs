@@ -15,6 +15,7 @@
 //!
 //! Not here: what a face does with the JSON (`mcp`, `http`).
 
+mod answer;
 mod call;
 mod codec;
 mod comment;
@@ -40,9 +41,10 @@ use prost::Message;
 use prost_reflect::{DescriptorPool, MessageDescriptor};
 use serde_json::Value as Json;
 
+pub use answer::{JsonText, Structured, ToolAnswer};
 pub use call::{
-    Answer, Ask, Context, Gateway, JsonText, MAX_JSON_BYTES, MAX_MESSAGE_BYTES, Progress,
-    Structured, ToolAnswer, Transport, TransportError,
+    Answer, Ask, Context, Gateway, MAX_JSON_BYTES, MAX_MESSAGE_BYTES, Progress, Transport,
+    TransportError,
 };
 pub use json::escape;
 pub use method::{Method, Route, RouteBody};
