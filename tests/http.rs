@@ -847,7 +847,11 @@ async fn an_answer_of_mcp_is_the_same_by_whichever_way_it_was_written() {
         ("list_skills", json!({"page_size": 3}), false),
         ("list_skills", json!({"page_size": "3"}), true),
         ("skill", json!({"command": "xlsx"}), false),
-        ("read_file", json!({"skill_id": "xlsx", "path": "SKILL.md"}), false),
+        (
+            "read_file",
+            json!({"skill_id": "xlsx", "path": "SKILL.md"}),
+            false,
+        ),
     ] {
         let body = |meta: Value| {
             let mut all = json!({

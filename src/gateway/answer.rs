@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use serde_json::{Map, Value as Json, json};
+use serde_json::{Value as Json, json};
 
 use super::json::{append, quote, text_of};
 use super::{Contract, Error, Method, Refusal};
