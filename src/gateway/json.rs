@@ -5,6 +5,7 @@
 //! when they come.
 
 use std::borrow::Cow;
+use std::fmt::Write as _;
 
 use base64::Engine as _;
 use prost::Message as _;
@@ -372,7 +373,7 @@ pub fn escape(string: &str, text: &mut String) {
             Some('\t') => text.push_str("\\t"),
             Some('\u{8}') => text.push_str("\\b"),
             Some('\u{c}') => text.push_str("\\f"),
-            Some(other) => text.push_str(&format!("\\u{:04x}", u32::from(other))),
+            Some(other) => _ = write!(text, "\\u{:04x}", u32::from(other)),
             None => {}
         }
         rest = chars.as_str();

@@ -6,6 +6,7 @@
 //! `session_id`.
 
 use std::collections::HashSet;
+use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::StreamExt as _;
@@ -95,12 +96,13 @@ fn describe(info: &Value) -> Option<Tool> {
         description.push_str("\n\n");
     }
     let skill = text("skill_name");
-    description.push_str(&format!(
+    _ = write!(
+        description,
         "Needs the skill '{skill}': load_skill('{skill}')."
-    ));
+    );
     let reason = text("unavailable_reason");
     if !reason.is_empty() {
-        description.push_str(&format!(" Nothing runs it now. {reason}"));
+        _ = write!(description, " Nothing runs it now. {reason}");
     }
     // What a handler does is not known here.
     let hints = ToolAnnotations::new().read_only(false);
