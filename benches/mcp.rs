@@ -2,7 +2,8 @@
 //! what a call through the gateway costs.
 //!
 //! Both servers are child processes on processor 0, the client is on processor 1;
-//! they take turns, and what counts is the middle of the ratios of the rounds. The
+//! they take turns, and what counts is the middle of the ratios of the rounds. Where
+//! the machine does other things as well, look at the time on a processor. The
 //! constant tool answers with the result that the server gave, made once; its
 //! server has the product's transport settings behind axum's listener. The client
 //! writes requests that were encoded once.
@@ -26,7 +27,7 @@ use h2::client::SendRequest;
 use http::StatusCode;
 use repertoire::contract::v1;
 use repertoire::contract::v1::lookup_client::LookupClient;
-use repertoire::gateway::{Context, Contract, Gateway};
+use repertoire::gateway::{Context, Contract, Gateway, JsonText, ToolAnswer};
 use repertoire::mcp::{Sessions, http_service};
 use repertoire::server::{Config, Domain, Limits, Settings};
 use rmcp::model::{
@@ -35,7 +36,7 @@ use rmcp::model::{
 use rmcp::service::{RequestContext, RoleServer};
 use rmcp::{ErrorData, ServerHandler};
 use serde_json::{Map, Value as Json, json};
-use support::process::{Server, pin};
+use support::process::{Server, pin, thread_time};
 use support::{Bar, against, figure, median, micros, sample};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
@@ -233,7 +234,8 @@ struct Request {
 impl Request {
     fn new(address: SocketAddr, path: &str, headers: &[(&str, &str)], body: &Json) -> Self {
         let body = body.to_string();
-        let mut request = http::Request::post(format!("http://{address}{path}"));
+        let mut request = http::Request::post(format!("http://{address}{path}"))
+            .header("content-length", body.len());
         let mut bytes = format!(
             "POST {path} HTTP/1.1\r\nhost: {address}\r\ncontent-length: {}\r\n",
             body.len()
@@ -360,9 +362,33 @@ fn answer(bytes: &[u8]) -> Json {
     serde_json::from_str(json.expect("JSON")).expect("JSON")
 }
 
+/// What came of a while.
+#[derive(Default, Clone, Copy)]
 struct Round {
-    calls: f64,
-    processor: f64,
+    calls: u32,
+    time: Duration,
+    /// Time that the server was on a processor.
+    processor: Duration,
+}
+
+impl Round {
+    fn rate(self) -> f64 {
+        f64::from(self.calls) / self.time.as_secs_f64()
+    }
+
+    /// Microseconds of a processor for a call.
+    fn cost(self) -> f64 {
+        micros(self.processor) / f64::from(self.calls)
+    }
+
+    /// Several one after the other.
+    fn sum(rounds: &[Self]) -> Self {
+        rounds.iter().fold(Self::default(), |sum, round| Self {
+            calls: sum.calls + round.calls,
+            time: sum.time + round.time,
+            processor: sum.processor + round.processor,
+        })
+    }
 }
 
 /// Calls as fast as it goes for a while.
@@ -389,10 +415,10 @@ async fn round(server: &Server, callers: &mut Vec<Caller>, time: Duration) -> Ro
         callers.push(caller);
         total += count;
     }
-    let (time, processor) = (begin.elapsed(), server.cpu().saturating_sub(before));
     Round {
-        calls: f64::from(total) / time.as_secs_f64(),
-        processor: processor.as_secs_f64() * 1e6 / f64::from(total),
+        calls: total,
+        time: begin.elapsed(),
+        processor: server.cpu().saturating_sub(before),
     }
 }
 
@@ -417,27 +443,35 @@ async fn turns(ours: &Server, floor: &Server, way: Way) {
     let time = Duration::from_secs_f64(time);
     round(ours, &mut tool, time / 2).await;
     round(floor, &mut constant, time / 2).await;
-    let (mut ratios, mut processor) = (Vec::new(), Vec::new());
-    let (mut rates, mut floors) = (Vec::new(), Vec::new());
+    let (mut tools, mut constants) = (Vec::new(), Vec::new());
     for _ in 0..rounds {
         let a = round(ours, &mut tool, time).await;
         let b = round(floor, &mut constant, time).await;
         println!(
-            "  {TOOL} {:>7.0}/s {:>5.1} us of a processor   constant {:>7.0}/s {:>5.1} us   ratio {:.3}",
-            a.calls,
-            a.processor,
-            b.calls,
-            b.processor,
-            a.calls / b.calls
+            "  {TOOL} {:>7.0}/s {:>5.1} us of a processor   constant {:>7.0}/s {:>5.1} us   ratio {:.3}, by processor {:.3}",
+            a.rate(),
+            a.cost(),
+            b.rate(),
+            b.cost(),
+            a.rate() / b.rate(),
+            b.cost() / a.cost(),
         );
-        ratios.push(a.calls / b.calls);
-        processor.push(b.processor / a.processor);
-        rates.push(a.calls);
-        floors.push(b.calls);
+        tools.push(a);
+        constants.push(b);
     }
+    let rates = |rounds: &[Round]| rounds.iter().map(|round| round.rate()).collect::<Vec<_>>();
+    let (rates, floors) = (rates(&tools), rates(&constants));
+    let ratios: Vec<_> = rates.iter().zip(&floors).map(|(a, b)| a / b).collect();
+    let (tools, constants) = (Round::sum(&tools), Round::sum(&constants));
     figure("  get_skill, median", median(&rates), "/s");
     figure("  constant, median", median(&floors), "/s");
-    figure("  the same by processor time", median(&processor), "x");
+    figure("  get_skill, of a processor", tools.cost(), "us");
+    figure("  constant, of a processor", constants.cost(), "us");
+    figure(
+        "  the same by processor time, all rounds",
+        constants.cost() / tools.cost(),
+        "x",
+    );
     let ratio = median(&ratios);
     match way.bar {
         Some(bar) => against("  get_skill / constant, median", ratio, "x", bar),
@@ -454,6 +488,8 @@ struct Parts {
     write: Vec<f64>,
     whole: Vec<f64>,
     tool: Vec<f64>,
+    /// On a processor, in all rounds: by the generated client, and as a tool.
+    processor: [Duration; 2],
 }
 
 /// What the gateway adds to a call, in process.
@@ -478,14 +514,14 @@ async fn gateway(data: &Path) {
     let mut client = LookupClient::new(transport);
 
     let (rounds, calls) = if support::quick() {
-        (5, 200)
+        (5_u32, 200_u32)
     } else {
         (61, 1_000)
     };
     let per_call = |time: Duration| micros(time) / f64::from(calls);
     let mut parts = Parts::default();
     for _ in 0..rounds {
-        let begin = Instant::now();
+        let (begin, before) = (Instant::now(), thread_time());
         for _ in 0..calls {
             let request = v1::GetSkillRequest {
                 skill_id: sample::ID.to_owned(),
@@ -494,6 +530,7 @@ async fn gateway(data: &Path) {
             client.get_skill(request).await.expect("the skill");
         }
         parts.client.push(per_call(begin.elapsed()));
+        parts.processor[0] += thread_time().saturating_sub(before);
 
         let (mut read, mut call, mut write) = Default::default();
         for _ in 0..calls {
@@ -504,7 +541,7 @@ async fn gateway(data: &Path) {
             let answer = gateway.call(&method, ask, Context::default()).await;
             let answer = answer.expect("the skill");
             let answered = Instant::now();
-            let json = answer.json();
+            let json = answer.text();
             drop(answer);
             let written = Instant::now();
             drop(json);
@@ -517,16 +554,18 @@ async fn gateway(data: &Path) {
         parts.call.push(per_call(call));
         parts.write.push(per_call(write));
 
-        let begin = Instant::now();
+        let (begin, before) = (Instant::now(), thread_time());
         for _ in 0..calls {
             let progress = Box::new(|_: usize, _: &Json| -> futures_util::future::BoxFuture<_> {
                 Box::pin(std::future::ready(()))
             });
             let arguments = arguments.clone();
             let answer = gateway.call_tool(tool, arguments, Context::default(), progress);
-            answer.await.expect("an answer");
+            let answer: ToolAnswer<JsonText> = answer.await.expect("an answer");
+            drop(answer);
         }
         parts.tool.push(per_call(begin.elapsed()));
+        parts.processor[1] += thread_time().saturating_sub(before);
     }
     domain.close().await;
     println!("GetSkill in process, one thread");
@@ -543,6 +582,11 @@ async fn gateway(data: &Path) {
     ] {
         figure(&format!("  {name}"), median(times), "us");
     }
+    let [client, tool] = parts
+        .processor
+        .map(|time| per_call(time) / f64::from(rounds));
+    figure("  generated client, of a processor", client, "us");
+    figure("  as a tool, of a processor", tool, "us");
 }
 
 #[tokio::main(flavor = "current_thread")]

@@ -9,7 +9,7 @@ use futures_util::stream;
 use http::{Request, Response};
 use prost::Message as _;
 use prost_reflect::{DescriptorPool, DynamicMessage, MessageDescriptor, Value};
-use repertoire::gateway::{Contract, Gateway, Transport, TransportError};
+use repertoire::gateway::{Contract, Gateway, ToolAnswer, Transport, TransportError};
 use repertoire::mcp::Face;
 use rmcp::model::{CallToolRequestParams, ProgressNotificationParam};
 use rmcp::service::{NotificationContext, RoleClient};
@@ -268,7 +268,7 @@ async fn a_long_stream_keeps_its_end_and_says_what_it_left_out() {
         .iter()
         .find(|tool| tool.name == "count_up")
         .expect("a tool");
-    let answer = gateway
+    let answer: ToolAnswer<Json> = gateway
         .call_tool(
             count,
             arguments(&json!({"to": 2500})),

@@ -838,6 +838,70 @@ async fn call_tool(server: &Server, name: &str, arguments: Value) -> Value {
 }
 
 #[tokio::test]
+async fn an_answer_of_mcp_is_the_same_by_whichever_way_it_was_written() {
+    let server = Server::start();
+    for (name, arguments, fails) in [
+        ("get_skill", json!({"skill_id": "xlsx"}), false),
+        ("get_skill", json!({"skill_id": "nope"}), true),
+        ("get_skill", json!({"uri": "skill://xlsx"}), false),
+        ("list_skills", json!({"page_size": 3}), false),
+        ("list_skills", json!({"page_size": "3"}), true),
+        ("skill", json!({"command": "xlsx"}), false),
+        (
+            "read_file",
+            json!({"skill_id": "xlsx", "path": "SKILL.md"}),
+            false,
+        ),
+    ] {
+        let body = |meta: Value| {
+            let mut all = json!({
+                "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+                "io.modelcontextprotocol/clientCapabilities": {},
+            });
+            all.as_object_mut()
+                .expect("an object")
+                .extend(meta.as_object().cloned().expect("one"));
+            json!({
+                "jsonrpc": "2.0", "id": "\"structuredContent\":", "method": "tools/call",
+                "params": {"name": name, "arguments": arguments, "_meta": all},
+            })
+        };
+        let send = async |meta: Value, headers: &[(&str, &str)]| {
+            let mut request = ask(&server.url, "POST", "/mcp")
+                .header("accept", "application/json, text/event-stream")
+                .header("mcp-protocol-version", "2026-07-28")
+                .header("mcp-method", "tools/call")
+                .header("mcp-name", name)
+                .header("x-request-id", "same");
+            for (name, value) in headers {
+                request = request.header(name, value);
+            }
+            let answer = request.json(&body(meta)).send().await;
+            assert_eq!(answer.status, 200, "{}", answer.text());
+            assert_eq!(answer.header("content-type"), "application/json");
+            let mut result = answer.json()["result"].take();
+            assert_eq!(answer.json()["id"], "\"structuredContent\":");
+            // The text of an envelope is the envelope; how long it took is not the same.
+            let structured = &mut result["structuredContent"];
+            if structured.get("metadata").is_some() {
+                let text = structured.to_string();
+                structured["metadata"]["execution_time_ms"].take();
+                assert_eq!(result["content"][0]["text"], text);
+                result["content"][0]["text"].take();
+            }
+            result
+        };
+        // Written as a text, through the layers of browsers, and as a tree.
+        let text = send(json!({}), &[]).await;
+        assert_eq!(text["isError"], fails, "{text}");
+        assert_eq!(text["resultType"], "complete");
+        let page = send(json!({}), &[("origin", "http://localhost:1")]).await;
+        let tree = send(json!({"progressToken": 1}), &[]).await;
+        assert_eq!((&text, &text), (&page, &tree));
+    }
+}
+
+#[tokio::test]
 async fn calls_are_counted_alike_whatever_face_they_came_through() {
     let server = Server::with(&[], "limits:\n  streams: 1\n");
     let id = |id: &str| v1::GetSkillRequest {

@@ -131,6 +131,13 @@ pub fn pin(processor: usize) {
     }
 }
 
+/// Time that this thread was on a processor so far.
+pub fn thread_time() -> Duration {
+    let stat = std::fs::read_to_string("/proc/thread-self/schedstat").expect("its times");
+    let nanos = stat.split(' ').next().and_then(|nanos| nanos.parse().ok());
+    Duration::from_nanos(nanos.expect("nanoseconds"))
+}
+
 /// Bytes that a directory takes on disk.
 pub fn allocated(directory: &Path) -> u64 {
     use std::os::unix::fs::MetadataExt as _;

@@ -43,13 +43,12 @@ fn walk(mut pattern: &[u8], mut text: &[u8], fits: impl Fn(u8, u8) -> bool) -> b
     let mut retry: Option<(&[u8], &[u8])> = None;
     loop {
         match (pattern, text) {
-            ([b'*'], _) => return true,
+            ([b'*'], _) | ([], []) => return true,
             ([b'*', rest @ ..], _) => {
                 pattern = rest;
                 retry = Some((rest, text));
                 continue;
             }
-            ([], []) => return true,
             ([letter, rest @ ..], [found, after @ ..]) if fits(*letter, *found) => {
                 (pattern, text) = (rest, after);
                 continue;

@@ -1,7 +1,7 @@
 //! Calls by JSON.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
@@ -15,8 +15,8 @@ use tonic::metadata::MetadataMap;
 use tower::BoxError;
 use tower::util::BoxCloneSyncService;
 
+use super::answer::{Structured, ToolAnswer, envelope};
 use super::codec::DynamicCodec;
-use super::json::text_of;
 use super::parse::Wrong;
 use super::{Contract, Error, Method, Refusal, Tool};
 use crate::model::{Code, Failure};
@@ -116,6 +116,20 @@ impl Answer {
         })
     }
 
+    /// As the text of JSON.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        match self
+            .contract
+            .write_text(&self.descriptor, &self.bytes, &mut text)
+        {
+            Ok(()) => text,
+            // Never, since the bytes were checked.
+            Err(_) => "null".to_owned(),
+        }
+    }
+
     /// As JSON.
     #[must_use]
     pub fn json(&self) -> Json {
@@ -162,17 +176,6 @@ impl Answer {
         };
         of(&message).or_else(inside).filter(|text| !text.is_empty())
     }
-}
-
-/// What a tool answered.
-#[derive(Debug, Clone)]
-pub struct ToolAnswer {
-    /// What a model reads.
-    pub text: String,
-    /// What a program reads. None: a refusal of a tool without an envelope.
-    pub structured: Option<Json>,
-    /// Why it was refused, where it was.
-    pub refusal: Option<Refusal>,
 }
 
 /// Told of every message of a stream: how many there were, and the message.
@@ -308,13 +311,13 @@ impl Gateway {
     ///
     /// # Errors
     /// A fault; whatever the caller can do something about is an answer.
-    pub async fn call_tool(
+    pub async fn call_tool<D: Structured>(
         &self,
         tool: &Tool,
         arguments: Map<String, Json>,
         mut context: Context,
         progress: Progress,
-    ) -> Result<ToolAnswer, Refusal> {
+    ) -> Result<ToolAnswer<D>, Refusal> {
         let started = Instant::now();
         let request_id = context.request_id();
         let form = tool.form(&arguments);
@@ -338,38 +341,46 @@ impl Gateway {
         if form.envelope {
             let envelope = envelope(data, refusal.as_ref(), started.elapsed(), &request_id);
             return Ok(ToolAnswer {
-                text: text.unwrap_or_else(|| text_of(&envelope)),
+                text,
                 structured: Some(envelope),
                 refusal,
             });
         }
         let told = refusal.as_ref().map(Refusal::text);
-        let text = told.or(text);
         Ok(ToolAnswer {
-            text: text.unwrap_or_else(|| data.as_ref().map(text_of).unwrap_or_default()),
+            text: told.or(text),
             structured: data,
             refusal,
         })
     }
 
-    /// An answer as JSON, and as the text that a tool shows.
-    fn tell(&self, method: &Method, bytes: &[u8]) -> Result<(Json, Option<String>), Refusal> {
-        let json = self.contract.write(&method.output, bytes);
-        let json = json.map_err(|error| unreadable(&error))?;
+    /// An answer in its form, and what a tool shows instead of its text.
+    fn tell<D: Structured>(
+        &self,
+        method: &Method,
+        bytes: &[u8],
+    ) -> Result<(D, Option<String>), Refusal> {
         let shape = self.contract.shape(&method.output);
         let field = shape.and_then(|shape| shape.fields.iter().find(|field| field.text));
-        let text = field.and_then(|field| json.get(&field.json)?.as_str().map(str::to_owned));
-        Ok((json, text))
+        let Some(field) = field else {
+            let data = D::write(&self.contract, method, bytes);
+            return Ok((data.map_err(|error| unreadable(&error))?, None));
+        };
+        let json = self.contract.write(&method.output, bytes);
+        let json = json.map_err(|error| unreadable(&error))?;
+        let text = json.get(&field.json).and_then(Json::as_str);
+        let text = text.map(str::to_owned);
+        Ok((D::of(json), text))
     }
 
     /// All messages of a stream as one answer.
-    async fn gather(
+    async fn gather<D: Structured>(
         &self,
         method: &Method,
         ask: Ask,
         context: Context,
         mut progress: Progress,
-    ) -> Result<(Json, Option<String>), Refusal> {
+    ) -> Result<(D, Option<String>), Refusal> {
         let mut answers = std::pin::pin!(self.stream(method, ask, context).await?);
         let mut kept = std::collections::VecDeque::new();
         let mut count = 0;
@@ -383,30 +394,9 @@ impl Gateway {
             }
         }
         let left_out = count - kept.len();
-        Ok((json!({"messages": kept, "left_out": left_out}), None))
+        let messages = json!({"messages": kept, "left_out": left_out});
+        Ok((D::of(messages), None))
     }
-}
-
-fn envelope(
-    data: Option<Json>,
-    refusal: Option<&Refusal>,
-    took: Duration,
-    request_id: &str,
-) -> Json {
-    let mut envelope = Map::new();
-    envelope.insert("success".to_owned(), refusal.is_none().into());
-    if let Some(data) = data {
-        envelope.insert("data".to_owned(), data);
-    }
-    if let Some(refusal) = refusal {
-        envelope.insert("error".to_owned(), refusal.json());
-    }
-    let millis = (took.as_secs_f64() * 1e6).round() / 1e3;
-    envelope.insert(
-        "metadata".to_owned(),
-        json!({"execution_time_ms": millis, "request_id": request_id}),
-    );
-    Json::Object(envelope)
 }
 
 /// A server of another contract, or none at all.

@@ -5,6 +5,7 @@
 //! when they come.
 
 use std::borrow::Cow;
+use std::fmt::Write as _;
 
 use base64::Engine as _;
 use prost::Message as _;
@@ -18,7 +19,8 @@ use super::{Contract, Error};
 
 /// Messages inside messages.
 pub(super) const MAX_DEPTH: usize = 100;
-const TOO_DEEP: Error = Error::Malformed("is too deep");
+pub(super) const TOO_DEEP: Error = Error::Malformed("is too deep");
+pub(super) const NOT_UTF8: Error = Error::Malformed("has text that is not UTF-8");
 
 /// What came of a field so far.
 #[derive(Clone)]
@@ -56,7 +58,7 @@ impl Contract {
                 self.check_inside(inner, chunk(&mut bytes)?, depth)?;
             } else if field.kind == Kind::String {
                 let text = std::str::from_utf8(chunk(&mut bytes)?);
-                text.map_err(|_| Error::Malformed("has text that is not UTF-8"))?;
+                text.map_err(|_| NOT_UTF8)?;
             } else {
                 encoding::skip_field(came, number, &mut bytes, DecodeContext::default())?;
             }
@@ -169,7 +171,7 @@ impl Contract {
     }
 
     /// The message that a field holds.
-    fn inner(&self, field: &Field) -> Option<&Shape> {
+    pub(super) fn inner(&self, field: &Field) -> Option<&Shape> {
         field.message.and_then(|at| self.inner.shapes.get(at))
     }
 
@@ -179,7 +181,12 @@ impl Contract {
     }
 
     /// An entry of a map.
-    fn entry(&self, field: &Field, bytes: &[u8], depth: usize) -> Result<(String, Json), Error> {
+    pub(super) fn entry(
+        &self,
+        field: &Field,
+        bytes: &[u8],
+        depth: usize,
+    ) -> Result<(String, Json), Error> {
         let Some(shape) = self.inner(field) else {
             return Ok(Default::default());
         };
@@ -198,14 +205,14 @@ impl Contract {
 }
 
 /// Several values at once.
-fn is_packed(field: &Field, came: WireType) -> bool {
+pub(super) fn is_packed(field: &Field, came: WireType) -> bool {
     came == WireType::LengthDelimited
         && field.kind.wire_type() != came
         && field.holds == Holds::List
 }
 
 /// Bytes with their length before them.
-fn chunk<'a>(bytes: &mut &'a [u8]) -> Result<&'a [u8], Error> {
+pub(super) fn chunk<'a>(bytes: &mut &'a [u8]) -> Result<&'a [u8], Error> {
     let length = usize::try_from(encoding::decode_varint(bytes)?).ok();
     let split = length.and_then(|length| bytes.split_at_checked(length));
     let (chunk, rest) = split.ok_or(Error::Malformed("ends too early"))?;
@@ -231,7 +238,7 @@ fn scalars(
     Ok(())
 }
 
-fn scalar(field: &Field, came: WireType, bytes: &mut &[u8]) -> Result<Json, Error> {
+pub(super) fn scalar(field: &Field, came: WireType, bytes: &mut &[u8]) -> Result<Json, Error> {
     macro_rules! read {
         ($kind:ident) => {{
             let mut value = Default::default();
@@ -310,7 +317,7 @@ pub(super) fn text_of(json: &Json) -> String {
     text
 }
 
-fn append(json: &Json, text: &mut String) {
+pub(super) fn append(json: &Json, text: &mut String) {
     match json {
         Json::String(string) => quote(string, text),
         Json::Array(items) => {
@@ -339,14 +346,61 @@ fn append(json: &Json, text: &mut String) {
     }
 }
 
-fn quote(string: &str, text: &mut String) {
+pub(super) fn quote(string: &str, text: &mut String) {
+    text.push('"');
     // To look at every byte is faster than to stop at one.
     let escaped = |byte| u8::from(matches!(byte, 0..=0x1f | b'"' | b'\\'));
     if string.bytes().fold(0, |found, byte| found | escaped(byte)) > 0 {
-        text.push_str(&serde_json::to_string(string).unwrap_or_default());
+        escape(string, text);
     } else {
-        text.push('"');
         text.push_str(string);
-        text.push('"');
     }
+    text.push('"');
+}
+
+/// What stands between the quotes of a JSON string, as `serde_json` writes it.
+pub fn escape(string: &str, text: &mut String) {
+    let mut rest = string;
+    while let Some(at) = special(rest.as_bytes()) {
+        let (plain, from) = rest.split_at(at);
+        text.push_str(plain);
+        let mut chars = from.chars();
+        match chars.next() {
+            Some('"') => text.push_str("\\\""),
+            Some('\\') => text.push_str("\\\\"),
+            Some('\n') => text.push_str("\\n"),
+            Some('\r') => text.push_str("\\r"),
+            Some('\t') => text.push_str("\\t"),
+            Some('\u{8}') => text.push_str("\\b"),
+            Some('\u{c}') => text.push_str("\\f"),
+            Some(other) => _ = write!(text, "\\u{:04x}", u32::from(other)),
+            None => {}
+        }
+        rest = chars.as_str();
+    }
+    text.push_str(rest);
+}
+
+/// Place of the first byte that a JSON string does not hold as it is: eight bytes
+/// at a time.
+fn special(bytes: &[u8]) -> Option<usize> {
+    const EACH: u64 = 0x0101_0101_0101_0101;
+    // The highest bit of the first byte below a bound, and maybe of later ones.
+    let below = |word: u64, bound: u64| word.wrapping_sub(EACH * bound) & !word & (EACH << 7);
+    let mut rest = bytes;
+    while let Some((word, after)) = rest.split_first_chunk() {
+        let word = u64::from_le_bytes(*word);
+        let quote = below(word ^ (EACH * u64::from(b'"')), 1);
+        let back = below(word ^ (EACH * u64::from(b'\\')), 1);
+        let found = below(word, 0x20) | quote | back;
+        if found != 0 {
+            let before = bytes.len() - rest.len();
+            return Some(before + found.trailing_zeros() as usize / 8);
+        }
+        rest = after;
+    }
+    let found = rest
+        .iter()
+        .position(|byte| matches!(byte, 0..=0x1f | b'"' | b'\\'));
+    found.map(|at| bytes.len() - rest.len() + at)
 }

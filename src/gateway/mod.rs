@@ -15,6 +15,7 @@
 //!
 //! Not here: what a face does with the JSON (`mcp`, `http`).
 
+mod answer;
 mod call;
 mod codec;
 mod comment;
@@ -31,6 +32,7 @@ mod strict;
 mod tests;
 mod text;
 mod tool;
+mod write;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -39,10 +41,12 @@ use prost::Message;
 use prost_reflect::{DescriptorPool, MessageDescriptor};
 use serde_json::Value as Json;
 
+pub use answer::{JsonText, Structured, ToolAnswer};
 pub use call::{
-    Answer, Ask, Context, Gateway, MAX_JSON_BYTES, MAX_MESSAGE_BYTES, Progress, ToolAnswer,
-    Transport, TransportError,
+    Answer, Ask, Context, Gateway, MAX_JSON_BYTES, MAX_MESSAGE_BYTES, Progress, Transport,
+    TransportError,
 };
+pub use json::escape;
 pub use method::{Method, Route, RouteBody};
 pub use refusal::Refusal;
 pub use strict::strict_json;

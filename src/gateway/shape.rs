@@ -47,8 +47,12 @@ pub(super) struct Field {
     pub(super) holds: Holds,
     /// Its JSON where it is not set.
     pub(super) zero: Json,
+    /// The same as text.
+    pub(super) zero_text: String,
     /// Its name in JSON.
     pub(super) json: String,
+    /// The same as text, with the colon behind it.
+    pub(super) quoted: String,
     pub(super) comment: String,
     pub(super) rules: Rules,
     /// A request without it is refused.
@@ -254,6 +258,7 @@ impl Options {
             _ => Vec::new(),
         };
         let json = text("json").filter(|json| !json.is_empty());
+        let json = json.unwrap_or_else(|| descriptor.name().to_owned());
         let mut field = Field {
             message: kind
                 .as_message()
@@ -261,8 +266,10 @@ impl Options {
             rivals: Vec::new(),
             holds: Holds::of(&descriptor),
             zero: Json::Null,
+            zero_text: String::new(),
             kind,
-            json: json.unwrap_or_else(|| descriptor.name().to_owned()),
+            quoted: format!("{}:", json!(json)),
+            json,
             comment: comments.of(
                 &descriptor.parent_message().parent_file(),
                 descriptor.path(),
@@ -275,6 +282,7 @@ impl Options {
             descriptor,
         };
         field.zero = field.nothing();
+        field.zero_text = field.zero.to_string();
         field
     }
 }

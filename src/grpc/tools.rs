@@ -3,7 +3,6 @@
 use std::pin::Pin;
 
 use futures_util::{Stream, StreamExt as _, stream};
-use jiff::Timestamp;
 use tokio::sync::mpsc;
 use tonic::{Request, Response, Status};
 
@@ -56,7 +55,7 @@ pub(super) async fn load_skill(
         content: loaded.content,
         tools: loaded.tools,
         resources: resources.map(|resource| resource.name.clone()).collect(),
-        expires_at: time(loaded.expires_at),
+        expires_at: Some(convert::time(loaded.expires_at)),
         shadowed_ids: ids(loaded.found.shadowed),
     }))
 }
@@ -93,8 +92,8 @@ pub(super) fn list_loaded_skills(
     Ok(Response::new(v1::ListLoadedSkillsResponse {
         session_id,
         skills: page.skills.into_iter().map(loaded_skill).collect(),
-        created_at: time(page.created_at),
-        expires_at: time(page.expires_at),
+        created_at: Some(convert::time(page.created_at)),
+        expires_at: Some(convert::time(page.expires_at)),
     }))
 }
 
@@ -117,7 +116,7 @@ fn loaded_skill(skill: SessionSkill) -> v1::LoadedSkill {
             .unwrap_or_default(),
         digest: loaded.digest.to_string(),
         load_count: loaded.count,
-        loaded_at: time(loaded.loaded_at),
+        loaded_at: Some(convert::time(loaded.loaded_at)),
         context: (!loaded.context.is_empty()).then(|| convert::object(loaded.context)),
         status: match status {
             LoadedStatus::Current => v1::LoadedStatus::Current,
@@ -204,8 +203,8 @@ pub(super) async fn call_tool(
         timeout,
         progress: None,
     };
-    let called = tools.call(call).await.map_err(status)?;
-    Ok(Response::new(answer(called)))
+    let outcome = tools.call(call).await.map_err(status)?;
+    Ok(Response::new(answer(outcome)))
 }
 
 fn answer(called: Called) -> v1::CallToolResponse {
@@ -257,7 +256,7 @@ pub(super) fn stream_tool_call(
                     let update = Update::Progress(tool_progress(progress));
                     return Some((Ok(update), Some((call, told, None))));
                 }
-                called = &mut call => result = Some(called),
+                ended = &mut call => result = Some(ended),
             }
         }
         // What was told before the end comes before it.
@@ -303,7 +302,7 @@ pub(super) fn list_tool_calls(
 fn call_record(record: CallRecord) -> v1::ToolCallRecord {
     v1::ToolCallRecord {
         call_id: record.id,
-        at: time(record.at),
+        at: Some(convert::time(record.at)),
         caller: record.caller,
         session: record.session,
         tool: record.tool,
@@ -317,8 +316,4 @@ fn call_record(record: CallRecord) -> v1::ToolCallRecord {
 
 fn some(text: &str) -> Option<&str> {
     (!text.is_empty()).then_some(text)
-}
-
-fn time(time: Timestamp) -> Option<prost_types::Timestamp> {
-    Some(convert::time(time))
 }

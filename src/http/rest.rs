@@ -72,7 +72,7 @@ impl Rest {
         }
         let answer = self.gateway.call(method, ask, context).await?;
         let json = HeaderValue::from_static("application/json");
-        let body = answer.json().to_string();
+        let body = answer.text();
         Ok(([(header::CONTENT_TYPE, json)], body).into_response())
     }
 }

@@ -27,7 +27,7 @@ pub(super) fn events(
 ) -> Response {
     let events = answers.map(|answer| match answer {
         Ok(answer) => {
-            let event = Event::default().data(answer.json().to_string());
+            let event = Event::default().data(answer.text());
             let id = answer.fact(RESUME);
             // A token of another server could hold what an id cannot.
             match id.filter(|id| !id.contains(['\0', '\r', '\n'])) {

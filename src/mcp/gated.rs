@@ -6,6 +6,7 @@
 //! `session_id`.
 
 use std::collections::HashSet;
+use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::StreamExt as _;
@@ -49,7 +50,7 @@ impl Loads {
     }
 
     /// Remembers the session that an answer names. Says whether it is another.
-    pub(super) fn learn(&self, answer: &ToolAnswer) -> bool {
+    pub(super) fn learn(&self, answer: &ToolAnswer<Value>) -> bool {
         let named = answer
             .structured
             .as_ref()
@@ -95,12 +96,13 @@ fn describe(info: &Value) -> Option<Tool> {
         description.push_str("\n\n");
     }
     let skill = text("skill_name");
-    description.push_str(&format!(
+    _ = write!(
+        description,
         "Needs the skill '{skill}': load_skill('{skill}')."
-    ));
+    );
     let reason = text("unavailable_reason");
     if !reason.is_empty() {
-        description.push_str(&format!(" Nothing runs it now. {reason}"));
+        _ = write!(description, " Nothing runs it now. {reason}");
     }
     // What a handler does is not known here.
     let hints = ToolAnnotations::new().read_only(false);
@@ -128,7 +130,7 @@ impl Handler {
             };
             let infos = listed.get("tools").and_then(Value::as_array);
             for tool in infos.into_iter().flatten().filter_map(describe) {
-                if self.tools.get(&tool.name).is_none() && seen.insert(tool.name.clone()) {
+                if !self.tools.has(&tool.name) && seen.insert(tool.name.clone()) {
                     tools.push(tool);
                 }
             }
@@ -156,7 +158,7 @@ impl Handler {
             Err(refusal) if refusal.is_fault() => return Err(protocol(&refusal)),
             Err(refusal) => {
                 return Ok(result(ToolAnswer {
-                    text: refusal.text(),
+                    text: Some(refusal.text()),
                     structured: None,
                     refusal: Some(refusal),
                 }));
@@ -164,7 +166,7 @@ impl Handler {
         };
         let text = answer.get("content").and_then(Value::as_str);
         Ok(result(ToolAnswer {
-            text: text.unwrap_or_default().to_owned(),
+            text: Some(text.unwrap_or_default().to_owned()),
             structured: answer.get("structured").cloned(),
             refusal: None,
         }))

@@ -187,8 +187,9 @@ impl ServerHandler for Handler {
         until_cancelled(&request, self.call(params, &request)).await
     }
 
+    /// Asked for with every call, to hold headers against arguments.
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        self.tools.get(name).map(|(_, tool)| tool.clone())
+        self.tools.with_headers(name)
     }
 
     async fn list_resources(

@@ -17,10 +17,12 @@
 //!
 //! Not here: what a call does, JSON and schemas (`gateway`), the port (`server`).
 
+mod aside;
 mod changes;
 mod complete;
 mod error;
 mod gated;
+mod glance;
 mod handler;
 mod http;
 mod prompts;
@@ -30,6 +32,7 @@ mod stdio;
 mod strict;
 mod tools;
 
+pub use aside::{Aside, NoPlace};
 pub use handler::{Face, Handler};
 pub use http::{Service, SessionError, Sessions, http_service};
 pub use stdio::{StdioError, serve_stdio};

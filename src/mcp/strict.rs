@@ -9,13 +9,15 @@
 use rmcp::ErrorData;
 use rmcp::model::{
     CallToolRequestParams, CompleteRequestParams, CustomRequest, ErrorCode, GetPromptRequestParams,
-    GetSkillRequestParams, InitializeRequestParams, ReadResourceDirectoryRequestParams,
-    ReadResourceRequestParams, SubscribeRequestParams, UnsubscribeRequestParams,
+    GetSkillRequestParams, InitializeRequestParams, ProtocolVersion,
+    ReadResourceDirectoryRequestParams, ReadResourceRequestParams, SubscribeRequestParams,
+    UnsubscribeRequestParams,
 };
 use rmcp::service::{RoleServer, RxJsonRpcMessage};
 use serde::de::DeserializeOwned;
 use serde_json::{Value as Json, json};
 
+use super::glance::{VERSION, glance};
 use crate::gateway::strict_json;
 use crate::model::printable;
 
@@ -58,6 +60,8 @@ fn is_id(id: &Json) -> bool {
 pub enum Kind {
     /// It begins a session.
     Initialize,
+    /// It says that it is of the newest protocol, which has no sessions.
+    Newest,
     /// Any other.
     Other,
 }
@@ -68,6 +72,15 @@ pub enum Kind {
 /// # Errors
 /// It is no JSON, has a key twice, or is no message of JSON-RPC 2.0.
 pub fn check(text: &[u8]) -> Result<Kind, Vec<u8>> {
+    match glance(text) {
+        Some(message) if message.newest => Ok(Kind::Newest),
+        Some(_) => Ok(Kind::Other),
+        None => look(text),
+    }
+}
+
+/// A close look, which finds the words for what is wrong.
+fn look(text: &[u8]) -> Result<Kind, Vec<u8>> {
     let message =
         strict_json(text).map_err(|refusal| error(&id(text), PARSE_ERROR, &refusal.message))?;
     let fail = |code, sentence: &str| {
@@ -86,11 +99,13 @@ pub fn check(text: &[u8]) -> Result<Kind, Vec<u8>> {
         );
     }
     let version = params.and_then(|params| params.get("_meta"));
-    let version = version.and_then(|meta| meta.get("io.modelcontextprotocol/protocolVersion"));
+    let version = version.and_then(|meta| meta.get(VERSION));
     // The newest protocol, which is named in each request, has no sessions to begin.
     let begins = message.get("method").and_then(Json::as_str) == Some("initialize");
     if !begins || version.is_some() {
-        return Ok(Kind::Other);
+        let version = version.and_then(Json::as_str);
+        let newest = version == Some(ProtocolVersion::V_2026_07_28.as_str());
+        return Ok(if newest { Kind::Newest } else { Kind::Other });
     }
     let params = params.cloned().unwrap_or_default();
     match serde_json::from_value::<InitializeRequestParams>(params) {
@@ -175,4 +190,71 @@ pub(super) fn unknown(request: &CustomRequest, sessions: bool) -> ErrorData {
     let shown: String = request.method.chars().take(SHOWN_CHARS).collect();
     let sentence = format!("This server has no method '{}'", printable(&shown));
     ErrorData::new(ErrorCode::METHOD_NOT_FOUND, sentence, None)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Members that are right and wrong, some of them twice.
+    fn member() -> impl Strategy<Value = String> {
+        prop::sample::select(vec![
+            r#""jsonrpc":"2.0""#,
+            r#""jsonrpc":"2.0""#,
+            r#""jsonrpc":2"#,
+            r#""id":1"#,
+            r#""id":"x""#,
+            r#""id":null"#,
+            r#""id":-0"#,
+            r#""id":1e999"#,
+            r#""method":"tools/call""#,
+            r#""method":"tools/call""#,
+            r#""m\u0065thod":"ping""#,
+            r#""method":"initialize""#,
+            r#""method":7"#,
+            r#""params":{}"#,
+            r#""params":[]"#,
+            r#""params":{"cursor":"x","a":{"b":[1,{"c":"\u00e9"}]}}"#,
+            r#""params":{"cursor":null}"#,
+            r#""params":{"a":{"b":1,"b":2}}"#,
+            r#""params":{"a":"\ud800"}"#,
+            r#""params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}"#,
+            r#""params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2025-11-25"}}"#,
+            r#""params":{"_meta":{"io.modelcontextprotocol/protocolVersion":7}}"#,
+            r#""params":{"_meta":"io.modelcontextprotocol/protocolVersion"}"#,
+            r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}"#,
+            r#""result":{}"#,
+            r#""error":{}"#,
+            r#""extra":[true,false,null,0.5]"#,
+        ])
+        .prop_map(str::to_owned)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(4096))]
+
+        #[test]
+        fn a_glance_says_what_a_close_look_says(
+            members in prop::collection::vec(member(), 1..5),
+            end in prop::sample::select(vec!["}", "}", "}", "} ", "}}", ",}", ""]),
+        ) {
+            let text = format!("{{{}{end}", members.join(","));
+            prop_assert_eq!(check(text.as_bytes()), look(text.as_bytes()), "{}", text);
+        }
+    }
+
+    #[test]
+    fn what_is_plainly_right_needs_no_close_look() {
+        let newest = r#"{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}"#;
+        for (params, is) in [("{}", false), (newest, true)] {
+            let text = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"x","params":{params}}}"#);
+            assert_eq!(glance(text.as_bytes()).map(|seen| seen.newest), Some(is));
+        }
+        let deep = [vec![b'['; 200], vec![b']'; 200]].concat();
+        for other in [&b"[]"[..], b"1", b"", b"\xff", b"{\"a\":\"\xff\"}", &deep] {
+            assert_eq!(glance(other), None);
+        }
+    }
 }

@@ -10,22 +10,34 @@ use rmcp::model::{
     ListToolsResult, MetaObject, ProgressNotificationParam, Tool, ToolAnnotations,
 };
 use rmcp::service::{RequestContext, RoleServer};
+use serde_json::Value as Json;
 
+use super::aside::Aside;
 use super::error::protocol;
 use super::handler::{Handler, TTL_MS, context};
 use crate::contract::v1;
-use crate::gateway::{self, Contract, Progress, Refusal, ToolAnswer};
+use crate::gateway::{self, Contract, JsonText, Progress, Refusal, Structured, ToolAnswer};
 
 /// Where a result says why it is an error, for programs; the text is for models.
 const ERROR: &str = "repertoire.v1/error";
+/// What a schema says of an argument that comes as a header as well.
+const HEADER: &str = "x-mcp-header";
 /// Characters of a streamed message that its progress notice repeats.
 const NOTICE_CHARS: usize = 2000;
 
 /// The tools of a set, as MCP describes them.
 #[derive(Debug)]
 pub(super) struct Tools {
-    tools: Vec<(Arc<gateway::Tool>, Tool)>,
+    tools: Vec<Known>,
     by_name: HashMap<String, usize>,
+}
+
+#[derive(Debug)]
+pub(super) struct Known {
+    tool: Arc<gateway::Tool>,
+    described: Tool,
+    /// Some of its arguments come as headers as well.
+    headers: bool,
 }
 
 impl Tools {
@@ -34,14 +46,18 @@ impl Tools {
             .tools(toolset)
             .into_iter()
             .map(|tool| {
-                let described = describe(&tool);
-                (tool, described)
+                let schema = Json::Object(tool.input.clone()).to_string();
+                Known {
+                    described: describe(&tool),
+                    headers: schema.contains(HEADER),
+                    tool,
+                }
             })
             .collect();
         let by_name = tools
             .iter()
             .enumerate()
-            .map(|(at, (tool, _))| (tool.name.clone(), at))
+            .map(|(at, known)| (known.tool.name.clone(), at))
             .collect();
         Self { tools, by_name }
     }
@@ -50,8 +66,19 @@ impl Tools {
         self.tools.is_empty()
     }
 
-    pub(super) fn get(&self, name: &str) -> Option<&(Arc<gateway::Tool>, Tool)> {
+    /// The set has such a tool.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.by_name.contains_key(name)
+    }
+
+    fn get(&self, name: &str) -> Option<&Known> {
         self.by_name.get(name).and_then(|at| self.tools.get(*at))
+    }
+
+    /// A tool of which arguments come as headers as well.
+    pub(super) fn with_headers(&self, name: &str) -> Option<Tool> {
+        let known = self.get(name).filter(|known| known.headers);
+        known.map(|known| known.described.clone())
     }
 }
 
@@ -76,7 +103,10 @@ impl Handler {
     /// All tools, on one page: a set has few.
     pub(super) async fn tools(&self) -> Result<ListToolsResult, ErrorData> {
         let mut listed = Vec::with_capacity(self.tools.tools.len());
-        for (tool, described) in &self.tools.tools {
+        for Known {
+            tool, described, ..
+        } in &self.tools.tools
+        {
             let mut described = described.clone();
             if tool.catalog {
                 let description = format!("{}\n\n{}", tool.description, self.catalog().await?);
@@ -108,7 +138,7 @@ impl Handler {
         request: &RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let mut arguments = params.arguments.unwrap_or_default();
-        let Some((tool, _)) = self.tools.get(&params.name) else {
+        let Some(Known { tool, .. }) = self.tools.get(&params.name) else {
             if self.is_gated {
                 let called = self.call_unlocked(&params.name, arguments, request);
                 return Ok(CallToolResponse::Complete(called.await?));
@@ -127,28 +157,50 @@ impl Handler {
         if self.is_gated {
             self.loads.fill(&tool.input, &mut arguments);
         }
-        let answer = self
-            .gateway()
-            .call_tool(tool, arguments, context(request), progress(request))
-            .await
-            .map_err(|fault| protocol(&fault))?;
-        if self.is_gated
-            && self.loads.learn(&answer)
-            && let Err(error) = request.peer.notify_tool_list_changed().await
-        {
-            tracing::debug!(%error, "a client was not told of the tools that it unlocked");
-        }
-        Ok(CallToolResponse::Complete(result(answer)))
+        let (context, progress) = (context(request), progress(request));
+        let gateway = self.gateway();
+        let aside = Aside::of(request).filter(|_| !self.is_gated);
+        let result = if let Some(aside) = aside {
+            let answer = gateway.call_tool(tool, arguments, context, progress).await;
+            text_result(answer.map_err(|fault| protocol(&fault))?, aside)
+        } else {
+            let answer = gateway.call_tool(tool, arguments, context, progress).await;
+            let answer = answer.map_err(|fault| protocol(&fault))?;
+            if self.is_gated
+                && self.loads.learn(&answer)
+                && let Err(error) = request.peer.notify_tool_list_changed().await
+            {
+                tracing::debug!(%error, "a client was not told of the tools that it unlocked");
+            }
+            result(answer)
+        };
+        Ok(CallToolResponse::Complete(result))
     }
 }
 
-pub(super) fn result(answer: ToolAnswer) -> CallToolResult {
+/// A result whose texts wait aside until rmcp has written the answer.
+fn text_result(answer: ToolAnswer<JsonText>, aside: &Aside) -> CallToolResult {
     let ToolAnswer {
         text,
         structured,
         refusal,
     } = answer;
-    let content = vec![ContentBlock::text(text)];
+    let (text, structured) = aside.leave(text, structured);
+    result(ToolAnswer {
+        text: Some(text),
+        structured,
+        refusal,
+    })
+}
+
+pub(super) fn result(answer: ToolAnswer<Json>) -> CallToolResult {
+    let ToolAnswer {
+        text,
+        structured,
+        refusal,
+    } = answer;
+    let text = text.or_else(|| structured.as_ref().map(Structured::text));
+    let content = vec![ContentBlock::text(text.unwrap_or_default())];
     let mut result = match &refusal {
         Some(_) => CallToolResult::error(content),
         None => CallToolResult::success(content),

@@ -1,8 +1,9 @@
-//! What a connection calls: one door for gRPC, one for browsers.
+//! What a connection calls: one door for gRPC, one for MCP, one for browsers.
 //!
 //! A native gRPC call goes straight to the front door: CORS and gRPC-Web are of no
-//! use to it and cost a third of the call. Everything else goes through them:
-//! gRPC-Web, a browser's preflight, and what is no rpc.
+//! use to it and cost a third of the call. So does a message of MCP that names no
+//! origin, to its endpoint. Everything else goes through them: gRPC-Web, a browser's
+//! preflight, and what is no rpc.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -11,18 +12,21 @@ use std::task::{Context, Poll};
 
 use axum::Router;
 use axum::body::Body;
-use futures_util::TryFutureExt as _;
+use futures_util::{FutureExt as _, TryFutureExt as _};
 use http::{Request, Response, Version, header};
 use hyper::body::Incoming;
 use tower::Service;
 
 use super::front::{Answer, Front};
+use super::mcp::Endpoints;
 
-/// Both doors.
+/// All doors.
 #[derive(Clone)]
 pub(super) struct Doors {
     /// For native gRPC.
     pub(super) grpc: Front<Router>,
+    /// For MCP, unless a page asks.
+    pub(super) mcp: Endpoints,
     /// For everything else.
     pub(super) web: Router,
 }
@@ -41,9 +45,11 @@ impl Service<Request<Incoming>> for Doors {
         let native = is_grpc(&request);
         let request = request.map(Body::new);
         if native {
-            self.grpc.call(request)
-        } else {
-            Box::pin(self.web.call(request).map_ok(Answer::free))
+            return self.grpc.call(request);
+        }
+        match self.mcp.direct(&request) {
+            Some(direct) => Box::pin(direct(request).map(|answer| Ok(Answer::free(answer)))),
+            None => Box::pin(self.web.call(request).map_ok(Answer::free)),
         }
     }
 }

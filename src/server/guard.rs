@@ -164,7 +164,7 @@ impl WebConfig {
     ///
     /// # Errors
     /// Its host or its origin is not let in.
-    fn check(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), Failure> {
+    pub(super) fn check(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), Failure> {
         let mut hosts: Vec<Authority> = Vec::new();
         for text in headers.get_all(header::HOST) {
             let host = text.to_str().ok().and_then(|text| text.parse().ok());

@@ -263,7 +263,9 @@ impl Server {
         let http =
             crate::http::router(&gateway, bodies.clone(), stop.clone())?.route("/metrics", metrics);
         let face = Face::new(gateway, front::inside(domain.routes()));
-        let mcp = mcp::routes(&face, settings.limits.sessions, bodies, &stop);
+        let web = Arc::new(settings.web.clone());
+        let sessions = settings.limits.sessions;
+        let mcp = mcp::Endpoints::new(&face, sessions, bodies, web, &stop);
         let routes: Router = routes.into_axum_router().reset_fallback();
         let service = Doors {
             grpc: front.layer(routes.clone().fallback(unknown)),
@@ -273,10 +275,11 @@ impl Server {
                     .layer(front)
                     // Outside the front door, so that its refusals reach a browser too.
                     .layer(tonic_web::GrpcWebLayer::new())
-                    .merge(mcp)
+                    .merge(mcp.routes())
                     .fallback_service(any(no_rpc).with_state(http))
                     .layer(cors()),
             ),
+            mcp,
         };
 
         let url = format!("http://{address}");

@@ -464,13 +464,13 @@ impl<'a> Recorded<'a> {
         let Some(mut record) = self.record.take() else {
             return;
         };
-        record.error = error.unwrap_or_default().to_owned();
+        error.unwrap_or_default().clone_into(&mut record.error);
         record.micros = u64::try_from(self.started.elapsed().as_micros()).unwrap_or(u64::MAX);
         tracing::info!(
             target: "repertoire::audit",
             call = %record.id, caller = %record.caller, session = %record.session, tool = %record.tool,
             skill = record.skill.as_ref().map(tracing::field::display),
-            version = record.version.map(|number| number.get()),
+            version = record.version.map(VersionNumber::get),
             error = %record.error, micros = record.micros,
             "a tool was called"
         );

@@ -134,7 +134,7 @@ impl Tools {
             let body = self.body(head, version).await?;
             Some((self.core(head, version, &load).await, body))
         };
-        let context = load.context.clone();
+        let given = load.context.clone();
         let number = version.number;
         let digest = version.digest;
         let now = inner.clock.now();
@@ -147,7 +147,7 @@ impl Tools {
                         digest,
                         count: 1,
                         loaded_at: now,
-                        context: context.unwrap_or_default(),
+                        context: given.unwrap_or_default(),
                     };
                     session.skills.push(loaded.clone());
                     return Ok((loaded, None));
@@ -160,8 +160,8 @@ impl Tools {
                 if replaced.is_some() {
                     (loaded.number, loaded.digest, loaded.loaded_at) = (number, digest, now);
                 }
-                if let Some(context) = context {
-                    loaded.context = context;
+                if let Some(given) = given {
+                    loaded.context = given;
                 }
                 Ok((loaded.clone(), replaced))
             })?;

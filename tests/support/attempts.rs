@@ -252,7 +252,8 @@ pub const QUERIES: &[(&str, &str)] = &[
     ("spm", "SELECT 1;"),
     ("spm", "  SELECT 1 ; -- done; really\n ;"),
     ("spm", "/* why; */ SELECT 1 -- because"),
-    ("spm", "(SELECT 1) UNION ALL (SELECT 2)"),
+    ("pm", "(SELECT 1) UNION ALL (SELECT 2)"),
+    ("spm", "SELECT 1 UNION ALL SELECT 2"),
     ("spm", "SELECT 'DELETE FROM orders; --' AS text"),
     (
         "spm",

@@ -1,5 +1,7 @@
 //! `get_changelog`: what changed in an issue, oldest first.
 
+use std::fmt::Write as _;
+
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -32,7 +34,7 @@ pub(super) async fn run(
     let mut members = Vec::with_capacity(page.values.len());
     for entry in &page.values {
         let member = member(entry);
-        text.push_str(&format!("{}\n", line(&member)));
+        writeln!(text, "{}", line(&member)).ok();
         members.push(member);
     }
     if !members.is_empty() {

@@ -1,5 +1,7 @@
 //! `get_issue`: one issue, for reading.
 
+use std::fmt::Write as _;
+
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
@@ -142,17 +144,17 @@ fn head(issue: &Value, url: Option<&str>, out: &mut String) {
             _ => cut(&one_line(&value), FIELD_CHARS),
         };
         if !value.is_empty() {
-            out.push_str(&format!("- {label}: {value}\n"));
+            writeln!(out, "- {label}: {value}").ok();
         }
     }
     if let Some(url) = url {
-        out.push_str(&format!("- Address: {url}\n"));
+        writeln!(out, "- Address: {url}").ok();
     }
 }
 
 fn section(out: &mut String, title: &str, text: &str) {
     if !text.is_empty() {
-        out.push_str(&format!("\n## {title}\n\n{}\n", text.trim_end()));
+        writeln!(out, "\n## {title}\n\n{}", text.trim_end()).ok();
     }
 }
 
@@ -247,12 +249,14 @@ fn comments(issue: &Value, out: &mut String) -> Map<String, Value> {
         .collect();
     let mut text = String::new();
     for comment in &shown {
-        text.push_str(&format!(
+        write!(
+            text,
             "### {}, {}\n\n{}\n\n",
             at(comment, "/author"),
             when(&at(comment, "/created")),
             at(comment, "/body")
-        ));
+        )
+        .ok();
     }
     let title = if total > u64::try_from(shown.len()).unwrap_or_default() {
         format!("Comments (the last {} of {total})", shown.len())

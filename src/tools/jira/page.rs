@@ -20,9 +20,8 @@ pub(super) struct Page {
 impl Page {
     /// A page that Jira made, with its members below `name`.
     pub(super) fn counted(mut answer: Value, name: &str, asked: u64) -> Result<Self, Trouble> {
-        let values = match answer.get_mut(name).map(Value::take) {
-            Some(Value::Array(values)) => values,
-            _ => return Err(Trouble::NotJson { page: false }),
+        let Some(Value::Array(values)) = answer.get_mut(name).map(Value::take) else {
+            return Err(Trouble::NotJson { page: false });
         };
         let number = |name: &str| answer.get(name).and_then(Value::as_u64);
         let start = number("startAt").unwrap_or(asked);

@@ -1,5 +1,7 @@
 //! `list_projects`: what the account may see.
 
+use std::fmt::Write as _;
+
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -82,11 +84,13 @@ pub(super) async fn fetch(
 pub(super) fn lines(page: &Page) -> String {
     let mut out = String::new();
     for project in &page.values {
-        out.push_str(&format!(
-            "- {}: {}\n",
+        writeln!(
+            out,
+            "- {}: {}",
             at(project, "/key"),
             one_line(&at(project, "/name"))
-        ));
+        )
+        .ok();
     }
     out
 }

@@ -1,5 +1,7 @@
 //! `search_issues`: a page of the issues of a query.
 
+use std::fmt::Write as _;
+
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
@@ -192,10 +194,10 @@ fn line(issue: &Value, names: &Map<String, Value>) -> String {
         .and_then(Value::as_object)
         .unwrap_or(&empty);
     if let Some(status) = fields.get("status") {
-        out.push_str(&format!(" [{}]", text(status)));
+        write!(out, " [{}]", text(status)).ok();
     }
     if let Some(summary) = fields.get("summary") {
-        out.push_str(&format!(" {}", one_line(&text(summary))));
+        write!(out, " {}", one_line(&text(summary))).ok();
     }
     let mut ends = Vec::new();
     if let Some(assignee) = fields.get("assignee") {
@@ -225,7 +227,7 @@ fn line(issue: &Value, names: &Map<String, Value>) -> String {
         }
     }
     if !parts.is_empty() {
-        out.push_str(&format!(" — {}", parts.join("; ")));
+        write!(out, " — {}", parts.join("; ")).ok();
     }
     out
 }

@@ -1,5 +1,7 @@
 //! `get_sprints`: the sprints of a board.
 
+use std::fmt::Write as _;
+
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -39,7 +41,7 @@ pub(super) async fn run(
     let mut text = format!("{}\n\n", page.heading("sprints"));
     let mut members = Vec::with_capacity(page.values.len());
     for sprint in &page.values {
-        text.push_str(&format!("{}\n", line(sprint)));
+        writeln!(text, "{}", line(sprint)).ok();
         members.push(member(sprint));
     }
     if !members.is_empty() {
@@ -76,7 +78,7 @@ fn line(sprint: &Value) -> String {
         parts.push(format!("goal: {}", cut(&goal, GOAL_CHARS)));
     }
     if !parts.is_empty() {
-        out.push_str(&format!(" — {}", parts.join("; ")));
+        write!(out, " — {}", parts.join("; ")).ok();
     }
     out
 }

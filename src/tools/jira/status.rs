@@ -1,6 +1,7 @@
 //! `load_core`: what the instructions begin with, which is the state of the
 //! connection and the names of projects.
 
+use std::fmt::Write as _;
 use std::time::Duration;
 
 use futures_util::join;
@@ -44,20 +45,24 @@ pub(super) async fn connected(client: &Client, until: Instant) -> Output {
         "Jira Data Center"
     };
     let mut out = format!("{TITLE}- Site: {} ({kind})\n", client.site());
-    match account.and_then(name) {
+    match account.and_then(|account| name(&account)) {
         Ok(name) => {
-            out.push_str(&format!(
-                "- Status: connected, signed in as {name}; `currentUser()` is this account\n"
-            ));
+            writeln!(
+                out,
+                "- Status: connected, signed in as {name}; `currentUser()` is this account"
+            )
+            .ok();
         }
         Err(trouble) => {
             let error = trouble.about(Subject::Account);
-            out.push_str(&format!(
-                "- Status: configured, but not usable now. {}.\n",
+            writeln!(
+                out,
+                "- Status: configured, but not usable now. {}.",
                 error.message
-            ));
+            )
+            .ok();
             for step in error.suggestions {
-                out.push_str(&format!("- {step}.\n"));
+                writeln!(out, "- {step}.").ok();
             }
         }
     }
@@ -74,14 +79,14 @@ pub(super) async fn connected(client: &Client, until: Instant) -> Output {
         }
         Err(trouble) => {
             let message = trouble.about(Subject::Projects).message;
-            out.push_str(&format!("### Projects\n\nNot known: {message}.\n"));
+            writeln!(out, "### Projects\n\nNot known: {message}.").ok();
         }
     }
     Output::text(out)
 }
 
-fn name(account: Value) -> Result<String, Trouble> {
-    match at(&account, "/displayName") {
+fn name(account: &Value) -> Result<String, Trouble> {
+    match at(account, "/displayName") {
         name if name.is_empty() => Err(Trouble::NotJson { page: false }),
         name => Ok(value::one_line(&name)),
     }

@@ -88,21 +88,17 @@ impl Site {
             found.push((members.len(), map.get("total").cloned().unwrap_or_default()));
             let token = map.get("next_page_token").cloned();
             assert_eq!(map["has_more"], token.is_some());
-            match token {
-                Some(token) => {
-                    let told = format!("next_page_token {token}.");
-                    assert!(output.text.ends_with(&told), "{}", output.text);
-                    arguments["next_page_token"] = token;
-                }
-                None => {
-                    assert!(
-                        output.text.ends_with("There are no more."),
-                        "{}",
-                        output.text
-                    );
-                    return found;
-                }
-            }
+            let Some(token) = token else {
+                assert!(
+                    output.text.ends_with("There are no more."),
+                    "{}",
+                    output.text
+                );
+                return found;
+            };
+            let told = format!("next_page_token {token}.");
+            assert!(output.text.ends_with(&told), "{}", output.text);
+            arguments["next_page_token"] = token;
         }
     }
 }
@@ -247,11 +243,12 @@ async fn an_issue_is_told_whole_and_says_what_it_leaves_out() {
     for is_cloud in [true, false] {
         let site = site(is_cloud).await;
         let issue = site.call("get_issue", json!({"issue_key": "abc-1"})).await;
-        let comments: String = (3..=12)
+        let comments: Vec<String> = (3..=12)
             .map(|number| {
                 format!("\n\n### Grace Hopper, 2025-03-{number:02} 00:00 +0000\n\nComment {number}")
             })
             .collect();
+        let comments = comments.concat();
         assert_eq!(
             issue.text,
             format!(
@@ -349,9 +346,10 @@ async fn level_two_begins_with_the_site_the_account_and_some_projects() {
     for (is_cloud, kind) in [(true, "Jira Cloud"), (false, "Jira Data Center")] {
         let site = site(is_cloud).await;
         let core = site.call(LOAD_CORE, json!({})).await;
-        let projects: String = (0..50)
+        let projects: Vec<String> = (0..50)
             .map(|number| format!("- P{number:03}: Project {number}\n"))
             .collect();
+        let projects = projects.concat();
         assert_eq!(
             core,
             Output::text(format!(

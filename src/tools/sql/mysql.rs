@@ -210,6 +210,10 @@ async fn inside(
             Either::Right(row) => {
                 let cells = (0..row.len()).map(|at| cell(&row, at)).collect();
                 seen += 1;
+                // MariaDB tells those of RETURNING only when it runs.
+                if rows.columns.is_empty() {
+                    rows.columns = named(row.columns());
+                }
                 // What is written is written to its end.
                 if !rows.push(cells) && order != Order::Write {
                     break;

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::super::adf;
 
-fn read(content: Value) -> String {
+fn read(content: &Value) -> String {
     let document = json!({"type": "doc", "version": 1, "content": content});
     assert!(adf::is_document(&document));
     adf::text(&document)
@@ -16,7 +16,7 @@ fn line(text: &str) -> Value {
 
 #[test]
 fn a_line_keeps_people_links_code_dates_and_breaks() {
-    let text = read(json!([{"type": "paragraph", "content": [
+    let text = read(&json!([{"type": "paragraph", "content": [
         {"type": "text", "text": "Ask ", "marks": [{"type": "strong"}]},
         {"type": "mention", "attrs": {"id": "5b10", "text": "@Ada"}},
         {"type": "text", "text": " or see "},
@@ -39,7 +39,7 @@ fn a_line_keeps_people_links_code_dates_and_breaks() {
 
 #[test]
 fn blocks_read_like_markdown() {
-    let text = read(json!([
+    let text = read(&json!([
         {"type": "heading", "attrs": {"level": 2}, "content": [{"type": "text", "text": "Steps"}]},
         {"type": "orderedList", "attrs": {"order": 3}, "content": [
             {"type": "listItem", "content": [line("one"), {"type": "bulletList", "content": [
@@ -89,10 +89,10 @@ fn blocks_read_like_markdown() {
 fn what_is_no_document_or_a_broken_one_does_no_harm() {
     assert!(!adf::is_document(&json!({"type": "doc"})));
     assert!(!adf::is_document(&json!("doc")));
-    assert_eq!(read(json!([])), "");
+    assert_eq!(read(&json!([])), "");
     assert_eq!(
         read(
-            json!([null, 5, {"type": "heading"}, {"type": "text"}, {"type": "date", "attrs": {"timestamp": "x"}}])
+            &json!([null, 5, {"type": "heading"}, {"type": "text"}, {"type": "date", "attrs": {"timestamp": "x"}}])
         ),
         "#\n\nx"
     );

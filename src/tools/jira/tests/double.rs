@@ -2,6 +2,7 @@
 //! Center, with pages, and with whatever goes wrong that a test orders.
 
 use std::collections::VecDeque;
+use std::fmt::Write as _;
 use std::sync::{Arc, Mutex};
 
 use reqwest::Url;
@@ -123,14 +124,14 @@ impl Double {
             self.asked.lock().expect("no panic").push(asked.clone());
             let order = self.orders.lock().expect("no panic").pop_front();
             let reply = order.unwrap_or_else(|| self.answer(&asked));
-            let more = if reply.hangs { 1 } else { 0 };
+            let more = usize::from(reply.hangs);
             let mut head = format!(
                 "HTTP/1.1 {} Said\r\nContent-Length: {}\r\n",
                 reply.status,
                 reply.body.len() + more
             );
             for (name, value) in &reply.headers {
-                head.push_str(&format!("{name}: {value}\r\n"));
+                writeln!(head, "{name}: {value}\r").ok();
             }
             head.push_str("\r\n");
             if stream.write_all(head.as_bytes()).await.is_err()

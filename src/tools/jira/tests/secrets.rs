@@ -49,7 +49,7 @@ async fn the_token_is_in_no_answer_no_error_no_debug_and_no_log() {
     for is_cloud in [true, false] {
         let site = site(is_cloud).await;
         // Data Center is never shown the form of Cloud.
-        let quoted = secrets()[..1 + usize::from(is_cloud)].join(" and ");
+        let quoted = secrets()[..=usize::from(is_cloud)].join(" and ");
         let quoting = |status| {
             Reply::new(status, &json!({"errorMessages": [&quoted], "errors": {"jql": &quoted}, "message": &quoted}))
                 .header("Location", &format!("/login?token={quoted}"))

@@ -1,0 +1,163 @@
+//! Texts that an answer is completed with.
+//!
+//! rmcp takes a structured answer as a tree and writes it out, and its text as a
+//! string and escapes it; both are there as text already, and long. Where an answer
+//! is one JSON, the handler gives rmcp marks instead and leaves the texts aside. Once
+//! rmcp has written the answer, the texts take the places of their marks.
+//!
+//! A stream is sent, and a session's answers are kept, as rmcp has them: there
+//! nothing is left aside.
+
+use std::sync::{Arc, LazyLock, OnceLock};
+
+use bytes::Bytes;
+use rmcp::service::{RequestContext, RoleServer};
+use serde_json::Value as Json;
+
+use crate::gateway::{JsonText, escape};
+
+/// A string that nobody outside of this process knows, so that no request can make
+/// an answer hold it.
+static SECRET: LazyLock<String> = LazyLock::new(|| uuid::Uuid::new_v4().simple().to_string());
+
+/// A mark as it stands in JSON.
+static TEXT: LazyLock<String> = LazyLock::new(|| format!("\"text-{}\"", *SECRET));
+static STRUCTURED: LazyLock<String> = LazyLock::new(|| format!("\"json-{}\"", *SECRET));
+
+/// Where the handler of a request leaves the texts of its answer. Goes with the
+/// request; cheap to clone.
+#[derive(Debug, Clone, Default)]
+pub struct Aside(Arc<OnceLock<Left>>);
+
+#[derive(Debug)]
+struct Left {
+    /// None: that of the structured answer.
+    text: Option<String>,
+    structured: JsonText,
+}
+
+/// An answer lacks the mark of a text that was left aside.
+#[derive(Debug, thiserror::Error)]
+#[error("an answer has no place for its structured content")]
+pub struct NoPlace;
+
+impl Aside {
+    /// Where the answer of a request may leave its texts: if it comes over HTTP, as
+    /// one JSON.
+    pub(super) fn of(request: &RequestContext<RoleServer>) -> Option<&Self> {
+        let parts = request.extensions.get::<http::request::Parts>()?;
+        let aside = parts.extensions.get::<Self>()?;
+        // Who wants to be told of progress may be answered by a stream.
+        let told = request.meta.get_progress_token().is_some();
+        (!told && aside.0.get().is_none()).then_some(aside)
+    }
+
+    /// Leaves the texts; what the answer has instead.
+    pub(super) fn leave(
+        &self,
+        text: Option<String>,
+        structured: Option<JsonText>,
+    ) -> (String, Option<Json>) {
+        let Some(structured) = structured else {
+            return (text.unwrap_or_default(), None);
+        };
+        let unquoted = |mark: &str| mark.trim_matches('"').to_owned();
+        match self.0.set(Left { text, structured }) {
+            Ok(()) => (unquoted(&TEXT), Some(unquoted(&STRUCTURED).into())),
+            // Asked for once, by the one handler of a request: never.
+            Err(left) => {
+                let json = left.structured.as_str();
+                let text = left.text.unwrap_or_else(|| json.to_owned());
+                (text, serde_json::from_str(json).ok())
+            }
+        }
+    }
+
+    /// Texts were left.
+    #[must_use]
+    pub fn is_left(&self) -> bool {
+        self.0.get().is_some()
+    }
+
+    /// An answer with its texts; the same where none were left, or where it is
+    /// another one than the handler gave.
+    ///
+    /// # Errors
+    /// The answer has no place for them.
+    pub fn complete(&self, answer: Bytes) -> Result<Bytes, NoPlace> {
+        let Some(Left { text, structured }) = self.0.get() else {
+            return Ok(answer);
+        };
+        let Ok(written) = std::str::from_utf8(&answer) else {
+            return Ok(answer);
+        };
+        let Some((before, rest)) = written.split_once(TEXT.as_str()) else {
+            return Ok(answer);
+        };
+        let (between, after) = rest.split_once(STRUCTURED.as_str()).ok_or(NoPlace)?;
+        let structured = structured.as_str();
+        let text = text.as_deref().unwrap_or(structured);
+        // A quote in twenty characters is escaped.
+        let length = answer.len() + structured.len() + text.len() + text.len() / 8 + 64;
+        let mut whole = String::with_capacity(length);
+        whole.push_str(before);
+        whole.push('"');
+        escape(text, &mut whole);
+        whole.push('"');
+        whole.push_str(between);
+        whole.push_str(structured);
+        whole.push_str(after);
+        Ok(whole.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::gateway::Structured as _;
+
+    fn left(text: Option<&str>, structured: &Json) -> (Aside, Bytes) {
+        let aside = Aside::default();
+        let structured = Some(JsonText::of(structured.clone()));
+        let (text, structured) = aside.leave(text.map(str::to_owned), structured);
+        let answer = json!({"id": "\"", "text": text, "structured": structured, "more": 1});
+        (aside, answer.to_string().into())
+    }
+
+    #[test]
+    fn an_answer_is_what_it_would_be_without_marks() {
+        let structured = json!({"a": "é\n\"\\", "b": [1, {}]});
+        for text in [None, Some("x"), Some(""), Some("\"\u{1}")] {
+            let (aside, answer) = left(text, &structured);
+            let whole = aside.complete(answer).expect("a place");
+            let own = structured.to_string();
+            let json = json!({
+                "id": "\"", "text": text.unwrap_or(&own), "structured": structured, "more": 1,
+            });
+            assert_eq!(whole, json.to_string());
+        }
+    }
+
+    #[test]
+    fn an_answer_without_marks_stays_as_it_is() {
+        let (aside, _) = left(None, &json!({}));
+        for other in [&b"{}"[..], b"", b"\xff"] {
+            assert_eq!(aside.complete(other.into()).expect("no mark"), other);
+        }
+        assert_eq!(Aside::default().complete("x".into()).expect("nothing"), "x");
+        let half = format!("{{\"text\":{}}}", *TEXT);
+        aside.complete(half.into()).expect_err("no place");
+    }
+
+    #[test]
+    fn without_a_structured_answer_nothing_is_left() {
+        let aside = Aside::default();
+        assert_eq!(
+            aside.leave(Some("x".to_owned()), None),
+            ("x".to_owned(), None)
+        );
+        assert!(!aside.is_left());
+    }
+}
