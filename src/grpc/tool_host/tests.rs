@@ -205,10 +205,8 @@ async fn a_call_goes_to_a_worker_and_its_result_comes_back_whole() {
 async fn only_a_bearer_with_a_token_and_a_hello_that_keeps_the_rules_is_let_in() {
     let host = host();
     let refusal = async |authorization: &str, first: v1::Hello| {
-        let status = attach(&host, authorization, first)
-            .await
-            .err()
-            .expect("a refusal");
+        let attached = attach(&host, authorization, first).await;
+        let status = attached.map(|_| ()).expect_err("a refusal");
         let wrong = status.get_details_bad_request().into_iter();
         let fields = wrong
             .flat_map(|wrong| wrong.field_violations)

@@ -1,6 +1,9 @@
 //! Which worker has which call. No waiting and no clock: what happens is told, and
 //! what follows stands in the workers' outboxes and the callers' channels.
 
+mod leaving;
+mod telling;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,7 +11,8 @@ use std::time::Duration;
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::time::Instant;
 
-use super::ToWorker;
+pub(super) use telling::Next;
+
 use crate::model::{Code, Failure, SkillId, SkillKey};
 use crate::tools::{Invocation, Output, Progress, ToolError, ToolErrorKind};
 
@@ -100,20 +104,6 @@ struct Call {
     answer: Option<Answer>,
     /// Whose slot it holds.
     worker: Option<WorkerNo>,
-}
-
-/// What a worker's stream does next.
-pub(super) enum Next {
-    /// Sends this.
-    Send(ToWorker),
-    /// Waits; not beyond this time.
-    Wait(Option<Instant>),
-    /// Ends: the worker said that it leaves, and has answered all.
-    Done,
-    /// Ends: the server is about to stop.
-    Stopped,
-    /// The worker is not known any more.
-    Gone,
 }
 
 impl Broker {
@@ -327,113 +317,6 @@ impl Broker {
         }
     }
 
-    /// When a worker's stream last asked what to send; none: it is gone.
-    pub(super) fn asked(&self, no: WorkerNo) -> Option<Instant> {
-        Some(self.workers.get(&no)?.asked)
-    }
-
-    /// What a worker's stream does next.
-    pub(super) fn next(&mut self, no: WorkerNo, now: Instant) -> Next {
-        loop {
-            let Some(worker) = self.workers.get_mut(&no) else {
-                return Next::Gone;
-            };
-            worker.asked = now;
-            let parcel = match worker.outbox.pop_front() {
-                Some(parcel) => parcel,
-                None => match self.stopping {
-                    Some(at) if worker.held.is_empty() || at <= now => return Next::Stopped,
-                    Some(at) => return Next::Wait(Some(at)),
-                    None if worker.drains && worker.held.is_empty() => return Next::Done,
-                    None => return Next::Wait(None),
-                },
-            };
-            match parcel {
-                Parcel::Drain => return Next::Send(ToWorker::Drain),
-                Parcel::Notice { id, message } => {
-                    worker.notices = worker.notices.saturating_sub(1);
-                    return Next::Send(ToWorker::Notice { id, message });
-                }
-                Parcel::Cancel(call) => {
-                    if let Some(call) = self.calls.get(&call) {
-                        let reason = if call.deadline <= now {
-                            "the deadline passed"
-                        } else {
-                            "the caller gave up"
-                        };
-                        return Next::Send(ToWorker::Cancel {
-                            id: call.id.clone(),
-                            reason,
-                        });
-                    }
-                }
-                Parcel::Invoke(call) => {
-                    // One whose time is over is withdrawn in a moment: it need not run.
-                    let due = self.calls.get_mut(&call).filter(|call| call.deadline > now);
-                    let taken = due.and_then(|call| {
-                        let mut invocation = call.invocation.take()?;
-                        invocation.timeout = call.deadline.saturating_duration_since(now);
-                        Some(invocation)
-                    });
-                    if let Some(invocation) = taken {
-                        return Next::Send(ToWorker::Invocation(Box::new(invocation)));
-                    }
-                }
-            }
-        }
-    }
-
-    /// The call of this id, where this worker has it.
-    fn held(&self, worker: WorkerNo, id: &str) -> Option<CallNo> {
-        let no = *self.ids.get(id)?;
-        let call = self.calls.get(&no)?;
-        (call.worker == Some(worker) && call.invocation.is_none()).then_some(no)
-    }
-
-    /// A worker answers. What it does not have is dropped.
-    pub(super) fn outcome(
-        &mut self,
-        worker: WorkerNo,
-        id: &str,
-        result: Result<Output, ToolError>,
-    ) {
-        match self.held(worker, id) {
-            Some(call) => self.end(call, result),
-            None => self.notice(
-                worker,
-                id,
-                "the outcome was dropped: this worker has no such invocation, or has answered it"
-                    .to_owned(),
-            ),
-        }
-    }
-
-    /// A worker tells how far it is; who does not listen fast enough misses some.
-    pub(super) fn progress(&mut self, worker: WorkerNo, id: &str, progress: Progress) {
-        let Some(call) = self.held(worker, id).and_then(|no| self.calls.get(&no)) else {
-            let why =
-                "the progress was dropped: this worker has no such invocation, or has answered it";
-            return self.notice(worker, id, why.to_owned());
-        };
-        if let Some(listener) = &call.progress {
-            // Full, or nobody is there any more: both are the listener's affair.
-            let _missed = listener.try_send(progress);
-        }
-    }
-
-    /// Tells a worker that a message of its was dropped.
-    pub(super) fn notice(&mut self, no: WorkerNo, id: &str, message: String) {
-        self.dropped += 1;
-        if let Some(worker) = self.workers.get_mut(&no)
-            && worker.notices < MAX_NOTICES
-        {
-            worker.notices += 1;
-            let id = id.to_owned();
-            worker.outbox.push_back(Parcel::Notice { id, message });
-            worker.bell.notify_one();
-        }
-    }
-
     /// Nobody waits for a call any more. Its slot is free at once where the worker
     /// was not sent it, else when the worker answers or is gone.
     pub(super) fn withdraw(&mut self, no: CallNo) {
@@ -496,115 +379,6 @@ impl Broker {
             worker.bell.notify_one();
         }
         self.feed(of);
-    }
-
-    /// A worker takes no more calls. Those that it was not sent go to others.
-    pub(super) fn drain(&mut self, no: WorkerNo) {
-        let Some(worker) = self.workers.get_mut(&no) else {
-            return;
-        };
-        worker.drains = true;
-        worker.bell.notify_one();
-        let unsent: Vec<_> = worker
-            .held
-            .iter()
-            .copied()
-            .filter(|call| {
-                self.calls
-                    .get(call)
-                    .is_some_and(|call| call.invocation.is_some())
-            })
-            .collect();
-        for call in &unsent {
-            worker.held.remove(call);
-        }
-        worker
-            .outbox
-            .retain(|parcel| !matches!(parcel, Parcel::Invoke(_)));
-        let routes = std::mem::take(&mut worker.routes);
-        self.close(no, routes);
-        for call in unsent {
-            if let Some(call) = self.calls.get_mut(&call) {
-                call.worker = None;
-            }
-            self.place(call);
-        }
-    }
-
-    /// A worker serves these no more. Calls that nobody serves now fail.
-    fn close(&mut self, no: WorkerNo, routes: Vec<RouteNo>) {
-        for number in routes {
-            let Some(route) = self.routes.get_mut(&number) else {
-                continue;
-            };
-            route.workers.remove(&no);
-            if !route.workers.is_empty() {
-                continue;
-            }
-            let Some(Route {
-                skill,
-                method,
-                queue,
-                ..
-            }) = self.routes.remove(&number)
-            else {
-                continue;
-            };
-            let key = skill.key();
-            if let Some(methods) = self.numbers.get_mut(&key) {
-                methods.remove(&method);
-                if methods.is_empty() {
-                    self.numbers.remove(&key);
-                }
-            }
-            self.waiting -= queue.len();
-            for call in queue {
-                self.end(call, Err(nobody(&skill, &method)));
-            }
-        }
-    }
-
-    /// A worker is gone. Calls that it has fail, for it may have run them; those that
-    /// it was not sent go to others.
-    pub(super) fn leave(&mut self, no: WorkerNo) {
-        self.drain(no);
-        let Some(worker) = self.workers.remove(&no) else {
-            return;
-        };
-        for call in worker.held {
-            let Some((skill, method)) = self
-                .calls
-                .get(&call)
-                .map(|call| (&call.skill, &call.method))
-            else {
-                continue;
-            };
-            let error = ToolError::new(
-                ToolErrorKind::Unavailable,
-                format!("The worker that ran `{method}` of {skill} is gone, and did not answer"),
-            )
-            .suggest("The tool may have done its work: look before calling it again");
-            self.end(call, Err(error));
-        }
-    }
-
-    /// The server is about to stop: calls that no worker has yet fail, workers are
-    /// told, and streams end when their calls have, or at this time.
-    pub(super) fn stop(&mut self, at: Instant) {
-        if self.stopping.is_some() {
-            return;
-        }
-        self.stopping = Some(at);
-        let unsent = |(no, call): (&CallNo, &Call)| call.invocation.is_some().then_some(*no);
-        let unsent: Vec<_> = self.calls.iter().filter_map(unsent).collect();
-        for call in unsent {
-            self.unqueue(call);
-            self.end(call, Err(stopping()));
-        }
-        for worker in self.workers.values_mut() {
-            worker.outbox.push_back(Parcel::Drain);
-            worker.bell.notify_one();
-        }
     }
 }
 

@@ -15,7 +15,7 @@ use super::broker::{Broker, CallNo, Next, WorkerNo};
 use super::tests::invocation;
 use crate::tools::{Output, ToolError};
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 enum Event {
     /// A worker comes, with slots, and methods by the bits of a number.
     Enroll(usize, u8),
