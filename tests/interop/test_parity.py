@@ -465,8 +465,8 @@ def inside(**more):
     return lambda answers: {**more, "session_id": answers[0]["session_id"]}
 
 
-def session(name, rpc, code=None, faces=FACES, before=XLSX, **more):
-    return case(name, rpc, inside(**more), code, faces, before)
+def session(title, rpc, /, code=None, faces=FACES, before=XLSX, **more):
+    return case(title, rpc, inside(**more), code, faces, before)
 
 
 # Times of sessions are each face's own.
