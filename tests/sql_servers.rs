@@ -1,8 +1,8 @@
-//! `write_sql` over real databases: the same suite against SQLite, PostgreSQL and
-//! MariaDB, through the handler that the gate calls.
+//! `write_sql` over real databases: the same suite against `SQLite`, `PostgreSQL` and
+//! `MariaDB`, through the handler that the gate calls.
 //!
 //! The servers are started from the packages of the system (`tests/databases`
-//! installs them). Without them the test says so and looks at SQLite alone; with
+//! installs them). Without them the test says so and looks at `SQLite` alone; with
 //! `CI=true` it fails.
 
 #[path = "support/attempts.rs"]
@@ -10,6 +10,8 @@ mod attempts;
 #[path = "support/databases.rs"]
 mod databases;
 
+use std::io::Write;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use repertoire::model::{Digest, VersionNumber};
@@ -88,17 +90,7 @@ fn dialect(letter: char) -> &'static str {
     }
 }
 
-async fn tools(sql: &Sql, letter: char) {
-    assert_eq!(
-        text(sql, "list_tables", json!({})).await,
-        "customers, orders, products"
-    );
-    let counted = query(sql, "SELECT COUNT(*) AS n FROM customers")
-        .await
-        .expect("a count");
-    assert_eq!(counted.text, "| n |\n|---|\n| 42 |\n\n1 row.");
-    assert_eq!(counted.structured.expect("rows")["rows"], json!([[42]]));
-
+async fn describing(sql: &Sql) {
     let described = call(sql, "describe_table", json!({"table_name": "ORDERS"})).await;
     let described = described.expect("a table");
     assert!(
@@ -145,6 +137,20 @@ async fn tools(sql: &Sql, letter: char) {
         unknown.expect_err("unknown").suggestions,
         ["Did you mean 'customers'?"]
     );
+}
+
+async fn tools(sql: &Sql, letter: char) {
+    assert_eq!(
+        text(sql, "list_tables", json!({})).await,
+        "customers, orders, products"
+    );
+    let counted = query(sql, "SELECT COUNT(*) AS n FROM customers")
+        .await
+        .expect("a count");
+    assert_eq!(counted.text, "| n |\n|---|\n| 42 |\n\n1 row.");
+    assert_eq!(counted.structured.expect("rows")["rows"], json!([[42]]));
+
+    describing(sql).await;
 
     let plan = text(
         sql,
@@ -457,7 +463,30 @@ async fn writing(url: &str) {
     assert_eq!(rome, json!([[3]]));
 }
 
+/// What was logged.
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().expect("a log").extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
 async fn secrets(server: &mut databases::Database) {
+    let log = Log::default();
+    let to = log.clone();
+    let subscriber = tracing_subscriber::fmt()
+        .with_max_level(tracing::Level::TRACE)
+        .with_writer(move || to.clone())
+        .finish();
+    let logged = tracing::subscriber::set_default(subscriber);
+    tracing::info!("begin");
     let wrong = server.url.replace(databases::PASSWORD, "wrong-Pa55word");
     let sql = open(Some(&wrong), |_| ());
     let refused = query(&sql, "SELECT 1").await.expect_err("refused");
@@ -479,6 +508,12 @@ async fn secrets(server: &mut databases::Database) {
     for error in [&refused, &missing, &gone] {
         assert_eq!(error.kind, ToolErrorKind::Unavailable);
         assert!(!error.suggestions.is_empty());
+    }
+    drop(logged);
+    let log = String::from_utf8_lossy(&log.0.lock().expect("a log")).into_owned();
+    assert!(log.contains("begin"), "{log}");
+    for secret in [databases::PASSWORD, "wrong-Pa55word"] {
+        assert!(!log.contains(secret), "{log}");
     }
     let shown = format!("{refused:?}{missing:?}{gone:?}{core}{sql:?}{good:?}");
     for secret in [

@@ -295,10 +295,10 @@ fn is_other(word: &Word) -> bool {
 fn words(dialect: Dialect, tokens: &[TokenWithSpan], read_only: bool) -> Result<(), Refusal> {
     for (at, token) in tokens.iter().enumerate() {
         match &token.token {
-            Token::Word(word) if word.quote_style.is_none() && word.keyword == Keyword::INTO => {
-                if read_only {
-                    return Err(Refusal::operation("SELECT INTO", true));
-                }
+            Token::Word(word)
+                if read_only && word.quote_style.is_none() && word.keyword == Keyword::INTO =>
+            {
+                return Err(Refusal::operation("SELECT INTO", true));
             }
             // A variable of the session would outlive the call.
             Token::Assignment if dialect == Dialect::MySql => {

@@ -2,9 +2,8 @@
 
 use super::*;
 
-/// What MariaDB does not refuse though the guard does: it changes nothing that is
-/// stored. `LOCK TABLES`, `USE` and the like act on a session that is closed or
-/// set anew.
+/// Each attempt, as a query, to be explained, and to be prepared: nothing that is
+/// stored changes.
 async fn unguarded(sql: &Sql, letter: char) {
     let before = contents(sql).await;
     let mut tried = 0;
