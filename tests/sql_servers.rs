@@ -526,6 +526,45 @@ async fn secrets(server: &mut databases::Database) {
     }
 }
 
+/// A function that the database defines itself writes, which no reader of the
+/// text can know: the database refuses it.
+async fn functions(server: &databases::Database) {
+    use sqlx::Connection as _;
+    if server.letter == 'p' {
+        let mut connection = sqlx::PgConnection::connect(&server.url)
+            .await
+            .expect("a connection");
+        let sql = "CREATE FUNCTION evil_write() RETURNS bigint LANGUAGE sql AS \
+                   'INSERT INTO customers (id, name) VALUES (950, ''x''); SELECT count(*) FROM customers'";
+        sqlx::raw_sql(sql)
+            .execute(&mut connection)
+            .await
+            .expect("a function");
+    } else {
+        let mut connection = sqlx::MySqlConnection::connect(&server.url)
+            .await
+            .expect("a connection");
+        let sql = "CREATE FUNCTION evil_write() RETURNS INT MODIFIES SQL DATA \
+                   BEGIN INSERT INTO customers (id, name) VALUES (950, 'x'); RETURN 1; END";
+        sqlx::raw_sql(sql)
+            .execute(&mut connection)
+            .await
+            .expect("a function");
+    }
+    let sql = open(Some(&server.url), |_| ());
+    let before = contents(&sql).await;
+    let error = query(&sql, "SELECT evil_write()")
+        .await
+        .expect_err("refused");
+    assert_eq!(error.kind, ToolErrorKind::Denied, "{error:?}");
+    assert!(
+        error.message.starts_with("The database refused: ")
+            && error.message.contains("transaction"),
+        "{error:?}"
+    );
+    assert_eq!(contents(&sql).await, before);
+}
+
 async fn suite(url: Option<&str>, letter: char) {
     let sql = open(url, |_| ());
     tools(&sql, letter).await;
@@ -547,6 +586,7 @@ async fn the_tools_work_and_change_nothing_on_postgresql_and_mariadb() {
         let letter = server.letter;
         suite(Some(&server.url), letter).await;
         quiet(&server).await;
+        functions(&server).await;
         writing(&server.url).await;
         secrets(&mut server).await;
         eprintln!("databases: {} passed", dialect(letter));
