@@ -1,8 +1,8 @@
-//! `write_sql` over real databases: the same suite against SQLite, PostgreSQL and
-//! MariaDB, through the handler that the gate calls.
+//! `write_sql` over real databases: the same suite against `SQLite`, `PostgreSQL` and
+//! `MariaDB`, through the handler that the gate calls.
 //!
 //! The servers are started from the packages of the system (`tests/databases`
-//! installs them). Without them the test says so and looks at SQLite alone; with
+//! installs them). Without them the test says so and looks at `SQLite` alone; with
 //! `CI=true` it fails.
 
 #[path = "support/attempts.rs"]
@@ -10,6 +10,8 @@ mod attempts;
 #[path = "support/databases.rs"]
 mod databases;
 
+use std::io::Write;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use repertoire::model::{Digest, VersionNumber};
@@ -89,17 +91,7 @@ fn dialect(letter: char) -> &'static str {
     }
 }
 
-async fn tools(sql: &Sql, letter: char) {
-    assert_eq!(
-        text(sql, "list_tables", json!({})).await,
-        "customers, orders, products"
-    );
-    let counted = query(sql, "SELECT COUNT(*) AS n FROM customers")
-        .await
-        .expect("a count");
-    assert_eq!(counted.text, "| n |\n|---|\n| 42 |\n\n1 row.");
-    assert_eq!(counted.structured.expect("rows")["rows"], json!([[42]]));
-
+async fn describing(sql: &Sql) {
     let described = call(sql, "describe_table", json!({"table_name": "ORDERS"})).await;
     let described = described.expect("a table");
     assert!(
@@ -146,6 +138,20 @@ async fn tools(sql: &Sql, letter: char) {
         unknown.expect_err("unknown").suggestions,
         ["Did you mean 'customers'?"]
     );
+}
+
+async fn tools(sql: &Sql, letter: char) {
+    assert_eq!(
+        text(sql, "list_tables", json!({})).await,
+        "customers, orders, products"
+    );
+    let counted = query(sql, "SELECT COUNT(*) AS n FROM customers")
+        .await
+        .expect("a count");
+    assert_eq!(counted.text, "| n |\n|---|\n| 42 |\n\n1 row.");
+    assert_eq!(counted.structured.expect("rows")["rows"], json!([[42]]));
+
+    describing(sql).await;
 
     let plan = text(
         sql,
@@ -458,7 +464,30 @@ async fn writing(url: &str) {
     assert_eq!(rome, json!([[3]]));
 }
 
+/// What was logged.
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().expect("a log").extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
 async fn secrets(server: &mut databases::Database) {
+    let log = Log::default();
+    let to = log.clone();
+    let subscriber = tracing_subscriber::fmt()
+        .with_max_level(tracing::Level::TRACE)
+        .with_writer(move || to.clone())
+        .finish();
+    let logged = tracing::subscriber::set_default(subscriber);
+    tracing::info!("begin");
     let wrong = server.url.replace(databases::PASSWORD, "wrong-Pa55word");
     let sql = open(Some(&wrong), |_| ());
     let refused = query(&sql, "SELECT 1").await.expect_err("refused");
@@ -481,6 +510,12 @@ async fn secrets(server: &mut databases::Database) {
         assert_eq!(error.kind, ToolErrorKind::Unavailable);
         assert!(!error.suggestions.is_empty());
     }
+    drop(logged);
+    let log = String::from_utf8_lossy(&log.0.lock().expect("a log")).into_owned();
+    assert!(log.contains("begin"), "{log}");
+    for secret in [databases::PASSWORD, "wrong-Pa55word"] {
+        assert!(!log.contains(secret), "{log}");
+    }
     let shown = format!("{refused:?}{missing:?}{gone:?}{core}{sql:?}{good:?}");
     for secret in [
         databases::PASSWORD,
@@ -490,6 +525,45 @@ async fn secrets(server: &mut databases::Database) {
     ] {
         assert!(!shown.contains(secret), "{shown}");
     }
+}
+
+/// A function that the database defines itself writes, which no reader of the
+/// text can know: the database refuses it.
+async fn functions(server: &databases::Database) {
+    use sqlx::Connection as _;
+    if server.letter == 'p' {
+        let mut connection = sqlx::PgConnection::connect(&server.url)
+            .await
+            .expect("a connection");
+        let sql = "CREATE FUNCTION evil_write() RETURNS bigint LANGUAGE sql AS \
+                   'INSERT INTO customers (id, name) VALUES (950, ''x''); SELECT count(*) FROM customers'";
+        sqlx::raw_sql(sql)
+            .execute(&mut connection)
+            .await
+            .expect("a function");
+    } else {
+        let mut connection = sqlx::MySqlConnection::connect(&server.url)
+            .await
+            .expect("a connection");
+        let sql = "CREATE FUNCTION evil_write() RETURNS INT MODIFIES SQL DATA \
+                   BEGIN INSERT INTO customers (id, name) VALUES (950, 'x'); RETURN 1; END";
+        sqlx::raw_sql(sql)
+            .execute(&mut connection)
+            .await
+            .expect("a function");
+    }
+    let sql = open(Some(&server.url), |_| ());
+    let before = contents(&sql).await;
+    let error = query(&sql, "SELECT evil_write()")
+        .await
+        .expect_err("refused");
+    assert_eq!(error.kind, ToolErrorKind::Denied, "{error:?}");
+    assert!(
+        error.message.starts_with("The database refused: ")
+            && error.message.contains("transaction"),
+        "{error:?}"
+    );
+    assert_eq!(contents(&sql).await, before);
 }
 
 async fn suite(url: Option<&str>, letter: char) {
@@ -513,6 +587,7 @@ async fn the_tools_work_and_change_nothing_on_postgresql_and_mariadb() {
         let letter = server.letter;
         suite(Some(&server.url), letter).await;
         quiet(&server).await;
+        functions(&server).await;
         writing(&server.url).await;
         secrets(&mut server).await;
         eprintln!("databases: {} passed", dialect(letter));

@@ -179,7 +179,7 @@ fn optional(row: &[Value], at: usize) -> Option<String> {
 }
 
 fn rows(answers: &[Rows], at: usize) -> &[Vec<Value>] {
-    answers.get(at).map_or(&[], |answer| &answer.rows)
+    answers.get(at).map_or(&[], |answer| &answer.held)
 }
 
 /// Reads the answer to [`tables`].

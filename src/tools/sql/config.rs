@@ -56,12 +56,12 @@ pub enum ConfigError {
 }
 
 impl Config {
-    pub(super) fn skills(&self) -> Vec<SkillId> {
+    pub(super) fn skills(self) -> Vec<SkillId> {
         let (source, author, slug) = BUNDLED;
         let mut skills: Vec<SkillId> = SkillId::new(source, author, slug).into_iter().collect();
-        for skill in &self.skills {
+        for skill in self.skills {
             if skills.iter().all(|known| known.key() != skill.key()) {
-                skills.push(skill.clone());
+                skills.push(skill);
             }
         }
         skills

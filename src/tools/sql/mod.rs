@@ -81,9 +81,8 @@ impl Sql {
     /// # Errors
     /// The address is none of a database that is supported.
     pub fn open(config: Config) -> Result<Self, ConfigError> {
-        let engine = config.engine()?;
         Ok(Self {
-            engine,
+            engine: config.engine()?,
             bounds: Bounds {
                 rows: config.max_rows,
                 bytes: config.max_bytes,
@@ -147,10 +146,10 @@ impl Sql {
             .run(Order::Explain, &checked.sql, bounds)
             .await?;
         let plan = match &self.engine {
-            Engine::Sqlite(_) => tree(&rows.rows),
+            Engine::Sqlite(_) => tree(&rows.held),
             Engine::Postgres(_) => {
                 let lines: Vec<&str> = rows
-                    .rows
+                    .held
                     .iter()
                     .filter_map(|row| row.first()?.as_str())
                     .collect();
@@ -249,10 +248,11 @@ impl Sql {
             }
         }
         if tables.len() > most {
-            text.push_str(&format!(
+            let more = format!(
                 "\n\n{} more tables: sql_query has their rows.",
                 tables.len() - most
-            ));
+            );
+            text.push_str(&more);
         }
         Ok(Output {
             text,

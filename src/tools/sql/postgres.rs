@@ -239,11 +239,14 @@ fn wrapped(sql: &str, columns: &[Column], limit: usize) -> String {
     let mut names = String::new();
     for (at, column) in columns.iter().enumerate() {
         let comma = if at == 0 { "" } else { ", " };
-        outer.push_str(&match column.kind.as_str() {
+        let text = match column.kind.as_str() {
             "BYTEA" => format!("{comma}'<' || octet_length(t.c{at}) || ' bytes>' AS c{at}"),
             _ => format!("{comma}left(t.c{at}::text, {}) AS c{at}", rows::CELL + 1),
-        });
-        names.push_str(&format!("{comma}c{at}"));
+        };
+        outer.push_str(&text);
+        names.push_str(comma);
+        let name = format!("c{at}");
+        names.push_str(&name);
     }
     // The line feed ends a comment at the end of the query.
     format!(

@@ -50,7 +50,7 @@ pub(super) struct Rows {
     bounds: Bounds,
     bytes: usize,
     pub(super) columns: Vec<Column>,
-    pub(super) rows: Vec<Vec<Value>>,
+    pub(super) held: Vec<Vec<Value>>,
     pub(super) cut: Option<Cut>,
     /// Rows that the statement changed.
     pub(super) affected: Option<u64>,
@@ -62,7 +62,7 @@ impl Rows {
             bounds,
             bytes: 0,
             columns,
-            rows: Vec::new(),
+            held: Vec::new(),
             cut: None,
             affected: None,
         }
@@ -71,13 +71,13 @@ impl Rows {
     /// Takes a row; false: it has no room, and no further one will.
     pub(super) fn push(&mut self, row: Vec<Value>) -> bool {
         let bytes: usize = row.iter().map(|cell| size(cell) + 3).sum();
-        if self.rows.len() >= self.bounds.rows {
+        if self.held.len() >= self.bounds.rows {
             self.cut = Some(Cut::Rows);
         } else if self.bytes.saturating_add(bytes) > self.bounds.bytes {
             self.cut = Some(Cut::Bytes);
         } else {
             self.bytes += bytes;
-            self.rows.push(row);
+            self.held.push(row);
             return true;
         }
         false
@@ -95,7 +95,7 @@ impl Rows {
             }
             text.push_str("\n|");
             text.push_str(&"---|".repeat(self.columns.len()));
-            for row in &self.rows {
+            for row in &self.held {
                 text.push_str("\n|");
                 for cell in row {
                     text.push(' ');
@@ -114,7 +114,7 @@ impl Rows {
             1 => format!("1 row{what}"),
             count => format!("{count} rows{what}"),
         };
-        let shown = self.rows.len() as u64;
+        let shown = self.held.len() as u64;
         let summary = match self.cut {
             None => count(shown, ""),
             Some(Cut::Rows) => format!(
@@ -146,8 +146,8 @@ impl Rows {
             .collect();
         let mut map = Map::new();
         map.insert("columns".to_owned(), columns.into());
-        map.insert("rows".to_owned(), self.rows.clone().into());
-        map.insert("row_count".to_owned(), self.rows.len().into());
+        map.insert("rows".to_owned(), self.held.clone().into());
+        map.insert("row_count".to_owned(), self.held.len().into());
         map.insert("truncated".to_owned(), self.cut.is_some().into());
         if let Some(affected) = self.affected {
             map.insert("rows_affected".to_owned(), affected.into());

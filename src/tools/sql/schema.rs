@@ -132,11 +132,8 @@ pub(super) fn description(dialect: Dialect, table: &Table) -> String {
     }
     for index in &table.indexes {
         let unique = if index.unique { " (unique)" } else { "" };
-        text.push_str(&format!(
-            "- {}{unique}: {}\n",
-            index.name,
-            index.columns.join(", ")
-        ));
+        let more = format!("- {}{unique}: {}\n", index.name, index.columns.join(", "));
+        text.push_str(&more);
     }
     text.trim_end().to_owned()
 }
@@ -154,10 +151,11 @@ pub(super) fn overview(dialect: Dialect, tables: &[TableName], described: &[Tabl
         shown.join(", ")
     );
     if tables.len() > NAMES {
-        text.push_str(&format!(
+        let more = format!(
             ", and {} more: sql_list_tables has them all",
             tables.len() - NAMES
-        ));
+        );
+        text.push_str(&more);
     }
     text.push_str("\n\n### Database Schema\n");
     let begin = text.len();
@@ -172,10 +170,11 @@ pub(super) fn overview(dialect: Dialect, tables: &[TableName], described: &[Tabl
         told += 1;
     }
     if told < tables.len() {
-        text.push_str(&format!(
+        let more = format!(
             "-- {} more tables are not shown: sql_describe_table has each of them.\n",
             tables.len() - told
-        ));
+        );
+        text.push_str(&more);
     }
     text
 }

@@ -115,7 +115,7 @@ fn where_writing_is_allowed_rows_and_tables_may_be_changed_and_nothing_else() {
 #[tokio::test]
 async fn long_and_deep_statements_are_refused_or_read_without_harm() {
     for (_, dialect) in dialects() {
-        let chain = format!("SELECT {}1", "1 + ".repeat(24_000));
+        let chain = format!("SELECT {}1", "1+".repeat(49_000));
         let chained = checked(dialect, &chain, true).await.expect("a verdict");
         assert!(chained.is_ok());
         for deep in [
@@ -128,6 +128,14 @@ async fn long_and_deep_statements_are_refused_or_read_without_harm() {
             format!("SELECT {}1", "NOT ".repeat(24_000)),
             format!("SELECT {}", "'a".repeat(40_001)),
             "SELECT 1".repeat(20_000),
+            // What the parser tries in two ways at each level.
+            format!("SELECT * FROM {}t{} WHERE", "(".repeat(45), ")".repeat(45)),
+            format!("SELECT {}SELECT{}", "(".repeat(45), ")".repeat(45)),
+            format!(
+                "SELECT {}1{} FROM",
+                "CASE WHEN (".repeat(20),
+                ") THEN 1 END".repeat(20)
+            ),
         ] {
             let refusal = checked(dialect, &deep, true).await.expect("a verdict");
             assert!(matches!(refusal, Err(Refusal { syntax: true, .. })));
