@@ -372,7 +372,10 @@ pub fn escape(string: &str, text: &mut String) {
             Some('\t') => text.push_str("\\t"),
             Some('\u{8}') => text.push_str("\\b"),
             Some('\u{c}') => text.push_str("\\f"),
-            Some(other) => text.push_str(&format!("\\u{:04x}", u32::from(other))),
+            Some(other) => {
+                let quoted = serde_json::to_string(&other).unwrap_or_default();
+                text.push_str(quoted.trim_matches('"'));
+            }
             None => {}
         }
         rest = chars.as_str();
