@@ -5,7 +5,6 @@
 //! when they come.
 
 use std::borrow::Cow;
-use std::fmt::Write as _;
 
 use base64::Engine as _;
 use prost::Message as _;
@@ -373,7 +372,10 @@ pub fn escape(string: &str, text: &mut String) {
             Some('\t') => text.push_str("\\t"),
             Some('\u{8}') => text.push_str("\\b"),
             Some('\u{c}') => text.push_str("\\f"),
-            Some(other) => _ = write!(text, "\\u{:04x}", u32::from(other)),
+            Some(other) => {
+                let quoted = serde_json::to_string(&other).unwrap_or_default();
+                text.push_str(quoted.trim_matches('"'));
+            }
             None => {}
         }
         rest = chars.as_str();

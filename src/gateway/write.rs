@@ -313,7 +313,7 @@ mod tests {
                 Kind::Int64 | Kind::Sint64 | Kind::Sfixed64 => Any::I64(self.whole()),
                 Kind::Uint32 | Kind::Fixed32 => Any::U32(self.whole() as u32),
                 Kind::Uint64 | Kind::Fixed64 => Any::U64(self.whole() as u64),
-                Kind::Enum(_) => Any::EnumNumber(self.below(9) as i32),
+                Kind::Enum(_) => Any::EnumNumber((self.whole() % 9) as i32),
                 Kind::Message(message) => Any::Message(self.message(message, depth)),
             }
         }
