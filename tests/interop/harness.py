@@ -337,5 +337,15 @@ TOOLSETS = sorted({toolset for _, tool in tool_options() for toolset in tool.too
 
 
 def tools_of(toolset=None):
-    """The names of the tools of a toolset, or of all."""
-    return {name for name, tool in tool_options() if toolset is None or toolset in tool.toolsets}
+    """The names of the tools of a toolset, or of all. `gated` has those that the bundled skills unlock as well."""
+    names = {name for name, tool in tool_options() if toolset is None or toolset in tool.toolsets}
+    return names | unlocked() if toolset == "gated" else names
+
+
+def unlocked():
+    """The names of the tools that the bundled skills declare."""
+    names = set()
+    for page in (Path(__file__).parents[2] / "skills").glob("*/SKILL.md"):
+        declared = re.search(r"^tool_configs:\n(.*?)^(?=\S)", page.read_text(), re.DOTALL | re.MULTILINE)
+        names |= set(re.findall(r"^  - name: (\w+)$", declared.group(1), re.MULTILINE)) if declared else set()
+    return names
