@@ -298,6 +298,6 @@ impl v1::lookup_server::Lookup for LookupService {
         &self,
         request: Request<v1::StreamToolCallRequest>,
     ) -> Result<Response<Self::StreamToolCallStream>, Status> {
-        Ok(tools::stream_tool_call(&self.tools, request))
+        tools::stream_tool_call(&self.tools, request).await
     }
 }

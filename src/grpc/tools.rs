@@ -221,10 +221,10 @@ fn answer(called: Called) -> v1::CallToolResponse {
 pub(super) type Updates =
     Pin<Box<dyn Stream<Item = Result<v1::StreamToolCallResponse, Status>> + Send>>;
 
-pub(super) fn stream_tool_call(
+pub(super) async fn stream_tool_call(
     tools: &Tools,
     request: Request<v1::StreamToolCallRequest>,
-) -> Response<Updates> {
+) -> Result<Response<Updates>, Status> {
     use v1::stream_tool_call_response::Update;
     let (caller, timeout) = (principal(&request), time_left(&request));
     let v1::StreamToolCallRequest {
@@ -267,12 +267,16 @@ pub(super) fn stream_tool_call(
         let result = result?.map(|called| Update::Result(answer(called)));
         Some((result.map_err(status), None))
     });
-    let updates = updates.map(|update| {
+    let mut updates = Box::pin(updates.map(|update| {
         update.map(|update| v1::StreamToolCallResponse {
             update: Some(update),
         })
-    });
-    Response::new(Box::pin(updates))
+    }));
+    // A call that is refused is no stream: its status comes first, as that of any
+    // other call.
+    let first = updates.next().await.transpose()?;
+    let first = stream::iter(first.map(Ok));
+    Ok(Response::new(Box::pin(first.chain(updates))))
 }
 
 fn tool_progress(progress: Progress) -> v1::ToolProgress {
