@@ -54,6 +54,7 @@ struct Checks {
 /// The number of a rule, as Rust writes it.
 fn number(value: &Value) -> Option<String> {
     let text = match value {
+        Value::F64(n) => format!("{n:?}"),
         Value::U64(n) => n.to_string(),
         Value::I64(n) => n.to_string(),
         Value::U32(n) => n.to_string(),
@@ -125,7 +126,7 @@ impl Checks {
             return Ok(());
         }
         let name = field.name();
-        let access = if matches!(name, "type") {
+        let access = if matches!(name, "match" | "type") {
             format!("self.r#{name}")
         } else {
             format!("self.{name}")
@@ -229,10 +230,10 @@ impl Checks {
                     ("bytes", "max_len", Some(n)) => {
                         format!("max_bytes({value}, {n}, || {path}, out);")
                     }
-                    ("int32" | "int64" | "uint32", "lte", Some(n)) => {
+                    ("double" | "int32" | "int64" | "uint32", "lte", Some(n)) => {
                         format!("at_most(*{value}, {n}, || {path}, out);")
                     }
-                    ("int32" | "int64" | "uint32", "gte", Some(n)) => {
+                    ("double" | "int32" | "int64" | "uint32", "gte", Some(n)) => {
                         format!("at_least(*{value}, {n}, || {path}, out);")
                     }
                     ("repeated", "max_items", Some(n)) if list => {

@@ -10,7 +10,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("skill_md", &["model"]),
     ("store", &["model"]),
     ("registry", &["model", "skill_md", "store"]),
-    ("lookup", &["model", "registry"]),
+    ("lookup", &["model", "skill_md", "registry"]),
     ("composition", &["model", "registry", "lookup"]),
     (
         "tools",
@@ -73,6 +73,8 @@ const CRATES: &[(&str, &[&str])] = &[
     ("serde_yaml", &["skill_md", "server"]),
     ("saphyr_parser", &["skill_md"]),
     ("pubgrub", &["composition"]),
+    ("tantivy", &["lookup"]),
+    ("pulp", &["lookup"]),
     ("sqlx", &["tools"]),
     ("sqlparser", &["tools"]),
     ("reqwest", &["tools"]),

@@ -5,13 +5,14 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use super::tools;
+use super::{search, tools};
 use crate::server::LogFormat;
 
 const EXAMPLES: &str = "\
 Examples:
   repertoire serve                              start a server on 127.0.0.1:50051
   repertoire import ./skills                    publish every skill below a folder
+  repertoire search review a pull request       what helps with a task
   repertoire list --category database           what is there
   repertoire show write_sql                     one skill, in full
   repertoire versions my-skill                  its history
@@ -74,6 +75,12 @@ pub(super) enum Command {
     Validate(Validate),
     /// List skills.
     List(List),
+    /// Find skills by words or by a task, and say why.
+    Search(search::Search),
+    /// Say what a codebase is made of.
+    Analyze(search::Analyze),
+    /// Recommend skills for a codebase.
+    Recommend(search::Recommend),
     /// Show all that is known of a skill.
     Show(OfVersion),
     /// Print a file of a skill, by default its SKILL.md.

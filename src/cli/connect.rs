@@ -42,6 +42,15 @@ impl Client {
         }
     }
 
+    /// Makes sure that all skills can be found, where the services are in process: a
+    /// server sees to that itself.
+    pub(super) async fn follow(&self) {
+        if let Some(domain) = &self.domain {
+            domain.follow().await;
+            domain.search().complete().await;
+        }
+    }
+
     /// Writes what waits, where the services are in process.
     pub(super) async fn close(self) {
         if let Some(domain) = self.domain {

@@ -19,6 +19,7 @@ mod folder;
 mod import;
 mod mcp;
 mod output;
+mod search;
 mod serve;
 mod skills;
 mod tools;
@@ -104,6 +105,9 @@ async fn with_client(
         Command::Import(options) => import::import(client, options, output).await,
         Command::Publish(options) => import::publish(client, options, output).await,
         Command::List(options) => skills::list(client, options, output).await,
+        Command::Search(options) => search::search(client, options, output).await,
+        Command::Analyze(options) => search::analyze(client, options, output).await,
+        Command::Recommend(options) => search::recommend(client, options, output).await,
         Command::Show(options) => skills::show(client, options, output).await,
         Command::Read(options) => skills::read(client, options).await,
         Command::Versions(options) => versions::versions(client, options, output).await,

@@ -120,7 +120,11 @@ fn at_most<T: Copy + PartialOrd + std::fmt::Display>(
     path: impl FnOnce() -> String,
     out: &mut Vec<Violation>,
 ) {
-    if value > most {
+    // What is no number is within no bounds.
+    if value
+        .partial_cmp(&most)
+        .is_none_or(std::cmp::Ordering::is_gt)
+    {
         push(
             out,
             path,
@@ -136,7 +140,10 @@ fn at_least<T: Copy + PartialOrd + std::fmt::Display>(
     path: impl FnOnce() -> String,
     out: &mut Vec<Violation>,
 ) {
-    if value < least {
+    if value
+        .partial_cmp(&least)
+        .is_none_or(std::cmp::Ordering::is_lt)
+    {
         push(
             out,
             path,

@@ -8,7 +8,7 @@ use crate::contract::v1;
 use crate::lookup::{Found, NameForm};
 use crate::model::{
     CompatibilityRuleType, ComposabilityRuleType, EventKind, FileEntry, Location, Skill, SkillId,
-    SkillUri, TrustTier, Version,
+    SkillUri, TrustTier,
 };
 use crate::registry::{
     ArchiveFormat, Catalog, Change, ChangeKind, Described, Head, Outcome, VersionDiff,
@@ -277,28 +277,13 @@ pub(super) fn resource_configs(skill: &Skill) -> Vec<v1::ResourceConfig> {
 }
 
 /// A path that looks like a test's.
-fn is_test(path: &str) -> bool {
-    let path = path.to_ascii_lowercase();
-    path.split('/')
-        .any(|part| matches!(part, "test" | "tests" | "__tests__" | "evals"))
-        || path.rsplit('/').next().is_some_and(|name| {
-            name.starts_with("test_")
-                || name.contains(".test.")
-                || name.contains("_test.")
-                || name.contains(".spec.")
-        })
-}
-
-fn has_examples(version: &Version) -> bool {
-    version
-        .files
-        .iter()
-        .any(|file| file.path.as_str().to_ascii_lowercase().contains("example"))
-        || version
-            .skill
-            .resource_configs
-            .iter()
-            .any(|r| r.name.to_ascii_lowercase().contains("example"))
+/// Who a skill comes from: by its id, and as it states.
+pub(super) fn author(id: &SkillId, stated: Option<&str>, tier: TrustTier) -> v1::Author {
+    v1::Author {
+        id: format!("{}:{}", id.source(), id.author()),
+        name: stated.unwrap_or_else(|| id.author()).to_owned(),
+        verified: matches!(tier, TrustTier::Official | TrustTier::Verified),
+    }
 }
 
 /// A skill in full.
@@ -336,14 +321,7 @@ pub(super) fn detail(found: &Found, readme: bool) -> v1::SkillDetail {
         name: skill.name.clone(),
         slug: id.slug().to_owned(),
         description: skill.description.clone(),
-        author: Some(v1::Author {
-            id: format!("{}:{}", id.source(), id.author()),
-            name: skill
-                .author
-                .clone()
-                .unwrap_or_else(|| id.author().to_owned()),
-            verified: matches!(tier, TrustTier::Official | TrustTier::Verified),
-        }),
+        author: Some(author(id, skill.author.as_deref(), tier)),
         trust_tier: trust_tier(tier).into(),
         quality_score: None,
         github_stars: None,
@@ -362,8 +340,8 @@ pub(super) fn detail(found: &Found, readme: bool) -> v1::SkillDetail {
         github_open_issues: None,
         github_license: skill.license.clone(),
         has_skill_md: true,
-        has_tests: version.files.iter().any(|file| is_test(file.path.as_str())),
-        has_examples: has_examples(version),
+        has_tests: version.has_tests(),
+        has_examples: version.has_examples(),
         estimated_char_budget: size(skill.chars),
         security_scan_status: v1::ScanStatus::Pending.into(),
         related_skills: related.collect(),

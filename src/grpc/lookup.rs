@@ -3,13 +3,16 @@
 use tonic::{Request, Response, Status};
 
 use super::convert::{self, ids, info};
-use super::{page_size, reference, selector, status, token, tools};
+use super::{Codebases, codebase, page_size, reference, search, selector, status, token, tools};
 use crate::contract::v1;
-use crate::lookup::{ListQuery, Lookup};
+use crate::lookup::index::SearchQuery;
+use crate::lookup::{EXPLORATION_PERCENT, ListQuery, Lookup, SearchIndex, Task};
 use crate::model::{Location, TrustTier};
 use crate::registry::Registry;
 use crate::tools::Tools;
 
+/// Skills that are looked for to fit a task.
+const FITTING: usize = 400;
 /// Versions that come with a skill.
 const VERSIONS: usize = 20;
 
@@ -19,22 +22,57 @@ pub struct LookupService {
     registry: Registry,
     lookup: Lookup,
     tools: Tools,
+    search: SearchIndex,
+    codebases: Codebases,
 }
 
 impl LookupService {
-    /// The service of a registry, and of the tools that its skills unlock.
+    /// The service of a registry, of the tools that its skills unlock, of the index
+    /// of them, and of the codebases that may be read.
     #[must_use]
-    pub fn new(registry: Registry, tools: Tools) -> Self {
+    pub fn new(
+        registry: Registry,
+        tools: Tools,
+        search: SearchIndex,
+        codebases: Codebases,
+    ) -> Self {
         Self {
             lookup: Lookup::new(registry.clone()),
             registry,
             tools,
+            search,
+            codebases,
         }
     }
 }
 
 #[tonic::async_trait]
 impl v1::lookup_server::Lookup for LookupService {
+    async fn search(
+        &self,
+        request: Request<v1::SearchRequest>,
+    ) -> Result<Response<v1::SearchResponse>, Status> {
+        let found = search::search(&self.registry, &self.search, request.into_inner()).await?;
+        Ok(Response::new(found))
+    }
+
+    async fn analyze_codebase(
+        &self,
+        request: Request<v1::AnalyzeCodebaseRequest>,
+    ) -> Result<Response<v1::AnalyzeCodebaseResponse>, Status> {
+        let analysis = codebase::analyze(&self.codebases, request).await?;
+        Ok(Response::new(analysis))
+    }
+
+    async fn recommend_skills(
+        &self,
+        request: Request<v1::RecommendSkillsRequest>,
+    ) -> Result<Response<v1::RecommendSkillsResponse>, Status> {
+        let (registry, index) = (&self.registry, &self.search);
+        let answer = codebase::recommend(&self.codebases, registry, index, request).await?;
+        Ok(Response::new(answer))
+    }
+
     async fn list_skills(
         &self,
         request: Request<v1::ListSkillsRequest>,
@@ -161,13 +199,35 @@ impl v1::lookup_server::Lookup for LookupService {
         &self,
         request: Request<v1::RenderPromptRequest>,
     ) -> Result<Response<v1::RenderPromptResponse>, Status> {
-        let v1::RenderPromptRequest { max_tokens } = request.into_inner();
-        let prompt = self.lookup.prompt(max_tokens.unsigned_abs());
+        let v1::RenderPromptRequest {
+            max_tokens,
+            task,
+            exploration_percent,
+        } = request.into_inner();
+        let max_tokens = max_tokens.unsigned_abs();
+        let prompt = if task.trim().is_empty() {
+            self.lookup.prompt(max_tokens)
+        } else {
+            let query = SearchQuery {
+                text: task,
+                limit: FITTING,
+                ..SearchQuery::default()
+            };
+            let fitting = search::run(&self.search, query).await?.hits;
+            let percent = exploration_percent.map(i32::unsigned_abs);
+            let task = Task {
+                fitting: fitting.into_iter().map(|hit| hit.head).collect(),
+                exploration_percent: percent.unwrap_or(EXPLORATION_PERCENT),
+            };
+            self.lookup.prompt_for(&task, max_tokens).map_err(status)?
+        };
         Ok(Response::new(v1::RenderPromptResponse {
             listed: convert::count(prompt.listed),
             left_out: convert::count(prompt.left_out),
             tokens: convert::count(prompt.tokens()),
             text: prompt.text,
+            explored: prompt.explored,
+            next_names: prompt.next,
         }))
     }
 

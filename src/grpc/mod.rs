@@ -9,6 +9,7 @@
 //!
 //! Not here: listeners, limits and deadlines (`server`), other faces.
 
+mod codebase;
 mod codec;
 mod composed;
 mod composition;
@@ -16,6 +17,7 @@ mod convert;
 mod lookup;
 mod publish;
 mod registry;
+mod search;
 mod status;
 #[cfg(test)]
 mod tests;
@@ -23,6 +25,7 @@ mod tool_host;
 mod tools;
 mod watch;
 
+pub use codebase::Codebases;
 pub use codec::CheckedCodec;
 pub use composition::CompositionService;
 pub use lookup::LookupService;

@@ -1,5 +1,6 @@
 //! What can go wrong with finding, and what each means to a caller.
 
+use super::{analysis, index};
 use crate::model::{Code, Failure, SkillUriError};
 use crate::registry;
 
@@ -57,6 +58,40 @@ impl From<Error> for Failure {
                 Failure::new(Code::InvalidParameter, message.clone()).field(field, message)
             }
             Error::Registry(error) => error.into(),
+        }
+    }
+}
+
+impl From<analysis::Error> for Failure {
+    fn from(error: analysis::Error) -> Self {
+        let message = error.to_string();
+        let field = match error {
+            analysis::Error::InlineTooLarge { .. } => "files",
+            _ => "path",
+        };
+        let failure = Failure::new(Code::InvalidParameter, message.clone()).field(field, message);
+        match error {
+            analysis::Error::NoRoots | analysis::Error::NotBelowRoot { .. } => failure
+                .suggest("Send the manifests of the codebase in `files`; `repertoire analyze` does that for a folder of yours")
+                .suggest("Ask the operator to name a root in `analysis.roots`"),
+            analysis::Error::InlineTooLarge { .. } => {
+                failure.suggest("Send manifests and lockfiles with their text, other files by name alone")
+            }
+            analysis::Error::NotFound { .. }
+            | analysis::Error::NotADirectory { .. }
+            | analysis::Error::Unreadable { .. } => {
+                failure.suggest("Name the folder of the codebase, as the server sees it")
+            }
+        }
+    }
+}
+
+impl From<index::Error> for Failure {
+    fn from(error: index::Error) -> Self {
+        match error {
+            index::Error::Registry(error) => error.into(),
+            // The index is made anew by itself.
+            error => Self::fault(error),
         }
     }
 }

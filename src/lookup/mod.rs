@@ -1,5 +1,5 @@
-//! Finding skills and handing them out: names, addresses, lists, files, and the
-//! section of a prompt that names them.
+//! Finding skills and handing them out: names, addresses, lists, search, files, and
+//! the section of a prompt that names them.
 //!
 //! Rules of this room:
 //!
@@ -11,24 +11,34 @@
 //! * Completing a name and writing a prompt cost what they answer, however many
 //!   skills there are.
 //!
-//! Not here: search by words (an index of its own), writes (`registry`).
+//! Search is a room of its own, [`index`]: it follows the registry and keeps files.
+//!
+//! Not here: writes (`registry`), sets of skills (`composition`).
 
+pub mod analysis;
+mod areas;
 mod complete;
 mod error;
+pub mod index;
 mod list;
 mod prompt;
 mod read;
+pub mod recommend;
+mod tailored;
 #[cfg(test)]
 mod tests;
 
 use std::sync::Arc;
 
+pub use areas::Severity;
 pub use complete::{Completion, NameForm};
 pub use error::Error;
+pub use index::SearchIndex;
 pub use list::{ListPage, ListQuery};
 pub use prompt::Prompt;
 pub(crate) use prompt::cut;
 pub use read::{FilePart, SkillText};
+pub use tailored::{EXPLORATION_PERCENT, Task};
 
 use crate::model::{Reference, SkillId, VersionSelector};
 use crate::registry::{self, Catalog, Described, Head, Registry};

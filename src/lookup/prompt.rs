@@ -11,11 +11,11 @@ use super::Lookup;
 use crate::model::MAX_SLUG_CHARS;
 use crate::registry::{Catalog, Head};
 
-const HEADING: &str = "## Available Skills";
+pub(super) const HEADING: &str = "## Available Skills";
 /// The budget of whoever names none.
-const DEFAULT_TOKENS: u32 = 2_000;
+pub(super) const DEFAULT_TOKENS: u32 = 2_000;
 /// Bytes that are counted as a token.
-const TOKEN_BYTES: usize = 4;
+pub(super) const TOKEN_BYTES: usize = 4;
 /// Descriptions are not cut below this; they are left out instead.
 const LEAST_CHARS: usize = 40;
 const CUT: &str = "…";
@@ -29,6 +29,10 @@ pub struct Prompt {
     pub listed: usize,
     /// How many were left out.
     pub left_out: usize,
+    /// Short names of skills that are in it because nobody has used them.
+    pub explored: Vec<String>,
+    /// Short names of the first skills that were left out.
+    pub next: Vec<String>,
 }
 
 impl Prompt {
@@ -74,7 +78,7 @@ pub(super) struct Entry<'a> {
 }
 
 impl<'a> Entry<'a> {
-    fn of(catalog: &Catalog, head: &'a Head) -> Option<Self> {
+    pub(super) fn of(catalog: &Catalog, head: &'a Head) -> Option<Self> {
         let summary = head.summary.as_ref()?;
         let name = summary.name.as_str();
         Some(Self {
@@ -90,7 +94,7 @@ impl<'a> Entry<'a> {
     }
 
     /// Its line with up to so many characters of its description.
-    fn line(&self, chars: usize) -> String {
+    pub(super) fn line(&self, chars: usize) -> String {
         let name = self.name.map(|name| cut(name, MAX_SLUG_CHARS));
         let parts = [name, Some(cut(self.description, chars))];
         let parts: Vec<String> = parts
@@ -133,7 +137,32 @@ pub(super) fn write<'a>(
         text: format!("{HEADING}{lines}"),
         listed: count,
         left_out: 0,
+        explored: Vec::new(),
+        next: Vec::new(),
     }
+}
+
+/// The section where every skill fits with what it is for.
+pub(super) fn whole<'a>(
+    skills: impl Iterator<Item = Entry<'a>>,
+    count: usize,
+    budget: usize,
+) -> Option<Prompt> {
+    let mut left = budget.checked_sub(HEADING.len())?;
+    let mut fitting = Vec::new();
+    for skill in skills {
+        left = left.checked_sub(skill.bare().len())?;
+        fitting.push(skill);
+    }
+    let chars = longest(&fitting, budget).filter(|_| !fitting.is_empty())?;
+    let lines: String = fitting.iter().map(|skill| skill.line(chars)).collect();
+    Some(Prompt {
+        text: format!("{HEADING}{lines}"),
+        listed: count,
+        left_out: 0,
+        explored: Vec::new(),
+        next: Vec::new(),
+    })
 }
 
 /// The greatest length of descriptions with which all skills fit; none where it
@@ -191,6 +220,8 @@ fn shortened(skills: &[Entry<'_>], count: usize, budget: usize) -> Prompt {
                 text,
                 listed,
                 left_out,
+                explored: Vec::new(),
+                next: Vec::new(),
             };
         }
     }
@@ -208,6 +239,8 @@ fn unlisted(sentence: &str, left_out: usize, budget: usize) -> Prompt {
         },
         listed: 0,
         left_out,
+        explored: Vec::new(),
+        next: Vec::new(),
     }
 }
 
@@ -222,7 +255,7 @@ fn note(more: &str, left_out: usize) -> String {
 }
 
 /// A number with commas between its thousands.
-fn grouped(number: usize) -> String {
+pub(super) fn grouped(number: usize) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (digit, after) in digits.chars().zip((0..digits.len()).rev()) {

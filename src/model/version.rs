@@ -95,11 +95,37 @@ impl Version {
         self.files.get(at)
     }
 
+    /// A file looks like a test.
+    #[must_use]
+    pub fn has_tests(&self) -> bool {
+        self.files.iter().any(|file| is_test(file.path.as_str()))
+    }
+
+    /// A file or a resource holds examples.
+    #[must_use]
+    pub fn has_examples(&self) -> bool {
+        let says_so = |name: &str| name.to_ascii_lowercase().contains("example");
+        self.files.iter().any(|file| says_so(file.path.as_str()))
+            || self.skill.resource_configs.iter().any(|r| says_so(&r.name))
+    }
+
     /// The file that holds the instructions.
     #[must_use]
     pub fn skill_md(&self) -> Option<&FileEntry> {
         self.file(self.skill.entry.as_str())
     }
+}
+
+fn is_test(path: &str) -> bool {
+    let path = path.to_ascii_lowercase();
+    path.split('/')
+        .any(|part| matches!(part, "test" | "tests" | "__tests__" | "evals"))
+        || path.rsplit('/').next().is_some_and(|name| {
+            name.starts_with("test_")
+                || name.contains(".test.")
+                || name.contains("_test.")
+                || name.contains(".spec.")
+        })
 }
 
 /// Why and when a version was withdrawn.
@@ -125,4 +151,17 @@ pub enum TrustTier {
     Community,
     /// Nothing is known.
     Unverified,
+}
+
+impl TrustTier {
+    /// Its name in lower case.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Official => "official",
+            Self::Verified => "verified",
+            Self::Community => "community",
+            Self::Unverified => "unverified",
+        }
+    }
 }

@@ -50,7 +50,9 @@ pub use verify::Audit;
 pub use versions::{Activated, Described, Release, VersionPage, Withdrawn};
 pub use watch::{Watch, WatchFilter};
 
-use crate::model::{Clock, Digest, SkillId, SkillKey, Version, VersionNumber, VersionSelector};
+use crate::model::{
+    Clock, Digest, FileEntry, SkillId, SkillKey, Version, VersionNumber, VersionSelector,
+};
 use crate::store::{Batch, CommitError, Store, StoreError, Table, TableId};
 
 const HEADS: Table<SkillKey, Head> = Table::new(TableId::Heads);
@@ -205,7 +207,21 @@ impl Registry {
         Ok(version)
     }
 
-    /// The bytes of a file of a version, checked against its digest.
+    /// The bytes of a file of a version, checked against its digest. Blocks.
+    ///
+    /// # Errors
+    /// The content is damaged.
+    pub fn content(&self, file: &FileEntry) -> Result<bytes::Bytes, Error> {
+        let content = self.inner.store.content(&file.digest)?;
+        content.ok_or_else(|| {
+            Error::Store(StoreError::Damaged {
+                key: format!("contents/{}", file.digest),
+                reason: "it is missing".to_owned(),
+            })
+        })
+    }
+
+    /// The same, off the async threads.
     ///
     /// # Errors
     /// The version has no such file, or its content is damaged.
@@ -220,14 +236,8 @@ impl Registry {
             version: version.number,
             path: path.to_owned(),
         })?;
-        let (store, digest) = (self.inner.store.clone(), entry.digest);
-        let content = blocking(move || store.content(&digest)).await??;
-        content.ok_or_else(|| {
-            Error::Store(StoreError::Damaged {
-                key: format!("contents/{digest}"),
-                reason: "it is missing".to_owned(),
-            })
-        })
+        let (this, entry) = (self.clone(), entry.clone());
+        blocking(move || this.content(&entry)).await?
     }
 
     /// Makes a plan of what is there now and commits it, starting over where

@@ -8,6 +8,7 @@ use serde::Deserialize;
 
 use super::LogFormat;
 use super::guard::WebConfig;
+use super::search::{AnalysisConfig, SearchConfig};
 use super::tools::ToolsConfig;
 use crate::store;
 
@@ -33,6 +34,10 @@ pub struct Config {
     pub web: WebConfig,
     /// The tools that skills unlock.
     pub tools: ToolsConfig,
+    /// How skills are searched.
+    pub search: SearchConfig,
+    /// Which codebases may be read.
+    pub analysis: AnalysisConfig,
 }
 
 /// Bounds of the server.
@@ -212,6 +217,10 @@ pub struct Settings {
     pub web: WebConfig,
     /// The tools that skills unlock.
     pub tools: ToolsConfig,
+    /// How skills are searched.
+    pub search: SearchConfig,
+    /// Which codebases may be read.
+    pub analysis: AnalysisConfig,
 }
 
 impl Settings {
@@ -233,6 +242,8 @@ impl Settings {
             limits: config.limits.clone(),
             web: config.web.clone(),
             tools: config.tools.clone(),
+            search: config.search.clone(),
+            analysis: config.analysis.clone(),
             store: store::Options {
                 cache_bytes: cache_mib.max(1) << 20,
                 keep_events,
@@ -277,6 +288,8 @@ mod tests {
         assert_eq!(config.store, StoreConfig::default());
         assert_eq!(config.web, WebConfig::default());
         assert_eq!(config.tools, ToolsConfig::default());
+        assert_eq!(config.search, SearchConfig::default());
+        assert_eq!(config.analysis, AnalysisConfig::default());
         assert_eq!(config.listen, Some(Settings::LISTEN));
     }
 

@@ -20,6 +20,7 @@ mod guard;
 mod listen;
 mod mcp;
 mod metrics;
+mod search;
 mod secret;
 mod telemetry;
 mod tools;
@@ -40,15 +41,17 @@ use tower_http::cors::{AllowHeaders, AllowMethods, AllowOrigin, CorsLayer};
 pub use bundled::bundled_skills;
 pub use config::{Config, ConfigError, Limits, Settings, default_data_directory};
 pub use guard::{AllowedHost, AllowedOrigin, Origin, WebConfig};
+pub use search::{AnalysisConfig, Meaning, SearchConfig};
 pub use secret::{SecretError, SecretRef};
 pub use telemetry::{LogFormat, Telemetry};
 pub use tools::{JiraConfig, SqlConfig, ToolsConfig, ToolsError, WorkerConfig};
 
-use crate::composition::Composition;
+use crate::composition::{Composition, IndexScorer};
 use crate::contract::{FILE_DESCRIPTOR_SET, v1};
 use crate::gateway::{self, Contract, Gateway, Transport};
-use crate::grpc::{CompositionService, LookupService, RegistryService, ToolHostService};
+use crate::grpc::{Codebases, CompositionService, LookupService, RegistryService, ToolHostService};
 use crate::http::Bodies;
+use crate::lookup::SearchIndex;
 use crate::mcp::Face;
 use crate::model::{Clock, SystemClock};
 use crate::registry::Registry;
@@ -107,6 +110,16 @@ pub struct Domain {
     composition: Composition,
     tools: Tools,
     host: Host,
+    search: SearchIndex,
+    codebases: Codebases,
+    following: Arc<Following>,
+}
+
+/// The task that keeps the index in step.
+#[derive(Debug)]
+struct Following {
+    stop: CancellationToken,
+    task: tokio::sync::Mutex<Option<tokio::task::JoinHandle<()>>>,
 }
 
 impl Domain {
@@ -121,18 +134,27 @@ impl Domain {
         let mut handlers = settings.tools.handlers()?;
         handlers.push(Arc::new(host.clone()));
         let limits = settings.tools.options();
+        let (search, codebases) = (settings.search.clone(), settings.analysis.roots.clone());
         let opened = tokio::task::spawn_blocking(move || {
             let store = Store::open(&directory, &options)?;
             let registry = Registry::open(store, Arc::clone(&clock))?;
-            let composition = Composition::new(registry.clone());
+            let search = search.index(&directory, registry.clone());
+            let composition = Composition::new(registry.clone())
+                .with_scorer(Arc::new(IndexScorer::new(search.clone())));
             let (reads, sets) = (registry.clone(), composition.clone());
-            let tools = Tools::open(reads, sets, clock, handlers, limits)
+            let tools = Tools::open(reads, sets, Arc::clone(&clock), handlers, limits)
                 .map_err(crate::registry::Error::from)?;
             Ok::<_, StartError>(Self {
                 registry,
                 composition,
                 tools,
                 host,
+                search,
+                codebases: Codebases::new(codebases, clock),
+                following: Arc::new(Following {
+                    stop: CancellationToken::new(),
+                    task: Default::default(),
+                }),
             })
         });
         let domain = opened
@@ -146,6 +168,21 @@ impl Domain {
     #[must_use]
     pub fn registry(&self) -> &Registry {
         &self.registry
+    }
+
+    /// Keeps the search index in step from now on. Once is enough.
+    pub async fn follow(&self) {
+        let mut task = self.following.task.lock().await;
+        if task.is_none() {
+            let (search, stop) = (self.search.clone(), self.following.stop.clone());
+            *task = Some(tokio::spawn(async move { search.follow(stop).await }));
+        }
+    }
+
+    /// The index of all skills.
+    #[must_use]
+    pub fn search(&self) -> &SearchIndex {
+        &self.search
     }
 
     /// What gives calls to workers.
@@ -166,6 +203,8 @@ impl Domain {
         let lookup = v1::lookup_server::LookupServer::new(LookupService::new(
             self.registry.clone(),
             self.tools.clone(),
+            self.search.clone(),
+            self.codebases.clone(),
         ))
         .accept_compressed(tonic::codec::CompressionEncoding::Gzip)
         .send_compressed(tonic::codec::CompressionEncoding::Gzip);
@@ -201,6 +240,12 @@ impl Domain {
         if let Err(error) = self.tools.write().await {
             tracing::warn!(%error, "sessions and records of calls were not written");
         }
+        self.following.stop.cancel();
+        if let Some(task) = self.following.task.lock().await.take()
+            && let Err(error) = task.await
+        {
+            tracing::warn!(%error, "the search index did not stop as it should");
+        }
         self.registry.store().close().await;
     }
 }
@@ -221,6 +266,7 @@ impl Server {
     /// The directory cannot be opened, or the address cannot be had.
     pub async fn start(settings: Settings, telemetry: &Telemetry) -> Result<Self, StartError> {
         let domain = Domain::open(&settings).await?;
+        domain.follow().await;
         let listener = tokio::net::TcpListener::bind(settings.listen).await;
         let refused = |cause| StartError::Listen {
             address: settings.listen,

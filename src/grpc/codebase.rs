@@ -1,0 +1,312 @@
+//! Codebases: analysis and recommendation, in the words of the contract.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Instant;
+
+use tonic::{Request, Status};
+
+use super::convert::{count, time};
+use super::search::{rounded, summary};
+use super::{status, time_left};
+use crate::contract::v1;
+use crate::lookup::SearchIndex;
+use crate::lookup::analysis::{self, Analysis, InlineFile, Inventory, Options};
+use crate::lookup::recommend::{self, Mode, Priority, ReasonKind, Recommendation, Wish};
+use crate::lookup::{Severity, index};
+use crate::model::{Clock, Code, Failure};
+use crate::registry::{self, Catalog, Registry};
+
+/// Skills that are recommended where no number is asked for.
+const LIMIT: usize = 10;
+
+/// Which codebases of this machine may be read. Cheap to clone.
+#[derive(Clone)]
+pub struct Codebases {
+    roots: Arc<[PathBuf]>,
+    clock: Arc<dyn Clock>,
+}
+
+impl std::fmt::Debug for Codebases {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Codebases").field(&self.roots).finish()
+    }
+}
+
+impl Codebases {
+    /// Those below these directories.
+    #[must_use]
+    pub fn new(roots: Vec<PathBuf>, clock: Arc<dyn Clock>) -> Self {
+        Self {
+            roots: roots.into(),
+            clock,
+        }
+    }
+}
+
+/// A codebase that was looked at.
+struct Seen {
+    path: String,
+    analysis: Analysis,
+    /// Names of skills in its own skill folders.
+    installed: Vec<String>,
+}
+
+/// Where to look: a directory, or what was sent.
+struct Place {
+    path: String,
+    files: Vec<v1::CodebaseFile>,
+}
+
+/// Looks at a codebase, off the async threads.
+async fn look(
+    codebases: &Codebases,
+    place: Place,
+    options: Options,
+    deadline: Instant,
+) -> Result<Seen, Status> {
+    let roots = Arc::clone(&codebases.roots);
+    let work = move || {
+        let stop = || Instant::now() >= deadline;
+        let (path, inventory) = if place.files.is_empty() {
+            let root = analysis::below(&roots, Path::new(&place.path))?;
+            let inventory = analysis::walk(&root, &options, &stop)?;
+            (root.display().to_string(), inventory)
+        } else {
+            let files = place.files.into_iter().map(|file| InlineFile {
+                path: file.path,
+                content: file.content,
+            });
+            let inventory = Inventory::inline(files.collect(), &options)?;
+            (String::new(), inventory)
+        };
+        Ok(Seen {
+            path,
+            installed: inventory.skills(),
+            analysis: analysis::analyze(&inventory, &options),
+        })
+    };
+    blocking(work)
+        .await?
+        .map_err(|error: analysis::Error| status(error))
+}
+
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Status> {
+    let span = tracing::Span::current();
+    tokio::task::spawn_blocking(move || span.in_scope(work))
+        .await
+        .map_err(|error| status(registry::Error::Task(error.to_string())))
+}
+
+fn place(path: String, files: Vec<v1::CodebaseFile>) -> Result<Place, Status> {
+    if !path.is_empty() && !files.is_empty() {
+        let message = "`path` and `files` are two codebases; give one";
+        return Err(status(
+            Failure::new(Code::InvalidParameter, message)
+                .field("files", message)
+                .suggest("Send `files` alone for a codebase on your machine"),
+        ));
+    }
+    Ok(Place { path, files })
+}
+
+pub(super) async fn analyze(
+    codebases: &Codebases,
+    request: Request<v1::AnalyzeCodebaseRequest>,
+) -> Result<v1::AnalyzeCodebaseResponse, Status> {
+    let deadline = Instant::now() + time_left(&request);
+    let v1::AnalyzeCodebaseRequest {
+        path,
+        depth,
+        include_dependencies,
+        quick_mode,
+        files,
+    } = request.into_inner();
+    let defaults = Options::default();
+    let options = Options {
+        depth: match u8::try_from(depth) {
+            Ok(depth) if depth > 0 => depth,
+            _ => defaults.depth,
+        },
+        include_dependencies: include_dependencies.unwrap_or(true),
+        quick_mode,
+        ..defaults
+    };
+    let scanned_at = codebases.clock.now();
+    let seen = look(codebases, place(path, files)?, options, deadline).await?;
+    let Analysis {
+        stack,
+        project,
+        stats,
+        confidence_level,
+        notes,
+        signals,
+    } = seen.analysis;
+    Ok(v1::AnalyzeCodebaseResponse {
+        path: seen.path,
+        scanned_at: Some(time(scanned_at)),
+        stack: stack.into_iter().map(item).collect(),
+        project_info: Some(v1::ProjectInfo {
+            name: project.name,
+            version: project.version,
+            description: project.description,
+            r#type: match project.kind {
+                analysis::ProjectKind::Monorepo => v1::ProjectType::Monorepo,
+                analysis::ProjectKind::Single => v1::ProjectType::Single,
+                analysis::ProjectKind::Library => v1::ProjectType::Library,
+                analysis::ProjectKind::Application => v1::ProjectType::Application,
+                analysis::ProjectKind::Unknown => v1::ProjectType::Unknown,
+            }
+            .into(),
+            package_manager: project.package_manager.map(|manager| manager.to_string()),
+            package_managers: project
+                .package_managers
+                .iter()
+                .map(ToString::to_string)
+                .collect(),
+        }),
+        stats: Some(v1::CodebaseStats {
+            total_files: count(stats.total_files),
+            analyzed_files: count(stats.analyzed_files),
+            directories_scanned: count(stats.directories_scanned),
+            languages_detected: stats.languages_detected,
+        }),
+        confidence_level: match confidence_level {
+            analysis::ConfidenceLevel::High => v1::ConfidenceLevel::High,
+            analysis::ConfidenceLevel::Medium => v1::ConfidenceLevel::Medium,
+            analysis::ConfidenceLevel::Low => v1::ConfidenceLevel::Low,
+        }
+        .into(),
+        signals: signals
+            .into_iter()
+            .map(|signal| v1::CodebaseSignal {
+                name: signal.fact.to_string(),
+                path: signal.file,
+            })
+            .collect(),
+        notes: notes.iter().map(ToString::to_string).collect(),
+    })
+}
+
+fn item(item: analysis::TechStackItem) -> v1::TechStackItem {
+    v1::TechStackItem {
+        technology_id: item.technology_id,
+        name: item.name,
+        r#type: match item.kind {
+            analysis::TechnologyKind::Language => v1::TechnologyType::Language,
+            analysis::TechnologyKind::Framework => v1::TechnologyType::Framework,
+            analysis::TechnologyKind::Tool => v1::TechnologyType::Tool,
+            analysis::TechnologyKind::Platform => v1::TechnologyType::Platform,
+            analysis::TechnologyKind::Library => v1::TechnologyType::Library,
+        }
+        .into(),
+        version: item.version,
+        confidence: item.confidence,
+        source: item.source.to_string(),
+    }
+}
+
+pub(super) async fn recommend(
+    codebases: &Codebases,
+    registry: &Registry,
+    search: &SearchIndex,
+    request: Request<v1::RecommendSkillsRequest>,
+) -> Result<v1::RecommendSkillsResponse, Status> {
+    let deadline = Instant::now() + time_left(&request);
+    let mode = match request.get_ref().discovery_mode() {
+        v1::DiscoveryMode::Unspecified | v1::DiscoveryMode::Conservative => Mode::Conservative,
+        v1::DiscoveryMode::Exploratory => Mode::Exploratory,
+    };
+    let v1::RecommendSkillsRequest {
+        path,
+        max_results,
+        include_reasons,
+        exclude_installed,
+        discovery_mode: _,
+        files,
+        installed_skills,
+    } = request.into_inner();
+    let seen = look(codebases, place(path, files)?, Options::default(), deadline).await?;
+    let wish = Wish {
+        limit: match usize::try_from(max_results) {
+            Ok(limit) if limit > 0 => limit,
+            _ => LIMIT,
+        },
+        exclude_installed: exclude_installed.unwrap_or(true),
+        mode,
+        installed: installed_skills.into_iter().chain(seen.installed).collect(),
+    };
+    let (registry, search) = (registry.clone(), search.clone());
+    let reasons = include_reasons.unwrap_or(true);
+    let catalog = registry.catalog();
+    let found = blocking(move || recommend::recommend(&registry, &search, &seen.analysis, &wish));
+    let found = found.await?.map_err(|error: index::Error| status(error))?;
+    let here: Vec<_> = found.installed.iter().map(|head| head.id.clone()).collect();
+    Ok(v1::RecommendSkillsResponse {
+        recommendations: found
+            .skills
+            .into_iter()
+            .map(|skill| {
+                let installed = here.contains(&skill.head.id);
+                recommendation(&catalog, skill, installed, reasons)
+            })
+            .collect(),
+        analysis_summary: found.summary,
+        gaps_identified: found
+            .gaps
+            .into_iter()
+            .map(|gap| v1::SkillGap {
+                area: gap.area.to_owned(),
+                description: gap.text,
+                suggested_skills: gap.suggested,
+                severity: match gap.severity {
+                    Severity::High => v1::GapSeverity::High,
+                    Severity::Medium => v1::GapSeverity::Medium,
+                    Severity::Low => v1::GapSeverity::Low,
+                }
+                .into(),
+            })
+            .collect(),
+        installed_coverage: rounded(found.coverage),
+        installed_skills: here.iter().map(ToString::to_string).collect(),
+    })
+}
+
+fn recommendation(
+    catalog: &Catalog,
+    skill: Recommendation,
+    installed: bool,
+    reasons: bool,
+) -> v1::Recommendation {
+    let told = if reasons { skill.reasons } else { Vec::new() };
+    v1::Recommendation {
+        skill: Some(v1::SkillSummary {
+            installed: Some(installed),
+            ..summary(catalog, &skill.head)
+        }),
+        match_score: rounded(skill.score),
+        reasons: told
+            .into_iter()
+            .map(|reason| v1::RecommendationReason {
+                r#type: match reason.kind {
+                    ReasonKind::TechnologyMatch => v1::RecommendationReasonType::TechnologyMatch,
+                    ReasonKind::GapCoverage => v1::RecommendationReasonType::GapCoverage,
+                    ReasonKind::PopularPairing => v1::RecommendationReasonType::PopularPairing,
+                    ReasonKind::AuthorReputation => v1::RecommendationReasonType::AuthorReputation,
+                }
+                .into(),
+                description: reason.text,
+                confidence: rounded(reason.confidence),
+            })
+            .collect(),
+        impact_areas: skill.areas.into_iter().map(ToOwned::to_owned).collect(),
+        priority: match skill.priority {
+            Priority::Essential => v1::RecommendationPriority::Essential,
+            Priority::Recommended => v1::RecommendationPriority::Recommended,
+            Priority::Optional => v1::RecommendationPriority::Optional,
+        }
+        .into(),
+    }
+}

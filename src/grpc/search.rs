@@ -1,0 +1,247 @@
+//! Finding skills, in the words of the contract.
+
+use tonic::Status;
+
+use super::convert::{author, count, time, trust_tier};
+use super::status;
+use crate::contract::v1;
+use crate::lookup::index::{
+    Analysis, Facet, Filters, Found, Part, SearchIndex, SearchQuery, Sort, SortBy, Tier, Why,
+};
+use crate::model::{Code, Failure, Location, TrustTier};
+use crate::registry::{Catalog, Head, Registry};
+
+/// Skills of a page where no number is asked for.
+const LIMIT: usize = 10;
+
+/// Searches, off the async threads.
+pub(super) async fn search(
+    registry: &Registry,
+    index: &SearchIndex,
+    request: v1::SearchRequest,
+) -> Result<v1::SearchResponse, Status> {
+    let query = query(request)?;
+    let (offset, limit) = (query.offset, query.limit);
+    let found = run(index, query).await?;
+    let catalog = registry.catalog();
+    let Found {
+        hits,
+        total,
+        analysis,
+        facets,
+        suggestions,
+    } = found;
+    Ok(v1::SearchResponse {
+        results: hits
+            .into_iter()
+            .map(|hit| v1::SkillSummary {
+                r#match: Some(why(hit.why)),
+                ..summary(&catalog, &hit.head)
+            })
+            .collect(),
+        total: count(total),
+        has_more: offset.saturating_add(limit) < total,
+        query_analysis: Some(understood(analysis)),
+        facets: facets.into_iter().map(facet).collect(),
+        suggestions,
+    })
+}
+
+/// Runs a search off the async threads.
+pub(super) async fn run(index: &SearchIndex, query: SearchQuery) -> Result<Found, Status> {
+    let (index, span) = (index.clone(), tracing::Span::current());
+    tokio::task::spawn_blocking(move || span.in_scope(|| index.search(&query)))
+        .await
+        .map_err(|error| status(crate::registry::Error::Task(error.to_string())))?
+        .map_err(status)
+}
+
+fn query(request: v1::SearchRequest) -> Result<SearchQuery, Status> {
+    let v1::SearchRequest {
+        query,
+        filters,
+        sort,
+        limit,
+        offset,
+        facets,
+        words_only,
+    } = request;
+    if query.trim().is_empty() {
+        return Err(status(
+            Failure::new(Code::InvalidParameter, "Query cannot be empty")
+                .field("query", "Query cannot be empty")
+                .suggest("Say what you look for in 1 to 500 characters"),
+        ));
+    }
+    let size = |number: i32| usize::try_from(number).unwrap_or_default();
+    Ok(SearchQuery {
+        text: query,
+        filters: filters.map(self::filters).transpose()?.unwrap_or_default(),
+        sort: sort.map(self::sort).unwrap_or_default(),
+        offset: size(offset),
+        limit: if limit == 0 { LIMIT } else { size(limit) },
+        facets,
+        words_only,
+    })
+}
+
+fn sort(sort: v1::SearchSort) -> Sort {
+    Sort {
+        by: match sort.field() {
+            v1::SearchSortField::Unspecified | v1::SearchSortField::Relevance => SortBy::Relevance,
+            v1::SearchSortField::Score => SortBy::Score,
+            v1::SearchSortField::Stars => SortBy::Stars,
+            v1::SearchSortField::Updated => SortBy::Updated,
+        },
+        ascending: sort.direction() == v1::SortDirection::Asc,
+    }
+}
+
+fn filters(filters: v1::SearchFilters) -> Result<Filters, Status> {
+    let trust_tiers = filters.trust_tier().filter_map(tier).collect();
+    let locations = filters.location().filter_map(location).collect();
+    let v1::SearchFilters {
+        categories,
+        technologies,
+        trust_tier: _,
+        min_score,
+        source,
+        updated_after,
+        has_tests,
+        has_examples,
+        tags,
+        namespaces,
+        location: _,
+    } = filters;
+    let updated_after = updated_after
+        .map(|time| jiff::Timestamp::new(time.seconds, time.nanos))
+        .transpose()
+        .map_err(|error| {
+            status(
+                Failure::new(
+                    Code::InvalidParameter,
+                    format!("`filters.updated_after` is no time: {error}"),
+                )
+                .field("filters.updated_after", error.to_string())
+                .suggest("Write it as `2026-01-31T00:00:00Z`"),
+            )
+        })?;
+    Ok(Filters {
+        categories,
+        technologies,
+        tags,
+        trust_tiers,
+        sources: source,
+        namespaces,
+        locations,
+        min_score,
+        updated_after,
+        has_tests,
+        has_examples,
+    })
+}
+
+fn tier(tier: v1::TrustTier) -> Option<TrustTier> {
+    Some(match tier {
+        v1::TrustTier::Unspecified => return None,
+        v1::TrustTier::Official => TrustTier::Official,
+        v1::TrustTier::Verified => TrustTier::Verified,
+        v1::TrustTier::Community => TrustTier::Community,
+        v1::TrustTier::Unverified => TrustTier::Unverified,
+    })
+}
+
+fn location(location: v1::Location) -> Option<Location> {
+    Some(match location {
+        v1::Location::Unspecified => return None,
+        v1::Location::Project => Location::Project,
+        v1::Location::User => Location::User,
+        v1::Location::Global => Location::Global,
+    })
+}
+
+/// A skill in a list of results.
+pub(super) fn summary(catalog: &Catalog, head: &Head) -> v1::SkillSummary {
+    let tier = head.trust_tier();
+    let shown = head.summary.as_ref();
+    v1::SkillSummary {
+        id: head.id.to_string(),
+        name: shown.map_or_else(String::new, |shown| shown.name.clone()),
+        slug: head.id.slug().to_owned(),
+        description: shown.map_or_else(String::new, |shown| shown.description.clone()),
+        author: Some(author(&head.id, None, tier)),
+        trust_tier: trust_tier(tier).into(),
+        quality_score: None,
+        github_stars: None,
+        categories: shown
+            .map(|shown| shown.category.clone())
+            .filter(|category| !category.is_empty())
+            .into_iter()
+            .collect(),
+        technologies: shown.map_or_else(Vec::new, |shown| shown.technologies.clone()),
+        updated_at: Some(time(head.updated_at)),
+        installed: None,
+        r#match: None,
+        short_name: catalog.short_name(head).to_owned(),
+    }
+}
+
+fn why(why: Why) -> v1::SearchMatch {
+    let (words, meaning) = (f64::from(why.words), f64::from(why.meaning));
+    v1::SearchMatch {
+        tier: match why.tier {
+            Tier::Name => v1::MatchTier::Name,
+            Tier::NameWords => v1::MatchTier::NameWords,
+            Tier::Words => v1::MatchTier::Words,
+            Tier::Meaning => v1::MatchTier::Meaning,
+        }
+        .into(),
+        score: rounded(words + meaning),
+        words_score: rounded(words),
+        meaning_score: rounded(meaning),
+        fields: why
+            .parts
+            .iter()
+            .map(|part: &Part| part.name().to_owned())
+            .collect(),
+        matched_terms: why.matched,
+        snippet: why.snippet,
+    }
+}
+
+/// To four places: more would only be noise.
+pub(super) fn rounded(value: f64) -> f64 {
+    (value * 10_000.0).round() / 10_000.0
+}
+
+fn understood(analysis: Analysis) -> v1::QueryAnalysis {
+    v1::QueryAnalysis {
+        interpreted_query: analysis.interpreted,
+        detected_intent: analysis.intent,
+        suggested_refinements: analysis.refinements,
+        repairs: analysis
+            .repairs
+            .into_iter()
+            .map(|repair| v1::SpellingRepair {
+                word: repair.word,
+                read_as: repair.read_as,
+            })
+            .collect(),
+        unknown_words: analysis.unknown,
+        meaning_share: rounded(f64::from(analysis.meaning_share)),
+    }
+}
+
+fn facet(facet: Facet) -> v1::SearchFacet {
+    v1::SearchFacet {
+        field: facet.field.to_owned(),
+        values: facet
+            .values
+            .into_iter()
+            .map(|(value, skills)| v1::FacetValue {
+                value,
+                count: count(skills),
+            })
+            .collect(),
+    }
+}

@@ -1,0 +1,538 @@
+//! Manifests: files that say what a project is and what it depends on.
+//!
+//! Each format has a reader that takes a text and gives a [`Manifest`], or says
+//! what is wrong with the text. Nothing is executed, fetched or expanded; formats
+//! that are programs (`setup.py`, Gradle, `Gemfile`) are read for what stands there
+//! in plain words.
+
+mod cargo;
+mod containers;
+mod dotnet;
+mod go;
+mod gradle;
+mod maven;
+mod npm;
+mod others;
+mod php;
+mod pins;
+mod pyproject;
+mod python;
+mod ruby;
+
+use std::collections::BTreeMap;
+
+use super::model::{PackageManager, Source};
+use super::options::Limits;
+use super::text::{Broken, glob};
+
+/// What a file is read as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    /// A manifest.
+    Manifest,
+    /// The versions that a package manager chose.
+    Lockfile,
+}
+
+impl Form {
+    /// Bytes of such a file.
+    pub(super) fn limit(self, limits: &Limits) -> usize {
+        match self {
+            Self::Manifest => limits.manifest_bytes,
+            Self::Lockfile => limits.lockfile_bytes,
+        }
+    }
+}
+
+/// What a dependency's name belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum Ecosystem {
+    Npm,
+    Python,
+    Cargo,
+    Go,
+    Jvm,
+    Php,
+    Ruby,
+    Dotnet,
+    Dart,
+    Elixir,
+    Swift,
+    Image,
+}
+
+impl Ecosystem {
+    /// Its name in the table of technologies.
+    pub(super) fn place(self) -> &'static str {
+        match self {
+            Self::Npm => "npm",
+            Self::Python => "pypi",
+            Self::Cargo => "cargo",
+            Self::Go => "go",
+            Self::Jvm => "maven",
+            Self::Php => "composer",
+            Self::Ruby => "gem",
+            Self::Dotnet => "nuget",
+            Self::Dart => "pub",
+            Self::Elixir => "hex",
+            Self::Swift => "swift",
+            Self::Image => "image",
+        }
+    }
+
+    /// Languages that its packages are written in.
+    pub(super) fn languages(self) -> &'static [&'static str] {
+        match self {
+            Self::Npm => &["typescript", "javascript", "vue", "svelte"],
+            Self::Python => &["python"],
+            Self::Cargo => &["rust"],
+            Self::Go => &["go"],
+            Self::Jvm => &["java", "kotlin", "scala", "groovy"],
+            Self::Php => &["php"],
+            Self::Ruby => &["ruby"],
+            Self::Dotnet => &["csharp", "fsharp", "visual-basic"],
+            Self::Dart => &["dart"],
+            Self::Elixir => &["elixir"],
+            Self::Swift => &["swift"],
+            Self::Image => &[],
+        }
+    }
+
+    /// What installs its packages where nothing says more.
+    pub(super) fn manager(self) -> Option<PackageManager> {
+        Some(match self {
+            Self::Npm => PackageManager::Npm,
+            Self::Python => PackageManager::Pip,
+            Self::Cargo => PackageManager::Cargo,
+            Self::Go => PackageManager::Go,
+            Self::Jvm => PackageManager::Maven,
+            Self::Php => PackageManager::Composer,
+            Self::Ruby => PackageManager::Bundler,
+            Self::Dotnet => PackageManager::Nuget,
+            Self::Dart => PackageManager::Pub,
+            Self::Elixir => PackageManager::Mix,
+            Self::Swift => PackageManager::Swift,
+            Self::Image => return None,
+        })
+    }
+}
+
+/// What a package is for, as far as its manifest tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Purpose {
+    Library,
+    Application,
+}
+
+/// Something that a package depends on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Dependency {
+    pub(super) name: String,
+    /// What the manifest says of its version.
+    pub(super) requirement: Option<String>,
+    /// It is only for developing, testing or building, or it is optional.
+    pub(super) development: bool,
+}
+
+/// What a manifest says.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Manifest {
+    pub(super) name: Option<String>,
+    pub(super) version: Option<String>,
+    pub(super) description: Option<String>,
+    pub(super) dependencies: Vec<Dependency>,
+    /// Languages and platforms that it is of, by their ids, with their versions.
+    pub(super) platforms: Vec<(&'static str, Option<String>)>,
+    /// It holds several packages together.
+    pub(super) workspace: bool,
+    pub(super) purpose: Option<Purpose>,
+    pub(super) manager: Option<PackageManager>,
+    /// Requirements, by name, for manifests below that name no version.
+    pub(super) offers: BTreeMap<String, String>,
+    /// What stands in it for those that inherit: a version, a description.
+    pub(super) bequeaths: (Option<String>, Option<String>),
+    /// What was read over, and why.
+    pub(super) remarks: Vec<String>,
+}
+
+impl Manifest {
+    /// Adds a dependency.
+    pub(super) fn needs(&mut self, name: &str, requirement: Option<&str>, development: bool) {
+        if !name.is_empty() {
+            self.dependencies.push(Dependency {
+                name: name.to_owned(),
+                requirement: requirement.map(str::to_owned),
+                development,
+            });
+        }
+    }
+}
+
+type Reader = fn(&str) -> Result<Manifest, Broken>;
+
+/// How a file is read, which is known from its path.
+struct Kind {
+    /// A file name, or with `/` the end of a path; `*` is any part of a name.
+    pattern: &'static str,
+    ecosystem: Ecosystem,
+    source: Source,
+    read: Reader,
+}
+
+const fn kind(pattern: &'static str, ecosystem: Ecosystem, source: Source, read: Reader) -> Kind {
+    Kind {
+        pattern,
+        ecosystem,
+        source,
+        read,
+    }
+}
+
+/// All kinds of manifests. The first pattern that fits counts.
+const KINDS: &[Kind] = &[
+    kind(
+        "package.json",
+        Ecosystem::Npm,
+        Source::PackageJson,
+        npm::package,
+    ),
+    kind(
+        "pnpm-workspace.yaml",
+        Ecosystem::Npm,
+        Source::PackageJson,
+        npm::pnpm_workspace,
+    ),
+    kind(
+        "lerna.json",
+        Ecosystem::Npm,
+        Source::PackageJson,
+        npm::workspace,
+    ),
+    kind(
+        "nx.json",
+        Ecosystem::Npm,
+        Source::PackageJson,
+        npm::workspace,
+    ),
+    kind(
+        "turbo.json",
+        Ecosystem::Npm,
+        Source::PackageJson,
+        npm::workspace,
+    ),
+    kind("deno.json", Ecosystem::Npm, Source::Deno, npm::deno),
+    kind("deno.jsonc", Ecosystem::Npm, Source::Deno, npm::deno),
+    kind(
+        "pyproject.toml",
+        Ecosystem::Python,
+        Source::Pyproject,
+        pyproject::read,
+    ),
+    kind(
+        "requirements/dev*.txt",
+        Ecosystem::Python,
+        Source::Requirements,
+        python::development,
+    ),
+    kind(
+        "requirements/test*.txt",
+        Ecosystem::Python,
+        Source::Requirements,
+        python::development,
+    ),
+    kind(
+        "requirements/*.txt",
+        Ecosystem::Python,
+        Source::Requirements,
+        python::requirements,
+    ),
+    kind(
+        "requirements*dev*.txt",
+        Ecosystem::Python,
+        Source::Requirements,
+        python::development,
+    ),
+    kind(
+        "requirements*test*.txt",
+        Ecosystem::Python,
+        Source::Requirements,
+        python::development,
+    ),
+    kind(
+        "dev-requirements.txt",
+        Ecosystem::Python,
+        Source::Requirements,
+        python::development,
+    ),
+    kind(
+        "test-requirements.txt",
+        Ecosystem::Python,
+        Source::Requirements,
+        python::development,
+    ),
+    kind(
+        "requirements*.txt",
+        Ecosystem::Python,
+        Source::Requirements,
+        python::requirements,
+    ),
+    kind(
+        "requirements*.in",
+        Ecosystem::Python,
+        Source::Requirements,
+        python::requirements,
+    ),
+    kind(
+        "Pipfile",
+        Ecosystem::Python,
+        Source::Pipfile,
+        python::pipfile,
+    ),
+    kind(
+        "setup.cfg",
+        Ecosystem::Python,
+        Source::Setup,
+        python::setup_cfg,
+    ),
+    kind(
+        "setup.py",
+        Ecosystem::Python,
+        Source::Setup,
+        python::setup_py,
+    ),
+    kind(
+        "environment.yml",
+        Ecosystem::Python,
+        Source::Conda,
+        python::conda,
+    ),
+    kind(
+        "environment.yaml",
+        Ecosystem::Python,
+        Source::Conda,
+        python::conda,
+    ),
+    kind(
+        "Cargo.toml",
+        Ecosystem::Cargo,
+        Source::CargoToml,
+        cargo::read,
+    ),
+    kind("go.mod", Ecosystem::Go, Source::GoMod, go::module),
+    kind("go.work", Ecosystem::Go, Source::GoMod, go::workspace),
+    kind("pom.xml", Ecosystem::Jvm, Source::Maven, maven::read),
+    kind(
+        "build.gradle",
+        Ecosystem::Jvm,
+        Source::Gradle,
+        gradle::build,
+    ),
+    kind(
+        "build.gradle.kts",
+        Ecosystem::Jvm,
+        Source::Gradle,
+        gradle::build,
+    ),
+    kind(
+        "settings.gradle",
+        Ecosystem::Jvm,
+        Source::Gradle,
+        gradle::settings,
+    ),
+    kind(
+        "settings.gradle.kts",
+        Ecosystem::Jvm,
+        Source::Gradle,
+        gradle::settings,
+    ),
+    kind(
+        "libs.versions.toml",
+        Ecosystem::Jvm,
+        Source::Gradle,
+        gradle::catalogue,
+    ),
+    kind("composer.json", Ecosystem::Php, Source::Composer, php::read),
+    kind("Gemfile", Ecosystem::Ruby, Source::Gemfile, ruby::gemfile),
+    kind("*.gemspec", Ecosystem::Ruby, Source::Gemfile, ruby::gemspec),
+    kind(
+        "*.csproj",
+        Ecosystem::Dotnet,
+        Source::Dotnet,
+        dotnet::csharp,
+    ),
+    kind(
+        "*.fsproj",
+        Ecosystem::Dotnet,
+        Source::Dotnet,
+        dotnet::fsharp,
+    ),
+    kind(
+        "*.vbproj",
+        Ecosystem::Dotnet,
+        Source::Dotnet,
+        dotnet::visual_basic,
+    ),
+    kind(
+        "Directory.Packages.props",
+        Ecosystem::Dotnet,
+        Source::Dotnet,
+        dotnet::packages,
+    ),
+    kind(
+        "packages.config",
+        Ecosystem::Dotnet,
+        Source::Dotnet,
+        dotnet::config,
+    ),
+    kind("*.sln", Ecosystem::Dotnet, Source::Dotnet, dotnet::solution),
+    kind(
+        "*.slnx",
+        Ecosystem::Dotnet,
+        Source::Dotnet,
+        dotnet::solution_xml,
+    ),
+    kind(
+        "pubspec.yaml",
+        Ecosystem::Dart,
+        Source::Pubspec,
+        others::pubspec,
+    ),
+    kind("mix.exs", Ecosystem::Elixir, Source::Mix, others::mix),
+    kind(
+        "Package.swift",
+        Ecosystem::Swift,
+        Source::SwiftPackage,
+        others::swift,
+    ),
+    kind(
+        "Dockerfile",
+        Ecosystem::Image,
+        Source::ContainerImage,
+        containers::dockerfile,
+    ),
+    kind(
+        "Dockerfile.*",
+        Ecosystem::Image,
+        Source::ContainerImage,
+        containers::dockerfile,
+    ),
+    kind(
+        "*.dockerfile",
+        Ecosystem::Image,
+        Source::ContainerImage,
+        containers::dockerfile,
+    ),
+    kind(
+        "Containerfile",
+        Ecosystem::Image,
+        Source::ContainerImage,
+        containers::dockerfile,
+    ),
+    kind(
+        "docker-compose*.yml",
+        Ecosystem::Image,
+        Source::ContainerImage,
+        containers::compose,
+    ),
+    kind(
+        "docker-compose*.yaml",
+        Ecosystem::Image,
+        Source::ContainerImage,
+        containers::compose,
+    ),
+    kind(
+        "compose.yml",
+        Ecosystem::Image,
+        Source::ContainerImage,
+        containers::compose,
+    ),
+    kind(
+        "compose.yaml",
+        Ecosystem::Image,
+        Source::ContainerImage,
+        containers::compose,
+    ),
+    kind(".nvmrc", Ecosystem::Npm, Source::VersionFile, pins::node),
+    kind(
+        ".node-version",
+        Ecosystem::Npm,
+        Source::VersionFile,
+        pins::node,
+    ),
+    kind(
+        ".python-version",
+        Ecosystem::Python,
+        Source::VersionFile,
+        pins::python,
+    ),
+    kind(
+        ".ruby-version",
+        Ecosystem::Ruby,
+        Source::VersionFile,
+        pins::ruby,
+    ),
+    kind(
+        "rust-toolchain",
+        Ecosystem::Cargo,
+        Source::VersionFile,
+        pins::rust,
+    ),
+    kind(
+        "rust-toolchain.toml",
+        Ecosystem::Cargo,
+        Source::VersionFile,
+        pins::rust,
+    ),
+    kind(
+        "global.json",
+        Ecosystem::Dotnet,
+        Source::VersionFile,
+        pins::dotnet,
+    ),
+    kind(
+        ".tool-versions",
+        Ecosystem::Image,
+        Source::VersionFile,
+        pins::asdf,
+    ),
+];
+
+/// A manifest in its place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Found {
+    pub(super) path: String,
+    pub(super) ecosystem: Ecosystem,
+    pub(super) source: Source,
+    pub(super) manifest: Manifest,
+}
+
+/// What the file at this path is read as; none where it is not read.
+pub(super) fn form(path: &str) -> Option<Form> {
+    if super::lock::is_read(path) {
+        return Some(Form::Lockfile);
+    }
+    find(path).map(|_| Form::Manifest)
+}
+
+/// Reads a manifest; none where the file is none.
+pub(super) fn read(path: &str, text: &str) -> Option<Result<Found, Broken>> {
+    let kind = find(path)?;
+    let found = (kind.read)(text).map(|manifest| Found {
+        path: path.to_owned(),
+        ecosystem: kind.ecosystem,
+        source: kind.source,
+        manifest,
+    });
+    Some(found)
+}
+
+fn find(path: &str) -> Option<&'static Kind> {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    KINDS.iter().find(|kind| {
+        if kind.pattern.contains('/') {
+            super::table::is_at(kind.pattern, path)
+        } else {
+            glob(kind.pattern, name)
+        }
+    })
+}

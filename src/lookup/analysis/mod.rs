@@ -1,0 +1,124 @@
+//! The analysis of a codebase: which technologies it is made of, what kind of
+//! project it is, what it has and what it lacks.
+//!
+//! First an [`Inventory`] is made: paths, and the contents of manifests, from a
+//! folder ([`walk`], which blocks) or from a caller who sends them
+//! ([`Inventory::inline`]). Then [`analyze`] looks at it; it is a function of the
+//! inventory and the options, reads nothing and knows no clock. Whether a folder
+//! may be looked at at all is asked before ([`below`]).
+//!
+//! How certain a technology is:
+//!
+//! | confidence | what speaks for it |
+//! |---|---|
+//! | 1.0 | a direct dependency, or the manifest of the language; a language's package wherever it stands |
+//! | 0.9 | a dependency for developing or an optional one; a package that is made for it (a driver, a plugin); a file that only it reads; a file that pins its version |
+//! | 0.8 | the image of a container; a language of at least half of the files |
+//! | 0.6 | a language of at least a tenth of the files; JavaScript where there is a `package.json` and no TypeScript; the most that folders beside the project say (tests, examples, docs) |
+//! | 0.5 | a technology that another one is not used without; a lockfile whose manifest was not read |
+//! | 0.4 | a language of fewer files, but of one in a hundred |
+//!
+//! Rules of this room:
+//!
+//! * Nothing is executed, fetched, expanded or followed.
+//! * What is wrong with a file is a note; the rest is analysed.
+//! * The same files give the same answer, whatever order they come in.
+//! * What stands in a manifest is shown in one line and cut, never an address: these
+//!   may hold secrets.
+//!
+//! Not here: which skills suit (a recommender asks for [`Analysis::signals`]).
+
+mod below;
+mod error;
+mod inventory;
+mod lock;
+mod manifest;
+mod model;
+mod options;
+mod project;
+mod signals;
+mod stack;
+mod table;
+#[cfg(test)]
+mod tests;
+mod text;
+mod version;
+mod walk;
+
+pub use below::below;
+pub use error::Error;
+pub use inventory::{InlineFile, Inventory};
+pub use model::{
+    Analysis, ConfidenceLevel, Fact, Note, PackageManager, Project, ProjectKind, Signal, Source,
+    Stats, TechStackItem, TechnologyKind,
+};
+pub use options::{Limits, Options};
+pub use walk::walk;
+
+use lock::Lock;
+use manifest::{Form, Found};
+use stack::Stack;
+
+/// From here on an item says that its technology is in use, not that it may be.
+const CERTAIN: f64 = 0.9;
+/// Below, an item is a guess.
+const PROBABLE: f64 = 0.6;
+
+/// What an inventory shows.
+#[must_use]
+pub fn analyze(inventory: &Inventory, options: &Options) -> Analysis {
+    let mut notes = inventory.notes.clone();
+    let mut manifests: Vec<Found> = Vec::new();
+    let mut locks: Vec<Lock> = Vec::new();
+    let mut broken = false;
+    for (path, form, text) in inventory.contents() {
+        let read = match form {
+            Form::Lockfile => lock::read(path, text).map(|lock| lock.map(|lock| locks.push(lock))),
+            Form::Manifest => manifest::read(path, text).map(|found| {
+                found.map(|found| {
+                    for remark in &found.manifest.remarks {
+                        notes.add(path, None, remark);
+                    }
+                    manifests.push(found);
+                })
+            }),
+        };
+        if let Some(Err(reason)) = read {
+            broken |= !stack::aside(path);
+            notes.add(path, reason.line, reason.reason);
+        }
+    }
+    let mut stack = Stack::default();
+    if options.include_dependencies {
+        stack.manifests(&manifests, &locks);
+        stack.locks(&manifests, &locks);
+    }
+    let (analyzed_files, languages) = stack.files(inventory);
+    stack.infer();
+    let signals = signals::signals(&stack.evidence, inventory);
+    let stack = stack.finish();
+    let whole = !inventory.cut && !broken && options.include_dependencies && !options.quick_mode;
+    let at_least = |confidence: f64| stack.iter().any(|item| item.confidence >= confidence);
+    Analysis {
+        confidence_level: if whole && !manifests.is_empty() && at_least(CERTAIN) {
+            ConfidenceLevel::High
+        } else if at_least(PROBABLE) {
+            ConfidenceLevel::Medium
+        } else {
+            ConfidenceLevel::Low
+        },
+        project: project::project(&manifests, inventory, &languages),
+        stats: Stats {
+            total_files: inventory.files.len(),
+            analyzed_files,
+            directories_scanned: inventory.directories,
+            languages_detected: languages
+                .iter()
+                .map(|(found, _)| found.id.to_owned())
+                .collect(),
+        },
+        stack,
+        notes: notes.finish(),
+        signals,
+    }
+}

@@ -1,0 +1,332 @@
+//! What an analysis says.
+
+use std::fmt;
+
+/// What a codebase is made of.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Analysis {
+    /// Its technologies: the most certain first, then by id.
+    pub stack: Vec<TechStackItem>,
+    /// What it says of itself.
+    pub project: Project,
+    /// What was seen.
+    pub stats: Stats,
+    /// How far the whole can be relied on.
+    pub confidence_level: ConfidenceLevel,
+    /// What was not read, and why: by file, those of the whole first.
+    pub notes: Vec<Note>,
+    /// What it has, each with the file that shows it; in the order of [`Fact`].
+    pub signals: Vec<Signal>,
+}
+
+impl Analysis {
+    /// The file that shows this, if one does.
+    #[must_use]
+    pub fn shows(&self, fact: Fact) -> Option<&str> {
+        let signal = self.signals.iter().find(|signal| signal.fact == fact);
+        signal.map(|signal| signal.file.as_str())
+    }
+
+    /// The technology of this id, if it is in the stack.
+    #[must_use]
+    pub fn technology(&self, id: &str) -> Option<&TechStackItem> {
+        self.stack.iter().find(|item| item.technology_id == id)
+    }
+}
+
+/// A technology that is in use.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TechStackItem {
+    /// Its id: lower-case words with hyphens, the same for ever.
+    pub technology_id: String,
+    /// What people call it.
+    pub name: String,
+    /// What it is.
+    pub kind: TechnologyKind,
+    /// Its version: of the lockfile, else bare where the manifest names a single
+    /// one, else as the manifest says.
+    pub version: Option<String>,
+    /// How certain this is, from 0.0 to 1.0: see the room's front page.
+    pub confidence: f64,
+    /// What kind of file says so.
+    pub source: Source,
+    /// The file, from the root.
+    pub file: String,
+}
+
+/// Declares an enum whose values have a name on the wire each.
+macro_rules! named {
+    ($(#[$meta:meta])* $name:ident { $($(#[$doc:meta])* $value:ident = $text:literal,)+ }) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum $name {
+            $($(#[$doc])* $value,)+
+        }
+
+        impl $name {
+            /// All of them, in their order.
+            pub const ALL: &'static [Self] = &[$(Self::$value,)+];
+
+            /// Its name in answers.
+            #[must_use]
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Self::$value => $text,)+
+                }
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(self.name())
+            }
+        }
+    };
+}
+
+named! {
+    /// What a technology is.
+    TechnologyKind {
+        /// A programming language.
+        Language = "language",
+        /// Code that calls the project's.
+        Framework = "framework",
+        /// Something that developers run.
+        Tool = "tool",
+        /// Something that the project runs on: services, databases, runtimes.
+        Platform = "platform",
+        /// Code that the project calls.
+        Library = "library",
+    }
+}
+
+named! {
+    /// What kind of file speaks for a technology. The first six are those of the
+    /// tool specification.
+    Source {
+        /// `package.json`.
+        PackageJson = "package_json",
+        /// `requirements*.txt`.
+        Requirements = "requirements",
+        /// `go.mod`.
+        GoMod = "go_mod",
+        /// `Cargo.toml`.
+        CargoToml = "cargo_toml",
+        /// Names of files that end like a language's.
+        FileExtension = "file_extension",
+        /// Another technology that is not used without it.
+        Inferred = "inferred",
+        /// `pyproject.toml`.
+        Pyproject = "pyproject",
+        /// `Pipfile`.
+        Pipfile = "pipfile",
+        /// `setup.py` or `setup.cfg`.
+        Setup = "setup",
+        /// `environment.yml` of conda.
+        Conda = "conda",
+        /// `pom.xml`.
+        Maven = "maven",
+        /// Scripts and the version catalogue of Gradle.
+        Gradle = "gradle",
+        /// `composer.json`.
+        Composer = "composer",
+        /// `Gemfile` or a gemspec.
+        Gemfile = "gemfile",
+        /// Projects of .NET.
+        Dotnet = "dotnet",
+        /// `pubspec.yaml`.
+        Pubspec = "pubspec",
+        /// `mix.exs`.
+        Mix = "mix",
+        /// `Package.swift`.
+        SwiftPackage = "swift_package",
+        /// `deno.json`.
+        Deno = "deno",
+        /// A lockfile whose manifest was not read.
+        Lockfile = "lockfile",
+        /// A file that only this technology reads.
+        ConfigFile = "config_file",
+        /// The image of a container.
+        ContainerImage = "container_image",
+        /// A file that pins the version of a language, such as `.nvmrc`.
+        VersionFile = "version_file",
+    }
+}
+
+named! {
+    /// What installs a project's dependencies.
+    PackageManager {
+        /// npm.
+        Npm = "npm",
+        /// Yarn.
+        Yarn = "yarn",
+        /// pnpm.
+        Pnpm = "pnpm",
+        /// Bun.
+        Bun = "bun",
+        /// Deno.
+        Deno = "deno",
+        /// pip.
+        Pip = "pip",
+        /// Poetry.
+        Poetry = "poetry",
+        /// uv.
+        Uv = "uv",
+        /// PDM.
+        Pdm = "pdm",
+        /// Pipenv.
+        Pipenv = "pipenv",
+        /// conda.
+        Conda = "conda",
+        /// Cargo.
+        Cargo = "cargo",
+        /// The go command.
+        Go = "go",
+        /// Maven.
+        Maven = "maven",
+        /// Gradle.
+        Gradle = "gradle",
+        /// Composer.
+        Composer = "composer",
+        /// Bundler.
+        Bundler = "bundler",
+        /// `NuGet`.
+        Nuget = "nuget",
+        /// pub.
+        Pub = "pub",
+        /// Mix.
+        Mix = "mix",
+        /// Swift's package manager.
+        Swift = "swift",
+    }
+}
+
+named! {
+    /// What a project is.
+    ProjectKind {
+        /// Several packages that one file holds together.
+        Monorepo = "monorepo",
+        /// One package, of which it is not known what it is for.
+        Single = "single",
+        /// Code for other projects.
+        Library = "library",
+        /// Something that is run.
+        Application = "application",
+        /// No manifest was read.
+        Unknown = "unknown",
+    }
+}
+
+named! {
+    /// How far an analysis can be relied on.
+    ConfidenceLevel {
+        /// A manifest says what there is, and all of it was seen.
+        High = "high",
+        /// Something was left out, or only configuration and names of files speak.
+        Medium = "medium",
+        /// Next to nothing was found.
+        Low = "low",
+    }
+}
+
+named! {
+    /// What a codebase has, as a recommender asks.
+    Fact {
+        /// Tests, or a framework for them.
+        Tests = "has_tests",
+        /// Documentation besides a readme.
+        Documentation = "has_docs",
+        /// A readme.
+        Readme = "has_readme",
+        /// Continuous integration.
+        ContinuousIntegration = "has_ci",
+        /// Images of containers.
+        Docker = "has_docker",
+        /// Deployment: infrastructure as code, charts, hosting.
+        Deployment = "has_deployment",
+        /// A linter.
+        Linting = "has_linting",
+        /// A formatter.
+        Formatting = "has_formatting",
+        /// Types that are checked before a run.
+        Types = "has_types",
+        /// A database.
+        Database = "has_database",
+        /// A user interface for browsers or devices.
+        Frontend = "has_frontend",
+        /// A server, or the framework for one.
+        Backend = "has_backend",
+        /// Scanning for vulnerabilities, secrets or outdated dependencies.
+        SecurityScanning = "has_security_scanning",
+        /// A description of an interface: `OpenAPI`, protocol buffers, `GraphQL`.
+        ApiDescription = "has_api_description",
+        /// Metrics, traces or error reports.
+        Observability = "has_observability",
+        /// Models or services of machine learning.
+        MachineLearning = "has_machine_learning",
+        /// Instructions for coding agents.
+        AgentInstructions = "has_agent_instructions",
+        /// A licence.
+        Licence = "has_licence",
+    }
+}
+
+/// What a project says of itself, in the manifest next to its root.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Project {
+    /// Its name.
+    pub name: Option<String>,
+    /// Its version.
+    pub version: Option<String>,
+    /// Its description.
+    pub description: Option<String>,
+    /// What it is.
+    pub kind: ProjectKind,
+    /// The package manager of that manifest.
+    pub package_manager: Option<PackageManager>,
+    /// All that were found, in the order of [`PackageManager`].
+    pub package_managers: Vec<PackageManager>,
+}
+
+/// What was seen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stats {
+    /// Regular files that are not ignored, within depth and limits.
+    pub total_files: usize,
+    /// Those of them that say something: of a known language, or recognised.
+    pub analyzed_files: usize,
+    /// Folders that were entered, the root among them.
+    pub directories_scanned: usize,
+    /// Ids of languages: the one with the most files first, then by id.
+    pub languages_detected: Vec<String>,
+}
+
+/// Something that was not read, and why.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Note {
+    /// The file, from the root; empty where it is about the whole.
+    pub file: String,
+    /// The line, counted from 1, where one is to blame.
+    pub line: Option<usize>,
+    /// What it is.
+    pub message: String,
+}
+
+impl fmt::Display for Note {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.file.as_str(), self.line) {
+            ("", _) => f.write_str(&self.message),
+            (file, None) => write!(f, "{file}: {}", self.message),
+            (file, Some(line)) => write!(f, "{file}:{line}: {}", self.message),
+        }
+    }
+}
+
+/// A fact, and the file that shows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Signal {
+    /// The fact.
+    pub fact: Fact,
+    /// The file, from the root: the one next to the root, then the first by name.
+    pub file: String,
+}

@@ -1,0 +1,277 @@
+//! Reading texts that nobody vouches for: JSON, TOML, XML, lines.
+//!
+//! Every reader is bounded by the size of the text, which is bounded by
+//! [`super::Limits`]. The JSON and TOML readers stop at 128 levels of their own
+//! accord; the XML reader keeps no stack, and without a document type there are no
+//! entities.
+
+use roxmltree::{Document, ParsingOptions};
+use serde_json::Value;
+
+/// Characters of a name or a version in the answer.
+const MAX_NAME: usize = 200;
+/// Characters of a description or a message.
+const MAX_SENTENCE: usize = 500;
+/// Nodes of an XML file.
+const MAX_NODES: u32 = 200_000;
+/// Attributes of an element of XML.
+const MAX_ATTRIBUTES: usize = 1_000;
+
+/// Why a text is not what its name promises.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Broken {
+    /// The line to blame, counted from 1.
+    pub(super) line: Option<usize>,
+    /// What is wrong there.
+    pub(super) reason: String,
+}
+
+/// A value as it may be shown: one line, no control characters, not too long;
+/// none where nothing is left of it.
+pub(super) fn name(text: &str) -> Option<String> {
+    cut(text, MAX_NAME)
+}
+
+/// The same for a sentence.
+pub(super) fn sentence(text: &str) -> Option<String> {
+    cut(text, MAX_SENTENCE)
+}
+
+fn cut(text: &str, length: usize) -> Option<String> {
+    let mut line = String::new();
+    for word in text.split(|c: char| c.is_whitespace() || c.is_control()) {
+        if word.is_empty() {
+            continue;
+        }
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(word);
+        if line.len() > length.saturating_mul(4) {
+            break;
+        }
+    }
+    let line: String = line.chars().take(length).collect();
+    (!line.is_empty()).then_some(line)
+}
+
+/// A path as it may be shown: what would change the line is written as an escape.
+pub(super) fn shown(path: &str) -> String {
+    let escape = |c: char| -> String {
+        if c.is_control() {
+            c.escape_default().to_string()
+        } else {
+            c.to_string()
+        }
+    };
+    path.chars().take(MAX_SENTENCE).map(escape).collect()
+}
+
+/// Reads JSON. A byte order mark is dropped, and comments and commas at the end of
+/// a list are read over where the text is not JSON without.
+pub(super) fn json(text: &str) -> Result<Value, Broken> {
+    let text = text.trim_start_matches('\u{feff}');
+    serde_json::from_str(text)
+        .or_else(|_| serde_json::from_str(&plain_json(text)))
+        .map_err(|error| {
+            let text = error.to_string();
+            let reason = text
+                .rsplit_once(" at line ")
+                .map_or(text.as_str(), |(reason, _)| reason);
+            Broken {
+                line: Some(error.line()).filter(|line| *line > 0),
+                reason: format!("not JSON: {reason}"),
+            }
+        })
+}
+
+/// The text with spaces for comments and for commas that close a list, so that
+/// places stay the same.
+fn plain_json(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    let mut rest = text.chars().peekable();
+    // Where in `plain` the last comma is, if nothing but space came behind it.
+    let mut comma = None;
+    while let Some(letter) = rest.next() {
+        match (letter, rest.peek().copied()) {
+            ('"', _) => {
+                comma = None;
+                plain.push('"');
+                while let Some(inner) = rest.next() {
+                    plain.push(inner);
+                    match inner {
+                        '"' => break,
+                        '\\' => plain.extend(rest.next()),
+                        _ => {}
+                    }
+                }
+            }
+            ('/', Some('/')) => while rest.next_if(|next| *next != '\n').is_some() {},
+            ('/', Some('*')) => {
+                let mut before = ' ';
+                rest.next();
+                for inner in rest.by_ref() {
+                    if inner == '\n' {
+                        plain.push('\n');
+                    }
+                    if (before, inner) == ('*', '/') {
+                        break;
+                    }
+                    before = inner;
+                }
+            }
+            (']' | '}', _) => {
+                if let Some(at) = comma.take() {
+                    plain.replace_range(at..=at, " ");
+                }
+                plain.push(letter);
+            }
+            _ => {
+                if letter == ',' {
+                    comma = Some(plain.len());
+                } else if !letter.is_whitespace() {
+                    comma = None;
+                }
+                plain.push(letter);
+            }
+        }
+    }
+    plain
+}
+
+/// Reads TOML.
+pub(super) fn toml(text: &str) -> Result<toml::Table, Broken> {
+    text.trim_start_matches('\u{feff}')
+        .parse::<toml::Table>()
+        .map_err(|error| Broken {
+            line: error.span().map(|span| line_at(text, span.start)),
+            reason: format!("not TOML: {}", error.message()),
+        })
+}
+
+/// Reads XML without a document type.
+///
+/// The reader compares each attribute with all before it, so an element may have
+/// so many only.
+pub(super) fn xml(text: &str) -> Result<Document<'_>, Broken> {
+    let text = text.trim_start_matches('\u{feff}');
+    let mut line = 1;
+    for element in text.split('<') {
+        if element.bytes().filter(|byte| *byte == b'=').count() > MAX_ATTRIBUTES {
+            return Err(Broken {
+                line: Some(line),
+                reason: format!("an element of more than {MAX_ATTRIBUTES} attributes"),
+            });
+        }
+        line += element.matches('\n').count();
+    }
+    let mut options = ParsingOptions::default();
+    options.allow_dtd = false;
+    options.nodes_limit = MAX_NODES;
+    Document::parse_with_options(text, options).map_err(|error| Broken {
+        line: usize::try_from(error.pos().row).ok(),
+        reason: format!("not XML: {error}"),
+    })
+}
+
+/// The line of a place in a text, counted from 1.
+pub(super) fn line_at(text: &str, place: usize) -> usize {
+    let before = text.as_bytes().get(..place).unwrap_or_default();
+    before.iter().filter(|byte| **byte == b'\n').count() + 1
+}
+
+/// A pattern in which `*` stands for any text matches the whole text.
+pub(super) fn glob(pattern: &str, text: &str) -> bool {
+    let Some((head, tail)) = pattern.split_once('*') else {
+        return pattern == text;
+    };
+    let Some(mut rest) = text.strip_prefix(head) else {
+        return false;
+    };
+    let mut parts: Vec<&str> = tail.split('*').collect();
+    let last = parts.pop().unwrap_or_default();
+    for part in parts {
+        match rest.find(part).and_then(|at| rest.get(at + part.len()..)) {
+            Some(behind) => rest = behind,
+            None => return false,
+        }
+    }
+    rest.ends_with(last)
+}
+
+/// The texts in quotes of a line of code, single or double.
+pub(super) fn quoted(line: &str) -> Vec<&str> {
+    let mut found = Vec::new();
+    let mut rest = line;
+    while let Some((_, after)) = rest.split_once(['"', '\'']) {
+        let open = rest.as_bytes().get(rest.len() - after.len() - 1);
+        let quote = open.map_or('"', |byte| char::from(*byte));
+        let Some((inner, behind)) = after.split_once(quote) else {
+            break;
+        };
+        found.push(inner);
+        rest = behind;
+    }
+    found
+}
+
+/// A line of block YAML: how far it is indented, its key, and what stands behind.
+///
+/// Manifests in YAML are read by lines: nothing is expanded, so anchors and aliases
+/// cost nothing, and files that a YAML reader refuses still tell their names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct YamlLine<'a> {
+    pub(super) indent: usize,
+    /// It begins with `- `.
+    pub(super) item: bool,
+    /// The key; empty where there is none.
+    pub(super) key: &'a str,
+    /// The scalar without quotes and comment.
+    pub(super) value: &'a str,
+}
+
+/// The lines of a YAML file that hold something.
+pub(super) fn yaml_lines(text: &str) -> impl Iterator<Item = YamlLine<'_>> {
+    text.lines().filter_map(|line| {
+        let body = line.trim_start_matches(' ');
+        let indent = line.len() - body.len();
+        if body.is_empty() || body.starts_with(['#', '%']) || body.starts_with("---") {
+            return None;
+        }
+        let (item, body) = match body.strip_prefix('-') {
+            Some(rest) if rest.is_empty() || rest.starts_with(' ') => (true, rest.trim_start()),
+            _ => (false, body),
+        };
+        let (key, value) = match (quoted_start(body), body.split_once(':')) {
+            (Some((inner, rest)), _) => match rest.trim_start().strip_prefix(':') {
+                Some(value) => (inner, value),
+                None => ("", body),
+            },
+            (None, Some((key, value))) if value.is_empty() || value.starts_with(' ') => {
+                (key.trim(), value)
+            }
+            _ => ("", body),
+        };
+        Some(YamlLine {
+            indent,
+            item,
+            key,
+            value: scalar(value),
+        })
+    })
+}
+
+fn quoted_start(text: &str) -> Option<(&str, &str)> {
+    let quote = text.chars().next().filter(|c| matches!(c, '"' | '\''))?;
+    text.get(1..)?.split_once(quote)
+}
+
+fn scalar(text: &str) -> &str {
+    let text = text.trim();
+    if let Some((inner, _)) = quoted_start(text) {
+        return inner;
+    }
+    let end = text.find(" #").unwrap_or(text.len());
+    let text = text.get(..end).unwrap_or_default().trim();
+    if text.starts_with('#') { "" } else { text }
+}

@@ -1,0 +1,347 @@
+//! Seeing what is in a folder.
+//!
+//! Only regular files are looked at, only manifests are opened, and symbolic links
+//! are never followed, so nothing outside of the folder is seen and nothing waits
+//! at a pipe. Between a look at a file and its opening someone who may write to the
+//! folder could exchange it; what was opened is compared with what was seen.
+//!
+//! `.gitignore` holds in every folder, whether or not there is a repository; those
+//! above the root are not read. Names come in order, so that what a limit cuts off
+//! does not depend on the file system.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fs::{self, File, FileType, Metadata};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use ignore::gitignore::{Gitignore, GitignoreBuilder};
+
+use super::error::Error;
+use super::inventory::{Inventory, MAX_PATH, TOO_MANY, depth, entered, plain, too_long};
+use super::manifest::{self, Form};
+use super::options::Options;
+use super::text::shown;
+
+/// Bytes of a `.gitignore`, and its lines: each becomes part of an automaton.
+const MAX_IGNORE_BYTES: usize = 64 * 1024;
+const MAX_IGNORE_LINES: usize = 1_000;
+/// Levels that the folders of continuous integration and agents may be deeper than
+/// the others: `.github/workflows` is seen at every depth.
+const HIDDEN_LEVELS: usize = 2;
+
+/// A folder that is to be entered.
+struct Folder {
+    /// From the root; empty for the root.
+    path: String,
+    /// Rules of the folders above, the nearest first.
+    rules: Option<Rc<Rules>>,
+}
+
+/// The `.gitignore` of a folder, and those above.
+struct Rules {
+    here: Gitignore,
+    above: Option<Rc<Rules>>,
+}
+
+/// What is in a folder, in the way of [`Inventory`]. Blocks on the file system.
+///
+/// `stop` is asked before each folder and each manifest, and while names are read;
+/// when it says yes, what was seen until then is the answer, with a note.
+///
+/// The root is taken as it is: callers check it with [`super::below`].
+///
+/// # Errors
+/// The root does not exist, is no folder or cannot be read.
+pub fn walk(root: &Path, options: &Options, stop: &dyn Fn() -> bool) -> Result<Inventory, Error> {
+    let path = || shown(&root.to_string_lossy());
+    let metadata = fs::metadata(root).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => Error::NotFound { path: path() },
+        _ => unreadable(path(), &error),
+    })?;
+    if !metadata.is_dir() {
+        return Err(Error::NotADirectory { path: path() });
+    }
+    fs::read_dir(root).map_err(|error| unreadable(path(), &error))?;
+    let mut walk = Walk {
+        root,
+        options,
+        stop,
+        inventory: Inventory::default(),
+        odd_names: 0,
+    };
+    walk.see();
+    walk.read();
+    Ok(walk.inventory)
+}
+
+fn unreadable(path: String, error: &io::Error) -> Error {
+    let reason = error.to_string();
+    Error::Unreadable { path, reason }
+}
+
+struct Walk<'a> {
+    root: &'a Path,
+    options: &'a Options,
+    stop: &'a dyn Fn() -> bool,
+    inventory: Inventory,
+    /// Entries whose names cannot be shown.
+    odd_names: usize,
+}
+
+impl Walk<'_> {
+    fn cut(&mut self, message: &str) {
+        self.inventory.cut = true;
+        self.inventory.notes.add("", None, message);
+    }
+
+    /// Finds files, level by level, so that a limit cuts off the deepest.
+    fn see(&mut self) {
+        let mut folders = VecDeque::from([Folder {
+            path: String::new(),
+            rules: None,
+        }]);
+        while let Some(folder) = folders.pop_front() {
+            if (self.stop)() {
+                self.cut("stopped: the time for looking at folders is over");
+                break;
+            }
+            if self.inventory.files.len() >= self.options.limits.files {
+                self.cut("stopped: there are more files than one analysis looks at");
+                break;
+            }
+            self.inventory.directories += 1;
+            self.enter(folder, &mut folders);
+        }
+        if self.odd_names > 0 {
+            let message = format!(
+                "{} names that are not UTF-8 or have control characters were left out",
+                self.odd_names
+            );
+            self.inventory.notes.add("", None, message);
+        }
+    }
+
+    fn enter(&mut self, folder: Folder, folders: &mut VecDeque<Folder>) {
+        let place = self.root.join(&folder.path);
+        let names = match self.names(&place) {
+            Ok(names) => names,
+            Err(error) => {
+                let why = format!("this folder cannot be read: {error}");
+                self.inventory.notes.add(&folder.path, None, why);
+                return;
+            }
+        };
+        let rules = match self.rules(&folder.path, &place) {
+            Some(here) => Some(Rc::new(Rules {
+                here,
+                above: folder.rules,
+            })),
+            None => folder.rules,
+        };
+        for (name, kind) in names {
+            let path = if folder.path.is_empty() {
+                name.clone()
+            } else {
+                format!("{}/{name}", folder.path)
+            };
+            if path.len() > MAX_PATH || ignored(rules.as_deref(), &place.join(&name), kind.is_dir())
+            {
+                continue;
+            }
+            if kind.is_dir() {
+                let deep = depth(&path) + 1;
+                let hidden = if path.starts_with('.') {
+                    HIDDEN_LEVELS
+                } else {
+                    0
+                };
+                if !entered(&name) || deep > self.options.levels().max(hidden) {
+                    continue;
+                }
+                let waiting = self.inventory.directories + folders.len();
+                if waiting >= self.options.limits.directories {
+                    self.cut("stopped: there are more folders than one analysis enters");
+                } else {
+                    folders.push_back(Folder {
+                        path,
+                        rules: rules.clone(),
+                    });
+                }
+            } else if kind.is_file() {
+                if self.inventory.files.len() >= self.options.limits.files {
+                    self.cut("stopped: there are more files than one analysis looks at");
+                    return;
+                }
+                self.inventory.files.insert(path, None);
+            } else if manifest::form(&path).is_some() {
+                let why = if kind.is_symlink() {
+                    "not read: symbolic links are not followed"
+                } else {
+                    "not read: this is no regular file"
+                };
+                self.inventory.notes.add(&path, None, why);
+            }
+        }
+    }
+
+    /// The first names of a folder in their order. All are looked at, but no more
+    /// are kept than can be of use.
+    fn names(&mut self, place: &Path) -> io::Result<BTreeMap<String, FileType>> {
+        let room = self.options.limits.files + self.options.limits.directories;
+        let mut names = BTreeMap::new();
+        let mut more = false;
+        for (count, entry) in fs::read_dir(place)?.enumerate() {
+            if count % 1024 == 1023 && (self.stop)() {
+                self.cut("stopped: the time for looking at folders is over");
+                break;
+            }
+            let entry = entry?;
+            let (name, Ok(kind)) = (entry.file_name(), entry.file_type()) else {
+                continue;
+            };
+            match name.into_string() {
+                Ok(name) if plain(&name) => {
+                    names.insert(name, kind);
+                }
+                _ => self.odd_names += 1,
+            }
+            if names.len() > room {
+                names.pop_last();
+                more = true;
+            }
+        }
+        if more {
+            self.cut("stopped: a folder has more files than one analysis looks at");
+        }
+        Ok(names)
+    }
+
+    /// The rules of a folder's own `.gitignore`.
+    fn rules(&mut self, path: &str, place: &Path) -> Option<Gitignore> {
+        let file = place.join(".gitignore");
+        let seen = fs::symlink_metadata(&file).ok().filter(Metadata::is_file)?;
+        let path = format!("{path}/.gitignore");
+        let path = path.trim_start_matches('/');
+        let text = match open(&file, &seen, MAX_IGNORE_BYTES) {
+            Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+            Err(why) => {
+                self.inventory.notes.add(path, None, why);
+                return None;
+            }
+        };
+        let mut builder = GitignoreBuilder::new(place);
+        for (at, line) in text.lines().enumerate() {
+            if at >= MAX_IGNORE_LINES {
+                let why = format!("only the first {MAX_IGNORE_LINES} lines hold here");
+                self.inventory.notes.add(path, Some(at + 1), why);
+                break;
+            }
+            if let Err(error) = builder.add_line(None, line) {
+                let why = format!("this line does not hold here: {error}");
+                self.inventory.notes.add(path, Some(at + 1), why);
+            }
+        }
+        match builder.build() {
+            Ok(rules) => Some(rules),
+            Err(error) => {
+                let why = format!("does not hold here: {error}");
+                self.inventory.notes.add(path, None, why);
+                None
+            }
+        }
+    }
+
+    /// Reads manifests, then lockfiles, those next to the root first.
+    fn read(&mut self) {
+        let mut wanted: Vec<(Form, String)> = self
+            .inventory
+            .files
+            .keys()
+            .filter_map(|path| Some((manifest::form(path)?, path.clone())))
+            .collect();
+        wanted.sort_by(|(a_form, a), (b_form, b)| {
+            let key = |form: &Form, path: &str| (*form == Form::Lockfile, depth(path));
+            (key(a_form, a), a).cmp(&(key(b_form, b), b))
+        });
+        let limits = &self.options.limits;
+        let mut room = limits.total_bytes;
+        for (count, (form, path)) in wanted.into_iter().enumerate() {
+            if count >= limits.manifests {
+                self.cut(TOO_MANY);
+                break;
+            }
+            if (self.stop)() {
+                self.cut("stopped: the time for reading manifests is over");
+                break;
+            }
+            let place: PathBuf = self.root.join(&path);
+            let limit = form.limit(limits).min(room);
+            let read = fs::symlink_metadata(&place)
+                .map_err(|error| format!("not read: {error}"))
+                .and_then(|seen| open(&place, &seen, limit));
+            let text = read.and_then(|bytes| {
+                String::from_utf8(bytes).map_err(|_| "not read: this is not UTF-8 text".to_owned())
+            });
+            match text {
+                Ok(text) => {
+                    room = room.saturating_sub(text.len());
+                    self.inventory.files.insert(path, Some(text));
+                }
+                Err(why) => {
+                    // What is too long may be the one that matters.
+                    self.inventory.cut = true;
+                    self.inventory.notes.add(&path, None, why);
+                }
+            }
+        }
+    }
+}
+
+/// The nearest rule that says something of a path decides.
+fn ignored(rules: Option<&Rules>, path: &Path, is_directory: bool) -> bool {
+    let mut next = rules;
+    while let Some(rules) = next {
+        let found = rules.here.matched(path, is_directory);
+        if !found.is_none() {
+            return found.is_ignore();
+        }
+        next = rules.above.as_deref();
+    }
+    false
+}
+
+/// The bytes of a regular file that is the one that was seen.
+fn open(place: &Path, seen: &Metadata, limit: usize) -> Result<Vec<u8>, String> {
+    if !seen.is_file() {
+        return Err("not read: this is no regular file".to_owned());
+    }
+    let length = usize::try_from(seen.len()).unwrap_or(usize::MAX);
+    if length > limit {
+        return Err(too_long(length, limit));
+    }
+    let failed = |error: io::Error| format!("not read: {error}");
+    let file = File::open(place).map_err(failed)?;
+    let opened = file.metadata().map_err(failed)?;
+    if !opened.is_file() || !same(seen, &opened) {
+        return Err("not read: it was exchanged in the meantime".to_owned());
+    }
+    let mut bytes = Vec::with_capacity(length);
+    let most = u64::try_from(limit).unwrap_or(u64::MAX).saturating_add(1);
+    file.take(most).read_to_end(&mut bytes).map_err(failed)?;
+    if bytes.len() > limit {
+        return Err(too_long(bytes.len(), limit));
+    }
+    Ok(bytes)
+}
+
+#[cfg(unix)]
+fn same(a: &Metadata, b: &Metadata) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    (a.dev(), a.ino()) == (b.dev(), b.ino())
+}
+
+#[cfg(not(unix))]
+fn same(a: &Metadata, b: &Metadata) -> bool {
+    a.len() == b.len() && a.modified().ok() == b.modified().ok()
+}

@@ -1,0 +1,334 @@
+//! How a query was understood, and what to do where nothing was found.
+
+use std::collections::BTreeMap;
+
+use super::fuse::Tier;
+use super::search::{Ranked, SearchQuery};
+use super::snapshot::Slot;
+use super::terms::Terms;
+use super::tokens;
+
+/// Skills of the result that are looked at, the best ones.
+pub(super) const LOOKED_AT: usize = 20;
+/// Refinements that are suggested.
+const REFINEMENTS: usize = 3;
+/// Skills that a refinement must keep, so that it is worth a try.
+const KEPT: usize = 2;
+/// What is said while there is no index yet.
+pub(super) const BUILDING: &str =
+    "The index is being built; the answer will be complete once it is done";
+
+/// A word that no skill has, and what was looked for instead.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Repair {
+    /// The word.
+    pub word: String,
+    /// What was looked for.
+    pub read_as: Vec<String>,
+}
+
+/// How a query was understood.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Analysis {
+    /// The query with its spelling mended.
+    pub interpreted: String,
+    /// What seems to be wanted.
+    pub intent: String,
+    /// Queries that find less and fit better.
+    pub refinements: Vec<String>,
+    /// Words that were mended.
+    pub repairs: Vec<Repair>,
+    /// Words that are unknown and were not mended.
+    pub unknown: Vec<String>,
+    /// Share of the query that words left to meaning, from 0 to 1.
+    pub meaning_share: f32,
+}
+
+impl Analysis {
+    pub(super) fn of_nothing(query: &str) -> Self {
+        Self {
+            interpreted: tokens::folded(query),
+            intent: GENERAL.to_owned(),
+            refinements: Vec::new(),
+            repairs: Vec::new(),
+            unknown: Vec::new(),
+            meaning_share: 0.0,
+        }
+    }
+
+    pub(super) fn new(
+        terms: &Terms,
+        first: Option<&Ranked>,
+        found: &[&Slot],
+        meaning_share: f32,
+    ) -> Self {
+        Self {
+            interpreted: terms.interpreted.clone(),
+            intent: intent(terms, first),
+            refinements: refinements(terms, found),
+            repairs: terms.repairs.clone(),
+            unknown: terms.unknown.clone(),
+            meaning_share: meaning_share.clamp(0.0, 1.0),
+        }
+    }
+}
+
+const NAME: &str = "skill_name";
+const GENERAL: &str = "general";
+
+/// Beginnings of words, and the matter they speak of; the first that fits is it.
+const MATTERS: &[(&str, &[&str])] = &[
+    (
+        "testing_framework",
+        &[
+            "jest",
+            "vitest",
+            "pytest",
+            "junit",
+            "mocha",
+            "cypress",
+            "playwright",
+            "selenium",
+            "rspec",
+        ],
+    ),
+    (
+        "testing",
+        &["test", "tdd", "coverage", "mock", "assert", "e2e", "fuzz"],
+    ),
+    (
+        "debugging",
+        &[
+            "debug",
+            "troubleshoot",
+            "diagnos",
+            "bug",
+            "crash",
+            "stacktrace",
+        ],
+    ),
+    (
+        "security",
+        &[
+            "secur", "vulnerab", "auth", "oauth", "secret", "encrypt", "threat", "owasp", "pentest",
+        ],
+    ),
+    (
+        "deployment",
+        &[
+            "deploy",
+            "release",
+            "rollout",
+            "docker",
+            "kubernet",
+            "k8s",
+            "helm",
+            "terraform",
+            "cicd",
+            "ci",
+            "pipeline",
+        ],
+    ),
+    ("code_review", &["review", "refactor", "lint", "cleanup"]),
+    (
+        "documentation",
+        &["document", "docs", "readme", "changelog", "tutorial"],
+    ),
+    (
+        "database",
+        &[
+            "database", "sql", "postgres", "mysql", "sqlite", "mongo", "redis", "migrat", "schema",
+            "query",
+        ],
+    ),
+    (
+        "performance",
+        &[
+            "perform",
+            "optimi",
+            "latency",
+            "profil",
+            "slow",
+            "benchmark",
+            "cach",
+        ],
+    ),
+    (
+        "monitoring",
+        &[
+            "monitor", "observab", "log", "trac", "metric", "alert", "incident",
+        ],
+    ),
+    (
+        "data_analysis",
+        &[
+            "data",
+            "analy",
+            "statist",
+            "chart",
+            "dashboard",
+            "spreadsheet",
+            "excel",
+            "csv",
+        ],
+    ),
+    (
+        "machine_learning",
+        &[
+            "machine",
+            "model",
+            "train",
+            "llm",
+            "prompt",
+            "rag",
+            "embedding",
+            "agent",
+        ],
+    ),
+    (
+        "design",
+        &[
+            "design", "ui", "ux", "figma", "css", "layout", "accessib", "a11y",
+        ],
+    ),
+    (
+        "marketing",
+        &[
+            "market", "seo", "campaign", "brand", "ads", "copywrit", "social",
+        ],
+    ),
+    (
+        "writing",
+        &[
+            "write", "writing", "blog", "article", "essay", "edit", "translat",
+        ],
+    ),
+    (
+        "research",
+        &["research", "literature", "paper", "survey", "compar"],
+    ),
+    (
+        "planning",
+        &[
+            "plan",
+            "roadmap",
+            "spec",
+            "requirement",
+            "estimat",
+            "brainstorm",
+        ],
+    ),
+    (
+        "web_development",
+        &[
+            "react", "vue", "angular", "svelte", "next", "html", "frontend", "web",
+        ],
+    ),
+    (
+        "mobile_development",
+        &[
+            "mobile", "ios", "android", "flutter", "swift", "kotlin", "native",
+        ],
+    ),
+    (
+        "api_development",
+        &[
+            "api", "rest", "graphql", "grpc", "endpoint", "webhook", "backend",
+        ],
+    ),
+];
+
+fn intent(terms: &Terms, first: Option<&Ranked>) -> String {
+    if first.is_some_and(|first| first.tier == Tier::Name) {
+        return NAME.to_owned();
+    }
+    let words: Vec<&str> = terms.interpreted.split(' ').collect();
+    let matter = MATTERS.iter().find(|(_, beginnings)| {
+        words.iter().any(|word| {
+            beginnings.iter().any(|beginning| {
+                // Short ones are whole words: `ci` begins too many others.
+                *word == *beginning || beginning.len() > 3 && word.starts_with(beginning)
+            })
+        })
+    });
+    matter.map_or(GENERAL, |(matter, _)| matter).to_owned()
+}
+
+/// The query with a word more: one that several of the best have in their names and
+/// tags, and not all.
+fn refinements(terms: &Terms, found: &[&Slot]) -> Vec<String> {
+    let mut stems = tokens::stems();
+    let asked: Vec<String> = terms
+        .interpreted
+        .split(' ')
+        .map(|word| tokens::stem(&mut stems, word))
+        .collect();
+    let mut counts: BTreeMap<String, (String, usize)> = BTreeMap::new();
+    for slot in found {
+        let Some(summary) = &slot.head.summary else {
+            continue;
+        };
+        let texts = std::iter::once(&summary.name)
+            .chain(&summary.tags)
+            .chain(&summary.technologies);
+        let mut of_skill: BTreeMap<String, String> = BTreeMap::new();
+        for text in texts {
+            for word in tokens::list(text) {
+                let stem = tokens::stem(&mut stems, &word.text);
+                let says_something = word.text.chars().count() > 1 && !tokens::is_empty(&word.text);
+                if says_something && !asked.contains(&stem) {
+                    of_skill.entry(stem).or_insert(word.text);
+                }
+            }
+        }
+        for (stem, word) in of_skill {
+            counts.entry(stem).or_insert((word, 0)).1 += 1;
+        }
+    }
+    let mut words: Vec<(String, usize)> = counts
+        .into_values()
+        .filter(|(_, count)| *count >= KEPT && *count < found.len())
+        .collect();
+    words.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+    words
+        .into_iter()
+        .take(REFINEMENTS)
+        .map(|(word, _)| format!("{} {word}", terms.interpreted))
+        .collect()
+}
+
+/// What to do where nothing was found, `unfiltered` without the filters.
+pub(super) fn suggestions(
+    query: &SearchQuery,
+    terms: &Terms,
+    unfiltered: usize,
+    caught_up: bool,
+) -> Vec<String> {
+    let mut steps = Vec::new();
+    if !caught_up {
+        steps.push(BUILDING.to_owned());
+    }
+    let given = query.filters.given();
+    if !given.is_empty() {
+        let filters = given.join("`, `");
+        steps.push(format!(
+            "Relax the filters `{filters}`: {unfiltered} skills match without them"
+        ));
+    }
+    if query.filters.min_score > 0.0 {
+        steps.push("Leave out `min_score`: no skill has a quality score yet".to_owned());
+    }
+    if !terms.unknown.is_empty() {
+        let unknown = terms.unknown.join("', '");
+        steps.push(format!(
+            "No skill has '{unknown}', nor a word spelled like it: use other words"
+        ));
+    }
+    if query.words_only {
+        steps.push("Leave out `words_only`, so that meaning counts as well".to_owned());
+    }
+    if steps.is_empty() {
+        steps.push("Use fewer or more general words, or list the skills".to_owned());
+    }
+    steps
+}

@@ -1,0 +1,37 @@
+//! What can go wrong with the index. None of it reaches a caller: the index is made
+//! anew, and a search sees the last state that there was.
+
+use super::embed::EmbedError;
+use crate::registry;
+
+/// The index cannot be written or read.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The words.
+    #[error("the index of words: {0}")]
+    Words(#[from] tantivy::TantivyError),
+    /// A file of the index.
+    #[error("a file of the index: {0}")]
+    Io(#[from] std::io::Error),
+    /// What is remembered of a skill.
+    #[error("what is remembered of a skill: {0}")]
+    Facts(#[from] serde_json::Error),
+    /// A document without what is remembered of it.
+    #[error("a document of segment {segment} says nothing of its skill")]
+    Damaged {
+        /// The segment.
+        segment: usize,
+    },
+    /// Four thousand million skills.
+    #[error("there are more skills than the index can number")]
+    Full,
+    /// Vectors cannot be made.
+    #[error("the embedder: {0}")]
+    Embed(#[from] EmbedError),
+    /// The registry cannot be read.
+    #[error(transparent)]
+    Registry(#[from] registry::Error),
+    /// The work ended before it was done.
+    #[error("the work on the index ended early: {0}")]
+    Task(String),
+}

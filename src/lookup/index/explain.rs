@@ -1,0 +1,214 @@
+//! Why a skill was found.
+
+use std::ops::Range;
+
+use rustc_hash::FxHashSet;
+use tantivy::DocSet as _;
+use tantivy::schema::{IndexRecordOption, Term};
+
+use super::fuse::Tier;
+use super::lexical::Cell;
+use super::schema::{Fields, Part};
+use super::search::Ranked;
+use super::snapshot::{Slot, Snapshot};
+use super::terms::Terms;
+use super::{Error, document, tokens};
+use crate::registry::Registry;
+
+/// Characters of a snippet, about.
+const SNIPPET: usize = 220;
+/// Bytes of a body in which a snippet is looked for.
+const LOOKED_THROUGH: usize = 64 * 1024;
+
+/// Why a skill was found.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Why {
+    /// What kind of a match it is.
+    pub tier: Tier,
+    /// What words gave.
+    pub words: f32,
+    /// What meaning gave.
+    pub meaning: f32,
+    /// Parts that have words of the query.
+    pub parts: Vec<Part>,
+    /// Words of the query that it has, as they were typed.
+    pub matched: Vec<String>,
+    /// Text around them, with each between `**`.
+    pub snippet: String,
+}
+
+/// Why this skill was found.
+///
+/// # Errors
+/// The index cannot be read.
+pub(super) fn why(
+    (snapshot, fields): (&Snapshot, &Fields),
+    registry: &Registry,
+    terms: &Terms,
+    slot: &Slot,
+    ranked: &Ranked,
+    cell: Cell,
+) -> Result<Why, Error> {
+    let mut matched = Vec::new();
+    for (at, group) in terms.groups.iter().enumerate() {
+        if cell.any >> at & 1 == 1 && !matched.contains(&group.word) {
+            matched.push(group.word.clone());
+        }
+    }
+    let parts = if cell.any == 0 {
+        Vec::new()
+    } else {
+        parts(snapshot, fields, terms, slot)?
+    };
+    Ok(Why {
+        tier: ranked.tier,
+        words: ranked.words,
+        meaning: ranked.meaning,
+        snippet: snippet(registry, terms, slot, &parts),
+        parts,
+        matched,
+    })
+}
+
+/// The parts that have words of the query.
+fn parts(
+    snapshot: &Snapshot,
+    fields: &Fields,
+    terms: &Terms,
+    slot: &Slot,
+) -> Result<Vec<Part>, Error> {
+    let key = Term::from_field_text(fields.key, slot.head.id.key().as_str());
+    let mut found = Vec::new();
+    for reader in snapshot.searcher.segment_readers() {
+        let keys = reader.inverted_index(fields.key)?;
+        let Some(mut documents) = keys.read_postings(&key, IndexRecordOption::Basic)? else {
+            continue;
+        };
+        let mut document = documents.doc();
+        while document != tantivy::TERMINATED && reader.is_deleted(document) {
+            document = documents.advance();
+        }
+        if document == tantivy::TERMINATED {
+            continue;
+        }
+        let has = |field, text: &str| -> Result<bool, Error> {
+            let term = Term::from_field_text(field, text);
+            let index = reader.inverted_index(field)?;
+            let postings = index.read_postings(&term, IndexRecordOption::Basic)?;
+            Ok(postings.is_some_and(|mut postings| {
+                postings.doc() == document
+                    || postings.doc() < document && postings.seek(document) == document
+            }))
+        };
+        for (part, field) in Part::ALL.into_iter().zip(fields.parts) {
+            for form in terms.groups.iter().flat_map(|group| &group.forms) {
+                let field = match (form.in_names, part) {
+                    (false, _) => field,
+                    (true, Part::Name) => fields.names,
+                    (true, _) => continue,
+                };
+                if has(field, &form.text)? {
+                    found.push(part);
+                    break;
+                }
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// Text of the skill around words of the query: of its description, or of its body
+/// where only that has any.
+fn snippet(registry: &Registry, terms: &Terms, slot: &Slot, parts: &[Part]) -> String {
+    let summary = slot.head.summary.as_ref();
+    let description = summary.map_or("", |summary| summary.description.as_str());
+    let wanted: FxHashSet<&str> = terms
+        .groups
+        .iter()
+        .flat_map(|group| &group.forms)
+        .map(|form| form.text.as_str())
+        .collect();
+    let in_front = |part: &Part| !matches!(part, Part::Body | Part::Headings | Part::Files);
+    if parts.is_empty() || parts.iter().any(in_front) {
+        return marked(description, &wanted);
+    }
+    match document::body(registry, slot) {
+        Ok(body) => marked(
+            body.get(..body.floor_char_boundary(LOOKED_THROUGH))
+                .unwrap_or(&body),
+            &wanted,
+        ),
+        // A snippet is no answer: that the skill is damaged is told by reading it.
+        Err(_) => marked(description, &wanted),
+    }
+}
+
+/// The stretch of a text with the most of the words, each between `**`.
+fn marked(text: &str, wanted: &FxHashSet<&str>) -> String {
+    let mut stems = tokens::stems();
+    let mut found: Vec<(Range<usize>, String)> = Vec::new();
+    tokens::words(text, |word, range| {
+        let stem = tokens::stem(&mut stems, word);
+        if wanted.contains(stem.as_str()) || wanted.contains(word) {
+            found.push((range, stem));
+        }
+    });
+    let begin = best(&found).unwrap_or_default();
+    // From the beginning where that is near, else from a little before.
+    let begin = if begin < SNIPPET / 2 {
+        0
+    } else {
+        begin - SNIPPET / 4
+    };
+    let begin = text.ceil_char_boundary(begin);
+    let begin = match text
+        .get(begin..)
+        .and_then(|rest| rest.find(char::is_whitespace))
+    {
+        Some(space) if begin > 0 && space < SNIPPET / 4 => begin + space,
+        _ => begin,
+    };
+    let mut end = text.floor_char_boundary((begin + SNIPPET).min(text.len()));
+    if end < text.len()
+        && let Some(space) = text
+            .get(begin..end)
+            .and_then(|part| part.rfind(char::is_whitespace))
+        && space > SNIPPET / 2
+    {
+        end = begin + space;
+    }
+    let mut snippet = String::new();
+    if begin > 0 {
+        snippet.push('…');
+    }
+    let mut at = begin;
+    for (range, _) in found {
+        if range.start >= at && range.end <= end {
+            snippet.push_str(text.get(at..range.start).unwrap_or_default());
+            snippet.push_str("**");
+            snippet.push_str(text.get(range.clone()).unwrap_or_default());
+            snippet.push_str("**");
+            at = range.end;
+        }
+    }
+    snippet.push_str(text.get(at..end).unwrap_or_default());
+    if end < text.len() {
+        snippet.push('…');
+    }
+    // In one line, as it is shown.
+    snippet.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Where the stretch with the most different words begins.
+fn best(found: &[(Range<usize>, String)]) -> Option<usize> {
+    let different = |from: usize| {
+        let begin = found.get(from).map_or(0, |(range, _)| range.start);
+        let near = found.iter().skip(from);
+        let near = near.take_while(|(range, _)| range.end <= begin + SNIPPET);
+        near.map(|(_, stem)| stem).collect::<FxHashSet<_>>().len()
+    };
+    (0..found.len().min(256))
+        .map(|from| (different(from), std::cmp::Reverse(from)))
+        .max()
+        .and_then(|(_, std::cmp::Reverse(from))| Some(found.get(from)?.0.start))
+}

@@ -1,0 +1,43 @@
+//! Words and meaning, put together.
+//!
+//! What is certain is a tier of its own. Below that one score decides. Words answer
+//! a query as far as some skill has them: all of them in what it says first, or
+//! nearly all of them in its body; by accident a long body has some of anything, so
+//! a part of the query in a body is no answer. Meaning counts for the share that is
+//! left, and a little in any case, which orders what words cannot tell apart.
+
+use super::lexical::{Cell, Weighed};
+
+/// What kind of a match comes before which. The first is the best.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Tier {
+    /// The query is the whole name, or the id.
+    Name,
+    /// Every word of the query is in the name.
+    NameWords,
+    /// Words of the query are in it.
+    Words,
+    /// No word of the query is in it; its meaning is near.
+    Meaning,
+}
+
+/// What meaning counts where words answer everything.
+const ALWAYS: f32 = 0.5;
+/// What it counts more where they answer nothing.
+const LEFT: f32 = 1.0;
+/// How fast a body that has part of the query stops being an answer.
+const BODY: i32 = 3;
+/// What is less near than this is about something else.
+pub(super) const LEAST_NEAR: f32 = 0.2;
+
+/// How much of a query words answer in one skill, from 0 to 1.
+pub(super) fn answered(weighed: &Weighed, cell: Cell) -> f32 {
+    let front = weighed.share(cell.front);
+    front.max(weighed.share(cell.any).powi(BODY))
+}
+
+/// What meaning counts, where words answer so much of the query in the skill that
+/// they answer best.
+pub(super) fn weight_of_meaning(best: f32) -> f32 {
+    ALWAYS + LEFT * (1.0 - best).clamp(0.0, 1.0)
+}

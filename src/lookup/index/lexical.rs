@@ -1,0 +1,286 @@
+//! What words say: BM25 over weighted parts.
+//!
+//! The score of a word in a skill is that of BM25F (Robertson, Zaragoza and Taylor,
+//! "Simple BM25 extension to multiple weighted fields", CIKM 2004): occurrences are
+//! weighted by part and length before they are dampened, so that a word in three
+//! parts counts less than three words. Lengths are compared with constants instead
+//! of averages, so that the score of a skill does not depend on other skills; how
+//! rare a word is does, and is counted over the skills that there are.
+
+use tantivy::fieldnorm::FieldNormReader;
+use tantivy::postings::Postings as _;
+use tantivy::schema::{IndexRecordOption, Term};
+use tantivy::{DocSet as _, TERMINATED};
+
+use super::schema::{Fields, Part};
+use super::snapshot::Snapshot;
+use super::terms::{Form, Group};
+
+/// What a part is worth.
+struct Worth {
+    /// Of an occurrence.
+    weight: f32,
+    /// Words it usually has.
+    length: f32,
+    /// How much its length counts, from 0 to 1.
+    slope: f32,
+    /// What it says, it says of the skill as a whole.
+    front: bool,
+}
+
+/// By part; found by trying on judged queries (`tests/relevance`).
+fn worth(part: Part) -> Worth {
+    let (weight, length, slope, front) = match part {
+        Part::Name => (4.0, 3.0, 0.6, true),
+        Part::Triggers => (2.5, 20.0, 0.5, true),
+        Part::Tags => (1.5, 6.0, 0.3, true),
+        Part::Description => (2.0, 40.0, 0.5, true),
+        Part::Headings => (1.2, 60.0, 0.6, true),
+        Part::Author => (1.0, 2.0, 0.0, false),
+        Part::Body => (0.8, 900.0, 0.6, false),
+        Part::Files => (0.3, 2000.0, 0.6, false),
+    };
+    Worth {
+        weight,
+        length,
+        slope,
+        front,
+    }
+}
+
+/// How soon more occurrences stop counting.
+const DAMPING: f32 = 1.2;
+/// Share of a score that depends on how much of the query is there.
+const COVERAGE: f32 = 0.5;
+
+/// What words say of a skill. Bits are words of the query, in their order.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Cell {
+    /// Sum over the words.
+    score: f32,
+    /// Words that it has.
+    pub(super) any: u32,
+    /// Words that are in its name.
+    pub(super) name: u32,
+    /// Words that are in what it says of itself as a whole.
+    pub(super) front: u32,
+}
+
+/// Room for scores, used again by the next search.
+#[derive(Debug, Default)]
+pub(super) struct Scratch {
+    cells: Vec<Cell>,
+    touched: Vec<u32>,
+    word: Vec<f32>,
+    of_word: Vec<u32>,
+    /// How near each skill is in meaning.
+    pub(super) near: Vec<f32>,
+}
+
+impl Scratch {
+    /// The skills that have a word of the query.
+    pub(super) fn touched(&self) -> &[u32] {
+        &self.touched
+    }
+
+    /// What words say of a skill.
+    pub(super) fn cell(&self, ordinal: u32) -> Cell {
+        self.cells
+            .get(ordinal as usize)
+            .copied()
+            .unwrap_or_default()
+    }
+
+    fn clear(&mut self, size: usize) {
+        for ordinal in self.touched.drain(..) {
+            if let Some(cell) = self.cells.get_mut(ordinal as usize) {
+                *cell = Cell::default();
+            }
+        }
+        if self.cells.len() < size {
+            self.cells.resize(size, Cell::default());
+            self.word.resize(size, 0.0);
+        }
+    }
+}
+
+/// What the words of a query weigh.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Weighed {
+    /// Of each word: the rarer, the more.
+    words: Vec<f32>,
+    total: f32,
+}
+
+impl Weighed {
+    /// Share of the query that these words are, from 0 to 1.
+    pub(super) fn share(&self, bits: u32) -> f32 {
+        if self.total <= 0.0 {
+            return 0.0;
+        }
+        let words = self.words.iter().enumerate();
+        let sum: f32 = words
+            .filter(|(at, _)| bits >> at & 1 == 1)
+            .map(|(_, weight)| weight)
+            .sum();
+        sum / self.total
+    }
+
+    /// The score of a cell: 1 would be a skill of nothing but the query.
+    pub(super) fn score(&self, cell: Cell) -> f32 {
+        if self.total <= 0.0 {
+            return 0.0;
+        }
+        let coverage = 1.0 - COVERAGE + COVERAGE * self.share(cell.any);
+        cell.score / self.total / (DAMPING + 1.0) * coverage
+    }
+}
+
+/// Scores all skills that have a word of the query.
+///
+/// # Errors
+/// The index cannot be read.
+pub(super) fn score(
+    snapshot: &Snapshot,
+    fields: &Fields,
+    groups: &[Group],
+    scratch: &mut Scratch,
+) -> tantivy::Result<Weighed> {
+    scratch.clear(snapshot.slots.len());
+    let mut weighed = Weighed::default();
+    for (at, group) in groups.iter().enumerate() {
+        let bit = 1_u32.checked_shl(u32::try_from(at).unwrap_or(u32::MAX));
+        occurrences(snapshot, fields, group, bit.unwrap_or_default(), scratch)?;
+        let weight = rarity(snapshot.live, scratch.of_word.len());
+        weighed.words.push(weight);
+        weighed.total += weight;
+        for ordinal in scratch.of_word.drain(..) {
+            let at = ordinal as usize;
+            if let (Some(value), Some(cell)) = (scratch.word.get_mut(at), scratch.cells.get_mut(at))
+            {
+                let value = std::mem::take(value);
+                if cell.score == 0.0 {
+                    scratch.touched.push(ordinal);
+                }
+                cell.score += weight * value * (DAMPING + 1.0) / (DAMPING + value);
+                cell.any |= bit.unwrap_or_default();
+            }
+        }
+    }
+    Ok(weighed)
+}
+
+/// What a word weighs that so many of all skills have.
+#[expect(clippy::cast_precision_loss, reason = "a logarithm of counts")]
+fn rarity(all: usize, with: usize) -> f32 {
+    let (all, with) = (all as f32, with as f32);
+    (1.0 + (all - with + 0.5).max(0.5) / (with + 0.5)).ln()
+}
+
+/// Adds up the occurrences of a word, by skill.
+fn occurrences(
+    snapshot: &Snapshot,
+    fields: &Fields,
+    group: &Group,
+    bit: u32,
+    scratch: &mut Scratch,
+) -> tantivy::Result<()> {
+    for (reader, ordinals) in snapshot.segments() {
+        let alive = reader.alive_bitset();
+        let (in_names, in_parts): (Vec<&Form>, Vec<&Form>) =
+            group.forms.iter().partition(|form| form.in_names);
+        for (part, field) in Part::ALL.into_iter().zip(fields.parts) {
+            let worth = worth(part);
+            let index = reader.inverted_index(field)?;
+            let norms = reader.get_fieldnorms_reader(field)?;
+            let by_length = by_length(&worth);
+            let bits = Bits::of(part, &worth, bit);
+            for form in &in_parts {
+                let term = Term::from_field_text(field, &form.text);
+                let Some(mut postings) =
+                    index.read_postings(&term, IndexRecordOption::WithFreqs)?
+                else {
+                    continue;
+                };
+                let mut document = postings.doc();
+                while document != TERMINATED {
+                    if alive.is_none_or(|alive| alive.is_alive(document))
+                        && let Some(ordinal) = ordinals.get(document as usize)
+                    {
+                        let length = usize::from(norms.fieldnorm_id(document));
+                        let value = by_length.get(length).copied().unwrap_or_default();
+                        let count = frequency(postings.term_freq());
+                        scratch.add(*ordinal, value * count * form.weight, bits);
+                    }
+                    document = postings.advance();
+                }
+            }
+        }
+        let index = reader.inverted_index(fields.names)?;
+        let worth = worth(Part::Name);
+        for form in in_names {
+            let term = Term::from_field_text(fields.names, &form.text);
+            let Some(mut postings) = index.read_postings(&term, IndexRecordOption::Basic)? else {
+                continue;
+            };
+            let bits = Bits::of(Part::Name, &worth, bit);
+            let mut document = postings.doc();
+            while document != TERMINATED {
+                if alive.is_none_or(|alive| alive.is_alive(document))
+                    && let Some(ordinal) = ordinals.get(document as usize)
+                {
+                    scratch.add(*ordinal, worth.weight * form.weight, bits);
+                }
+                document = postings.advance();
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What an occurrence is worth in a part of each length that the index tells apart.
+#[expect(clippy::cast_precision_loss, reason = "lengths are rounded anyway")]
+fn by_length(worth: &Worth) -> [f32; 256] {
+    let mut values = [0.0; 256];
+    for (id, value) in (0..=u8::MAX).zip(&mut values) {
+        let length = FieldNormReader::id_to_fieldnorm(id) as f32;
+        *value = worth.weight / (1.0 - worth.slope + worth.slope * length / worth.length);
+    }
+    values
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts of a word in a text")]
+fn frequency(count: u32) -> f32 {
+    count as f32
+}
+
+/// Which bits a match sets.
+#[derive(Debug, Clone, Copy)]
+struct Bits {
+    name: u32,
+    front: u32,
+}
+
+impl Bits {
+    fn of(part: Part, worth: &Worth, bit: u32) -> Self {
+        Self {
+            name: if part == Part::Name { bit } else { 0 },
+            front: if worth.front { bit } else { 0 },
+        }
+    }
+}
+
+impl Scratch {
+    fn add(&mut self, ordinal: u32, value: f32, bits: Bits) {
+        let at = ordinal as usize;
+        let (Some(word), Some(cell)) = (self.word.get_mut(at), self.cells.get_mut(at)) else {
+            return;
+        };
+        if *word == 0.0 {
+            self.of_word.push(ordinal);
+        }
+        *word += value;
+        cell.name |= bits.name;
+        cell.front |= bits.front;
+    }
+}

@@ -1,0 +1,40 @@
+//! What a name looks like to a person, so that names which look alike are one.
+
+use std::sync::Arc;
+
+use unicode_normalization::UnicodeNormalization as _;
+use unicode_security::skeleton;
+
+/// A name without all by which it can differ and look the same: characters that
+/// look like others (Unicode Technical Standard 39), case, marks, and what is
+/// neither letter nor digit.
+pub(super) fn of(name: &str) -> Arc<str> {
+    // Skeletons of small and capital letters differ: `I` is an `l`.
+    let lower: String = name.nfkc().flat_map(char::to_lowercase).collect();
+    let plain: String = skeleton(&lower)
+        .nfkd()
+        .filter(|c| c.is_alphanumeric())
+        .flat_map(char::to_lowercase)
+        .collect();
+    Arc::from(plain)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_look_alike_are_one_and_others_are_not() {
+        for (a, b) in [
+            ("react-testing", "React_Testing"),
+            ("react-testing", "re\u{430}ct testing"),
+            ("pay-pal", "paypal"),
+            ("paypal", "p\u{430}yp\u{430}l"),
+            ("api", "\u{430}\u{440}\u{456}"),
+        ] {
+            assert_eq!(of(a), of(b), "{a} and {b}");
+        }
+        assert_ne!(of("react"), of("preact"));
+        assert_ne!(of("postgres"), of("postgrest"));
+    }
+}

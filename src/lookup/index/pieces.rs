@@ -1,0 +1,136 @@
+//! A text as rows of the built-in table.
+//!
+//! `table/README.md` has the rules; `table/fit.py` made the table by the same, and
+//! `table/golden.json` holds this file to them.
+
+use rustc_hash::FxHashMap;
+use unicode_normalization::UnicodeNormalization as _;
+use unicode_normalization::char::is_combining_mark;
+
+/// Characters of a word that is still read; a longer one is data.
+const LONGEST_WORD: usize = 64;
+/// Characters of the longest piece: of a word, and of a run without spaces.
+const LONGEST_PIECE: usize = 24;
+const LONGEST_UNSPACED: usize = 8;
+
+/// The pieces that have a row, by their text.
+#[derive(Debug)]
+pub(super) struct Pieces {
+    rows: FxHashMap<&'static str, u32>,
+}
+
+impl Pieces {
+    /// One piece a line, in the order of the rows.
+    pub(super) fn new(lines: &'static str) -> Self {
+        Self {
+            rows: (0..)
+                .zip(lines.lines())
+                .map(|(row, piece)| (piece, row))
+                .collect(),
+        }
+    }
+
+    /// How many rows there are.
+    pub(super) fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// The rows of a text, in its order.
+    pub(super) fn rows_of(&self, text: &str) -> Vec<u32> {
+        let text: Vec<char> = folded(text).chars().collect();
+        let mut found = Vec::new();
+        let mut piece = String::new();
+        let mut rest = text.as_slice();
+        while let Some((first, tail)) = rest.split_first() {
+            if !first.is_alphanumeric() {
+                rest = tail;
+                continue;
+            }
+            let unspaced = is_unspaced(*first);
+            let is_same = |c: &char| c.is_alphanumeric() && is_unspaced(*c) == unspaced;
+            let end = rest.iter().position(|c| !is_same(c)).unwrap_or(rest.len());
+            let (word, behind) = rest.split_at(end);
+            rest = behind;
+            if !unspaced && let Some(row) = self.with_sign(word, behind, &mut piece) {
+                found.push(row);
+            } else if word.len() <= LONGEST_WORD {
+                self.cut(word, unspaced, &mut piece, &mut found);
+            }
+        }
+        found
+    }
+
+    /// `c++` and `c#`.
+    fn with_sign(&self, word: &[char], behind: &[char], piece: &mut String) -> Option<u32> {
+        let sign = match behind {
+            ['+', '+', ..] => "++",
+            ['#', ..] => "#",
+            _ => return None,
+        };
+        piece.clear();
+        piece.extend(word);
+        piece.push_str(sign);
+        self.rows.get(piece.as_str()).copied()
+    }
+
+    /// The longest pieces, from the left; a character that begins none is left out.
+    fn cut(&self, word: &[char], unspaced: bool, piece: &mut String, found: &mut Vec<u32>) {
+        let longest = if unspaced {
+            LONGEST_UNSPACED
+        } else {
+            LONGEST_PIECE
+        };
+        let mut at = 0;
+        while let Some(rest) = word.get(at..).filter(|rest| !rest.is_empty()) {
+            let fitting = (1..=longest.min(rest.len())).rev().find_map(|length| {
+                piece.clear();
+                if at > 0 && !unspaced {
+                    piece.push_str("##");
+                }
+                piece.extend(rest.iter().take(length));
+                Some((length, *self.rows.get(piece.as_str())?))
+            });
+            match fitting {
+                Some((length, row)) => {
+                    found.push(row);
+                    at += length;
+                }
+                None => at += 1,
+            }
+        }
+    }
+}
+
+/// In lower case, without marks, letters of other alphabets as two of this.
+fn folded(text: &str) -> String {
+    let plain: String = text
+        .to_lowercase()
+        .nfkd()
+        .filter(|c| !is_combining_mark(*c) || is_sound_mark(*c))
+        .collect();
+    let mut folded = String::with_capacity(plain.len());
+    for c in plain.to_lowercase().chars() {
+        match c {
+            'ß' => folded.push_str("ss"),
+            'ł' => folded.push('l'),
+            'ı' => folded.push('i'),
+            'ø' => folded.push('o'),
+            'đ' => folded.push('d'),
+            'æ' => folded.push_str("ae"),
+            'œ' => folded.push_str("oe"),
+            c => folded.push(c),
+        }
+    }
+    folded.nfc().collect()
+}
+
+/// A mark that makes another sound of a kana, and so another letter.
+fn is_sound_mark(c: char) -> bool {
+    matches!(c, '\u{3099}' | '\u{309a}')
+}
+
+/// A character of a script that puts no spaces between words.
+fn is_unspaced(c: char) -> bool {
+    matches!(c, '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}'
+        | '\u{f900}'..='\u{faff}' | '\u{ac00}'..='\u{d7af}')
+}

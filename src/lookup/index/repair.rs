@@ -1,0 +1,153 @@
+//! What a word may have meant that no skill has.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+use tantivy::Searcher;
+use tantivy::query::FuzzyTermQuery;
+use tantivy::schema::{Field, Term};
+
+use super::schema::Fields;
+
+/// Words that are tried instead of one, at most.
+const NEAR: usize = 3;
+/// Letters from which on one letter may be wrong, and two.
+const ONE_WRONG: usize = 4;
+const TWO_WRONG: usize = 7;
+/// Letters of a word that was written together with another.
+const PART: usize = 3;
+
+/// The words that skills have.
+pub(super) struct Dictionary<'a> {
+    searcher: &'a Searcher,
+    fields: &'a Fields,
+}
+
+impl<'a> Dictionary<'a> {
+    /// Those of a state of the index.
+    pub(super) fn new(searcher: &'a Searcher, fields: &'a Fields) -> Self {
+        Self { searcher, fields }
+    }
+
+    fn has(&self, field: Field, text: &str) -> tantivy::Result<bool> {
+        let term = Term::from_field_text(field, text);
+        Ok(self.searcher.doc_freq(&term)? > 0)
+    }
+
+    /// A part of a skill has a word of this stem.
+    pub(super) fn has_stem(&self, stem: &str) -> tantivy::Result<bool> {
+        for field in self.fields.parts {
+            if self.has(field, stem)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// A name, description or tag has this word.
+    pub(super) fn has_word(&self, word: &str) -> tantivy::Result<bool> {
+        self.has(self.fields.vocabulary, word)
+    }
+
+    /// Words of names that begin so and are longer, the first of them.
+    pub(super) fn names_beginning(
+        &self,
+        beginning: &str,
+        most: usize,
+    ) -> tantivy::Result<BTreeSet<String>> {
+        let mut found = BTreeSet::new();
+        for segment in self.searcher.segment_readers() {
+            let index = segment.inverted_index(self.fields.names)?;
+            let from = index.terms().range().ge(beginning);
+            let mut words = from.into_stream()?;
+            let mut of_segment = 0;
+            while let Some((word, _)) = words.next() {
+                let word = std::str::from_utf8(word).unwrap_or_default();
+                if !word.starts_with(beginning) || of_segment > most {
+                    break;
+                }
+                if word != beginning {
+                    found.insert(word.to_owned());
+                    of_segment += 1;
+                }
+            }
+        }
+        while found.len() > most {
+            found.pop_last();
+        }
+        Ok(found)
+    }
+
+    /// Words of names, descriptions and tags within so many wrong letters, each with
+    /// the number of skills that have it.
+    fn within(&self, word: &str, wrong: u8) -> tantivy::Result<BTreeMap<String, u32>> {
+        let mut found = BTreeMap::new();
+        let term = Term::from_field_text(self.fields.vocabulary, word);
+        let query = FuzzyTermQuery::new(term, wrong, true);
+        for segment in self.searcher.segment_readers() {
+            let index = segment.inverted_index(self.fields.vocabulary)?;
+            let mut words = index.terms().search(query.automaton()?).into_stream()?;
+            while let Some((word, info)) = words.next() {
+                if let Ok(word) = std::str::from_utf8(word) {
+                    *found.entry(word.to_owned()).or_default() += info.doc_freq;
+                }
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// The words nearest to one that no skill has: by wrong letters, then the first
+/// letter, which is seldom wrong, then by how many skills have them.
+///
+/// # Errors
+/// The index cannot be read.
+pub(super) fn near(dictionary: &Dictionary<'_>, word: &str) -> tantivy::Result<Vec<String>> {
+    let letters = word.chars().count();
+    let wrong = match letters {
+        _ if letters < ONE_WRONG || !word.chars().any(char::is_alphabetic) => return Ok(Vec::new()),
+        _ if letters < TWO_WRONG => 1,
+        _ => 2,
+    };
+    let first = |word: &str| word.chars().next();
+    let mut near: Vec<_> = dictionary
+        .within(word, wrong)?
+        .into_iter()
+        .map(|(other, skills)| {
+            let wrong = strsim::osa_distance(word, &other);
+            let rank = wrong + usize::from(first(&other) != first(word));
+            (rank, wrong, Reverse(skills), other)
+        })
+        .collect();
+    near.sort();
+    let best = near.first().map(|(_, wrong, ..)| *wrong);
+    Ok(near
+        .into_iter()
+        .filter(|(_, wrong, ..)| Some(*wrong) == best)
+        .map(|(.., word)| word)
+        .take(NEAR)
+        .collect())
+}
+
+/// Two words that skills have and that were written as one, the first such pair.
+///
+/// # Errors
+/// The index cannot be read.
+pub(super) fn apart(
+    dictionary: &Dictionary<'_>,
+    word: &str,
+) -> tantivy::Result<Option<(String, String)>> {
+    for (at, _) in word.char_indices() {
+        let Some((first, second)) = word.split_at_checked(at) else {
+            continue;
+        };
+        if first.chars().count() >= PART
+            && second.chars().count() >= PART
+            && dictionary.has_word(first)?
+            && dictionary.has_word(second)?
+        {
+            return Ok(Some((first.to_owned(), second.to_owned())));
+        }
+    }
+    Ok(None)
+}

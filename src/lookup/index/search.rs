@@ -1,0 +1,476 @@
+//! A search, from the query to the page.
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use super::analysis::{self, Analysis};
+use super::explain::{self, Why};
+use super::filter::Filters;
+use super::fuse::{self, LEAST_NEAR, Tier};
+use super::lexical::{self, Scratch, Weighed};
+use super::schema::{self, Fields};
+use super::snapshot::{Slot, Snapshot};
+use super::terms::Terms;
+use super::vectors::Query;
+use super::{Error, Inner, scale, tokens};
+use crate::model::Location;
+use crate::registry::Head;
+
+/// Skills that only meaning finds, at most.
+const BY_MEANING: usize = 50;
+/// Values of a facet that are counted out.
+const FACET_VALUES: usize = 20;
+/// Skills that look like others whose use is looked up, at most.
+const TWINS: usize = 64;
+
+/// What skills are ordered by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum SortBy {
+    /// How well they answer.
+    #[default]
+    Relevance,
+    /// Their quality; no skill has a score yet, so this leaves them as they are.
+    Score,
+    /// Stars of their repositories; none are known yet.
+    Stars,
+    /// When they last changed.
+    Updated,
+}
+
+/// An order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Sort {
+    /// By what.
+    pub by: SortBy,
+    /// The least first.
+    pub ascending: bool,
+}
+
+/// What to look for.
+#[derive(Debug, Clone, Default)]
+pub struct SearchQuery {
+    /// Words, a name, or a sentence.
+    pub text: String,
+    /// What a skill must have.
+    pub filters: Filters,
+    /// The order.
+    pub sort: Sort,
+    /// Skills to pass over.
+    pub offset: usize,
+    /// Skills at most.
+    pub limit: usize,
+    /// Count what is found by its properties.
+    pub facets: bool,
+    /// Look for words only.
+    pub words_only: bool,
+}
+
+/// A skill that was found.
+#[derive(Debug, Clone)]
+pub struct Hit {
+    /// The skill.
+    pub head: Arc<Head>,
+    /// Why it was found.
+    pub why: Why,
+}
+
+/// How many of what was found have which value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Facet {
+    /// The property.
+    pub field: &'static str,
+    /// The most frequent values.
+    pub values: Vec<(String, usize)>,
+}
+
+/// What was found.
+#[derive(Debug, Clone)]
+pub struct Found {
+    /// A page of it, the best first.
+    pub hits: Vec<Hit>,
+    /// How many were found.
+    pub total: usize,
+    /// How the query was understood.
+    pub analysis: Analysis,
+    /// Counts, where they were asked for.
+    pub facets: Vec<Facet>,
+    /// What to do where nothing was found.
+    pub suggestions: Vec<String>,
+}
+
+/// A skill on its way into the page.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Ranked {
+    pub(super) ordinal: u32,
+    pub(super) tier: Tier,
+    /// It looks like another, which comes before it.
+    second: bool,
+    pub(super) words: f32,
+    pub(super) meaning: f32,
+}
+
+impl Ranked {
+    pub(super) fn score(&self) -> f32 {
+        self.words + self.meaning
+    }
+
+    /// The better one first.
+    fn order(&self, other: &Self) -> Ordering {
+        (self.tier.cmp(&other.tier))
+            .then(other.score().total_cmp(&self.score()))
+            .then(self.second.cmp(&other.second))
+    }
+}
+
+/// One search.
+struct Search<'a> {
+    inner: &'a Inner,
+    snapshot: &'a Snapshot,
+    query: &'a SearchQuery,
+    terms: Terms,
+    weighed: Weighed,
+    /// What meaning counts.
+    meaning: f32,
+}
+
+impl Found {
+    /// What is found before there is an index.
+    pub(super) fn nothing(query: &SearchQuery) -> Self {
+        Self {
+            hits: Vec::new(),
+            total: 0,
+            analysis: Analysis::of_nothing(&query.text),
+            facets: Vec::new(),
+            suggestions: vec![analysis::BUILDING.to_owned()],
+        }
+    }
+}
+
+/// Runs a search on a state of the index.
+///
+/// # Errors
+/// The index cannot be read, or the embedder failed.
+pub(super) fn run(
+    inner: &Inner,
+    snapshot: &Snapshot,
+    query: &SearchQuery,
+    scratch: &mut Scratch,
+) -> Result<Found, Error> {
+    let (_, fields) = schema::schema();
+    let terms = Terms::read(&snapshot.searcher, &fields, &query.text)?;
+    let weighed = lexical::score(snapshot, &fields, &terms.groups, scratch)?;
+    let best = scratch
+        .touched()
+        .iter()
+        .map(|ordinal| fuse::answered(&weighed, scratch.cell(*ordinal)))
+        .fold(0.0, f32::max);
+    let mut search = Search {
+        inner,
+        snapshot,
+        query,
+        terms,
+        weighed,
+        meaning: fuse::weight_of_meaning(best),
+    };
+    search.read_meaning(scratch)?;
+    let (mut ranked, unfiltered) = search.rank(scratch);
+    search.put_twins_behind(&mut ranked)?;
+    let total = ranked.len();
+    let facets = if query.facets {
+        search.facets(&ranked)
+    } else {
+        Vec::new()
+    };
+    let page = search.page(&mut ranked);
+    let names: Vec<&Slot> = ranked
+        .iter()
+        .take(analysis::LOOKED_AT)
+        .filter_map(|ranked| snapshot.slot(ranked.ordinal))
+        .collect();
+    let analysis = Analysis::new(&search.terms, ranked.first(), &names, 1.0 - best);
+    let suggestions = if total == 0 {
+        analysis::suggestions(query, &search.terms, unfiltered, snapshot.caught_up)
+    } else {
+        Vec::new()
+    };
+    let hits = search.explained(&page, &fields, scratch)?;
+    Ok(Found {
+        hits,
+        total,
+        analysis,
+        facets,
+        suggestions,
+    })
+}
+
+impl Search<'_> {
+    /// How near each skill is to the query in meaning.
+    fn read_meaning(&mut self, scratch: &mut Scratch) -> Result<(), Error> {
+        scratch.near.clear();
+        let Some(embedder) = &self.inner.embedder else {
+            return Ok(());
+        };
+        if self.query.words_only {
+            return Ok(());
+        }
+        let vectors = embedder.embed(&[&self.query.text])?;
+        if let Some(vector) = vectors.first() {
+            let query = Query::new(vector, scale(vector.len()));
+            self.snapshot.vectors.scan(&query, &mut scratch.near);
+        }
+        Ok(())
+    }
+
+    /// All that is found and let through, and how many were found at all.
+    fn rank(&self, scratch: &Scratch) -> (Vec<Ranked>, usize) {
+        let all = u32::MAX
+            .checked_shr(32 - u32::try_from(self.terms.groups.len()).unwrap_or(32))
+            .unwrap_or_default();
+        let everything = self.query.filters.is_empty();
+        let takes = |slot: &Slot| everything || self.query.filters.takes(slot);
+        let mut unfiltered = 0;
+        let mut ranked = Vec::with_capacity(scratch.touched().len() + BY_MEANING);
+        for ordinal in scratch.touched() {
+            let Some(slot) = self.snapshot.slot(*ordinal) else {
+                continue;
+            };
+            unfiltered += 1;
+            if takes(slot) {
+                ranked.push(self.ranked(*ordinal, slot, all, scratch));
+            }
+        }
+        let mut near: Vec<(f32, u32)> = (0_u32..)
+            .zip(&scratch.near)
+            .filter(|(ordinal, near)| **near >= LEAST_NEAR && scratch.cell(*ordinal).any == 0)
+            .filter(|(ordinal, _)| self.snapshot.slot(*ordinal).is_some_and(takes))
+            .map(|(ordinal, near)| (*near, ordinal))
+            .collect();
+        let nearer =
+            |a: &(f32, u32), b: &(f32, u32)| b.0.total_cmp(&a.0).then_with(|| self.by_id(a.1, b.1));
+        if near.len() > BY_MEANING {
+            near.select_nth_unstable_by(BY_MEANING, nearer);
+            near.truncate(BY_MEANING);
+        }
+        unfiltered += near.len();
+        ranked.extend(near.into_iter().map(|(near, ordinal)| Ranked {
+            ordinal,
+            tier: Tier::Meaning,
+            second: false,
+            words: 0.0,
+            meaning: self.meaning * near,
+        }));
+        (ranked, unfiltered)
+    }
+
+    fn ranked(&self, ordinal: u32, slot: &Slot, all: u32, scratch: &Scratch) -> Ranked {
+        let cell = scratch.cell(ordinal);
+        let near = scratch.near.get(ordinal as usize).copied();
+        let tier = if all != 0 && cell.name & all == all {
+            if self.is_named(&slot.head) {
+                Tier::Name
+            } else {
+                Tier::NameWords
+            }
+        } else if cell.name != 0
+            && slot
+                .head
+                .id
+                .as_str()
+                .eq_ignore_ascii_case(self.query.text.trim())
+        {
+            Tier::Name
+        } else {
+            Tier::Words
+        };
+        Ranked {
+            ordinal,
+            tier,
+            second: false,
+            words: self.weighed.score(cell),
+            meaning: self.meaning * near.unwrap_or_default().max(0.0),
+        }
+    }
+
+    /// The query is the name of a skill.
+    fn is_named(&self, head: &Head) -> bool {
+        let name = head.summary.as_ref().map(|summary| summary.name.as_str());
+        [Some(head.id.slug()), name]
+            .into_iter()
+            .flatten()
+            .any(|name| tokens::folded(name) == self.terms.folded)
+    }
+
+    /// Puts a skill behind the one whose name it looks like, unless somebody has
+    /// loaded it: a name alone earns no place before the one who had it first.
+    fn put_twins_behind(&self, ranked: &mut [Ranked]) -> Result<(), Error> {
+        let mut firsts: FxHashMap<&str, Option<Ranked>> = FxHashMap::default();
+        let by_ordinal: FxHashMap<u32, Ranked> = ranked
+            .iter()
+            .filter(|ranked| {
+                self.snapshot
+                    .slot(ranked.ordinal)
+                    .is_some_and(|slot| slot.twin)
+            })
+            .map(|ranked| (ranked.ordinal, *ranked))
+            .collect();
+        if by_ordinal.is_empty() {
+            return Ok(());
+        }
+        let mut looked_up = 0;
+        for ranked in ranked {
+            let Some(slot) = self.snapshot.slot(ranked.ordinal).filter(|slot| slot.twin) else {
+                continue;
+            };
+            let first = *firsts.entry(&slot.looks).or_insert_with(|| {
+                let first = self.first_of(slot)?;
+                by_ordinal.get(&first).copied()
+            });
+            let Some(first) = first.filter(|first| first.ordinal != ranked.ordinal) else {
+                continue;
+            };
+            if first.order(ranked) == Ordering::Less {
+                continue;
+            }
+            looked_up += 1;
+            if looked_up <= TWINS && self.has_earned(&slot.head)? {
+                continue;
+            }
+            *ranked = Ranked {
+                ordinal: ranked.ordinal,
+                second: true,
+                ..first
+            };
+        }
+        Ok(())
+    }
+
+    /// The skill that had a name first, among those that look alike: the operator's
+    /// own, then the more trusted, then the older.
+    fn first_of(&self, slot: &Slot) -> Option<u32> {
+        let alike = self.snapshot.alike.get(&slot.looks)?;
+        alike
+            .iter()
+            .filter_map(|ordinal| Some((*ordinal, &self.snapshot.slot(*ordinal)?.head)))
+            .min_by_key(|(_, head)| {
+                let own = head.id.location() == Location::Global;
+                (own, head.trust_tier(), head.created_at, head.id.key())
+            })
+            .map(|(ordinal, _)| ordinal)
+    }
+
+    /// Somebody has loaded it.
+    fn has_earned(&self, head: &Head) -> Result<bool, Error> {
+        let usage = self.inner.registry.usage(head)?;
+        Ok(usage.iter().any(|(_, usage)| usage.loads > 0))
+    }
+
+    fn by_id(&self, a: u32, b: u32) -> Ordering {
+        let id = |ordinal| self.snapshot.slot(ordinal).map(|slot| slot.head.id.key());
+        id(a).cmp(&id(b))
+    }
+
+    /// Puts what is found into its order, as far as the page needs it, and cuts the
+    /// page out.
+    fn page(&self, ranked: &mut [Ranked]) -> Vec<Ranked> {
+        let sort = self.query.sort;
+        let updated = |ranked: &Ranked| {
+            let slot = self.snapshot.slot(ranked.ordinal);
+            slot.map(|slot| slot.head.updated_at)
+        };
+        let order = |a: &Ranked, b: &Ranked| {
+            let by_field = match (sort.by, sort.ascending) {
+                (SortBy::Relevance, true) => b.order(a),
+                (SortBy::Updated, false) => updated(b).cmp(&updated(a)),
+                (SortBy::Updated, true) => updated(a).cmp(&updated(b)),
+                // No skill has a score or stars yet: they are all last.
+                (SortBy::Relevance, false) | (SortBy::Score | SortBy::Stars, _) => a.order(b),
+            };
+            by_field
+                .then_with(|| a.order(b))
+                .then_with(|| self.by_id(a.ordinal, b.ordinal))
+        };
+        let end = self.query.offset.saturating_add(self.query.limit);
+        let needed = end.max(analysis::LOOKED_AT);
+        let ranked = match ranked.len() {
+            len if len > needed => {
+                ranked.select_nth_unstable_by(needed, order);
+                ranked.split_at_mut(needed).0
+            }
+            _ => ranked,
+        };
+        ranked.sort_unstable_by(order);
+        let page = ranked.iter().skip(self.query.offset);
+        page.take(self.query.limit).copied().collect()
+    }
+
+    fn facets(&self, ranked: &[Ranked]) -> Vec<Facet> {
+        let mut counts: [(&'static str, BTreeMap<String, usize>); 4] =
+            ["category", "technology", "trust_tier", "source"]
+                .map(|field| (field, BTreeMap::new()));
+        for ranked in ranked {
+            let Some(slot) = self.snapshot.slot(ranked.ordinal) else {
+                continue;
+            };
+            let Some(summary) = &slot.head.summary else {
+                continue;
+            };
+            for (field, counts) in &mut counts {
+                let mut count = |value: &str| {
+                    if !value.is_empty() {
+                        *counts.entry(value.to_lowercase()).or_default() += 1;
+                    }
+                };
+                match *field {
+                    "category" => count(&summary.category),
+                    "technology" => summary.technologies.iter().for_each(|t| count(t)),
+                    "trust_tier" => count(slot.head.trust_tier().name()),
+                    _ => count(slot.head.id.source()),
+                }
+            }
+        }
+        counts
+            .into_iter()
+            .map(|(field, counts)| {
+                let mut values: Vec<_> = counts.into_iter().collect();
+                values.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+                values.truncate(FACET_VALUES);
+                Facet { field, values }
+            })
+            .filter(|facet| !facet.values.is_empty())
+            .collect()
+    }
+
+    /// The page with reasons. A skill that went away since is left out.
+    fn explained(
+        &self,
+        page: &[Ranked],
+        fields: &Fields,
+        scratch: &Scratch,
+    ) -> Result<Vec<Hit>, Error> {
+        let catalog = self.inner.registry.catalog();
+        let mut hits = Vec::with_capacity(page.len());
+        for ranked in page {
+            let slot = self.snapshot.slot(ranked.ordinal);
+            let head = slot.and_then(|slot| catalog.get(&slot.head.id.key()));
+            let (Some(slot), Some(head)) = (slot, head.filter(|head| head.active.is_some())) else {
+                continue;
+            };
+            let why = explain::why(
+                (self.snapshot, fields),
+                &self.inner.registry,
+                &self.terms,
+                slot,
+                ranked,
+                scratch.cell(ranked.ordinal),
+            )?;
+            hits.push(Hit {
+                head: Arc::clone(head),
+                why,
+            });
+        }
+        Ok(hits)
+    }
+}

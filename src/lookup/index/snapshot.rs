@@ -1,0 +1,82 @@
+//! What a search sees: a state of the index that does not change any more.
+
+use std::sync::Arc;
+
+use imbl::Vector;
+use tantivy::{Searcher, SegmentReader};
+
+use super::vectors::Vectors;
+use crate::model::{Digest, VersionNumber};
+use crate::registry::Head;
+
+/// A skill of the index. Its ordinal is its number in all that is kept by skill.
+#[derive(Debug, Clone)]
+pub(super) struct Slot {
+    /// The skill as it was when it was indexed.
+    pub(super) head: Arc<Head>,
+    /// The version that is indexed.
+    pub(super) number: VersionNumber,
+    /// Digest of the text that its meaning is taken from.
+    pub(super) meaning: Digest,
+    /// A file looks like a test.
+    pub(super) has_tests: bool,
+    /// It holds examples.
+    pub(super) has_examples: bool,
+    /// What its name looks like to a person: names that look alike are one.
+    pub(super) looks: Arc<str>,
+    /// Another name looks like it.
+    pub(super) twin: bool,
+}
+
+/// The skills by ordinal; none where a skill went away.
+pub(super) type Slots = Vector<Option<Slot>>;
+
+/// A state of the index.
+#[derive(Debug, Clone)]
+pub(super) struct Snapshot {
+    /// The words.
+    pub(super) searcher: Searcher,
+    /// For each segment the ordinal of each document.
+    pub(super) ordinals: Vec<Arc<[u32]>>,
+    /// The skills.
+    pub(super) slots: Slots,
+    /// Skills that look alike by name, those with the same `looks`, by ordinal.
+    pub(super) alike: imbl::HashMap<Arc<str>, Arc<[u32]>>,
+    /// Their meanings.
+    pub(super) vectors: Vectors,
+    /// How many skills there are.
+    pub(super) live: usize,
+    /// How many of them have no vector yet.
+    pub(super) pending: usize,
+    /// Events of the log up to here are in it.
+    pub(super) position: u64,
+    /// It has caught up once.
+    pub(super) caught_up: bool,
+}
+
+impl Snapshot {
+    /// The skill of an ordinal.
+    pub(super) fn slot(&self, ordinal: u32) -> Option<&Slot> {
+        self.slots.get(ordinal as usize)?.as_ref()
+    }
+
+    /// The segments with the ordinals of their documents.
+    pub(super) fn segments(&self) -> impl Iterator<Item = (&SegmentReader, &[u32])> {
+        let ordinals = self.ordinals.iter().map(AsRef::as_ref);
+        self.searcher.segment_readers().iter().zip(ordinals)
+    }
+}
+
+/// The ordinal of each document of a segment.
+///
+/// # Errors
+/// The segment cannot be read.
+pub(super) fn ordinals(reader: &SegmentReader) -> tantivy::Result<Arc<[u32]>> {
+    let column = reader.fast_fields().u64(super::schema::ORDINAL)?;
+    Ok((0..reader.max_doc())
+        .map(|document| {
+            let ordinal = column.first(document).unwrap_or(u64::MAX);
+            u32::try_from(ordinal).unwrap_or(u32::MAX)
+        })
+        .collect())
+}

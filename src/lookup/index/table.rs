@@ -1,0 +1,91 @@
+//! The built-in embedder: a table with a row for each word, or piece of one.
+//!
+//! The vector of a text is the sum of its rows, of length 1. So it costs some
+//! microseconds, knows no order of words, and needs no network and no other file.
+//! `table/README.md` says where the table comes from and what it was measured at.
+
+use super::embed::{EmbedError, Embedder};
+use super::pieces::Pieces;
+use crate::model::Digest;
+
+/// Values of a row.
+const DIMENSIONS: usize = 192;
+const ROWS: &[u8] = include_bytes!("table/table.bin");
+const WORDS: &str = include_str!("table/words.txt");
+
+/// The table.
+#[derive(Debug)]
+pub struct Table {
+    pieces: Pieces,
+    digest: Digest,
+}
+
+impl Default for Table {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Table {
+    /// The table that comes with the server.
+    #[must_use]
+    pub fn new() -> Self {
+        let pieces = Pieces::new(WORDS);
+        debug_assert_eq!(pieces.len() * DIMENSIONS, ROWS.len(), "a row for each word");
+        Self {
+            pieces,
+            digest: Digest::of(ROWS),
+        }
+    }
+
+    /// The rows of a text, in its order.
+    #[cfg(test)]
+    pub(super) fn rows_of(&self, text: &str) -> Vec<u32> {
+        self.pieces.rows_of(text)
+    }
+
+    fn vector(&self, text: &str) -> Vec<f32> {
+        let mut sum = vec![0.0_f32; DIMENSIONS];
+        for row in self.pieces.rows_of(text) {
+            let from = row as usize * DIMENSIONS;
+            let row = ROWS.get(from..from + DIMENSIONS).unwrap_or_default();
+            for (sum, byte) in sum.iter_mut().zip(row) {
+                *sum += f32::from(byte.cast_signed());
+            }
+        }
+        unit(sum)
+    }
+}
+
+/// A vector at length 1; one of length 0 stays as it is.
+fn unit(mut vector: Vec<f32>) -> Vec<f32> {
+    let length = vector.iter().map(|value| value * value).sum::<f32>().sqrt();
+    if length > 0.0 {
+        for value in &mut vector {
+            *value /= length;
+        }
+    }
+    vector
+}
+
+impl Embedder for Table {
+    fn name(&self) -> &'static str {
+        "built-in table"
+    }
+
+    fn digest(&self) -> Digest {
+        self.digest
+    }
+
+    fn dimensions(&self) -> usize {
+        DIMENSIONS
+    }
+
+    fn batch(&self) -> usize {
+        2_048
+    }
+
+    fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, EmbedError> {
+        Ok(texts.iter().map(|text| self.vector(text)).collect())
+    }
+}

@@ -1,0 +1,166 @@
+//! What a query asks for: its words, and for each the forms it may take.
+
+use tantivy::Searcher;
+use tantivy::tokenizer::TextAnalyzer;
+
+use super::repair::{self, Dictionary};
+use super::schema::Fields;
+use super::{Repair, tokens};
+
+/// Words of a query that are looked for. The rest of a longer one says little more.
+pub(super) const WORDS: usize = 32;
+/// Words that only begin like a word of the query, at most.
+const LONGER: usize = 16;
+/// Letters from which on a word may be the beginning of another.
+const BEGINNING: usize = 3;
+
+/// What another form of a word is worth, against the word itself.
+const PREFIX: f32 = 0.6;
+const REPAIRED: f32 = 0.7;
+const JOINED: f32 = 0.8;
+
+/// One way to say a word.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Form {
+    /// Its stem; of a form that is looked for in names only, the whole word.
+    pub(super) text: String,
+    /// What a match is worth, from 0 to 1.
+    pub(super) weight: f32,
+    /// Looked for among the whole words of names only.
+    pub(super) in_names: bool,
+}
+
+/// A word of the query with its forms.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Group {
+    /// The word as it was typed, folded.
+    pub(super) word: String,
+    /// Its forms, the word itself first.
+    pub(super) forms: Vec<Form>,
+}
+
+/// What a query asks for.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Terms {
+    /// The words that count.
+    pub(super) groups: Vec<Group>,
+    /// The query with its spelling mended.
+    pub(super) interpreted: String,
+    /// All words of the query, folded, one space between two.
+    pub(super) folded: String,
+    /// Words that no skill has, and what was looked for instead.
+    pub(super) repairs: Vec<Repair>,
+    /// Words that no skill has, nor any that is spelled like it.
+    pub(super) unknown: Vec<String>,
+}
+
+fn form(text: String, weight: f32) -> Form {
+    Form {
+        text,
+        weight,
+        in_names: false,
+    }
+}
+
+impl Terms {
+    /// Reads a query against the words that skills have.
+    ///
+    /// # Errors
+    /// The index cannot be read.
+    pub(super) fn read(searcher: &Searcher, fields: &Fields, query: &str) -> tantivy::Result<Self> {
+        let dictionary = Dictionary::new(searcher, fields);
+        let mut stems = tokens::stems();
+        let typed: Vec<String> = tokens::list(query).into_iter().map(|w| w.text).collect();
+        let mut terms = Self {
+            folded: typed.join(" "),
+            ..Self::default()
+        };
+        let says_something = typed.iter().any(|word| !tokens::is_empty(word));
+        let mut interpreted = Vec::with_capacity(typed.len());
+        let mut words = typed.iter().peekable();
+        while let Some(word) = words.next() {
+            if says_something && tokens::is_empty(word) || terms.groups.len() >= WORDS {
+                interpreted.push(word.clone());
+                continue;
+            }
+            let next = words.peek().map(|next| next.as_str());
+            terms.add(&dictionary, &mut stems, word, next, &mut interpreted)?;
+        }
+        terms.interpreted = interpreted.join(" ");
+        Ok(terms)
+    }
+
+    fn add(
+        &mut self,
+        dictionary: &Dictionary<'_>,
+        stems: &mut TextAnalyzer,
+        word: &str,
+        next: Option<&str>,
+        interpreted: &mut Vec<String>,
+    ) -> tantivy::Result<()> {
+        let stem = tokens::stem(stems, word);
+        let mut group = Group {
+            word: word.to_owned(),
+            forms: vec![form(stem.clone(), 1.0)],
+        };
+        let mut read_as = Vec::new();
+        if !dictionary.has_stem(&stem)? {
+            if let Some((first, second)) = repair::apart(dictionary, word)? {
+                read_as = vec![first.clone(), second.clone()];
+                group.forms = vec![form(tokens::stem(stems, &first), 1.0)];
+                self.push(Group {
+                    word: word.to_owned(),
+                    forms: vec![form(tokens::stem(stems, &second), 1.0)],
+                });
+            } else {
+                read_as = repair::near(dictionary, word)?;
+                let repaired = read_as.iter();
+                let repaired = repaired.map(|near| form(tokens::stem(stems, near), REPAIRED));
+                group.forms.extend(repaired);
+            }
+            if read_as.is_empty() {
+                self.unknown.push(word.to_owned());
+            } else {
+                self.repairs.push(Repair {
+                    word: word.to_owned(),
+                    read_as: read_as.clone(),
+                });
+            }
+        }
+        if word.chars().count() >= BEGINNING {
+            for longer in dictionary.names_beginning(word, LONGER)? {
+                if tokens::stem(stems, &longer) != stem {
+                    group.forms.push(Form {
+                        text: longer,
+                        weight: PREFIX,
+                        in_names: true,
+                    });
+                }
+            }
+        }
+        if let Some(next) = next {
+            let joined = format!("{word}{next}");
+            if dictionary.has_word(&joined)? {
+                let joined = tokens::stem(stems, &joined);
+                group.forms.push(form(joined, JOINED));
+            }
+        }
+        match read_as.as_slice() {
+            [] => interpreted.push(word.to_owned()),
+            [first, second] if group.forms.len() == 1 || second.starts_with(first.as_str()) => {
+                interpreted.extend([first.clone(), second.clone()]);
+            }
+            [first, ..] => interpreted.push(first.clone()),
+        }
+        self.push(group);
+        Ok(())
+    }
+
+    /// Adds a word once.
+    fn push(&mut self, group: Group) {
+        let same = |other: &Group| other.forms.first() == group.forms.first();
+        if self.groups.len() < WORDS && !self.groups.iter().any(same) {
+            self.groups.push(group);
+        }
+    }
+}

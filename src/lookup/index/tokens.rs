@@ -1,0 +1,240 @@
+//! Words of a text, as the index and a query both read them.
+//!
+//! * A word is a run of letters and digits, in lower case and without marks:
+//!   `État` is `etat`. Apostrophes inside a word are left out.
+//! * One letter keeps `+` and `#` behind it: `c++`, `c#`.
+//! * Chinese, Japanese and Korean are written without spaces: each run gives the
+//!   pairs of its neighbours, so that a query finds any part of it.
+
+use std::ops::Range;
+
+use tantivy::tokenizer::{Language, Stemmer, TextAnalyzer, Token, TokenStream, Tokenizer};
+use unicode_normalization::UnicodeNormalization;
+use unicode_normalization::char::is_combining_mark;
+
+/// Longer words are cut: they are data, not language.
+const LONGEST: usize = 64;
+
+/// A word of a text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Word {
+    /// The word, folded.
+    pub(super) text: String,
+    /// Where it stands, in bytes.
+    pub(super) range: Range<usize>,
+}
+
+/// A character of a script that puts no spaces between words.
+pub(super) fn is_unspaced(c: char) -> bool {
+    matches!(u32::from(c),
+        0x1100..=0x11ff | 0x2e80..=0x2fdf | 0x3005..=0x3007 | 0x3040..=0x30ff | 0x3130..=0x318f
+        | 0x31f0..=0x31ff | 0x3400..=0x4dbf | 0x4e00..=0x9fff | 0xac00..=0xd7af | 0xf900..=0xfaff
+        | 0xff66..=0xff9f | 0x2_0000..=0x3_ffff)
+}
+
+/// The words of a text, in their order.
+pub(super) fn words(text: &str, mut each: impl FnMut(&str, Range<usize>)) {
+    let mut folded = String::new();
+    let mut rest = text.char_indices().peekable();
+    while let Some((start, first)) = rest.next() {
+        if !first.is_alphanumeric() {
+            continue;
+        }
+        if is_unspaced(first) {
+            let mut run = vec![(start, first)];
+            while let Some((at, c)) = rest.next_if(|&(_, c)| is_unspaced(c)) {
+                run.push((at, c));
+            }
+            pairs(&run, &mut each);
+            continue;
+        }
+        folded.clear();
+        let mut end = start + first.len_utf8();
+        let mut letters = 1;
+        fold(first, &mut folded);
+        while let Some(&(at, c)) = rest.peek() {
+            if (c.is_alphanumeric() && !is_unspaced(c)) || is_combining_mark(c) {
+                fold(c, &mut folded);
+                letters += 1;
+            } else if letters == 1 && (c == '#' || c == '+') {
+                folded.push(c);
+            } else if matches!(c, '\'' | '\u{2019}') {
+                let mut ahead = rest.clone();
+                ahead.next();
+                if !ahead.peek().is_some_and(|(_, c)| c.is_alphanumeric()) {
+                    break;
+                }
+            } else {
+                break;
+            }
+            end = at + c.len_utf8();
+            rest.next();
+        }
+        if !folded.is_empty() {
+            folded.truncate(folded.floor_char_boundary(LONGEST.min(folded.len())));
+            each(&folded, start..end);
+        }
+    }
+}
+
+fn pairs(run: &[(usize, char)], each: &mut impl FnMut(&str, Range<usize>)) {
+    let mut text = String::new();
+    if let [(at, c)] = run {
+        text.push(*c);
+        each(&text, *at..at + c.len_utf8());
+    }
+    for pair in run.windows(2) {
+        if let [(start, a), (at, b)] = pair {
+            text.clear();
+            fold(*a, &mut text);
+            fold(*b, &mut text);
+            each(&text, *start..at + b.len_utf8());
+        }
+    }
+}
+
+/// A character in lower case, without marks.
+fn fold(c: char, into: &mut String) {
+    if c.is_ascii() {
+        into.push(c.to_ascii_lowercase());
+        return;
+    }
+    match c {
+        'ß' => into.push_str("ss"),
+        'ø' | 'Ø' => into.push('o'),
+        'ł' | 'Ł' => into.push('l'),
+        'æ' | 'Æ' => into.push_str("ae"),
+        'œ' | 'Œ' => into.push_str("oe"),
+        'đ' | 'Đ' => into.push('d'),
+        'ı' => into.push('i'),
+        _ if is_unspaced(c) => into.extend(std::iter::once(c).nfkc()),
+        _ => into.extend(
+            std::iter::once(c)
+                .nfkd()
+                .filter(|c| !is_combining_mark(*c))
+                .flat_map(char::to_lowercase)
+                .filter(|c| !is_combining_mark(*c)),
+        ),
+    }
+}
+
+/// The words of a text as a list.
+pub(super) fn list(text: &str) -> Vec<Word> {
+    let mut found = Vec::new();
+    words(text, |word, range| {
+        found.push(Word {
+            text: word.to_owned(),
+            range,
+        });
+    });
+    found
+}
+
+/// The words of a text, one space between two.
+pub(super) fn folded(text: &str) -> String {
+    let mut joined = String::new();
+    words(text, |word, _| {
+        if !joined.is_empty() {
+            joined.push(' ');
+        }
+        joined.push_str(word);
+    });
+    joined
+}
+
+/// Tokens for the index: words as they are.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Plain {
+    tokens: Vec<Token>,
+}
+
+/// The tokens of a text that was read before.
+pub(super) struct Read<'a> {
+    rest: std::slice::IterMut<'a, Token>,
+    token: Token,
+}
+
+impl TokenStream for Read<'_> {
+    fn advance(&mut self) -> bool {
+        match self.rest.next() {
+            Some(next) => {
+                std::mem::swap(&mut self.token, next);
+                true
+            }
+            None => false,
+        }
+    }
+
+    fn token(&self) -> &Token {
+        &self.token
+    }
+
+    fn token_mut(&mut self) -> &mut Token {
+        &mut self.token
+    }
+}
+
+impl Tokenizer for Plain {
+    type TokenStream<'a> = Read<'a>;
+
+    fn token_stream<'a>(&'a mut self, text: &'a str) -> Read<'a> {
+        let tokens = &mut self.tokens;
+        let mut count = 0;
+        words(text, |word, range| {
+            if tokens.len() <= count {
+                tokens.push(Token::default());
+            }
+            if let Some(token) = tokens.get_mut(count) {
+                token.text.clear();
+                token.text.push_str(word);
+                token.offset_from = range.start;
+                token.offset_to = range.end;
+                token.position = count;
+            }
+            count += 1;
+        });
+        let read = tokens.get_mut(..count).unwrap_or_default();
+        Read {
+            rest: read.iter_mut(),
+            token: Token::default(),
+        }
+    }
+}
+
+/// What reads the fields that are compared by stems.
+pub(super) fn stems() -> TextAnalyzer {
+    TextAnalyzer::builder(Plain::default())
+        .filter(Stemmer::new(Language::English))
+        .build()
+}
+
+/// What reads the fields that are compared by whole words.
+pub(super) fn plain() -> TextAnalyzer {
+    TextAnalyzer::builder(Plain::default()).build()
+}
+
+/// The stem of one folded word.
+pub(super) fn stem(analyzer: &mut TextAnalyzer, word: &str) -> String {
+    let mut stream = analyzer.token_stream(word);
+    if stream.advance() {
+        stream.token().text.clone()
+    } else {
+        word.to_owned()
+    }
+}
+
+/// Words that say nothing of what is looked for.
+const EMPTY: &[&str] = &[
+    "a", "about", "all", "am", "an", "and", "any", "are", "as", "at", "be", "been", "by", "can",
+    "could", "did", "do", "does", "dont", "for", "from", "get", "give", "had", "has", "have",
+    "help", "here", "how", "i", "if", "im", "in", "into", "is", "it", "its", "ive", "just", "let",
+    "lets", "like", "make", "me", "my", "need", "no", "not", "now", "of", "on", "or", "our", "out",
+    "please", "should", "so", "some", "that", "the", "their", "them", "then", "there", "these",
+    "they", "this", "those", "to", "up", "us", "use", "using", "want", "was", "way", "we", "were",
+    "what", "when", "where", "which", "who", "why", "will", "with", "would", "you", "your",
+];
+
+/// A word that says nothing of what is looked for.
+pub(super) fn is_empty(word: &str) -> bool {
+    EMPTY.contains(&word)
+}

@@ -1,0 +1,437 @@
+//! Does a search find what people look for? Judged queries over real skills, in
+//! eight classes; `tests/relevance/README.md` says how they were made.
+//!
+//! `cargo test --release --test relevance -- --nocapture` prints the table.
+
+mod support;
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use repertoire::lookup::SearchIndex;
+use repertoire::lookup::index::{Embedder, SearchQuery, Table};
+use repertoire::model::{Principal, SystemClock};
+use repertoire::registry::{Bundle, Caller, Registry};
+use repertoire::store::{Options, Store};
+use sqlx::Row as _;
+use tempfile::TempDir;
+use tokio_util::sync::CancellationToken;
+
+const CLASSES: [&str; 8] = [
+    "exact", "part", "keywords", "body", "typo", "task", "synonym", "language",
+];
+/// Results that count.
+const TOP: usize = 10;
+
+/// A query and the skills that serve it, by folder, with their grades.
+struct Judged {
+    class: String,
+    tuning: bool,
+    query: String,
+    grades: HashMap<String, u32>,
+}
+
+fn judged() -> Vec<Judged> {
+    let mut found: BTreeMap<(String, String), Judged> = BTreeMap::new();
+    for line in include_str!("relevance/queries.tsv").lines() {
+        let fields: Vec<&str> = line.split('\t').collect();
+        let [class, half, query, grade, path] = fields[..] else {
+            panic!("five fields: {line}");
+        };
+        let key = (class.to_owned(), query.to_owned());
+        let judged = found.entry(key).or_insert_with(|| Judged {
+            class: class.to_owned(),
+            tuning: half == "tune",
+            query: query.to_owned(),
+            grades: HashMap::new(),
+        });
+        let grade = grade.parse().expect("a grade");
+        judged.grades.insert(path.to_owned(), grade);
+    }
+    found.into_values().collect()
+}
+
+/// A real skill: its folder in the corpus, and what it says first.
+struct Real {
+    folder: String,
+    id: String,
+    name: String,
+    description: String,
+    tags: String,
+    author: String,
+}
+
+fn skill_folders(root: &Path, found: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(root).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            if path.join("SKILL.md").is_file() {
+                found.push(path.clone());
+            }
+            skill_folders(&path, found);
+        }
+    }
+}
+
+fn files(folder: &Path, inside: &str, found: &mut BTreeMap<String, Bytes>) {
+    for entry in std::fs::read_dir(folder).expect("a folder") {
+        let entry = entry.expect("an entry");
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let path = format!("{inside}{name}");
+        let kind = entry.file_type().expect("a type");
+        if kind.is_dir() {
+            files(&entry.path(), &format!("{path}/"), found);
+        } else if kind.is_file() {
+            let bytes = std::fs::read(entry.path()).expect("a file");
+            found.insert(path, Bytes::from(bytes));
+        }
+    }
+}
+
+/// Publishes every skill of the corpus under its name; of several of one name the one
+/// with the shortest path, as an import does.
+async fn publish(registry: &Registry, corpus: &Path) -> Vec<Real> {
+    let mut folders = Vec::new();
+    skill_folders(corpus, &mut folders);
+    folders.sort_by_key(|folder| (folder.as_os_str().len(), folder.clone()));
+    let mut real = Vec::new();
+    let mut taken = HashSet::new();
+    for folder in folders {
+        let mut contents = BTreeMap::new();
+        files(&folder, "", &mut contents);
+        let files = contents
+            .into_iter()
+            .filter_map(|(path, bytes)| Some((path.parse().ok()?, bytes)))
+            .collect();
+        let bundle = Bundle {
+            id: None,
+            files,
+            folder: folder
+                .file_name()
+                .expect("a name")
+                .to_string_lossy()
+                .into_owned(),
+            strict: false,
+        };
+        let Ok(prepared) = registry.prepare(bundle).await else {
+            continue;
+        };
+        if !taken.insert(prepared.id().to_string()) {
+            continue;
+        }
+        let caller = Caller::new(Principal::system());
+        let published = registry.publish(prepared, "", true, &caller).await;
+        let described = published.expect("published").described;
+        let skill = &described.version.skill;
+        real.push(Real {
+            folder: folder
+                .strip_prefix(corpus)
+                .expect("inside")
+                .display()
+                .to_string(),
+            id: described.head.id.to_string(),
+            name: skill.name.clone(),
+            description: skill.description.clone(),
+            tags: skill.tags.join(" "),
+            author: skill.author.clone().unwrap_or_default(),
+        });
+    }
+    real
+}
+
+/// Normalised discounted cumulative gain, reciprocal rank of the first skill that
+/// serves well (grade 2 or 3), and the share of all that serve which is there; of the
+/// first ten.
+#[derive(Debug, Clone, Copy, Default)]
+struct Figures {
+    ndcg: f64,
+    mrr: f64,
+    recall: f64,
+}
+
+fn figures(ranked: &[String], grades: &HashMap<String, u32>) -> Figures {
+    let gain = |grade: u32, at: usize| {
+        let place = f64::from(u32::try_from(at + 2).expect("small")).log2();
+        f64::from((1_u32 << grade) - 1) / place
+    };
+    let grade = |folder: &String| grades.get(folder).copied().unwrap_or_default();
+    let top = &ranked[..ranked.len().min(TOP)];
+    let reached: f64 = top
+        .iter()
+        .enumerate()
+        .map(|(at, folder)| gain(grade(folder), at))
+        .sum();
+    let mut ideal: Vec<u32> = grades.values().copied().collect();
+    ideal.sort_unstable_by(|a, b| b.cmp(a));
+    let best: f64 = ideal
+        .iter()
+        .take(TOP)
+        .enumerate()
+        .map(|(at, grade)| gain(*grade, at))
+        .sum();
+    let first = top.iter().position(|folder| grade(folder) >= 2);
+    let found = top.iter().filter(|folder| grade(folder) > 0).count();
+    let count = |n: usize| f64::from(u32::try_from(n).expect("small"));
+    Figures {
+        ndcg: reached / best,
+        mrr: first.map_or(0.0, |at| 1.0 / count(at + 1)),
+        recall: count(found) / count(grades.len().min(TOP)),
+    }
+}
+
+/// The mean of the classes, and each class.
+struct Row {
+    name: String,
+    mean: Figures,
+    classes: Vec<Figures>,
+}
+
+fn row(name: &str, judged: &[&Judged], mut ranked: impl FnMut(&str) -> Vec<String>) -> Row {
+    let mean = |figures: &[Figures]| {
+        let count = f64::from(u32::try_from(figures.len().max(1)).expect("small"));
+        let sum = |of: fn(&Figures) -> f64| figures.iter().map(of).sum::<f64>() / count;
+        Figures {
+            ndcg: sum(|figures| figures.ndcg),
+            mrr: sum(|figures| figures.mrr),
+            recall: sum(|figures| figures.recall),
+        }
+    };
+    let classes: Vec<Figures> = CLASSES
+        .iter()
+        .map(|class| {
+            let of_class = judged.iter().filter(|judged| judged.class == *class);
+            let of_class: Vec<Figures> = of_class
+                .map(|judged| figures(&ranked(&judged.query), &judged.grades))
+                .collect();
+            mean(&of_class)
+        })
+        .collect();
+    Row {
+        name: name.to_owned(),
+        mean: mean(&classes),
+        classes,
+    }
+}
+
+fn print(title: &str, rows: &[Row]) {
+    println!(
+        "\n{title}\n{:<24} nDCG@10   MRR  recall  {}",
+        "",
+        CLASSES.map(|c| format!("{c:>8}")).join(" ")
+    );
+    for row in rows {
+        let classes: Vec<String> = row
+            .classes
+            .iter()
+            .map(|c| format!("{:8.3}", c.ndcg))
+            .collect();
+        let Figures { ndcg, mrr, recall } = row.mean;
+        println!(
+            "{:<24} {ndcg:7.3} {mrr:.3}  {recall:.3}  {}",
+            row.name,
+            classes.join(" ")
+        );
+    }
+}
+
+/// What the product of the tool specification runs: SQLite FTS5 over the columns that
+/// a catalog shows, with every word as the beginning of one.
+struct Fts5 {
+    pool: sqlx::SqlitePool,
+    folders: Vec<String>,
+}
+
+impl Fts5 {
+    async fn new(real: &[Real]) -> Self {
+        let options = sqlx::sqlite::SqlitePoolOptions::new().max_connections(1);
+        let pool = options
+            .connect("sqlite::memory:")
+            .await
+            .expect("a database");
+        let make = "CREATE VIRTUAL TABLE skills USING fts5(name, description, tags, author)";
+        sqlx::query(make).execute(&pool).await.expect("FTS5");
+        for skill in real {
+            let insert = "INSERT INTO skills (name, description, tags, author) VALUES (?, ?, ?, ?)";
+            let insert = sqlx::query(insert)
+                .bind(&skill.name)
+                .bind(&skill.description);
+            let insert = insert.bind(&skill.tags).bind(&skill.author);
+            insert.execute(&pool).await.expect("inserted");
+        }
+        Self {
+            pool,
+            folders: real.iter().map(|skill| skill.folder.clone()).collect(),
+        }
+    }
+
+    async fn ranked(&self, query: &str) -> Vec<String> {
+        let words = query.split(|c: char| !c.is_alphanumeric());
+        let words: Vec<String> = words
+            .filter(|w| !w.is_empty())
+            .map(|w| format!("\"{w}\"*"))
+            .collect();
+        let select = "SELECT rowid FROM skills WHERE skills MATCH ? ORDER BY bm25(skills) LIMIT 10";
+        let rows = sqlx::query(select)
+            .bind(words.join(" OR "))
+            .fetch_all(&self.pool)
+            .await;
+        rows.expect("rows")
+            .iter()
+            .map(|row| {
+                let at = usize::try_from(row.get::<i64, _>(0) - 1).expect("a row");
+                self.folders[at].clone()
+            })
+            .collect()
+    }
+}
+
+/// Skills by how near they are in meaning alone.
+fn by_meaning(embedder: &dyn Embedder, real: &[Real]) -> impl Fn(&str) -> Vec<String> {
+    let texts: Vec<String> = real
+        .iter()
+        .map(|skill| {
+            format!(
+                "{}. {}",
+                skill.name.replace(['-', '_'], " "),
+                skill.description
+            )
+        })
+        .collect();
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    let vectors = embedder.embed(&texts).expect("vectors");
+    move |query| {
+        let query = embedder.embed(&[query]).expect("a vector").remove(0);
+        let mut near: Vec<(f32, &String)> = vectors
+            .iter()
+            .zip(real)
+            .map(|(vector, skill)| {
+                let near = vector.iter().zip(&query).map(|(a, b)| a * b).sum();
+                (near, &skill.folder)
+            })
+            .collect();
+        near.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(b.1)));
+        near.into_iter()
+            .take(TOP)
+            .map(|(_, folder)| folder.clone())
+            .collect()
+    }
+}
+
+/// An index that has caught up, and what stops it.
+async fn indexed(
+    registry: &Registry,
+    folder: PathBuf,
+    embedder: Arc<dyn Embedder>,
+) -> (SearchIndex, CancellationToken) {
+    let index = SearchIndex::new(registry.clone(), folder, Some(embedder));
+    let stop = CancellationToken::new();
+    tokio::spawn({
+        let (index, stop) = (index.clone(), stop.clone());
+        async move { index.follow(stop).await }
+    });
+    index.complete().await;
+    (index, stop)
+}
+
+#[test]
+fn the_judged_queries_keep_to_the_rules_of_their_classes() {
+    let Some(corpus) = support::corpus() else {
+        return;
+    };
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/relevance");
+    let checked = std::process::Command::new("python3")
+        .arg(folder.join("check.py"))
+        .arg(corpus)
+        .arg(folder.join("queries.tsv"))
+        .output()
+        .expect("python3");
+    let said = String::from_utf8_lossy(&checked.stdout);
+    assert!(checked.status.success(), "{said}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn words_and_meaning_together_find_more_than_either_and_more_than_full_text_search() {
+    let Some(corpus) = support::corpus() else {
+        return;
+    };
+    let directory = TempDir::new().expect("a folder");
+    let options = Options {
+        reserve_bytes: 0,
+        ..Options::default()
+    };
+    let store = Store::open(&directory.path().join("data"), &options).expect("a store");
+    let registry = Registry::open(store, Arc::new(SystemClock)).expect("a registry");
+    let real = publish(&registry, &corpus).await;
+    let folders: HashMap<&str, &str> = real
+        .iter()
+        .map(|skill| (skill.id.as_str(), skill.folder.as_str()))
+        .collect();
+    let judged = judged();
+    for judged in &judged {
+        for folder in judged.grades.keys() {
+            let is_there = real.iter().any(|skill| skill.folder == *folder);
+            assert!(is_there, "{folder} is judged and not published");
+        }
+    }
+    let table: Arc<dyn Embedder> = Arc::new(Table::new());
+    let (index, stop) = indexed(
+        &registry,
+        directory.path().join("table"),
+        Arc::clone(&table),
+    )
+    .await;
+    let fts5 = Fts5::new(&real).await;
+    let run = |index: &SearchIndex, text: &str, words_only| -> Vec<String> {
+        let query = SearchQuery {
+            text: text.to_owned(),
+            limit: TOP,
+            words_only,
+            ..SearchQuery::default()
+        };
+        let found = index.search(&query).expect("an answer");
+        let ids = found.hits.iter().map(|hit| hit.head.id.to_string());
+        ids.map(|id| folders[id.as_str()].to_owned()).collect()
+    };
+    let meaning = by_meaning(&*table, &real);
+    for (title, tuning) in [("half for tuning", true), ("half for the figure", false)] {
+        let half: Vec<&Judged> = judged
+            .iter()
+            .filter(|judged| judged.tuning == tuning)
+            .collect();
+        let mut of_fts5 = HashMap::new();
+        for judged in &half {
+            of_fts5.insert(judged.query.clone(), fts5.ranked(&judged.query).await);
+        }
+        let rows = [
+            row("SQLite FTS5", &half, |query| of_fts5[query].clone()),
+            row("words", &half, |query| run(&index, query, true)),
+            row("meaning, built in", &half, &meaning),
+            row("fused, built in", &half, |query| run(&index, query, false)),
+        ];
+        print(
+            &format!("{title}: {} queries, {} skills", half.len(), real.len()),
+            &rows,
+        );
+        let [.., fused] = &rows;
+        for other in &rows[..3] {
+            assert!(
+                fused.mean.ndcg > other.mean.ndcg,
+                "{} of {title}",
+                other.name
+            );
+            for (class, (fused, other_class)) in
+                CLASSES.iter().zip(fused.classes.iter().zip(&other.classes))
+            {
+                let loss = other_class.ndcg - fused.ndcg;
+                assert!(
+                    loss <= 0.03,
+                    "{} of {title} loses {loss:.3} in {class}",
+                    other.name
+                );
+            }
+        }
+    }
+    stop.cancel();
+}
