@@ -60,7 +60,7 @@ class Agent:
         if self.over == "mcp":
             client = self.face.client("gated")
             listed = self.face.portal.call(client.list_tools).tools
-            needs = [(tool, re.search(r"(?:^|\n\n)Needs the skill '(.+?)':", tool.description or "")) for tool in listed]
+            needs = [(tool, re.search(r"(?:^|\n\n)Needs the skill '(.+?)':", tool.description)) for tool in listed]
             mine = [tool for tool, skill in needs if skill and skill[1] in self.loaded]
             return {tool.name for tool in mine if "Nothing runs it now" not in tool.description}
         listed = self.face.ask("ListTools", {"session_id": self.session})["tools"]
