@@ -944,6 +944,11 @@ async fn calls_are_counted_alike_whatever_face_they_came_through() {
         "repertoire_streams_in_work 1".to_owned(),
         "repertoire_calls_in_work 0".to_owned(),
         "repertoire_skills 6".to_owned(),
+        "repertoire_workers 0".to_owned(),
+        "repertoire_worker_calls_waiting 0".to_owned(),
+        "repertoire_worker_calls_in_work 0".to_owned(),
+        "repertoire_worker_calls_abandoned 0".to_owned(),
+        "repertoire_worker_messages_dropped_total 0".to_owned(),
         format!(
             "repertoire_build_info{{version=\"{}\"}} 1",
             env!("CARGO_PKG_VERSION")

@@ -124,6 +124,20 @@ pub enum ConfigError {
     },
 }
 
+/// A message about a value of another type than it should have, without the value:
+/// it may be a secret that stands in the wrong place, or that reads as a number.
+fn without_value(message: &str) -> String {
+    let parts = ["invalid type: ", "invalid value: "]
+        .into_iter()
+        .find_map(|what| {
+            let (before, rest) = message.split_once(what)?;
+            let (value, expected) = rest.rsplit_once(", expected ")?;
+            let kind = value.split(['`', '"']).next().unwrap_or_default().trim();
+            Some(format!("{before}{what}{kind}, expected {expected}"))
+        });
+    parts.unwrap_or_else(|| message.to_owned())
+}
+
 fn place(line: Option<usize>) -> String {
     line.map(|line| format!(":{line}")).unwrap_or_default()
 }
@@ -151,7 +165,7 @@ impl Config {
         let config: Self = serde_yaml::from_str(text).map_err(|error| ConfigError::Wrong {
             path: path.to_owned(),
             line: error.location().map(|place| place.line()),
-            message: error.to_string(),
+            message: without_value(&error.to_string()),
         })?;
         let limits = &config.limits;
         let zero = [
@@ -312,6 +326,24 @@ mod tests {
             let error = parse(text).expect_err("a refusal");
             assert!(error.starts_with(&format!("r.yaml{line}")), "{error}");
             assert!(error.contains(word), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_value_of_another_type_is_not_repeated() {
+        for text in [
+            "tools:\n  jira: s3cret\n",
+            "tools:\n  workers: [s3cret]\n",
+            "tools:\n  sql: {max_rows: 's3cret, expected \"x'}\n",
+            "tools:\n  workers: [{name: w, token: 7351049618273645, skills: [a/*]}]\n",
+            "tools:\n  jira: {token: 7351049618.273645}\n",
+        ] {
+            let error = parse(text).expect_err("a refusal");
+            assert!(error.starts_with("r.yaml:2: tools."), "{error}");
+            assert!(error.contains(", expected "), "{error}");
+            for secret in ["s3cret", "7351"] {
+                assert!(!error.contains(secret), "{error}");
+            }
         }
     }
 }

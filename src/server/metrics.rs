@@ -22,6 +22,7 @@ use super::front::FrontLayer;
 use crate::http::{no_such_method, refused};
 use crate::model::Failure;
 use crate::registry::Registry;
+use crate::tools::host::{Host, Stats};
 
 /// Upper bounds of durations, in seconds.
 const SECONDS: [f64; 15] = [
@@ -171,15 +172,22 @@ impl Drop for Record {
 pub(super) fn page<S: Clone + Send + Sync + 'static>(
     front: FrontLayer,
     registry: Registry,
+    host: Host,
 ) -> MethodRouter<S> {
-    get(async move || match render(&front, &registry) {
-        Ok(page) => page,
-        Err(error) => refused(Failure::fault(error)),
-    })
+    get(
+        async move || match render(&front, &registry, host.stats()) {
+            Ok(page) => page,
+            Err(error) => refused(Failure::fault(error)),
+        },
+    )
     .fallback(no_such_method)
 }
 
-fn render(front: &FrontLayer, registry: &Registry) -> Result<Response, std::fmt::Error> {
+fn render(
+    front: &FrontLayer,
+    registry: &Registry,
+    tools: Stats,
+) -> Result<Response, std::fmt::Error> {
     let Metrics {
         calls,
         seconds,
@@ -224,9 +232,36 @@ fn render(front: &FrontLayer, registry: &Registry) -> Result<Response, std::fmt:
             "Sequence number of the last event",
             registry.store().position().borrow().end,
         ),
+        (
+            "repertoire_workers",
+            "Workers that are attached",
+            tools.workers as u64,
+        ),
+        (
+            "repertoire_worker_calls_waiting",
+            "Calls of tools that wait for a worker",
+            tools.waiting as u64,
+        ),
+        (
+            "repertoire_worker_calls_in_work",
+            "Slots of workers that are held",
+            tools.held as u64,
+        ),
+        (
+            "repertoire_worker_calls_abandoned",
+            "Slots of workers that are held for callers who left",
+            tools.abandoned as u64,
+        ),
     ] {
         page.register(name, help, gauge(value));
     }
+    let dropped = Counter::<u64>::default();
+    dropped.inc_by(tools.dropped);
+    page.register(
+        "repertoire_worker_messages_dropped",
+        "Messages of workers that were dropped, or broke a rule",
+        dropped,
+    );
     let build = Info::new(vec![("version", env!("CARGO_PKG_VERSION"))]);
     page.register("repertoire_build", "What this server is", build);
     let mut text = String::new();

@@ -305,7 +305,11 @@ impl Server {
         let contract = Contract::load()?;
         let gateway = Gateway::new(contract, front.transport(domain.routes()));
         let bodies = Bodies::default();
-        let metrics = metrics::page(front.clone(), domain.registry().clone());
+        let metrics = metrics::page(
+            front.clone(),
+            domain.registry().clone(),
+            domain.host().clone(),
+        );
         let http =
             crate::http::router(&gateway, bodies.clone(), stop.clone())?.route("/metrics", metrics);
         let face = Face::new(gateway, front::inside(domain.routes()));

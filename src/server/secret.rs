@@ -84,7 +84,7 @@ impl<'de> Deserialize<'de> for SecretRef {
             type Value = SecretRef;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a secret, `{env: NAME}` or `{file: PATH}`")
+                f.write_str("a secret in quotes, `{env: NAME}` or `{file: PATH}`")
             }
 
             fn visit_str<E: de::Error>(self, secret: &str) -> Result<SecretRef, E> {

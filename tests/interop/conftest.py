@@ -9,6 +9,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent / ".tools" / "generated"))
 
+import agents  # noqa: E402
 import harness  # noqa: E402
 import javascript  # noqa: E402
 
@@ -26,6 +27,20 @@ def start(tmp_path):
     yield start
     for server in started:
         server.stop()
+
+
+@pytest.fixture
+def hire():
+    """Makes agents; they go when the test ends."""
+    hired = []
+
+    def hire(face, server):
+        hired.append(agents.Agent(face, server))
+        return hired[-1]
+
+    yield hire
+    for agent in hired:
+        agent.close()
 
 
 @pytest.fixture(scope="module")

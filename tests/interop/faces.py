@@ -161,6 +161,7 @@ STATUSES = {
     "RESOURCE_EXHAUSTED": 429,
     "PERMISSION_DENIED": 403,
     "UNAVAILABLE": 503,
+    "DEADLINE_EXCEEDED": 504,
 }
 
 
@@ -169,6 +170,8 @@ class Grpc:
 
     def __init__(self, server):
         self.channel = server.channel()
+        # How long a caller waits.
+        self.seconds = CALL_SECONDS
 
     def ask(self, rpc, arguments):
         method = RPCS[rpc]
@@ -181,7 +184,7 @@ class Grpc:
         )
         request = from_json(GetMessageClass(method.input_type)(), arguments)
         try:
-            answer = call(request, timeout=CALL_SECONDS)
+            answer = call(request, timeout=self.seconds)
             return [to_json(one) for one in answer] if method.server_streaming else to_json(answer)
         except grpc.RpcError as error:
             status = told(error)
@@ -252,7 +255,7 @@ class Mcp:
             return self._unwrapped(structured, result.is_error, meta, names)
         if result.is_error:
             assert structured is None, result
-            error = _told(meta["repertoire.v1/error"])
+            error = of_mcp(meta["repertoire.v1/error"])
             assert content.text == sentence(error)
             return as_others(error, names)
         assert "repertoire.v1/error" not in meta, result
@@ -274,7 +277,7 @@ class Mcp:
         assert metadata["execution_time_ms"] >= 0
         if is_error:
             assert envelope == {"success": False, "error": meta["repertoire.v1/error"]}, envelope
-            return as_others(_told(envelope["error"]), names)
+            return as_others(of_mcp(envelope["error"]), names)
         assert envelope.keys() == {"success", "data"} and envelope["success"] is True, envelope
         return envelope["data"]
 
@@ -284,7 +287,7 @@ class Mcp:
         self._portal.__exit__(None, None, None)
 
 
-def _told(error):
+def of_mcp(error):
     """A refusal as MCP tells it."""
     assert error.keys() == {"code", "message", "details", "recovery_suggestions"}, error
     facts = dict(error["details"])

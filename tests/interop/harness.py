@@ -66,17 +66,25 @@ class Lines:
 class Program:
     """A program that serves on a free port of 127.0.0.1 and says which."""
 
-    def __init__(self, *command, stdin=subprocess.DEVNULL):
+    def __init__(self, *command, stdin=subprocess.DEVNULL, stdout=None, environment=None):
         self.process = subprocess.Popen(
-            command, env=clean_environment(), stderr=subprocess.PIPE, stdin=stdin, text=True
+            command,
+            env=clean_environment() | (environment or {}),
+            stderr=subprocess.PIPE,
+            stdin=stdin,
+            stdout=stdout,
+            text=True,
         )
         self.log = Lines(self.process.stderr)
         self.address = None
 
-    def ready(self):
-        """Waits for the first line on stderr, which names the address."""
+    def ready(self, loud=False):
+        """Waits for the first line on stderr, which names the address; a loud server has others before it."""
+        wanted = re.compile(r"listening on http://(127\.0\.0\.1:\d+)\n")
         line = self.log.next(START_SECONDS)
-        found = re.fullmatch(r"listening on http://(127\.0\.0\.1:\d+)\n", line or "")
+        while loud and line and not wanted.fullmatch(line):
+            line = self.log.next(START_SECONDS)
+        found = wanted.fullmatch(line or "")
         if not found:
             self.kill()
             raise AssertionError(f"the first line on stderr is not an address: {self.log.text()!r}")
@@ -107,8 +115,8 @@ class Program:
 class Server(Program):
     """A server over a data directory."""
 
-    def __init__(self, data, *options, listen="127.0.0.1:0"):
-        super().__init__(BIN, "serve", "--listen", listen, "--data", str(data), *options)
+    def __init__(self, data, *options, listen="127.0.0.1:0", **more):
+        super().__init__(BIN, "serve", "--listen", listen, "--data", str(data), *options, **more)
         self.data = data
         self._channels = []
 

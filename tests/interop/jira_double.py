@@ -92,6 +92,15 @@ class JiraDouble:
 
     def __init__(self, cloud=True):
         self.cloud = cloud
+        self._orders = collections.deque()
+        self._lock = threading.Lock()
+        self._ended = threading.Event()
+        self.renew()
+
+    def renew(self):
+        """As if it had never been asked or changed."""
+        cloud = self.cloud
+        self._orders.clear()
         self.user = USER if cloud else None
         self.token = TOKEN
         self.account = "Ada Lovelace"
@@ -110,9 +119,6 @@ class JiraDouble:
              "items": [{"field": "status", "from": "1", "fromString": "To Do", "to": "3", "toString": "Done"}]}
             for number in range(130)]
         self.requests = []
-        self._orders = collections.deque()
-        self._lock = threading.Lock()
-        self._ended = threading.Event()
 
     def __enter__(self):
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())

@@ -171,31 +171,56 @@ impl Client {
         }
         let body = read(response).await;
         if !status.is_success() {
-            let body = body.unwrap_or_default();
+            let body = self.value(&body.unwrap_or_default());
             return Err(Trouble::Status {
                 status,
-                messages: messages(&self.without_secrets(&body)),
+                messages: messages(&body.unwrap_or_default()),
                 retry_after: retry::after(&headers),
                 captcha: has(&headers, "x-authentication-denied-reason", "CAPTCHA")
                     || has(&headers, "x-seraph-loginreason", "AUTHENTICATION_DENIED"),
             });
         }
-        let text = self.without_secrets(&body?);
-        serde_json::from_str(&text).map_err(|_| Trouble::NotJson {
+        self.value(&body?).map_err(|_| Trouble::NotJson {
             page: has(&headers, CONTENT_TYPE.as_str(), "html"),
         })
     }
 
-    /// A text of Jira's. It may quote what it was asked with.
-    fn without_secrets(&self, bytes: &[u8]) -> String {
-        let mut text = String::from_utf8_lossy(bytes).into_owned();
+    /// What Jira sent. It may quote what it was asked with, and JSON can write one
+    /// letter in several ways (Jira's own `=` is `\u003d`), so secrets are looked for
+    /// in what was read.
+    fn value(&self, bytes: &[u8]) -> Result<Value, serde_json::Error> {
+        let mut value = serde_json::from_str(&String::from_utf8_lossy(bytes))?;
+        self.take_secrets_out(&mut value);
+        Ok(value)
+    }
+
+    fn take_secrets_out(&self, value: &mut Value) {
+        match value {
+            Value::String(text) => self.take_secrets_out_of_text(text),
+            Value::Array(values) => {
+                for value in values {
+                    self.take_secrets_out(value);
+                }
+            }
+            Value::Object(map) => {
+                let members = std::mem::take(map).into_iter();
+                map.extend(members.map(|(mut name, mut value)| {
+                    self.take_secrets_out_of_text(&mut name);
+                    self.take_secrets_out(&mut value);
+                    (name, value)
+                }));
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+
+    fn take_secrets_out_of_text(&self, text: &mut String) {
         for secret in &self.secrets {
             let secret = secret.expose_secret();
             if secret.len() >= MIN_SECRET && text.contains(secret) {
-                text = text.replace(secret, "(removed)");
+                *text = text.replace(secret, "(removed)");
             }
         }
-        text
     }
 
     /// The host that a redirect leads to; its path may hold what it should not.

@@ -288,10 +288,7 @@ fn capital(text: &str) -> String {
 }
 
 /// What Jira says in an answer that refuses something.
-pub(super) fn messages(body: &str) -> Vec<String> {
-    let Ok(body) = serde_json::from_str::<Value>(body) else {
-        return Vec::new();
-    };
+pub(super) fn messages(body: &Value) -> Vec<String> {
     let listed = body.get("errorMessages").and_then(Value::as_array);
     let fields = body.get("errors").and_then(Value::as_object);
     let mut found: Vec<String> = Vec::new();
