@@ -87,13 +87,7 @@ impl Server {
 
     /// A line of `/proc/PID/status` in bytes: `VmRSS`, `VmHWM`.
     pub fn memory(&self, name: &str) -> u64 {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()))
-            .expect("its status");
-        let line = status
-            .lines()
-            .find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
-        let kib = line.and_then(|line| line.trim().strip_suffix(" kB")?.parse::<u64>().ok());
-        kib.expect("a number of kB") * 1024
+        memory(self.child.id(), name)
     }
 
     /// Time on a processor so far, of all its threads.
@@ -117,6 +111,16 @@ impl Drop for Server {
         let _gone = self.child.kill();
         let _reaped = self.child.wait();
     }
+}
+
+/// A line of `/proc/PID/status` in bytes: `VmRSS`, `VmHWM`.
+pub fn memory(process: u32, name: &str) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).expect("its status");
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+    let kib = line.and_then(|line| line.trim().strip_suffix(" kB")?.parse::<u64>().ok());
+    kib.expect("a number of kB") * 1024
 }
 
 /// Runs this thread, and what it starts from here on, on one processor. Does

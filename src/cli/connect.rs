@@ -42,11 +42,18 @@ impl Client {
         }
     }
 
-    /// Makes sure that all skills can be found, where the services are in process: a
-    /// server sees to that itself.
+    /// Keeps the search index in step, where the services are in process: a server
+    /// sees to that itself.
     pub(super) async fn follow(&self) {
         if let Some(domain) = &self.domain {
             domain.follow().await;
+        }
+    }
+
+    /// The same, and waits until all skills can be found.
+    pub(super) async fn index(&self) {
+        self.follow().await;
+        if let Some(domain) = &self.domain {
             domain.search().complete().await;
         }
     }
@@ -112,6 +119,11 @@ pub(super) async fn connect(global: &Global, config: &Config) -> Result<Client, 
         && let Ok(client) = remote(&url).await
     {
         return Ok(client);
+    }
+    let mut settings = settings;
+    if settings.analysis.roots.is_empty() {
+        // Whoever starts this in a folder lets it read there.
+        settings.analysis.roots.extend(std::env::current_dir().ok());
     }
     let domain = Domain::open(&settings)
         .await

@@ -12,6 +12,7 @@ use crate::gateway::{Contract, Gateway};
 use crate::mcp::{Face, serve_stdio};
 
 pub(super) async fn mcp(client: &mut Client, options: &Mcp) -> Result<ExitCode, Failed> {
+    client.follow().await;
     let contract = Contract::load().map_err(|error| Failed::new(error.to_string()))?;
     let toolsets: Vec<_> = contract.toolsets().into_keys().collect();
     let transport = client.transport.clone();

@@ -118,7 +118,7 @@ pub(super) struct Recommend {
 }
 
 pub(super) async fn search(client: &mut Client, options: Search, output: &Output) -> Done {
-    client.follow().await;
+    client.index().await;
     let sort = match options.sort {
         SortBy::Relevance => v1::SearchSortField::Relevance,
         SortBy::Score => v1::SearchSortField::Score,
@@ -324,7 +324,7 @@ pub(super) async fn analyze(client: &mut Client, options: Analyze, output: &Outp
 }
 
 pub(super) async fn recommend(client: &mut Client, options: Recommend, output: &Output) -> Done {
-    client.follow().await;
+    client.index().await;
     let mode = if options.exploratory {
         v1::DiscoveryMode::Exploratory
     } else {

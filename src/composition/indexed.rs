@@ -9,6 +9,8 @@ use crate::registry::Catalog;
 
 /// Skills that are looked at.
 const CANDIDATES: usize = 100;
+/// How long an index is waited for that is being opened.
+const PATIENCE: std::time::Duration = std::time::Duration::from_secs(2);
 /// What the context counts, against the task.
 const CONTEXT: f64 = 0.5;
 
@@ -28,6 +30,10 @@ impl IndexScorer {
 
 impl Scorer for IndexScorer {
     fn score(&self, catalog: &Catalog, text: Text<'_>) -> Hits {
+        // This is called where blocking is allowed, on a thread of the runtime's.
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.block_on(self.index.ready(PATIENCE));
+        }
         let mut hits: Vec<Hit> = Vec::new();
         let mut considered = 0;
         for (text, share) in [(text.task, 1.0), (text.context, CONTEXT)] {

@@ -47,8 +47,12 @@ pub(super) async fn search(
     })
 }
 
+/// How long a search waits for an index that is being opened.
+const PATIENCE: std::time::Duration = std::time::Duration::from_secs(2);
+
 /// Runs a search off the async threads.
 pub(super) async fn run(index: &SearchIndex, query: SearchQuery) -> Result<Found, Status> {
+    index.ready(PATIENCE).await;
     let (index, span) = (index.clone(), tracing::Span::current());
     tokio::task::spawn_blocking(move || span.in_scope(|| index.search(&query)))
         .await

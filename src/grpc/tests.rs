@@ -44,10 +44,13 @@ impl World {
         };
         let store = Store::open(&directory.path().join("data"), &options).expect("a store");
         let domain = Registry::open(store, Arc::new(SystemClock)).expect("a registry");
+        let folder = directory.path().join("search");
+        let index = crate::lookup::SearchIndex::new(domain.clone(), folder, None);
+        let codebases = Codebases::new(Vec::new(), Arc::new(SystemClock));
         Self {
             _directory: directory,
             registry: RegistryService::new(domain.clone()),
-            lookup: LookupService::new(domain.clone(), tools(&domain)),
+            lookup: LookupService::new(domain.clone(), tools(&domain), index, codebases),
             domain,
         }
     }
@@ -141,7 +144,7 @@ async fn a_list_gives_the_name_that_leads_to_each_skill_and_says_whether_it_is_s
 async fn a_prompt_and_a_completion_are_answered() {
     let world = World::new();
     world.publish("github/acme/refunds", "refunds").await;
-    let request = Request::new(v1::RenderPromptRequest { max_tokens: 0 });
+    let request = Request::new(v1::RenderPromptRequest::default());
     let text = "## Available Skills\n- refunds: Does github/acme/refunds.";
     assert_eq!(
         answer(world.lookup.render_prompt(request).await),
@@ -150,6 +153,7 @@ async fn a_prompt_and_a_completion_are_answered() {
             listed: 1,
             left_out: 0,
             tokens: 14,
+            ..Default::default()
         }
     );
     for (form, name) in [

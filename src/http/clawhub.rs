@@ -2,8 +2,8 @@
 //! clients that speak it already. `/.well-known/clawhub.json` leads them here.
 //!
 //! A slug is a short name. Parameters that are not known are passed over, as the
-//! protocol has more of them than a server needs. Search goes by name: one that is
-//! equal scores 1, one that only begins so scores less. There are no stars, no
+//! protocol has more of them than a server needs. Search is that of the
+//! contract, its tiers and scores told as one number. There are no stars, no
 //! downloads, no moderation: what is not known is left out or null.
 //!
 //! Its paths are not in the `OpenAPI` document: the protocol is not ours.
@@ -29,14 +29,12 @@ const API: &str = "/clawhub/api/v1/";
 /// Entries of a list: as many as are asked for, but never more.
 const MOST: i32 = 200;
 const USUAL: i32 = 20;
-/// Names of a search.
-const MOST_FOUND: i32 = 100;
+/// Skills of a search.
+const MOST_FOUND: i32 = 50;
 /// Versions that a fingerprint is compared with, newest first.
 const COMPARED: i32 = 200;
 /// Skills that are looked at at once.
 const AT_ONCE: usize = 8;
-/// What a name scores that begins with what was asked for.
-const BEGINS: f64 = 0.5;
 
 /// The routes of the protocol.
 pub(super) fn router<S: Clone + Send + Sync + 'static>(shelf: Shelf) -> Router<S> {
@@ -227,35 +225,48 @@ async fn skills(shelf: &Shelf, call: &Call) -> Result<Json, Refusal> {
 }
 
 async fn search(shelf: &Shelf, call: &Call) -> Result<Json, Refusal> {
-    let asked = required(call, "q")?.trim().to_lowercase();
-    let request = v1::CompleteNameRequest {
-        prefix: asked.clone(),
-        form: v1::NameForm::Short.into(),
+    let request = v1::SearchRequest {
+        query: required(call, "q")?.to_owned(),
         limit: limit(call, MOST_FOUND),
+        ..Default::default()
     };
     let mut lookup = shelf.lookup();
-    let names = lookup.complete_name(call.context.request(request)).await?;
-    let mut names = names.into_inner().names;
-    // The equal one first; the others stay in their order.
-    names.sort_by_key(|name| name.to_lowercase() != asked);
-    let asked = asked.as_str();
-    let results = stream::iter(names).map(|name| async move {
-        let read = unless_gone(detail(shelf, call, &name).await)?;
-        Ok::<_, Refusal>(read.map(|skill| {
-            let equal = name.to_lowercase() == asked;
+    let found = lookup.search(call.context.request(request)).await?;
+    // Of several skills with one short name only the one that wins it is here.
+    let found = found.into_inner().results.into_iter();
+    let found = found.filter(|skill| !skill.short_name.contains('/'));
+    let results = stream::iter(found).map(|skill| async move {
+        let read = unless_gone(detail(shelf, call, &skill.id).await)?;
+        Ok::<_, Refusal>(read.map(|read| {
             json!({
-                "score": if equal { 1.0 } else { BEGINS },
-                "slug": name,
-                "displayName": skill.name,
-                "summary": skill.description,
-                "version": skill.current_version,
-                "updatedAt": millis(skill.updated_at.as_ref()),
+                "score": score(&skill.r#match.unwrap_or_default()),
+                "slug": skill.short_name,
+                "displayName": read.name,
+                "summary": read.description,
+                "version": read.current_version,
+                "updatedAt": millis(read.updated_at.as_ref()),
             })
         }))
     });
     let results: Vec<_> = results.buffered(AT_ONCE).try_collect().await?;
     let results: Vec<_> = results.into_iter().flatten().collect();
     Ok(json!({"results": results}))
+}
+
+/// One number for the tier of a match and its place in it, from 0 to 1.
+fn score(why: &v1::SearchMatch) -> f64 {
+    let least = match why.tier() {
+        v1::MatchTier::Name => return 1.0,
+        v1::MatchTier::NameWords => 0.75,
+        v1::MatchTier::Words => 0.25,
+        v1::MatchTier::Meaning | v1::MatchTier::Unspecified => 0.0,
+    };
+    let room = if why.tier() == v1::MatchTier::Words {
+        0.5
+    } else {
+        0.25
+    };
+    least + room * why.score / (1.0 + why.score)
 }
 
 async fn version_page(

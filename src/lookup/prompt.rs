@@ -21,7 +21,7 @@ const LEAST_CHARS: usize = 40;
 const CUT: &str = "…";
 
 /// The section.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Prompt {
     /// The section, in Markdown, without a line break at its end.
     pub text: String,
@@ -137,8 +137,7 @@ pub(super) fn write<'a>(
         text: format!("{HEADING}{lines}"),
         listed: count,
         left_out: 0,
-        explored: Vec::new(),
-        next: Vec::new(),
+        ..Prompt::default()
     }
 }
 
@@ -160,8 +159,7 @@ pub(super) fn whole<'a>(
         text: format!("{HEADING}{lines}"),
         listed: count,
         left_out: 0,
-        explored: Vec::new(),
-        next: Vec::new(),
+        ..Prompt::default()
     })
 }
 
@@ -220,8 +218,7 @@ fn shortened(skills: &[Entry<'_>], count: usize, budget: usize) -> Prompt {
                 text,
                 listed,
                 left_out,
-                explored: Vec::new(),
-                next: Vec::new(),
+                ..Prompt::default()
             };
         }
     }
@@ -239,8 +236,7 @@ fn unlisted(sentence: &str, left_out: usize, budget: usize) -> Prompt {
         },
         listed: 0,
         left_out,
-        explored: Vec::new(),
-        next: Vec::new(),
+        ..Prompt::default()
     }
 }
 

@@ -1,5 +1,6 @@
 mod complete;
 mod prompt;
+mod tailored;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

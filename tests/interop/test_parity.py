@@ -2,6 +2,7 @@
 HTTP in both eras, MCP over stdio, the bridge, and REST."""
 
 import re
+import time
 from dataclasses import dataclass
 
 import pytest
@@ -53,7 +54,7 @@ TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?Z")
 TOKENS = ("next_page_token", "resume_token")
 # What the server makes up: sessions, which texts repeat, and calls.
 SESSION = re.compile(r"(?<![0-9a-f])[0-9a-f]{32}(?![0-9a-f])")
-MADE_UP = {"call_id": "a call", "duration_us": "a while", "session": "a session"}
+MADE_UP = {"scanned_at": "a time", "call_id": "a call", "duration_us": "a while", "session": "a session"}
 
 
 def plain(value, times=True, tokens=True):
@@ -137,6 +138,17 @@ def prepare(server):
         publish(server, f"github/paging/page-{number}", {"SKILL.md": skill_md(f"page-{number}", category="paging")})
     publish(server, "github/acme/odd", {"SKILL.md": skill_md("An Odd Name!", "x\n")})
     Grpc(server).ask("PublishSkill", ORDERS)
+    findable(server, "lookup-orders")
+
+
+def findable(server, name):
+    """Waits until a skill is found, by its meaning too: those published before it are found then."""
+    face, end = Grpc(server), time.monotonic() + 20
+    while time.monotonic() < end:
+        results = face.ask("Search", {"query": name}).get("results", [])
+        if any(skill["slug"] == name and skill["match"]["meaning_score"] > 0 for skill in results):
+            return
+    raise AssertionError(f"{name} is not found")
 
 
 def yank(server, skill_id, number, reason):
@@ -202,6 +214,13 @@ def apart(tmp_path_factory, errors):
 
 
 # Questions that change nothing.
+
+NOT_STDIO = tuple(face for face in FACES if face != "stdio")
+CODEBASE = [
+    {"path": "package.json", "content": '{"name": "shop", "version": "1.0.0", "dependencies": {"react": "^18.2.0", "stripe": "14.1.0"}}'},
+    {"path": "src/app.tsx"},
+    {"path": "Dockerfile"},
+]
 
 ID = {"skill_id": "github/acme/refunds"}
 SHORT = {"skill_id": "refunds"}
@@ -329,6 +348,37 @@ READS = [
     case("a short prompt", "RenderPrompt", {"max_tokens": 60}),
     case("a prompt too long", "RenderPrompt", {"max_tokens": 50001}, "INVALID_PARAMETER"),
     case("a prompt below none", "RenderPrompt", {"max_tokens": -1}, "INVALID_PARAMETER"),
+    case("a prompt for a task", "RenderPrompt", {"task": "give money back", "max_tokens": 60}),
+    case("a prompt that explores", "RenderPrompt", {"task": "pages", "max_tokens": 80, "exploration_percent": 50}),
+    case("a prompt that explores too much", "RenderPrompt", {"task": "x", "exploration_percent": 51}, "INVALID_PARAMETER"),
+    case("a search by a name", "Search", {"query": "refunds"}),
+    case("a search by words of names", "Search", {"query": "page", "limit": 2}),
+    case("a page of a search", "Search", {"query": "page", "limit": 2, "offset": 2}),
+    case("a search by meaning", "Search", {"query": "give customers their money back"}),
+    case("a misspelled search", "Search", {"query": "refnuds"}),
+    case("a search for nothing", "Search", {"query": "zzyzx", "words_only": True}),
+    case("a search with filters", "Search", {"query": "page", "filters": {"categories": ["PAGING"], "source": ["github"]}}),
+    case("a search with filters that nothing meets", "Search", {"query": "page", "filters": {"tags": ["none"]}}),
+    case("a search with facets", "Search", {"query": "page", "facets": True, "limit": 1}),
+    case("a search by time", "Search", {"query": "page", "sort": {"field": "updated", "direction": "asc"}}),
+    case("a search since never", "Search", {"query": "page", "filters": {"updated_after": "2100-01-01T00:00:00Z"}}),
+    case("a search of an empty query", "Search", {"query": ""}, "MISSING_PARAMETER"),
+    case("a search of a blank query", "Search", {"query": "  "}, "INVALID_PARAMETER"),
+    case("a search without a query", "Search", {}, "MISSING_PARAMETER", BY_TOOL),
+    case("a search too long", "Search", {"query": "x" * 501}, "INVALID_PARAMETER"),
+    case("a search of too many", "Search", {"query": "x", "limit": 51}, "INVALID_PARAMETER"),
+    case("a search below the first", "Search", {"query": "x", "offset": -1}, "INVALID_PARAMETER"),
+    case("a search above the best", "Search", {"query": "x", "filters": {"min_score": 1.5}}, "INVALID_PARAMETER"),
+    case("a search with a key too many", "Search", {"query": "x", "extra": 1}, "INVALID_PARAMETER", BY_JSON),
+    case("a codebase", "AnalyzeCodebase", {"files": CODEBASE}),
+    case("a codebase without dependencies", "AnalyzeCodebase", {"files": CODEBASE, "include_dependencies": False}),
+    case("a codebase and a path", "AnalyzeCodebase", {"files": CODEBASE, "path": "x"}, "INVALID_PARAMETER"),
+    case("a codebase out of reach", "AnalyzeCodebase", {"path": "/"}, "INVALID_PARAMETER", NOT_STDIO),
+    case("a codebase too deep", "AnalyzeCodebase", {"files": CODEBASE, "depth": 11}, "INVALID_PARAMETER"),
+    case("skills for a codebase", "RecommendSkills", {"files": CODEBASE, "discovery_mode": "exploratory"}),
+    case("plain skills for a codebase", "RecommendSkills", {"files": CODEBASE, "include_reasons": False}),
+    case("skills for a codebase that has some", "RecommendSkills", {"files": CODEBASE, "installed_skills": ["refunds"]}),
+    case("too many skills for a codebase", "RecommendSkills", {"files": CODEBASE, "max_results": 26}, "INVALID_PARAMETER"),
     case("a name begun", "CompleteName", {"prefix": "PA", "limit": 3}, faces=NO_TOOL),
     case("an id begun", "CompleteName", {"prefix": "git", "form": "id"}, faces=NO_TOOL),
     case("too many names", "CompleteName", {"limit": 101}, "INVALID_PARAMETER", NO_TOOL),

@@ -44,6 +44,7 @@ const HIDDEN: &[&str] = &[
     ".storybook",
     ".changeset",
     ".husky",
+    ".agents",
     ".claude",
     ".cursor",
     ".do",

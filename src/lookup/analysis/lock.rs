@@ -177,6 +177,11 @@ impl Lock {
         .find_map(|key| version::among(self.versions.get(key)?, requirement))
     }
 
+    /// How many names it has.
+    pub(super) fn len(&self) -> usize {
+        self.versions.len()
+    }
+
     /// Packages with the one version that was chosen, if it is one.
     pub(super) fn packages(&self) -> impl Iterator<Item = (&str, Option<&str>)> {
         self.versions.iter().map(|(key, versions)| {

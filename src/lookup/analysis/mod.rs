@@ -55,6 +55,7 @@ pub use model::{
 pub use options::{Limits, Options};
 pub use walk::walk;
 
+use inventory::Notes;
 use lock::Lock;
 use manifest::{Form, Found};
 use stack::Stack;
@@ -64,30 +65,83 @@ const CERTAIN: f64 = 0.9;
 /// Below, an item is a guess.
 const PROBABLE: f64 = 0.6;
 
+/// Dependencies of all manifests together, and names in all lockfiles together.
+const MAX_DEPENDENCIES: usize = 50_000;
+const MAX_LOCKED: usize = 200_000;
+
+/// What was read of an inventory.
+struct Read {
+    manifests: Vec<Found>,
+    locks: Vec<Lock>,
+    /// None of what is the project's own was broken or left out.
+    whole: bool,
+}
+
+/// Reads contents, those next to the root first. What they come to in memory is
+/// some times what they are, so there are limits besides those of their size.
+fn read(inventory: &Inventory, notes: &mut Notes) -> Read {
+    let mut all = Read {
+        manifests: Vec::new(),
+        locks: Vec::new(),
+        whole: true,
+    };
+    let (mut dependencies, mut locked) = (MAX_DEPENDENCIES, MAX_LOCKED);
+    for (path, form, text) in inventory.contents() {
+        let mut refused = None;
+        match form {
+            Form::Manifest => match manifest::read(path, text) {
+                Some(Ok(mut found)) => {
+                    for remark in &found.manifest.remarks {
+                        notes.add(path, None, remark);
+                    }
+                    let manifest = &mut found.manifest;
+                    let count = manifest.dependencies.len().max(manifest.offers.len());
+                    if count > dependencies {
+                        notes.add(
+                            path,
+                            None,
+                            "not all is read: there are too many dependencies",
+                        );
+                        all.whole = false;
+                        manifest.dependencies.truncate(dependencies);
+                        manifest.offers.clear();
+                    }
+                    dependencies -= count.min(dependencies);
+                    all.manifests.push(found);
+                }
+                Some(Err(reason)) => refused = Some(reason),
+                None => {}
+            },
+            Form::Lockfile => match lock::read(path, text) {
+                Some(Ok(lock)) if lock.len() > locked => {
+                    notes.add(path, None, "not used: there are too many packages");
+                    all.whole = false;
+                }
+                Some(Ok(lock)) => {
+                    locked -= lock.len();
+                    all.locks.push(lock);
+                }
+                Some(Err(reason)) => refused = Some(reason),
+                None => {}
+            },
+        }
+        if let Some(reason) = refused {
+            all.whole &= stack::aside(path);
+            notes.add(path, reason.line, reason.reason);
+        }
+    }
+    all
+}
+
 /// What an inventory shows.
 #[must_use]
 pub fn analyze(inventory: &Inventory, options: &Options) -> Analysis {
     let mut notes = inventory.notes.clone();
-    let mut manifests: Vec<Found> = Vec::new();
-    let mut locks: Vec<Lock> = Vec::new();
-    let mut broken = false;
-    for (path, form, text) in inventory.contents() {
-        let read = match form {
-            Form::Lockfile => lock::read(path, text).map(|lock| lock.map(|lock| locks.push(lock))),
-            Form::Manifest => manifest::read(path, text).map(|found| {
-                found.map(|found| {
-                    for remark in &found.manifest.remarks {
-                        notes.add(path, None, remark);
-                    }
-                    manifests.push(found);
-                })
-            }),
-        };
-        if let Some(Err(reason)) = read {
-            broken |= !stack::aside(path);
-            notes.add(path, reason.line, reason.reason);
-        }
-    }
+    let Read {
+        manifests,
+        locks,
+        whole,
+    } = read(inventory, &mut notes);
     let mut stack = Stack::default();
     if options.include_dependencies {
         stack.manifests(&manifests, &locks);
@@ -97,7 +151,7 @@ pub fn analyze(inventory: &Inventory, options: &Options) -> Analysis {
     stack.infer();
     let signals = signals::signals(&stack.evidence, inventory);
     let stack = stack.finish();
-    let whole = !inventory.cut && !broken && options.include_dependencies && !options.quick_mode;
+    let whole = !inventory.cut && whole && options.include_dependencies && !options.quick_mode;
     let at_least = |confidence: f64| stack.iter().any(|item| item.confidence >= confidence);
     Analysis {
         confidence_level: if whole && !manifests.is_empty() && at_least(CERTAIN) {

@@ -1,6 +1,7 @@
 //! Gathering what speaks for each technology, and choosing what is said of it.
 
-use std::collections::BTreeMap;
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::inventory::{Inventory, depth, folder};
 use super::lock::Lock;
@@ -27,6 +28,8 @@ const INFERRED: f64 = 0.5;
 const RARE_LANGUAGE: f64 = 0.4;
 /// Files of which one must be of a language to put it into the stack.
 const ONE_OF: usize = 100;
+/// Files that are asked for the version of a dependency.
+const MAX_ABOVE: usize = 16;
 /// Folders that stand beside a project. What is used there may not be its own.
 const ASIDE: &[&str] = &[
     "test",
@@ -64,15 +67,35 @@ pub(super) struct Evidence {
     pub(super) file: String,
 }
 
+impl Evidence {
+    /// The most telling first: what is most certain, names a version, is next to
+    /// the root. What is left makes no difference and keeps the order the same.
+    fn order(&self, other: &Self) -> Ordering {
+        other
+            .confidence
+            .total_cmp(&self.confidence)
+            .then_with(|| self.technology.id.cmp(other.technology.id))
+            .then_with(|| other.version.is_some().cmp(&self.version.is_some()))
+            .then_with(|| depth(&self.file).cmp(&depth(&other.file)))
+            .then_with(|| self.source.cmp(&other.source))
+            .then_with(|| self.file.cmp(&other.file))
+            .then_with(|| self.version.cmp(&other.version))
+    }
+}
+
 /// The file is in a folder that stands beside the project.
 pub(super) fn aside(path: &str) -> bool {
     folder(path).split('/').any(|name| ASIDE.contains(&name))
 }
 
-/// Everything that speaks for a technology.
+/// Everything that speaks for a technology: once for each kind of source and file,
+/// so that a file that repeats itself costs nothing.
 #[derive(Debug, Default)]
 pub(super) struct Stack {
     pub(super) evidence: Vec<Evidence>,
+    /// Where the evidence of a technology, a kind of source and a file is.
+    places: BTreeMap<(&'static str, Source, String), usize>,
+    ids: BTreeSet<&'static str>,
 }
 
 impl Stack {
@@ -84,22 +107,29 @@ impl Stack {
         source: Source,
         file: &str,
     ) {
-        let confidence = if aside(file) {
-            confidence.min(LANGUAGE)
-        } else {
-            confidence
-        };
-        self.evidence.push(Evidence {
+        let new = Evidence {
             technology,
             version,
-            confidence,
+            confidence: if aside(file) {
+                confidence.min(LANGUAGE)
+            } else {
+                confidence
+            },
             source,
             file: file.to_owned(),
-        });
+        };
+        self.ids.insert(technology.id);
+        let place = (technology.id, source, file.to_owned());
+        let place = *self.places.entry(place).or_insert(self.evidence.len());
+        match self.evidence.get_mut(place) {
+            None => self.evidence.push(new),
+            Some(known) if new.order(known).is_lt() => *known = new,
+            Some(_) => {}
+        }
     }
 
     fn has(&self, id: &str) -> bool {
-        self.evidence.iter().any(|found| found.technology.id == id)
+        self.ids.contains(id)
     }
 
     /// What manifests say. `all` are those that may bequeath requirements.
@@ -115,8 +145,19 @@ impl Stack {
                     self.add(technology, version, confidence, found.source, &found.path);
                 }
             }
+            let own = all
+                .iter()
+                .filter(|other| other.ecosystem == found.ecosystem);
+            let own = own.filter(|other| !other.manifest.offers.is_empty());
+            let own_locks = locks
+                .iter()
+                .filter(|lock| lock.ecosystem == found.ecosystem);
+            let above = Above {
+                manifests: nearest(own, &found.path, |other| &other.path),
+                locks: nearest(own_locks, &found.path, |lock| &lock.path),
+            };
             for dependency in &found.manifest.dependencies {
-                self.dependency(found, dependency, all, locks);
+                self.dependency(found, dependency, &above);
             }
         }
         let package = all
@@ -129,49 +170,23 @@ impl Stack {
         }
     }
 
-    fn dependency(
-        &mut self,
-        found: &Found,
-        dependency: &Dependency,
-        all: &[Found],
-        locks: &[Lock],
-    ) {
+    fn dependency(&mut self, found: &Found, dependency: &Dependency, above: &Above<'_>) {
         let place = found.ecosystem.place();
         let shown = table().dependency(place, &dependency.name);
         if shown.is_empty() {
             return;
         }
-        let requirement = dependency.requirement.as_deref();
-        let inherited = || {
-            let above = all
-                .iter()
-                .filter(|other| other.ecosystem == found.ecosystem);
-            let above = above.filter(|other| is_above(&other.path, &found.path));
-            nearest(
-                above,
-                |other| other.path.as_str(),
-                |other| {
-                    other
-                        .manifest
-                        .offers
-                        .get(&dependency.name)
-                        .map(String::as_str)
-                },
-            )
-        };
-        let requirement = match requirement {
-            None | Some("catalog:") => inherited(),
+        let requirement = match dependency.requirement.as_deref() {
+            None | Some("catalog:") => {
+                let mut offers = above.manifests.iter().map(|other| &other.manifest.offers);
+                offers.find_map(|offers| offers.get(&dependency.name).map(String::as_str))
+            }
             said => said,
         };
-        let above = locks
+        let locked = above
+            .locks
             .iter()
-            .filter(|lock| lock.ecosystem == found.ecosystem);
-        let above = above.filter(|lock| is_above(&lock.path, &found.path));
-        let locked = nearest(
-            above,
-            |lock| lock.path.as_str(),
-            |lock| lock.version(folder(&found.path), &dependency.name, requirement),
-        );
+            .find_map(|lock| lock.version(folder(&found.path), &dependency.name, requirement));
         let version = locked
             .and_then(super::text::name)
             .or_else(|| requirement.and_then(version::shown));
@@ -292,16 +307,7 @@ impl Stack {
     /// One item for each technology: by what is most certain, and next to the root.
     /// Where that says no version, the next that does is heard.
     pub(super) fn finish(mut self) -> Vec<TechStackItem> {
-        self.evidence.sort_by(|a, b| {
-            b.confidence
-                .total_cmp(&a.confidence)
-                .then_with(|| a.technology.id.cmp(b.technology.id))
-                .then_with(|| b.version.is_some().cmp(&a.version.is_some()))
-                .then_with(|| depth(&a.file).cmp(&depth(&b.file)))
-                .then_with(|| a.source.cmp(&b.source))
-                .then_with(|| a.file.cmp(&b.file))
-                .then_with(|| a.version.cmp(&b.version))
-        });
+        self.evidence.sort_by(Evidence::order);
         let mut items: Vec<TechStackItem> = Vec::new();
         let mut places: BTreeMap<&str, usize> = BTreeMap::new();
         for found in self.evidence {
@@ -325,18 +331,26 @@ impl Stack {
     }
 }
 
-/// What is said next to a place: `from` are files in folders above it.
-fn nearest<'a, T: 'a, V>(
-    from: impl Iterator<Item = &'a T>,
-    path: impl Fn(&'a T) -> &'a str,
-    said: impl Fn(&'a T) -> Option<V>,
-) -> Option<V> {
-    let mut from: Vec<&T> = from.collect();
-    from.sort_by_key(|file| {
-        let path = path(*file);
-        (std::cmp::Reverse(depth(path)), path)
+/// What may say something of a manifest's dependencies: the nearest first.
+struct Above<'a> {
+    manifests: Vec<&'a Found>,
+    locks: Vec<&'a Lock>,
+}
+
+/// The files in the folder of a path and in those above, the nearest first. No more
+/// than a few are asked.
+fn nearest<'a, T>(
+    files: impl Iterator<Item = &'a T>,
+    path: &str,
+    of: fn(&T) -> &String,
+) -> Vec<&'a T> {
+    let mut found: Vec<&T> = files.filter(|file| is_above(of(file), path)).collect();
+    found.sort_by(|a, b| {
+        let (a, b) = (of(a), of(b));
+        depth(b).cmp(&depth(a)).then_with(|| a.cmp(b))
     });
-    from.into_iter().find_map(said)
+    found.truncate(MAX_ABOVE);
+    found
 }
 
 /// The first file is in the folder of the second, or in one above.

@@ -6,8 +6,8 @@
 //!
 //! * `npm:`, `pypi:`, `cargo:`, `go:`, `maven:`, `composer:`, `gem:`, `nuget:`,
 //!   `pub:`, `hex:`, `swift:`, `image:` – a dependency of this ecosystem. `*` at
-//!   the end stands for any rest; of several patterns the longest counts. A go
-//!   module is also meant with what follows behind `/`.
+//!   the end stands for any rest; of several patterns of one technology the longest
+//!   counts. A go module is also meant with what follows behind `/`.
 //! * `~` in front of the dependency: it is made for the technology, not the
 //!   technology itself, so its version says nothing and it is a little less
 //!   certain.
@@ -122,21 +122,15 @@ impl Table {
                     Some(name) => (name, false),
                     None => (what, true),
                 };
-                match name.strip_suffix('*') {
-                    Some(begin) => self.beginnings.push((place, begin, at, itself)),
-                    None => {
-                        let known = self.dependencies.entry((place, name)).or_default();
-                        known.push((at, itself));
-                    }
+                if let Some(begin) = name.strip_suffix('*') {
+                    self.beginnings.push((place, begin, at, itself));
+                } else {
+                    let known = self.dependencies.entry((place, name)).or_default();
+                    known.push((at, itself));
                 }
             }
         }
         Some(())
-    }
-
-    fn shown(&'static self, at: usize, itself: bool) -> Option<Shown> {
-        let technology = self.technologies.get(at)?;
-        Some(Shown { technology, itself })
     }
 
     /// The technology of an id.
@@ -164,35 +158,37 @@ impl Table {
         beginnings.chain(whole)
     }
 
-    /// What a dependency shows.
+    /// What a dependency shows, the most particular pattern first. Of a technology
+    /// with several patterns that fit, this one counts.
     pub(super) fn dependency(&'static self, place: &'static str, name: &str) -> Vec<Shown> {
-        let exact = |name: &str| -> Option<Vec<Shown>> {
-            let found = self.dependencies.get(&(place, name))?;
-            let shown = found.iter().filter_map(|(at, own)| self.shown(*at, *own));
-            Some(shown.collect())
+        let mut found: Vec<(usize, bool)> = Vec::new();
+        let mut exact = |name: &str| {
+            found.extend(self.dependencies.get(&(place, name)).into_iter().flatten());
         };
-        if let Some(shown) = exact(name) {
-            return shown;
-        }
+        exact(name);
         if place == "go" {
             let mut parent = name;
             while let Some((shorter, _)) = parent.rsplit_once('/') {
-                if let Some(shown) = exact(shorter) {
-                    return shown;
-                }
+                exact(shorter);
                 parent = shorter;
             }
         }
-        let mut fitting = self
+        let fitting = self
             .beginnings
             .iter()
-            .filter(|(of, begin, ..)| *of == place && name.starts_with(begin))
-            .peekable();
-        let longest = fitting.peek().map_or(0, |(_, begin, ..)| begin.len());
-        fitting
-            .take_while(|(_, begin, ..)| begin.len() == longest)
-            .filter_map(|(_, _, at, own)| self.shown(*at, *own))
-            .collect()
+            .filter(|(of, begin, ..)| *of == place && name.starts_with(begin));
+        found.extend(fitting.map(|(_, _, at, itself)| (*at, *itself)));
+        let mut shown: Vec<Shown> = Vec::new();
+        for (at, itself) in found {
+            let known = |technology: &Technology| {
+                let mut ids = shown.iter().map(|shown| shown.technology.id);
+                ids.any(|id| id == technology.id)
+            };
+            if let Some(technology) = self.technologies.get(at).filter(|found| !known(found)) {
+                shown.push(Shown { technology, itself });
+            }
+        }
+        shown
     }
 
     /// The language of a file, by the end of its name.
@@ -232,6 +228,11 @@ impl Table {
 
 /// The pattern fits the end of a path, name by name.
 pub(super) fn is_at(pattern: &str, path: &str) -> bool {
+    // Most differ in their last letter, and there are many of both.
+    let (last, found) = (pattern.as_bytes().last(), path.as_bytes().last());
+    if last != found && last != Some(&b'*') {
+        return false;
+    }
     let mut names = path.rsplit('/');
     pattern
         .rsplit('/')

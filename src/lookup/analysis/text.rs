@@ -1,9 +1,9 @@
 //! Reading texts that nobody vouches for: JSON, TOML, XML, lines.
 //!
 //! Every reader is bounded by the size of the text, which is bounded by
-//! [`super::Limits`]. The JSON and TOML readers stop at 128 levels of their own
-//! accord; the XML reader keeps no stack, and without a document type there are no
-//! entities.
+//! [`super::Limits`]. The JSON reader stops at 128 levels and the TOML reader at 80
+//! of their own accord; the XML reader keeps no stack, and without a document type
+//! there are no entities.
 
 use roxmltree::{Document, ParsingOptions};
 use serde_json::Value;
@@ -165,9 +165,11 @@ pub(super) fn xml(text: &str) -> Result<Document<'_>, Broken> {
         }
         line += element.matches('\n').count();
     }
-    let mut options = ParsingOptions::default();
-    options.allow_dtd = false;
-    options.nodes_limit = MAX_NODES;
+    let options = ParsingOptions {
+        allow_dtd: false,
+        nodes_limit: MAX_NODES,
+        ..ParsingOptions::default()
+    };
     Document::parse_with_options(text, options).map_err(|error| Broken {
         line: usize::try_from(error.pos().row).ok(),
         reason: format!("not XML: {error}"),
@@ -177,7 +179,7 @@ pub(super) fn xml(text: &str) -> Result<Document<'_>, Broken> {
 /// The line of a place in a text, counted from 1.
 pub(super) fn line_at(text: &str, place: usize) -> usize {
     let before = text.as_bytes().get(..place).unwrap_or_default();
-    before.iter().filter(|byte| **byte == b'\n').count() + 1
+    before.split(|byte| *byte == b'\n').count()
 }
 
 /// A pattern in which `*` stands for any text matches the whole text.

@@ -24,7 +24,7 @@ pub enum Tier {
 /// What meaning counts where words answer everything.
 const ALWAYS: f32 = 0.5;
 /// What it counts more where they answer nothing.
-const LEFT: f32 = 1.0;
+const LEFT: f32 = 2.0;
 /// How fast a body that has part of the query stops being an answer.
 const BODY: i32 = 3;
 /// What is less near than this is about something else.

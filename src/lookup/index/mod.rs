@@ -190,6 +190,15 @@ impl SearchIndex {
             .await;
     }
 
+    /// Returns once all can be found that there was when it began to follow; where that
+    /// takes longer than `patience`, before.
+    pub async fn ready(&self, patience: std::time::Duration) {
+        if !self.progress().caught_up {
+            let ready = self.until(|progress| progress.caught_up);
+            let _too_slow = tokio::time::timeout(patience, ready).await;
+        }
+    }
+
     /// Returns once every skill has its vector as well.
     pub async fn complete(&self) {
         self.caught_up().await;

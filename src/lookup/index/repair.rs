@@ -3,9 +3,11 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use tantivy::Searcher;
+use tantivy::index::InvertedIndexReader;
+use tantivy::postings::TermInfo;
 use tantivy::query::FuzzyTermQuery;
-use tantivy::schema::{Field, Term};
+use tantivy::schema::{Field, IndexRecordOption, Term};
+use tantivy::{DocSet as _, Searcher, SegmentReader, TERMINATED};
 
 use super::schema::Fields;
 
@@ -30,8 +32,16 @@ impl<'a> Dictionary<'a> {
     }
 
     fn has(&self, field: Field, text: &str) -> tantivy::Result<bool> {
-        let term = Term::from_field_text(field, text);
-        Ok(self.searcher.doc_freq(&term)? > 0)
+        for segment in self.searcher.segment_readers() {
+            let index = segment.inverted_index(field)?;
+            let term = Term::from_field_text(field, text);
+            if let Some(info) = index.get_term_info(&term)?
+                && is_used(segment, &index, &info)?
+            {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// A part of a skill has a word of this stem.
@@ -61,12 +71,12 @@ impl<'a> Dictionary<'a> {
             let from = index.terms().range().ge(beginning);
             let mut words = from.into_stream()?;
             let mut of_segment = 0;
-            while let Some((word, _)) = words.next() {
+            while let Some((word, info)) = words.next() {
                 let word = std::str::from_utf8(word).unwrap_or_default();
                 if !word.starts_with(beginning) || of_segment > most {
                     break;
                 }
-                if word != beginning {
+                if word != beginning && is_used(segment, &index, info)? {
                     found.insert(word.to_owned());
                     of_segment += 1;
                 }
@@ -88,12 +98,48 @@ impl<'a> Dictionary<'a> {
             let index = segment.inverted_index(self.fields.vocabulary)?;
             let mut words = index.terms().search(query.automaton()?).into_stream()?;
             while let Some((word, info)) = words.next() {
-                if let Ok(word) = std::str::from_utf8(word) {
-                    *found.entry(word.to_owned()).or_default() += info.doc_freq;
+                let skills = skills_with(segment, &index, info)?;
+                if let (Ok(word), 1..) = (std::str::from_utf8(word), skills) {
+                    *found.entry(word.to_owned()).or_default() += skills;
                 }
             }
         }
         Ok(found)
+    }
+}
+
+/// A skill of a segment has a word.
+fn is_used(
+    segment: &SegmentReader,
+    index: &InvertedIndexReader,
+    info: &TermInfo,
+) -> tantivy::Result<bool> {
+    let Some(alive) = segment.alive_bitset() else {
+        return Ok(true);
+    };
+    let mut postings = index.read_postings_from_terminfo(info, IndexRecordOption::Basic)?;
+    while postings.doc() != TERMINATED {
+        if alive.is_alive(postings.doc()) {
+            return Ok(true);
+        }
+        postings.advance();
+    }
+    Ok(false)
+}
+
+/// How many skills of a segment have a word. What was deleted stays in a segment until
+/// it is merged, and says nothing any more.
+fn skills_with(
+    segment: &SegmentReader,
+    index: &InvertedIndexReader,
+    info: &TermInfo,
+) -> tantivy::Result<u32> {
+    match segment.alive_bitset() {
+        None => Ok(info.doc_freq),
+        Some(alive) => {
+            let postings = index.read_postings_from_terminfo(info, IndexRecordOption::Basic)?;
+            Ok(postings.doc_freq_given_deletes(alive))
+        }
     }
 }
 

@@ -13,6 +13,8 @@
 //! * The same codebase, skills and index give the same answer.
 
 mod model;
+#[cfg(test)]
+mod tests;
 mod texts;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -35,7 +37,7 @@ const TECHNOLOGIES: usize = 8;
 const CANDIDATES: usize = 20;
 /// Scores from which on a skill is worth telling.
 const LEAST: f64 = 0.35;
-const LEAST_EXPLORATORY: f64 = 0.2;
+const LEAST_EXPLORATORY: f64 = 0.15;
 /// Skills that are named for a gap.
 const SUGGESTED: usize = 3;
 

@@ -102,6 +102,7 @@ fn what_does_not_fit_is_given_up_from_the_ends_of_descriptions_to_the_last_skill
         text: text.to_owned(),
         listed: 3,
         left_out: 0,
+        ..Prompt::default()
     };
     assert_eq!(at(whole.len()), all(&whole));
     assert_eq!(
@@ -121,7 +122,8 @@ fn what_does_not_fit_is_given_up_from_the_ends_of_descriptions_to_the_last_skill
         Prompt {
             text: sentence.to_owned(),
             listed: 0,
-            left_out: 3
+            left_out: 3,
+            ..Prompt::default()
         }
     );
     assert_eq!(at(0), at(bare.len() - 1));
@@ -140,7 +142,8 @@ fn skills_that_are_left_out_are_counted_in_the_last_line() {
                  41,382 more skills are left out; list_skills shows all of them."
             ),
             listed: 2,
-            left_out: 41_382
+            left_out: 41_382,
+            ..Prompt::default()
         }
     );
     let heading = "## Available Skills\n41,384 skills are left out; list_skills shows all of them.";
@@ -148,6 +151,7 @@ fn skills_that_are_left_out_are_counted_in_the_last_line() {
         text: text.to_owned(),
         listed: 0,
         left_out: 41_384,
+        ..Prompt::default()
     };
     assert_eq!(write(many(), 41_384, heading.len()), none(heading));
     let least = heading.replace("## Available Skills\n", "");
@@ -258,7 +262,7 @@ proptest! {
         let lengths = std::iter::once(usize::MAX).chain((40..=400).rev());
         let mut candidates = lengths.map(Some).chain([None]).map(|chars| at_length(&skills, chars));
         match candidates.find(|text| !skills.is_empty() && text.len() <= budget) {
-            Some(expected) => prop_assert_eq!(prompt, Prompt { text: expected, listed: skills.len(), left_out: 0 }),
+            Some(expected) => prop_assert_eq!(prompt, Prompt { text: expected, listed: skills.len(), ..Prompt::default() }),
             None if prompt.listed > 0 => {
                 let bare = |listed: usize| {
                     let are = if skills.len() - listed == 1 { "skill is" } else { "skills are" };

@@ -9,14 +9,12 @@ pub(super) fn dockerfile(text: &str) -> Result<Manifest, Broken> {
     let mut manifest = Manifest::default();
     for line in text.lines() {
         let mut words = line.split_whitespace();
-        if words
+        let begins = words
             .next()
-            .is_some_and(|word| word.eq_ignore_ascii_case("FROM"))
-        {
-            let image = words.find(|word| !word.starts_with("--"));
-            image
-                .into_iter()
-                .for_each(|image| add(&mut manifest, image));
+            .is_some_and(|word| word.eq_ignore_ascii_case("FROM"));
+        let image = words.find(|word| !word.starts_with("--"));
+        if let Some(image) = image.filter(|_| begins) {
+            add(&mut manifest, image);
         }
     }
     Ok(manifest)

@@ -13,12 +13,11 @@ pub(super) fn module(text: &str) -> Result<Manifest, Broken> {
         let line = line.split("//").next().unwrap_or_default().trim();
         let mut words = line.split_whitespace();
         match (block, words.next()) {
-            (_, None) => {}
             (Some(_), Some(")")) => block = None,
             (Some("require"), Some(module)) if !indirect => {
                 manifest.needs(&module.to_lowercase(), words.next(), false);
             }
-            (Some(_), Some(_)) => {}
+            (Some(_), _) | (_, None) => {}
             (None, Some(word)) => match (word, words.next()) {
                 (_, Some("(")) => block = Some(word),
                 ("module", Some(path)) => manifest.name = text::name(path.trim_matches('"')),

@@ -5,8 +5,10 @@ use toml::Value;
 
 use super::super::model::PackageManager;
 use super::super::text::{self, Broken, quoted};
-use super::{Manifest, Purpose};
+use super::{MAX_WORD, Manifest, Purpose};
 
+/// Blocks in one another that are looked into.
+const MAX_BLOCKS: usize = 32;
 /// Plugins that make an application, and those that make a library.
 const APPLICATIONS: &[&str] = &[
     "application",
@@ -24,12 +26,14 @@ pub(super) fn build(text: &str) -> Result<Manifest, Broken> {
         ..Manifest::default()
     };
     // Names of the blocks that are open.
-    let mut blocks: Vec<String> = Vec::new();
+    let mut blocks: Vec<&str> = Vec::new();
+    // Blocks that are too deep to tell anything.
+    let mut deeper = 0_usize;
     let mut kotlin = false;
     let mut java = None;
     let text = without_comments(text);
     for line in text.lines().map(str::trim) {
-        let within = |name: &str| blocks.iter().any(|block| block == name);
+        let within = |name: &str| blocks.contains(&name);
         let words = quoted(line);
         if let Some(plugin) = plugin(line, &words, within("plugins")) {
             let version = line
@@ -56,14 +60,12 @@ pub(super) fn build(text: &str) -> Result<Manifest, Broken> {
         } else if let Some((_, version)) = line.split_once("JavaVersion.VERSION_") {
             java = Some(version.trim().replace('_', "."));
         }
+        let first = line.split([' ', '{', '(']).next().unwrap_or_default();
         for letter in line.chars() {
             match letter {
-                '{' => blocks.push(
-                    line.split([' ', '{', '('])
-                        .next()
-                        .unwrap_or_default()
-                        .to_owned(),
-                ),
+                '{' if blocks.len() < MAX_BLOCKS => blocks.push(first),
+                '{' => deeper += 1,
+                '}' if deeper > 0 => deeper -= 1,
                 '}' => drop(blocks.pop()),
                 _ => {}
             }
@@ -169,7 +171,7 @@ pub(super) fn catalogue(text: &str) -> Result<Manifest, Broken> {
             Some(key) => table("versions")?.get(key)?.as_str()?,
             None => version.as_str()?,
         };
-        Some(found.to_owned())
+        (found.len() <= MAX_WORD).then(|| found.to_owned())
     };
     for (_, value) in table("libraries").into_iter().flatten() {
         let word = |key: &str| value.get(key).and_then(Value::as_str);

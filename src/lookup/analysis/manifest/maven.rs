@@ -6,7 +6,7 @@ use roxmltree::Node;
 
 use super::super::model::PackageManager;
 use super::super::text::{self, Broken};
-use super::{Manifest, Purpose};
+use super::{MAX_WORD, Manifest, Purpose};
 
 /// Properties that name the version of Java, the most telling first.
 const JAVA: &[&str] = &[
@@ -127,7 +127,10 @@ fn resolve(text: &str, properties: &BTreeMap<&str, &str>) -> Option<String> {
         return Some(text.to_owned());
     };
     let (key, after) = rest.split_once('}')?;
-    let value = properties.get(key)?;
+    // A long one in many places would make a large file of a small one.
+    let value = properties
+        .get(key)
+        .filter(|value| value.len() <= MAX_WORD)?;
     let whole = format!("{before}{value}{after}");
     (!whole.contains("${")).then_some(whole)
 }

@@ -63,7 +63,8 @@ pub(super) fn mix(text: &str) -> Result<Manifest, Broken> {
         let first = words.first().copied();
         if line.starts_with('#') {
             continue;
-        } else if let Some(rest) = line.trim_start_matches('[').strip_prefix("{:") {
+        }
+        if let Some(rest) = line.trim_start_matches('[').strip_prefix("{:") {
             let name = rest.split(',').next().unwrap_or_default().trim();
             let development = line.contains("only:") && !line.contains(":prod");
             let requirement = first.filter(|text| text.contains(|c: char| c.is_ascii_digit()));

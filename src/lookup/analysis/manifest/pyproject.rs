@@ -9,10 +9,10 @@ use super::{Manifest, Purpose};
 
 /// `pyproject.toml`.
 pub(super) fn read(text: &str) -> Result<Manifest, Broken> {
-    let toml = text::toml(text)?;
+    let whole = text::toml(text)?;
     let empty = Table::new();
-    let project = table(&toml, "project").unwrap_or(&empty);
-    let tool = table(&toml, "tool").unwrap_or(&empty);
+    let project = table(&whole, "project").unwrap_or(&empty);
+    let tool = table(&whole, "tool").unwrap_or(&empty);
     let poetry = table(tool, "poetry").unwrap_or(&empty);
     let word = |key: &str| {
         let found = project.get(key).or_else(|| poetry.get(key));
@@ -22,8 +22,8 @@ pub(super) fn read(text: &str) -> Result<Manifest, Broken> {
         name: word("name").and_then(text::name),
         version: word("version").and_then(text::name),
         description: word("description").and_then(text::sentence),
-        manager: manager(&toml, tool),
-        purpose: purpose(&toml, project, poetry),
+        manager: manager(&whole, tool),
+        purpose: purpose(&whole, project, poetry),
         ..Manifest::default()
     };
     let mut version = project.get("requires-python").and_then(Value::as_str);
@@ -34,7 +34,7 @@ pub(super) fn read(text: &str) -> Result<Manifest, Broken> {
     {
         list(Some(extra), &mut manifest, true);
     }
-    for (_, group) in table(&toml, "dependency-groups").into_iter().flatten() {
+    for (_, group) in table(&whole, "dependency-groups").into_iter().flatten() {
         list(Some(group), &mut manifest, true);
     }
     for (name, value) in table(poetry, "dependencies").into_iter().flatten() {
@@ -93,8 +93,8 @@ fn list(value: Option<&Value>, manifest: &mut Manifest, development: bool) {
     }
 }
 
-fn manager(toml: &Table, tool: &Table) -> Option<PackageManager> {
-    let backend = table(toml, "build-system").and_then(|build| build.get("build-backend"));
+fn manager(whole: &Table, tool: &Table) -> Option<PackageManager> {
+    let backend = table(whole, "build-system").and_then(|build| build.get("build-backend"));
     let backend = backend.and_then(Value::as_str).unwrap_or_default();
     let named = |name: &str| tool.contains_key(name) || backend.starts_with(name);
     if named("uv") {
@@ -109,12 +109,13 @@ fn manager(toml: &Table, tool: &Table) -> Option<PackageManager> {
 }
 
 /// What installs commands is an application; what is otherwise built is a library.
-fn purpose(toml: &Table, project: &Table, poetry: &Table) -> Option<Purpose> {
+fn purpose(whole: &Table, project: &Table, poetry: &Table) -> Option<Purpose> {
     let scripts =
         |table: &Table| table.contains_key("scripts") || table.contains_key("gui-scripts");
     if scripts(project) || scripts(poetry) {
         return Some(Purpose::Application);
     }
-    toml.contains_key("build-system")
+    whole
+        .contains_key("build-system")
         .then_some(Purpose::Library)
 }

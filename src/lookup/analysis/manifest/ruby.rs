@@ -10,6 +10,7 @@ pub(super) fn gemfile(text: &str) -> Result<Manifest, Broken> {
     let mut version = None;
     // For each open block, whether it is a group for developing.
     let mut blocks: Vec<bool> = Vec::new();
+    let mut groups = 0_usize;
     for line in text.lines() {
         let line = code(line);
         if let Some(rest) = call(line, "gem") {
@@ -20,15 +21,17 @@ pub(super) fn gemfile(text: &str) -> Result<Manifest, Broken> {
             let requirement = next.filter(|text| {
                 text.starts_with(|c: char| c.is_ascii_digit() || "~><=!".contains(c))
             });
-            let development = blocks.contains(&true) || developing(rest);
+            let development = groups > 0 || developing(rest);
             manifest.needs(name, requirement.copied(), development);
         } else if let Some(rest) = call(line, "ruby") {
             version = quoted(rest).first().map(|text| (*text).to_owned());
         }
         if line == "end" {
-            blocks.pop();
+            groups -= usize::from(blocks.pop() == Some(true));
         } else if line.ends_with(" do") || line.starts_with("if ") || line.starts_with("unless ") {
-            blocks.push(call(line, "group").is_some_and(developing));
+            let group = call(line, "group").is_some_and(developing);
+            groups += usize::from(group);
+            blocks.push(group);
         }
     }
     manifest.platforms.push(("ruby", version));

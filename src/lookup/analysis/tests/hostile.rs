@@ -89,7 +89,8 @@ fn entities_and_crowds_of_attributes_are_refused() {
         beside("pom.xml", bomb),
         ["pom.xml:1 not XML: XML with DTD detected"]
     );
-    let attributes: String = (0..100_000).map(|at| format!(" a{at}=''")).collect();
+    let attributes: Vec<String> = (0..100_000).map(|at| format!(" a{at}=''")).collect();
+    let attributes = attributes.concat();
     assert_eq!(
         beside(
             "App.csproj",
@@ -318,7 +319,7 @@ fn a_gitignore_that_is_odd_holds_as_far_as_it_can() {
     let many = "x\n".repeat(1_001);
     let analysis = of(&[
         GOOD,
-        (".gitignore", "a[\n*.py\n"),
+        (".gitignore", "[z-a]\n*.py\n"),
         ("a.py", ""),
         ("sub/.gitignore", &many),
     ]);
@@ -332,6 +333,61 @@ fn a_gitignore_that_is_odd_holds_as_far_as_it_can() {
     assert_eq!(
         found[1],
         "sub/.gitignore:1001 only the first 1000 lines hold here"
+    );
+}
+
+#[test]
+fn small_files_do_not_become_large_ones() {
+    let long = "1".repeat(500_000);
+    let uses = |count: usize, text: &str| text.repeat(count);
+    let needed = "<dependency><groupId>org.flywaydb</groupId><artifactId>a</artifactId><version>${v}</version></dependency>";
+    let pom = format!(
+        "<project><properties><v>{long}</v></properties><dependencies>{}</dependencies></project>",
+        uses(4_000, needed)
+    );
+    let entry =
+        |at: usize| format!("a{at} = {{ module = \"org.flywaydb:a\", version.ref = \"v\" }}\n");
+    let entries: String = (0..8_000).map(entry).collect();
+    let catalogue = format!("[versions]\nv = \"{long}\"\n[libraries]\n{entries}");
+    let gradle = format!("{}{}", "a".repeat(500_000), "{".repeat(500_000));
+    let gems = format!(
+        "{}{}",
+        uses(100_000, "a do\n"),
+        uses(40_000, "gem 'rails'\n")
+    );
+    let requirements = uses(50_000, "djangorestframework\n");
+    let analysis = sent(&[
+        ("pom.xml", &pom),
+        ("gradle/libs.versions.toml", &catalogue),
+        ("build.gradle", &gradle),
+        ("Gemfile", &gems),
+        ("requirements.txt", &requirements),
+        (
+            "gradle.lockfile",
+            &(0..300_000)
+                .map(|at| format!("a:{at}:1\n"))
+                .collect::<Vec<_>>()
+                .concat(),
+        ),
+    ]);
+    assert_eq!(
+        notes(&analysis),
+        [
+            "gradle.lockfile: not used: there are too many packages",
+            "gradle/libs.versions.toml: not all is read: there are too many dependencies",
+            "requirements.txt: not all is read: there are too many dependencies",
+        ]
+    );
+    let ids: Vec<&str> = analysis
+        .stack
+        .iter()
+        .map(|item| item.technology_id.as_str())
+        .collect();
+    assert!(
+        ["django-rest-framework", "flyway", "rails"]
+            .iter()
+            .all(|id| ids.contains(id)),
+        "{ids:?}"
     );
 }
 

@@ -98,7 +98,7 @@ fn places_of_patterns_are_those_of_ecosystems() {
 }
 
 #[test]
-fn the_longest_pattern_decides() {
+fn the_most_particular_pattern_decides_for_each_technology() {
     let ids = |place, name| -> Vec<(&str, bool)> {
         let shown = table().dependency(place, name);
         shown
@@ -122,7 +122,10 @@ fn the_longest_pattern_decides() {
         ids("maven", "org.springframework:spring-core"),
         [("spring-framework", true)]
     );
-    assert_eq!(ids("pypi", "flask-sqlalchemy"), [("sqlalchemy", false)]);
+    assert_eq!(
+        ids("pypi", "flask-sqlalchemy"),
+        [("sqlalchemy", false), ("flask", false)]
+    );
 }
 
 #[test]
