@@ -82,7 +82,9 @@ impl<'a> Patterns<'a> {
         let (mut same, mut named, mut begun, mut open): (_, &[usize], _, &[Spoken]) =
             (None, &[], Vec::new(), &[]);
         if pattern.is_one_tool() {
-            same = self.place(name);
+            let is_so = |spoken: &Spoken| is_found_by_text(&spoken.pattern);
+            let place = self.place(name);
+            same = place.filter(|at| self.all.get(*at).is_some_and(is_so));
             named = self.named.get(name).map_or(&[], Vec::as_slice);
             let wide = self
                 .wide
@@ -101,7 +103,11 @@ impl<'a> Patterns<'a> {
     }
 }
 
-/// A plain name in lower case: whoever looks for the tool has its text.
+/// A plain name in lower case and nothing else: whoever looks for the tool has its
+/// text.
 fn is_found_by_text(pattern: &ToolPattern) -> bool {
-    pattern.is_plain() && !pattern.text().bytes().any(|b| b.is_ascii_uppercase())
+    let text = pattern.text();
+    pattern.is_plain()
+        && pattern.name().len() == text.len()
+        && !text.bytes().any(|b| b.is_ascii_uppercase())
 }

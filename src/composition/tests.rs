@@ -196,6 +196,25 @@ fn what_cannot_be_told_of_patterns_is_reported_and_not_permitted() {
 }
 
 #[test]
+fn a_tool_in_lower_case_with_any_arguments_is_the_tool() {
+    let drafts = [
+        Draft::new("a").allows(&["bash", "ls"]),
+        Draft::new("b").forbids_tools(&["bash(*)"]),
+    ];
+    let composed = compose(&members(&drafts), ToolPolicy::Union);
+    assert_eq!(texts(&composed.allowed_tools), ["ls"]);
+    // One that nobody can read is told of once.
+    let drafts = [
+        Draft::new("a").allows(&["X)"]),
+        Draft::new("b").forbids_tools(&["x)"]),
+    ];
+    let composed = compose(&members(&drafts), ToolPolicy::Union);
+    let untold = composed.findings.iter();
+    let untold = untold.filter(|f| f.message.starts_with("whether `x)`"));
+    assert_eq!(untold.count(), 1, "{:?}", composed.findings);
+}
+
+#[test]
 fn the_intersection_keeps_what_every_skill_allows_and_explains_the_rest() {
     let drafts = [
         Draft::new("a").allows(&["Bash", "Read", "Bash(npm:*)"]),
