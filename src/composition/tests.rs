@@ -134,7 +134,7 @@ fn members(drafts: &[Draft]) -> Vec<Member> {
     drafts.iter().map(Draft::member).collect()
 }
 
-fn texts(all: &[Arc<str>]) -> Vec<&str> {
+fn texts(all: &[ToolText]) -> Vec<&str> {
     all.iter().map(|text| &**text).collect()
 }
 
