@@ -3,8 +3,8 @@
 //! What is forbidden is looked at first; what cannot be told is not permitted.
 
 use super::call::Commands;
-use super::compose::Statement;
 use super::pattern::Answer;
+use super::proof::Statement;
 use super::{Call, Composed, ToolRule};
 
 /// The answer to a call.

@@ -10,58 +10,9 @@ use serde_json::{Map, Value};
 
 use super::finding::{Finding, FindingCode, listed};
 use super::pattern::{Answer, ToolPattern};
-use super::spoken::{Patterns, Spoken};
-use super::{Member, ToolPolicy};
-
-/// Why a tool is allowed or not.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ToolRule {
-    /// The policy grants it, and nothing forbids it.
-    Granted,
-    /// The policy grants it, except for what narrower patterns forbid.
-    GrantedExcept,
-    /// A skill forbids it.
-    Forbidden,
-    /// Not every skill allows it, as the intersection demands.
-    NotGrantedByAll,
-    /// No skill allows it.
-    NotGranted,
-    /// Whether a pattern covers it cannot be told.
-    Undecided,
-}
-
-impl ToolRule {
-    /// It is permitted.
-    #[must_use]
-    pub fn allows(self) -> bool {
-        matches!(self, Self::Granted | Self::GrantedExcept)
-    }
-}
-
-/// A member says something of a tool.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Statement {
-    /// Which one of the members.
-    pub member: usize,
-    /// The pattern by which it says so.
-    pub pattern: Arc<str>,
-}
-
-/// What became of a tool, and by whom. Statements are in the order of the
-/// members' ids.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ToolProof {
-    /// The tool, as it is written.
-    pub tool: Arc<str>,
-    /// What became of it.
-    pub rule: ToolRule,
-    /// Who allows it.
-    pub grants: Vec<Statement>,
-    /// Who forbids it.
-    pub denials: Vec<Statement>,
-    /// What stays forbidden of it.
-    pub exceptions: Vec<Statement>,
-}
+use super::proof::{Statement, Statements, ToolProof, ToolRule};
+use super::spoken::{Patterns, Seek, Spoken};
+use super::{Member, ToolPolicy, ToolText};
 
 /// A text that members say, each once. The members are in the order of their ids.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -91,9 +42,9 @@ pub struct Composed {
     /// The skills, in the order of the request.
     pub members: Vec<Member>,
     /// Tools that are permitted, by first appearance.
-    pub allowed_tools: Vec<Arc<str>>,
+    pub allowed_tools: Vec<ToolText>,
     /// Tools that are forbidden, by first appearance.
-    pub forbidden_tools: Vec<Arc<str>>,
+    pub forbidden_tools: Vec<ToolText>,
     /// The steps, by first appearance.
     pub execution_protocol: Vec<Said>,
     /// What must hold before.
@@ -115,63 +66,62 @@ pub struct Composed {
 /// Composes skills. Never fails: whether they go together is another question.
 #[must_use]
 pub fn compose(members: &[Member], policy: ToolPolicy) -> Composed {
-    let ranks = ranks(members);
-    let allowed = Patterns::gather(members, |member| &member.version.skill.allowed_tools);
-    let forbidden = Patterns::gather(members, |member| &member.version.skill.forbidden_tools);
+    let order = order(members);
+    let ranks = ranks(&order);
+    let allowed = Patterns::gather(members, &order, |m| &m.version.skill.allowed_tools);
+    let forbidden = Patterns::gather(members, &order, |m| &m.version.skill.forbidden_tools);
     let mut work = Work {
         members,
         ranks: &ranks,
         policy,
+        allowed: &allowed,
+        forbidden: &forbidden,
         findings: Vec::new(),
     };
-    let mut tools: Vec<ToolProof> = allowed
-        .all
-        .iter()
-        .map(|spoken| work.judge(spoken, &allowed, &forbidden))
-        .collect();
-    let allowed_tools: Vec<_> = tools
-        .iter()
-        .filter(|proof| proof.rule.allows())
-        .map(|proof| Arc::clone(&proof.tool))
-        .collect();
-    // Where the proof of each forbidden pattern is.
-    let mut proofs_of = Vec::with_capacity(forbidden.all.len());
-    for spoken in &forbidden.all {
-        let text = spoken.pattern.text();
-        proofs_of.push(allowed.place(text).unwrap_or(tools.len()));
-        if allowed.place(text).is_none() {
+    // Names are put in order before there are proofs that had to be moved.
+    let named = by_name(&allowed, &forbidden);
+    let mut tools = Vec::with_capacity(named.len());
+    // Where the proof of each has gone: of the allowed ones, then of the others.
+    let mut places = vec![0; allowed.all.len() + forbidden.all.len()];
+    for (_, which) in named {
+        if let Some(place) = places.get_mut(which) {
+            *place = tools.len();
+        }
+        if let Some(spoken) = allowed.all.get(which) {
+            tools.push(work.judge(spoken));
+        } else if let Some(spoken) = forbidden.all.get(which - allowed.all.len()) {
             tools.push(ToolProof {
-                tool: Arc::clone(text),
+                tool: spoken.pattern.text().clone(),
                 rule: ToolRule::Forbidden,
-                grants: Vec::new(),
-                denials: work.statements([spoken]),
-                exceptions: Vec::new(),
+                grants: Statements::none(),
+                denials: work.statements(&forbidden, &[spoken]),
+                exceptions: Statements::none(),
             });
         }
     }
-    work.empty(&allowed_tools);
+    work.empty(tools.iter().any(|proof| proof.rule.allows()));
     let outputs = work.outputs();
-    let forbidden_tools = forbidden.all.iter();
-    let forbidden_tools = forbidden_tools.map(|spoken| Arc::clone(spoken.pattern.text()));
-    let forbidden_tools = forbidden_tools.collect();
     let mut findings = work.findings;
     findings.sort_by(|a, b| (a.code, &a.message).cmp(&(b.code, &b.message)));
-    let (tools, places) = by_name(tools);
-    let compiled = |patterns: Vec<Spoken>, proofs: &[usize], is: fn(&ToolProof) -> bool| {
-        let places = proofs
-            .iter()
-            .filter_map(|proof| places.get(*proof).copied());
-        let patterns = patterns.into_iter().map(|spoken| spoken.pattern);
-        patterns
-            .zip(places)
-            .filter(|(_, at)| tools.get(*at).is_some_and(is))
-            .collect()
-    };
-    let first: Vec<_> = (0..allowed.all.len()).collect();
-    let (allowing, forbidding) = (
-        compiled(allowed.all, &first, |proof| proof.rule.allows()),
-        compiled(forbidden.all, &proofs_of, |_| true),
-    );
+    let mut forbidden_tools = Vec::with_capacity(forbidden.all.len());
+    let mut forbidding = Vec::with_capacity(forbidden.all.len());
+    for (which, spoken) in (allowed.all.len()..).zip(forbidden.all) {
+        let text = spoken.pattern.text();
+        let which = allowed.place(text).unwrap_or(which);
+        forbidden_tools.push(text.clone());
+        if let Some(place) = places.get(which) {
+            forbidding.push((spoken.pattern, *place));
+        }
+    }
+    let permitted = tools.iter().filter(|proof| proof.rule.allows()).count();
+    let mut allowed_tools = Vec::with_capacity(permitted);
+    let mut allowing = Vec::with_capacity(permitted);
+    for (spoken, place) in allowed.all.into_iter().zip(places) {
+        if tools.get(place).is_some_and(|proof| proof.rule.allows()) {
+            allowed_tools.push(spoken.pattern.text().clone());
+            allowing.push((spoken.pattern, place));
+        }
+    }
     let said = |texts: fn(&Member) -> &[String]| said(members, &ranks, texts);
     Composed {
         policy,
@@ -189,46 +139,38 @@ pub fn compose(members: &[Member], policy: ToolPolicy) -> Composed {
     }
 }
 
-/// Proofs by the names of their tools, and where each has gone.
-fn by_name(proofs: Vec<ToolProof>) -> (Vec<ToolProof>, Vec<usize>) {
-    // Most names differ within these bytes, so few are compared in full.
-    let key = |tool: &str| {
-        let mut key = [0; 16];
-        for (to, from) in key.iter_mut().zip(tool.bytes()) {
-            *to = from;
-        }
-        u128::from_be_bytes(key)
+/// What is to be proven, by name, with what each name begins with: places among
+/// the allowed patterns, and behind those among the forbidden ones.
+fn by_name(allowed: &Patterns, forbidden: &Patterns) -> Vec<(u128, usize)> {
+    let others = (allowed.all.len()..).zip(&forbidden.all);
+    let others = others.filter(|(_, spoken)| allowed.place(spoken.pattern.text()).is_none());
+    let mut named = Vec::with_capacity(allowed.all.len() + forbidden.all.len());
+    let all = (0..).zip(&allowed.all).chain(others);
+    named.extend(all.map(|(which, spoken)| (spoken.begin(), which)));
+    let text = |which: usize| {
+        let spoken = match which.checked_sub(allowed.all.len()) {
+            None => allowed.all.get(which),
+            Some(place) => forbidden.all.get(place),
+        };
+        spoken.map(|spoken| &**spoken.pattern.text())
     };
-    let mut proofs: Vec<_> = proofs
-        .into_iter()
-        .map(|proof| (key(&proof.tool), Some(proof)))
-        .collect();
-    let mut order: Vec<_> = (0..proofs.len()).collect();
-    order.sort_unstable_by(|a, b| match (proofs.get(*a), proofs.get(*b)) {
-        (Some((a, x)), Some((b, y))) => a.cmp(b).then_with(|| {
-            let name = |proof: &Option<ToolProof>| proof.as_ref().map(|p| Arc::clone(&p.tool));
-            name(x).cmp(&name(y))
-        }),
-        _ => a.cmp(b),
-    });
-    let mut places = vec![0; order.len()];
-    let mut sorted = Vec::with_capacity(order.len());
-    for from in order {
-        if let (Some((_, proof)), Some(place)) = (proofs.get_mut(from), places.get_mut(from)) {
-            *place = sorted.len();
-            sorted.extend(proof.take());
-        }
-    }
-    (sorted, places)
+    // Most names differ in what they begin with, so few are compared in full.
+    named.sort_unstable_by(|(a, x), (b, y)| a.cmp(b).then_with(|| text(*x).cmp(&text(*y))));
+    named
 }
 
 /// Places of the members in the order of their ids.
-fn ranks(members: &[Member]) -> Vec<usize> {
-    let mut order: Vec<_> = members.iter().enumerate().collect();
-    order.sort_by_cached_key(|(_, member)| member.id.key());
-    let mut ranks = vec![0; members.len()];
-    for (rank, (at, _)) in order.into_iter().enumerate() {
-        if let Some(slot) = ranks.get_mut(at) {
+fn order(members: &[Member]) -> Vec<usize> {
+    let mut order: Vec<_> = (0..members.len()).collect();
+    order.sort_by_cached_key(|at| members.get(*at).map(|member| member.id.key()));
+    order
+}
+
+/// Which place each member has in that order.
+fn ranks(order: &[usize]) -> Vec<usize> {
+    let mut ranks = vec![0; order.len()];
+    for (rank, at) in order.iter().enumerate() {
+        if let Some(slot) = ranks.get_mut(*at) {
             *slot = rank;
         }
     }
@@ -269,76 +211,95 @@ struct Work<'a> {
     members: &'a [Member],
     ranks: &'a [usize],
     policy: ToolPolicy,
+    allowed: &'a Patterns<'a>,
+    forbidden: &'a Patterns<'a>,
     findings: Vec<Finding>,
 }
 
 impl Work<'_> {
     /// Who says these patterns: each member once, by the first of them.
-    fn statements<'a>(&self, patterns: impl IntoIterator<Item = &'a Spoken>) -> Vec<Statement> {
-        let mut statements: Vec<Statement> = Vec::new();
-        for spoken in patterns {
-            statements.extend(spoken.members.iter().map(|member| Statement {
-                member: *member,
-                pattern: Arc::clone(spoken.pattern.text()),
-            }));
+    fn statements(&self, of: &Patterns, patterns: &[&Spoken]) -> Statements {
+        let statement = |pattern: &Spoken, member: usize| Statement {
+            member,
+            pattern: pattern.pattern.text().clone(),
+        };
+        if let [spoken] = patterns
+            && let [member] = of.speakers(spoken)
+        {
+            return Statements::one(statement(spoken, *member));
         }
-        if statements.len() > 1 {
+        let most = patterns.iter().map(|spoken| of.speakers(spoken).len());
+        let mut statements = Vec::with_capacity(most.sum());
+        for spoken in patterns {
+            let members = of.speakers(spoken).iter();
+            statements.extend(members.map(|member| statement(spoken, *member)));
+        }
+        if patterns.len() > 1 {
             statements.sort_by_key(|statement| self.ranks.get(statement.member));
             statements.dedup_by_key(|statement| statement.member);
         }
-        statements
+        statements.into()
     }
 
-    fn names(&self, statements: &[Statement]) -> Vec<&str> {
-        let members = statements.iter().filter_map(|s| self.members.get(s.member));
+    fn names<'s>(&self, statements: impl IntoIterator<Item = &'s Statement>) -> Vec<&str> {
+        let statements = statements.into_iter();
+        let members = statements.filter_map(|s| self.members.get(s.member));
         members.map(|member| &*member.name).collect()
     }
 
-    fn judge(&mut self, spoken: &Spoken, allowed: &Patterns, forbidden: &Patterns) -> ToolProof {
+    fn judge(&mut self, spoken: &Spoken) -> ToolProof {
+        let (allowed, forbidden) = (self.allowed, self.forbidden);
         let pattern = &spoken.pattern;
         let text = pattern.text();
-        let mut granting = Vec::new();
-        let mut beside = Vec::new();
-        for other in allowed.near(pattern) {
-            if other.pattern.text() == text {
-                continue;
-            }
-            if other.pattern.covers(pattern) {
+        let seek = Seek::of(spoken);
+        let mut granting = vec![];
+        let mut beside = vec![];
+        allowed.near(&seek, true, |other| {
+            if std::ptr::eq(other, spoken) || other.pattern.is_apart(pattern) {
+            } else if other.pattern.covers(pattern) {
                 granting.push(other);
             } else if self.policy == ToolPolicy::Intersection && !pattern.covers(&other.pattern) {
                 beside.push(other);
             }
-        }
-        // A member's own words come first, then the others in the order of their
-        // texts, so that nothing depends on the order of the members.
-        granting.sort_by(|a: &&Spoken, b| a.pattern.text().cmp(b.pattern.text()));
-        let grants = self.statements(std::iter::once(spoken).chain(granting));
-        let (mut denying, mut excepting) = (Vec::new(), Vec::new());
-        for forbid in forbidden.near(pattern) {
+        });
+        let grants = if granting.is_empty() {
+            self.statements(allowed, &[spoken])
+        } else {
+            // A member's own words come first, then the others in the order of
+            // their texts, so that nothing depends on the order of the members.
+            granting.sort_by(|a, b| a.pattern.text().cmp(b.pattern.text()));
+            granting.insert(0, spoken);
+            self.statements(allowed, &granting)
+        };
+        let (mut denying, mut excepting, mut untold) = (vec![], vec![], vec![]);
+        forbidden.near(&seek, false, |forbid| {
+            if forbid.pattern.is_apart(pattern) {
+                return;
+            }
             if forbid.pattern.covers(pattern) {
                 denying.push(forbid);
-                continue;
+                return;
             }
             match forbid.pattern.overlaps(pattern) {
                 Answer::No => {}
                 Answer::Yes => excepting.push(forbid),
                 Answer::Undecided => {
                     excepting.push(forbid);
-                    self.undecided(spoken, forbid);
+                    untold.push(forbid);
                 }
             }
+        });
+        for forbid in untold {
+            self.undecided(spoken, forbid);
         }
         for found in [&mut denying, &mut excepting] {
             found.sort_by(|a, b| a.pattern.text().cmp(b.pattern.text()));
         }
-        let denials = self.statements(denying);
-        let mut exceptions = Vec::new();
-        for forbid in excepting {
-            exceptions.extend(self.statements([forbid]));
-        }
+        let denials = self.statements(forbidden, &denying);
+        let exceptions = self.exceptions(&excepting);
         if pattern.is_unreadable() {
             let message = format!("`{text}` cannot be read as a tool; it permits nothing");
-            self.find(FindingCode::ToolPatternUndecided, message, &grants);
+            self.find(FindingCode::ToolPatternUndecided, message, [&grants]);
         }
         let granted = self.policy == ToolPolicy::Union || grants.len() == self.members.len();
         let rule = if !denials.is_empty() {
@@ -347,8 +308,8 @@ impl Work<'_> {
                 listed(&self.names(&grants)),
                 listed(&self.names(&denials))
             );
-            let both = [grants.as_slice(), denials.as_slice()].concat();
-            self.find(FindingCode::ToolAllowedAndForbidden, message, &both);
+            let code = FindingCode::ToolAllowedAndForbidden;
+            self.find(code, message, [&grants, &denials]);
             ToolRule::Forbidden
         } else if !granted {
             self.beside(pattern, &grants, &beside);
@@ -359,7 +320,7 @@ impl Work<'_> {
             ToolRule::GrantedExcept
         };
         ToolProof {
-            tool: Arc::clone(text),
+            tool: text.clone(),
             rule,
             grants,
             denials,
@@ -367,8 +328,29 @@ impl Work<'_> {
         }
     }
 
-    fn find(&mut self, code: FindingCode, message: String, about: &[Statement]) {
-        let mut skills = self.names(about);
+    /// What is forbidden of a tool: every pattern by all who say it.
+    fn exceptions(&self, excepting: &[&Spoken]) -> Statements {
+        match excepting {
+            [] => Statements::none(),
+            [forbid] => self.statements(self.forbidden, &[forbid]),
+            all => {
+                let mut exceptions = Vec::new();
+                for forbid in all {
+                    let statements = self.statements(self.forbidden, &[forbid]);
+                    exceptions.extend(statements.iter().cloned());
+                }
+                exceptions.into()
+            }
+        }
+    }
+
+    fn find<const N: usize>(
+        &mut self,
+        code: FindingCode,
+        message: String,
+        about: [&Statements; N],
+    ) {
+        let mut skills = self.names(about.into_iter().flatten());
         skills.dedup();
         let finding = Finding::new(code, message).about(skills);
         self.findings.push(finding);
@@ -381,12 +363,15 @@ impl Work<'_> {
             forbid.pattern.text(),
             allow.pattern.text()
         );
-        let about = [self.statements([forbid]), self.statements([allow])].concat();
-        self.find(FindingCode::ToolPatternUndecided, message, &about);
+        let about = [
+            &self.statements(self.forbidden, &[forbid]),
+            &self.statements(self.allowed, &[allow]),
+        ];
+        self.find(FindingCode::ToolPatternUndecided, message, about);
     }
 
     /// Patterns of the intersection that share calls which neither of them names.
-    fn beside(&mut self, pattern: &ToolPattern, grants: &[Statement], beside: &[&Spoken]) {
+    fn beside(&mut self, pattern: &ToolPattern, grants: &Statements, beside: &[&Spoken]) {
         for other in beside {
             if other.pattern.overlaps(pattern) == Answer::No
                 || other.pattern.text() < pattern.text()
@@ -398,13 +383,13 @@ impl Work<'_> {
                 pattern.text(),
                 other.pattern.text()
             );
-            let about = [grants, &self.statements([*other])].concat();
-            self.find(FindingCode::ToolPatternUndecided, message, &about);
+            let about = [grants, &self.statements(self.allowed, &[*other])];
+            self.find(FindingCode::ToolPatternUndecided, message, about);
         }
     }
 
     /// What allows nothing.
-    fn empty(&mut self, allowed: &[Arc<str>]) {
+    fn empty(&mut self, is_any_allowed: bool) {
         let empty = |member: &&Member| member.version.skill.allowed_tools.is_empty();
         let silent: Vec<_> = self.members.iter().filter(empty).collect();
         for member in &silent {
@@ -413,7 +398,7 @@ impl Work<'_> {
             self.findings
                 .push(Finding::new(code, message).about([&*member.name]));
         }
-        if allowed.is_empty() && silent.len() < self.members.len() {
+        if !is_any_allowed && silent.len() < self.members.len() {
             let message = "the skills together allow no tool";
             self.findings
                 .push(Finding::new(FindingCode::EmptyToolset, message));

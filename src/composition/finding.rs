@@ -151,16 +151,17 @@ pub(super) fn shortened(chain: &[&str]) -> Vec<String> {
 /// Names as a sentence has them: `'a'`, `'a' and 'b'`, `'a', 'b' and 3 more`.
 pub(super) fn listed<S: AsRef<str>>(names: &[S]) -> String {
     const SHOWN: usize = 8;
-    let quoted: Vec<_> = names
-        .iter()
-        .take(SHOWN)
-        .map(|name| format!("'{}'", name.as_ref()))
-        .collect();
-    let more = names.len().saturating_sub(SHOWN);
-    match (quoted.split_last(), more) {
-        (None, _) => String::new(),
-        (Some(_), 1..) => format!("{} and {more} more", quoted.join(", ")),
-        (Some((last, [])), 0) => last.clone(),
-        (Some((last, begin)), 0) => format!("{} and {last}", begin.join(", ")),
+    let (mut text, more) = (String::new(), names.len().saturating_sub(SHOWN));
+    for (at, name) in names.iter().take(SHOWN).enumerate() {
+        let between = match at {
+            0 => "",
+            at if at + 1 == names.len() => " and ",
+            _ => ", ",
+        };
+        text.extend([between, "'", name.as_ref(), "'"]);
     }
+    if more > 0 {
+        text.extend([" and ", &more.to_string(), " more"]);
+    }
+    text
 }

@@ -36,6 +36,14 @@ pub(super) fn overlaps(a: &str, b: &str) -> bool {
     }
 }
 
+/// What the two begin with differs before either has a `*`, so that they have no
+/// text in common.
+pub(super) fn begin_apart(a: &str, b: &str) -> bool {
+    let pairs = a.bytes().zip(b.bytes());
+    let mut pairs = pairs.take_while(|(a, b)| *a != b'*' && *b != b'*');
+    pairs.any(|(a, b)| a != b)
+}
+
 /// Matches from the left, and goes back to the last `*` only: an earlier one
 /// could take no more than the last one can. By bytes: what stands between two
 /// `*` is whole letters, which are found nowhere but at letters.
@@ -110,6 +118,7 @@ mod tests {
             }
             // `c` is a letter that no pattern has, as an unknown one is.
             prop_assert_eq!(covers(&a, &b), covered, "{} {}", &a, &b);
+            prop_assert!(!begin_apart(&a, &b) || !shared, "{} {}", &a, &b);
             if a.len() + b.len() <= 5 {
                 prop_assert_eq!(overlaps(&a, &b), shared, "{} {}", &a, &b);
             }

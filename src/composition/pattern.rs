@@ -7,10 +7,9 @@
 //! [`Answer::Undecided`]; nothing is guessed.
 
 use std::borrow::Cow;
-use std::sync::Arc;
 
 use super::call::{Call, Commands, hides, without_path};
-use super::glob;
+use super::{ToolText, glob};
 
 /// What a pattern says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,9 +31,11 @@ impl From<bool> for Answer {
 /// A tool, or some of its calls, or several tools.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolPattern {
-    text: Arc<str>,
+    text: ToolText,
     /// Bytes of the text that are the name.
     name: usize,
+    /// The name has no letter to be put in lower case.
+    is_lower: bool,
     form: Form,
     rule: Rule,
 }
@@ -80,12 +81,25 @@ impl ToolPattern {
         Self::of(text.trim().into())
     }
 
-    pub(super) fn of(text: Arc<str>) -> Self {
-        let (name, inside) = match text.split_once('(') {
-            None => (&*text, None),
-            Some((name, rest)) => (name, Some(rest.strip_suffix(')'))),
-        };
-        let form = if name.contains('*') {
+    pub(super) fn of(text: ToolText) -> Self {
+        // By bytes: most texts are shorter than what a search has to set up.
+        let (mut name, mut has_star, mut has_end) = (text.len(), false, false);
+        let mut is_lower = true;
+        for (at, letter) in text.bytes().enumerate() {
+            match letter {
+                b'(' => {
+                    name = at;
+                    break;
+                }
+                b'*' => has_star = true,
+                b')' => has_end = true,
+                b'A'..=b'Z' => is_lower = false,
+                _ => {}
+            }
+        }
+        let (name, inside) = text.split_at_checked(name).unwrap_or((&text, ""));
+        let inside = inside.strip_prefix('(').map(|rest| rest.strip_suffix(')'));
+        let form = if has_star {
             Form::Glob
         } else if name
             .strip_prefix("mcp__")
@@ -96,7 +110,7 @@ impl ToolPattern {
             Form::Plain
         };
         let rule = match inside {
-            None if name.is_empty() || name.contains(')') => Rule::Unreadable,
+            None if name.is_empty() || has_end => Rule::Unreadable,
             None | Some(Some("*")) => Rule::Any,
             Some(Some(inside)) if !name.is_empty() => rule(name, inside.trim()),
             Some(_) => Rule::Unreadable,
@@ -105,6 +119,7 @@ impl ToolPattern {
         Self {
             text,
             name,
+            is_lower,
             form,
             rule,
         }
@@ -112,13 +127,31 @@ impl ToolPattern {
 
     /// The pattern as it is written.
     #[must_use]
-    pub fn text(&self) -> &Arc<str> {
+    pub fn text(&self) -> &ToolText {
         &self.text
     }
 
     /// The name of the tool, or its glob.
     pub(super) fn name(&self) -> &str {
         self.text.get(..self.name).unwrap_or(&self.text)
+    }
+
+    /// The name in lower case.
+    pub(super) fn lower_name(&self) -> Cow<'_, str> {
+        if self.is_lower {
+            self.name().into()
+        } else {
+            self.name().to_ascii_lowercase().into()
+        }
+    }
+
+    /// A plain name in lower case and nothing else: whoever looks for the tool
+    /// has its text.
+    pub(super) fn is_found_by_text(&self) -> bool {
+        self.is_lower
+            && self.name == self.text.len()
+            && self.form == Form::Plain
+            && self.rule == Rule::Any
     }
 
     /// What every name that it matches begins with, in lower case.
@@ -140,14 +173,22 @@ impl ToolPattern {
         is_same && (self.form != Form::Plain || self.name().len() >= head.len())
     }
 
+    /// Their rules begin with different words, so no call is of both. This is
+    /// asked of many pairs, and tells most of them apart.
+    pub(super) fn is_apart(&self, other: &Self) -> bool {
+        match (&self.rule, &other.rule) {
+            (Rule::Command(a), Rule::Command(b)) => match (a.first(), b.first()) {
+                // The others begin with the first one.
+                (Some(a), Some(b)) => glob::begin_apart(a, b),
+                _ => false,
+            },
+            _ => false,
+        }
+    }
+
     /// It names one tool, whatever it says of its arguments.
     pub(super) fn is_one_tool(&self) -> bool {
         self.form == Form::Plain
-    }
-
-    /// It is a name and nothing else.
-    pub(super) fn is_plain(&self) -> bool {
-        self.form == Form::Plain && self.rule == Rule::Any
     }
 
     /// It makes no sense to us.

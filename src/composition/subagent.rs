@@ -1,7 +1,5 @@
 //! What a sub-agent is started with.
 
-use std::sync::Arc;
-
 use serde_json::{Map, Value};
 
 use super::{Composed, Composition, Error, Lock, Member, SetQuery, SkillSet};
@@ -143,7 +141,7 @@ fn rules(composed: &Composed) -> String {
             text.extend(["\n### ", heading, "\n\n", &lines.join("\n"), "\n"]);
         }
     };
-    let tools = |tools: &[Arc<str>]| {
+    let tools = |tools: &[super::ToolText]| {
         tools
             .iter()
             .map(|tool| format!("- `{}`", line(tool)))

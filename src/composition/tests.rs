@@ -134,7 +134,7 @@ fn members(drafts: &[Draft]) -> Vec<Member> {
     drafts.iter().map(Draft::member).collect()
 }
 
-fn texts(all: &[Arc<str>]) -> Vec<&str> {
+fn texts(all: &[ToolText]) -> Vec<&str> {
     all.iter().map(|text| &**text).collect()
 }
 
@@ -193,6 +193,25 @@ fn what_cannot_be_told_of_patterns_is_reported_and_not_permitted() {
         let call = Call::new(tool, &none);
         assert!(!composed.check(&call).rule.allows(), "{tool}");
     }
+}
+
+#[test]
+fn a_tool_in_lower_case_with_any_arguments_is_the_tool() {
+    let drafts = [
+        Draft::new("a").allows(&["bash", "ls"]),
+        Draft::new("b").forbids_tools(&["bash(*)"]),
+    ];
+    let composed = compose(&members(&drafts), ToolPolicy::Union);
+    assert_eq!(texts(&composed.allowed_tools), ["ls"]);
+    // One that nobody can read is told of once.
+    let drafts = [
+        Draft::new("a").allows(&["X)"]),
+        Draft::new("b").forbids_tools(&["x)"]),
+    ];
+    let composed = compose(&members(&drafts), ToolPolicy::Union);
+    let untold = composed.findings.iter();
+    let untold = untold.filter(|f| f.message.starts_with("whether `x)`"));
+    assert_eq!(untold.count(), 1, "{:?}", composed.findings);
 }
 
 #[test]

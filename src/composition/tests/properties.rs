@@ -44,7 +44,7 @@ fn policy() -> impl Strategy<Value = ToolPolicy> {
     select(&[ToolPolicy::Union, ToolPolicy::Intersection][..])
 }
 
-fn set(all: &[Arc<str>]) -> BTreeSet<String> {
+fn set(all: &[ToolText]) -> BTreeSet<String> {
     all.iter().map(ToString::to_string).collect()
 }
 
@@ -149,7 +149,7 @@ proptest! {
         let (small, large) = (compose(fewer, ToolPolicy::Intersection), compose(&all, ToolPolicy::Intersection));
         let known: Vec<_> = small.allowed_tools.iter().cloned().map(ToolPattern::of).collect();
         for tool in &large.allowed_tools {
-            let pattern = ToolPattern::of(Arc::clone(tool));
+            let pattern = ToolPattern::of(tool.clone());
             prop_assert!(known.iter().any(|known| known.covers(&pattern)), "{tool} of {known:?}");
         }
         for (before, after) in permitted(&small).into_iter().zip(permitted(&large)) {
@@ -162,7 +162,7 @@ proptest! {
         let composed = compose(&members(&drafts), policy);
         let forbidden: Vec<_> = composed.forbidden_tools.iter().cloned().map(ToolPattern::of).collect();
         for tool in &composed.allowed_tools {
-            let pattern = ToolPattern::of(Arc::clone(tool));
+            let pattern = ToolPattern::of(tool.clone());
             prop_assert!(!forbidden.iter().any(|forbid| forbid.covers(&pattern)), "{tool}");
         }
         for (tool, arguments) in calls() {
