@@ -115,27 +115,24 @@ async fn publish(registry: &Registry, corpus: &Path) -> Vec<Real> {
                 .into_owned(),
             strict: false,
         };
-        let Ok(prepared) = registry.prepare(bundle).await else {
+        let candidate = bundle.read();
+        let (Some(id), Some(skill)) = (candidate.id, candidate.skill) else {
             continue;
         };
-        if !taken.insert(prepared.id().to_string()) {
+        if !taken.insert(id.to_string()) {
             continue;
         }
+        let prepared = registry.prepare(bundle).await.expect("a skill");
         let caller = Caller::new(Principal::system());
         let published = registry.publish(prepared, "", true, &caller).await;
-        let described = published.expect("published").described;
-        let skill = &described.version.skill;
+        let inside = folder.strip_prefix(corpus).expect("inside");
         real.push(Real {
-            folder: folder
-                .strip_prefix(corpus)
-                .expect("inside")
-                .display()
-                .to_string(),
-            id: described.head.id.to_string(),
-            name: skill.name.clone(),
-            description: skill.description.clone(),
+            folder: inside.display().to_string(),
+            id: published.expect("published").id.to_string(),
+            name: skill.name,
+            description: skill.description,
             tags: skill.tags.join(" "),
-            author: skill.author.clone().unwrap_or_default(),
+            author: skill.author.unwrap_or_default(),
         });
     }
     real

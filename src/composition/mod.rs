@@ -37,9 +37,9 @@ mod select;
 mod set;
 mod spoken;
 mod subagent;
-mod text;
 #[cfg(test)]
 mod tests;
+mod text;
 
 pub use call::Call;
 pub use check::Decision;

@@ -276,7 +276,7 @@ impl Indexer {
             self.now.pending -= 1;
         }
         self.alike(&slot.looks, |ordinals| {
-            ordinals.retain(|other| *other != ordinal)
+            ordinals.retain(|other| *other != ordinal);
         });
     }
 
