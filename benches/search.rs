@@ -244,11 +244,7 @@ async fn main() {
     let before = memory(std::process::id(), "VmRSS");
 
     let folder = directory.path().join("search");
-    let index = SearchIndex::new(
-        registry.clone(),
-        folder.clone(),
-        Some(Arc::new(Table::new())),
-    );
+    let index = SearchIndex::new(registry.clone(), folder.clone(), Some(Arc::new(Table)));
     let stop = CancellationToken::new();
     let begin = Instant::now();
     let following = tokio::spawn({

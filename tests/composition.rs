@@ -136,6 +136,8 @@ impl World {
     }
 
     async fn select(&mut self, task: &str) -> v1::SelectSkillsResponse {
+        self.domain.follow().await;
+        self.domain.search().complete().await;
         let request = v1::SelectSkillsRequest {
             task: task.to_owned(),
             ..Default::default()
@@ -1126,7 +1128,7 @@ async fn the_coding_skills_come_out_for_coding_tasks_with_the_reasons() {
         [
             (
                 "specification-engine",
-                texts(&["trigger 'define acceptance criteria'"]),
+                texts(&["has 'define', 'acceptance', 'criteria' in its triggers, body"]),
                 ""
             ),
             (
