@@ -197,7 +197,7 @@ async fn publish_and_find(registry: &Registry, index: &SearchIndex) {
         let files = [("SKILL.md".parse().expect("a path"), text.into())].into();
         let id = Some(format!("bench/fresh/{name}").parse().expect("an id"));
         publish(
-            &registry,
+            registry,
             Bundle {
                 id,
                 files,
