@@ -312,6 +312,7 @@ impl Server {
             front.clone(),
             domain.registry().clone(),
             domain.host().clone(),
+            domain.search().clone(),
         );
         let http =
             crate::http::router(&gateway, bodies.clone(), stop.clone())?.route("/metrics", metrics);
