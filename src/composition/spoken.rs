@@ -100,7 +100,7 @@ struct Marks(u64);
 
 impl Marks {
     fn mark(begin: u128) -> u64 {
-        1 << (mixed(begin) >> 122)
+        1 << (mixed(begin) >> 58)
     }
 
     fn add(&mut self, begin: u128) {

@@ -105,9 +105,15 @@ pub(super) fn begin_of(text: &str) -> u128 {
     letters.fold(0, |begin, (letter, at)| begin | u128::from(*letter) << at)
 }
 
-/// A number whose highest bits depend on all bits of another.
-pub(super) fn mixed(number: u128) -> u128 {
-    number.wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835)
+/// A number whose bits depend on all bits of another: its halves are multiplied,
+/// and the halves of the product put together. Names that are counted up, whose
+/// digits are all that differs, end up far apart.
+pub(super) fn mixed(number: u128) -> u64 {
+    const HALF: u128 = u64::MAX as u128;
+    const KEYS: (u128, u128) = (0x9e37_79b9_7f4a_7c15, 0xf39c_c060_5ced_c835);
+    let product = ((number >> 64) ^ KEYS.0).wrapping_mul((number & HALF) ^ KEYS.1);
+    let folded = (product ^ product >> 64) & HALF;
+    u64::try_from(folded).unwrap_or(0)
 }
 
 /// A text, and who says it.
@@ -212,7 +218,7 @@ impl<'a> Texts<'a> {
             begin
         };
         let bits = self.slots.len().trailing_zeros();
-        let mut at = usize::try_from(mixed(hash) >> (128 - bits)).unwrap_or(0);
+        let mut at = usize::try_from(mixed(hash) >> (64 - bits)).unwrap_or(0);
         loop {
             match self.slots.get(at).map(|at| at.checked_sub(1)) {
                 // Behind the last one is the first one.
