@@ -9,10 +9,12 @@ lint:
 	cargo fmt --check
 	cargo clippy --all-targets -- -D warnings
 
-# The databases of tests/sql_servers.rs, where they can be had.
+# The databases of tests/sql_servers.rs, where they can be had, and a real model for
+# the search.
 unit:
 	tests/databases
-	cargo test
+	tests/model target/minilm
+	REPERTOIRE_TEST_MODEL=$(CURDIR)/target/minilm cargo test
 
 doc:
 	RUSTDOCFLAGS="-D warnings" cargo doc --no-deps --document-private-items

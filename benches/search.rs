@@ -1,5 +1,5 @@
 //! Search over 50,000 skills of real size: how long the index takes to build, what a
-//! search takes on one processor, how it compares with SQLite FTS5, and how soon a
+//! search takes on one processor, how it compares with `SQLite`'s FTS5, and how soon a
 //! new skill is found.
 //!
 //! `BENCH_SKILLS=1000000 BENCH_SUMMARIES=1` takes skills of a name and a description.
@@ -140,6 +140,89 @@ async fn ask_fts5(pool: &sqlx::SqlitePool, query: &str) -> usize {
         .count()
 }
 
+/// What searches take, and what the other product takes for the same.
+async fn searches(registry: &Registry, index: &SearchIndex, skills: usize) {
+    let queries = queries();
+    let rounds = if quick() { 1 } else { 10 };
+    let fused = times(&queries, rounds, |query| {
+        search(index, query, false);
+    });
+    let (median, last) = if skills > 100_000 {
+        (50.0, 50.0)
+    } else {
+        (2.0, 10.0)
+    };
+    against(
+        "fused search, p50",
+        quantile(&fused, 0.5),
+        "ms",
+        Bar::AtMost(median),
+    );
+    against(
+        "fused search, p99",
+        quantile(&fused, 0.99),
+        "ms",
+        Bar::AtMost(last),
+    );
+    let by_words = times(&queries, rounds, |query| {
+        search(index, query, true);
+    });
+    figure("words only, p50", quantile(&by_words, 0.5), "ms");
+    figure("words only, p99", quantile(&by_words, 0.99), "ms");
+
+    let pool = fts5(registry).await;
+    let (mut ours, mut theirs) = (Duration::ZERO, Duration::ZERO);
+    for query in &queries {
+        let begin = Instant::now();
+        search(index, query, false);
+        ours += begin.elapsed();
+        let begin = Instant::now();
+        ask_fts5(&pool, query).await;
+        theirs += begin.elapsed();
+    }
+    against(
+        "SQLite FTS5 / fused search, time in turn",
+        theirs.as_secs_f64() / ours.as_secs_f64(),
+        "x",
+        Bar::AtLeast(10.0),
+    );
+}
+
+/// How soon what is published is found.
+async fn publish_and_find(registry: &Registry, index: &SearchIndex) {
+    let mut waits = Vec::new();
+    for at in 0..20 {
+        let name = format!("freshly-published-{at}");
+        let text = format!("---\nname: {name}\ndescription: New.\n---\nx\n");
+        let files = [("SKILL.md".parse().expect("a path"), text.into())].into();
+        let id = Some(format!("bench/fresh/{name}").parse().expect("an id"));
+        publish(
+            registry,
+            Bundle {
+                id,
+                files,
+                ..Bundle::default()
+            },
+        )
+        .await;
+        let begin = Instant::now();
+        index.caught_up().await;
+        assert!(search(index, &name, true) > 0, "{name}");
+        waits.push(begin.elapsed().as_secs_f64() * 1e3);
+    }
+    figure(
+        "a new skill is found after, median",
+        quantile(&waits, 0.5),
+        "ms",
+    );
+    against(
+        "a new skill is found after, at most",
+        quantile(&waits, 1.0),
+        "ms",
+        Bar::AtMost(1_000.0),
+    );
+}
+
 #[tokio::main]
 async fn main() {
     let (skills, summaries) = (skills(), std::env::var_os("BENCH_SUMMARIES").is_some());
@@ -161,11 +244,7 @@ async fn main() {
     let before = memory(std::process::id(), "VmRSS");
 
     let folder = directory.path().join("search");
-    let index = SearchIndex::new(
-        registry.clone(),
-        folder.clone(),
-        Some(Arc::new(Table::new())),
-    );
+    let index = SearchIndex::new(registry.clone(), folder.clone(), Some(Arc::new(Table)));
     let stop = CancellationToken::new();
     let begin = Instant::now();
     let following = tokio::spawn({
@@ -189,82 +268,8 @@ async fn main() {
         "MiB",
     );
 
-    let queries = queries();
-    let rounds = if quick() { 1 } else { 10 };
-    let fused = times(&queries, rounds, |query| {
-        search(&index, query, false);
-    });
-    let (median, last) = if skills > 100_000 {
-        (50.0, 50.0)
-    } else {
-        (2.0, 10.0)
-    };
-    against(
-        "fused search, p50",
-        quantile(&fused, 0.5),
-        "ms",
-        Bar::AtMost(median),
-    );
-    against(
-        "fused search, p99",
-        quantile(&fused, 0.99),
-        "ms",
-        Bar::AtMost(last),
-    );
-    let by_words = times(&queries, rounds, |query| {
-        search(&index, query, true);
-    });
-    figure("words only, p50", quantile(&by_words, 0.5), "ms");
-    figure("words only, p99", quantile(&by_words, 0.99), "ms");
-
-    let pool = fts5(&registry).await;
-    let (mut ours, mut theirs) = (Duration::ZERO, Duration::ZERO);
-    for query in &queries {
-        let begin = Instant::now();
-        search(&index, query, false);
-        ours += begin.elapsed();
-        let begin = Instant::now();
-        ask_fts5(&pool, query).await;
-        theirs += begin.elapsed();
-    }
-    against(
-        "SQLite FTS5 / fused search, time in turn",
-        theirs.as_secs_f64() / ours.as_secs_f64(),
-        "x",
-        Bar::AtLeast(10.0),
-    );
-
-    let mut waits = Vec::new();
-    for at in 0..20 {
-        let name = format!("freshly-published-{at}");
-        let text = format!("---\nname: {name}\ndescription: New.\n---\nx\n");
-        let files = [("SKILL.md".parse().expect("a path"), text.into())].into();
-        let id = Some(format!("bench/fresh/{name}").parse().expect("an id"));
-        publish(
-            &registry,
-            Bundle {
-                id,
-                files,
-                ..Bundle::default()
-            },
-        )
-        .await;
-        let begin = Instant::now();
-        index.caught_up().await;
-        assert!(search(&index, &name, true) > 0, "{name}");
-        waits.push(begin.elapsed().as_secs_f64() * 1e3);
-    }
-    figure(
-        "a new skill is found after, median",
-        quantile(&waits, 0.5),
-        "ms",
-    );
-    against(
-        "a new skill is found after, at most",
-        quantile(&waits, 1.0),
-        "ms",
-        Bar::AtMost(1_000.0),
-    );
+    searches(&registry, &index, skills).await;
+    publish_and_find(&registry, &index).await;
     stop.cancel();
     following.await.expect("it stops");
 }

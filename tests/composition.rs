@@ -136,6 +136,8 @@ impl World {
     }
 
     async fn select(&mut self, task: &str) -> v1::SelectSkillsResponse {
+        self.domain.follow().await;
+        self.domain.search().complete().await;
         let request = v1::SelectSkillsRequest {
             task: task.to_owned(),
             ..Default::default()
@@ -1096,6 +1098,31 @@ async fn a_sub_agent_without_skills_is_free_and_one_with_wrong_skills_is_refused
 }
 
 #[tokio::test]
+async fn a_sub_agent_without_skills_is_told_of_those_that_fit_where_that_is_asked_for() {
+    let mut world = World::new().await;
+    world.domain.follow().await;
+    world.domain.search().complete().await;
+    let plain = spawn_request(&[]);
+    let told = v1::PrepareSubagentRequest {
+        task: "sum a column of a spreadsheet in xlsx".to_owned(),
+        catalog: true,
+        ..plain.clone()
+    };
+    let plain = world.client.prepare_subagent(plain).await;
+    let plain = plain.expect("a plan").into_inner();
+    assert_eq!(
+        (plain.default_behavior, plain.system_prompt),
+        (true, String::new())
+    );
+    let told = world.client.prepare_subagent(told).await;
+    let told = told.expect("a plan").into_inner();
+    assert!(told.default_behavior, "it is not constrained");
+    let first = told.system_prompt.lines().nth(1).expect("a skill");
+    assert!(first.starts_with("- xlsx: "), "{first}");
+    assert_eq!(told.tokens as usize, told.system_prompt.len().div_ceil(4));
+}
+
+#[tokio::test]
 async fn the_coding_skills_come_out_for_coding_tasks_with_the_reasons() {
     let mut world = World::new().await;
     for task in [
@@ -1126,7 +1153,7 @@ async fn the_coding_skills_come_out_for_coding_tasks_with_the_reasons() {
         [
             (
                 "specification-engine",
-                texts(&["trigger 'define acceptance criteria'"]),
+                texts(&["has 'define', 'acceptance', 'criteria' in its triggers, body"]),
                 ""
             ),
             (

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use repertoire::lookup::SearchIndex;
-use repertoire::lookup::index::{Embedder, SearchQuery, Table};
+use repertoire::lookup::index::{Both, Embedder, SearchQuery, Table, Transformer};
 use repertoire::model::{Principal, SystemClock};
 use repertoire::registry::{Bundle, Caller, Registry};
 use repertoire::store::{Options, Store};
@@ -115,27 +115,24 @@ async fn publish(registry: &Registry, corpus: &Path) -> Vec<Real> {
                 .into_owned(),
             strict: false,
         };
-        let Ok(prepared) = registry.prepare(bundle).await else {
+        let candidate = bundle.read();
+        let (Some(id), Some(skill)) = (candidate.id, candidate.skill) else {
             continue;
         };
-        if !taken.insert(prepared.id().to_string()) {
+        if !taken.insert(id.to_string()) {
             continue;
         }
+        let prepared = registry.prepare(bundle).await.expect("a skill");
         let caller = Caller::new(Principal::system());
         let published = registry.publish(prepared, "", true, &caller).await;
-        let described = published.expect("published").described;
-        let skill = &described.version.skill;
+        let inside = folder.strip_prefix(corpus).expect("inside");
         real.push(Real {
-            folder: folder
-                .strip_prefix(corpus)
-                .expect("inside")
-                .display()
-                .to_string(),
-            id: described.head.id.to_string(),
-            name: skill.name.clone(),
-            description: skill.description.clone(),
+            folder: inside.display().to_string(),
+            id: published.expect("published").id.to_string(),
+            name: skill.name,
+            description: skill.description,
             tags: skill.tags.join(" "),
-            author: skill.author.clone().unwrap_or_default(),
+            author: skill.author.unwrap_or_default(),
         });
     }
     real
@@ -215,7 +212,7 @@ fn row(name: &str, judged: &[&Judged], mut ranked: impl FnMut(&str) -> Vec<Strin
     }
 }
 
-fn print(title: &str, rows: &[Row]) {
+fn print(title: &str, rows: &[&Row]) {
     println!(
         "\n{title}\n{:<24} nDCG@10   MRR  recall  {}",
         "",
@@ -236,7 +233,7 @@ fn print(title: &str, rows: &[Row]) {
     }
 }
 
-/// What the product of the tool specification runs: SQLite FTS5 over the columns that
+/// What the product of the tool specification runs: `SQLite`'s FTS5 over the columns that
 /// a catalog shows, with every word as the beginning of one.
 struct Fts5 {
     pool: sqlx::SqlitePool,
@@ -264,6 +261,14 @@ impl Fts5 {
             pool,
             folders: real.iter().map(|skill| skill.folder.clone()).collect(),
         }
+    }
+
+    async fn all(&self, judged: &[&Judged]) -> HashMap<String, Vec<String>> {
+        let mut found = HashMap::new();
+        for judged in judged {
+            found.insert(judged.query.clone(), self.ranked(&judged.query).await);
+        }
+        found
     }
 
     async fn ranked(&self, query: &str) -> Vec<String> {
@@ -317,6 +322,17 @@ fn by_meaning(embedder: &dyn Embedder, real: &[Real]) -> impl Fn(&str) -> Vec<St
             .map(|(_, folder)| folder.clone())
             .collect()
     }
+}
+
+/// The transformer, where `REPERTOIRE_TEST_MODEL` names one and this is a release build:
+/// without optimisation it takes minutes.
+fn transformer() -> Option<Arc<dyn Embedder>> {
+    let folder = std::env::var_os("REPERTOIRE_TEST_MODEL")?;
+    if cfg!(debug_assertions) {
+        return None;
+    }
+    let model = Transformer::open(Path::new(&folder)).expect("a model");
+    Some(Arc::new(model))
 }
 
 /// An index that has caught up, and what stops it.
@@ -375,7 +391,7 @@ async fn words_and_meaning_together_find_more_than_either_and_more_than_full_tex
             assert!(is_there, "{folder} is judged and not published");
         }
     }
-    let table: Arc<dyn Embedder> = Arc::new(Table::new());
+    let table: Arc<dyn Embedder> = Arc::new(Table);
     let (index, stop) = indexed(
         &registry,
         directory.path().join("table"),
@@ -395,24 +411,40 @@ async fn words_and_meaning_together_find_more_than_either_and_more_than_full_tex
         ids.map(|id| folders[id.as_str()].to_owned()).collect()
     };
     let meaning = by_meaning(&*table, &real);
+    let (model, with_model) = match transformer() {
+        None => (None, None),
+        Some(model) => {
+            let both: Arc<dyn Embedder> =
+                Arc::new(Both::new(Arc::clone(&table), Arc::clone(&model), 0.6).expect("both"));
+            let indexed = indexed(&registry, directory.path().join("both"), both).await;
+            (Some(model), Some(indexed))
+        }
+    };
+    let of_model = model.as_ref().map(|model| by_meaning(&**model, &real));
     for (title, tuning) in [("half for tuning", true), ("half for the figure", false)] {
         let half: Vec<&Judged> = judged
             .iter()
             .filter(|judged| judged.tuning == tuning)
             .collect();
-        let mut of_fts5 = HashMap::new();
-        for judged in &half {
-            of_fts5.insert(judged.query.clone(), fts5.ranked(&judged.query).await);
-        }
+        let of_fts5 = fts5.all(&half).await;
         let rows = [
             row("SQLite FTS5", &half, |query| of_fts5[query].clone()),
             row("words", &half, |query| run(&index, query, true)),
             row("meaning, built in", &half, &meaning),
             row("fused, built in", &half, |query| run(&index, query, false)),
         ];
+        let mut printed: Vec<&Row> = rows.iter().collect();
+        let mut more = Vec::new();
+        if let (Some(by_model), Some((index, _))) = (&of_model, &with_model) {
+            more.push(row("meaning, MiniLM", &half, by_model));
+            more.push(row("fused, with MiniLM", &half, |query| {
+                run(index, query, false)
+            }));
+        }
+        printed.extend(&more);
         print(
             &format!("{title}: {} queries, {} skills", half.len(), real.len()),
-            &rows,
+            &printed,
         );
         let [.., fused] = &rows;
         for other in &rows[..3] {
@@ -434,4 +466,7 @@ async fn words_and_meaning_together_find_more_than_either_and_more_than_full_tex
         }
     }
     stop.cancel();
+    if let Some((_, stop)) = with_model {
+        stop.cancel();
+    }
 }

@@ -75,6 +75,8 @@ const CRATES: &[(&str, &[&str])] = &[
     ("pubgrub", &["composition"]),
     ("tantivy", &["lookup"]),
     ("pulp", &["lookup"]),
+    ("safetensors", &["lookup"]),
+    ("tokenizers", &["lookup"]),
     ("sqlx", &["tools"]),
     ("sqlparser", &["tools"]),
     ("reqwest", &["tools"]),

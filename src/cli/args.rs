@@ -146,6 +146,9 @@ pub(super) struct Serve {
     /// Form of the log.
     #[arg(long, env = "REPERTOIRE_LOG_FORMAT", value_name = "FORMAT")]
     pub(super) log_format: Option<LogFormat>,
+    /// Folder of a sentence transformer that searches ask beside the built-in table.
+    #[arg(long, env = "REPERTOIRE_EMBEDDER", value_name = "DIR")]
+    pub(super) embedder: Option<PathBuf>,
     /// OTLP endpoint (gRPC) that takes spans, such as `http://localhost:4317`.
     #[arg(long, env = "OTEL_EXPORTER_OTLP_ENDPOINT", value_name = "URL")]
     pub(super) otlp_endpoint: Option<String>,

@@ -19,11 +19,15 @@ pub(super) async fn serve(
         listen,
         log,
         log_format,
+        embedder,
         otlp_endpoint,
     } = options;
     let mut settings = settings(global, &config);
     if let Some(listen) = listen {
         settings.listen = listen;
+    }
+    if embedder.is_some() {
+        settings.search.embedder = embedder;
     }
     let filter = log.or(config.log).unwrap_or_else(|| "info".to_owned());
     let format = log_format.or(config.log_format).unwrap_or_default();

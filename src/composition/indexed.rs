@@ -13,6 +13,9 @@ const CANDIDATES: usize = 100;
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(2);
 /// What the context counts, against the task.
 const CONTEXT: f64 = 0.5;
+/// A score below this says nothing; by meaning alone it takes more.
+const LEAST: f64 = 0.35;
+const LEAST_BY_MEANING: f64 = 1.0;
 
 /// Judges by words and meaning of the whole skill.
 #[derive(Debug)]
@@ -56,6 +59,13 @@ impl Scorer for IndexScorer {
             for hit in found.hits {
                 // A skill that went away since the index was read is no choice.
                 if catalog.get(&hit.head.id.key()).is_none() {
+                    continue;
+                }
+                let least = match hit.why.tier {
+                    Tier::Meaning => LEAST_BY_MEANING,
+                    Tier::Name | Tier::NameWords | Tier::Words => LEAST,
+                };
+                if score(&hit.why) < least {
                     continue;
                 }
                 let score = share * score(&hit.why);

@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value};
 
-use super::{Composed, Composition, Error, Lock, Member, SetQuery, SkillSet};
-use crate::lookup::cut;
+use super::{Composed, Composition, Error, Lock, Member, SetQuery, SkillSet, Text};
+use crate::lookup::{EXPLORATION_PERCENT, Lookup, Task, cut};
 use crate::model::{SkillUri, VersionSelector};
 
 /// Bytes that are counted as a token.
@@ -18,6 +18,10 @@ const PARAMS: usize = 64 * 1024;
 /// What a host wants to start.
 #[derive(Debug, Clone, Default)]
 pub struct Spawn {
+    /// What it is to do.
+    pub task: String,
+    /// Without skills: tell it which fit its task.
+    pub catalog: bool,
     /// Which skills, and how.
     pub set: SetQuery,
     /// Tokens that the section may take; 0 is 8,000.
@@ -69,10 +73,15 @@ impl Composition {
             });
         }
         if spawn.set.is_empty() {
+            let system_prompt = if spawn.catalog {
+                self.catalog_for(spawn.task, max_tokens).await?
+            } else {
+                String::new()
+            };
             return Ok(Subagent {
                 set: None,
                 lock: None,
-                system_prompt: String::new(),
+                system_prompt,
                 max_tokens,
             });
         }
@@ -84,6 +93,29 @@ impl Composition {
             system_prompt,
             max_tokens,
         })
+    }
+}
+
+impl Composition {
+    /// The skills that fit a task, as a section of a prompt.
+    async fn catalog_for(&self, task: String, max_tokens: u32) -> Result<String, Error> {
+        let (this, span) = (self.clone(), tracing::Span::current());
+        let work = move || {
+            let text = Text {
+                task: &task,
+                context: "",
+            };
+            let scored = this.scorer.score(&this.registry.catalog(), text);
+            let task = Task {
+                fitting: scored.hits.into_iter().map(|hit| hit.head).collect(),
+                exploration_percent: EXPLORATION_PERCENT,
+            };
+            let lookup = Lookup::new(this.registry.clone());
+            lookup.prompt_for(&task, max_tokens)
+        };
+        let prompt = tokio::task::spawn_blocking(move || span.in_scope(work)).await;
+        let prompt = prompt.map_err(|error| Error::Task(error.to_string()))?;
+        Ok(prompt?.text)
     }
 }
 

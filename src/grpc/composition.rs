@@ -81,8 +81,11 @@ impl v1::composition_server::Composition for CompositionService {
             resolve,
             lock,
             max_tokens,
+            catalog,
         } = request.into_inner();
         let spawn = Spawn {
+            task: task.clone(),
+            catalog,
             set: composed::query(skills.clone(), tool_policy, resolve, lock),
             max_tokens: max_tokens.unsigned_abs(),
             params: params.clone().map(composed::fields),

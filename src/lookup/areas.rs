@@ -135,7 +135,7 @@ pub(super) const AREAS: &[Area] = &[
     Area {
         name: "ci",
         query: "continuous integration pipeline",
-        words: &["ci", "cicd", "pipeline", "workflow", "actions"],
+        words: &["ci", "cicd", "pipeline", "jenkins"],
         asks: |analysis| {
             unless(analysis, has_code(analysis), Fact::ContinuousIntegration).map(at_most_medium)
         },

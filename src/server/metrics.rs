@@ -20,6 +20,8 @@ use prometheus_client::metrics::info::Info;
 
 use super::front::FrontLayer;
 use crate::http::{no_such_method, refused};
+use crate::lookup::SearchIndex;
+use crate::lookup::index::Progress;
 use crate::model::Failure;
 use crate::registry::Registry;
 use crate::tools::host::{Host, Stats};
@@ -173,9 +175,10 @@ pub(super) fn page<S: Clone + Send + Sync + 'static>(
     front: FrontLayer,
     registry: Registry,
     host: Host,
+    search: SearchIndex,
 ) -> MethodRouter<S> {
     get(
-        async move || match render(&front, &registry, host.stats()) {
+        async move || match render(&front, &registry, host.stats(), search.progress()) {
             Ok(page) => page,
             Err(error) => refused(Failure::fault(error)),
         },
@@ -187,6 +190,7 @@ fn render(
     front: &FrontLayer,
     registry: &Registry,
     tools: Stats,
+    search: Progress,
 ) -> Result<Response, std::fmt::Error> {
     let Metrics {
         calls,
@@ -231,6 +235,21 @@ fn render(
             "repertoire_event_log_end",
             "Sequence number of the last event",
             registry.store().position().borrow().end,
+        ),
+        (
+            "repertoire_search_skills",
+            "Skills that a search finds",
+            search.indexed as u64,
+        ),
+        (
+            "repertoire_search_skills_without_meaning",
+            "Skills that a search finds by words only, until their vectors are made",
+            search.without_vector as u64,
+        ),
+        (
+            "repertoire_search_position",
+            "Sequence number of the last event that a search knows of",
+            search.position,
         ),
         (
             "repertoire_workers",

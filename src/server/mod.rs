@@ -41,7 +41,7 @@ use tower_http::cors::{AllowHeaders, AllowMethods, AllowOrigin, CorsLayer};
 pub use bundled::bundled_skills;
 pub use config::{Config, ConfigError, Limits, Settings, default_data_directory};
 pub use guard::{AllowedHost, AllowedOrigin, Origin, WebConfig};
-pub use search::{AnalysisConfig, Meaning, SearchConfig};
+pub use search::{AnalysisConfig, EmbedderError, Meaning, SearchConfig};
 pub use secret::{SecretError, SecretRef};
 pub use telemetry::{LogFormat, Telemetry};
 pub use tools::{JiraConfig, SqlConfig, ToolsConfig, ToolsError, WorkerConfig};
@@ -98,6 +98,9 @@ pub enum StartError {
     /// A setting of the tools cannot be used.
     #[error(transparent)]
     Tools(#[from] ToolsError),
+    /// The model of the search cannot be used.
+    #[error(transparent)]
+    Embedder(#[from] EmbedderError),
     /// A route of the contract cannot be read.
     #[error(transparent)]
     Route(#[from] crate::http::TemplateError),
@@ -138,7 +141,7 @@ impl Domain {
         let opened = tokio::task::spawn_blocking(move || {
             let store = Store::open(&directory, &options)?;
             let registry = Registry::open(store, Arc::clone(&clock))?;
-            let search = search.index(&directory, registry.clone());
+            let search = search.index(&directory, registry.clone())?;
             let composition = Composition::new(registry.clone())
                 .with_scorer(Arc::new(IndexScorer::new(search.clone())));
             let (reads, sets) = (registry.clone(), composition.clone());
@@ -309,6 +312,7 @@ impl Server {
             front.clone(),
             domain.registry().clone(),
             domain.host().clone(),
+            domain.search().clone(),
         );
         let http =
             crate::http::router(&gateway, bodies.clone(), stop.clone())?.route("/metrics", metrics);

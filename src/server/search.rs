@@ -6,8 +6,12 @@ use std::sync::Arc;
 use serde::Deserialize;
 
 use crate::lookup::SearchIndex;
-use crate::lookup::index::{Embedder, Table};
+use crate::lookup::index::{Both, Embedder, Table, Transformer};
 use crate::registry::Registry;
+
+/// What the built-in table counts beside a transformer: it knows more languages, the
+/// transformer more of each sentence. Found on judged queries.
+const TABLE_SHARE: f32 = 0.6;
 
 /// What a search takes for the meaning of texts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
@@ -26,19 +30,54 @@ pub enum Meaning {
 pub struct SearchConfig {
     /// What it takes for the meaning of texts.
     pub meaning: Meaning,
+    /// Folder of a sentence transformer that adds its opinion; none: it is not asked.
+    pub embedder: Option<PathBuf>,
+}
+
+/// The embedder cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[error("search.embedder `{}`: {cause}", folder.display())]
+pub struct EmbedderError {
+    folder: PathBuf,
+    cause: Box<dyn std::error::Error + Send + Sync>,
 }
 
 impl SearchConfig {
-    fn embedder(&self) -> Option<Arc<dyn Embedder>> {
-        match self.meaning {
-            Meaning::Builtin => Some(Arc::new(Table::new())),
+    /// Reads a model where one is named: some hundred MiB. Blocks.
+    fn open(&self) -> Result<Option<Arc<dyn Embedder>>, EmbedderError> {
+        let table: Option<Arc<dyn Embedder>> = match self.meaning {
+            Meaning::Builtin => Some(Arc::new(Table)),
             Meaning::None => None,
-        }
+        };
+        let Some(folder) = &self.embedder else {
+            return Ok(table);
+        };
+        let wrong = |cause: Box<dyn std::error::Error + Send + Sync>| EmbedderError {
+            folder: folder.clone(),
+            cause,
+        };
+        let transformer = Transformer::open(folder).map_err(|error| wrong(error.into()))?;
+        let transformer: Arc<dyn Embedder> = Arc::new(transformer);
+        Ok(Some(match table {
+            None => transformer,
+            Some(table) => {
+                let both = Both::new(table, transformer, TABLE_SHARE);
+                Arc::new(both.map_err(|error| wrong(error.into()))?)
+            }
+        }))
     }
 
-    /// The index of a data directory.
-    pub(super) fn index(&self, data: &Path, registry: Registry) -> SearchIndex {
-        SearchIndex::new(registry, data.join("search"), self.embedder())
+    /// The index of a data directory. Blocks.
+    pub(super) fn index(
+        &self,
+        data: &Path,
+        registry: Registry,
+    ) -> Result<SearchIndex, EmbedderError> {
+        Ok(SearchIndex::new(
+            registry,
+            data.join("search"),
+            self.open()?,
+        ))
     }
 }
 

@@ -94,7 +94,7 @@ def _writer(field):
 
 def from_json(message, arguments):
     """Fills a message in with what the other faces take."""
-    if message.DESCRIPTOR.full_name in FREE:
+    if message.DESCRIPTOR.full_name in (*FREE, "google.protobuf.Timestamp"):
         return json_format.ParseDict(arguments, message)
     for field in message.DESCRIPTOR.fields:
         if json_name(field) not in arguments:

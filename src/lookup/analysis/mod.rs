@@ -53,6 +53,7 @@ pub use model::{
     Stats, TechStackItem, TechnologyKind,
 };
 pub use options::{Limits, Options};
+pub(in crate::lookup) use table::is_technology;
 pub use walk::walk;
 
 use inventory::Notes;

@@ -24,6 +24,17 @@ use super::text::glob;
 
 const TEXT: &str = include_str!("technologies.txt");
 
+/// A word that names a technology which a skill can be for: a language, a framework or
+/// a platform. Words of one or two letters mean too many other things.
+pub(in crate::lookup) fn is_technology(word: &str) -> bool {
+    let kind = table().get(word).map(|technology| technology.kind);
+    word.len() > 2
+        && matches!(
+            kind,
+            Some(TechnologyKind::Language | TechnologyKind::Framework | TechnologyKind::Platform)
+        )
+}
+
 static TABLE: LazyLock<Table> = LazyLock::new(|| Table::read(TEXT));
 
 /// A line of the table.

@@ -32,9 +32,15 @@ const WRITER_BYTES: usize = 48 * 1024 * 1024;
 const MERGED: usize = 4;
 /// Ordinals that are no longer used before the index is made anew.
 const UNUSED: usize = 10_000;
-/// What a changed form of the index is told by.
+/// What a changed form of the index is told by; behind it stands whose index it is.
 const FORM: &str = "1";
 const FORM_FILE: &str = "FORM";
+
+/// The form, and the log of the skills: the numbers of another store's versions are
+/// other versions.
+fn form_of(registry: &Registry) -> String {
+    format!("{FORM} {}", registry.store().log_id())
+}
 
 /// Writes the index, and says what it is now.
 pub(super) struct Indexer {
@@ -59,7 +65,7 @@ impl Indexer {
         dimensions: usize,
     ) -> Result<Self, Error> {
         let form = folder.join(FORM_FILE);
-        if std::fs::read_to_string(&form).is_ok_and(|found| found == FORM) {
+        if std::fs::read_to_string(&form).is_ok_and(|found| found == form_of(&registry)) {
             match Self::at(folder, registry.clone(), dimensions) {
                 Ok(indexer) => return Ok(indexer),
                 Err(error) => {
@@ -79,9 +85,10 @@ impl Indexer {
             std::fs::remove_dir_all(folder)?;
         }
         std::fs::create_dir_all(folder)?;
+        let form = form_of(&registry);
         let indexer = Self::at(folder, registry, dimensions)?;
         // Last: a folder without it was not finished.
-        std::fs::write(folder.join(FORM_FILE), FORM)?;
+        std::fs::write(folder.join(FORM_FILE), form)?;
         Ok(indexer)
     }
 
@@ -276,7 +283,7 @@ impl Indexer {
             self.now.pending -= 1;
         }
         self.alike(&slot.looks, |ordinals| {
-            ordinals.retain(|other| *other != ordinal)
+            ordinals.retain(|other| *other != ordinal);
         });
     }
 

@@ -26,12 +26,14 @@
 //! | `terms`, `repair` | what a query asks for, and may have meant |
 //! | `lexical`, `vectors`, `fuse` | what words say, what meaning says, both together |
 //! | `filter`, `explain`, `analysis` | what is let through, why it was found, how the query was understood |
-//! | `embed`, `table`, `pieces` | vectors of texts |
+//! | `embed`, `table`, `pieces` | vectors of texts, by the built-in table |
+//! | `transformer`, `both` | vectors by a model from a folder, and of two at once |
 //!
 //! Not here: names that are known (`lookup`), what skills go together
 //! (`composition`).
 
 mod analysis;
+mod both;
 mod document;
 mod embed;
 mod error;
@@ -52,6 +54,7 @@ mod terms;
 #[cfg(test)]
 mod tests;
 mod tokens;
+mod transformer;
 mod vectors;
 
 use std::path::PathBuf;
@@ -63,6 +66,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 pub use analysis::{Analysis, Repair};
+pub use both::{Both, BothError};
 pub use embed::{EmbedError, Embedder};
 pub use error::Error;
 pub use explain::Why;
@@ -71,6 +75,7 @@ pub use fuse::Tier;
 pub use schema::Part;
 pub use search::{Facet, Found, Hit, SearchQuery, Sort, SortBy};
 pub use table::Table;
+pub use transformer::{OpenError, Transformer};
 
 use crate::registry::Registry;
 use lexical::Scratch;
@@ -132,10 +137,10 @@ impl Inner {
 
 /// Scale of vectors of so many dimensions as they are kept: the values of a vector of
 /// length 1 are about as large as the root of one through their number, and nearly
-/// all below four times that.
+/// all below eight times that, also where the first ones carry most.
 #[expect(clippy::cast_precision_loss, reason = "some hundreds")]
 fn scale(dimensions: usize) -> f32 {
-    (dimensions as f32).sqrt() / 4.0
+    (dimensions as f32).sqrt() / 8.0
 }
 
 /// The words of a text as the index reads them: in lower case and without marks.

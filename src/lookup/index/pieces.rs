@@ -30,11 +30,6 @@ impl Pieces {
         }
     }
 
-    /// How many rows there are.
-    pub(super) fn len(&self) -> usize {
-        self.rows.len()
-    }
-
     /// The rows of a text, in its order.
     pub(super) fn rows_of(&self, text: &str) -> Vec<u32> {
         let text: Vec<char> = folded(text).chars().collect();

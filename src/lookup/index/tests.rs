@@ -36,7 +36,7 @@ fn registry(folder: &Path) -> Registry {
 }
 
 fn index(registry: &Registry, folder: &Path) -> SearchIndex {
-    let table: Arc<dyn Embedder> = Arc::new(Table::new());
+    let table: Arc<dyn Embedder> = Arc::new(Table);
     SearchIndex::new(registry.clone(), folder.to_owned(), Some(table))
 }
 
@@ -140,14 +140,14 @@ fn the_rows_and_the_vectors_of_texts_are_those_of_the_script_that_made_the_table
     let golden: Vec<Golden> =
         serde_json::from_str(include_str!("table/golden.json")).expect("golden texts");
     assert!(golden.len() >= 30, "{} texts", golden.len());
-    let table = Table::new();
+    let table = Table;
     for Golden {
         text,
         tokens,
         first8,
     } in golden
     {
-        assert_eq!(table.rows_of(&text), tokens, "{text:?}");
+        assert_eq!(Table::rows_of(&text), tokens, "{text:?}");
         let made = table.embed(&[&text]).expect("a vector").remove(0);
         assert_eq!(made.len(), table.dimensions());
         for (made, wanted) in made.iter().zip(&first8) {

@@ -29,7 +29,9 @@ use crate::model::{
 };
 use crate::registry::{self, Head, Registry};
 pub use model::{Gap, Mode, Priority, Reason, ReasonKind, Recommendation, Recommendations, Wish};
-use texts::{covers, is_general, main_technologies, names, shown, summary, words_of};
+use texts::{
+    covers, is_of_a_technology, main_technologies, names, shown, summary, titles, words_of,
+};
 
 /// Technologies that are looked for, the main ones.
 const TECHNOLOGIES: usize = 8;
@@ -212,12 +214,11 @@ impl Recommender<'_> {
                     let words = words_of(&hit.head);
                     let about = self.main.iter().any(|technology| names(&words, technology));
                     // Of another technology: it helps others.
-                    let elsewhere = !about && self.is_of_another_technology(&hit.head);
+                    let elsewhere = !about && is_of_a_technology(&hit.head);
                     let daring = self.wish.mode == Mode::Exploratory;
-                    if !area.is_in(&words)
-                        || elsewhere
-                        || !(about || daring || is_general(&hit.head))
-                    {
+                    // In passing, descriptions speak of many areas.
+                    let titled = about || daring || area.is_in(&titles(&hit.head));
+                    if !area.is_in(&words) || elsewhere || !titled {
                         continue;
                     }
                     let reason = Reason {
@@ -230,16 +231,6 @@ impl Recommender<'_> {
             }
         }
         Ok(())
-    }
-
-    /// It names technologies, and none of the codebase.
-    fn is_of_another_technology(&self, head: &Head) -> bool {
-        head.summary.as_ref().is_some_and(|summary| {
-            !summary.technologies.is_empty()
-                && !self.main.iter().any(|technology| {
-                    names(&folded_words(&summary.technologies.join(" ")), technology)
-                })
-        })
     }
 
     /// What installed skills require, or are required by among what was found.

@@ -82,7 +82,7 @@ async fn shelf() -> World {
         let published = registry.publish(prepared, "", true, &caller).await;
         published.expect("published");
     }
-    let table = Arc::new(index::Table::new());
+    let table = Arc::new(index::Table);
     let folder = directory.path().join("search");
     let index = SearchIndex::new(registry.clone(), folder, Some(table));
     let stop = CancellationToken::new();

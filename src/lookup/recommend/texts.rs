@@ -2,7 +2,7 @@
 
 use super::{Gap, TECHNOLOGIES};
 use crate::lookup::Severity;
-use crate::lookup::analysis::{Analysis, TechStackItem, TechnologyKind};
+use crate::lookup::analysis::{Analysis, TechStackItem, TechnologyKind, is_technology};
 use crate::lookup::areas::Area;
 use crate::lookup::index::folded_words;
 use crate::registry::Head;
@@ -75,10 +75,27 @@ pub(super) fn shown(technology: &TechStackItem) -> String {
     }
 }
 
-/// A skill that names no technology at all.
-pub(super) fn is_general(head: &Head) -> bool {
+/// What a skill calls itself: its name and what it is filed under, in folded words.
+pub(super) fn titles(head: &Head) -> Vec<String> {
+    let mut text = head.id.slug().to_owned();
+    if let Some(summary) = &head.summary {
+        for part in summary
+            .tags
+            .iter()
+            .chain([&summary.name, &summary.category])
+        {
+            text.push(' ');
+            text.push_str(part);
+        }
+    }
+    folded_words(&text)
+}
+
+/// A skill that is for a technology, by what it states or by its name.
+pub(super) fn is_of_a_technology(head: &Head) -> bool {
     let summary = head.summary.as_ref();
-    summary.is_some_and(|summary| summary.technologies.is_empty())
+    summary.is_some_and(|summary| !summary.technologies.is_empty())
+        || titles(head).iter().any(|word| is_technology(word))
 }
 
 /// The codebase in a sentence, and what is missing.

@@ -4,23 +4,18 @@ use super::*;
 use crate::model::VersionNumber;
 use crate::registry::UsageKind;
 
-fn world_of(count: usize) -> impl Future<Output = World> {
-    async move {
-        let mut world = World::new();
-        for n in 0..count {
-            let text = format!(
-                "name: skill-{n:02}\ndescription: Does the thing with the number {n} for people who need it done."
-            );
-            let text = format!("---\n{text}\n---\nBody.\n");
-            world = world
-                .with_files(
-                    &format!("a/b/skill-{n:02}"),
-                    &[("SKILL.md", text.as_bytes())],
-                )
-                .await;
-        }
-        world
+async fn world_of(count: usize) -> World {
+    let mut world = World::new();
+    for n in 0..count {
+        let description =
+            format!("Does the thing with the number {n} for people who need it done.");
+        let text = format!("---\nname: skill-{n:02}\ndescription: {description}\n---\nBody.\n");
+        let id = format!("a/b/skill-{n:02}");
+        world = world
+            .with_files(&id, &[("SKILL.md", text.as_bytes())])
+            .await;
     }
+    world
 }
 
 impl World {
