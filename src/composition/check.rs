@@ -13,29 +13,32 @@ pub struct Decision<'a> {
     /// Why; it also says whether.
     pub rule: ToolRule,
     /// What decided: the statement of a member.
-    pub by: Option<&'a Statement>,
+    pub by: Option<Statement<'a>>,
 }
 
 impl Composed {
     /// Whether a call is permitted, and what decides it.
     #[must_use]
     pub fn check(&self, call: &Call<'_>) -> Decision<'_> {
+        let proof = &self.proof;
         let mut undecided = None;
-        for (pattern, at) in &self.forbidding {
+        for (at, pattern) in proof.forbidding() {
             match pattern.touches(call) {
-                Answer::Yes => return self.decision(ToolRule::Forbidden, *at),
-                Answer::Undecided => undecided = undecided.or(Some(*at)),
+                Answer::Yes => return self.decision(ToolRule::Forbidden, at),
+                Answer::Undecided => undecided = undecided.or(Some(at)),
                 Answer::No => {}
             }
         }
         if let Some(at) = undecided {
             return self.decision(ToolRule::Undecided, at);
         }
-        for (pattern, at) in &self.allowing {
+        for (at, pattern) in proof.allowed() {
+            // Few patterns are of a call, so that is asked first.
             match pattern.permits(call) {
-                Answer::Yes => return self.decision(ToolRule::Granted, *at),
-                Answer::Undecided => undecided = undecided.or(Some(*at)),
                 Answer::No => {}
+                _ if !proof.is_permitted(at) => {}
+                Answer::Yes => return self.decision(ToolRule::Granted, at),
+                Answer::Undecided => undecided = undecided.or(Some(at)),
             }
         }
         if let Some(at) = self.jointly(call) {
@@ -45,12 +48,11 @@ impl Composed {
             return self.decision(ToolRule::Undecided, at);
         }
         // What the policy took away explains itself.
-        let lost = |proof: &&super::ToolProof| {
-            proof.rule == ToolRule::NotGrantedByAll
-                && super::ToolPattern::of(proof.tool.clone()).permits(call) == Answer::Yes
-        };
-        match self.tools.iter().find(lost) {
-            Some(proof) => Decision {
+        let lost = proof.proven().find(|(pattern, proof)| {
+            proof.rule == ToolRule::NotGrantedByAll && pattern.permits(call) == Answer::Yes
+        });
+        match lost {
+            Some((_, proof)) => Decision {
                 rule: ToolRule::NotGrantedByAll,
                 by: proof.grants.first(),
             },
@@ -66,18 +68,21 @@ impl Composed {
         let Commands::Plain(commands) = call.commands() else {
             return None;
         };
+        let proof = &self.proof;
         let mut by = None;
         for command in commands {
-            let mut patterns = self.allowing.iter();
-            let (_, at) = patterns.find(|(pattern, _)| pattern.permits_command(call, command))?;
-            by = by.or(Some(*at));
+            let mut patterns = proof.allowed();
+            let (at, _) = patterns.find(|(at, pattern)| {
+                pattern.permits_command(call, command) && proof.is_permitted(*at)
+            })?;
+            by = by.or(Some(at));
         }
         by
     }
 
-    fn decision(&self, rule: ToolRule, at: usize) -> Decision<'_> {
-        let proof = self.tools.get(at);
-        let by = proof.and_then(|proof| {
+    /// The answer by what became of a pattern.
+    fn decision(&self, rule: ToolRule, pattern: usize) -> Decision<'_> {
+        let by = self.proof.tool(pattern).and_then(|proof| {
             let (denied, granted) = (proof.denials.first(), proof.grants.first());
             match rule {
                 ToolRule::Granted => granted,
@@ -94,7 +99,7 @@ impl Composed {
         let tool = call.tool;
         let said = decision.by.and_then(|statement| {
             let member = self.members.get(statement.member)?;
-            Some((&*member.name, &*statement.pattern))
+            Some((&*member.name, statement.pattern))
         });
         match (decision.rule, said) {
             (ToolRule::Granted | ToolRule::GrantedExcept, Some((skill, pattern))) => {

@@ -3,25 +3,16 @@
 //! Pure: it sees definitions and nothing else. Sets do not depend on the order of
 //! the skills; lists are written by first appearance.
 
-use std::sync::Arc;
+use std::cmp::Ordering;
 
-use rustc_hash::FxHashMap;
 use serde_json::{Map, Value};
 
 use super::finding::{Finding, FindingCode, listed};
-use super::pattern::{Answer, ToolPattern};
-use super::proof::{Statement, Statements, ToolProof, ToolRule};
-use super::spoken::{Patterns, Seek, Spoken};
-use super::{Member, ToolPolicy, ToolText};
-
-/// A text that members say, each once. The members are in the order of their ids.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Said {
-    /// The text.
-    pub text: Arc<str>,
-    /// Who says it.
-    pub members: Vec<usize>,
-}
+use super::pattern::{Answer, Shape, ToolPattern};
+use super::proof::{Proof, Proven, ToolProof, ToolRule};
+use super::spoken::Patterns;
+use super::texts::{Buffer, Place, Sayings, Span, Texts, Word, place};
+use super::{Member, ToolPolicy};
 
 /// An output that members promise.
 #[derive(Debug, Clone, PartialEq)]
@@ -41,26 +32,36 @@ pub struct Composed {
     pub policy: ToolPolicy,
     /// The skills, in the order of the request.
     pub members: Vec<Member>,
-    /// Tools that are permitted, by first appearance.
-    pub allowed_tools: Vec<ToolText>,
-    /// Tools that are forbidden, by first appearance.
-    pub forbidden_tools: Vec<ToolText>,
     /// The steps, by first appearance.
-    pub execution_protocol: Vec<Said>,
+    pub execution_protocol: Sayings,
     /// What must hold before.
-    pub preconditions: Vec<Said>,
+    pub preconditions: Sayings,
     /// What holds afterwards.
-    pub postconditions: Vec<Said>,
+    pub postconditions: Sayings,
     /// What is handed back; more than one contradict each other.
     pub output_contracts: Vec<Promised>,
-    /// Every tool that a skill names, by name.
-    pub tools: Vec<ToolProof>,
     /// What is odd.
     pub findings: Vec<Finding>,
-    /// What permits calls, each with its place in `tools`.
-    pub(super) allowing: Vec<(ToolPattern, usize)>,
-    /// What forbids calls, each with its place in `tools`.
-    pub(super) forbidding: Vec<(ToolPattern, usize)>,
+    /// What became of the tools.
+    pub(super) proof: Proof,
+}
+
+impl Composed {
+    /// Tools that are permitted, by first appearance.
+    pub fn allowed_tools(&self) -> impl Iterator<Item = &str> {
+        self.proof.allowed_tools()
+    }
+
+    /// Tools that are forbidden, by first appearance.
+    pub fn forbidden_tools(&self) -> impl Iterator<Item = &str> {
+        self.proof.forbidden_tools()
+    }
+
+    /// Every tool that a skill names, by name.
+    #[must_use]
+    pub fn tools(&self) -> impl ExactSizeIterator<Item = ToolProof<'_>> {
+        self.proof.tools()
+    }
 }
 
 /// Composes skills. Never fails: whether they go together is another question.
@@ -68,95 +69,100 @@ pub struct Composed {
 pub fn compose(members: &[Member], policy: ToolPolicy) -> Composed {
     let order = order(members);
     let ranks = ranks(&order);
-    let allowed = Patterns::gather(members, &order, |m| &m.version.skill.allowed_tools);
-    let forbidden = Patterns::gather(members, &order, |m| &m.version.skill.forbidden_tools);
+    let mut words = Vec::new();
+    let allowed = Texts::gather(members, &order, (&mut words, 0), |member| {
+        member
+            .version
+            .skill
+            .allowed_tools
+            .iter()
+            .map(|t| trimmed(t))
+    });
+    let behind = place(allowed.all.len());
+    let forbidden = Texts::gather(members, &order, (&mut words, behind), |member| {
+        member
+            .version
+            .skill
+            .forbidden_tools
+            .iter()
+            .map(|t| trimmed(t))
+    });
+    let texts = allowed.texts().chain(forbidden.texts());
+    let buffer = Buffer::of(texts.clone());
+    let mut shapes = Vec::with_capacity(buffer.len());
+    shapes.extend(texts.map(Shape::of));
+    let named = by_name(&allowed, &forbidden);
+    let (of_allowed, of_forbidden) = shapes.split_at(allowed.all.len());
     let mut work = Work {
         members,
         ranks: &ranks,
         policy,
-        allowed: &allowed,
-        forbidden: &forbidden,
+        allowed: Patterns::of(allowed, of_allowed),
+        forbidden: Patterns::of(forbidden, of_forbidden),
+        words,
         findings: Vec::new(),
     };
-    // Names are put in order before there are proofs that had to be moved.
-    let named = by_name(&allowed, &forbidden);
-    let mut tools = Vec::with_capacity(named.len());
-    // Where the proof of each has gone: of the allowed ones, then of the others.
-    let mut places = vec![0; allowed.all.len() + forbidden.all.len()];
-    for (_, which) in named {
-        if let Some(place) = places.get_mut(which) {
-            *place = tools.len();
-        }
-        if let Some(spoken) = allowed.all.get(which) {
-            tools.push(work.judge(spoken));
-        } else if let Some(spoken) = forbidden.all.get(which - allowed.all.len()) {
-            tools.push(ToolProof {
-                tool: spoken.pattern.text().clone(),
-                rule: ToolRule::Forbidden,
-                grants: Statements::none(),
-                denials: work.statements(&forbidden, &[spoken]),
-                exceptions: Statements::none(),
-            });
-        }
-    }
-    work.empty(tools.iter().any(|proof| proof.rule.allows()));
-    let outputs = work.outputs();
-    let mut findings = work.findings;
+    let (proven, places) = work.prove(&named);
+    work.empty(proven.iter().any(|proven| proven.rule.allows()));
+    let output_contracts = work.outputs();
+    let (mut findings, words) = (work.findings, work.words);
     findings.sort_by(|a, b| (a.code, &a.message).cmp(&(b.code, &b.message)));
-    let mut forbidden_tools = Vec::with_capacity(forbidden.all.len());
-    let mut forbidding = Vec::with_capacity(forbidden.all.len());
-    for (which, spoken) in (allowed.all.len()..).zip(forbidden.all) {
-        let text = spoken.pattern.text();
-        let which = allowed.place(text).unwrap_or(which);
-        forbidden_tools.push(text.clone());
-        if let Some(place) = places.get(which) {
-            forbidding.push((spoken.pattern, *place));
-        }
-    }
-    let permitted = tools.iter().filter(|proof| proof.rule.allows()).count();
-    let mut allowed_tools = Vec::with_capacity(permitted);
-    let mut allowing = Vec::with_capacity(permitted);
-    for (spoken, place) in allowed.all.into_iter().zip(places) {
-        if tools.get(place).is_some_and(|proof| proof.rule.allows()) {
-            allowed_tools.push(spoken.pattern.text().clone());
-            allowing.push((spoken.pattern, place));
-        }
-    }
-    let said = |texts: fn(&Member) -> &[String]| said(members, &ranks, texts);
+    let said = |texts: fn(&Member) -> &[String]| Sayings::gather(members, &order, texts);
     Composed {
         policy,
-        allowed_tools,
-        forbidden_tools,
         execution_protocol: said(|member| &member.version.skill.execution_protocol),
         preconditions: said(|member| &member.version.skill.preconditions),
         postconditions: said(|member| &member.version.skill.postconditions),
-        output_contracts: outputs,
-        allowing,
-        forbidding,
-        tools,
+        output_contracts,
         findings,
+        proof: Proof {
+            texts: buffer,
+            allowed: behind as usize,
+            shapes,
+            places,
+            proven,
+            words,
+        },
         members: members.to_vec(),
     }
 }
 
-/// What is to be proven, by name, with what each name begins with: places among
-/// the allowed patterns, and behind those among the forbidden ones.
-fn by_name(allowed: &Patterns, forbidden: &Patterns) -> Vec<(u128, usize)> {
-    let others = (allowed.all.len()..).zip(&forbidden.all);
-    let others = others.filter(|(_, spoken)| allowed.place(spoken.pattern.text()).is_none());
+/// A text without the space around it. Most have none, which two letters tell.
+fn trimmed(text: &str) -> &str {
+    match text.as_bytes() {
+        [first, .., last] if first.is_ascii_graphic() && last.is_ascii_graphic() => text,
+        _ => text.trim(),
+    }
+}
+
+/// What is to be proven, by name: places among the allowed texts, and behind those
+/// among the forbidden ones.
+fn by_name(allowed: &Texts, forbidden: &Texts) -> Vec<Place> {
+    const PLACE: u128 = u32::MAX as u128;
+    let behind = place(allowed.all.len());
+    let others = (behind..).zip(&forbidden.all);
+    let others = others.filter(|(_, heard)| allowed.place(heard.text, heard.begin).is_none());
+    // What each begins with, and its place in place of the end of that: one number
+    // is sorted faster than two.
     let mut named = Vec::with_capacity(allowed.all.len() + forbidden.all.len());
     let all = (0..).zip(&allowed.all).chain(others);
-    named.extend(all.map(|(which, spoken)| (spoken.begin(), which)));
-    let text = |which: usize| {
-        let spoken = match which.checked_sub(allowed.all.len()) {
-            None => allowed.all.get(which),
-            Some(place) => forbidden.all.get(place),
+    named.extend(all.map(|(at, heard)| heard.begin & !PLACE | u128::from(at)));
+    named.sort_unstable();
+    let at = |number: &u128| place((number & PLACE) as usize);
+    let text = |number: &u128| {
+        let heard = match at(number).checked_sub(behind) {
+            None => allowed.all.get(at(number) as usize),
+            Some(at) => forbidden.all.get(at as usize),
         };
-        spoken.map(|spoken| &**spoken.pattern.text())
+        heard.map(|heard| heard.text)
     };
-    // Most names differ in what they begin with, so few are compared in full.
-    named.sort_unstable_by(|(a, x), (b, y)| a.cmp(b).then_with(|| text(*x).cmp(&text(*y))));
-    named
+    // Texts that begin alike are told apart by all of them.
+    for alike in named.chunk_by_mut(|a, b| a & !PLACE == b & !PLACE) {
+        if alike.len() > 1 {
+            alike.sort_unstable_by(|a, b| text(a).cmp(&text(b)));
+        }
+    }
+    named.iter().map(at).collect()
 }
 
 /// Places of the members in the order of their ids.
@@ -177,213 +183,218 @@ fn ranks(order: &[usize]) -> Vec<usize> {
     ranks
 }
 
-fn said<'a>(
-    members: &'a [Member],
-    ranks: &[usize],
-    texts: fn(&'a Member) -> &'a [String],
-) -> Vec<Said> {
-    let mut all: Vec<Said> = Vec::new();
-    let mut seen: FxHashMap<&'a str, usize> = FxHashMap::default();
-    for (at, member) in members.iter().enumerate() {
-        for text in texts(member) {
-            let place = *seen.entry(text).or_insert_with(|| {
-                all.push(Said {
-                    text: text.as_str().into(),
-                    members: Vec::new(),
-                });
-                all.len() - 1
-            });
-            if let Some(said) = all.get_mut(place)
-                && said.members.last() != Some(&at)
-            {
-                said.members.push(at);
-            }
-        }
-    }
-    for said in &mut all {
-        said.members.sort_by_key(|at| ranks.get(*at));
-    }
-    all
-}
-
 /// What a composition is made from, while it is made.
 struct Work<'a> {
     members: &'a [Member],
     ranks: &'a [usize],
     policy: ToolPolicy,
-    allowed: &'a Patterns<'a>,
-    forbidden: &'a Patterns<'a>,
+    allowed: Patterns<'a>,
+    forbidden: Patterns<'a>,
+    /// What members say: first each text by itself, then what is put together.
+    words: Vec<Word>,
     findings: Vec<Finding>,
 }
 
-impl Work<'_> {
-    /// Who says these patterns: each member once, by the first of them.
-    fn statements(&self, of: &Patterns, patterns: &[&Spoken]) -> Statements {
-        let statement = |pattern: &Spoken, member: usize| Statement {
-            member,
-            pattern: pattern.pattern.text().clone(),
-        };
-        if let [spoken] = patterns
-            && let [member] = of.speakers(spoken)
-        {
-            return Statements::one(statement(spoken, *member));
+/// A pattern of a list, with its place there.
+type Placed<'a> = (usize, ToolPattern<'a>);
+
+impl<'a> Work<'a> {
+    /// The proofs of what is named, and where the proof of each pattern is: of the
+    /// allowed ones, then of the others.
+    fn prove(&mut self, named: &[Place]) -> (Vec<Proven>, Vec<Place>) {
+        let behind = self.allowed.texts.all.len();
+        let mut places = vec![0; behind + self.forbidden.texts.all.len()];
+        let mut all = Vec::with_capacity(named.len());
+        for pattern in named {
+            let which = *pattern as usize;
+            if let Some(slot) = places.get_mut(which) {
+                *slot = place(all.len());
+            }
+            match which.checked_sub(behind) {
+                None => all.extend(self.judge(which)),
+                Some(which) => all.push(Proven {
+                    pattern: *pattern,
+                    rule: ToolRule::Forbidden,
+                    grants: Span::default(),
+                    denials: speakers(&self.forbidden, which),
+                    exceptions: Span::default(),
+                }),
+            }
         }
-        let most = patterns.iter().map(|spoken| of.speakers(spoken).len());
-        let mut statements = Vec::with_capacity(most.sum());
-        for spoken in patterns {
-            let members = of.speakers(spoken).iter();
-            statements.extend(members.map(|member| statement(spoken, *member)));
+        // What is both allowed and forbidden has its proof among the allowed ones.
+        for (at, heard) in self.forbidden.texts.all.iter().enumerate() {
+            if let Some(of) = self.allowed.texts.place(heard.text, heard.begin)
+                && let Some(of) = places.get(of).copied()
+                && let Some(slot) = places.get_mut(behind + at)
+            {
+                *slot = of;
+            }
         }
-        if patterns.len() > 1 {
-            statements.sort_by_key(|statement| self.ranks.get(statement.member));
-            statements.dedup_by_key(|statement| statement.member);
-        }
-        statements.into()
+        (all, places)
     }
 
-    fn names<'s>(&self, statements: impl IntoIterator<Item = &'s Statement>) -> Vec<&str> {
-        let statements = statements.into_iter();
-        let members = statements.filter_map(|s| self.members.get(s.member));
-        members.map(|member| &*member.name).collect()
+    /// Puts what is said behind what there is: each member once, by the first of
+    /// these.
+    fn put(&mut self, spans: impl Iterator<Item = Span>) -> Span {
+        let mut words = Vec::new();
+        for span in spans {
+            words.extend_from_slice(span.of(&self.words));
+        }
+        words.sort_by_key(|word| self.ranks.get(word.member as usize));
+        words.dedup_by_key(|word| word.member);
+        self.add(&words)
     }
 
-    fn judge(&mut self, spoken: &Spoken) -> ToolProof {
-        let (allowed, forbidden) = (self.allowed, self.forbidden);
-        let pattern = &spoken.pattern;
-        let text = pattern.text();
-        let seek = Seek::of(spoken);
+    fn add(&mut self, words: &[Word]) -> Span {
+        let begin = place(self.words.len());
+        self.words.extend_from_slice(words);
+        let end = place(self.words.len());
+        Span { begin, end }
+    }
+
+    fn names(&self, said: &[Span]) -> Vec<&'a str> {
+        let mut names = Vec::with_capacity(said.iter().map(|span| span.len()).sum());
+        for span in said {
+            let words = span.of(&self.words).iter();
+            let members = words.filter_map(|word| self.members.get(word.member as usize));
+            names.extend(members.map(|member| &*member.name));
+        }
+        names
+    }
+
+    fn judge(&mut self, which: usize) -> Option<Proven> {
+        let seek = self.allowed.seek(which)?;
+        let pattern = seek.pattern();
+        let is_intersection = self.policy == ToolPolicy::Intersection;
         let mut granting = vec![];
         let mut beside = vec![];
-        allowed.near(&seek, true, |other| {
-            if std::ptr::eq(other, spoken) || other.pattern.is_apart(pattern) {
-            } else if other.pattern.covers(pattern) {
-                granting.push(other);
-            } else if self.policy == ToolPolicy::Intersection && !pattern.covers(&other.pattern) {
-                beside.push(other);
+        self.allowed.near(&seek, true, |at, other| {
+            if at == which || other.is_apart(&pattern) {
+            } else if other.covers(&pattern) {
+                granting.push((at, other));
+            } else if is_intersection && !pattern.covers(&other) {
+                beside.push((at, other));
             }
         });
-        let grants = if granting.is_empty() {
-            self.statements(allowed, &[spoken])
-        } else {
-            // A member's own words come first, then the others in the order of
-            // their texts, so that nothing depends on the order of the members.
-            granting.sort_by(|a, b| a.pattern.text().cmp(b.pattern.text()));
-            granting.insert(0, spoken);
-            self.statements(allowed, &granting)
-        };
         let (mut denying, mut excepting, mut untold) = (vec![], vec![], vec![]);
-        forbidden.near(&seek, false, |forbid| {
-            if forbid.pattern.is_apart(pattern) {
+        self.forbidden.near(&seek, false, |at, forbid| {
+            if forbid.is_apart(&pattern) {
                 return;
             }
-            if forbid.pattern.covers(pattern) {
-                denying.push(forbid);
+            if forbid.covers(&pattern) {
+                denying.push((at, forbid));
                 return;
             }
-            match forbid.pattern.overlaps(pattern) {
+            match forbid.overlaps(&pattern) {
                 Answer::No => {}
-                Answer::Yes => excepting.push(forbid),
+                Answer::Yes => excepting.push((at, forbid)),
                 Answer::Undecided => {
-                    excepting.push(forbid);
-                    untold.push(forbid);
+                    excepting.push((at, forbid));
+                    untold.push((at, forbid));
                 }
             }
         });
+        let mut grants = speakers(&self.allowed, which);
+        if !granting.is_empty() {
+            // A member's own words come first, then the others in the order of
+            // their texts, so that nothing depends on the order of the members.
+            granting.sort_by(by_text);
+            let others: Vec<_> = spans(&self.allowed, &granting).collect();
+            grants = self.put(std::iter::once(grants).chain(others));
+        }
         for forbid in untold {
-            self.undecided(spoken, forbid);
+            self.undecided((which, pattern), forbid);
         }
-        for found in [&mut denying, &mut excepting] {
-            found.sort_by(|a, b| a.pattern.text().cmp(b.pattern.text()));
-        }
-        let denials = self.statements(forbidden, &denying);
+        denying.sort_by(by_text);
+        excepting.sort_by(by_text);
+        let denials = match denying.as_slice() {
+            [] => Span::default(),
+            [(at, _)] => speakers(&self.forbidden, *at),
+            all => {
+                let all: Vec<_> = spans(&self.forbidden, all).collect();
+                self.put(all.into_iter())
+            }
+        };
         let exceptions = self.exceptions(&excepting);
+        let text = pattern.text();
         if pattern.is_unreadable() {
             let message = format!("`{text}` cannot be read as a tool; it permits nothing");
-            self.find(FindingCode::ToolPatternUndecided, message, [&grants]);
+            self.find(FindingCode::ToolPatternUndecided, message, [grants]);
         }
-        let granted = self.policy == ToolPolicy::Union || grants.len() == self.members.len();
+        let granted = !is_intersection || grants.len() == self.members.len();
         let rule = if !denials.is_empty() {
             let message = format!(
                 "`{text}` is allowed by {} and forbidden by {}; it stays forbidden",
-                listed(&self.names(&grants)),
-                listed(&self.names(&denials))
+                listed(&self.names(&[grants])),
+                listed(&self.names(&[denials]))
             );
             let code = FindingCode::ToolAllowedAndForbidden;
-            self.find(code, message, [&grants, &denials]);
+            self.find(code, message, [grants, denials]);
             ToolRule::Forbidden
         } else if !granted {
-            self.beside(pattern, &grants, &beside);
+            self.beside(pattern, grants, &beside);
             ToolRule::NotGrantedByAll
         } else if exceptions.is_empty() {
             ToolRule::Granted
         } else {
             ToolRule::GrantedExcept
         };
-        ToolProof {
-            tool: text.clone(),
+        Some(Proven {
+            pattern: place(which),
             rule,
             grants,
             denials,
             exceptions,
-        }
+        })
     }
 
     /// What is forbidden of a tool: every pattern by all who say it.
-    fn exceptions(&self, excepting: &[&Spoken]) -> Statements {
+    fn exceptions(&mut self, excepting: &[Placed<'a>]) -> Span {
         match excepting {
-            [] => Statements::none(),
-            [forbid] => self.statements(self.forbidden, &[forbid]),
+            [] => Span::default(),
+            [(at, _)] => speakers(&self.forbidden, *at),
             all => {
-                let mut exceptions = Vec::new();
-                for forbid in all {
-                    let statements = self.statements(self.forbidden, &[forbid]);
-                    exceptions.extend(statements.iter().cloned());
-                }
-                exceptions.into()
+                let spans = spans(&self.forbidden, all);
+                let words = spans.flat_map(|span| span.of(&self.words)).copied();
+                let words: Vec<_> = words.collect();
+                self.add(&words)
             }
         }
     }
 
-    fn find<const N: usize>(
-        &mut self,
-        code: FindingCode,
-        message: String,
-        about: [&Statements; N],
-    ) {
-        let mut skills = self.names(about.into_iter().flatten());
+    fn find<const N: usize>(&mut self, code: FindingCode, message: String, about: [Span; N]) {
+        let mut skills = self.names(&about);
         skills.dedup();
         let finding = Finding::new(code, message).about(skills);
         self.findings.push(finding);
     }
 
-    fn undecided(&mut self, allow: &Spoken, forbid: &Spoken) {
+    fn undecided(&mut self, allow: Placed<'a>, forbid: Placed<'a>) {
         let message = format!(
             "whether `{}`, which is forbidden, covers calls of `{}`, which is allowed, cannot be \
              told; calls that it may cover are not permitted",
-            forbid.pattern.text(),
-            allow.pattern.text()
+            forbid.1.text(),
+            allow.1.text()
         );
         let about = [
-            &self.statements(self.forbidden, &[forbid]),
-            &self.statements(self.allowed, &[allow]),
+            speakers(&self.forbidden, forbid.0),
+            speakers(&self.allowed, allow.0),
         ];
         self.find(FindingCode::ToolPatternUndecided, message, about);
     }
 
     /// Patterns of the intersection that share calls which neither of them names.
-    fn beside(&mut self, pattern: &ToolPattern, grants: &Statements, beside: &[&Spoken]) {
-        for other in beside {
-            if other.pattern.overlaps(pattern) == Answer::No
-                || other.pattern.text() < pattern.text()
-            {
+    fn beside(&mut self, pattern: ToolPattern<'a>, grants: Span, beside: &[Placed<'a>]) {
+        for (at, other) in beside {
+            if other.overlaps(&pattern) == Answer::No || other.text() < pattern.text() {
                 continue;
             }
             let message = format!(
                 "`{}` and `{}` may share calls, but no pattern names those; none of them is permitted",
                 pattern.text(),
-                other.pattern.text()
+                other.text()
             );
-            let about = [grants, &self.statements(self.allowed, &[*other])];
+            let about = [grants, speakers(&self.allowed, *at)];
             self.find(FindingCode::ToolPatternUndecided, message, about);
         }
     }
@@ -449,4 +460,18 @@ impl Work<'_> {
         }
         all
     }
+}
+
+/// Who says a pattern.
+fn speakers(of: &Patterns, at: usize) -> Span {
+    let heard = of.texts.all.get(at);
+    heard.map_or(Span::default(), |heard| heard.speakers)
+}
+
+fn spans(of: &Patterns, patterns: &[Placed<'_>]) -> impl Iterator<Item = Span> {
+    patterns.iter().map(|(at, _)| speakers(of, *at))
+}
+
+fn by_text(a: &Placed<'_>, b: &Placed<'_>) -> Ordering {
+    a.1.text().cmp(b.1.text())
 }

@@ -28,6 +28,7 @@ mod load;
 mod lock;
 mod member;
 mod missing;
+mod path;
 mod pattern;
 mod proof;
 mod resolve;
@@ -39,24 +40,23 @@ mod spoken;
 mod subagent;
 #[cfg(test)]
 mod tests;
-mod text;
+mod texts;
 
 pub use call::Call;
 pub use check::Decision;
-pub use compose::{Composed, Promised, Said, compose};
+pub use compose::{Composed, Promised, compose};
 pub use error::Error;
 pub use finding::{Finding, FindingCode};
 pub use indexed::IndexScorer;
 pub use lock::{Lock, LockEntry};
 pub use member::Member;
-pub use pattern::{Answer, ToolPattern};
 pub use proof::{Statement, Statements, ToolProof, ToolRule};
 pub use resolve::{Asked, Library, Resolution, resolve};
 pub use scorer::{Hit, Hits, Scorer, Text, WordScorer};
 pub use select::{Selected, Selection};
 pub use set::{SetQuery, SkillSet};
 pub use subagent::{Spawn, Subagent};
-pub use text::ToolText;
+pub use texts::{Said, Sayings};
 
 use std::sync::Arc;
 

@@ -9,11 +9,11 @@
 use std::borrow::Cow;
 
 use super::call::{Call, Commands, hides, without_path};
-use super::{ToolText, glob};
+use super::{glob, path};
 
 /// What a pattern says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Answer {
+pub(super) enum Answer {
     /// Yes.
     Yes,
     /// No.
@@ -28,14 +28,20 @@ impl From<bool> for Answer {
     }
 }
 
-/// A tool, or some of its calls, or several tools.
+/// A tool, or some of its calls, or several tools: a text, and what it says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct ToolPattern<'a> {
+    text: &'a str,
+    shape: &'a Shape,
+}
+
+/// What the text of a pattern says. Hundreds of texts lie in one buffer, so each
+/// is kept apart from it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ToolPattern {
-    text: ToolText,
+pub(super) struct Shape {
     /// Bytes of the text that are the name.
-    name: usize,
-    /// The name has no letter to be put in lower case.
-    is_lower: bool,
+    name: u32,
+    is_bare: bool,
     form: Form,
     rule: Rule,
 }
@@ -56,39 +62,86 @@ enum Form {
 enum Rule {
     /// Nothing, or `*`: any call.
     Any,
-    /// A command that one of these globs matches.
-    Command(Vec<String>),
+    /// A command that a glob matches.
+    Command(Command),
     /// A host that this glob matches.
-    Domain(String),
+    Domain(Box<str>),
     /// A path.
-    Path(String),
+    Path(Box<str>),
     /// Something that only the host of the tool understands.
     Own,
     /// The text cannot be read.
     Unreadable,
 }
 
+/// Globs of a command: of `git:*` these are `git` and `git *`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Command {
+    /// The last of them. The other one is what it begins with, so that there is
+    /// one text for both.
+    widest: Box<str>,
+    has_two: bool,
+}
+
+impl Command {
+    fn of(inside: &str) -> Self {
+        match inside.strip_suffix(":*") {
+            Some(begin) => Self {
+                widest: [begin, WORDS].concat().into(),
+                has_two: true,
+            },
+            None => Self {
+                widest: inside.into(),
+                has_two: false,
+            },
+        }
+    }
+
+    /// What all of them begin with.
+    fn first(&self) -> &str {
+        let short = self.widest.strip_suffix(WORDS).filter(|_| self.has_two);
+        short.unwrap_or(&self.widest)
+    }
+
+    fn globs(&self) -> impl Iterator<Item = &str> {
+        let widest = self.has_two.then_some(&*self.widest);
+        std::iter::once(self.first()).chain(widest)
+    }
+
+    fn matches(&self, command: &str) -> bool {
+        self.globs().any(|glob| glob::matches(glob, command))
+    }
+}
+
+/// More words of a command.
+const WORDS: &str = " *";
+/// What names of servers begin with.
+const SERVER: &str = "mcp__";
 /// Tools whose rules are about a command line.
 const SHELLS: &[&str] = &["bash", "shell"];
 /// Tools whose rules are about a path.
 const FILES: &[&str] = &["edit", "multiedit", "notebookedit", "read", "write"];
 
-impl ToolPattern {
-    /// The pattern of a text. Any text is one; what cannot be read matches no
-    /// call for sure.
-    #[must_use]
-    pub fn parse(text: &str) -> Self {
-        Self::of(text.trim().into())
-    }
-
-    pub(super) fn of(text: ToolText) -> Self {
-        // By bytes: most texts are shorter than what a search has to set up.
-        let (mut name, mut has_star, mut has_end) = (text.len(), false, false);
+impl Shape {
+    /// What a text says. Any text is a pattern; what cannot be read matches no call
+    /// for sure.
+    pub(super) fn of(text: &str) -> Self {
+        // Most texts are plain names, which is told without a branch for each byte.
+        let is_odd = |odd, letter| odd | matches!(letter, b'('..=b'*' | b'A'..=b'Z');
+        if !text.bytes().fold(text.is_empty(), is_odd) && !text.starts_with(SERVER) {
+            return Self {
+                name: u32::try_from(text.len()).unwrap_or(u32::MAX),
+                is_bare: true,
+                form: Form::Plain,
+                rule: Rule::Any,
+            };
+        }
+        let (mut end, mut has_star, mut has_end) = (text.len(), false, false);
         let mut is_lower = true;
         for (at, letter) in text.bytes().enumerate() {
             match letter {
                 b'(' => {
-                    name = at;
+                    end = at;
                     break;
                 }
                 b'*' => has_star = true,
@@ -97,110 +150,105 @@ impl ToolPattern {
                 _ => {}
             }
         }
-        let (name, inside) = text.split_at_checked(name).unwrap_or((&text, ""));
+        let (name, inside) = text.split_at_checked(end).unwrap_or((text, ""));
         let inside = inside.strip_prefix('(').map(|rest| rest.strip_suffix(')'));
         let form = if has_star {
             Form::Glob
         } else if name
-            .strip_prefix("mcp__")
+            .strip_prefix(SERVER)
             .is_some_and(|server| !server.contains("__"))
         {
             Form::Server
         } else {
             Form::Plain
         };
+        let is_whole = inside.is_none();
         let rule = match inside {
             None if name.is_empty() || has_end => Rule::Unreadable,
             None | Some(Some("*")) => Rule::Any,
             Some(Some(inside)) if !name.is_empty() => rule(name, inside.trim()),
             Some(_) => Rule::Unreadable,
         };
-        let name = name.len();
         Self {
-            text,
-            name,
-            is_lower,
+            name: u32::try_from(end).unwrap_or(u32::MAX),
+            is_bare: is_whole && is_lower && form == Form::Plain && rule == Rule::Any,
             form,
             rule,
         }
     }
 
-    /// The pattern as it is written.
-    #[must_use]
-    pub fn text(&self) -> &ToolText {
-        &self.text
-    }
-
-    /// The name of the tool, or its glob.
-    pub(super) fn name(&self) -> &str {
-        self.text.get(..self.name).unwrap_or(&self.text)
-    }
-
-    /// The name in lower case.
-    pub(super) fn lower_name(&self) -> Cow<'_, str> {
-        if self.is_lower {
-            self.name().into()
-        } else {
-            self.name().to_ascii_lowercase().into()
-        }
-    }
-
     /// A plain name in lower case and nothing else: whoever looks for the tool
     /// has its text.
-    pub(super) fn is_found_by_text(&self) -> bool {
-        self.is_lower
-            && self.name == self.text.len()
-            && self.form == Form::Plain
-            && self.rule == Rule::Any
-    }
-
-    /// What every name that it matches begins with, in lower case.
-    pub(super) fn head(&self) -> Box<str> {
-        let head = self.name().split('*').next().unwrap_or_default();
-        head.to_ascii_lowercase().into()
-    }
-
-    /// A name that it matches may begin with this text, in lower case, but for
-    /// its case.
-    pub(super) fn may_begin_with(&self, head: &str) -> bool {
-        let mut mine = self.name().bytes().zip(head.bytes());
-        let both = |(mine, theirs): (u8, u8)| mine == b'*' || mine.to_ascii_lowercase() == theirs;
-        let is_same = mine
-            .by_ref()
-            .take_while(|(mine, _)| *mine != b'*')
-            .all(both);
-        // A name that ends before the text does cannot begin with it.
-        is_same && (self.form != Form::Plain || self.name().len() >= head.len())
-    }
-
-    /// Their rules begin with different words, so no call is of both. This is
-    /// asked of many pairs, and tells most of them apart.
-    pub(super) fn is_apart(&self, other: &Self) -> bool {
-        match (&self.rule, &other.rule) {
-            (Rule::Command(a), Rule::Command(b)) => match (a.first(), b.first()) {
-                // The others begin with the first one.
-                (Some(a), Some(b)) => glob::begin_apart(a, b),
-                _ => false,
-            },
-            _ => false,
-        }
+    pub(super) fn is_bare(&self) -> bool {
+        self.is_bare
     }
 
     /// It names one tool, whatever it says of its arguments.
     pub(super) fn is_one_tool(&self) -> bool {
         self.form == Form::Plain
     }
+}
+
+impl<'a> ToolPattern<'a> {
+    /// The pattern of a text and what that says.
+    pub(super) fn new(text: &'a str, shape: &'a Shape) -> Self {
+        Self { text, shape }
+    }
+
+    /// The pattern as it is written.
+    pub(super) fn text(&self) -> &'a str {
+        self.text
+    }
+
+    /// The name of the tool, or its glob.
+    pub(super) fn name(&self) -> &'a str {
+        let name = self.text.get(..self.shape.name as usize);
+        name.unwrap_or(self.text)
+    }
+
+    /// What every name that it matches begins with.
+    pub(super) fn head(&self) -> &'a str {
+        self.name().split('*').next().unwrap_or_default()
+    }
+
+    /// A name that it matches may begin with this text, but for its case.
+    pub(super) fn may_begin_with(&self, head: &str) -> bool {
+        let mut mine = self.name().bytes().zip(head.bytes());
+        let both = |(mine, theirs): (u8, u8)| mine == b'*' || mine.eq_ignore_ascii_case(&theirs);
+        let is_same = mine
+            .by_ref()
+            .take_while(|(mine, _)| *mine != b'*')
+            .all(both);
+        // A name that ends before the text does cannot begin with it.
+        is_same && (self.shape.form != Form::Plain || self.name().len() >= head.len())
+    }
+
+    /// What its commands begin with, where that is what its rule is about.
+    pub(super) fn command(&self) -> Option<&'a str> {
+        match &self.shape.rule {
+            Rule::Command(command) => command.first().split('*').next(),
+            _ => None,
+        }
+    }
+
+    /// Their rules begin with different words, so no call is of both. This is
+    /// asked of many pairs, and tells most of them apart.
+    pub(super) fn is_apart(&self, other: &Self) -> bool {
+        match (&self.shape.rule, &other.shape.rule) {
+            (Rule::Command(a), Rule::Command(b)) => glob::begin_apart(a.first(), b.first()),
+            _ => false,
+        }
+    }
 
     /// It makes no sense to us.
-    #[must_use]
-    pub fn is_unreadable(&self) -> bool {
-        self.rule == Rule::Unreadable
+    pub(super) fn is_unreadable(&self) -> bool {
+        self.shape.rule == Rule::Unreadable
     }
 
     /// Globs that together are the name.
-    fn globs(&self) -> Vec<Cow<'_, str>> {
+    fn globs(&self) -> Vec<Cow<'a, str>> {
         let name = Cow::Borrowed(self.name());
-        if self.form == Form::Server {
+        if self.shape.form == Form::Server {
             let tools = format!("{name}__*").into();
             vec![name, tools]
         } else {
@@ -209,7 +257,7 @@ impl ToolPattern {
     }
 
     fn named(&self, tool: &str) -> Answer {
-        let is = |name: &str, tool: &str| match self.form {
+        let is = |name: &str, tool: &str| match self.shape.form {
             Form::Plain => name == tool,
             Form::Glob => glob::matches(name, tool),
             Form::Server => tool
@@ -220,7 +268,7 @@ impl ToolPattern {
             return Answer::Yes;
         }
         // `write` and `Write` are the same tool on some hosts.
-        let is_like = match self.form {
+        let is_like = match self.shape.form {
             Form::Plain => self.name().eq_ignore_ascii_case(tool),
             _ => is(
                 &self.name().to_ascii_lowercase(),
@@ -236,12 +284,11 @@ impl ToolPattern {
 
     /// Every call that the other one matches, this one matches too. Where that
     /// cannot be told it is `false`.
-    #[must_use]
-    pub fn covers(&self, other: &Self) -> bool {
-        if self.rule == Rule::Unreadable || other.rule == Rule::Unreadable {
+    pub(super) fn covers(&self, other: &Self) -> bool {
+        if self.shape.rule == Rule::Unreadable || other.shape.rule == Rule::Unreadable {
             return self.text == other.text;
         }
-        let named = if self.form == Form::Plain && other.form == Form::Plain {
+        let named = if self.shape.form == Form::Plain && other.shape.form == Form::Plain {
             self.name() == other.name()
         } else {
             let mine = self.globs();
@@ -250,14 +297,14 @@ impl ToolPattern {
             other.globs().iter().all(covered)
         };
         named
-            && match (&self.rule, &other.rule) {
+            && match (&self.shape.rule, &other.shape.rule) {
                 (Rule::Any, _) => true,
                 (Rule::Command(wide), Rule::Command(narrow)) => narrow
-                    .iter()
-                    .all(|narrow| wide.iter().any(|wide| glob::covers(wide, narrow))),
+                    .globs()
+                    .all(|narrow| wide.globs().any(|wide| glob::covers(wide, narrow))),
                 (Rule::Domain(wide), Rule::Domain(narrow)) => glob::covers(wide, narrow),
                 (Rule::Path(wide), Rule::Path(narrow)) => {
-                    wide == narrow || path_covers(wide, narrow)
+                    wide == narrow || path::covers(wide, narrow)
                 }
                 (Rule::Own, Rule::Own) => self.text == other.text,
                 _ => false,
@@ -265,12 +312,11 @@ impl ToolPattern {
     }
 
     /// There is a call that both match.
-    #[must_use]
-    pub fn overlaps(&self, other: &Self) -> Answer {
+    pub(super) fn overlaps(&self, other: &Self) -> Answer {
         let shared = |a: &[Cow<'_, str>], b: &[Cow<'_, str>]| {
             a.iter().any(|a| b.iter().any(|b| glob::overlaps(a, b)))
         };
-        let plain = self.form == Form::Plain && other.form == Form::Plain;
+        let plain = self.shape.form == Form::Plain && other.shape.form == Form::Plain;
         let named = if plain && self.name() == other.name() {
             Answer::Yes
         } else if plain && !self.name().eq_ignore_ascii_case(other.name()) {
@@ -291,15 +337,15 @@ impl ToolPattern {
                 Answer::No
             }
         };
-        let ruled = || match (&self.rule, &other.rule) {
+        let ruled = || match (&self.shape.rule, &other.shape.rule) {
             (Rule::Unreadable, _) | (_, Rule::Unreadable) => Answer::Undecided,
             (Rule::Any, _) | (_, Rule::Any) => Answer::Yes,
             (Rule::Command(a), Rule::Command(b)) => a
-                .iter()
-                .any(|a| b.iter().any(|b| glob::overlaps(a, b)))
+                .globs()
+                .any(|a| b.globs().any(|b| glob::overlaps(a, b)))
                 .into(),
             (Rule::Domain(a), Rule::Domain(b)) => glob::overlaps(a, b).into(),
-            (Rule::Path(a), Rule::Path(b)) => paths_overlap(a, b),
+            (Rule::Path(a), Rule::Path(b)) => path::overlap(a, b),
             (Rule::Own, Rule::Own) if self.text == other.text => Answer::Yes,
             _ => Answer::Undecided,
         };
@@ -307,14 +353,14 @@ impl ToolPattern {
     }
 
     /// It matches the call, or a part of it: as a forbidding pattern reads.
-    #[must_use]
-    pub fn touches(&self, call: &Call<'_>) -> Answer {
-        both(self.named(call.tool), || match &self.rule {
+    pub(super) fn touches(&self, call: &Call<'_>) -> Answer {
+        both(self.named(call.tool), || match &self.shape.rule {
             Rule::Command(globs) => match call.commands() {
                 Commands::Unclear => Answer::Undecided,
                 Commands::Plain(commands) => {
-                    let hit =
-                        |command: &String| any(globs, command) || any(globs, without_path(command));
+                    let hit = |command: &String| {
+                        globs.matches(command) || globs.matches(without_path(command))
+                    };
                     if commands.iter().any(hit) {
                         Answer::Yes
                     } else if commands.iter().any(|command| hides(command)) {
@@ -329,13 +375,12 @@ impl ToolPattern {
     }
 
     /// It matches the whole call: as an allowing pattern reads.
-    #[must_use]
-    pub fn permits(&self, call: &Call<'_>) -> Answer {
-        both(self.named(call.tool), || match &self.rule {
+    pub(super) fn permits(&self, call: &Call<'_>) -> Answer {
+        both(self.named(call.tool), || match &self.shape.rule {
             Rule::Command(globs) => match call.commands() {
                 Commands::Unclear => Answer::Undecided,
                 Commands::Plain(commands) => {
-                    let all = commands.iter().all(|command| any(globs, command));
+                    let all = commands.iter().all(|command| globs.matches(command));
                     (all && !commands.is_empty()).into()
                 }
             },
@@ -346,18 +391,18 @@ impl ToolPattern {
     /// It matches this one of the commands of a call.
     pub(super) fn permits_command(&self, call: &Call<'_>, command: &str) -> bool {
         self.named(call.tool) == Answer::Yes
-            && matches!(&self.rule, Rule::Command(globs) if any(globs, command))
+            && matches!(&self.shape.rule, Rule::Command(globs) if globs.matches(command))
     }
 
     fn ruled(&self, call: &Call<'_>) -> Answer {
-        match &self.rule {
+        match &self.shape.rule {
             Rule::Any => Answer::Yes,
             Rule::Domain(glob) => call
                 .host()
                 .map_or(Answer::Undecided, |host| glob::matches(glob, &host).into()),
             Rule::Path(glob) => call
                 .path()
-                .map_or(Answer::Undecided, |path| path_matches(glob, path)),
+                .map_or(Answer::Undecided, |path| path::matches(glob, path)),
             Rule::Command(_) | Rule::Own | Rule::Unreadable => Answer::Undecided,
         }
     }
@@ -374,22 +419,15 @@ fn both(named: Answer, ruled: impl FnOnce() -> Answer) -> Answer {
     }
 }
 
-fn any(globs: &[String], command: &str) -> bool {
-    globs.iter().any(|glob| glob::matches(glob, command))
-}
-
 fn rule(name: &str, inside: &str) -> Rule {
     let is = |tools: &[&str]| tools.iter().any(|tool| tool.eq_ignore_ascii_case(name));
     if inside.is_empty() {
         Rule::Unreadable
     } else if let Some(host) = inside.strip_prefix("domain:") {
-        Rule::Domain(host.trim().trim_end_matches('.').to_lowercase())
+        Rule::Domain(host.trim().trim_end_matches('.').to_lowercase().into())
     } else if is(SHELLS) {
         // `git:*` is `git` and all that begins with it as a word.
-        Rule::Command(match inside.strip_suffix(":*") {
-            Some(begin) => vec![begin.to_owned(), format!("{begin} *")],
-            None => vec![inside.to_owned()],
-        })
+        Rule::Command(Command::of(inside))
     } else if is(FILES) {
         let path = inside.strip_prefix("./").unwrap_or(inside);
         // Two slashes are how some hosts write an absolute path.
@@ -398,86 +436,8 @@ fn rule(name: &str, inside: &str) -> Rule {
             .filter(|rest| rest.starts_with('/'))
             .unwrap_or(path);
         let below = if path.ends_with('/') { "**" } else { "" };
-        Rule::Path(format!("{path}{below}"))
+        Rule::Path([path, below].concat().into())
     } else {
         Rule::Own
     }
-}
-
-/// Where a path begins: what begins elsewhere cannot be compared.
-fn anchor(path: &str) -> Option<char> {
-    path.chars()
-        .next()
-        .filter(|first| matches!(first, '/' | '~'))
-}
-
-/// `**` crosses slashes, `*` does not; here both become a `*` that does.
-fn widened(path: &str) -> String {
-    let mut wide = path.to_owned();
-    while wide.contains("**") {
-        wide = wide.replace("**", "*");
-    }
-    wide
-}
-
-/// A `*` that stops at slashes.
-fn is_narrow(path: &str) -> bool {
-    path.replace("**", "").contains('*')
-}
-
-fn path_covers(wide: &str, narrow: &str) -> bool {
-    anchor(wide) == anchor(narrow)
-        && !is_narrow(wide)
-        && glob::covers(&widened(wide), &widened(narrow))
-}
-
-fn paths_overlap(a: &str, b: &str) -> Answer {
-    if a == b || path_covers(a, b) || path_covers(b, a) {
-        Answer::Yes
-    } else if anchor(a) != anchor(b) {
-        Answer::Undecided
-    } else if !glob::overlaps(&widened(a), &widened(b)) {
-        Answer::No
-    } else if is_narrow(a) || is_narrow(b) {
-        Answer::Undecided
-    } else {
-        Answer::Yes
-    }
-}
-
-/// The path matches the pattern. Where one is absolute and the other is not, it
-/// still does not where even the end of the path does not fit.
-fn path_matches(pattern: &str, path: &str) -> Answer {
-    let wide = widened(pattern);
-    if anchor(pattern) == anchor(path) {
-        let (outer, narrow) = (glob::matches(&wide, path), is_narrow(pattern));
-        return match (outer, narrow) {
-            (false, _) => Answer::No,
-            (true, false) => Answer::Yes,
-            // Slashes decide; segment by segment is as far as `**` allows.
-            (true, true) => segments(pattern, path),
-        };
-    }
-    let end = wide.strip_prefix("~/").unwrap_or(&wide);
-    if anchor(path) == Some('/') && anchor(pattern) != Some('/') {
-        if glob::matches(&format!("*/{end}"), path) {
-            return Answer::Undecided;
-        }
-        return Answer::No;
-    }
-    Answer::Undecided
-}
-
-fn segments(pattern: &str, path: &str) -> Answer {
-    if pattern.contains("**") {
-        return Answer::Undecided;
-    }
-    let (pattern, path): (Vec<_>, Vec<_>) =
-        (pattern.split('/').collect(), path.split('/').collect());
-    let fits = pattern.len() == path.len()
-        && pattern
-            .iter()
-            .zip(&path)
-            .all(|(glob, part)| glob::matches(glob, part));
-    fits.into()
 }

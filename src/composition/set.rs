@@ -103,7 +103,7 @@ impl quick_cache::Weighter<Key, Arc<Judged>> for Weight {
             + composed.preconditions.len()
             + composed.postconditions.len();
         let findings = composed.findings.len() + judged.verdict.findings.len();
-        (1_000 + 200 * key.1.len() + 400 * composed.tools.len() + 100 * said + 500 * findings)
+        (1_000 + 200 * key.1.len() + 400 * composed.tools().len() + 100 * said + 500 * findings)
             as u64
     }
 }

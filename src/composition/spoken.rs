@@ -1,74 +1,54 @@
 //! The tool patterns of several skills, each once, found by what they may share.
 
-use std::borrow::Cow;
-
-use rustc_hash::{FxBuildHasher, FxHashMap};
-
-use super::pattern::ToolPattern;
-use super::{Member, ToolText};
-
-/// A pattern and who says it.
-pub(super) struct Spoken {
-    pub(super) pattern: ToolPattern,
-    /// What its name begins with, in lower case.
-    begin: u128,
-    /// Where they are among the speakers of all.
-    speakers: (usize, usize),
-}
-
-impl Spoken {
-    /// What its text begins with.
-    pub(super) fn begin(&self) -> u128 {
-        if self.pattern.is_found_by_text() {
-            self.begin
-        } else {
-            begin_of(self.pattern.text())
-        }
-    }
-}
+use super::pattern::{Shape, ToolPattern};
+use super::texts::{Texts, begin_of, mixed, place};
 
 /// Patterns of one kind, each once, by first appearance.
 pub(super) struct Patterns<'a> {
-    pub(super) all: Vec<Spoken>,
-    /// Who says each, in the order of the members' ids.
-    speakers: Vec<usize>,
-    /// By text. A plain name in lower case is found here.
-    texts: FxHashMap<&'a str, usize>,
-    by_text: Marks,
-    /// Those of one tool that are not found so, by its name in lower case.
-    named: FxHashMap<Box<str>, Vec<usize>>,
+    pub(super) texts: Texts<'a>,
+    shapes: &'a [Shape],
+    /// What the name of each begins with, in lower case.
+    begins: Vec<u128>,
+    /// Of plain names in lower case, which are found by their texts.
+    bare: Marks,
+    /// The other ones of one tool, by what their names begin with.
+    named: Vec<Named>,
     by_name: Marks,
     /// Those of several tools.
-    wide: Vec<Wide>,
+    wide: Vec<Wide<'a>>,
+}
+
+/// A pattern of one tool that its text does not lead to.
+struct Named {
+    /// What its name begins with, in lower case.
+    begin: u128,
+    /// What its commands begin with.
+    command: Begin,
+    place: usize,
 }
 
 /// A pattern of several tools.
-struct Wide {
-    /// What the name of each begins with, in lower case.
-    head: Box<str>,
+struct Wide<'a> {
+    /// What the name of each begins with.
+    head: &'a str,
     begin: Begin,
     place: usize,
 }
 
 /// What a pattern looks for others with.
 pub(super) struct Seek<'a> {
-    spoken: &'a Spoken,
-    /// Its name in lower case.
-    name: Cow<'a, str>,
+    pattern: ToolPattern<'a>,
+    is_bare: bool,
+    is_one_tool: bool,
+    /// What its name begins with, in lower case.
+    begin: u128,
 }
 
-/// The first bytes of a text as a number: the numbers have the order of the texts
-/// where they differ.
-fn begin_of(text: &str) -> u128 {
-    let bytes = text.as_bytes();
-    if let Some(begin) = bytes.first_chunk() {
-        return u128::from_be_bytes(*begin);
-    }
-    let mut begin = [0; 16];
-    for (to, from) in begin.iter_mut().zip(bytes) {
-        *to = *from;
-    }
-    u128::from_be_bytes(begin)
+/// What a text begins with, in lower case.
+fn lower_begin_of(text: &str) -> u128 {
+    let mut bytes = begin_of(text).to_be_bytes();
+    bytes.make_ascii_lowercase();
+    u128::from_be_bytes(bytes)
 }
 
 /// The first bytes of a text, to be found at the beginning of others.
@@ -79,18 +59,38 @@ struct Begin {
 }
 
 impl Begin {
+    /// Of a text in lower case, but for its case.
     fn of(head: &str) -> Self {
-        let bits = 8 * u32::try_from(head.len().min(16)).unwrap_or(16);
+        Self {
+            bytes: lower_begin_of(head),
+            mask: mask(head),
+        }
+    }
+
+    /// Of what the commands of a pattern begin with; of any other pattern nothing.
+    fn of_command(pattern: ToolPattern<'_>) -> Self {
+        let head = pattern.command().unwrap_or_default();
         Self {
             bytes: begin_of(head),
-            mask: !u128::MAX.checked_shr(bits).unwrap_or(0),
+            mask: mask(head),
         }
+    }
+
+    /// No text begins with both.
+    fn is_apart(self, other: Self) -> bool {
+        (self.bytes ^ other.bytes) & self.mask & other.mask != 0
     }
 
     /// A text that begins so may begin with the whole head; any other does not.
     fn is_of(self, begin: u128) -> bool {
         begin & self.mask == self.bytes
     }
+}
+
+/// The bits of what a text begins with that are of the text.
+fn mask(head: &str) -> u128 {
+    let bits = 8 * place(head.len().min(16));
+    !u128::MAX.checked_shr(bits).unwrap_or(0)
 }
 
 /// Tells of most names that are not among a few that they are not, which is
@@ -100,9 +100,7 @@ struct Marks(u64);
 
 impl Marks {
     fn mark(begin: u128) -> u64 {
-        // The highest bits of a product depend on all of its factor.
-        let mixed = begin.wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835);
-        1 << (mixed >> 122)
+        1 << (mixed(begin) >> 58)
     }
 
     fn add(&mut self, begin: u128) {
@@ -115,151 +113,129 @@ impl Marks {
 }
 
 impl<'a> Seek<'a> {
-    pub(super) fn of(spoken: &'a Spoken) -> Self {
-        Self {
-            name: spoken.pattern.lower_name(),
-            spoken,
-        }
+    pub(super) fn pattern(&self) -> ToolPattern<'a> {
+        self.pattern
     }
 }
 
 impl<'a> Patterns<'a> {
-    /// Those that members say. The order is that of the members' ids.
-    pub(super) fn gather(
-        members: &'a [Member],
-        order: &[usize],
-        tools: impl Fn(&'a Member) -> &'a [String],
-    ) -> Self {
-        let most = members.iter().map(|member| tools(member).len()).sum();
-        let mut texts = FxHashMap::with_capacity_and_hasher(most, FxBuildHasher);
-        // Each text with who said it last, and how many have said it.
-        let mut heard: Vec<(&'a str, usize, usize)> = Vec::with_capacity(most);
-        // What each member says, and where that ends.
-        let mut said = Vec::with_capacity(most);
-        let mut ends = Vec::with_capacity(members.len());
-        for (member, tools) in members.iter().map(tools).enumerate() {
-            for tool in tools {
-                let text = tool.trim();
-                let place = *texts.entry(text).or_insert(heard.len());
-                match heard.get_mut(place) {
-                    Some((_, last, _)) if *last == member => continue,
-                    Some((_, last, count)) => (*last, *count) = (member, *count + 1),
-                    None => heard.push((text, member, 1)),
-                }
-                said.push(place);
-            }
-            ends.push(said.len());
-        }
+    /// Texts as patterns, with what each of them says.
+    pub(super) fn of(texts: Texts<'a>, shapes: &'a [Shape]) -> Self {
         let mut patterns = Self {
-            all: Vec::with_capacity(heard.len()),
-            speakers: vec![0; said.len()],
+            begins: Vec::with_capacity(texts.all.len()),
             texts,
-            by_text: Marks::default(),
-            named: FxHashMap::default(),
+            shapes,
+            bare: Marks::default(),
+            named: Vec::new(),
             by_name: Marks::default(),
             wide: Vec::new(),
         };
-        let mut end = 0;
-        let shared = ToolText::together(heard.iter().map(|(text, _, _)| *text));
-        for (text, (_, _, count)) in shared.zip(&heard) {
-            patterns.add(ToolPattern::of(text), end);
-            end += count;
-        }
-        // Taken by the order of ids, speakers need no sorting.
-        for member in order {
-            let begin = member.checked_sub(1).and_then(|before| ends.get(before));
-            let (Some(end), begin) = (ends.get(*member), begin.unwrap_or(&0)) else {
+        for (at, (heard, shape)) in patterns.texts.all.iter().zip(shapes).enumerate() {
+            if shape.is_bare() {
+                patterns.bare.add(heard.begin);
+                patterns.begins.push(heard.begin);
                 continue;
-            };
-            for place in said.get(*begin..*end).unwrap_or_default() {
-                if let Some(spoken) = patterns.all.get_mut(*place)
-                    && let Some(slot) = patterns.speakers.get_mut(spoken.speakers.1)
-                {
-                    *slot = *member;
-                    spoken.speakers.1 += 1;
-                }
             }
+            let pattern = ToolPattern::new(heard.text, shape);
+            let begin = lower_begin_of(pattern.name());
+            if shape.is_one_tool() {
+                patterns.by_name.add(begin);
+                patterns.named.push(Named {
+                    begin,
+                    command: Begin::of_command(pattern),
+                    place: at,
+                });
+            } else {
+                let head = pattern.head();
+                patterns.wide.push(Wide {
+                    head,
+                    begin: Begin::of(head),
+                    place: at,
+                });
+            }
+            patterns.begins.push(begin);
         }
+        patterns.named.sort_by_key(|named| named.begin);
         patterns
     }
 
-    fn add(&mut self, pattern: ToolPattern, speakers: usize) {
-        let place = self.all.len();
-        let name = pattern.lower_name();
-        let begin = begin_of(&name);
-        if !pattern.is_one_tool() {
-            let head = pattern.head();
-            let begin = Begin::of(&head);
-            self.wide.push(Wide { head, begin, place });
-        } else if pattern.is_found_by_text() {
-            self.by_text.add(begin);
-        } else {
-            self.by_name.add(begin);
-            match self.named.get_mut(&*name) {
-                Some(places) => places.push(place),
-                None => drop(self.named.insert(name.into(), vec![place])),
-            }
-        }
-        self.all.push(Spoken {
+    /// One of them.
+    pub(super) fn get(&self, at: usize) -> Option<ToolPattern<'a>> {
+        let (heard, shape) = (self.texts.all.get(at)?, self.shapes.get(at)?);
+        Some(ToolPattern::new(heard.text, shape))
+    }
+
+    /// One of them, to look for others with.
+    pub(super) fn seek(&self, at: usize) -> Option<Seek<'a>> {
+        let (pattern, shape) = (self.get(at)?, self.shapes.get(at)?);
+        Some(Seek {
             pattern,
-            begin,
-            speakers: (speakers, speakers),
-        });
-    }
-
-    /// Who says a pattern of these, in the order of the members' ids.
-    pub(super) fn speakers(&self, spoken: &Spoken) -> &[usize] {
-        let (begin, end) = spoken.speakers;
-        self.speakers.get(begin..end).unwrap_or_default()
-    }
-
-    /// Where a text is among them.
-    pub(super) fn place(&self, text: &str) -> Option<usize> {
-        self.texts.get(text).copied()
+            is_bare: shape.is_bare(),
+            is_one_tool: shape.is_one_tool(),
+            begin: *self.begins.get(at)?,
+        })
     }
 
     /// Shows those that may have a call in common with a pattern; where it is one of
     /// these, it may be shown itself.
-    pub(super) fn near<'p>(
-        &'p self,
+    pub(super) fn near(
+        &self,
         seek: &Seek<'_>,
         is_own: bool,
-        mut show: impl FnMut(&'p Spoken),
+        mut show: impl FnMut(usize, ToolPattern<'a>),
     ) {
         let mut show = |place: usize| {
-            if let Some(spoken) = self.all.get(place) {
-                show(spoken);
+            if let Some(pattern) = self.get(place) {
+                show(place, pattern);
             }
         };
-        let (name, begin) = (&*seek.name, seek.spoken.begin);
-        if seek.spoken.pattern.is_one_tool() {
+        let begin = seek.begin;
+        if seek.is_one_tool {
+            let name = seek.pattern.name();
             // Of its own, what is found by its text is itself.
-            let is_itself = is_own && seek.spoken.pattern.is_found_by_text();
-            if !is_itself && self.by_text.may_have(begin) {
-                let is_so = |spoken: &Spoken| spoken.pattern.is_found_by_text();
-                let same = self.place(name);
-                let same = same.filter(|at| self.all.get(*at).is_some_and(is_so));
+            let is_itself = is_own && seek.is_bare;
+            if !is_itself && self.bare.may_have(begin) {
+                let same = self.bare(name, begin);
                 same.into_iter().for_each(&mut show);
             }
             if self.by_name.may_have(begin) {
-                let named = self.named.get(name).into_iter().flatten();
-                named.copied().for_each(&mut show);
+                let command = Begin::of_command(seek.pattern);
+                let first = self.named.partition_point(|other| other.begin < begin);
+                let named = self.named.get(first..).unwrap_or_default().iter();
+                for other in named.take_while(|other| other.begin == begin) {
+                    // Many patterns of a shell differ in the command, which is told
+                    // before anything else is looked at.
+                    let is_so = |p: ToolPattern<'_>| p.name().eq_ignore_ascii_case(name);
+                    if !other.command.is_apart(command) && self.get(other.place).is_some_and(is_so)
+                    {
+                        show(other.place);
+                    }
+                }
             }
             for wide in &self.wide {
-                if wide.begin.is_of(begin) && name.starts_with(&*wide.head) {
+                let is_of = |name: &[u8]| name.eq_ignore_ascii_case(wide.head.as_bytes());
+                if wide.begin.is_of(begin)
+                    && name.as_bytes().get(..wide.head.len()).is_some_and(is_of)
+                {
                     show(wide.place);
                 }
             }
             return;
         }
-        let head = seek.spoken.pattern.head();
-        let begin = Begin::of(&head);
-        for (place, other) in self.all.iter().enumerate() {
+        let head = seek.pattern.head();
+        let begin = Begin::of(head);
+        for (place, (other, shape)) in self.begins.iter().zip(self.shapes).enumerate() {
             // Of several tools, the name has a `*` where others go on.
-            let may = begin.is_of(other.begin) || !other.pattern.is_one_tool();
-            if may && other.pattern.may_begin_with(&head) {
+            let may = begin.is_of(*other) || !shape.is_one_tool();
+            if may && self.get(place).is_some_and(|p| p.may_begin_with(head)) {
                 show(place);
             }
         }
+    }
+
+    /// The plain name in lower case that a name is but for its case.
+    fn bare(&self, name: &str, begin: u128) -> Option<usize> {
+        let place = self.texts.place(&name.to_ascii_lowercase(), begin)?;
+        self.shapes.get(place)?.is_bare().then_some(place)
     }
 }

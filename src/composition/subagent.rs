@@ -173,13 +173,8 @@ fn rules(composed: &Composed) -> String {
             text.extend(["\n### ", heading, "\n\n", &lines.join("\n"), "\n"]);
         }
     };
-    let tools = |tools: &[super::ToolText]| {
-        tools
-            .iter()
-            .map(|tool| format!("- `{}`", line(tool)))
-            .collect()
-    };
-    let allowed: Vec<String> = tools(&composed.allowed_tools);
+    let tool = |tool: &str| format!("- `{}`", line(tool));
+    let allowed: Vec<_> = composed.allowed_tools().map(tool).collect();
     list(
         "Tools you may call",
         if allowed.is_empty() {
@@ -190,19 +185,19 @@ fn rules(composed: &Composed) -> String {
     );
     list(
         "Tools you may not call, whatever else is said",
-        tools(&composed.forbidden_tools),
+        composed.forbidden_tools().map(tool).collect(),
     );
-    let said = |all: &[super::Said]| {
+    let said = |all: &super::Sayings| {
         all.iter()
-            .map(|said| format!("- {}", line(&said.text)))
+            .map(|said| format!("- {}", line(said.text)))
             .collect()
     };
     list("Before you start", said(&composed.preconditions));
-    let steps = (1..).zip(&composed.execution_protocol);
+    let steps = (1..).zip(composed.execution_protocol.iter());
     list(
         "Your steps, in this order",
         steps
-            .map(|(at, said)| format!("{at}. {}", line(&said.text)))
+            .map(|(at, said)| format!("{at}. {}", line(said.text)))
             .collect(),
     );
     list("When you are done", said(&composed.postconditions));

@@ -134,8 +134,12 @@ fn members(drafts: &[Draft]) -> Vec<Member> {
     drafts.iter().map(Draft::member).collect()
 }
 
-fn texts(all: &[ToolText]) -> Vec<&str> {
-    all.iter().map(|text| &**text).collect()
+fn allowed(composed: &Composed) -> Vec<&str> {
+    composed.allowed_tools().collect()
+}
+
+fn forbidden(composed: &Composed) -> Vec<&str> {
+    composed.forbidden_tools().collect()
 }
 
 fn lines(findings: &[Finding]) -> Vec<String> {
@@ -149,12 +153,11 @@ fn an_allow_is_cut_by_a_forbid_that_covers_it_and_kept_with_exceptions_otherwise
         Draft::new("safe").forbids_tools(&["Bash(git:*)", "mcp__db"]),
     ];
     let composed = compose(&members(&drafts), ToolPolicy::Union);
-    assert_eq!(texts(&composed.allowed_tools), ["Bash", "Read"]);
-    assert_eq!(texts(&composed.forbidden_tools), ["Bash(git:*)", "mcp__db"]);
+    assert_eq!(allowed(&composed), ["Bash", "Read"]);
+    assert_eq!(forbidden(&composed), ["Bash(git:*)", "mcp__db"]);
     let rules: Vec<_> = composed
-        .tools
-        .iter()
-        .map(|proof| (&*proof.tool, proof.rule, proof.exceptions.len()))
+        .tools()
+        .map(|proof| (proof.tool, proof.rule, proof.exceptions.len()))
         .collect();
     assert_eq!(
         rules,
@@ -202,7 +205,7 @@ fn a_tool_in_lower_case_with_any_arguments_is_the_tool() {
         Draft::new("b").forbids_tools(&["bash(*)"]),
     ];
     let composed = compose(&members(&drafts), ToolPolicy::Union);
-    assert_eq!(texts(&composed.allowed_tools), ["ls"]);
+    assert_eq!(allowed(&composed), ["ls"]);
     // One that nobody can read is told of once.
     let drafts = [
         Draft::new("a").allows(&["X)"]),
@@ -215,13 +218,47 @@ fn a_tool_in_lower_case_with_any_arguments_is_the_tool() {
 }
 
 #[test]
+fn texts_that_begin_alike_are_told_apart_and_put_in_order() {
+    let tool = |end: &str| format!("mcp__a_long_name__of_a_tool_{end}");
+    let drafts = [
+        Draft::new("a").allows(&[
+            &tool("b"),
+            "ab",
+            &tool("a"),
+            "a",
+            &format!(" {} ", tool("b")),
+        ]),
+        Draft::new("b")
+            .allows(&["a\0", &tool("a"), &tool("aa")])
+            .forbids_tools(&[&tool("aa"), "\u{e9}"]),
+    ];
+    let composed = compose(&members(&drafts), ToolPolicy::Union);
+    let tools: Vec<_> = composed
+        .tools()
+        .map(|proof| (proof.tool, proof.grants.len(), proof.denials.len()))
+        .collect();
+    assert_eq!(
+        tools,
+        [
+            ("a", 1, 0),
+            ("a\0", 1, 0),
+            ("ab", 1, 0),
+            (&tool("a"), 2, 0),
+            (&tool("aa"), 1, 1),
+            (&tool("b"), 1, 0),
+            ("\u{e9}", 0, 1),
+        ]
+    );
+}
+
+#[test]
 fn the_intersection_keeps_what_every_skill_allows_and_explains_the_rest() {
     let drafts = [
         Draft::new("a").allows(&["Bash", "Read", "Bash(npm:*)"]),
         Draft::new("b").allows(&["Bash(git:*)", "Read", "Write"]),
     ];
     let composed = compose(&members(&drafts), ToolPolicy::Intersection);
-    assert_eq!(texts(&composed.allowed_tools), ["Read", "Bash(git:*)"]);
+    assert_eq!(allowed(&composed), ["Read", "Bash(git:*)"]);
     let arguments = Map::new();
     let call = Call::new("Write", &arguments);
     let decision = composed.check(&call);

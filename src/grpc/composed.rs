@@ -4,8 +4,8 @@ use serde_json::{Map, Value};
 
 use super::convert::{self, object};
 use crate::composition::{
-    Composed, Finding, Lock, LockEntry, Member, Promised, Said, SetQuery, SkillSet, Statement,
-    ToolPolicy, ToolProof, ToolRule,
+    Composed, Finding, Lock, LockEntry, Member, Promised, Said, Sayings, SetQuery, SkillSet,
+    Statement, Statements, ToolPolicy, ToolProof, ToolRule,
 };
 use crate::contract::v1;
 use crate::model::Severity;
@@ -168,47 +168,50 @@ pub(super) fn names(members: &[Member]) -> Vec<String> {
         .collect()
 }
 
-pub(super) fn texts<T: AsRef<str>>(texts: &[T]) -> Vec<String> {
-    texts.iter().map(|text| text.as_ref().to_owned()).collect()
+pub(super) fn texts<'a>(texts: impl Iterator<Item = &'a str>) -> Vec<String> {
+    texts.map(str::to_owned).collect()
 }
 
-pub(super) fn said(said: &[Said]) -> Vec<String> {
-    said.iter().map(|said| said.text.to_string()).collect()
+pub(super) fn said(said: &Sayings) -> Vec<String> {
+    texts(said.iter().map(|said| said.text))
 }
 
-fn origins(composed: &Composed, all: &[Said]) -> Vec<v1::Origin> {
-    let origin = |said: &Said| v1::Origin {
-        text: said.text.to_string(),
-        skills: members(composed, &said.members).map(member).collect(),
+fn origins(composed: &Composed, all: &Sayings) -> Vec<v1::Origin> {
+    let origin = |said: Said<'_>| v1::Origin {
+        text: said.text.to_owned(),
+        skills: members(composed, said.members()).map(member).collect(),
     };
     all.iter().map(origin).collect()
 }
 
-fn members<'a>(composed: &'a Composed, places: &'a [usize]) -> impl Iterator<Item = &'a Member> {
-    places.iter().filter_map(|at| composed.members.get(*at))
+fn members(
+    composed: &Composed,
+    places: impl Iterator<Item = usize>,
+) -> impl Iterator<Item = &Member> {
+    places.filter_map(|at| composed.members.get(at))
 }
 
-fn statement(composed: &Composed, statement: &Statement) -> v1::ToolStatement {
+fn statement(composed: &Composed, statement: Statement<'_>) -> v1::ToolStatement {
     v1::ToolStatement {
         skill: composed.members.get(statement.member).map(member),
-        pattern: statement.pattern.to_string(),
+        pattern: statement.pattern.to_owned(),
     }
 }
 
-fn tool(composed: &Composed, proof: &ToolProof) -> v1::ToolProof {
-    let statements = |all: &[Statement]| all.iter().map(|s| statement(composed, s)).collect();
+fn tool(composed: &Composed, proof: ToolProof<'_>) -> v1::ToolProof {
+    let statements = |all: Statements<'_>| all.iter().map(|s| statement(composed, s)).collect();
     let verdict = if proof.rule.allows() {
         v1::ToolVerdict::Allowed
     } else {
         v1::ToolVerdict::Denied
     };
     v1::ToolProof {
-        tool: proof.tool.to_string(),
+        tool: proof.tool.to_owned(),
         verdict: verdict.into(),
         rule: rule(proof.rule),
-        grants: statements(&proof.grants),
-        denials: statements(&proof.denials),
-        exceptions: statements(&proof.exceptions),
+        grants: statements(proof.grants),
+        denials: statements(proof.denials),
+        exceptions: statements(proof.exceptions),
     }
 }
 
@@ -218,7 +221,7 @@ pub(super) fn contracts(composed: &Composed) -> Vec<v1::ComposedContract> {
             r#type: promised.kind.clone(),
             schema: promised.schema.clone().map(object),
         }),
-        skills: members(composed, &promised.members)
+        skills: members(composed, promised.members.iter().copied())
             .map(|member| member.name.to_string())
             .collect(),
     };
@@ -230,8 +233,8 @@ pub(super) fn composed(set: &SkillSet) -> v1::ComposeSkillsResponse {
     let composed = &*set.composed;
     v1::ComposeSkillsResponse {
         skills: names(&composed.members),
-        allowed_tools: texts(&composed.allowed_tools),
-        forbidden_tools: texts(&composed.forbidden_tools),
+        allowed_tools: texts(composed.allowed_tools()),
+        forbidden_tools: texts(composed.forbidden_tools()),
         execution_protocol: said(&composed.execution_protocol),
         preconditions: said(&composed.preconditions),
         postconditions: said(&composed.postconditions),
@@ -239,8 +242,7 @@ pub(super) fn composed(set: &SkillSet) -> v1::ComposeSkillsResponse {
         tool_policy: policy_of(composed.policy),
         proof: Some(v1::CompositionProof {
             tools: composed
-                .tools
-                .iter()
+                .tools()
                 .map(|proof| tool(composed, proof))
                 .collect(),
             execution_protocol: origins(composed, &composed.execution_protocol),

@@ -117,8 +117,8 @@ impl v1::composition_server::Composition for CompositionService {
         let of = &*set.composed;
         Ok(Response::new(v1::PrepareSubagentResponse {
             skills: names(&of.members),
-            allowed_tools: texts(&of.allowed_tools),
-            forbidden_tools: texts(&of.forbidden_tools),
+            allowed_tools: texts(of.allowed_tools()),
+            forbidden_tools: texts(of.forbidden_tools()),
             execution_protocol: said(&of.execution_protocol),
             preconditions: said(&of.preconditions),
             postconditions: said(&of.postconditions),
@@ -176,7 +176,7 @@ impl v1::composition_server::Composition for CompositionService {
             skill: by
                 .and_then(|by| set.composed.members.get(by.member))
                 .map(composed::member),
-            pattern: by.map(|by| by.pattern.to_string()).unwrap_or_default(),
+            pattern: by.map(|by| by.pattern.to_owned()).unwrap_or_default(),
         }))
     }
 

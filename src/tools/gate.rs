@@ -363,7 +363,7 @@ impl Tools {
         }
         let by = decision.by.and_then(|statement| {
             let member = composed.members.get(statement.member)?;
-            Some((member.clone(), Arc::from(&*statement.pattern)))
+            Some((member.clone(), Arc::from(statement.pattern)))
         });
         Ok(Verdict {
             rule: decision.rule,
@@ -401,10 +401,8 @@ impl Tools {
 fn is_denial(composed: &crate::composition::Composed, decision: Decision<'_>) -> bool {
     decision.rule == ToolRule::Undecided
         && decision.by.is_some_and(|statement| {
-            composed
-                .tools
-                .iter()
-                .any(|proof| proof.denials.contains(statement))
+            let mut denials = composed.tools().flat_map(|proof| proof.denials.iter());
+            denials.any(|denial| denial == statement)
         })
 }
 

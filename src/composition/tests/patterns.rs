@@ -2,6 +2,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use serde_json::{Value, json};
 
+use super::super::pattern::{Answer, Shape, ToolPattern};
 use super::super::*;
 
 pub(super) const PATTERNS: &[&str] = &[
@@ -57,8 +58,28 @@ pub(super) fn calls() -> Vec<(&'static str, Value)> {
     ]
 }
 
+/// A pattern, with what its text says.
+#[derive(Debug)]
+pub(super) struct Parsed<'a> {
+    text: &'a str,
+    shape: Shape,
+}
+
+impl<'a> Parsed<'a> {
+    pub(super) fn of(text: &'a str) -> Self {
+        let text = text.trim();
+        let shape = Shape::of(text);
+        Self { text, shape }
+    }
+
+    pub(super) fn pattern(&self) -> ToolPattern<'_> {
+        ToolPattern::new(self.text, &self.shape)
+    }
+}
+
 fn asked(pattern: &str, tool: &str, arguments: Value) -> (Answer, Answer) {
-    let pattern = ToolPattern::parse(pattern);
+    let pattern = Parsed::of(pattern);
+    let pattern = pattern.pattern();
     let Value::Object(arguments) = arguments else {
         panic!("not an object");
     };
@@ -195,7 +216,8 @@ fn what_covers_what_is_told_by_the_patterns_alone() {
         ("Task(x)", "Task(x)", true),
         ("Task(x)", "Task(y)", false),
     ] {
-        let (wide, narrow) = (ToolPattern::parse(wide), ToolPattern::parse(narrow));
+        let (wide, narrow) = (Parsed::of(wide), Parsed::of(narrow));
+        let (wide, narrow) = (wide.pattern(), narrow.pattern());
         assert_eq!(wide.covers(&narrow), covers, "{wide:?} {narrow:?}");
     }
 }
@@ -203,7 +225,8 @@ fn what_covers_what_is_told_by_the_patterns_alone() {
 proptest! {
     #[test]
     fn relations_of_patterns_hold_for_calls(a in select(PATTERNS), b in select(PATTERNS)) {
-        let (one, two) = (ToolPattern::parse(a), ToolPattern::parse(b));
+        let (one, two) = (Parsed::of(a), Parsed::of(b));
+        let (one, two) = (one.pattern(), two.pattern());
         prop_assert!(one.covers(&one), "{a} covers itself");
         prop_assert_eq!(one.overlaps(&two), two.overlaps(&one));
         if one.covers(&two) && !one.is_unreadable() {
@@ -229,7 +252,8 @@ proptest! {
         pattern in ".{0,30}|[A-Za-z_*]{1,8}\\([a-z:*/ ]{0,10}\\)",
         tool in ".{0,12}", command in ".{0,40}|[a-z;|&'\"> ]{0,30}",
     ) {
-        let (first, second) = (ToolPattern::parse(&pattern), ToolPattern::parse("Bash(git:*)"));
+        let (first, second) = (Parsed::of(&pattern), Parsed::of("Bash(git:*)"));
+        let (first, second) = (first.pattern(), second.pattern());
         prop_assert!(first.covers(&first));
         prop_assert_eq!(first.overlaps(&second), second.overlaps(&first));
         for tool in [tool.as_str(), "Bash"] {

@@ -5,7 +5,8 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use serde_json::Value;
 
-use super::patterns::{PATTERNS, calls};
+use super::pattern::Answer;
+use super::patterns::{PATTERNS, Parsed, calls};
 use super::*;
 
 fn tools() -> impl Strategy<Value = Vec<&'static str>> {
@@ -44,33 +45,32 @@ fn policy() -> impl Strategy<Value = ToolPolicy> {
     select(&[ToolPolicy::Union, ToolPolicy::Intersection][..])
 }
 
-fn set(all: &[ToolText]) -> BTreeSet<String> {
+fn set(all: &[&str]) -> BTreeSet<String> {
     all.iter().map(ToString::to_string).collect()
 }
 
 /// All that must not depend on the order, with ids for places.
 fn essence(composed: &Composed) -> impl PartialEq + std::fmt::Debug {
-    let id = |at: &usize| composed.members[*at].id.to_string();
-    let said = |all: &[Said]| -> BTreeSet<(String, Vec<String>)> {
+    let id = |at: usize| composed.members[at].id.to_string();
+    let said = |all: &Sayings| -> BTreeSet<(String, Vec<String>)> {
         all.iter()
-            .map(|said| (said.text.to_string(), said.members.iter().map(id).collect()))
+            .map(|said| (said.text.to_owned(), said.members().map(id).collect()))
             .collect()
     };
-    let statements = |all: &[Statement]| -> Vec<(String, String)> {
+    let statements = |all: Statements<'_>| -> Vec<(String, String)> {
         all.iter()
-            .map(|s| (id(&s.member), s.pattern.to_string()))
+            .map(|s| (id(s.member), s.pattern.to_owned()))
             .collect()
     };
     let tools: Vec<_> = composed
-        .tools
-        .iter()
+        .tools()
         .map(|proof| {
             (
-                proof.tool.to_string(),
+                proof.tool.to_owned(),
                 proof.rule,
-                statements(&proof.grants),
-                statements(&proof.denials),
-                statements(&proof.exceptions),
+                statements(proof.grants),
+                statements(proof.denials),
+                statements(proof.exceptions),
             )
         })
         .collect();
@@ -80,12 +80,12 @@ fn essence(composed: &Composed) -> impl PartialEq + std::fmt::Debug {
         .map(|promised| {
             (
                 promised.kind.clone(),
-                promised.members.iter().map(id).collect(),
+                promised.members.iter().copied().map(id).collect(),
             )
         })
         .collect();
     (
-        (set(&composed.allowed_tools), set(&composed.forbidden_tools)),
+        (set(&allowed(composed)), set(&forbidden(composed))),
         (
             said(&composed.execution_protocol),
             said(&composed.preconditions),
@@ -94,12 +94,16 @@ fn essence(composed: &Composed) -> impl PartialEq + std::fmt::Debug {
     )
 }
 
+fn said(all: &Sayings) -> Vec<&str> {
+    all.iter().map(|said| said.text).collect()
+}
+
 /// What a composition says, as a skill.
 fn as_skill(composed: &Composed) -> Draft {
-    let texts = |all: &[Said]| all.iter().map(|said| said.text.to_string()).collect();
+    let texts = |all: &Sayings| all.iter().map(|said| said.text.to_owned()).collect();
     let mut draft = Draft::new("composed")
-        .allows(&composed.allowed_tools)
-        .forbids_tools(&composed.forbidden_tools);
+        .allows(&allowed(composed))
+        .forbids_tools(&forbidden(composed));
     draft.skill.execution_protocol = texts(&composed.execution_protocol);
     draft.skill.preconditions = texts(&composed.preconditions);
     draft
@@ -133,11 +137,10 @@ proptest! {
     fn composing_a_composition_changes_nothing(drafts in drafts(), policy in policy()) {
         let once = compose(&members(&drafts), policy);
         let twice = compose(&members(&[as_skill(&once)]), policy);
-        prop_assert_eq!(&once.allowed_tools, &twice.allowed_tools);
-        prop_assert_eq!(&once.forbidden_tools, &twice.forbidden_tools);
-        let texts = |all: &[Said]| all.iter().map(|said| said.text.clone()).collect::<Vec<_>>();
-        prop_assert_eq!(texts(&once.execution_protocol), texts(&twice.execution_protocol));
-        prop_assert_eq!(texts(&once.preconditions), texts(&twice.preconditions));
+        prop_assert_eq!(allowed(&once), allowed(&twice));
+        prop_assert_eq!(forbidden(&once), forbidden(&twice));
+        prop_assert_eq!(said(&once.execution_protocol), said(&twice.execution_protocol));
+        prop_assert_eq!(said(&once.preconditions), said(&twice.preconditions));
         prop_assert_eq!(permitted(&once), permitted(&twice));
     }
 
@@ -147,10 +150,11 @@ proptest! {
         let (_, fewer) = all.split_last().expect("a skill");
         prop_assume!(!fewer.is_empty());
         let (small, large) = (compose(fewer, ToolPolicy::Intersection), compose(&all, ToolPolicy::Intersection));
-        let known: Vec<_> = small.allowed_tools.iter().cloned().map(ToolPattern::of).collect();
-        for tool in &large.allowed_tools {
-            let pattern = ToolPattern::of(tool.clone());
-            prop_assert!(known.iter().any(|known| known.covers(&pattern)), "{tool} of {known:?}");
+        let known: Vec<_> = small.allowed_tools().map(Parsed::of).collect();
+        for tool in large.allowed_tools() {
+            let pattern = Parsed::of(tool);
+            let mut patterns = known.iter().map(Parsed::pattern);
+            prop_assert!(patterns.any(|known| known.covers(&pattern.pattern())), "{tool} of {known:?}");
         }
         for (before, after) in permitted(&small).into_iter().zip(permitted(&large)) {
             prop_assert!(before || !after);
@@ -160,15 +164,16 @@ proptest! {
     #[test]
     fn what_is_forbidden_is_never_allowed(drafts in drafts(), policy in policy()) {
         let composed = compose(&members(&drafts), policy);
-        let forbidden: Vec<_> = composed.forbidden_tools.iter().cloned().map(ToolPattern::of).collect();
-        for tool in &composed.allowed_tools {
-            let pattern = ToolPattern::of(tool.clone());
-            prop_assert!(!forbidden.iter().any(|forbid| forbid.covers(&pattern)), "{tool}");
+        let forbidden: Vec<_> = composed.forbidden_tools().map(Parsed::of).collect();
+        let forbidden = || forbidden.iter().map(Parsed::pattern);
+        for tool in composed.allowed_tools() {
+            let pattern = Parsed::of(tool);
+            prop_assert!(!forbidden().any(|forbid| forbid.covers(&pattern.pattern())), "{tool}");
         }
         for (tool, arguments) in calls() {
             let Value::Object(arguments) = arguments else { unreachable!() };
             let call = Call::new(tool, &arguments);
-            if forbidden.iter().any(|forbid| forbid.touches(&call) != Answer::No) {
+            if forbidden().any(|forbid| forbid.touches(&call) != Answer::No) {
                 prop_assert!(!composed.check(&call).rule.allows(), "{call:?}");
             }
         }
@@ -177,23 +182,23 @@ proptest! {
     #[test]
     fn what_is_allowed_has_a_grant_and_no_denial(drafts in drafts(), policy in policy()) {
         let composed = compose(&members(&drafts), policy);
-        for tool in &composed.allowed_tools {
-            let proof = composed.tools.iter().find(|proof| proof.tool == *tool).expect("a proof");
+        for tool in composed.allowed_tools() {
+            let proof = composed.tools().find(|proof| proof.tool == tool).expect("a proof");
             prop_assert!(proof.rule.allows() && !proof.grants.is_empty() && proof.denials.is_empty());
             if policy == ToolPolicy::Intersection {
                 prop_assert_eq!(proof.grants.len(), drafts.len());
             }
-            for grant in &proof.grants {
+            for grant in proof.grants.iter() {
                 let said = &drafts[grant.member].skill.allowed_tools;
-                prop_assert!(said.iter().any(|text| text.trim() == &*grant.pattern));
+                prop_assert!(said.iter().any(|text| text.trim() == grant.pattern));
             }
         }
-        for proof in composed.tools.iter().filter(|proof| !proof.rule.allows()) {
-            prop_assert!(!composed.allowed_tools.contains(&proof.tool));
+        for proof in composed.tools().filter(|proof| !proof.rule.allows()) {
+            prop_assert!(!allowed(&composed).contains(&proof.tool));
         }
         prop_assert_eq!(
-            composed.allowed_tools.len(),
-            composed.tools.iter().filter(|proof| proof.rule.allows()).count()
+            composed.allowed_tools().count(),
+            composed.tools().filter(|proof| proof.rule.allows()).count()
         );
     }
 
@@ -209,9 +214,9 @@ proptest! {
         }).collect();
         prop_assert_eq!(Lock::of(&again, lock.policy), lock.clone());
         let (before, after) = (compose(&all, policy), compose(&again, lock.policy));
-        prop_assert_eq!(&before.allowed_tools, &after.allowed_tools);
-        prop_assert_eq!(&before.tools, &after.tools);
-        prop_assert_eq!(&before.execution_protocol, &after.execution_protocol);
+        prop_assert_eq!(allowed(&before), allowed(&after));
+        prop_assert!(before.tools().eq(after.tools()));
+        prop_assert_eq!(said(&before.execution_protocol), said(&after.execution_protocol));
         let ids = |lock: &Lock| lock.entries.iter().map(|e| e.skill_id.clone()).collect::<Vec<_>>();
         let mut sorted = ids(&lock);
         sorted.sort();
