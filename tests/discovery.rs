@@ -320,24 +320,30 @@ async fn a_clawhub_client_is_led_to_the_protocol() {
 }
 
 #[tokio::test]
-async fn a_clawhub_client_finds_skills_by_name() {
+async fn a_clawhub_client_finds_skills() {
     let server = hub().await;
-    let found = api(&server, "search?q=Refunds&limit=5&highlightedOnly=true")
-        .await
-        .json();
-    let found: Vec<_> = found["results"]
-        .as_array()
-        .expect("results")
-        .iter()
-        .collect();
-    assert_eq!(found.len(), 2);
+    // What was just published is found within a second.
+    let mut found = Vec::new();
+    for _ in 0..10_000 {
+        let answer = api(&server, "search?q=Refunds&limit=5&highlightedOnly=true").await;
+        let answer = answer.json();
+        found.clone_from(answer["results"].as_array().expect("results"));
+        if found
+            .get(1)
+            .is_some_and(|second| second["slug"] == "refunds-desk")
+        {
+            break;
+        }
+    }
     assert_eq!(
         (&found[0]["slug"], &found[0]["score"]),
         (&json!("refunds"), &json!(1.0))
     );
-    assert_eq!(
-        (&found[1]["slug"], &found[1]["score"]),
-        (&json!("refunds-desk"), &json!(0.5))
+    assert_eq!(found[1]["slug"], "refunds-desk");
+    let score = found[1]["score"].as_f64().expect("a score");
+    assert!(
+        (0.75..1.0).contains(&score),
+        "every word in the name: {score}"
     );
     assert_eq!(
         (&found[0]["version"], &found[0]["summary"]),

@@ -91,11 +91,11 @@ fn files(folder: &Path, inside: &str, found: &mut BTreeMap<String, Bytes>) {
 }
 
 /// Publishes every skill of the corpus under its name; of several of one name the one
-/// with the shortest path, as an import does.
+/// that lies highest, as an import does.
 async fn publish(registry: &Registry, corpus: &Path) -> Vec<Real> {
     let mut folders = Vec::new();
     skill_folders(corpus, &mut folders);
-    folders.sort_by_key(|folder| (folder.as_os_str().len(), folder.clone()));
+    folders.sort_by_key(|folder| (folder.components().count(), folder.clone()));
     let mut real = Vec::new();
     let mut taken = HashSet::new();
     for folder in folders {

@@ -14,9 +14,9 @@ RPCS = {
         "PublishSkill", "PublishSkills", "UnyankVersion", "ValidateSkill", "Watch", "YankVersion",
     ],
     "Lookup": [
-        "ActivateSkill", "CallTool", "CompleteName", "GetSkill", "ListFiles", "ListLoadedSkills", "ListSkills",
-        "ListToolCalls", "ListTools", "LoadSkill", "LoadSkillDetail", "ReadFile", "ReadSkill", "RenderPrompt",
-        "StreamToolCall", "UnloadSkill",
+        "ActivateSkill", "AnalyzeCodebase", "CallTool", "CompleteName", "GetSkill", "ListFiles", "ListLoadedSkills", "ListSkills",
+        "ListToolCalls", "ListTools", "LoadSkill", "LoadSkillDetail", "ReadFile", "ReadSkill", "RecommendSkills", "RenderPrompt",
+        "Search", "StreamToolCall", "UnloadSkill",
     ],
     "ToolHost": ["Attach"],
 }  # fmt: skip
