@@ -255,16 +255,10 @@ async fn search(shelf: &Shelf, call: &Call) -> Result<Json, Refusal> {
 
 /// One number for the tier of a match and its place in it, from 0 to 1.
 fn score(why: &v1::SearchMatch) -> f64 {
-    let least = match why.tier() {
+    let (least, room) = match why.tier() {
         v1::MatchTier::Name => return 1.0,
-        v1::MatchTier::NameWords => 0.75,
-        v1::MatchTier::Words => 0.25,
-        v1::MatchTier::Meaning | v1::MatchTier::Unspecified => 0.0,
-    };
-    let room = if why.tier() == v1::MatchTier::Words {
-        0.5
-    } else {
-        0.25
+        v1::MatchTier::NameWords => (0.75, 0.25),
+        v1::MatchTier::Words | v1::MatchTier::Meaning | v1::MatchTier::Unspecified => (0.0, 0.75),
     };
     least + room * why.score / (1.0 + why.score)
 }

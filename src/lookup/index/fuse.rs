@@ -8,8 +8,8 @@
 
 use super::lexical::{Cell, Weighed};
 
-/// What kind of a match comes before which. The first is the best.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+/// What kind of a match it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tier {
     /// The query is the whole name, or the id.
     Name,
@@ -27,6 +27,17 @@ const ALWAYS: f32 = 0.5;
 const LEFT: f32 = 2.0;
 /// How fast a body that has part of the query stops being an answer.
 const BODY: i32 = 3;
+impl Tier {
+    /// Its place: what words or meaning find stands in one order, by the score.
+    pub(super) fn rank(self) -> u8 {
+        match self {
+            Self::Name => 0,
+            Self::NameWords => 1,
+            Self::Words | Self::Meaning => 2,
+        }
+    }
+}
+
 /// What is less near than this is about something else.
 pub(super) const LEAST_NEAR: f32 = 0.2;
 

@@ -9,7 +9,7 @@
 //! * It follows the log by itself and holds up no writer. What is published is
 //!   found within a second.
 //! * What is certain comes first ([`Tier`]): the whole name, then every word in the
-//!   name. Within a tier one score decides: words by part of the skill, plus
+//!   name. Below that one score decides: words by part of the skill, plus
 //!   meaning, weighted by the share of the query that words leave unanswered. So
 //!   meaning finds what words cannot, and displaces nothing that words know.
 //! * Filters apply before anything is counted or cut.

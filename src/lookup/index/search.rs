@@ -119,7 +119,7 @@ impl Ranked {
 
     /// The better one first.
     fn order(&self, other: &Self) -> Ordering {
-        (self.tier.cmp(&other.tier))
+        (self.tier.rank().cmp(&other.tier.rank()))
             .then(other.score().total_cmp(&self.score()))
             .then(self.second.cmp(&other.second))
     }
