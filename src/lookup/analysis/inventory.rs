@@ -1,7 +1,7 @@
 //! What there is to analyse: paths, and the contents of those files that can be
 //! read as manifests.
 //!
-//! It comes from a folder ([`super::walk`]) or from a caller who sends paths and
+//! It comes from a folder ([`super::walk()`]) or from a caller who sends paths and
 //! contents ([`Inventory::inline`]). Paths are relative to the root, with `/`.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -2,10 +2,10 @@
 //! project it is, what it has and what it lacks.
 //!
 //! First an [`Inventory`] is made: paths, and the contents of manifests, from a
-//! folder ([`walk`], which blocks) or from a caller who sends them
+//! folder ([`walk()`], which blocks) or from a caller who sends them
 //! ([`Inventory::inline`]). Then [`analyze`] looks at it; it is a function of the
 //! inventory and the options, reads nothing and knows no clock. Whether a folder
-//! may be looked at at all is asked before ([`below`]).
+//! may be looked at at all is asked before ([`below()`]).
 //!
 //! How certain a technology is:
 //!

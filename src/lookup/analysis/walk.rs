@@ -49,7 +49,7 @@ struct Rules {
 /// `stop` is asked before each folder and each manifest, and while names are read;
 /// when it says yes, what was seen until then is the answer, with a note.
 ///
-/// The root is taken as it is: callers check it with [`super::below`].
+/// The root is taken as it is: callers check it with [`super::below()`].
 ///
 /// # Errors
 /// The root does not exist, is no folder or cannot be read.
