@@ -3,16 +3,14 @@
 use std::ops::Range;
 
 use rustc_hash::FxHashSet;
-use tantivy::DocSet as _;
-use tantivy::schema::{IndexRecordOption, Term};
 
 use super::fuse::Tier;
 use super::lexical::Cell;
-use super::schema::{Fields, Part};
+use super::schema::Part;
 use super::search::Ranked;
-use super::snapshot::{Slot, Snapshot};
+use super::snapshot::Slot;
 use super::terms::Terms;
-use super::{Error, document, tokens};
+use super::{document, tokens};
 use crate::registry::Registry;
 
 /// Characters of a snippet, about.
@@ -37,84 +35,29 @@ pub struct Why {
     pub snippet: String,
 }
 
-/// Why this skill was found.
-///
-/// # Errors
-/// The index cannot be read.
+/// Why this skill was found. Blocks where the text of its body is shown.
 pub(super) fn why(
-    (snapshot, fields): (&Snapshot, &Fields),
     registry: &Registry,
     terms: &Terms,
     slot: &Slot,
     ranked: &Ranked,
     cell: Cell,
-) -> Result<Why, Error> {
+) -> Why {
     let mut matched = Vec::new();
     for (at, group) in terms.groups.iter().enumerate() {
         if cell.any >> at & 1 == 1 && !matched.contains(&group.word) {
             matched.push(group.word.clone());
         }
     }
-    let parts = if cell.any == 0 {
-        Vec::new()
-    } else {
-        parts(snapshot, fields, terms, slot)?
-    };
-    Ok(Why {
+    let parts = cell.parts();
+    Why {
         tier: ranked.tier,
         words: ranked.words,
         meaning: ranked.meaning,
         snippet: snippet(registry, terms, slot, &parts),
         parts,
         matched,
-    })
-}
-
-/// The parts that have words of the query.
-fn parts(
-    snapshot: &Snapshot,
-    fields: &Fields,
-    terms: &Terms,
-    slot: &Slot,
-) -> Result<Vec<Part>, Error> {
-    let key = Term::from_field_text(fields.key, slot.head.id.key().as_str());
-    let mut found = Vec::new();
-    for reader in snapshot.searcher.segment_readers() {
-        let keys = reader.inverted_index(fields.key)?;
-        let Some(mut documents) = keys.read_postings(&key, IndexRecordOption::Basic)? else {
-            continue;
-        };
-        let mut document = documents.doc();
-        while document != tantivy::TERMINATED && reader.is_deleted(document) {
-            document = documents.advance();
-        }
-        if document == tantivy::TERMINATED {
-            continue;
-        }
-        let has = |field, text: &str| -> Result<bool, Error> {
-            let term = Term::from_field_text(field, text);
-            let index = reader.inverted_index(field)?;
-            let postings = index.read_postings(&term, IndexRecordOption::Basic)?;
-            Ok(postings.is_some_and(|mut postings| {
-                postings.doc() == document
-                    || postings.doc() < document && postings.seek(document) == document
-            }))
-        };
-        for (part, field) in Part::ALL.into_iter().zip(fields.parts) {
-            for form in terms.groups.iter().flat_map(|group| &group.forms) {
-                let field = match (form.in_names, part) {
-                    (false, _) => field,
-                    (true, Part::Name) => fields.names,
-                    (true, _) => continue,
-                };
-                if has(field, &form.text)? {
-                    found.push(part);
-                    break;
-                }
-            }
-        }
     }
-    Ok(found)
 }
 
 /// Text of the skill around words of the query: of its description, or of its body

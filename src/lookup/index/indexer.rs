@@ -20,6 +20,7 @@ use tokio_util::sync::CancellationToken;
 use super::document::{Document, Facts};
 use super::schema::{self, Fields};
 use super::snapshot::{Slot, Snapshot, ordinals};
+use super::ties::Ties;
 use super::vectors::Vectors;
 use super::{Error, looks, tokens};
 use crate::model::SkillKey;
@@ -116,6 +117,9 @@ impl Indexer {
                 ordinals: Vec::new(),
                 slots: Default::default(),
                 alike: HashMap::new(),
+                twins: 0,
+                ties: Ties::default(),
+                fields: fields.clone(),
                 vectors: Vectors::new(dimensions),
                 live: 0,
                 pending: 0,
@@ -259,6 +263,7 @@ impl Indexer {
         self.forget(ordinal);
         self.by_key.insert(slot.head.id.key(), ordinal);
         let looks = Arc::clone(&slot.looks);
+        self.now.ties.set(ordinal, &slot.head.id.key());
         self.now.slots.set(at, Some(slot));
         self.alike(&looks, |ordinals| ordinals.push(ordinal));
         self.now.live += 1;
@@ -306,6 +311,8 @@ impl Indexer {
                 slot.twin = twin;
             }
         }
+        let count = |ordinals: usize| if ordinals > 1 { ordinals } else { 0 };
+        self.now.twins = self.now.twins + count(ordinals.len()) - count(before);
         if ordinals.is_empty() {
             self.now.alike.remove(looks);
         } else {

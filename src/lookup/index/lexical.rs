@@ -12,7 +12,7 @@ use tantivy::postings::Postings as _;
 use tantivy::schema::{IndexRecordOption, Term};
 use tantivy::{DocSet as _, TERMINATED};
 
-use super::schema::{Fields, Part};
+use super::schema::Part;
 use super::snapshot::Snapshot;
 use super::terms::{Form, Group};
 
@@ -64,6 +64,17 @@ pub(super) struct Cell {
     pub(super) name: u32,
     /// Words that are in what it says of itself as a whole.
     pub(super) front: u32,
+    /// Parts that have a word; bits by their order.
+    parts: u8,
+}
+
+impl Cell {
+    /// The parts that have a word of the query.
+    pub(super) fn parts(self) -> Vec<Part> {
+        let parts = Part::ALL.into_iter().enumerate();
+        let parts = parts.filter(|(at, _)| self.parts >> at & 1 == 1);
+        parts.map(|(_, part)| part).collect()
+    }
 }
 
 /// Room for scores, used again by the next search.
@@ -107,23 +118,38 @@ impl Scratch {
 /// What the words of a query weigh.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Weighed {
-    /// Of each word: the rarer, the more.
-    words: Vec<f32>,
     total: f32,
+    /// The share of the query that words are, for each byte of bits: it is asked for
+    /// each skill that has any.
+    shares: Vec<[f32; 256]>,
 }
 
 impl Weighed {
+    /// Of words that weigh so much: the rarer, the more.
+    fn new(words: &[f32]) -> Self {
+        let total: f32 = words.iter().sum();
+        let shares = words.chunks(8).map(|words| {
+            let mut shares = [0.0; 256];
+            for (bits, share) in shares.iter_mut().enumerate() {
+                let there = words.iter().enumerate();
+                let there = there.filter(|(at, _)| bits >> at & 1 == 1);
+                *share = there.map(|(_, weight)| weight / total).sum();
+            }
+            shares
+        });
+        Self {
+            shares: shares.collect(),
+            total,
+        }
+    }
+
     /// Share of the query that these words are, from 0 to 1.
     pub(super) fn share(&self, bits: u32) -> f32 {
-        if self.total <= 0.0 {
-            return 0.0;
-        }
-        let words = self.words.iter().enumerate();
-        let sum: f32 = words
-            .filter(|(at, _)| bits >> at & 1 == 1)
-            .map(|(_, weight)| weight)
-            .sum();
-        sum / self.total
+        let bytes = bits.to_le_bytes();
+        let shares = self.shares.iter().zip(bytes);
+        shares
+            .filter_map(|(shares, byte)| shares.get(usize::from(byte)))
+            .sum()
     }
 
     /// The score of a cell: 1 would be a skill of nothing but the query.
@@ -142,18 +168,16 @@ impl Weighed {
 /// The index cannot be read.
 pub(super) fn score(
     snapshot: &Snapshot,
-    fields: &Fields,
     groups: &[Group],
     scratch: &mut Scratch,
 ) -> tantivy::Result<Weighed> {
     scratch.clear(snapshot.slots.len());
-    let mut weighed = Weighed::default();
+    let mut weights = Vec::with_capacity(groups.len());
     for (at, group) in groups.iter().enumerate() {
         let bit = 1_u32.checked_shl(u32::try_from(at).unwrap_or(u32::MAX));
-        occurrences(snapshot, fields, group, bit.unwrap_or_default(), scratch)?;
+        occurrences(snapshot, group, bit.unwrap_or_default(), scratch)?;
         let weight = rarity(snapshot.live, scratch.of_word.len());
-        weighed.words.push(weight);
-        weighed.total += weight;
+        weights.push(weight);
         for ordinal in scratch.of_word.drain(..) {
             let at = ordinal as usize;
             if let (Some(value), Some(cell)) = (scratch.word.get_mut(at), scratch.cells.get_mut(at))
@@ -167,7 +191,7 @@ pub(super) fn score(
             }
         }
     }
-    Ok(weighed)
+    Ok(Weighed::new(&weights))
 }
 
 /// What a word weighs that so many of all skills have.
@@ -180,11 +204,11 @@ fn rarity(all: usize, with: usize) -> f32 {
 /// Adds up the occurrences of a word, by skill.
 fn occurrences(
     snapshot: &Snapshot,
-    fields: &Fields,
     group: &Group,
     bit: u32,
     scratch: &mut Scratch,
 ) -> tantivy::Result<()> {
+    let fields = &snapshot.fields;
     for (reader, ordinals) in snapshot.segments() {
         let alive = reader.alive_bitset();
         let (in_names, in_parts): (Vec<&Form>, Vec<&Form>) =
@@ -259,6 +283,7 @@ fn frequency(count: u32) -> f32 {
 struct Bits {
     name: u32,
     front: u32,
+    part: u8,
 }
 
 impl Bits {
@@ -266,6 +291,7 @@ impl Bits {
         Self {
             name: if part == Part::Name { bit } else { 0 },
             front: if worth.front { bit } else { 0 },
+            part: 1 << part as u8,
         }
     }
 }
@@ -282,5 +308,6 @@ impl Scratch {
         *word += value;
         cell.name |= bits.name;
         cell.front |= bits.front;
+        cell.parts |= bits.part;
     }
 }

@@ -11,7 +11,6 @@ use super::explain::{self, Why};
 use super::filter::Filters;
 use super::fuse::{self, LEAST_NEAR, Tier};
 use super::lexical::{self, Scratch, Weighed};
-use super::schema::{self, Fields};
 use super::snapshot::{Slot, Snapshot};
 use super::terms::Terms;
 use super::vectors::Query;
@@ -110,6 +109,8 @@ pub(super) struct Ranked {
     second: bool,
     pub(super) words: f32,
     pub(super) meaning: f32,
+    /// What decides among equals; see [`super::ties`].
+    tie: u64,
 }
 
 impl Ranked {
@@ -122,6 +123,7 @@ impl Ranked {
         (self.tier.rank().cmp(&other.tier.rank()))
             .then(other.score().total_cmp(&self.score()))
             .then(self.second.cmp(&other.second))
+            .then(self.tie.cmp(&other.tie))
     }
 }
 
@@ -159,9 +161,8 @@ pub(super) fn run(
     query: &SearchQuery,
     scratch: &mut Scratch,
 ) -> Result<Found, Error> {
-    let (_, fields) = schema::schema();
-    let terms = Terms::read(&snapshot.searcher, &fields, &query.text)?;
-    let weighed = lexical::score(snapshot, &fields, &terms.groups, scratch)?;
+    let terms = Terms::read(&snapshot.searcher, &snapshot.fields, &query.text)?;
+    let weighed = lexical::score(snapshot, &terms.groups, scratch)?;
     let best = scratch
         .touched()
         .iter()
@@ -196,7 +197,7 @@ pub(super) fn run(
     } else {
         Vec::new()
     };
-    let hits = search.explained(&page, &fields, scratch)?;
+    let hits = search.explained(&page, scratch);
     Ok(Found {
         hits,
         total,
@@ -230,60 +231,56 @@ impl Search<'_> {
             .checked_shr(32 - u32::try_from(self.terms.groups.len()).unwrap_or(32))
             .unwrap_or_default();
         let everything = self.query.filters.is_empty();
-        let takes = |slot: &Slot| everything || self.query.filters.takes(slot);
-        let mut unfiltered = 0;
+        let takes = |ordinal: u32| {
+            everything
+                || self
+                    .snapshot
+                    .slot(ordinal)
+                    .is_some_and(|slot| self.query.filters.takes(slot))
+        };
+        let mut unfiltered = scratch.touched().len();
         let mut ranked = Vec::with_capacity(scratch.touched().len() + BY_MEANING);
         for ordinal in scratch.touched() {
-            let Some(slot) = self.snapshot.slot(*ordinal) else {
-                continue;
-            };
-            unfiltered += 1;
-            if takes(slot) {
-                ranked.push(self.ranked(*ordinal, slot, all, scratch));
+            if takes(*ordinal) {
+                ranked.push(self.ranked(*ordinal, all, scratch));
             }
         }
-        let mut near: Vec<(f32, u32)> = (0_u32..)
+        let mut near: Vec<Ranked> = (0_u32..)
             .zip(&scratch.near)
             .filter(|(ordinal, near)| **near >= LEAST_NEAR && scratch.cell(*ordinal).any == 0)
-            .filter(|(ordinal, _)| self.snapshot.slot(*ordinal).is_some_and(takes))
-            .map(|(ordinal, near)| (*near, ordinal))
+            .filter(|(ordinal, _)| takes(*ordinal))
+            .map(|(ordinal, near)| Ranked {
+                ordinal,
+                tier: Tier::Meaning,
+                second: false,
+                words: 0.0,
+                meaning: self.meaning * near,
+                tie: self.snapshot.ties.get(ordinal),
+            })
             .collect();
-        let nearer =
-            |a: &(f32, u32), b: &(f32, u32)| b.0.total_cmp(&a.0).then_with(|| self.by_id(a.1, b.1));
         if near.len() > BY_MEANING {
-            near.select_nth_unstable_by(BY_MEANING, nearer);
+            near.select_nth_unstable_by(BY_MEANING, Ranked::order);
             near.truncate(BY_MEANING);
         }
         unfiltered += near.len();
-        ranked.extend(near.into_iter().map(|(near, ordinal)| Ranked {
-            ordinal,
-            tier: Tier::Meaning,
-            second: false,
-            words: 0.0,
-            meaning: self.meaning * near,
-        }));
+        ranked.extend(near);
         (ranked, unfiltered)
     }
 
-    fn ranked(&self, ordinal: u32, slot: &Slot, all: u32, scratch: &Scratch) -> Ranked {
+    fn ranked(&self, ordinal: u32, all: u32, scratch: &Scratch) -> Ranked {
         let cell = scratch.cell(ordinal);
         let near = scratch.near.get(ordinal as usize).copied();
-        let tier = if all != 0 && cell.name & all == all {
-            if self.is_named(&slot.head) {
-                Tier::Name
-            } else {
-                Tier::NameWords
-            }
-        } else if cell.name != 0
-            && slot
-                .head
-                .id
-                .as_str()
-                .eq_ignore_ascii_case(self.query.text.trim())
-        {
-            Tier::Name
-        } else {
-            Tier::Words
+        // Only who has a word in its name can be meant by it.
+        let head = match cell.name {
+            0 => None,
+            _ => self.snapshot.slot(ordinal).map(|slot| &slot.head),
+        };
+        let text = self.query.text.trim();
+        let tier = match head {
+            Some(head) if cell.name == all && self.is_named(head) => Tier::Name,
+            Some(head) if head.id.as_str().eq_ignore_ascii_case(text) => Tier::Name,
+            Some(_) if cell.name == all => Tier::NameWords,
+            _ => Tier::Words,
         };
         Ranked {
             ordinal,
@@ -291,6 +288,7 @@ impl Search<'_> {
             second: false,
             words: self.weighed.score(cell),
             meaning: self.meaning * near.unwrap_or_default().max(0.0),
+            tie: self.snapshot.ties.get(ordinal),
         }
     }
 
@@ -307,18 +305,18 @@ impl Search<'_> {
     /// loaded it: a name alone earns no place before the one who had it first.
     fn put_twins_behind(&self, ranked: &mut [Ranked]) -> Result<(), Error> {
         let mut firsts: FxHashMap<&str, Option<Ranked>> = FxHashMap::default();
-        let by_ordinal: FxHashMap<u32, Ranked> = ranked
-            .iter()
-            .filter(|ranked| {
-                self.snapshot
-                    .slot(ranked.ordinal)
-                    .is_some_and(|slot| slot.twin)
-            })
-            .map(|ranked| (ranked.ordinal, *ranked))
-            .collect();
-        if by_ordinal.is_empty() {
+        if self.snapshot.twins == 0 {
             return Ok(());
         }
+        let is_twin = |ranked: &&Ranked| {
+            let slot = self.snapshot.slot(ranked.ordinal);
+            slot.is_some_and(|slot| slot.twin)
+        };
+        let by_ordinal: FxHashMap<u32, Ranked> = ranked
+            .iter()
+            .filter(is_twin)
+            .map(|ranked| (ranked.ordinal, *ranked))
+            .collect();
         let mut looked_up = 0;
         for ranked in ranked {
             let Some(slot) = self.snapshot.slot(ranked.ordinal).filter(|slot| slot.twin) else {
@@ -367,11 +365,6 @@ impl Search<'_> {
         Ok(usage.iter().any(|(_, usage)| usage.loads > 0))
     }
 
-    fn by_id(&self, a: u32, b: u32) -> Ordering {
-        let id = |ordinal| self.snapshot.slot(ordinal).map(|slot| slot.head.id.key());
-        id(a).cmp(&id(b))
-    }
-
     /// Puts what is found into its order, as far as the page needs it, and cuts the
     /// page out.
     fn page(&self, ranked: &mut [Ranked]) -> Vec<Ranked> {
@@ -388,9 +381,7 @@ impl Search<'_> {
                 // No skill has a score or stars yet: they are all last.
                 (SortBy::Relevance, false) | (SortBy::Score | SortBy::Stars, _) => a.order(b),
             };
-            by_field
-                .then_with(|| a.order(b))
-                .then_with(|| self.by_id(a.ordinal, b.ordinal))
+            by_field.then_with(|| a.order(b))
         };
         let end = self.query.offset.saturating_add(self.query.limit);
         let needed = end.max(analysis::LOOKED_AT);
@@ -444,12 +435,7 @@ impl Search<'_> {
     }
 
     /// The page with reasons. A skill that went away since is left out.
-    fn explained(
-        &self,
-        page: &[Ranked],
-        fields: &Fields,
-        scratch: &Scratch,
-    ) -> Result<Vec<Hit>, Error> {
+    fn explained(&self, page: &[Ranked], scratch: &Scratch) -> Vec<Hit> {
         let catalog = self.inner.registry.catalog();
         let mut hits = Vec::with_capacity(page.len());
         for ranked in page {
@@ -459,18 +445,17 @@ impl Search<'_> {
                 continue;
             };
             let why = explain::why(
-                (self.snapshot, fields),
                 &self.inner.registry,
                 &self.terms,
                 slot,
                 ranked,
                 scratch.cell(ranked.ordinal),
-            )?;
+            );
             hits.push(Hit {
                 head: Arc::clone(head),
                 why,
             });
         }
-        Ok(hits)
+        hits
     }
 }

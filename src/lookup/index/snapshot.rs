@@ -5,6 +5,8 @@ use std::sync::Arc;
 use imbl::Vector;
 use tantivy::{Searcher, SegmentReader};
 
+use super::schema::Fields;
+use super::ties::Ties;
 use super::vectors::Vectors;
 use crate::model::{Digest, VersionNumber};
 use crate::registry::Head;
@@ -36,12 +38,18 @@ pub(super) type Slots = Vector<Option<Slot>>;
 pub(super) struct Snapshot {
     /// The words.
     pub(super) searcher: Searcher,
+    /// The fields that they are in.
+    pub(super) fields: Fields,
     /// For each segment the ordinal of each document.
     pub(super) ordinals: Vec<Arc<[u32]>>,
     /// The skills.
     pub(super) slots: Slots,
     /// Skills that look alike by name, those with the same `looks`, by ordinal.
     pub(super) alike: imbl::HashMap<Arc<str>, Arc<[u32]>>,
+    /// How many of the skills look like another.
+    pub(super) twins: usize,
+    /// What decides among equals.
+    pub(super) ties: Ties,
     /// Their meanings.
     pub(super) vectors: Vectors,
     /// How many skills there are.
