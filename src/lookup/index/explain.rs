@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
+use tantivy::tokenizer::TextAnalyzer;
 
 use super::fuse::Tier;
 use super::lexical::Cell;
@@ -16,7 +17,7 @@ use crate::registry::Registry;
 /// Characters of a snippet, about.
 const SNIPPET: usize = 220;
 /// Bytes of a body in which a snippet is looked for.
-const LOOKED_THROUGH: usize = 64 * 1024;
+const LOOKED_THROUGH: usize = 16 * 1024;
 
 /// Why a skill was found.
 #[derive(Debug, Clone, PartialEq)]
@@ -35,68 +36,98 @@ pub struct Why {
     pub snippet: String,
 }
 
-/// Why this skill was found. Blocks where the text of its body is shown.
-pub(super) fn why(
-    registry: &Registry,
-    terms: &Terms,
-    slot: &Slot,
-    ranked: &Ranked,
-    cell: Cell,
-) -> Why {
-    let mut matched = Vec::new();
-    for (at, group) in terms.groups.iter().enumerate() {
-        if cell.any >> at & 1 == 1 && !matched.contains(&group.word) {
-            matched.push(group.word.clone());
+/// Says why skills were found, the skills of one page.
+pub(super) struct Explainer<'a> {
+    registry: &'a Registry,
+    terms: &'a Terms,
+    /// What matches, as stems and whole words.
+    wanted: FxHashSet<&'a str>,
+    /// First characters of what matches: a stem begins as its word does.
+    beginnings: FxHashSet<char>,
+    /// The stems of words that were met, where they match: making one costs more than
+    /// all the rest, and texts repeat their words.
+    known: FxHashMap<String, Option<String>>,
+    stems: TextAnalyzer,
+}
+
+impl<'a> Explainer<'a> {
+    /// By the words of a query.
+    pub(super) fn new(registry: &'a Registry, terms: &'a Terms) -> Self {
+        let forms = terms.groups.iter().flat_map(|group| &group.forms);
+        let wanted: FxHashSet<&str> = forms.map(|form| form.text.as_str()).collect();
+        Self {
+            registry,
+            terms,
+            beginnings: wanted.iter().filter_map(|w| w.chars().next()).collect(),
+            wanted,
+            known: FxHashMap::default(),
+            stems: tokens::stems(),
         }
     }
-    let parts = cell.parts();
-    Why {
-        tier: ranked.tier,
-        words: ranked.words,
-        meaning: ranked.meaning,
-        snippet: snippet(registry, terms, slot, &parts),
-        parts,
-        matched,
+
+    /// Why this skill was found. Blocks where the text of its body is shown.
+    pub(super) fn why(&mut self, slot: &Slot, ranked: &Ranked, cell: Cell) -> Why {
+        let mut matched = Vec::new();
+        for (at, group) in self.terms.groups.iter().enumerate() {
+            if cell.any >> at & 1 == 1 && !matched.contains(&group.word) {
+                matched.push(group.word.clone());
+            }
+        }
+        let parts = cell.parts();
+        Why {
+            tier: ranked.tier,
+            words: ranked.words,
+            meaning: ranked.meaning,
+            snippet: self.snippet(slot, &parts),
+            parts,
+            matched,
+        }
+    }
+
+    /// Text of the skill around words of the query: of its description, or of its body
+    /// where only that has any.
+    fn snippet(&mut self, slot: &Slot, parts: &[Part]) -> String {
+        let summary = slot.head.summary.as_ref();
+        let description = summary.map_or("", |summary| summary.description.as_str());
+        let in_front = |part: &Part| !matches!(part, Part::Body | Part::Headings | Part::Files);
+        if parts.is_empty() || parts.iter().any(in_front) {
+            return marked(description, &self.matches(description));
+        }
+        match document::body(self.registry, slot) {
+            Ok(body) => {
+                let end = body.floor_char_boundary(LOOKED_THROUGH);
+                let body = body.get(..end).unwrap_or(&body);
+                marked(body, &self.matches(body))
+            }
+            // A snippet is no answer: that the skill is damaged is told by reading it.
+            Err(_) => marked(description, &self.matches(description)),
+        }
+    }
+
+    /// Where words of a text match, each with its stem.
+    fn matches(&mut self, text: &str) -> Vec<(Range<usize>, String)> {
+        let mut found = Vec::new();
+        tokens::words(text, |word, range| {
+            let first = word.chars().next();
+            if !first.is_some_and(|first| self.beginnings.contains(&first)) {
+                return;
+            }
+            if !self.known.contains_key(word) {
+                let stem = tokens::stem(&mut self.stems, word);
+                let matches = self.wanted.contains(stem.as_str()) || self.wanted.contains(word);
+                self.known.insert(word.to_owned(), matches.then_some(stem));
+            }
+            if let Some(Some(stem)) = self.known.get(word) {
+                found.push((range, stem.clone()));
+            }
+        });
+        found
     }
 }
 
-/// Text of the skill around words of the query: of its description, or of its body
-/// where only that has any.
-fn snippet(registry: &Registry, terms: &Terms, slot: &Slot, parts: &[Part]) -> String {
-    let summary = slot.head.summary.as_ref();
-    let description = summary.map_or("", |summary| summary.description.as_str());
-    let wanted: FxHashSet<&str> = terms
-        .groups
-        .iter()
-        .flat_map(|group| &group.forms)
-        .map(|form| form.text.as_str())
-        .collect();
-    let in_front = |part: &Part| !matches!(part, Part::Body | Part::Headings | Part::Files);
-    if parts.is_empty() || parts.iter().any(in_front) {
-        return marked(description, &wanted);
-    }
-    match document::body(registry, slot) {
-        Ok(body) => marked(
-            body.get(..body.floor_char_boundary(LOOKED_THROUGH))
-                .unwrap_or(&body),
-            &wanted,
-        ),
-        // A snippet is no answer: that the skill is damaged is told by reading it.
-        Err(_) => marked(description, &wanted),
-    }
-}
-
-/// The stretch of a text with the most of the words, each between `**`.
-fn marked(text: &str, wanted: &FxHashSet<&str>) -> String {
-    let mut stems = tokens::stems();
-    let mut found: Vec<(Range<usize>, String)> = Vec::new();
-    tokens::words(text, |word, range| {
-        let stem = tokens::stem(&mut stems, word);
-        if wanted.contains(stem.as_str()) || wanted.contains(word) {
-            found.push((range, stem));
-        }
-    });
-    let begin = best(&found).unwrap_or_default();
+/// The stretch of a text with the most of the matches, each between `**`.
+fn marked(text: &str, found: &[(Range<usize>, String)]) -> String {
+    let begin = best(found).unwrap_or_default();
     // From the beginning where that is near, else from a little before.
     let begin = if begin < SNIPPET / 2 {
         0

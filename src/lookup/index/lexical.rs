@@ -7,12 +7,14 @@
 //! of averages, so that the score of a skill does not depend on other skills; how
 //! rare a word is does, and is counted over the skills that there are.
 
+use std::sync::LazyLock;
+
 use tantivy::fieldnorm::FieldNormReader;
 use tantivy::postings::Postings as _;
 use tantivy::schema::{IndexRecordOption, Term};
 use tantivy::{DocSet as _, TERMINATED};
 
-use super::schema::Part;
+use super::schema::{PARTS, Part};
 use super::snapshot::Snapshot;
 use super::terms::{Form, Group};
 
@@ -214,18 +216,17 @@ fn occurrences(
         let (in_names, in_parts): (Vec<&Form>, Vec<&Form>) =
             group.forms.iter().partition(|form| form.in_names);
         for (part, field) in Part::ALL.into_iter().zip(fields.parts) {
-            let worth = worth(part);
             let index = reader.inverted_index(field)?;
-            let norms = reader.get_fieldnorms_reader(field)?;
-            let by_length = by_length(&worth);
-            let bits = Bits::of(part, &worth, bit);
+            let bits = Bits::of(part, bit);
             for form in &in_parts {
                 let term = Term::from_field_text(field, &form.text);
-                let Some(mut postings) =
-                    index.read_postings(&term, IndexRecordOption::WithFreqs)?
-                else {
+                let Some(info) = index.get_term_info(&term)? else {
                     continue;
                 };
+                let norms = reader.get_fieldnorms_reader(field)?;
+                let by_length = BY_LENGTH.get(part as usize).unwrap_or(&[0.0; 256]);
+                let with = IndexRecordOption::WithFreqs;
+                let mut postings = index.read_postings_from_terminfo(&info, with)?;
                 let mut document = postings.doc();
                 while document != TERMINATED {
                     if alive.is_none_or(|alive| alive.is_alive(document))
@@ -247,7 +248,7 @@ fn occurrences(
             let Some(mut postings) = index.read_postings(&term, IndexRecordOption::Basic)? else {
                 continue;
             };
-            let bits = Bits::of(Part::Name, &worth, bit);
+            let bits = Bits::of(Part::Name, bit);
             let mut document = postings.doc();
             while document != TERMINATED {
                 if alive.is_none_or(|alive| alive.is_alive(document))
@@ -262,9 +263,12 @@ fn occurrences(
     Ok(())
 }
 
-/// What an occurrence is worth in a part of each length that the index tells apart.
+/// What an occurrence is worth, by part and by each length that the index tells apart.
+static BY_LENGTH: LazyLock<[[f32; 256]; PARTS]> = LazyLock::new(|| Part::ALL.map(by_length));
+
 #[expect(clippy::cast_precision_loss, reason = "lengths are rounded anyway")]
-fn by_length(worth: &Worth) -> [f32; 256] {
+fn by_length(part: Part) -> [f32; 256] {
+    let worth = worth(part);
     let mut values = [0.0; 256];
     for (id, value) in (0..=u8::MAX).zip(&mut values) {
         let length = FieldNormReader::id_to_fieldnorm(id) as f32;
@@ -287,10 +291,10 @@ struct Bits {
 }
 
 impl Bits {
-    fn of(part: Part, worth: &Worth, bit: u32) -> Self {
+    fn of(part: Part, bit: u32) -> Self {
         Self {
             name: if part == Part::Name { bit } else { 0 },
-            front: if worth.front { bit } else { 0 },
+            front: if worth(part).front { bit } else { 0 },
             part: 1 << part as u8,
         }
     }

@@ -15,8 +15,8 @@
 //! * Filters apply before anything is counted or cut.
 //! * A search reads one state of the index from begin to end. Its cost grows with
 //!   the postings of its words and the number of vectors, not with the texts.
-//! * Equal scores are ordered by a digest of the id (`ties`); nothing depends on when or in which order
-//!   skills were indexed.
+//! * Equal scores are ordered by a digest of the id (`ties`); nothing depends on when
+//!   or in which order skills were indexed.
 //!
 //! | file | what it says |
 //! |---|---|

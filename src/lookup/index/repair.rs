@@ -94,10 +94,19 @@ impl<'a> Dictionary<'a> {
         let mut found = BTreeMap::new();
         let term = Term::from_field_text(self.fields.vocabulary, word);
         let query = FuzzyTermQuery::new(term, wrong, true);
+        let automaton = query.automaton()?;
+        // Whose first letter is wrong as well is another word.
+        let first = match word.chars().next() {
+            Some(first) if wrong > 1 => first.to_string(),
+            _ => String::new(),
+        };
         for segment in self.searcher.segment_readers() {
             let index = segment.inverted_index(self.fields.vocabulary)?;
-            let mut words = index.terms().search(query.automaton()?).into_stream()?;
+            let mut words = index.terms().search(&automaton).ge(&first).into_stream()?;
             while let Some((word, info)) = words.next() {
+                if !word.starts_with(first.as_bytes()) {
+                    break;
+                }
                 let skills = skills_with(segment, &index, info)?;
                 if let (Ok(word), 1..) = (std::str::from_utf8(word), skills) {
                     *found.entry(word.to_owned()).or_default() += skills;
@@ -143,36 +152,33 @@ fn skills_with(
     }
 }
 
-/// The words nearest to one that no skill has: by wrong letters, then the first
-/// letter, which is seldom wrong, then by how many skills have them.
+/// The words nearest to one that no skill has: with the fewest wrong letters, of these
+/// those that share the first letter, which is seldom wrong, then by how many skills
+/// have them.
 ///
 /// # Errors
 /// The index cannot be read.
 pub(super) fn near(dictionary: &Dictionary<'_>, word: &str) -> tantivy::Result<Vec<String>> {
     let letters = word.chars().count();
-    let wrong = match letters {
-        _ if letters < ONE_WRONG || !word.chars().any(char::is_alphabetic) => return Ok(Vec::new()),
+    let most = match letters {
+        _ if letters < ONE_WRONG || !word.chars().any(char::is_alphabetic) => 0,
         _ if letters < TWO_WRONG => 1,
         _ => 2,
     };
     let first = |word: &str| word.chars().next();
-    let mut near: Vec<_> = dictionary
-        .within(word, wrong)?
-        .into_iter()
-        .map(|(other, skills)| {
-            let wrong = strsim::osa_distance(word, &other);
-            let rank = wrong + usize::from(first(&other) != first(word));
-            (rank, wrong, Reverse(skills), other)
-        })
-        .collect();
-    near.sort();
-    let best = near.first().map(|(_, wrong, ..)| *wrong);
-    Ok(near
-        .into_iter()
-        .filter(|(_, wrong, ..)| Some(*wrong) == best)
-        .map(|(.., word)| word)
-        .take(NEAR)
-        .collect())
+    for wrong in 1..=most {
+        let mut near: Vec<_> = dictionary
+            .within(word, wrong)?
+            .into_iter()
+            .map(|(other, skills)| (first(&other) != first(word), Reverse(skills), other))
+            .collect();
+        if !near.is_empty() {
+            near.sort();
+            near.truncate(NEAR);
+            return Ok(near.into_iter().map(|(.., word)| word).collect());
+        }
+    }
+    Ok(Vec::new())
 }
 
 /// Two words that skills have and that were written as one, the first such pair.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::analysis::{self, Analysis};
-use super::explain::{self, Why};
+use super::explain::{Explainer, Why};
 use super::filter::Filters;
 use super::fuse::{self, LEAST_NEAR, Tier};
 use super::lexical::{self, Scratch, Weighed};
@@ -437,6 +437,7 @@ impl Search<'_> {
     /// The page with reasons. A skill that went away since is left out.
     fn explained(&self, page: &[Ranked], scratch: &Scratch) -> Vec<Hit> {
         let catalog = self.inner.registry.catalog();
+        let mut explainer = Explainer::new(&self.inner.registry, &self.terms);
         let mut hits = Vec::with_capacity(page.len());
         for ranked in page {
             let slot = self.snapshot.slot(ranked.ordinal);
@@ -444,13 +445,7 @@ impl Search<'_> {
             let (Some(slot), Some(head)) = (slot, head.filter(|head| head.active.is_some())) else {
                 continue;
             };
-            let why = explain::why(
-                &self.inner.registry,
-                &self.terms,
-                slot,
-                ranked,
-                scratch.cell(ranked.ordinal),
-            );
+            let why = explainer.why(slot, ranked, scratch.cell(ranked.ordinal));
             hits.push(Hit {
                 head: Arc::clone(head),
                 why,

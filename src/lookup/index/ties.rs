@@ -1,7 +1,7 @@
 //! What decides among skills with equal scores: a digest of their ids.
 //!
-//! It says nothing about a skill, which is the point: nobody can choose a name that
-//! comes first, and two indexes of the same skills agree.
+//! It says nothing about a skill, which is the point: a name that begins with `aaa`
+//! earns no place, and two indexes of the same skills agree.
 
 use std::sync::Arc;
 

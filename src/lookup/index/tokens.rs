@@ -35,46 +35,87 @@ pub(super) fn is_unspaced(c: char) -> bool {
 /// The words of a text, in their order.
 pub(super) fn words(text: &str, mut each: impl FnMut(&str, Range<usize>)) {
     let mut folded = String::new();
-    let mut rest = text.char_indices().peekable();
-    while let Some((start, first)) = rest.next() {
-        if !first.is_alphanumeric() {
-            continue;
-        }
-        if is_unspaced(first) {
-            let mut run = vec![(start, first)];
-            while let Some((at, c)) = rest.next_if(|&(_, c)| is_unspaced(c)) {
-                run.push((at, c));
-            }
-            pairs(&run, &mut each);
-            continue;
-        }
-        folded.clear();
-        let mut end = start + first.len_utf8();
-        let mut letters = 1;
-        fold(first, &mut folded);
-        while let Some(&(at, c)) = rest.peek() {
-            if (c.is_alphanumeric() && !is_unspaced(c)) || is_combining_mark(c) {
-                fold(c, &mut folded);
-                letters += 1;
-            } else if letters == 1 && (c == '#' || c == '+') {
-                folded.push(c);
-            } else if matches!(c, '\'' | '\u{2019}') {
-                let mut ahead = rest.clone();
-                ahead.next();
-                if !ahead.peek().is_some_and(|(_, c)| c.is_alphanumeric()) {
-                    break;
-                }
-            } else {
-                break;
-            }
-            end = at + c.len_utf8();
-            rest.next();
-        }
-        if !folded.is_empty() {
-            folded.truncate(folded.floor_char_boundary(LONGEST.min(folded.len())));
-            each(&folded, start..end);
+    let mut at = 0;
+    while let Some(byte) = text.as_bytes().get(at) {
+        if byte.is_ascii() && !byte.is_ascii_alphanumeric() {
+            at += 1;
+        } else if let Some(word) = plain_word(text, at) {
+            folded.clear();
+            folded.push_str(word.get(..LONGEST).unwrap_or(word));
+            folded.make_ascii_lowercase();
+            let end = at + word.len();
+            each(&folded, at..end);
+            at = end;
+        } else {
+            at = next_words(text, at, &mut folded, &mut each);
         }
     }
+}
+
+/// The word that begins here, where it is of nothing but ASCII letters and digits:
+/// nearly all are, and need no more than this.
+fn plain_word(text: &str, at: usize) -> Option<&str> {
+    let rest = text.as_bytes().get(at..)?;
+    let end = rest.iter().position(|byte| !byte.is_ascii_alphanumeric());
+    let end = end.unwrap_or(rest.len());
+    match (end, rest.get(end)) {
+        (0, _) | (1, Some(b'#' | b'+')) | (_, Some(b'\'' | 0x80..)) => None,
+        _ => text.get(at..at + end),
+    }
+}
+
+/// The word, or the words of the run, that begins here, if any does; returns what is
+/// behind.
+fn next_words(
+    text: &str,
+    at: usize,
+    folded: &mut String,
+    each: &mut impl FnMut(&str, Range<usize>),
+) -> usize {
+    let rest = text.get(at..).unwrap_or_default().char_indices();
+    let mut rest = rest.map(|(behind, c)| (at + behind, c)).peekable();
+    let Some((start, first)) = rest.next() else {
+        return text.len();
+    };
+    let mut end = start + first.len_utf8();
+    if !first.is_alphanumeric() {
+        return end;
+    }
+    if is_unspaced(first) {
+        let mut run = vec![(start, first)];
+        while let Some((at, c)) = rest.next_if(|&(_, c)| is_unspaced(c)) {
+            run.push((at, c));
+            end = at + c.len_utf8();
+        }
+        pairs(&run, each);
+        return end;
+    }
+    folded.clear();
+    let mut letters = 1;
+    fold(first, folded);
+    while let Some(&(at, c)) = rest.peek() {
+        if (c.is_alphanumeric() && !is_unspaced(c)) || is_combining_mark(c) {
+            fold(c, folded);
+            letters += 1;
+        } else if letters == 1 && (c == '#' || c == '+') {
+            folded.push(c);
+        } else if matches!(c, '\'' | '\u{2019}') {
+            let mut ahead = rest.clone();
+            ahead.next();
+            if !ahead.peek().is_some_and(|(_, c)| c.is_alphanumeric()) {
+                break;
+            }
+        } else {
+            break;
+        }
+        end = at + c.len_utf8();
+        rest.next();
+    }
+    if !folded.is_empty() {
+        folded.truncate(folded.floor_char_boundary(LONGEST.min(folded.len())));
+        each(folded, start..end);
+    }
+    end
 }
 
 fn pairs(run: &[(usize, char)], each: &mut impl FnMut(&str, Range<usize>)) {
@@ -237,4 +278,25 @@ const EMPTY: &[&str] = &[
 /// A word that says nothing of what is looked for.
 pub(super) fn is_empty(word: &str) -> bool {
     EMPTY.contains(&word)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn plain_words_are_read_as_all_others(text in "[a-cA-C0-9 .'’+#é\u{301}ß中국-]{0,40}") {
+            let mut slowly = Vec::new();
+            let (mut at, mut folded) = (0, String::new());
+            while at < text.len() {
+                at = next_words(&text, at, &mut folded, &mut |word: &str, range| {
+                    slowly.push(Word { text: word.to_owned(), range });
+                });
+            }
+            prop_assert_eq!(list(&text), slowly);
+        }
+    }
 }

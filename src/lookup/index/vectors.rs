@@ -1,14 +1,16 @@
 //! The meanings of all skills in memory, and the scan over them.
 //!
-//! A vector is kept as one byte a dimension. A scan reads them all, in their order,
-//! with the widest instructions that the processor has: it is bound by memory, and
-//! a hundred thousand take milliseconds. Nothing is approximated.
+//! A vector is kept as one byte a dimension. A scan reads them all, in their order:
+//! it is bound by memory, and a hundred thousand take one or two milliseconds. Nothing
+//! is approximated.
 
 use std::sync::Arc;
 
 /// Rows of one chunk. A chunk is what is copied when a row of it changes while a
 /// search reads it.
 const ROWS: usize = 1024;
+/// Values that a processor takes at once. Rows are filled up with zeros to a multiple.
+const LANES: usize = 32;
 
 /// A row for each ordinal that has one.
 #[derive(Debug, Clone)]
@@ -19,7 +21,7 @@ pub(super) struct Vectors {
 
 #[derive(Debug, Clone)]
 struct Chunk {
-    rows: Vec<i8>,
+    rows: Vec<[i8; LANES]>,
     has: Vec<bool>,
 }
 
@@ -37,6 +39,11 @@ impl Vectors {
         (ordinal / ROWS, ordinal % ROWS)
     }
 
+    /// Parts of a row.
+    fn wide(&self) -> usize {
+        self.dimensions.div_ceil(LANES).max(1)
+    }
+
     /// The ordinal has a row.
     pub(super) fn has(&self, ordinal: u32) -> bool {
         let (chunk, at) = Self::chunk(ordinal);
@@ -47,21 +54,23 @@ impl Vectors {
     /// Keeps a row; one of another length is none.
     pub(super) fn set(&mut self, ordinal: u32, row: &[i8]) {
         let (chunk, at) = Self::chunk(ordinal);
-        let dimensions = self.dimensions;
+        let wide = self.wide();
         while self.chunks.len() <= chunk {
             self.chunks.push(Arc::new(Chunk {
-                rows: vec![0; ROWS * dimensions],
+                rows: vec![[0; LANES]; ROWS * wide],
                 has: vec![false; ROWS],
             }));
         }
         let Some(chunk) = self.chunks.get_mut(chunk).map(Arc::make_mut) else {
             return;
         };
-        let place = chunk.rows.chunks_exact_mut(dimensions.max(1)).nth(at);
+        let place = chunk.rows.chunks_exact_mut(wide).nth(at);
         if let (Some(place), Some(has)) = (place, chunk.has.get_mut(at))
-            && place.len() == row.len()
+            && row.len() == self.dimensions
         {
-            place.copy_from_slice(row);
+            for (place, value) in place.as_flattened_mut().iter_mut().zip(row) {
+                *place = *value;
+            }
             *has = true;
         }
     }
@@ -69,6 +78,7 @@ impl Vectors {
     /// Removes a row; says whether there was one.
     pub(super) fn clear(&mut self, ordinal: u32) -> bool {
         let (chunk, at) = Self::chunk(ordinal);
+        let wide = self.wide();
         if !self.has(ordinal) {
             return false;
         }
@@ -76,8 +86,8 @@ impl Vectors {
             && let Some(has) = chunk.has.get_mut(at)
         {
             *has = false;
-            let row = chunk.rows.chunks_exact_mut(self.dimensions.max(1)).nth(at);
-            row.into_iter().flatten().for_each(|byte| *byte = 0);
+            let row = chunk.rows.chunks_exact_mut(wide).nth(at);
+            row.into_iter().flatten().for_each(|part| *part = [0; LANES]);
         }
         true
     }
@@ -86,16 +96,13 @@ impl Vectors {
     /// none. The query has as many dimensions as the rows.
     pub(super) fn scan(&self, query: &Query, into: &mut Vec<f32>) {
         into.clear();
-        if query.values.len() != self.dimensions || self.dimensions == 0 {
+        if query.dimensions != self.dimensions || self.dimensions == 0 {
             return;
         }
         into.reserve(self.chunks.len() * ROWS);
-        let processor = pulp::Arch::new();
         for chunk in &self.chunks {
-            processor.dispatch(|| {
-                for row in chunk.rows.chunks_exact(self.dimensions) {
-                    into.push(dot(row, &query.values) * query.scale);
-                }
+            products(&chunk.rows, &query.values, |sum| {
+                into.push(sum * query.scale);
             });
         }
     }
@@ -104,7 +111,8 @@ impl Vectors {
 /// A query as a scan reads it.
 #[derive(Debug, Clone)]
 pub(super) struct Query {
-    values: Vec<i16>,
+    dimensions: usize,
+    values: Vec<[i16; LANES]>,
     scale: f32,
 }
 
@@ -132,29 +140,87 @@ impl Query {
     )]
     pub(super) fn new(vector: &[f32], scale: f32) -> Self {
         const RANGE: f32 = 4096.0;
+        let mut values = vec![[0; LANES]; vector.len().div_ceil(LANES)];
+        for (place, value) in values.as_flattened_mut().iter_mut().zip(vector) {
+            *place = (value * RANGE).round() as i16;
+        }
         Self {
-            values: vector
-                .iter()
-                .map(|value| (value * RANGE).round() as i16)
-                .collect(),
+            dimensions: vector.len(),
+            values,
             scale: 1.0 / (RANGE * LENGTH * scale),
         }
     }
 }
 
-/// The sum of the products. The query comes in 16 bits, so that compilers make one
-/// instruction of multiplying and adding.
-#[inline(always)]
-#[expect(
-    clippy::cast_precision_loss,
-    clippy::inline_always,
-    reason = "a sum of rounded values; only inside the loop it is widened"
-)]
-fn dot(row: &[i8], query: &[i16]) -> f32 {
-    let sum: i32 = row
-        .iter()
-        .zip(query)
-        .map(|(a, b)| i32::from(i16::from(*a)) * i32::from(*b))
-        .sum();
+/// The product of each row with a query, in their order.
+#[cfg(target_arch = "x86_64")]
+fn products(rows: &[[i8; LANES]], query: &[[i16; LANES]], mut each: impl FnMut(f32)) {
+    use pulp::x86::V3;
+    use pulp::{i8x16, i16x16};
+
+    let Some(v3) = V3::try_new() else {
+        return products_anywhere(rows, query, each);
+    };
+    v3.vectorize(
+        #[inline(always)]
+        || {
+            for row in rows.chunks_exact(query.len()) {
+                // Two sums, so that one addition does not wait for the other.
+                let mut sums = [v3.splat_i32x8(0); 2];
+                for (row, query) in row.iter().zip(query) {
+                    let row: [i8x16; 2] = pulp::cast(*row);
+                    let query: [i16x16; 2] = pulp::cast(*query);
+                    for ((sum, row), query) in sums.iter_mut().zip(row).zip(query) {
+                        let row = v3.convert_i8x16_to_i16x16(row);
+                        let products = v3.multiply_wrapping_add_adjacent_i16x16(row, query);
+                        *sum = v3.wrapping_add_i32x8(*sum, products);
+                    }
+                }
+                let [a, b] = sums;
+                let sums: [i32; 8] = pulp::cast(v3.wrapping_add_i32x8(a, b));
+                each(value(sums.iter().sum()));
+            }
+        },
+    );
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+use products_anywhere as products;
+
+/// The same, in what every processor has.
+fn products_anywhere(rows: &[[i8; LANES]], query: &[[i16; LANES]], mut each: impl FnMut(f32)) {
+    for row in rows.chunks_exact(query.len()) {
+        let row = row.as_flattened().iter();
+        let products = row.zip(query.as_flattened());
+        each(value(
+            products
+                .map(|(a, b)| i32::from(*a) * i32::from(*b))
+                .sum(),
+        ));
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a sum of rounded values")]
+fn value(sum: i32) -> f32 {
     sum as f32
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn every_processor_gives_the_same_products(
+            rows in prop::collection::vec(any::<[i8; LANES]>(), 3 * 5),
+            query in prop::collection::vec(any::<[i16; LANES]>(), 3),
+        ) {
+            let (mut here, mut anywhere) = (Vec::new(), Vec::new());
+            products(&rows, &query, |sum| here.push(sum));
+            products_anywhere(&rows, &query, |sum| anywhere.push(sum));
+            prop_assert_eq!(here, anywhere);
+        }
+    }
 }
