@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use super::best::Ranked;
 use super::fuse::Tier;
-use super::search::{Ranked, SearchQuery};
+use super::search::SearchQuery;
 use super::snapshot::Slot;
 use super::terms::Terms;
 use super::tokens;

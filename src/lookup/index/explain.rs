@@ -5,10 +5,10 @@ use std::ops::Range;
 use rustc_hash::{FxHashMap, FxHashSet};
 use tantivy::tokenizer::TextAnalyzer;
 
+use super::best::Ranked;
 use super::fuse::Tier;
 use super::lexical::Cell;
 use super::schema::Part;
-use super::search::Ranked;
 use super::snapshot::Slot;
 use super::terms::Terms;
 use super::{document, tokens};

@@ -9,10 +9,11 @@
 
 use std::sync::LazyLock;
 
+use tantivy::SegmentReader;
 use tantivy::fieldnorm::FieldNormReader;
-use tantivy::postings::Postings as _;
+use tantivy::index::InvertedIndexReader;
+use tantivy::postings::TermInfo;
 use tantivy::schema::{IndexRecordOption, Term};
-use tantivy::{DocSet as _, TERMINATED};
 
 use super::schema::{PARTS, Part};
 use super::snapshot::Snapshot;
@@ -26,27 +27,24 @@ struct Worth {
     length: f32,
     /// How much its length counts, from 0 to 1.
     slope: f32,
-    /// What it says, it says of the skill as a whole.
-    front: bool,
 }
 
 /// By part; found by trying on judged queries (`tests/relevance`).
 fn worth(part: Part) -> Worth {
-    let (weight, length, slope, front) = match part {
-        Part::Name => (4.0, 3.0, 0.6, true),
-        Part::Triggers => (2.5, 20.0, 0.5, true),
-        Part::Tags => (1.5, 6.0, 0.3, true),
-        Part::Description => (2.0, 40.0, 0.5, true),
-        Part::Headings => (1.2, 60.0, 0.6, true),
-        Part::Author => (1.0, 2.0, 0.0, false),
-        Part::Body => (0.8, 900.0, 0.6, false),
-        Part::Files => (0.3, 2000.0, 0.6, false),
+    let (weight, length, slope) = match part {
+        Part::Name => (4.0, 3.0, 0.6),
+        Part::Triggers => (2.5, 20.0, 0.5),
+        Part::Tags => (1.5, 6.0, 0.3),
+        Part::Description => (2.0, 40.0, 0.5),
+        Part::Headings => (1.2, 60.0, 0.6),
+        Part::Author => (1.0, 2.0, 0.0),
+        Part::Body => (0.8, 900.0, 0.6),
+        Part::Files => (0.3, 2000.0, 0.6),
     };
     Worth {
         weight,
         length,
         slope,
-        front,
     }
 }
 
@@ -84,7 +82,10 @@ impl Cell {
 pub(super) struct Scratch {
     cells: Vec<Cell>,
     touched: Vec<u32>,
+    /// Of the word that is read now: what its occurrences are worth, and bits of the
+    /// parts that have it.
     word: Vec<f32>,
+    word_parts: Vec<u8>,
     of_word: Vec<u32>,
     /// How near each skill is in meaning.
     pub(super) near: Vec<f32>,
@@ -113,6 +114,7 @@ impl Scratch {
         if self.cells.len() < size {
             self.cells.resize(size, Cell::default());
             self.word.resize(size, 0.0);
+            self.word_parts.resize(size, 0);
         }
     }
 }
@@ -120,7 +122,8 @@ impl Scratch {
 /// What the words of a query weigh.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Weighed {
-    total: f32,
+    /// What brings the score of a skill of nothing but the query to 1.
+    to_one: f32,
     /// The share of the query that words are, for each byte of bits: it is asked for
     /// each skill that has any.
     shares: Vec<[f32; 256]>,
@@ -141,26 +144,23 @@ impl Weighed {
         });
         Self {
             shares: shares.collect(),
-            total,
+            to_one: if total > 0.0 { 1.0 / total } else { 0.0 },
         }
     }
 
     /// Share of the query that these words are, from 0 to 1.
     pub(super) fn share(&self, bits: u32) -> f32 {
-        let bytes = bits.to_le_bytes();
-        let shares = self.shares.iter().zip(bytes);
-        shares
-            .filter_map(|(shares, byte)| shares.get(usize::from(byte)))
-            .sum()
+        let mut share = 0.0;
+        for (shares, byte) in self.shares.iter().zip(bits.to_le_bytes()) {
+            share += shares.get(usize::from(byte)).copied().unwrap_or_default();
+        }
+        share
     }
 
     /// The score of a cell: 1 would be a skill of nothing but the query.
     pub(super) fn score(&self, cell: Cell) -> f32 {
-        if self.total <= 0.0 {
-            return 0.0;
-        }
         let coverage = 1.0 - COVERAGE + COVERAGE * self.share(cell.any);
-        cell.score / self.total / (DAMPING + 1.0) * coverage
+        cell.score * self.to_one * coverage
     }
 }
 
@@ -175,21 +175,28 @@ pub(super) fn score(
 ) -> tantivy::Result<Weighed> {
     scratch.clear(snapshot.slots.len());
     let mut weights = Vec::with_capacity(groups.len());
+    let (names, fronts) = (parts_that(|part| part == Part::Name), parts_that(is_front));
     for (at, group) in groups.iter().enumerate() {
         let bit = 1_u32.checked_shl(u32::try_from(at).unwrap_or(u32::MAX));
-        occurrences(snapshot, group, bit.unwrap_or_default(), scratch)?;
+        let bit = bit.unwrap_or_default();
+        occurrences(snapshot, group, scratch)?;
         let weight = rarity(snapshot.live, scratch.of_word.len());
         weights.push(weight);
         for ordinal in scratch.of_word.drain(..) {
             let at = ordinal as usize;
-            if let (Some(value), Some(cell)) = (scratch.word.get_mut(at), scratch.cells.get_mut(at))
-            {
-                let value = std::mem::take(value);
-                if cell.score == 0.0 {
+            if let (Some(value), Some(parts), Some(cell)) = (
+                scratch.word.get_mut(at).map(std::mem::take),
+                scratch.word_parts.get_mut(at).map(std::mem::take),
+                scratch.cells.get_mut(at),
+            ) {
+                if cell.any == 0 {
                     scratch.touched.push(ordinal);
                 }
-                cell.score += weight * value * (DAMPING + 1.0) / (DAMPING + value);
-                cell.any |= bit.unwrap_or_default();
+                cell.score += weight * value / (DAMPING + value);
+                cell.any |= bit;
+                cell.name |= if parts & names == 0 { 0 } else { bit };
+                cell.front |= if parts & fronts == 0 { 0 } else { bit };
+                cell.parts |= parts;
             }
         }
     }
@@ -204,20 +211,14 @@ fn rarity(all: usize, with: usize) -> f32 {
 }
 
 /// Adds up the occurrences of a word, by skill.
-fn occurrences(
-    snapshot: &Snapshot,
-    group: &Group,
-    bit: u32,
-    scratch: &mut Scratch,
-) -> tantivy::Result<()> {
+fn occurrences(snapshot: &Snapshot, group: &Group, scratch: &mut Scratch) -> tantivy::Result<()> {
     let fields = &snapshot.fields;
+    let (in_names, in_parts): (Vec<&Form>, Vec<&Form>) =
+        group.forms.iter().partition(|form| form.in_names);
     for (reader, ordinals) in snapshot.segments() {
-        let alive = reader.alive_bitset();
-        let (in_names, in_parts): (Vec<&Form>, Vec<&Form>) =
-            group.forms.iter().partition(|form| form.in_names);
         for (part, field) in Part::ALL.into_iter().zip(fields.parts) {
             let index = reader.inverted_index(field)?;
-            let bits = Bits::of(part, bit);
+            let bit = part_bit(part);
             for form in &in_parts {
                 let term = Term::from_field_text(field, &form.text);
                 let Some(info) = index.get_term_info(&term)? else {
@@ -225,40 +226,51 @@ fn occurrences(
                 };
                 let norms = reader.get_fieldnorms_reader(field)?;
                 let by_length = BY_LENGTH.get(part as usize).unwrap_or(&[0.0; 256]);
-                let with = IndexRecordOption::WithFreqs;
-                let mut postings = index.read_postings_from_terminfo(&info, with)?;
-                let mut document = postings.doc();
-                while document != TERMINATED {
-                    if alive.is_none_or(|alive| alive.is_alive(document))
-                        && let Some(ordinal) = ordinals.get(document as usize)
-                    {
-                        let length = usize::from(norms.fieldnorm_id(document));
-                        let value = by_length.get(length).copied().unwrap_or_default();
-                        let count = frequency(postings.term_freq());
-                        scratch.add(*ordinal, value * count * form.weight, bits);
+                each_posting(reader, &index, &info, |document, count| {
+                    let length = usize::from(norms.fieldnorm_id(document));
+                    let value = by_length.get(length).copied().unwrap_or_default();
+                    if let Some(ordinal) = ordinals.get(document as usize) {
+                        scratch.add(*ordinal, value * frequency(count) * form.weight, bit);
                     }
-                    document = postings.advance();
-                }
+                })?;
             }
         }
         let index = reader.inverted_index(fields.names)?;
-        let worth = worth(Part::Name);
-        for form in in_names {
+        let (bit, weight) = (part_bit(Part::Name), worth(Part::Name).weight);
+        for form in &in_names {
             let term = Term::from_field_text(fields.names, &form.text);
-            let Some(mut postings) = index.read_postings(&term, IndexRecordOption::Basic)? else {
+            let Some(info) = index.get_term_info(&term)? else {
                 continue;
             };
-            let bits = Bits::of(Part::Name, bit);
-            let mut document = postings.doc();
-            while document != TERMINATED {
-                if alive.is_none_or(|alive| alive.is_alive(document))
-                    && let Some(ordinal) = ordinals.get(document as usize)
-                {
-                    scratch.add(*ordinal, worth.weight * form.weight, bits);
+            each_posting(reader, &index, &info, |document, _| {
+                if let Some(ordinal) = ordinals.get(document as usize) {
+                    scratch.add(*ordinal, weight * form.weight, bit);
                 }
-                document = postings.advance();
+            })?;
+        }
+    }
+    Ok(())
+}
+
+/// The documents of a segment that have a word, and how often.
+fn each_posting(
+    reader: &SegmentReader,
+    index: &InvertedIndexReader,
+    info: &TermInfo,
+    mut each: impl FnMut(u32, u32),
+) -> tantivy::Result<()> {
+    let alive = reader.alive_bitset();
+    let with = IndexRecordOption::WithFreqs;
+    let mut block = index.read_block_postings_from_terminfo(info, with)?;
+    while !block.docs().is_empty() {
+        // A field without frequencies has none here.
+        let counts = block.freqs().iter().copied().chain(std::iter::repeat(1));
+        for (document, count) in block.docs().iter().zip(counts) {
+            if alive.is_none_or(|alive| alive.is_alive(*document)) {
+                each(*document, count);
             }
         }
+        block.advance();
     }
     Ok(())
 }
@@ -282,36 +294,31 @@ fn frequency(count: u32) -> f32 {
     count as f32
 }
 
-/// Which bits a match sets.
-#[derive(Debug, Clone, Copy)]
-struct Bits {
-    name: u32,
-    front: u32,
-    part: u8,
+fn part_bit(part: Part) -> u8 {
+    1 << part as u8
 }
 
-impl Bits {
-    fn of(part: Part, bit: u32) -> Self {
-        Self {
-            name: if part == Part::Name { bit } else { 0 },
-            front: if worth(part).front { bit } else { 0 },
-            part: 1 << part as u8,
-        }
-    }
+/// Bits of some of the parts.
+fn parts_that(is_one: impl Fn(Part) -> bool) -> u8 {
+    let parts = Part::ALL.into_iter().filter(|part| is_one(*part));
+    parts.fold(0, |bits, part| bits | part_bit(part))
+}
+
+/// What it says, it says of the skill as a whole.
+fn is_front(part: Part) -> bool {
+    !matches!(part, Part::Author | Part::Body | Part::Files)
 }
 
 impl Scratch {
-    fn add(&mut self, ordinal: u32, value: f32, bits: Bits) {
+    fn add(&mut self, ordinal: u32, value: f32, part: u8) {
         let at = ordinal as usize;
-        let (Some(word), Some(cell)) = (self.word.get_mut(at), self.cells.get_mut(at)) else {
+        let (Some(word), Some(parts)) = (self.word.get_mut(at), self.word_parts.get_mut(at)) else {
             return;
         };
-        if *word == 0.0 {
+        if *parts == 0 {
             self.of_word.push(ordinal);
         }
         *word += value;
-        cell.name |= bits.name;
-        cell.front |= bits.front;
-        cell.parts |= bits.part;
+        *parts |= part;
     }
 }

@@ -25,6 +25,7 @@
 //! | `indexer`, `follow`, `snapshot` | writing it, keeping it in step, a state of it |
 //! | `terms`, `repair` | what a query asks for, and may have meant |
 //! | `lexical`, `vectors`, `fuse` | what words say, what meaning says, both together |
+//! | `search`, `best`, `ties` | a search, the best of what it finds, order among equals |
 //! | `filter`, `explain`, `analysis` | what is let through, why it was found, how the query was understood |
 //! | `embed`, `table`, `pieces` | vectors of texts, by the built-in table |
 //! | `transformer`, `both` | vectors by a model from a folder, and of two at once |
@@ -33,6 +34,7 @@
 //! (`composition`).
 
 mod analysis;
+mod best;
 mod both;
 mod document;
 mod embed;

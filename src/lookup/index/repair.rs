@@ -88,25 +88,28 @@ impl<'a> Dictionary<'a> {
         Ok(found)
     }
 
-    /// Words of names, descriptions and tags within so many wrong letters, each with
-    /// the number of skills that have it.
-    fn within(&self, word: &str, wrong: u8) -> tantivy::Result<BTreeMap<String, u32>> {
+    /// Words of names, descriptions and tags within so many wrong letters, or of these
+    /// only those that begin with the same, each with the number of skills that have it.
+    fn within(
+        &self,
+        word: &str,
+        wrong: u8,
+        same_first: bool,
+    ) -> tantivy::Result<BTreeMap<String, u32>> {
         let mut found = BTreeMap::new();
         let term = Term::from_field_text(self.fields.vocabulary, word);
         let query = FuzzyTermQuery::new(term, wrong, true);
         let automaton = query.automaton()?;
-        // Whose first letter is wrong as well is another word.
-        let first = match word.chars().next() {
-            Some(first) if wrong > 1 => first.to_string(),
-            _ => String::new(),
-        };
+        let first = word.chars().next().filter(|_| same_first);
+        let behind = first.and_then(|first| char::from_u32(u32::from(first) + 1));
         for segment in self.searcher.segment_readers() {
             let index = segment.inverted_index(self.fields.vocabulary)?;
-            let mut words = index.terms().search(&automaton).ge(&first).into_stream()?;
+            let mut words = index.terms().search(&automaton);
+            if let (Some(first), Some(behind)) = (first, behind) {
+                words = words.ge(first.to_string()).lt(behind.to_string());
+            }
+            let mut words = words.into_stream()?;
             while let Some((word, info)) = words.next() {
-                if !word.starts_with(first.as_bytes()) {
-                    break;
-                }
                 let skills = skills_with(segment, &index, info)?;
                 if let (Ok(word), 1..) = (std::str::from_utf8(word), skills) {
                     *found.entry(word.to_owned()).or_default() += skills;
@@ -152,30 +155,25 @@ fn skills_with(
     }
 }
 
-/// The words nearest to one that no skill has: with the fewest wrong letters, of these
-/// those that share the first letter, which is seldom wrong, then by how many skills
-/// have them.
+/// The words nearest to one that no skill has, those first that most skills have. The
+/// first letter is seldom wrong: it is tried last, and never beside another.
 ///
 /// # Errors
 /// The index cannot be read.
 pub(super) fn near(dictionary: &Dictionary<'_>, word: &str) -> tantivy::Result<Vec<String>> {
     let letters = word.chars().count();
-    let most = match letters {
-        _ if letters < ONE_WRONG || !word.chars().any(char::is_alphabetic) => 0,
-        _ if letters < TWO_WRONG => 1,
-        _ => 2,
+    let attempts: &[(u8, bool)] = match letters {
+        _ if letters < ONE_WRONG || !word.chars().any(char::is_alphabetic) => &[],
+        _ if letters < TWO_WRONG => &[(1, true), (1, false)],
+        _ => &[(1, true), (1, false), (2, true)],
     };
-    let first = |word: &str| word.chars().next();
-    for wrong in 1..=most {
-        let mut near: Vec<_> = dictionary
-            .within(word, wrong)?
-            .into_iter()
-            .map(|(other, skills)| (first(&other) != first(word), Reverse(skills), other))
-            .collect();
+    for (wrong, same_first) in attempts {
+        let found = dictionary.within(word, *wrong, *same_first)?;
+        let mut near: Vec<_> = found.into_iter().map(|(w, n)| (Reverse(n), w)).collect();
         if !near.is_empty() {
             near.sort();
             near.truncate(NEAR);
-            return Ok(near.into_iter().map(|(.., word)| word).collect());
+            return Ok(near.into_iter().map(|(_, word)| word).collect());
         }
     }
     Ok(Vec::new())

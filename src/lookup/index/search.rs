@@ -7,6 +7,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::analysis::{self, Analysis};
+use super::best::{Best, Ranked};
 use super::explain::{Explainer, Why};
 use super::filter::Filters;
 use super::fuse::{self, LEAST_NEAR, Tier};
@@ -100,31 +101,14 @@ pub struct Found {
     pub suggestions: Vec<String>,
 }
 
-/// A skill on its way into the page.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Ranked {
-    pub(super) ordinal: u32,
-    pub(super) tier: Tier,
-    /// It looks like another, which comes before it.
-    second: bool,
-    pub(super) words: f32,
-    pub(super) meaning: f32,
-    /// What decides among equals; see [`super::ties`].
-    tie: u64,
-}
-
-impl Ranked {
-    pub(super) fn score(&self) -> f32 {
-        self.words + self.meaning
-    }
-
-    /// The better one first.
-    fn order(&self, other: &Self) -> Ordering {
-        (self.tier.rank().cmp(&other.tier.rank()))
-            .then(other.score().total_cmp(&self.score()))
-            .then(self.second.cmp(&other.second))
-            .then(self.tie.cmp(&other.tie))
-    }
+/// What is found.
+struct Ranking {
+    /// The best of it, in no order.
+    ranked: Vec<Ranked>,
+    /// How many were found.
+    total: usize,
+    /// How many were found before filters.
+    unfiltered: usize,
 }
 
 /// One search.
@@ -136,6 +120,8 @@ struct Search<'a> {
     weighed: Weighed,
     /// What meaning counts.
     meaning: f32,
+    /// Bits of all words.
+    all: u32,
 }
 
 impl Found {
@@ -162,24 +148,31 @@ pub(super) fn run(
     scratch: &mut Scratch,
 ) -> Result<Found, Error> {
     let terms = Terms::read(&snapshot.searcher, &snapshot.fields, &query.text)?;
+    // Before the words: what they say is read again below, and stays near the
+    // processor this way.
+    read_meaning(inner, snapshot, query, scratch)?;
     let weighed = lexical::score(snapshot, &terms.groups, scratch)?;
     let best = scratch
         .touched()
         .iter()
         .map(|ordinal| fuse::answered(&weighed, scratch.cell(*ordinal)))
         .fold(0.0, f32::max);
-    let mut search = Search {
+    let words = u32::try_from(terms.groups.len()).unwrap_or(32);
+    let search = Search {
         inner,
         snapshot,
         query,
         terms,
         weighed,
         meaning: fuse::weight_of_meaning(best),
+        all: u32::MAX.checked_shr(32 - words).unwrap_or_default(),
     };
-    search.read_meaning(scratch)?;
-    let (mut ranked, unfiltered) = search.rank(scratch);
+    let Ranking {
+        mut ranked,
+        total,
+        unfiltered,
+    } = search.rank(scratch);
     search.put_twins_behind(&mut ranked)?;
-    let total = ranked.len();
     let facets = if query.facets {
         search.facets(&ranked)
     } else {
@@ -207,29 +200,28 @@ pub(super) fn run(
     })
 }
 
-impl Search<'_> {
-    /// How near each skill is to the query in meaning.
-    fn read_meaning(&mut self, scratch: &mut Scratch) -> Result<(), Error> {
-        scratch.near.clear();
-        let Some(embedder) = &self.inner.embedder else {
-            return Ok(());
-        };
-        if self.query.words_only {
-            return Ok(());
-        }
-        let vectors = embedder.embed(&[&self.query.text])?;
-        if let Some(vector) = vectors.first() {
-            let query = Query::new(vector, scale(vector.len()));
-            self.snapshot.vectors.scan(&query, &mut scratch.near);
-        }
-        Ok(())
+/// How near each skill is to the query in meaning.
+fn read_meaning(
+    inner: &Inner,
+    snapshot: &Snapshot,
+    query: &SearchQuery,
+    scratch: &mut Scratch,
+) -> Result<(), Error> {
+    scratch.near.clear();
+    let Some(embedder) = inner.embedder.as_ref().filter(|_| !query.words_only) else {
+        return Ok(());
+    };
+    let vectors = embedder.embed(&[&query.text])?;
+    if let Some(vector) = vectors.first() {
+        let query = Query::new(vector, scale(vector.len()));
+        snapshot.vectors.scan(&query, &mut scratch.near);
     }
+    Ok(())
+}
 
-    /// All that is found and let through, and how many were found at all.
-    fn rank(&self, scratch: &Scratch) -> (Vec<Ranked>, usize) {
-        let all = u32::MAX
-            .checked_shr(32 - u32::try_from(self.terms.groups.len()).unwrap_or(32))
-            .unwrap_or_default();
+impl Search<'_> {
+    /// What is found and let through, as much of it as is needed.
+    fn rank(&self, scratch: &Scratch) -> Ranking {
         let everything = self.query.filters.is_empty();
         let takes = |ordinal: u32| {
             everything
@@ -238,36 +230,45 @@ impl Search<'_> {
                     .slot(ordinal)
                     .is_some_and(|slot| self.query.filters.takes(slot))
         };
-        let mut unfiltered = scratch.touched().len();
-        let mut ranked = Vec::with_capacity(scratch.touched().len() + BY_MEANING);
+        let mut best = Best::of(self.needed());
         for ordinal in scratch.touched() {
             if takes(*ordinal) {
-                ranked.push(self.ranked(*ordinal, all, scratch));
+                self.rank_by_words(*ordinal, scratch, &mut best);
             }
         }
-        let mut near: Vec<Ranked> = (0_u32..)
-            .zip(&scratch.near)
-            .filter(|(ordinal, near)| **near >= LEAST_NEAR && scratch.cell(*ordinal).any == 0)
-            .filter(|(ordinal, _)| takes(*ordinal))
-            .map(|(ordinal, near)| Ranked {
-                ordinal,
-                tier: Tier::Meaning,
-                second: false,
-                words: 0.0,
-                meaning: self.meaning * near,
-                tie: self.snapshot.ties.get(ordinal),
-            })
-            .collect();
-        if near.len() > BY_MEANING {
-            near.select_nth_unstable_by(BY_MEANING, Ranked::order);
-            near.truncate(BY_MEANING);
+        let mut near = Best::of(BY_MEANING);
+        for (ordinal, meaning) in (0_u32..).zip(&scratch.near) {
+            if *meaning >= LEAST_NEAR && scratch.cell(ordinal).any == 0 && takes(ordinal) {
+                let meaning = self.meaning * meaning;
+                near.offer(Tier::Meaning, 0.0, meaning, ordinal, &self.snapshot.ties);
+            }
         }
-        unfiltered += near.len();
+        let near = near.into_ranked();
+        let total = best.offered + near.len();
+        let unfiltered = scratch.touched().len() + near.len();
+        let mut ranked = best.into_ranked();
         ranked.extend(near);
-        (ranked, unfiltered)
+        Ranking {
+            ranked,
+            total,
+            unfiltered,
+        }
     }
 
-    fn ranked(&self, ordinal: u32, all: u32, scratch: &Scratch) -> Ranked {
+    /// How many of the best have to be known; all, where more than the order by
+    /// relevance depends on them.
+    fn needed(&self) -> usize {
+        let all =
+            self.query.facets || self.query.sort != Sort::default() || self.snapshot.twins > 0;
+        let end = self.query.offset.saturating_add(self.query.limit);
+        if all {
+            usize::MAX
+        } else {
+            end.max(analysis::LOOKED_AT)
+        }
+    }
+
+    fn rank_by_words(&self, ordinal: u32, scratch: &Scratch, best: &mut Best) {
         let cell = scratch.cell(ordinal);
         let near = scratch.near.get(ordinal as usize).copied();
         // Only who has a word in its name can be meant by it.
@@ -277,19 +278,14 @@ impl Search<'_> {
         };
         let text = self.query.text.trim();
         let tier = match head {
-            Some(head) if cell.name == all && self.is_named(head) => Tier::Name,
+            Some(head) if cell.name == self.all && self.is_named(head) => Tier::Name,
             Some(head) if head.id.as_str().eq_ignore_ascii_case(text) => Tier::Name,
-            Some(_) if cell.name == all => Tier::NameWords,
+            Some(_) if cell.name == self.all => Tier::NameWords,
             _ => Tier::Words,
         };
-        Ranked {
-            ordinal,
-            tier,
-            second: false,
-            words: self.weighed.score(cell),
-            meaning: self.meaning * near.unwrap_or_default().max(0.0),
-            tie: self.snapshot.ties.get(ordinal),
-        }
+        let words = self.weighed.score(cell);
+        let meaning = self.meaning * near.unwrap_or_default().max(0.0);
+        best.offer(tier, words, meaning, ordinal, &self.snapshot.ties);
     }
 
     /// The query is the name of a skill.

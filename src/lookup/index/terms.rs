@@ -11,6 +11,9 @@ use super::{Repair, tokens};
 pub(super) const WORDS: usize = 32;
 /// Words that only begin like a word of the query, at most.
 const LONGER: usize = 16;
+/// Words of a query that are mended, at most. Where more are unknown, they are no slips:
+/// it is another language.
+const MENDED: usize = 4;
 /// Letters from which on a word may be the beginning of another.
 const BEGINNING: usize = 3;
 
@@ -112,7 +115,7 @@ impl Terms {
                     word: word.to_owned(),
                     forms: vec![form(tokens::stem(stems, &second), 1.0)],
                 });
-            } else {
+            } else if self.repairs.len() + self.unknown.len() < MENDED {
                 read_as = repair::near(dictionary, word)?;
                 let repaired = read_as.iter();
                 let repaired = repaired.map(|near| form(tokens::stem(stems, near), REPAIRED));

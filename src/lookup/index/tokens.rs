@@ -148,6 +148,14 @@ fn fold(c: char, into: &mut String) {
         'œ' | 'Œ' => into.push_str("oe"),
         'đ' | 'Đ' => into.push('d'),
         'ı' => into.push('i'),
+        // Kana, ideographs and syllables that stand for nothing but themselves.
+        'ぁ'..='ゖ'
+        | 'ァ'..='ヺ'
+        | '\u{3400}'..='\u{4dbf}'
+        | '\u{4e00}'..='\u{9fff}'
+        | '가'..='힣' => {
+            into.push(c);
+        }
         _ if is_unspaced(c) => into.extend(std::iter::once(c).nfkc()),
         _ => into.extend(
             std::iter::once(c)
@@ -297,6 +305,20 @@ mod tests {
                 });
             }
             prop_assert_eq!(list(&text), slowly);
+        }
+    }
+
+    #[test]
+    fn characters_without_spaces_are_folded_as_the_standard_says() {
+        let unspaced = (0..=u32::from(char::MAX)).filter_map(char::from_u32);
+        for c in unspaced.filter(|c| is_unspaced(*c)) {
+            let mut folded = String::new();
+            fold(c, &mut folded);
+            assert_eq!(
+                folded,
+                std::iter::once(c).nfkc().collect::<String>(),
+                "{c:?}"
+            );
         }
     }
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 /// search reads it.
 const ROWS: usize = 1024;
 /// Values that a processor takes at once. Rows are filled up with zeros to a multiple.
-const LANES: usize = 32;
+const LANES: usize = 16;
 
 /// A row for each ordinal that has one.
 #[derive(Debug, Clone)]
@@ -87,7 +87,9 @@ impl Vectors {
         {
             *has = false;
             let row = chunk.rows.chunks_exact_mut(wide).nth(at);
-            row.into_iter().flatten().for_each(|part| *part = [0; LANES]);
+            row.into_iter()
+                .flatten()
+                .for_each(|part| *part = [0; LANES]);
         }
         true
     }
@@ -152,11 +154,12 @@ impl Query {
     }
 }
 
-/// The product of each row with a query, in their order.
+/// The product of each row with a query, in their order; the rows are a multiple of
+/// four.
 #[cfg(target_arch = "x86_64")]
 fn products(rows: &[[i8; LANES]], query: &[[i16; LANES]], mut each: impl FnMut(f32)) {
     use pulp::x86::V3;
-    use pulp::{i8x16, i16x16};
+    use pulp::{i8x16, i16x16, i32x8};
 
     let Some(v3) = V3::try_new() else {
         return products_anywhere(rows, query, each);
@@ -164,21 +167,32 @@ fn products(rows: &[[i8; LANES]], query: &[[i16; LANES]], mut each: impl FnMut(f
     v3.vectorize(
         #[inline(always)]
         || {
-            for row in rows.chunks_exact(query.len()) {
-                // Two sums, so that one addition does not wait for the other.
-                let mut sums = [v3.splat_i32x8(0); 2];
-                for (row, query) in row.iter().zip(query) {
-                    let row: [i8x16; 2] = pulp::cast(*row);
-                    let query: [i16x16; 2] = pulp::cast(*query);
-                    for ((sum, row), query) in sums.iter_mut().zip(row).zip(query) {
+            // Four at once: the query is read once for them, and no sum waits for
+            // another.
+            for rows in rows.chunks_exact(query.len() * 4) {
+                let (ab, cd) = rows.split_at(query.len() * 2);
+                let ((a, b), (c, d)) = (ab.split_at(query.len()), cd.split_at(query.len()));
+                let mut sums: [i32x8; 4] = [v3.splat_i32x8(0); 4];
+                for ((((a, b), c), d), query) in a.iter().zip(b).zip(c).zip(d).zip(query) {
+                    let query: i16x16 = pulp::cast(*query);
+                    for (sum, row) in sums.iter_mut().zip([a, b, c, d]) {
+                        let row: i8x16 = pulp::cast(*row);
                         let row = v3.convert_i8x16_to_i16x16(row);
                         let products = v3.multiply_wrapping_add_adjacent_i16x16(row, query);
                         *sum = v3.wrapping_add_i32x8(*sum, products);
                     }
                 }
-                let [a, b] = sums;
-                let sums: [i32; 8] = pulp::cast(v3.wrapping_add_i32x8(a, b));
-                each(value(sums.iter().sum()));
+                // Neighbours are added, twice: four sums, each in two halves.
+                let [a, b, c, d] = sums.map(pulp::cast);
+                let (ab, cd) = (
+                    v3.avx2._mm256_hadd_epi32(a, b),
+                    v3.avx2._mm256_hadd_epi32(c, d),
+                );
+                let halves: [[i32; 4]; 2] = pulp::cast(v3.avx2._mm256_hadd_epi32(ab, cd));
+                let [low, high] = halves;
+                for (low, high) in low.into_iter().zip(high) {
+                    each(value(low + high));
+                }
             }
         },
     );
@@ -193,9 +207,7 @@ fn products_anywhere(rows: &[[i8; LANES]], query: &[[i16; LANES]], mut each: imp
         let row = row.as_flattened().iter();
         let products = row.zip(query.as_flattened());
         each(value(
-            products
-                .map(|(a, b)| i32::from(*a) * i32::from(*b))
-                .sum(),
+            products.map(|(a, b)| i32::from(*a) * i32::from(*b)).sum(),
         ));
     }
 }
@@ -214,7 +226,7 @@ mod tests {
     proptest! {
         #[test]
         fn every_processor_gives_the_same_products(
-            rows in prop::collection::vec(any::<[i8; LANES]>(), 3 * 5),
+            rows in prop::collection::vec(any::<[i8; LANES]>(), 3 * 8),
             query in prop::collection::vec(any::<[i16; LANES]>(), 3),
         ) {
             let (mut here, mut anywhere) = (Vec::new(), Vec::new());
