@@ -233,6 +233,26 @@ fn compacting_keeps_every_skill_and_drops_what_nothing_uses() {
 }
 
 #[test]
+fn a_search_index_is_made_anew_when_asked() {
+    let desk = Desk::new();
+    let nowhere = desk.run(&["reindex"]);
+    assert_eq!(nowhere.status.code(), Some(1));
+    assert!(!Path::new(&desk.path("data")).exists(), "nothing is made");
+    let folder = desk.skill("refunds", REFUNDS);
+    desk.json(&["publish", &folder]);
+    let found = |desk: &Desk| desk.json(&["search", "refunds"])["results"][0]["name"].clone();
+    assert_eq!(found(&desk), "refunds");
+    let left = desk.path("data/search/index/words/left-behind");
+    std::fs::write(&left, "x").expect("written");
+    let done = desk.json(&["reindex"]);
+    // What comes with the server is there as well.
+    let skills = desk.json(&["list"])["skills"].as_array().map(Vec::len);
+    assert_eq!(done["skills"].as_u64(), skills.map(|count| count as u64));
+    assert!(!Path::new(&left).exists(), "all of it was removed");
+    assert_eq!(found(&desk), "refunds");
+}
+
+#[test]
 fn a_watch_ends_after_so_many_seconds_or_events() {
     let desk = Desk::new();
     let folder = desk.skill("refunds", REFUNDS);

@@ -208,6 +208,7 @@ async fn a_second_process_on_a_directory_in_use_refuses_and_says_which() {
         &["serve", "--listen", "127.0.0.1:0"][..],
         &["verify"],
         &["compact"],
+        &["reindex"],
     ] {
         let ran = run(repertoire(arguments, &data), LIMIT);
         assert_eq!(ran.code(), Some(1), "{arguments:?}: {}", ran.stderr);

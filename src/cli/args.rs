@@ -133,6 +133,8 @@ pub(super) enum Command {
     Restore(Restore),
     /// Rewrite the data directory without what is no longer used. The server must be stopped.
     Compact,
+    /// Make the search index anew. The server must be stopped.
+    Reindex,
 }
 
 #[derive(Debug, Args)]

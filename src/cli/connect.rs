@@ -9,7 +9,7 @@ use tower::util::BoxCloneSyncService;
 use tower::{BoxError, ServiceExt as _};
 
 use super::args::Global;
-use super::output::Failed;
+use super::output::{self, Failed};
 use crate::contract::v1::composition_client::CompositionClient;
 use crate::contract::v1::lookup_client::LookupClient;
 use crate::contract::v1::registry_client::RegistryClient;
@@ -52,9 +52,8 @@ impl Client {
 
     /// The same, and waits until all skills can be found.
     pub(super) async fn index(&self) {
-        self.follow().await;
         if let Some(domain) = &self.domain {
-            domain.search().complete().await;
+            index(domain).await;
         }
     }
 
@@ -64,6 +63,27 @@ impl Client {
             domain.close().await;
         }
     }
+}
+
+/// Brings the search index of services in process up to date, and says how far it is.
+pub(super) async fn index(domain: &Domain) {
+    domain.follow().await;
+    let index = domain.search();
+    let skills = domain.registry().catalog().live() as u64;
+    let bar = output::bar(skills, "skills indexed");
+    let mut every = tokio::time::interval(Duration::from_millis(100));
+    let complete = index.complete();
+    tokio::pin!(complete);
+    loop {
+        tokio::select! {
+            () = &mut complete => break,
+            _ = every.tick() => {
+                let progress = index.progress();
+                bar.set_position(progress.indexed.saturating_sub(progress.without_vector) as u64);
+            }
+        }
+    }
+    bar.finish_and_clear();
 }
 
 async fn remote(url: &str) -> Result<Client, Failed> {

@@ -7,11 +7,11 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::args::{Backup, Global, Restore};
-use super::connect::{settings, start_failed};
+use super::connect::{index, settings, start_failed};
 use super::output::{self, BAD, Failed, GOOD, Output, bytes};
 use crate::model::SystemClock;
 use crate::registry::Registry;
-use crate::server::{Config, Settings};
+use crate::server::{Config, Domain, Settings};
 use crate::store::{self, Store};
 
 type Done = Result<ExitCode, Failed>;
@@ -29,15 +29,18 @@ fn failed(error: impl std::fmt::Display) -> Failed {
     Failed::new(error.to_string())
 }
 
-/// Opens a directory that exists; these commands make none.
-fn open(settings: &Settings) -> Result<Store, Failed> {
-    if !settings.data.exists() {
-        return Err(Failed::new(format!(
-            "there is no data directory `{}`",
-            settings.data.display()
-        ))
-        .hint("name it with --data"));
+/// These commands make no directory.
+fn exists(settings: &Settings) -> Result<(), Failed> {
+    if settings.data.exists() {
+        return Ok(());
     }
+    let missing = format!("there is no data directory `{}`", settings.data.display());
+    Err(Failed::new(missing).hint("name it with --data"))
+}
+
+/// Opens a directory that exists.
+fn open(settings: &Settings) -> Result<Store, Failed> {
+    exists(settings)?;
     Store::open(&settings.data, &settings.store).map_err(|error| start_failed(&error.into()))
 }
 
@@ -218,6 +221,27 @@ pub(super) async fn compact(global: &Global, config: &Config, output: &Output) -
             size(before),
             size(after)
         ))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+pub(super) async fn reindex(global: &Global, config: &Config, output: &Output) -> Done {
+    let settings = settings(global, config);
+    exists(&settings)?;
+    let began = std::time::Instant::now();
+    let domain = Domain::open(&settings).await;
+    let domain = domain.map_err(|error| start_failed(&error))?;
+    let search = domain.search().clone();
+    blocking(move || search.remove().map_err(failed)).await?;
+    index(&domain).await;
+    let indexed = domain.search().progress().indexed;
+    domain.close().await;
+    let seconds = began.elapsed().as_secs_f64();
+    if output.is_json() {
+        output.value(&json!({"skills": indexed, "seconds": seconds}))?;
+    } else {
+        let skills = output::counted(indexed, "skill");
+        output.line(&format!("{GOOD}indexed{GOOD:#} {skills} in {seconds:.1} s"))?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -87,6 +87,7 @@ async fn command(cli: Cli, output: &Output) -> Result<ExitCode, Failed> {
         Command::Backup(options) => data::backup(&global, &config, &options, output).await,
         Command::Restore(options) => data::restore(&global, &config, &options, output).await,
         Command::Compact => data::compact(&global, &config, output).await,
+        Command::Reindex => data::reindex(&global, &config, output).await,
         command => {
             let mut client = connect::connect(&global, &config).await?;
             let result = Box::pin(with_client(&mut client, command, output)).await;
@@ -135,6 +136,7 @@ async fn with_client(
         | Command::Verify
         | Command::Backup(_)
         | Command::Restore(_)
-        | Command::Compact => Err(Failed::new("this command needs no server")),
+        | Command::Compact
+        | Command::Reindex => Err(Failed::new("this command needs no server")),
     }
 }

@@ -258,11 +258,11 @@ fn intent(terms: &Terms, first: Option<&Ranked>) -> String {
 /// The query with a word more: one that several of the best have in their names and
 /// tags, and not all.
 fn refinements(terms: &Terms, found: &[&Slot]) -> Vec<String> {
-    let mut stems = tokens::stems();
+    let mut stemmer = tokens::Stemmer::default();
     let asked: Vec<String> = terms
         .interpreted
         .split(' ')
-        .map(|word| tokens::stem(&mut stems, word))
+        .map(|word| stemmer.stem(word).to_owned())
         .collect();
     let mut counts: BTreeMap<String, (String, usize)> = BTreeMap::new();
     for slot in found {
@@ -275,7 +275,7 @@ fn refinements(terms: &Terms, found: &[&Slot]) -> Vec<String> {
         let mut of_skill: BTreeMap<String, String> = BTreeMap::new();
         for text in texts {
             for word in tokens::list(text) {
-                let stem = tokens::stem(&mut stems, &word.text);
+                let stem = stemmer.stem(&word.text).to_owned();
                 let says_something = word.text.chars().count() > 1 && !tokens::is_empty(&word.text);
                 if says_something && !asked.contains(&stem) {
                     of_skill.entry(stem).or_insert(word.text);

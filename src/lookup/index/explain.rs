@@ -3,7 +3,6 @@
 use std::ops::Range;
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use tantivy::tokenizer::TextAnalyzer;
 
 use super::best::Ranked;
 use super::fuse::Tier;
@@ -47,7 +46,7 @@ pub(super) struct Explainer<'a> {
     /// The stems of words that were met, where they match: making one costs more than
     /// all the rest, and texts repeat their words.
     known: FxHashMap<String, Option<String>>,
-    stems: TextAnalyzer,
+    stemmer: tokens::Stemmer,
 }
 
 impl<'a> Explainer<'a> {
@@ -61,7 +60,7 @@ impl<'a> Explainer<'a> {
             beginnings: wanted.iter().filter_map(|w| w.chars().next()).collect(),
             wanted,
             known: FxHashMap::default(),
-            stems: tokens::stems(),
+            stemmer: tokens::Stemmer::default(),
         }
     }
 
@@ -113,9 +112,10 @@ impl<'a> Explainer<'a> {
                 return;
             }
             if !self.known.contains_key(word) {
-                let stem = tokens::stem(&mut self.stems, word);
-                let matches = self.wanted.contains(stem.as_str()) || self.wanted.contains(word);
-                self.known.insert(word.to_owned(), matches.then_some(stem));
+                let stem = self.stemmer.stem(word);
+                let matches = self.wanted.contains(stem) || self.wanted.contains(word);
+                self.known
+                    .insert(word.to_owned(), matches.then(|| stem.to_owned()));
             }
             if let Some(Some(stem)) = self.known.get(word) {
                 found.push((range, stem.clone()));

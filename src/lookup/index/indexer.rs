@@ -26,8 +26,10 @@ use super::{Error, looks, tokens};
 use crate::model::SkillKey;
 use crate::registry::{Head, Registry};
 
-/// Bytes of documents that are gathered before they are written as a segment.
-const WRITER_BYTES: usize = 48 * 1024 * 1024;
+/// Threads that take texts apart. One more reads them.
+const THREADS: usize = 2;
+/// Bytes of documents that a thread gathers before it writes them as a segment.
+const WRITER_BYTES: usize = 32 * 1024 * 1024;
 /// Segments of one size that are merged into one: few, since each costs every
 /// search some look-ups.
 const MERGED: usize = 4;
@@ -103,7 +105,7 @@ impl Indexer {
         )?;
         index.tokenizers().register(schema::STEMS, tokens::stems());
         index.tokenizers().register(schema::WORDS, tokens::plain());
-        let writer = index.writer_with_num_threads(1, WRITER_BYTES)?;
+        let writer = index.writer_with_num_threads(THREADS, THREADS * WRITER_BYTES)?;
         let mut policy = LogMergePolicy::default();
         policy.set_min_num_segments(MERGED);
         writer.set_merge_policy(Box::new(policy));

@@ -184,6 +184,18 @@ impl SearchIndex {
         follow::follow(Arc::clone(&self.inner), stop).await;
     }
 
+    /// Removes all that was written, so that it is made anew. Before it is followed.
+    /// Blocks.
+    ///
+    /// # Errors
+    /// The folder cannot be removed.
+    pub fn remove(&self) -> Result<(), Error> {
+        match std::fs::remove_dir_all(&self.inner.folder) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error.into()),
+            _ => Ok(()),
+        }
+    }
+
     /// How far the index is.
     #[must_use]
     pub fn progress(&self) -> Progress {

@@ -1,11 +1,11 @@
 //! What a query asks for: its words, and for each the forms it may take.
 
 use tantivy::Searcher;
-use tantivy::tokenizer::TextAnalyzer;
 
+use super::Repair;
 use super::repair::{self, Dictionary};
 use super::schema::Fields;
-use super::{Repair, tokens};
+use super::tokens::{self, Stemmer};
 
 /// Words of a query that are looked for. The rest of a longer one says little more.
 pub(super) const WORDS: usize = 32;
@@ -72,7 +72,7 @@ impl Terms {
     /// The index cannot be read.
     pub(super) fn read(searcher: &Searcher, fields: &Fields, query: &str) -> tantivy::Result<Self> {
         let dictionary = Dictionary::new(searcher, fields);
-        let mut stems = tokens::stems();
+        let mut stemmer = Stemmer::default();
         let typed: Vec<String> = tokens::list(query).into_iter().map(|w| w.text).collect();
         let mut terms = Self {
             folded: typed.join(" "),
@@ -87,7 +87,7 @@ impl Terms {
                 continue;
             }
             let next = words.peek().map(|next| next.as_str());
-            terms.add(&dictionary, &mut stems, word, next, &mut interpreted)?;
+            terms.add(&dictionary, &mut stemmer, word, next, &mut interpreted)?;
         }
         terms.interpreted = interpreted.join(" ");
         Ok(terms)
@@ -96,12 +96,12 @@ impl Terms {
     fn add(
         &mut self,
         dictionary: &Dictionary<'_>,
-        stems: &mut TextAnalyzer,
+        stemmer: &mut Stemmer,
         word: &str,
         next: Option<&str>,
         interpreted: &mut Vec<String>,
     ) -> tantivy::Result<()> {
-        let stem = tokens::stem(stems, word);
+        let stem = stemmer.stem(word).to_owned();
         let mut group = Group {
             word: word.to_owned(),
             forms: vec![form(stem.clone(), 1.0)],
@@ -110,15 +110,15 @@ impl Terms {
         if !dictionary.has_stem(&stem)? {
             if let Some((first, second)) = repair::apart(dictionary, word)? {
                 read_as = vec![first.clone(), second.clone()];
-                group.forms = vec![form(tokens::stem(stems, &first), 1.0)];
+                group.forms = vec![form(stemmer.stem(&first).to_owned(), 1.0)];
                 self.push(Group {
                     word: word.to_owned(),
-                    forms: vec![form(tokens::stem(stems, &second), 1.0)],
+                    forms: vec![form(stemmer.stem(&second).to_owned(), 1.0)],
                 });
             } else if self.repairs.len() + self.unknown.len() < MENDED {
                 read_as = repair::near(dictionary, word)?;
                 let repaired = read_as.iter();
-                let repaired = repaired.map(|near| form(tokens::stem(stems, near), REPAIRED));
+                let repaired = repaired.map(|near| form(stemmer.stem(near).to_owned(), REPAIRED));
                 group.forms.extend(repaired);
             }
             if read_as.is_empty() {
@@ -132,7 +132,7 @@ impl Terms {
         }
         if word.chars().count() >= BEGINNING {
             for longer in dictionary.names_beginning(word, LONGER)? {
-                if tokens::stem(stems, &longer) != stem {
+                if stemmer.stem(&longer) != stem {
                     group.forms.push(Form {
                         text: longer,
                         weight: PREFIX,
@@ -144,7 +144,7 @@ impl Terms {
         if let Some(next) = next {
             let joined = format!("{word}{next}");
             if dictionary.has_word(&joined)? {
-                let joined = tokens::stem(stems, &joined);
+                let joined = stemmer.stem(&joined).to_owned();
                 group.forms.push(form(joined, JOINED));
             }
         }

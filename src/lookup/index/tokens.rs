@@ -8,7 +8,8 @@
 
 use std::ops::Range;
 
-use tantivy::tokenizer::{Language, Stemmer, TextAnalyzer, Token, TokenStream, Tokenizer};
+use rustc_hash::FxHashMap;
+use tantivy::tokenizer::{Language, RawTokenizer, TextAnalyzer, Token, TokenStream, Tokenizer};
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
@@ -191,10 +192,33 @@ pub(super) fn folded(text: &str) -> String {
     joined
 }
 
-/// Tokens for the index: words as they are.
+/// Room for the tokens of a text, used again by the next one.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Plain {
-    tokens: Vec<Token>,
+struct Room(Vec<Token>);
+
+impl Room {
+    /// Reads a text; each word is written as `spell` says.
+    fn read(&mut self, text: &str, mut spell: impl FnMut(&str, &mut String)) -> Read<'_> {
+        let mut count = 0;
+        words(text, |word, range| {
+            if self.0.len() <= count {
+                self.0.push(Token::default());
+            }
+            if let Some(token) = self.0.get_mut(count) {
+                token.text.clear();
+                spell(word, &mut token.text);
+                token.offset_from = range.start;
+                token.offset_to = range.end;
+                token.position = count;
+            }
+            count += 1;
+        });
+        let read = self.0.get_mut(..count).unwrap_or_default();
+        Read {
+            rest: read.iter_mut(),
+            token: Token::default(),
+        }
+    }
 }
 
 /// The tokens of a text that was read before.
@@ -223,53 +247,85 @@ impl TokenStream for Read<'_> {
     }
 }
 
+/// Tokens for the index: words as they are.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Plain(Room);
+
 impl Tokenizer for Plain {
     type TokenStream<'a> = Read<'a>;
 
     fn token_stream<'a>(&'a mut self, text: &'a str) -> Read<'a> {
-        let tokens = &mut self.tokens;
-        let mut count = 0;
-        words(text, |word, range| {
-            if tokens.len() <= count {
-                tokens.push(Token::default());
-            }
-            if let Some(token) = tokens.get_mut(count) {
-                token.text.clear();
-                token.text.push_str(word);
-                token.offset_from = range.start;
-                token.offset_to = range.end;
-                token.position = count;
-            }
-            count += 1;
-        });
-        let read = tokens.get_mut(..count).unwrap_or_default();
-        Read {
-            rest: read.iter_mut(),
-            token: Token::default(),
+        self.0.read(text, |word, into| into.push_str(word))
+    }
+}
+
+/// Tokens for the index: the stems of words.
+#[derive(Clone, Default)]
+pub(super) struct Stems {
+    room: Room,
+    stemmer: Stemmer,
+}
+
+impl Tokenizer for Stems {
+    type TokenStream<'a> = Read<'a>;
+
+    fn token_stream<'a>(&'a mut self, text: &'a str) -> Read<'a> {
+        let stemmer = &mut self.stemmer;
+        self.room
+            .read(text, |word, into| into.push_str(stemmer.stem(word)))
+    }
+}
+
+/// Stems of words that are kept, each: texts repeat their words, and a look takes a
+/// tenth of what a stem takes.
+const KEPT: usize = 8 * 1024;
+
+/// Makes stems, and remembers them.
+#[derive(Clone)]
+pub(super) struct Stemmer {
+    english: TextAnalyzer,
+    known: FxHashMap<Box<str>, Box<str>>,
+}
+
+impl Default for Stemmer {
+    fn default() -> Self {
+        let whole = TextAnalyzer::builder(RawTokenizer::default());
+        Self {
+            english: whole
+                .filter(tantivy::tokenizer::Stemmer::new(Language::English))
+                .build(),
+            known: FxHashMap::default(),
         }
+    }
+}
+
+impl Stemmer {
+    /// The stem of one folded word.
+    pub(super) fn stem(&mut self, word: &str) -> &str {
+        if !self.known.contains_key(word) {
+            if self.known.len() >= KEPT {
+                self.known.clear();
+            }
+            let mut stream = self.english.token_stream(word);
+            let stem: Box<str> = match stream.advance() {
+                true => stream.token().text.as_str().into(),
+                false => word.into(),
+            };
+            drop(stream);
+            self.known.insert(word.into(), stem);
+        }
+        self.known.get(word).map_or("", AsRef::as_ref)
     }
 }
 
 /// What reads the fields that are compared by stems.
 pub(super) fn stems() -> TextAnalyzer {
-    TextAnalyzer::builder(Plain::default())
-        .filter(Stemmer::new(Language::English))
-        .build()
+    TextAnalyzer::builder(Stems::default()).build()
 }
 
 /// What reads the fields that are compared by whole words.
 pub(super) fn plain() -> TextAnalyzer {
     TextAnalyzer::builder(Plain::default()).build()
-}
-
-/// The stem of one folded word.
-pub(super) fn stem(analyzer: &mut TextAnalyzer, word: &str) -> String {
-    let mut stream = analyzer.token_stream(word);
-    if stream.advance() {
-        stream.token().text.clone()
-    } else {
-        word.to_owned()
-    }
 }
 
 /// Words that say nothing of what is looked for.
