@@ -36,7 +36,7 @@ impl Registry {
                 batch.delete(&DIGESTS, &(key.clone(), version.digest));
                 versions += 1;
             }
-            usage::forget(&self.inner.store, &mut batch, &key)?;
+            usage::forget(&mut batch, &key);
             batch.event(Event {
                 kind: EventKind::Deleted,
                 skill_id: head.id.clone(),

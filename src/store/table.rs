@@ -60,12 +60,10 @@ tables! {
     AnswerTimes = 21, "answer_times";
     /// Usage counts, by skill.
     Usage = 30, "usage";
-    /// Sessions that were counted, by skill, version and session.
-    UsageSessions = 31, "usage_sessions";
-    /// Sessions of agents, by the digest of their ids.
-    Sessions = 40, "sessions";
     /// Calls of tools, by number.
     ToolCalls = 41, "tool_calls";
+    /// Sessions of agents, some to a page, by number.
+    Sessions = 42, "sessions";
 }
 
 /// Part of a key, written so that keys sort as their parts do.

@@ -22,6 +22,7 @@ mod journal;
 mod level;
 mod list;
 mod load;
+mod pages;
 mod quota;
 mod session;
 pub mod sql;

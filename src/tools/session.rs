@@ -4,7 +4,8 @@
 //! them are in memory, within bounds; what changed is written every few
 //! milliseconds and before the server stops. Like counts of use they are this
 //! server's own: no events, and a server that is killed may have forgotten the
-//! last moment, in which case an agent is told to load the skill again.
+//! last moment, in which case an agent is told to load the skill again. A session
+//! that made room for others may come back when the server starts again.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,19 +14,25 @@ use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+#[cfg(test)]
+mod tests;
+
 use super::Error;
+use super::pages::Pages;
 use crate::model::{Clock, Digest, SkillId, SkillKey, VersionNumber};
 use crate::store::{Batch, Store, StoreError, Table, TableId};
 
-/// By the digest of their ids, so that a copy of the data opens no session.
-const SESSIONS: Table<Digest, Session> = Table::new(TableId::Sessions);
+/// Sessions by the digest of their ids, so that a copy of the data opens none.
+const PAGES: Table<u64, Vec<(Digest, Arc<Session>)>> = Table::new(TableId::Sessions);
 
 /// Skills that one session has at most.
 pub(super) const MAX_SKILLS: usize = 64;
 /// Bytes of context that one session keeps at most.
 pub(super) const MAX_CONTEXT_BYTES: usize = 64 * 1024;
-/// Sessions in one write.
-const SESSIONS_A_WRITE: usize = 256;
+/// Bytes of sessions at which a page is full.
+const PAGE_BYTES: usize = 24 * 1024;
+/// Pages in one write.
+const PAGES_A_WRITE: usize = 16;
 /// How much older than in memory the last use of a stored session may be.
 const TOUCH: SignedDuration = SignedDuration::from_mins(10);
 
@@ -98,8 +105,9 @@ struct State {
     /// By last use.
     order: BTreeSet<(Timestamp, Digest)>,
     bytes: usize,
-    /// Those that differ from what is stored, or are gone.
+    /// Those that differ from what is stored.
     unwritten: HashSet<Digest>,
+    pages: Pages,
 }
 
 impl State {
@@ -120,8 +128,27 @@ impl State {
         if let Some(session) = self.sessions.remove(key) {
             self.bytes -= session.weight();
             self.order.remove(&(session.used_at, *key));
-            self.unwritten.insert(*key);
+            self.unwritten.remove(key);
+            self.pages.leave(key);
         }
+    }
+
+    /// A page of what is unwritten; empty where nothing is.
+    fn page(&mut self) -> Vec<(Digest, Arc<Session>)> {
+        let (mut page, mut bytes) = (Vec::new(), 0);
+        for key in &self.unwritten {
+            if let Some(session) = self.sessions.get(key) {
+                bytes += session.weight();
+                page.push((*key, Arc::clone(session)));
+            }
+            if bytes >= PAGE_BYTES {
+                break;
+            }
+        }
+        for (key, _) in &page {
+            self.unwritten.remove(key);
+        }
+        page
     }
 }
 
@@ -150,18 +177,29 @@ impl Sessions {
         bounds: Bounds,
     ) -> Result<Self, StoreError> {
         let mut state = State::default();
-        for entry in store.scan(&SESSIONS, b"") {
+        for entry in store.scan(&PAGES, b"") {
             let (key, stored) = entry?;
-            if let Some(key) = key.first_chunk::<32>() {
-                state.put(Digest::from(*key), Arc::new(stored.value));
+            let Some(number) = key.first_chunk().map(|bytes| u64::from_be_bytes(*bytes)) else {
+                continue;
+            };
+            let page = stored.value;
+            state
+                .pages
+                .add(number, page.iter().map(|(key, _)| *key).collect());
+            for (key, session) in page {
+                state.put(key, session);
             }
         }
-        Ok(Self {
+        let sessions = Self {
             store,
             clock,
             bounds,
-            state: Mutex::new(state),
-        })
+            state: Mutex::default(),
+        };
+        sessions.end(&mut state);
+        sessions.make_room(&mut state);
+        sessions.with(|empty| *empty = state);
+        Ok(sessions)
     }
 
     fn with<T>(&self, work: impl FnOnce(&mut State) -> T) -> T {
@@ -267,50 +305,80 @@ impl Sessions {
         }
     }
 
+    /// Ends what has run out.
+    fn end(&self, state: &mut State) {
+        if let Ok(limit) = self.clock.now().checked_sub(self.bounds.idle) {
+            while let Some((used_at, key)) = state.order.first().copied()
+                && used_at <= limit
+            {
+                state.remove(&key);
+            }
+        }
+    }
+
     /// Ends what has run out, and writes what changed.
     ///
     /// # Errors
     /// The store refuses; what was not written waits for the next time.
     pub(super) async fn write(&self) -> Result<(), crate::store::CommitError> {
-        let limit = self.clock.now().checked_sub(self.bounds.idle);
-        if let Ok(limit) = limit {
-            self.with(|state| {
-                while let Some((used_at, key)) = state.order.first().copied()
-                    && used_at <= limit
-                {
-                    state.remove(&key);
+        self.with(|state| {
+            self.end(state);
+            let again = state.pages.in_vain(PAGES_A_WRITE);
+            state.unwritten.extend(again);
+        });
+        while self.write_pages().await? {}
+        Ok(())
+    }
+
+    /// Writes some of what changed; says whether there may be more.
+    async fn write_pages(&self) -> Result<bool, crate::store::CommitError> {
+        let (pages, empty) = self.with(|state| {
+            let mut pages = Vec::new();
+            while pages.len() < PAGES_A_WRITE {
+                let page = state.page();
+                if page.is_empty() {
+                    break;
                 }
-            });
-        }
-        loop {
-            let taken: Vec<(Digest, Option<Arc<Session>>)> = self.with(|state| {
-                let keys: Vec<_> = state
-                    .unwritten
-                    .iter()
-                    .copied()
-                    .take(SESSIONS_A_WRITE)
-                    .collect();
-                let taken = keys.into_iter().map(|key| {
-                    state.unwritten.remove(&key);
-                    (key, state.sessions.get(&key).cloned())
-                });
-                taken.collect()
-            });
-            if taken.is_empty() {
-                return Ok(());
+                pages.push((state.pages.number(), page));
             }
-            let mut batch = Batch::new();
-            for (key, session) in &taken {
-                match session {
-                    Some(session) => batch.put(&SESSIONS, key, session),
-                    None => batch.delete(&SESSIONS, key),
+            (pages, state.pages.take_empty())
+        });
+        if pages.is_empty() && empty.is_empty() {
+            return Ok(false);
+        }
+        let mut batch = Batch::new();
+        for (number, page) in &pages {
+            batch.put(&PAGES, number, page);
+        }
+        for number in &empty {
+            batch.delete(&PAGES, number);
+        }
+        let is_full = pages.len() == PAGES_A_WRITE;
+        let written = self.store.commit(batch).await;
+        self.with(|state| match written {
+            Ok(_) => {
+                for (number, page) in pages {
+                    let keys = page.into_iter().map(|(key, _)| key);
+                    // What ended meanwhile is on no page.
+                    let keys = keys.filter(|key| state.sessions.contains_key(key));
+                    let keys = keys.collect();
+                    state.pages.add(number, keys);
                 }
+                Ok(is_full)
             }
-            if let Err(error) = self.store.commit(batch).await {
-                self.with(|state| state.unwritten.extend(taken.iter().map(|(key, _)| *key)));
-                return Err(error);
+            Err(error) => {
+                let keys = pages.iter().flat_map(|(_, page)| page).map(|(key, _)| *key);
+                state.unwritten.extend(keys);
+                state.pages.give_back_empty(empty);
+                Err(error)
             }
-        }
+        })
+    }
+
+    /// How many pages are stored.
+    #[cfg(test)]
+    pub(super) fn pages(&self) -> usize {
+        self.with(|state| state.pages.len())
     }
 
     /// How many there are.

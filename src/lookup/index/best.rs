@@ -60,7 +60,7 @@ impl Best {
         words: f32,
         meaning: f32,
         ordinal: u32,
-        ties: &Ties,
+        order: &Ties,
     ) {
         self.offered += 1;
         let behind = self.last.is_some_and(|last| {
@@ -76,7 +76,7 @@ impl Best {
             second: false,
             words,
             meaning,
-            tie: ties.get(ordinal),
+            tie: order.get(ordinal),
         });
         // Cut now and then: each cut costs as much as what it takes away.
         if self.kept.len() >= self.needed.saturating_mul(4) {

@@ -307,9 +307,10 @@ impl Stemmer {
                 self.known.clear();
             }
             let mut stream = self.english.token_stream(word);
-            let stem: Box<str> = match stream.advance() {
-                true => stream.token().text.as_str().into(),
-                false => word.into(),
+            let stem: Box<str> = if stream.advance() {
+                stream.token().text.as_str().into()
+            } else {
+                word.into()
             };
             drop(stream);
             self.known.insert(word.into(), stem);
