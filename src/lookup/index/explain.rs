@@ -1,5 +1,6 @@
 //! Why a skill was found.
 
+use std::cmp::Reverse;
 use std::ops::Range;
 
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -15,8 +16,9 @@ use crate::registry::Registry;
 
 /// Characters of a snippet, about.
 const SNIPPET: usize = 220;
-/// Bytes of a body in which a snippet is looked for.
+/// Bytes of a body in which a snippet is looked for, at most, and at once.
 const LOOKED_THROUGH: usize = 16 * 1024;
+const AT_ONCE: usize = 2 * 1024;
 
 /// Why a skill was found.
 #[derive(Debug, Clone, PartialEq)]
@@ -39,25 +41,28 @@ pub struct Why {
 pub(super) struct Explainer<'a> {
     registry: &'a Registry,
     terms: &'a Terms,
-    /// What matches, as stems and whole words.
-    wanted: FxHashSet<&'a str>,
+    /// What matches, as stems and whole words: each with the bit of its word of the query.
+    wanted: FxHashMap<&'a str, u32>,
     /// First characters of what matches: a stem begins as its word does.
     beginnings: FxHashSet<char>,
-    /// The stems of words that were met, where they match: making one costs more than
-    /// all the rest, and texts repeat their words.
-    known: FxHashMap<String, Option<String>>,
+    /// The bits of words that were met, 0 where they do not match.
+    known: FxHashMap<String, u32>,
     stemmer: tokens::Stemmer,
 }
 
 impl<'a> Explainer<'a> {
     /// By the words of a query.
     pub(super) fn new(registry: &'a Registry, terms: &'a Terms) -> Self {
-        let forms = terms.groups.iter().flat_map(|group| &group.forms);
-        let wanted: FxHashSet<&str> = forms.map(|form| form.text.as_str()).collect();
+        let mut wanted = FxHashMap::default();
+        for (at, group) in (0..u32::BITS).zip(&terms.groups) {
+            for form in &group.forms {
+                wanted.entry(form.text.as_str()).or_insert(1 << at);
+            }
+        }
         Self {
             registry,
             terms,
-            beginnings: wanted.iter().filter_map(|w| w.chars().next()).collect(),
+            beginnings: wanted.keys().filter_map(|w| w.chars().next()).collect(),
             wanted,
             known: FxHashMap::default(),
             stemmer: tokens::Stemmer::default(),
@@ -77,15 +82,15 @@ impl<'a> Explainer<'a> {
             tier: ranked.tier,
             words: ranked.words,
             meaning: ranked.meaning,
-            snippet: self.snippet(slot, &parts),
+            snippet: self.snippet(slot, &parts, cell.any.count_ones()),
             parts,
             matched,
         }
     }
 
-    /// Text of the skill around words of the query: of its description, or of its body
-    /// where only that has any.
-    fn snippet(&mut self, slot: &Slot, parts: &[Part]) -> String {
+    /// Text of the skill around words of the query, as many as it has: of its
+    /// description, or of its body where only that has any.
+    fn snippet(&mut self, slot: &Slot, parts: &[Part], words: u32) -> String {
         let summary = slot.head.summary.as_ref();
         let description = summary.map_or("", |summary| summary.description.as_str());
         let in_front = |part: &Part| !matches!(part, Part::Body | Part::Headings | Part::Files);
@@ -96,38 +101,54 @@ impl<'a> Explainer<'a> {
             Ok(body) => {
                 let end = body.floor_char_boundary(LOOKED_THROUGH);
                 let body = body.get(..end).unwrap_or(&body);
-                marked(body, &self.matches(body))
+                let mut found = Vec::new();
+                let mut from = 0;
+                // No further than to a stretch that has all of them.
+                while from < body.len() && best(&found).is_none_or(|(_, most)| most < words) {
+                    let rest = body.get(from..).unwrap_or_default();
+                    let end = end_of_lines(rest, AT_ONCE);
+                    let there = self.matches(rest.get(..end).unwrap_or(rest));
+                    let moved = there.into_iter();
+                    found.extend(moved.map(|(at, word)| (from + at.start..from + at.end, word)));
+                    from += end;
+                }
+                marked(body, &found)
             }
             // A snippet is no answer: that the skill is damaged is told by reading it.
             Err(_) => marked(description, &self.matches(description)),
         }
     }
 
-    /// Where words of a text match, each with its stem.
-    fn matches(&mut self, text: &str) -> Vec<(Range<usize>, String)> {
+    /// Where words of a text match, each with its bit.
+    fn matches(&mut self, text: &str) -> Vec<Match> {
         let mut found = Vec::new();
         tokens::words(text, |word, range| {
             let first = word.chars().next();
             if !first.is_some_and(|first| self.beginnings.contains(&first)) {
                 return;
             }
-            if !self.known.contains_key(word) {
-                let stem = self.stemmer.stem(word);
-                let matches = self.wanted.contains(stem) || self.wanted.contains(word);
-                self.known
-                    .insert(word.to_owned(), matches.then(|| stem.to_owned()));
-            }
-            if let Some(Some(stem)) = self.known.get(word) {
-                found.push((range, stem.clone()));
+            let known = self.known.get(word).copied();
+            let bit = known.unwrap_or_else(|| {
+                let of = |text: &str| self.wanted.get(text).copied();
+                let bit = of(self.stemmer.stem(word)).or_else(|| of(word));
+                let bit = bit.unwrap_or_default();
+                self.known.insert(word.to_owned(), bit);
+                bit
+            });
+            if bit != 0 {
+                found.push((range, bit));
             }
         });
         found
     }
 }
 
+/// Where a word matches, and the bit of the word of the query.
+type Match = (Range<usize>, u32);
+
 /// The stretch of a text with the most of the matches, each between `**`.
-fn marked(text: &str, found: &[(Range<usize>, String)]) -> String {
-    let begin = best(found).unwrap_or_default();
+fn marked(text: &str, found: &[Match]) -> String {
+    let begin = best(found).map_or(0, |(begin, _)| begin);
     // From the beginning where that is near, else from a little before.
     let begin = if begin < SNIPPET / 2 {
         0
@@ -173,16 +194,22 @@ fn marked(text: &str, found: &[(Range<usize>, String)]) -> String {
     snippet.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Where the stretch with the most different words begins.
-fn best(found: &[(Range<usize>, String)]) -> Option<usize> {
+/// Where the stretch with the most different words begins, and how many it has.
+fn best(found: &[Match]) -> Option<(usize, u32)> {
     let different = |from: usize| {
         let begin = found.get(from).map_or(0, |(range, _)| range.start);
         let near = found.iter().skip(from);
         let near = near.take_while(|(range, _)| range.end <= begin + SNIPPET);
-        near.map(|(_, stem)| stem).collect::<FxHashSet<_>>().len()
+        near.fold(0_u32, |bits, (_, bit)| bits | bit).count_ones()
     };
-    (0..found.len().min(256))
-        .map(|from| (different(from), std::cmp::Reverse(from)))
-        .max()
-        .and_then(|(_, std::cmp::Reverse(from))| Some(found.get(from)?.0.start))
+    let stretches = (0..found.len().min(256)).map(|from| (different(from), Reverse(from)));
+    let (most, Reverse(from)) = stretches.max()?;
+    Some((found.get(from)?.0.start, most))
+}
+
+/// Where the lines end that fit into so many bytes; of a longer line, the end of that.
+fn end_of_lines(text: &str, bytes: usize) -> usize {
+    let from = text.floor_char_boundary(bytes.min(text.len()));
+    let rest = text.get(from..).unwrap_or_default();
+    rest.find('\n').map_or(text.len(), |end| from + end + 1)
 }

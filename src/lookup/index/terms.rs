@@ -13,7 +13,7 @@ pub(super) const WORDS: usize = 32;
 const LONGER: usize = 16;
 /// Words of a query that are mended, at most. Where more are unknown, they are no slips:
 /// it is another language.
-const MENDED: usize = 4;
+const MENDED: usize = 3;
 /// Letters from which on a word may be the beginning of another.
 const BEGINNING: usize = 3;
 
