@@ -2,6 +2,7 @@
 
 import os
 import sys
+import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent / "generated"))
@@ -10,7 +11,7 @@ import grpc  # noqa: E402
 from google.rpc import error_details_pb2  # noqa: E402
 from grpc_status import rpc_status  # noqa: E402
 from repertoire.v1 import composition_pb2, composition_pb2_grpc, lookup_pb2, lookup_pb2_grpc  # noqa: E402
-from repertoire.v1 import registry_pb2, registry_pb2_grpc  # noqa: E402
+from repertoire.v1 import registry_pb2, registry_pb2_grpc, search_pb2  # noqa: E402
 
 SKILL = Path(__file__).parent.parent / "skills" / "text_stats"
 TEXT = "The quick fox. The lazy dog! Don't the fox and the dog agree?"
@@ -29,8 +30,14 @@ def main():
     )
     print(f"published {published.skill_id} {published.version.semantic_version}")
 
-    listed = lookup.ListSkills(lookup_pb2.ListSkillsRequest(technology="text-analysis"))
-    print(f"found {', '.join(skill.id for skill in listed.skills)}")
+    # What was published is found within a second.
+    search = search_pb2.SearchRequest(query="how long a text is, and its most frequent words", limit=1)
+    for _ in range(20):
+        found = [skill.id for skill in lookup.Search(search).results]
+        if found == [published.skill_id]:
+            break
+        time.sleep(0.1)
+    print(f"found {', '.join(found)}")
 
     together = composition.ComposeSkills(composition_pb2.ComposeSkillsRequest(skills=["text_stats", "write_sql"]))
     print(f"composed: allowed {', '.join(together.allowed_tools)}; forbidden {', '.join(together.forbidden_tools)}")

@@ -8,6 +8,7 @@ import (
 	"log"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -63,13 +64,24 @@ func run(ctx context.Context, address string) error {
 	}
 	fmt.Printf("published %s %s\n", published.SkillId, published.Version.SemanticVersion)
 
-	listed, err := lookup.ListSkills(ctx, &pb.ListSkillsRequest{Technology: "text-analysis"})
-	if err != nil {
-		return err
-	}
+	// What was published is found within a second.
 	var found []string
-	for _, skill := range listed.Skills {
-		found = append(found, skill.Id)
+	for range 20 {
+		answer, err := lookup.Search(ctx, &pb.SearchRequest{
+			Query: "how long a text is, and its most frequent words",
+			Limit: 1,
+		})
+		if err != nil {
+			return err
+		}
+		found = nil
+		for _, skill := range answer.Results {
+			found = append(found, skill.Id)
+		}
+		if slices.Equal(found, []string{published.SkillId}) {
+			break
+		}
+		time.Sleep(100 * time.Millisecond)
 	}
 	fmt.Printf("found %s\n", strings.Join(found, ", "))
 

@@ -1,14 +1,13 @@
 /** Publishes the skill text_stats, finds it, loads it, and calls its tool. */
 
 import { readdirSync, readFileSync } from "node:fs";
+import { setTimeout } from "node:timers/promises";
 import { credentials, type ServiceError } from "@grpc/grpc-js";
 import { ErrorInfo, Help, Status } from "../generated/google/rpc/error.js";
 import { ComposeSkillsRequest, type ComposeSkillsResponse, CompositionClient } from "../generated/repertoire/v1/composition.js";
 import {
   CallToolRequest,
   type CallToolResponse,
-  ListSkillsRequest,
-  type ListSkillsResponse,
   LoadSkillDetailRequest,
   type LoadSkillDetailResponse,
   LoadSkillRequest,
@@ -16,6 +15,7 @@ import {
   LookupClient,
 } from "../generated/repertoire/v1/lookup.js";
 import { PublishSkillRequest, type PublishSkillResponse, RegistryClient } from "../generated/repertoire/v1/registry.js";
+import { SearchRequest, type SearchResponse } from "../generated/repertoire/v1/search.js";
 
 const SKILL = new URL("../../../skills/text_stats/", import.meta.url);
 const TEXT = "The quick fox. The lazy dog! Don't the fox and the dog agree?";
@@ -53,10 +53,17 @@ const published = await answer<PublishSkillResponse>((done) =>
 );
 console.log(`published ${published.skillId} ${published.version?.semanticVersion}`);
 
-const listed = await answer<ListSkillsResponse>((done) =>
-  lookup.listSkills(ListSkillsRequest.fromPartial({ technology: "text-analysis" }), done),
-);
-console.log(`found ${listed.skills.map(({ id }) => id).join(", ")}`);
+// What was published is found within a second.
+let found: string[] = [];
+for (let attempt = 0; attempt < 20; attempt++) {
+  const { results } = await answer<SearchResponse>((done) =>
+    lookup.search(SearchRequest.fromPartial({ query: "how long a text is, and its most frequent words", limit: 1 }), done),
+  );
+  found = results.map(({ id }) => id);
+  if (found[0] === published.skillId) break;
+  await setTimeout(100);
+}
+console.log(`found ${found.join(", ")}`);
 
 const together = await answer<ComposeSkillsResponse>((done) =>
   composition.composeSkills(ComposeSkillsRequest.fromPartial({ skills: ["text_stats", "write_sql"] }), done),

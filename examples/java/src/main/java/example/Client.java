@@ -14,7 +14,6 @@ import dev.repertoire.v1.ComposeSkillsRequest;
 import dev.repertoire.v1.ComposeSkillsResponse;
 import dev.repertoire.v1.CompositionGrpc;
 import dev.repertoire.v1.File;
-import dev.repertoire.v1.ListSkillsRequest;
 import dev.repertoire.v1.LoadSkillDetailRequest;
 import dev.repertoire.v1.LoadSkillDetailResponse;
 import dev.repertoire.v1.LoadSkillRequest;
@@ -23,7 +22,8 @@ import dev.repertoire.v1.LookupGrpc;
 import dev.repertoire.v1.PublishSkillRequest;
 import dev.repertoire.v1.PublishSkillResponse;
 import dev.repertoire.v1.RegistryGrpc;
-import dev.repertoire.v1.SkillMetadata;
+import dev.repertoire.v1.SearchRequest;
+import dev.repertoire.v1.SkillSummary;
 import io.grpc.ManagedChannel;
 import io.grpc.ManagedChannelBuilder;
 import io.grpc.StatusRuntimeException;
@@ -40,7 +40,7 @@ public final class Client {
 
   private Client() {}
 
-  public static void main(String[] arguments) throws IOException {
+  public static void main(String[] arguments) throws IOException, InterruptedException {
     String address = System.getenv().getOrDefault("REPERTOIRE_ADDRESS", "127.0.0.1:50051");
     ManagedChannel channel = ManagedChannelBuilder.forTarget(address).usePlaintext().build();
     try {
@@ -50,7 +50,7 @@ public final class Client {
     }
   }
 
-  private static void run(ManagedChannel channel) throws IOException {
+  private static void run(ManagedChannel channel) throws IOException, InterruptedException {
     LookupGrpc.LookupBlockingStub lookup = LookupGrpc.newBlockingStub(channel);
 
     PublishSkillRequest.Builder skill = PublishSkillRequest.newBuilder().setSkillId("examples/text/text_stats");
@@ -65,13 +65,20 @@ public final class Client {
     PublishSkillResponse published = RegistryGrpc.newBlockingStub(channel).publishSkill(skill.build());
     System.out.printf("published %s %s%n", published.getSkillId(), published.getVersion().getSemanticVersion());
 
-    String found =
-        lookup
-            .listSkills(ListSkillsRequest.newBuilder().setTechnology("text-analysis").build())
-            .getSkillsList()
-            .stream()
-            .map(SkillMetadata::getId)
-            .collect(Collectors.joining(", "));
+    // What was published is found within a second.
+    SearchRequest search =
+        SearchRequest.newBuilder().setQuery("how long a text is, and its most frequent words").setLimit(1).build();
+    String found = "";
+    for (int attempt = 0; attempt < 20; attempt++) {
+      found =
+          lookup.search(search).getResultsList().stream()
+              .map(SkillSummary::getId)
+              .collect(Collectors.joining(", "));
+      if (found.equals(published.getSkillId())) {
+        break;
+      }
+      Thread.sleep(100);
+    }
     System.out.printf("found %s%n", found);
 
     ComposeSkillsRequest both =
