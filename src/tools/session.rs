@@ -7,10 +7,11 @@
 //! last moment, in which case an agent is told to load the skill again. A session
 //! that made room for others may come back when the server starts again.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use jiff::{SignedDuration, Timestamp};
+use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -101,12 +102,12 @@ pub(super) fn size(context: &Map<String, Value>) -> usize {
 
 #[derive(Debug, Default)]
 struct State {
-    sessions: HashMap<Digest, Arc<Session>>,
+    sessions: FxHashMap<Digest, Arc<Session>>,
     /// By last use.
     order: BTreeSet<(Timestamp, Digest)>,
     bytes: usize,
     /// Those that differ from what is stored.
-    unwritten: HashSet<Digest>,
+    unwritten: FxHashSet<Digest>,
     pages: Pages,
 }
 

@@ -89,12 +89,12 @@ impl World {
         changed.map(|(id, _, ())| id)
     }
 
-    fn all(&self) -> HashMap<Digest, Arc<Session>> {
+    fn all(&self) -> FxHashMap<Digest, Arc<Session>> {
         self.sessions.with(|state| state.sessions.clone())
     }
 
     /// Of some sessions those that have not ended.
-    fn alive(&self, all: &HashMap<Digest, Arc<Session>>) -> HashMap<Digest, Arc<Session>> {
+    fn alive(&self, all: &FxHashMap<Digest, Arc<Session>>) -> FxHashMap<Digest, Arc<Session>> {
         let limit = self.clock.now() - SignedDuration::from_hours(1);
         let alive = all.iter().filter(|(_, session)| session.used_at > limit);
         alive.map(|(key, one)| (*key, Arc::clone(one))).collect()
@@ -144,7 +144,7 @@ proptest! {
         runtime.block_on(async {
             let mut world = World::new();
             let mut ids: Vec<String> = Vec::new();
-            let mut written = HashMap::new();
+            let mut written = FxHashMap::default();
             for step in steps {
                 match step {
                     Step::New => ids.push(world.load("", 0).expect("a session")),
