@@ -172,7 +172,7 @@ pub(super) fn run(
         total,
         unfiltered,
     } = search.rank(scratch);
-    search.put_twins_behind(&mut ranked)?;
+    search.put_twins_behind(&mut ranked, scratch)?;
     let facets = if query.facets {
         search.facets(&ranked)
     } else {
@@ -223,17 +223,12 @@ impl Search<'_> {
     /// What is found and let through, as much of it as is needed.
     fn rank(&self, scratch: &Scratch) -> Ranking {
         let everything = self.query.filters.is_empty();
-        let takes = |ordinal: u32| {
-            everything
-                || self
-                    .snapshot
-                    .slot(ordinal)
-                    .is_some_and(|slot| self.query.filters.takes(slot))
-        };
+        let takes = |ordinal: u32| everything || self.takes(ordinal);
         let mut best = Best::of(self.needed());
         for ordinal in scratch.touched() {
             if takes(*ordinal) {
-                self.rank_by_words(*ordinal, scratch, &mut best);
+                let (tier, words, meaning) = self.by_words(*ordinal, scratch);
+                best.offer(tier, words, meaning, *ordinal, &self.snapshot.ties);
             }
         }
         let mut near = Best::of(BY_MEANING);
@@ -255,20 +250,26 @@ impl Search<'_> {
         }
     }
 
-    /// How many of the best have to be known; all, where more than the order by
-    /// relevance depends on them.
-    fn needed(&self) -> usize {
-        let all =
-            self.query.facets || self.query.sort != Sort::default() || self.snapshot.twins > 0;
-        let end = self.query.offset.saturating_add(self.query.limit);
-        if all {
-            usize::MAX
-        } else {
-            end.max(analysis::LOOKED_AT)
-        }
+    /// The filters let it through.
+    fn takes(&self, ordinal: u32) -> bool {
+        let slot = self.snapshot.slot(ordinal);
+        slot.is_some_and(|slot| self.query.filters.takes(slot))
     }
 
-    fn rank_by_words(&self, ordinal: u32, scratch: &Scratch, best: &mut Best) {
+    /// How many of the best have to be known; all, where more than the order by
+    /// relevance depends on them. Those that look like others may have to make room.
+    fn needed(&self) -> usize {
+        if self.query.facets || self.query.sort != Sort::default() {
+            return usize::MAX;
+        }
+        let end = self.query.offset.saturating_add(self.query.limit);
+        end.max(analysis::LOOKED_AT)
+            .saturating_add(self.snapshot.twins)
+    }
+
+    /// The place of a skill that has words of the query: its tier, and what words and
+    /// meaning give.
+    fn by_words(&self, ordinal: u32, scratch: &Scratch) -> (Tier, f32, f32) {
         let cell = scratch.cell(ordinal);
         let near = scratch.near.get(ordinal as usize).copied();
         // Only who has a word in its name can be meant by it.
@@ -285,7 +286,26 @@ impl Search<'_> {
         };
         let words = self.weighed.score(cell);
         let meaning = self.meaning * near.unwrap_or_default().max(0.0);
-        best.offer(tier, words, meaning, ordinal, &self.snapshot.ties);
+        (tier, words, meaning)
+    }
+
+    /// The place of any skill, where it is found.
+    fn ranked(&self, ordinal: u32, scratch: &Scratch) -> Option<Ranked> {
+        let (tier, words, meaning) = if scratch.cell(ordinal).any > 0 {
+            self.by_words(ordinal, scratch)
+        } else {
+            let near = scratch.near.get(ordinal as usize).copied();
+            let near = near.filter(|near| *near >= LEAST_NEAR)?;
+            (Tier::Meaning, 0.0, self.meaning * near)
+        };
+        self.takes(ordinal).then_some(Ranked {
+            ordinal,
+            tier,
+            second: false,
+            words,
+            meaning,
+            tie: self.snapshot.ties.get(ordinal),
+        })
     }
 
     /// The query is the name of a skill.
@@ -299,29 +319,19 @@ impl Search<'_> {
 
     /// Puts a skill behind the one whose name it looks like, unless somebody has
     /// loaded it: a name alone earns no place before the one who had it first.
-    fn put_twins_behind(&self, ranked: &mut [Ranked]) -> Result<(), Error> {
-        let mut firsts: FxHashMap<&str, Option<Ranked>> = FxHashMap::default();
+    fn put_twins_behind(&self, ranked: &mut [Ranked], scratch: &Scratch) -> Result<(), Error> {
         if self.snapshot.twins == 0 {
             return Ok(());
         }
-        let is_twin = |ranked: &&Ranked| {
-            let slot = self.snapshot.slot(ranked.ordinal);
-            slot.is_some_and(|slot| slot.twin)
-        };
-        let by_ordinal: FxHashMap<u32, Ranked> = ranked
-            .iter()
-            .filter(is_twin)
-            .map(|ranked| (ranked.ordinal, *ranked))
-            .collect();
+        let mut firsts: FxHashMap<&str, Option<Ranked>> = FxHashMap::default();
         let mut looked_up = 0;
         for ranked in ranked {
             let Some(slot) = self.snapshot.slot(ranked.ordinal).filter(|slot| slot.twin) else {
                 continue;
             };
-            let first = *firsts.entry(&slot.looks).or_insert_with(|| {
-                let first = self.first_of(slot)?;
-                by_ordinal.get(&first).copied()
-            });
+            let first = *firsts
+                .entry(&slot.looks)
+                .or_insert_with(|| self.ranked(self.first_of(slot)?, scratch));
             let Some(first) = first.filter(|first| first.ordinal != ranked.ordinal) else {
                 continue;
             };

@@ -311,6 +311,55 @@ async fn facets_and_refinements_count_what_was_found() {
 }
 
 #[tokio::test]
+async fn pages_are_cut_out_of_one_order_however_little_of_it_is_kept() {
+    let mut world = World::new();
+    for at in 0..150 {
+        let body = format!("{} and more.", "A zebra. ".repeat(1 + at * 7 % 30));
+        let front = format!("name: animal-{at}\ndescription: Feeds animals.");
+        world = world
+            .with(&format!("github/zoo/animal-{at}"), &front, &body)
+            .await;
+    }
+    // Its body says least of zebras; a name that looks like its own is the best.
+    world = world
+        .with(
+            "github/zoo/stripes",
+            "name: stripes\ndescription: Keeps animals.",
+            "Once a zebra.",
+        )
+        .await;
+    let squatter = "name: str\u{456}pes\ndescription: All of a zebra, zebra, zebra.";
+    world = world.with("github/zz/stripes", squatter, "zebra").await;
+    let page = async |offset, facets| {
+        let query = SearchQuery {
+            text: "zebra".to_owned(),
+            offset,
+            limit: 10,
+            facets,
+            words_only: true,
+            ..SearchQuery::default()
+        };
+        let found = world.ask(query).await;
+        let ids = found.hits.iter().map(|hit| hit.head.id.to_string());
+        (found.total, ids.collect::<Vec<_>>())
+    };
+    let mut all = Vec::new();
+    for offset in (0..152).step_by(10) {
+        let kept = page(offset, false).await;
+        // With facets everything is kept.
+        assert_eq!(kept, page(offset, true).await, "from {offset}");
+        assert_eq!(kept.0, 152);
+        all.extend(kept.1);
+    }
+    let distinct: std::collections::BTreeSet<_> = all.iter().collect();
+    assert_eq!((all.len(), distinct.len()), (152, 152));
+    let place = |id: &str| all.iter().position(|one| one == id).expect("found");
+    let original = place("github/zoo/stripes");
+    assert_eq!(place("github/zz/stripes"), original + 1);
+    assert!(original > 100, "{original}");
+}
+
+#[tokio::test]
 async fn hostile_queries_are_answered() {
     let world = shelf().await;
     let long = "testing ".repeat(60);
