@@ -5,7 +5,8 @@
 //! milliseconds and before the server stops. Like counts of use they are this
 //! server's own: no events, and a server that is killed may have forgotten the
 //! last moment, in which case an agent is told to load the skill again. A session
-//! that made room for others may come back when the server starts again.
+//! that made room for others may come back when the server starts again, as it was
+//! written some time before.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -195,11 +196,12 @@ impl Sessions {
             store,
             clock,
             bounds,
-            state: Mutex::default(),
+            state: Mutex::new(state),
         };
-        sessions.end(&mut state);
-        sessions.make_room(&mut state);
-        sessions.with(|empty| *empty = state);
+        sessions.with(|state| {
+            sessions.end(state);
+            sessions.make_room(state);
+        });
         Ok(sessions)
     }
 

@@ -18,7 +18,7 @@ use tantivy::{Index, IndexReader, IndexWriter, ReloadPolicy, TantivyDocument};
 use tokio_util::sync::CancellationToken;
 
 use super::document::{Document, Facts};
-use super::schema::{self, Fields};
+use super::schema;
 use super::snapshot::{Slot, Snapshot, ordinals};
 use super::ties::Ties;
 use super::vectors::Vectors;
@@ -48,7 +48,6 @@ fn form_of(registry: &Registry) -> String {
 /// Writes the index, and says what it is now.
 pub(super) struct Indexer {
     registry: Registry,
-    fields: Fields,
     writer: IndexWriter,
     reader: IndexReader,
     by_key: FxHashMap<SkillKey, u32>,
@@ -121,7 +120,7 @@ impl Indexer {
                 alike: HashMap::new(),
                 twins: 0,
                 ties: Ties::default(),
-                fields: fields.clone(),
+                fields,
                 vectors: Vectors::new(dimensions),
                 live: 0,
                 pending: 0,
@@ -129,7 +128,6 @@ impl Indexer {
                 caught_up: false,
             },
             registry,
-            fields,
             writer,
             reader,
             by_key: FxHashMap::default(),
@@ -149,7 +147,7 @@ impl Indexer {
             for number in reader.doc_ids_alive() {
                 let document: TantivyDocument = store.get(number)?;
                 let facts = document
-                    .get_first(self.fields.facts)
+                    .get_first(self.now.fields.facts)
                     .and_then(|value| value.as_bytes())
                     .and_then(|bytes| serde_json::from_slice::<Facts>(bytes).ok());
                 let (Some(facts), Some(ordinal)) = (facts, ordinals.get(number as usize)) else {
@@ -174,7 +172,7 @@ impl Indexer {
     }
 
     fn term(&self, key: &SkillKey) -> Term {
-        Term::from_field_text(self.fields.key, key.as_str())
+        Term::from_field_text(self.now.fields.key, key.as_str())
     }
 
     /// The state as it was last published.
@@ -251,7 +249,7 @@ impl Indexer {
         };
         let slot = Slot::new(Arc::clone(head), &document.facts);
         self.writer.delete_term(self.term(&key));
-        let document = document.into_tantivy(&self.fields, ordinal)?;
+        let document = document.into_tantivy(&self.now.fields, ordinal)?;
         self.writer.add_document(document)?;
         self.put(ordinal, slot);
         Ok(())
