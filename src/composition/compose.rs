@@ -4,6 +4,7 @@
 //! the skills; lists are written by first appearance.
 
 use std::cmp::Ordering;
+use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
@@ -168,7 +169,8 @@ fn by_name(allowed: &Texts, forbidden: &Texts) -> Vec<Place> {
 /// Places of the members in the order of their ids.
 fn order(members: &[Member]) -> Vec<usize> {
     let mut order: Vec<_> = (0..members.len()).collect();
-    order.sort_by_cached_key(|at| members.get(*at).map(|member| member.id.key()));
+    let key = |member: &Member| member.id.as_str().to_ascii_lowercase();
+    order.sort_by_cached_key(|at| members.get(*at).map(key));
     order
 }
 
@@ -252,12 +254,12 @@ impl<'a> Work<'a> {
         Span { begin, end }
     }
 
-    fn names(&self, said: &[Span]) -> Vec<&'a str> {
+    fn names(&self, said: &[Span]) -> Vec<&'a Arc<str>> {
         let mut names = Vec::with_capacity(said.iter().map(|span| span.len()).sum());
         for span in said {
             let words = span.of(&self.words).iter();
             let members = words.filter_map(|word| self.members.get(word.member as usize));
-            names.extend(members.map(|member| &*member.name));
+            names.extend(members.map(|member| &member.name));
         }
         names
     }
@@ -365,7 +367,7 @@ impl<'a> Work<'a> {
     fn find<const N: usize>(&mut self, code: FindingCode, message: String, about: [Span; N]) {
         let mut skills = self.names(&about);
         skills.dedup();
-        let finding = Finding::new(code, message).about(skills);
+        let finding = Finding::new(code, message).about(skills.into_iter().cloned());
         self.findings.push(finding);
     }
 
@@ -386,7 +388,7 @@ impl<'a> Work<'a> {
     /// Patterns of the intersection that share calls which neither of them names.
     fn beside(&mut self, pattern: ToolPattern<'a>, grants: Span, beside: &[Placed<'a>]) {
         for (at, other) in beside {
-            if other.overlaps(&pattern) == Answer::No || other.text() < pattern.text() {
+            if other.text() < pattern.text() || other.overlaps(&pattern) == Answer::No {
                 continue;
             }
             let message = format!(

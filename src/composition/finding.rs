@@ -1,5 +1,7 @@
 //! What is wrong with a set of skills, or odd.
 
+use std::sync::Arc;
+
 use crate::model::Severity;
 
 macro_rules! codes {
@@ -81,7 +83,7 @@ pub struct Finding {
     /// What it is, in a sentence about the caller's skills.
     pub message: String,
     /// The skills it is about, the one that says so first.
-    pub skills: Vec<String>,
+    pub skills: Vec<Arc<str>>,
     /// The shortest way from a skill of the request to the last one.
     pub chain: Vec<String>,
     /// Place in the request of the reference it is about.
@@ -103,7 +105,7 @@ impl Finding {
         }
     }
 
-    pub(super) fn about<S: Into<String>>(mut self, skills: impl IntoIterator<Item = S>) -> Self {
+    pub(super) fn about<S: Into<Arc<str>>>(mut self, skills: impl IntoIterator<Item = S>) -> Self {
         self.skills = skills.into_iter().map(Into::into).collect();
         self
     }
@@ -151,7 +153,10 @@ pub(super) fn shortened(chain: &[&str]) -> Vec<String> {
 /// Names as a sentence has them: `'a'`, `'a' and 'b'`, `'a', 'b' and 3 more`.
 pub(super) fn listed<S: AsRef<str>>(names: &[S]) -> String {
     const SHOWN: usize = 8;
-    let (mut text, more) = (String::new(), names.len().saturating_sub(SHOWN));
+    let more = names.len().saturating_sub(SHOWN);
+    let shown = names.iter().take(SHOWN).map(|name| name.as_ref().len());
+    let length = shown.map(|name| name + "' and '".len()).sum::<usize>();
+    let mut text = String::with_capacity(length + 32 * more.min(1));
     for (at, name) in names.iter().take(SHOWN).enumerate() {
         let between = match at {
             0 => "",

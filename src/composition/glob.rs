@@ -38,6 +38,7 @@ pub(super) fn overlaps(a: &str, b: &str) -> bool {
 
 /// What the two begin with differs before either has a `*`, so that they have no
 /// text in common.
+#[inline]
 pub(super) fn begin_apart(a: &str, b: &str) -> bool {
     let pairs = a.bytes().zip(b.bytes());
     let mut pairs = pairs.take_while(|(a, b)| *a != b'*' && *b != b'*');

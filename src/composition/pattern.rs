@@ -179,11 +179,13 @@ impl Shape {
 
     /// A plain name in lower case and nothing else: whoever looks for the tool
     /// has its text.
+    #[inline]
     pub(super) fn is_bare(&self) -> bool {
         self.is_bare
     }
 
     /// It names one tool, whatever it says of its arguments.
+    #[inline]
     pub(super) fn is_one_tool(&self) -> bool {
         self.form == Form::Plain
     }
@@ -191,16 +193,19 @@ impl Shape {
 
 impl<'a> ToolPattern<'a> {
     /// The pattern of a text and what that says.
+    #[inline]
     pub(super) fn new(text: &'a str, shape: &'a Shape) -> Self {
         Self { text, shape }
     }
 
     /// The pattern as it is written.
+    #[inline]
     pub(super) fn text(&self) -> &'a str {
         self.text
     }
 
     /// The name of the tool, or its glob.
+    #[inline]
     pub(super) fn name(&self) -> &'a str {
         let name = self.text.get(..self.shape.name as usize);
         name.unwrap_or(self.text)
@@ -233,6 +238,7 @@ impl<'a> ToolPattern<'a> {
 
     /// Their rules begin with different words, so no call is of both. This is
     /// asked of many pairs, and tells most of them apart.
+    #[inline]
     pub(super) fn is_apart(&self, other: &Self) -> bool {
         match (&self.shape.rule, &other.shape.rule) {
             (Rule::Command(a), Rule::Command(b)) => glob::begin_apart(a.first(), b.first()),
@@ -242,7 +248,7 @@ impl<'a> ToolPattern<'a> {
 
     /// It makes no sense to us.
     pub(super) fn is_unreadable(&self) -> bool {
-        self.shape.rule == Rule::Unreadable
+        matches!(self.shape.rule, Rule::Unreadable)
     }
 
     /// Globs that together are the name.

@@ -1,5 +1,7 @@
 //! The tool patterns of several skills, each once, found by what they may share.
 
+use std::borrow::Cow;
+
 use super::pattern::{Shape, ToolPattern};
 use super::texts::{Texts, begin_of, mixed, place};
 
@@ -42,6 +44,7 @@ pub(super) struct Seek<'a> {
     is_one_tool: bool,
     /// What its name begins with, in lower case.
     begin: u128,
+    mark: Marks,
 }
 
 /// What a text begins with, in lower case.
@@ -77,11 +80,13 @@ impl Begin {
     }
 
     /// No text begins with both.
+    #[inline]
     fn is_apart(self, other: Self) -> bool {
         (self.bytes ^ other.bytes) & self.mask & other.mask != 0
     }
 
     /// A text that begins so may begin with the whole head; any other does not.
+    #[inline]
     fn is_of(self, begin: u128) -> bool {
         begin & self.mask == self.bytes
     }
@@ -99,16 +104,18 @@ fn mask(head: &str) -> u128 {
 struct Marks(u64);
 
 impl Marks {
-    fn mark(begin: u128) -> u64 {
-        1 << (mixed(begin) >> 58)
+    /// The mark of what a name begins with.
+    fn of(begin: u128) -> Self {
+        Self(1 << (mixed(begin) >> 58))
     }
 
     fn add(&mut self, begin: u128) {
-        self.0 |= Self::mark(begin);
+        self.0 |= Self::of(begin).0;
     }
 
-    fn may_have(self, begin: u128) -> bool {
-        self.0 & Self::mark(begin) != 0
+    #[inline]
+    fn may_have(self, mark: Self) -> bool {
+        self.0 & mark.0 != 0
     }
 }
 
@@ -160,24 +167,29 @@ impl<'a> Patterns<'a> {
     }
 
     /// One of them.
+    #[inline]
     pub(super) fn get(&self, at: usize) -> Option<ToolPattern<'a>> {
         let (heard, shape) = (self.texts.all.get(at)?, self.shapes.get(at)?);
         Some(ToolPattern::new(heard.text, shape))
     }
 
     /// One of them, to look for others with.
+    #[inline]
     pub(super) fn seek(&self, at: usize) -> Option<Seek<'a>> {
         let (pattern, shape) = (self.get(at)?, self.shapes.get(at)?);
+        let begin = *self.begins.get(at)?;
         Some(Seek {
             pattern,
             is_bare: shape.is_bare(),
             is_one_tool: shape.is_one_tool(),
-            begin: *self.begins.get(at)?,
+            begin,
+            mark: Marks::of(begin),
         })
     }
 
     /// Shows those that may have a call in common with a pattern; where it is one of
     /// these, it may be shown itself.
+    #[inline]
     pub(super) fn near(
         &self,
         seek: &Seek<'_>,
@@ -194,11 +206,15 @@ impl<'a> Patterns<'a> {
             let name = seek.pattern.name();
             // Of its own, what is found by its text is itself.
             let is_itself = is_own && seek.is_bare;
-            if !is_itself && self.bare.may_have(begin) {
-                let same = self.bare(name, begin);
-                same.into_iter().for_each(&mut show);
+            if !is_itself && self.bare.may_have(seek.mark) {
+                let lower = if seek.is_bare {
+                    Cow::Borrowed(name)
+                } else {
+                    name.to_ascii_lowercase().into()
+                };
+                self.bare(&lower, begin).into_iter().for_each(&mut show);
             }
-            if self.by_name.may_have(begin) {
+            if self.by_name.may_have(seek.mark) {
                 let command = Begin::of_command(seek.pattern);
                 let first = self.named.partition_point(|other| other.begin < begin);
                 let named = self.named.get(first..).unwrap_or_default().iter();
@@ -206,7 +222,10 @@ impl<'a> Patterns<'a> {
                     // Many patterns of a shell differ in the command, which is told
                     // before anything else is looked at.
                     let is_so = |p: ToolPattern<'_>| p.name().eq_ignore_ascii_case(name);
-                    if !other.command.is_apart(command) && self.get(other.place).is_some_and(is_so)
+                    // Of a short name, what it begins with is all of it.
+                    let is_short = name.len() < 16;
+                    if !other.command.is_apart(command)
+                        && (is_short || self.get(other.place).is_some_and(is_so))
                     {
                         show(other.place);
                     }
@@ -233,9 +252,9 @@ impl<'a> Patterns<'a> {
         }
     }
 
-    /// The plain name in lower case that a name is but for its case.
+    /// The plain name in lower case that this is.
     fn bare(&self, name: &str, begin: u128) -> Option<usize> {
-        let place = self.texts.place(&name.to_ascii_lowercase(), begin)?;
+        let place = self.texts.place(name, begin)?;
         self.shapes.get(place)?.is_bare().then_some(place)
     }
 }

@@ -14,6 +14,7 @@ use super::Member;
 pub(super) type Place = u32;
 
 /// A length as a place.
+#[inline]
 pub(super) fn place(length: usize) -> Place {
     Place::try_from(length).unwrap_or(Place::MAX)
 }
@@ -27,6 +28,7 @@ pub(super) struct Span {
 
 impl Span {
     /// None of it where it is no part of the list.
+    #[inline]
     pub(super) fn of<T>(self, list: &[T]) -> &[T] {
         let part = list.get(self.begin as usize..self.end as usize);
         part.unwrap_or_default()
@@ -56,6 +58,7 @@ pub(super) struct Buffer {
 }
 
 impl Buffer {
+    #[inline]
     pub(super) fn of<'a>(texts: impl Iterator<Item = &'a str> + Clone) -> Self {
         let (mut count, mut length) = (0, 0);
         for text in texts.clone() {
@@ -76,6 +79,7 @@ impl Buffer {
         self.ends.len()
     }
 
+    #[inline]
     pub(super) fn get(&self, at: usize) -> &str {
         let begin = at.checked_sub(1).and_then(|before| self.ends.get(before));
         let begin = begin.map_or(0, |begin| *begin as usize);
@@ -86,6 +90,7 @@ impl Buffer {
 
 /// The first bytes of a text as a number: the numbers have the order of the texts
 /// where they differ.
+#[inline]
 pub(super) fn begin_of(text: &str) -> u128 {
     let bytes = text.as_bytes();
     if let Some(begin) = bytes.first_chunk() {
@@ -108,6 +113,7 @@ pub(super) fn begin_of(text: &str) -> u128 {
 /// A number whose bits depend on all bits of another: its halves are multiplied,
 /// and the halves of the product put together. Names that are counted up, whose
 /// digits are all that differs, end up far apart.
+#[inline]
 pub(super) fn mixed(number: u128) -> u64 {
     const HALF: u128 = u64::MAX as u128;
     const KEYS: (u128, u128) = (0x9e37_79b9_7f4a_7c15, 0xf39c_c060_5ced_c835);
@@ -186,6 +192,7 @@ impl<'a> Texts<'a> {
     }
 
     /// A member says a text; where it is, if it has not said it before.
+    #[inline]
     fn hear(&mut self, text: &'a str, member: Place) -> Option<Place> {
         let begin = begin_of(text);
         let slot = self.slot(text, begin);
@@ -210,6 +217,7 @@ impl<'a> Texts<'a> {
     }
 
     /// The slot that has a text, or that would have it.
+    #[inline]
     fn slot(&self, text: &str, begin: u128) -> usize {
         let is_long = text.len() > 16;
         let hash = if is_long {
@@ -240,6 +248,7 @@ impl<'a> Texts<'a> {
     }
 
     /// Where a text is among them.
+    #[inline]
     pub(super) fn place(&self, text: &str, begin: u128) -> Option<usize> {
         let slot = self.slots.get(self.slot(text, begin))?;
         slot.checked_sub(1).map(|place| place as usize)

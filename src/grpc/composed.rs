@@ -126,7 +126,7 @@ pub(super) fn finding(finding: &Finding) -> v1::Finding {
         code: finding.code.name().to_owned(),
         severity: severity.into(),
         message: finding.message.clone(),
-        skills: finding.skills.clone(),
+        skills: finding.skills.iter().map(ToString::to_string).collect(),
         chain: finding.chain.clone(),
     }
 }
@@ -146,7 +146,12 @@ pub(super) fn errors(findings: &[Finding]) -> Vec<v1::ValidationError> {
         .map(|error| v1::ValidationError {
             code: error.code.name().to_owned(),
             message: error.message.clone(),
-            skill: error.skills.first().cloned().unwrap_or_default(),
+            skill: error
+                .skills
+                .first()
+                .cloned()
+                .unwrap_or_default()
+                .to_string(),
         })
         .collect()
 }

@@ -164,7 +164,9 @@ fn what_a_thousand_would_miss_is_told_by_the_shortest_way_and_no_more_than_that(
     assert_eq!(findings.len(), 999);
     let about = |skill: &str| {
         let mut findings = findings.iter();
-        let found = findings.find(|f| f.skills[1] == skill).expect("a finding");
+        let found = findings
+            .find(|f| *f.skills[1] == *skill)
+            .expect("a finding");
         found.chain.join(" ")
     };
     assert_eq!(about("s00002"), "s00000 s00001 s00002");
