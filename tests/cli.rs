@@ -287,6 +287,48 @@ fn a_wrong_command_line_is_exit_code_2_and_a_missing_server_says_how_to_start_on
 }
 
 #[test]
+fn what_fails_before_a_skill_is_looked_for_has_a_code_too() {
+    let desk = Desk::new();
+    let server = support::Server::start();
+    let taken = server.url.trim_start_matches("http://").to_owned();
+    let none = desk.path("none");
+    let wrong = desk.path("wrong.yaml");
+    std::fs::write(&wrong, "listen: nowhere").expect("written");
+    let empty = desk.path("empty");
+    std::fs::create_dir(&empty).expect("a folder");
+    let in_use = server.data.display().to_string();
+    for (arguments, code) in [
+        (
+            &["list", "--server", "http://127.0.0.1:1"][..],
+            "SERVER_UNREACHABLE",
+        ),
+        (&["list", "--server", "http://a b"], "INVALID_PARAMETER"),
+        (&["list", "--config", &wrong], "CONFIG_INVALID"),
+        (&["verify", "--data", &in_use], "DATA_IN_USE"),
+        (&["verify", "--data", &none], "DATA_UNUSABLE"),
+        (&["list", "--data", &wrong], "DATA_UNUSABLE"),
+        (&["serve", "--listen", &taken], "ADDRESS_UNUSABLE"),
+        (&["import", &empty], "INVALID_PARAMETER"),
+        (&["compose", "--lock", &none], "LOCAL_FILE_FAILED"),
+        (&["delete", "local/global/refunds"], "NOT_CONFIRMED"),
+    ] {
+        let own = ["--data", &desk.path("data")];
+        let own = if arguments.contains(&"--data") {
+            &[][..]
+        } else {
+            &own
+        };
+        let output = support::command(&[arguments, own].concat());
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(1), "{arguments:?}: {stderr}");
+        // As JSON for a program, and as text in the log of a server.
+        let said = [format!("\"code\":\"{code}\""), format!("[{code}]")];
+        let is_said = said.iter().any(|said| stderr.contains(said));
+        assert!(is_said, "{arguments:?}, {code}: {stderr}");
+    }
+}
+
+#[test]
 fn a_publish_that_conflicts_is_refused_with_what_to_do() {
     let desk = Desk::new();
     let folder = desk.skill("refunds", REFUNDS);

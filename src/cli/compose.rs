@@ -11,6 +11,7 @@ use super::args::{Check, Compose, Lock, Policy};
 use super::connect::Client;
 use super::output::{BAD, Failed, GOOD, Output, WARN, json_of, note, table};
 use crate::contract::v1;
+use crate::model::Code;
 
 type Done = Result<ExitCode, Failed>;
 
@@ -77,8 +78,11 @@ pub(super) async fn check(client: &mut Client, options: Check, output: &Output) 
     let arguments = match serde_json::from_str(&options.arguments) {
         Ok(Json::Object(fields)) => object(fields),
         _ => {
-            return Err(Failed::new("the arguments are not a JSON object")
-                .hint("write them as '{\"command\": \"git status\"}'"));
+            return Err(Failed::new(
+                Code::InvalidParameter,
+                "the arguments are not a JSON object",
+            )
+            .hint("write them as '{\"command\": \"git status\"}'"));
         }
     };
     let request = v1::CheckToolRequest {
@@ -126,10 +130,13 @@ pub(super) async fn lock(client: &mut Client, options: Lock, output: &Output) ->
         output.value(&json)?;
         return Ok(ExitCode::SUCCESS);
     };
-    let text =
-        serde_json::to_string_pretty(&json).map_err(|error| Failed::new(error.to_string()))?;
-    std::fs::write(&path, format!("{text}\n"))
-        .map_err(|error| Failed::new(format!("cannot write {}: {error}", path.display())))?;
+    let text = serde_json::to_string_pretty(&json).map_err(Failed::fault)?;
+    std::fs::write(&path, format!("{text}\n")).map_err(|error| {
+        Failed::new(
+            Code::LocalFileFailed,
+            format!("cannot write {}: {error}", path.display()),
+        )
+    })?;
     if output.is_json() {
         output.value(&json)?;
         return Ok(ExitCode::SUCCESS);
@@ -181,7 +188,7 @@ fn patterns(statements: &[v1::ToolStatement]) -> String {
 /// A lock file. The server judges what it says; here only its form counts.
 fn read(path: &Path) -> Result<v1::Lock, Failed> {
     let wrong = |what: String| {
-        Failed::new(format!("{}: {what}", path.display()))
+        Failed::new(Code::LocalFileFailed, format!("{}: {what}", path.display()))
             .hint("write a lock file with `repertoire lock SKILL… -o FILE`")
     };
     let text = std::fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;

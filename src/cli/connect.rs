@@ -14,6 +14,7 @@ use crate::contract::v1::composition_client::CompositionClient;
 use crate::contract::v1::lookup_client::LookupClient;
 use crate::contract::v1::registry_client::RegistryClient;
 use crate::gateway::{MAX_MESSAGE_BYTES, Transport, TransportError};
+use crate::model::Code;
 use crate::server::{Config, Domain, Settings, StartError};
 use crate::store::{self, OpenError};
 
@@ -88,16 +89,22 @@ pub(super) async fn index(domain: &Domain) {
 
 async fn remote(url: &str) -> Result<Client, Failed> {
     let endpoint = Endpoint::from_shared(url.to_owned()).map_err(|error| {
-        Failed::new(format!("'{url}' is not the address of a server: {error}"))
-            .hint("write it as http://HOST:PORT")
+        Failed::new(
+            Code::InvalidParameter,
+            format!("'{url}' is not the address of a server: {error}"),
+        )
+        .hint("write it as http://HOST:PORT")
     })?;
     let channel = endpoint.connect_timeout(CONNECT_TIMEOUT).connect().await;
     let channel = channel.map_err(|error| {
         let cause = std::error::Error::source(&error)
             .map(ToString::to_string)
             .unwrap_or_default();
-        Failed::new(format!("no server answers at {url} ({cause})"))
-            .hint("start one with `repertoire serve`, or name another with --server")
+        Failed::new(
+            Code::ServerUnreachable,
+            format!("no server answers at {url} ({cause})"),
+        )
+        .hint("start one with `repertoire serve`, or name another with --server")
     })?;
     let transport = channel
         .map_request(|request: Request<Body>| request)
@@ -116,7 +123,17 @@ pub(super) fn settings(global: &Global, config: &Config) -> Settings {
 
 /// An error of starting, with what to do next.
 pub(super) fn start_failed(error: &StartError) -> Failed {
-    let failed = Failed::new(error.to_string());
+    let code = match error {
+        StartError::Open(OpenError::InUse { .. }) => Code::DataInUse,
+        StartError::Open(OpenError::Damaged { .. }) | StartError::Registry(_) => Code::DataDamaged,
+        StartError::Open(_) => Code::DataUnusable,
+        StartError::Listen { .. } => Code::AddressUnusable,
+        StartError::Tools(_) | StartError::Embedder(_) => Code::ConfigInvalid,
+        StartError::Reflection(_) | StartError::Contract(_) | StartError::Route(_) => {
+            Code::InternalError
+        }
+    };
+    let failed = Failed::new(code, error.to_string());
     match error {
         StartError::Listen { .. } => {
             failed.hint("name another address with --listen; port 0 takes a free one")

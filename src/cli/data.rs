@@ -9,7 +9,7 @@ use serde_json::json;
 use super::args::{Backup, Global, Restore};
 use super::connect::{index, settings, start_failed};
 use super::output::{self, BAD, Failed, GOOD, Output, bytes};
-use crate::model::SystemClock;
+use crate::model::{Code, SystemClock};
 use crate::registry::Registry;
 use crate::server::{Config, Domain, Settings};
 use crate::store::{self, Store};
@@ -22,11 +22,11 @@ async fn blocking<T: Send + 'static>(
 ) -> Result<T, Failed> {
     tokio::task::spawn_blocking(work)
         .await
-        .map_err(|error| Failed::new(error.to_string()))?
+        .map_err(Failed::fault)?
 }
 
 fn failed(error: impl std::fmt::Display) -> Failed {
-    Failed::new(error.to_string())
+    Failed::new(Code::StoreUnavailable, error.to_string())
 }
 
 /// These commands make no directory.
@@ -35,7 +35,7 @@ fn exists(settings: &Settings) -> Result<(), Failed> {
         return Ok(());
     }
     let missing = format!("there is no data directory `{}`", settings.data.display());
-    Err(Failed::new(missing).hint("name it with --data"))
+    Err(Failed::new(Code::DataUnusable, missing).hint("name it with --data"))
 }
 
 /// Opens a directory that exists.
@@ -187,21 +187,37 @@ pub(super) async fn compact(global: &Global, config: &Config, output: &Output) -
     let counter = bar.clone();
     let result = blocking(move || {
         if old.exists() {
-            return Err(Failed::new(format!("`{}` is there from an earlier run", old.display()))
-                .hint("look whether the data directory is whole with `repertoire verify`, then remove it"));
+            return Err(Failed::new(
+                Code::LocalFileFailed,
+                format!("`{}` is there from an earlier run", old.display()),
+            )
+            .hint(
+                "look whether the data directory is whole with `repertoire verify`, then remove it",
+            ));
         }
         let store = open(&settings)?;
         let before = folder_size(&settings.data);
         let registry = Registry::open(store.clone(), Arc::new(SystemClock)).map_err(failed)?;
         let audit = registry.audit().map_err(failed)?;
         if let Some(damage) = audit.damage.first() {
-            return Err(Failed::new(format!("the data directory is damaged: {damage}")).hint("see `repertoire verify`"));
+            return Err(Failed::new(
+                Code::DataDamaged,
+                format!("the data directory is damaged: {damage}"),
+            )
+            .hint("see `repertoire verify`"));
         }
         store
-            .backup(&file, |digest| audit.contents.contains(digest), |count| counter.set_position(count))
+            .backup(
+                &file,
+                |digest| audit.contents.contains(digest),
+                |count| counter.set_position(count),
+            )
             .map_err(failed)?;
         drop((registry, store));
-        store::restore(&file, &fresh, &settings.store, |count| counter.set_position(count)).map_err(failed)?;
+        store::restore(&file, &fresh, &settings.store, |count| {
+            counter.set_position(count);
+        })
+        .map_err(failed)?;
         std::fs::rename(&settings.data, &old)?;
         std::fs::rename(&fresh, &settings.data)?;
         std::fs::remove_file(&file)?;

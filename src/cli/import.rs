@@ -15,7 +15,7 @@ use super::folder;
 use super::output::{self, BAD, FAINT, Failed, GOOD, Output, WARN, json_of};
 use crate::contract::v1;
 use crate::contract::v1::publish_skills_response::Result as Item;
-use crate::model::{Problem, Severity, SkillId, SkillKey};
+use crate::model::{Code, Problem, Severity, SkillId, SkillKey};
 use crate::registry::{Bundle, Candidate};
 
 /// Skills read ahead of the server.
@@ -153,6 +153,11 @@ impl Ids {
     }
 }
 
+/// The folders of skills below one.
+fn found_below(root: &Path) -> Result<Vec<PathBuf>, Failed> {
+    folder::find(root).map_err(|error| Failed::new(Code::LocalFileFailed, error))
+}
+
 pub(super) async fn import(
     client: &mut Client,
     options: Import,
@@ -167,9 +172,10 @@ pub(super) async fn import(
     let mut ids = Ids::new(&home);
     let mut paths = Vec::new();
     for root in &folders {
-        let found = folder::find(root).map_err(Failed::new)?;
+        let found = found_below(root)?;
         if found.is_empty() {
-            return Err(Failed::new(format!("no SKILL.md below {}", root.display()))
+            let none = format!("no SKILL.md below {}", root.display());
+            return Err(Failed::new(Code::InvalidParameter, none)
                 .hint("a skill is a folder with a SKILL.md in it"));
         }
         paths.extend(found);
@@ -240,9 +246,7 @@ pub(super) async fn import(
     };
     drop(answers);
     bar.finish_and_clear();
-    let refused = reader
-        .await
-        .map_err(|error| Failed::new(error.to_string()))?;
+    let refused = reader.await.map_err(Failed::fault)?;
     fates.extend(refused);
     summarize(&fates, output)?;
     if let Some(status) = ended {
@@ -379,7 +383,7 @@ pub(super) async fn publish(
         let (bundle, candidate) = read(&path, strict)?;
         Ok::<_, Vec<Problem>>((ids.claim(&bundle, &candidate, &path)?, bundle))
     });
-    let (claimed, bundle) = match read.await.map_err(|error| Failed::new(error.to_string()))? {
+    let (claimed, bundle) = match read.await.map_err(Failed::fault)? {
         Ok(read) => read,
         Err(problems) => {
             let fates = BTreeMap::from([(folder, Fate::refused(problems))]);
@@ -417,7 +421,7 @@ pub(super) fn validate(options: &Validate, output: &Output) -> Result<ExitCode, 
     let Validate { folders, strict } = options;
     let (mut valid, mut invalid, mut items) = (0, 0, Vec::new());
     for root in folders {
-        let found = folder::find(root).map_err(Failed::new)?;
+        let found = found_below(root)?;
         let found = if found.is_empty() {
             vec![root.clone()]
         } else {

@@ -10,18 +10,22 @@ use super::connect::Client;
 use super::output::Failed;
 use crate::gateway::{Contract, Gateway};
 use crate::mcp::{Face, serve_stdio};
+use crate::model::Code;
 
 pub(super) async fn mcp(client: &mut Client, options: &Mcp) -> Result<ExitCode, Failed> {
     client.follow().await;
-    let contract = Contract::load().map_err(|error| Failed::new(error.to_string()))?;
+    let contract = Contract::load().map_err(Failed::fault)?;
     let toolsets: Vec<_> = contract.toolsets().into_keys().collect();
     let transport = client.transport.clone();
     let face = Face::new(Gateway::new(contract, transport.clone()), transport);
     let toolset = options.toolset.as_deref();
     let Some(make) = face.handlers(toolset) else {
         let name = toolset.unwrap_or_default();
-        return Err(Failed::new(format!("there is no toolset '{name}'"))
-            .hint(format!("the toolsets are {}", toolsets.join(", "))));
+        return Err(Failed::new(
+            Code::InvalidParameter,
+            format!("there is no toolset '{name}'"),
+        )
+        .hint(format!("the toolsets are {}", toolsets.join(", "))));
     };
     let stop = CancellationToken::new();
     let (mut interrupt, mut terminate) = (
@@ -36,8 +40,6 @@ pub(super) async fn mcp(client: &mut Client, options: &Mcp) -> Result<ExitCode, 
         }
         signals.cancel();
     });
-    serve_stdio(make(), stop)
-        .await
-        .map_err(|error| Failed::new(error.to_string()))?;
+    serve_stdio(make(), stop).await.map_err(Failed::fault)?;
     Ok(ExitCode::SUCCESS)
 }

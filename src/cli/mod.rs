@@ -31,6 +31,7 @@ pub use args::Cli;
 use args::Command;
 use output::{Failed, Output};
 
+use crate::model::Code;
 use crate::server::{Config, ConfigError, LogFormat, Telemetry};
 
 /// Threads for work that blocks: reading, hashing, packing. It keeps a processor
@@ -57,7 +58,7 @@ pub fn run(cli: Cli) -> ExitCode {
         .build()
     {
         Ok(runtime) => runtime,
-        Err(error) => return output.failed(&Failed::new(error.to_string())),
+        Err(error) => return output.failed(&Failed::fault(error)),
     };
     let result = runtime.block_on(command(cli, &output));
     // A thread that still waits for a disk or a terminal does not hold us up.
@@ -71,14 +72,13 @@ pub fn run(cli: Cli) -> ExitCode {
 async fn command(cli: Cli, output: &Output) -> Result<ExitCode, Failed> {
     let Cli { global, command } = cli;
     let config = match &global.config {
-        Some(path) => {
-            Config::read(path).map_err(|error: ConfigError| Failed::new(error.to_string()))?
-        }
+        Some(path) => Config::read(path)
+            .map_err(|error: ConfigError| Failed::new(Code::ConfigInvalid, error.to_string()))?,
         None => Config::default(),
     };
     if !matches!(command, Command::Serve(_)) {
         // Where the services run in process, a fault has a log to go to.
-        Telemetry::start("error", LogFormat::Text, None).map_err(Failed::new)?;
+        Telemetry::start("error", LogFormat::Text, None).map_err(Failed::fault)?;
     }
     match command {
         Command::Serve(options) => serve::serve(&global, options, config).await,
@@ -137,6 +137,6 @@ async fn with_client(
         | Command::Backup(_)
         | Command::Restore(_)
         | Command::Compact
-        | Command::Reindex => Err(Failed::new("this command needs no server")),
+        | Command::Reindex => Err(Failed::fault("this command needs no server")),
     }
 }

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use tonic_types::StatusExt as _;
 
 use crate::gateway::Contract;
+use crate::model::Code;
 
 const ERROR: Style = AnsiColor::Red.on_default().bold();
 const HINT: Style = AnsiColor::Cyan.on_default();
@@ -28,13 +29,18 @@ pub(super) struct Failed {
 }
 
 impl Failed {
-    pub(super) fn new(message: impl Into<String>) -> Self {
+    pub(super) fn new(code: Code, message: impl Into<String>) -> Self {
         Self {
-            code: String::new(),
+            code: code.name().to_owned(),
             message: message.into(),
             places: Vec::new(),
             hints: Vec::new(),
         }
+    }
+
+    /// What is not the caller's.
+    pub(super) fn fault(error: impl std::fmt::Display) -> Self {
+        Self::new(Code::InternalError, error.to_string())
     }
 
     pub(super) fn hint(mut self, hint: impl Into<String>) -> Self {
@@ -73,7 +79,7 @@ impl From<tonic::Status> for Failed {
 
 impl From<std::io::Error> for Failed {
     fn from(error: std::io::Error) -> Self {
-        Self::new(error.to_string())
+        Self::new(Code::LocalFileFailed, error.to_string())
     }
 }
 
@@ -108,8 +114,7 @@ impl Output {
     }
 
     pub(super) fn value(&self, value: &Value) -> Result<(), Failed> {
-        let text =
-            serde_json::to_string_pretty(value).map_err(|error| Failed::new(error.to_string()))?;
+        let text = serde_json::to_string_pretty(value).map_err(Failed::fault)?;
         self.line(&text)
     }
 
@@ -148,10 +153,8 @@ impl Output {
 
 /// A message of the contract as JSON.
 pub(super) fn json_of(name: &str, message: &impl Message) -> Result<Value, Failed> {
-    let contract = Contract::load().map_err(|error| Failed::new(error.to_string()))?;
-    contract
-        .json(name, message)
-        .map_err(|error| Failed::new(error.to_string()))
+    let contract = Contract::load().map_err(Failed::fault)?;
+    contract.json(name, message).map_err(Failed::fault)
 }
 
 /// A table that fits the terminal.

@@ -10,6 +10,7 @@ use super::connect::Client;
 use super::output::{FAINT, Failed, GOOD, Output, WARN, counted, note, table};
 use crate::contract::v1;
 use crate::lookup::analysis::{self, Options};
+use crate::model::Code;
 
 type Done = Result<ExitCode, Failed>;
 
@@ -241,8 +242,9 @@ fn reason(why: &v1::SearchMatch) -> String {
 fn files(folder: &Path, options: &Options) -> Result<Vec<v1::CodebaseFile>, Failed> {
     let end = Instant::now() + PATIENCE;
     let stop = || Instant::now() >= end;
-    let inventory = analysis::walk(folder, options, &stop)
-        .map_err(|error| Failed::new(error.to_string()).hint("name the folder of a codebase"))?;
+    let inventory = analysis::walk(folder, options, &stop).map_err(|error| {
+        Failed::new(Code::LocalFileFailed, error.to_string()).hint("name the folder of a codebase")
+    })?;
     let mut files: Vec<v1::CodebaseFile> = inventory
         .files()
         .map(|(path, content)| v1::CodebaseFile {
@@ -260,10 +262,10 @@ fn files(folder: &Path, options: &Options) -> Result<Vec<v1::CodebaseFile>, Fail
         files.truncate(FILES);
     }
     if files.is_empty() {
-        return Err(Failed::new(format!(
-            "'{}' holds no files",
-            folder.display()
-        )));
+        return Err(Failed::new(
+            Code::InvalidParameter,
+            format!("'{}' holds no files", folder.display()),
+        ));
     }
     Ok(files)
 }

@@ -8,6 +8,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use super::args::{Global, Serve};
 use super::connect::{settings, start_failed};
 use super::output::Failed;
+use crate::model::Code;
 use crate::server::{Config, Server, Telemetry};
 
 pub(super) async fn serve(
@@ -32,7 +33,8 @@ pub(super) async fn serve(
     let filter = log.or(config.log).unwrap_or_else(|| "info".to_owned());
     let format = log_format.or(config.log_format).unwrap_or_default();
     let endpoint = otlp_endpoint.or(config.otlp_endpoint);
-    let telemetry = Telemetry::start(&filter, format, endpoint.as_deref()).map_err(Failed::new)?;
+    let telemetry = Telemetry::start(&filter, format, endpoint.as_deref())
+        .map_err(|error| Failed::new(Code::ConfigInvalid, error))?;
 
     // Before anything is opened, so that no signal is missed.
     let (mut interrupt, mut terminate) = (
@@ -59,6 +61,6 @@ pub(super) async fn serve(
     tracing::info!("stopped");
     tokio::task::spawn_blocking(move || telemetry.stop())
         .await
-        .map_err(|error| Failed::new(error.to_string()))?;
+        .map_err(Failed::fault)?;
     Ok(ExitCode::SUCCESS)
 }

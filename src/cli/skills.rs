@@ -11,7 +11,7 @@ use super::args::{Export, Format, List, OfVersion, Place, Read, Watch};
 use super::connect::Client;
 use super::output::{FAINT, Failed, GOOD, Output, WARN, bytes, counted, json_of, table, time};
 use crate::contract::v1;
-use crate::model::Digest;
+use crate::model::{Code, Digest};
 
 const PAGE: i32 = 500;
 
@@ -228,11 +228,15 @@ pub(super) async fn export(client: &mut Client, options: Export, output: &Output
     let first = chunks
         .message()
         .await?
-        .ok_or_else(|| Failed::new("the server sent nothing"))?;
+        .ok_or_else(|| Failed::fault("the server sent nothing"))?;
     let info = first.info.clone().unwrap_or_default();
     let path = file.unwrap_or_else(|| info.file_name.clone().into());
-    let named =
-        |error: std::io::Error| Failed::new(format!("cannot write {}: {error}", path.display()));
+    let named = |error: std::io::Error| {
+        Failed::new(
+            Code::LocalFileFailed,
+            format!("cannot write {}: {error}", path.display()),
+        )
+    };
     // Beside its name until it is whole.
     let part = path.with_extension("part");
     let mut archive = tokio::fs::File::create(&part).await.map_err(named)?;
@@ -248,11 +252,14 @@ pub(super) async fn export(client: &mut Client, options: Export, output: &Output
     archive.sync_all().await.map_err(named)?;
     let digest = Digest::from(<[u8; 32]>::from(digest.finalize())).to_string();
     if digest != info.digest {
-        return Err(Failed::new(format!(
-            "{} is not what the server made: its digest is {digest}, not {}",
-            part.display(),
-            info.digest
-        )));
+        return Err(Failed::new(
+            Code::DataDamaged,
+            format!(
+                "{} is not what the server made: its digest is {digest}, not {}",
+                part.display(),
+                info.digest
+            ),
+        ));
     }
     tokio::fs::rename(&part, &path).await.map_err(named)?;
     if output.is_json() {

@@ -9,6 +9,7 @@ use super::compose::object;
 use super::connect::Client;
 use super::output::{BAD, FAINT, Failed, GOOD, Output, WARN, note, table, time};
 use crate::contract::v1;
+use crate::model::Code;
 
 type Done = Result<ExitCode, Failed>;
 
@@ -274,13 +275,19 @@ fn arguments(
     schema: &prost_types::Struct,
 ) -> Result<Map<String, Value>, Failed> {
     let Ok(Value::Object(mut arguments)) = serde_json::from_str(json) else {
-        return Err(Failed::new("the arguments are not a JSON object")
-            .hint("write them as '{\"query\": \"SELECT 1\"}', or as query='SELECT 1'"));
+        return Err(Failed::new(
+            Code::InvalidParameter,
+            "the arguments are not a JSON object",
+        )
+        .hint("write them as '{\"query\": \"SELECT 1\"}', or as query='SELECT 1'"));
     };
     for pair in pairs {
         let Some((name, value)) = pair.split_once('=') else {
-            return Err(Failed::new(format!("`{pair}` is not NAME=VALUE"))
-                .hint("write an argument as query='SELECT 1'"));
+            return Err(Failed::new(
+                Code::InvalidParameter,
+                format!("`{pair}` is not NAME=VALUE"),
+            )
+            .hint("write an argument as query='SELECT 1'"));
         };
         let value = if is_text(schema, name) {
             Value::String(value.to_owned())

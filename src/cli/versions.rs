@@ -7,6 +7,7 @@ use super::args::{Delete, Diff, OfNumber, OfSkill, Yank};
 use super::connect::Client;
 use super::output::{self, BAD, FAINT, Failed, GOOD, Output, WARN, bytes, table, time};
 use crate::contract::v1;
+use crate::model::Code;
 
 type Done = Result<ExitCode, Failed>;
 
@@ -197,8 +198,10 @@ pub(super) async fn delete(client: &mut Client, options: Delete, output: &Output
     let Delete { skill, yes } = options;
     if !yes {
         if !std::io::stdin().is_terminal() {
-            return Err(Failed::new("deleting a skill cannot be undone")
-                .hint("add --yes to delete it without being asked"));
+            return Err(
+                Failed::new(Code::NotConfirmed, "deleting a skill cannot be undone")
+                    .hint("add --yes to delete it without being asked"),
+            );
         }
         output::note(&format!(
             "Delete '{skill}' with all its versions? This cannot be undone. [y/N]"
@@ -207,11 +210,9 @@ pub(super) async fn delete(client: &mut Client, options: Delete, output: &Output
             let mut answer = String::new();
             std::io::stdin().read_line(&mut answer).map(|_| answer)
         });
-        let answer = read
-            .await
-            .map_err(|error| Failed::new(error.to_string()))??;
+        let answer = read.await.map_err(Failed::fault)??;
         if !matches!(answer.trim(), "y" | "Y" | "yes") {
-            return Err(Failed::new("nothing was deleted"));
+            return Err(Failed::new(Code::NotConfirmed, "nothing was deleted"));
         }
     }
     let request = v1::DeleteSkillRequest {

@@ -105,6 +105,18 @@ codes! {
     StoreUnavailable = "STORE_UNAVAILABLE", 1021, Unavailable;
     /// No server answers, or not one of this kind.
     ServerUnreachable = "SERVER_UNREACHABLE", 1022, Unavailable;
+    /// Another process has the data directory open.
+    DataInUse = "DATA_IN_USE", 1023, Unavailable;
+    /// There is no data directory, or none that this version can open.
+    DataUnusable = "DATA_UNUSABLE", 1024, State;
+    /// A setting, or the config file, is wrong.
+    ConfigInvalid = "CONFIG_INVALID", 1025, Invalid;
+    /// The server cannot listen at the address.
+    AddressUnusable = "ADDRESS_UNUSABLE", 1026, State;
+    /// A file of the caller's machine cannot be read or written.
+    LocalFileFailed = "LOCAL_FILE_FAILED", 1027, State;
+    /// What cannot be undone was not confirmed.
+    NotConfirmed = "NOT_CONFIRMED", 1028, State;
 
     /// The request came to a name that is not this server's.
     HostRefused = "HOST_REFUSED", 1030, Denied;
