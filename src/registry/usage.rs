@@ -77,6 +77,17 @@ struct Waiting {
     remembered: quick_cache::unsync::Cache<u64, ()>,
 }
 
+impl Waiting {
+    /// Remembers a use of a version by a session; says whether it was not.
+    fn is_new(&mut self, used: u64) -> bool {
+        let is_new = self.remembered.get(&used).is_none();
+        if is_new {
+            self.remembered.insert(used, ());
+        }
+        is_new
+    }
+}
+
 /// Counts that were not written yet.
 #[derive(Debug)]
 pub(super) struct Usage {
@@ -117,6 +128,7 @@ impl Registry {
         let used =
             (!session.is_empty()).then(|| self.inner.hasher.hash_one((&key, number, session)));
         self.inner.usage.with(|waiting| {
+            let is_new = used.is_some_and(|used| waiting.is_new(used));
             let versions = &mut waiting.counts.entry(key).or_default().versions;
             let counts = versions.entry(number).or_default();
             match kind {
@@ -124,12 +136,7 @@ impl Registry {
                 UsageKind::Load => counts.loads += 1,
             }
             counts.last_used_at = Some(now);
-            if let Some(used) = used
-                && waiting.remembered.get(&used).is_none()
-            {
-                waiting.remembered.insert(used, ());
-                counts.sessions += 1;
-            }
+            counts.sessions += u64::from(is_new);
         });
     }
 
@@ -196,5 +203,22 @@ impl Registry {
         }
         store.commit(batch).await?;
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_use_is_remembered_and_no_more_than_so_many_are() {
+        let usage = Usage::default();
+        usage.with(|waiting| {
+            assert!(waiting.is_new(1));
+            assert!(!waiting.is_new(1), "it was just now");
+            let new = (2..300_000).filter(|used| waiting.is_new(*used)).count();
+            assert_eq!(new, 299_998);
+            assert!(waiting.remembered.len() <= REMEMBERED);
+        });
     }
 }

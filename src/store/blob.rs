@@ -10,7 +10,8 @@
 //! chunk n: bytes
 //! ```
 
-use std::io::Read as _;
+use std::borrow::Cow;
+use std::cell::RefCell;
 
 use bytes::Bytes;
 
@@ -114,21 +115,19 @@ pub(super) fn read(tree: &sled::Tree, digest: &Digest) -> Result<Option<Bytes>, 
     if size > MAX_SKILL_BYTES {
         return Err(damaged("it is larger than any content"));
     }
-    let mut packed = payload.get(HEADER..).unwrap_or_default().to_vec();
+    let mut packed = Cow::Borrowed(payload.get(HEADER..).unwrap_or_default());
     for chunk in 1..count {
         let key = key(digest, chunk);
         let value = guarded(|| tree.get(&key))?.ok_or_else(|| damaged("a chunk is missing"))?;
-        packed.extend_from_slice(record::open(&key, &value)?.1);
+        packed
+            .to_mut()
+            .extend_from_slice(record::open(&key, &value)?.1);
     }
     let content = match encoding {
-        RAW => packed,
+        RAW => packed.into_owned(),
         ZSTD => {
             let size = usize::try_from(size).map_err(|_| damaged("it is too large"))?;
-            let mut content = Vec::with_capacity(size);
-            zstd::Decoder::new(packed.as_slice())
-                .and_then(|reader| reader.take(size as u64 + 1).read_to_end(&mut content))
-                .map_err(|error| damaged(&error.to_string()))?;
-            content
+            unpack(&packed, size).map_err(|error| damaged(&error.to_string()))?
         }
         _ => return Err(damaged("its encoding is not known")),
     };
@@ -136,4 +135,20 @@ pub(super) fn read(tree: &sled::Tree, digest: &Digest) -> Result<Option<Bytes>, 
         return Err(damaged("its bytes do not fit its digest"));
     }
     Ok(Some(content.into()))
+}
+
+/// What was packed, of so many bytes at most. A thread keeps what it unpacks with: to
+/// make it takes as long as to unpack what most contents are.
+fn unpack(packed: &[u8], size: usize) -> std::io::Result<Vec<u8>> {
+    thread_local! {
+        static UNPACKER: RefCell<Option<zstd::bulk::Decompressor<'static>>> =
+            const { RefCell::new(None) };
+    }
+    UNPACKER.with_borrow_mut(|kept| {
+        let unpacker = match kept {
+            Some(unpacker) => unpacker,
+            None => kept.insert(zstd::bulk::Decompressor::new()?),
+        };
+        unpacker.decompress(packed, size)
+    })
 }

@@ -31,6 +31,7 @@ mod error;
 mod guard;
 mod last;
 mod log;
+mod packed;
 mod record;
 mod table;
 #[cfg(test)]
@@ -52,6 +53,7 @@ pub use directory::{endpoint, forget_endpoint, remember_endpoint};
 pub use error::{CommitError, OpenError, StoreError};
 pub use guard::quiet_panics;
 pub use log::LogPosition;
+pub use packed::{Packed, Packer};
 pub use table::{Key, Table, TableId, prefix};
 
 use crate::model::{Digest, Event};

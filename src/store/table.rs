@@ -63,7 +63,7 @@ tables! {
     /// Calls of tools, by number.
     ToolCalls = 41, "tool_calls";
     /// Sessions of agents, some to a page, by number.
-    Sessions = 42, "sessions";
+    Sessions = 43, "sessions";
 }
 
 /// Part of a key, written so that keys sort as their parts do.

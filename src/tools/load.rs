@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::gate::Declared;
 use super::session::{Loaded, Session};
-use super::{Error, Invocation, LOAD_CORE, Output, Tools, level};
+use super::{Error, Handler, Invocation, LOAD_CORE, Output, Tools, level};
 use crate::lookup::Found;
 use crate::model::{
     FilePath, Principal, Reference, ResourceConfig, SkillId, Version, VersionNumber,
@@ -132,7 +132,12 @@ impl Tools {
             None
         } else {
             let body = self.body(head, version).await?;
-            Some((self.core(head, version, &load).await, body))
+            let core = match inner.handler(&head.id, LOAD_CORE) {
+                // Boxed, as what is rare would make the room that each call takes large.
+                Some(handler) => Some(Box::pin(core(&**handler, head, version, &load)).await),
+                None => None,
+            };
+            Some((core, body))
         };
         let given = load.context.clone();
         let number = version.number;
@@ -204,7 +209,7 @@ impl Tools {
             return Ok(body);
         }
         let entry = &version.skill.entry;
-        let text = self.file(head, version, entry.as_str()).await?;
+        let text = Box::pin(self.file(head, version, entry.as_str())).await?;
         let body: std::sync::Arc<str> = crate::skill_md::body(&text).into();
         inner
             .bodies
@@ -221,37 +226,6 @@ impl Tools {
                 path: path.to_owned(),
             })
         })
-    }
-
-    /// What the handler says before the instructions. One that fails says so
-    /// there: the instructions serve without it.
-    async fn core(&self, head: &Head, version: &Version, load: &Load) -> Option<String> {
-        let handler = self.inner.handler(&head.id, LOAD_CORE)?;
-        let time = CORE_TIME.min(load.timeout);
-        let invocation = Invocation {
-            id: uuid::Uuid::new_v4().to_string(),
-            skill: head.id.clone(),
-            version: version.number,
-            digest: version.digest,
-            tool: String::new(),
-            method: LOAD_CORE.to_owned(),
-            arguments: Map::new(),
-            context: load.context.clone().unwrap_or_default(),
-            timeout: time,
-            idempotency_key: String::new(),
-            caller: load.caller.to_string(),
-            progress: None,
-        };
-        let name = &version.skill.name;
-        let said = match tokio::time::timeout(time, handler.call(invocation)).await {
-            Ok(Ok(Output { text, .. })) if text.len() <= MAX_CORE_BYTES => return Some(text),
-            Ok(Ok(_)) => "it has more to say than fits here".to_owned(),
-            Ok(Err(error)) => error.message,
-            Err(_) => "it did not answer in time".to_owned(),
-        };
-        Some(format!(
-            "## {name} Skill Activated\n\nWhat this skill works with cannot be described now: {said}"
-        ))
     }
 
     /// A resource of a skill that is loaded.
@@ -406,4 +380,34 @@ impl Tools {
 /// A handler makes the resource; it is no file.
 fn is_made(config: &ResourceConfig) -> bool {
     config.file.is_empty() && config.dynamic
+}
+
+/// What the handler says before the instructions. One that fails says so
+/// there: the instructions serve without it.
+async fn core(handler: &dyn Handler, head: &Head, version: &Version, load: &Load) -> String {
+    let time = CORE_TIME.min(load.timeout);
+    let invocation = Invocation {
+        id: uuid::Uuid::new_v4().to_string(),
+        skill: head.id.clone(),
+        version: version.number,
+        digest: version.digest,
+        tool: String::new(),
+        method: LOAD_CORE.to_owned(),
+        arguments: Map::new(),
+        context: load.context.clone().unwrap_or_default(),
+        timeout: time,
+        idempotency_key: String::new(),
+        caller: load.caller.to_string(),
+        progress: None,
+    };
+    let name = &version.skill.name;
+    let said = match tokio::time::timeout(time, handler.call(invocation)).await {
+        Ok(Ok(Output { text, .. })) if text.len() <= MAX_CORE_BYTES => return text,
+        Ok(Ok(_)) => "it has more to say than fits here".to_owned(),
+        Ok(Err(error)) => error.message,
+        Err(_) => "it did not answer in time".to_owned(),
+    };
+    format!(
+        "## {name} Skill Activated\n\nWhat this skill works with cannot be described now: {said}"
+    )
 }

@@ -9,10 +9,11 @@
 //! written some time before.
 
 use std::collections::BTreeSet;
+use std::collections::hash_map::Entry::{Occupied, Vacant};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use jiff::{SignedDuration, Timestamp};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -22,10 +23,13 @@ mod tests;
 use super::Error;
 use super::pages::Pages;
 use crate::model::{Clock, Digest, SkillId, SkillKey, VersionNumber};
-use crate::store::{Batch, Store, StoreError, Table, TableId};
+use crate::store::{Batch, CommitError, Packed, Packer, Store, StoreError, Table, TableId};
 
 /// Sessions by the digest of their ids, so that a copy of the data opens none.
-const PAGES: Table<u64, Vec<(Digest, Arc<Session>)>> = Table::new(TableId::Sessions);
+const PAGES: Table<u64, Packed> = Table::new(TableId::Sessions);
+
+/// What is on a page.
+type OnPage = Vec<(Digest, Arc<Session>)>;
 
 /// Skills that one session has at most.
 pub(super) const MAX_SKILLS: usize = 64;
@@ -35,6 +39,9 @@ pub(super) const MAX_CONTEXT_BYTES: usize = 64 * 1024;
 const PAGE_BYTES: usize = 24 * 1024;
 /// Pages in one write.
 const PAGES_A_WRITE: usize = 16;
+/// Sessions that are gone and still wait to be written, at most, beside as many as
+/// there are.
+const GONE: usize = 64;
 /// How much older than in memory the last use of a stored session may be.
 const TOUCH: SignedDuration = SignedDuration::from_mins(10);
 
@@ -101,56 +108,111 @@ pub(super) fn size(context: &Map<String, Value>) -> usize {
     serde_json::to_vec(context).map_or(usize::MAX, |json| json.len())
 }
 
+/// A session, and where it is stored.
+#[derive(Debug)]
+struct Entry {
+    session: Arc<Session>,
+    /// The page on which it was written last.
+    page: Option<u64>,
+    /// It differs from what is there.
+    unwritten: bool,
+}
+
 #[derive(Debug, Default)]
 struct State {
-    sessions: FxHashMap<Digest, Arc<Session>>,
+    sessions: FxHashMap<Digest, Entry>,
     /// By last use.
     order: BTreeSet<(Timestamp, Digest)>,
     bytes: usize,
-    /// Those that differ from what is stored.
-    unwritten: FxHashSet<Digest>,
+    /// Those that differ from what is stored; some of them may be gone.
+    unwritten: Vec<Digest>,
     pages: Pages,
 }
 
 impl State {
+    /// Keeps a session as it is now.
     fn put(&mut self, key: Digest, session: Arc<Session>) {
         self.bytes += session.weight();
-        self.order.insert((session.used_at, key));
-        if let Some(before) = self.sessions.insert(key, session) {
-            self.bytes -= before.weight();
-            self.order.remove(&(before.used_at, key));
-            // The same moment: the line above took the new entry.
-            if let Some(now) = self.sessions.get(&key) {
-                self.order.insert((now.used_at, key));
+        let used_at = session.used_at;
+        match self.sessions.entry(key) {
+            Occupied(mut entry) => {
+                let before = std::mem::replace(&mut entry.get_mut().session, session);
+                self.bytes -= before.weight();
+                self.order.remove(&(before.used_at, key));
+            }
+            Vacant(place) => {
+                place.insert(Entry {
+                    session,
+                    page: None,
+                    unwritten: false,
+                });
+            }
+        }
+        self.order.insert((used_at, key));
+    }
+
+    /// A session differs from what is stored.
+    fn differs(&mut self, key: Digest) {
+        if let Some(entry) = self.sessions.get_mut(&key)
+            && !std::mem::replace(&mut entry.unwritten, true)
+        {
+            self.unwritten.push(key);
+            // While nothing can be written, what is gone must not add up.
+            if self.unwritten.len() > 2 * self.sessions.len() + GONE {
+                self.unwritten.retain(|key| self.sessions.contains_key(key));
             }
         }
     }
 
     fn remove(&mut self, key: &Digest) {
-        if let Some(session) = self.sessions.remove(key) {
+        if let Some(Entry { session, page, .. }) = self.sessions.remove(key) {
             self.bytes -= session.weight();
             self.order.remove(&(session.used_at, *key));
-            self.unwritten.remove(key);
-            self.pages.leave(key);
+            if let Some(page) = page {
+                self.pages.leave(page);
+            }
         }
     }
 
     /// A page of what is unwritten; empty where nothing is.
-    fn page(&mut self) -> Vec<(Digest, Arc<Session>)> {
+    fn page(&mut self) -> OnPage {
         let (mut page, mut bytes) = (Vec::new(), 0);
-        for key in &self.unwritten {
-            if let Some(session) = self.sessions.get(key) {
-                bytes += session.weight();
-                page.push((*key, Arc::clone(session)));
+        while bytes < PAGE_BYTES
+            && let Some(key) = self.unwritten.pop()
+        {
+            if let Some(entry) = self.sessions.get_mut(&key)
+                && std::mem::take(&mut entry.unwritten)
+            {
+                bytes += entry.session.weight();
+                page.push((key, Arc::clone(&entry.session)));
             }
-            if bytes >= PAGE_BYTES {
-                break;
-            }
-        }
-        for (key, _) in &page {
-            self.unwritten.remove(key);
         }
         page
+    }
+
+    /// A page was written. What ended meanwhile is on none.
+    fn written(&mut self, number: u64, mut keys: Vec<Digest>) {
+        keys.retain(|key| {
+            let Some(entry) = self.sessions.get_mut(key) else {
+                return false;
+            };
+            if let Some(before) = entry.page.replace(number) {
+                self.pages.leave(before);
+            }
+            true
+        });
+        self.pages.add(number, keys);
+    }
+
+    /// Sessions on pages that hold too much in vain.
+    fn in_vain(&self) -> Vec<Digest> {
+        let on = |key: &Digest| self.sessions.get(key).and_then(|entry| entry.page);
+        let pages = self.pages.in_vain(PAGES_A_WRITE);
+        let all = pages.flat_map(|(number, keys)| {
+            let on_it = keys.iter().filter(move |key| on(key) == Some(number));
+            on_it.copied()
+        });
+        all.collect()
     }
 }
 
@@ -184,13 +246,15 @@ impl Sessions {
             let Some(number) = key.first_chunk().map(|bytes| u64::from_be_bytes(*bytes)) else {
                 continue;
             };
-            let page = stored.value;
-            state
-                .pages
-                .add(number, page.iter().map(|(key, _)| *key).collect());
+            let page: OnPage = stored.value.unpack().map_err(|error| StoreError::Damaged {
+                key: format!("{} {number}", TableId::Sessions.name()),
+                reason: error.to_string(),
+            })?;
+            let keys = page.iter().map(|(key, _)| *key).collect();
             for (key, session) in page {
                 state.put(key, session);
             }
+            state.written(number, keys);
         }
         let sessions = Self {
             store,
@@ -227,7 +291,7 @@ impl Sessions {
             let used = Arc::new(used);
             state.put(key, Arc::clone(&used));
             if !written {
-                state.unwritten.insert(key);
+                state.differs(key);
             }
             Some(used)
         })
@@ -235,7 +299,7 @@ impl Sessions {
     }
 
     fn alive(&self, state: &State, key: &Digest, now: Timestamp) -> Option<Arc<Session>> {
-        let session = state.sessions.get(key)?;
+        let session = &state.sessions.get(key)?.session;
         (session.used_at.duration_until(now) < self.bounds.idle).then(|| Arc::clone(session))
     }
 
@@ -260,6 +324,8 @@ impl Sessions {
         let now = self.clock.now();
         let is_new = id.is_empty();
         let id = if is_new {
+            // Of a generator in the process (ChaCha, seeded by the system), which spares
+            // a system call and can be guessed as little.
             uuid::Uuid::new_v4().simple().to_string()
         } else {
             id.to_owned()
@@ -270,7 +336,8 @@ impl Sessions {
                 Session {
                     created_at: now,
                     used_at: now,
-                    skills: Vec::new(),
+                    // Most have one, and there are many.
+                    skills: Vec::with_capacity(1),
                 }
             } else {
                 let session = self.alive(state, &key, now);
@@ -289,7 +356,7 @@ impl Sessions {
             session.used_at = now.max(session.used_at);
             let session = Arc::new(session);
             state.put(key, Arc::clone(&session));
-            state.unwritten.insert(key);
+            state.differs(key);
             self.make_room(state);
             Ok((id, session, outcome))
         })
@@ -323,18 +390,19 @@ impl Sessions {
     ///
     /// # Errors
     /// The store refuses; what was not written waits for the next time.
-    pub(super) async fn write(&self) -> Result<(), crate::store::CommitError> {
+    pub(super) async fn write(&self) -> Result<(), CommitError> {
         self.with(|state| {
             self.end(state);
-            let again = state.pages.in_vain(PAGES_A_WRITE);
-            state.unwritten.extend(again);
+            for key in state.in_vain() {
+                state.differs(key);
+            }
         });
         while self.write_pages().await? {}
         Ok(())
     }
 
     /// Writes some of what changed; says whether there may be more.
-    async fn write_pages(&self) -> Result<bool, crate::store::CommitError> {
+    async fn write_pages(&self) -> Result<bool, CommitError> {
         let (pages, empty) = self.with(|state| {
             let mut pages = Vec::new();
             while pages.len() < PAGES_A_WRITE {
@@ -349,29 +417,23 @@ impl Sessions {
         if pages.is_empty() && empty.is_empty() {
             return Ok(false);
         }
-        let mut batch = Batch::new();
-        for (number, page) in &pages {
-            batch.put(&PAGES, number, page);
-        }
-        for number in &empty {
-            batch.delete(&PAGES, number);
-        }
         let is_full = pages.len() == PAGES_A_WRITE;
-        let written = self.store.commit(batch).await;
+        let written = match batch(&pages, &empty).await {
+            Ok(batch) => self.store.commit(batch).await,
+            Err(error) => Err(CommitError::Failed(error.to_string())),
+        };
         self.with(|state| match written {
             Ok(_) => {
                 for (number, page) in pages {
-                    let keys = page.into_iter().map(|(key, _)| key);
-                    // What ended meanwhile is on no page.
-                    let keys = keys.filter(|key| state.sessions.contains_key(key));
-                    let keys = keys.collect();
-                    state.pages.add(number, keys);
+                    let keys = page.into_iter().map(|(key, _)| key).collect();
+                    state.written(number, keys);
                 }
                 Ok(is_full)
             }
             Err(error) => {
-                let keys = pages.iter().flat_map(|(_, page)| page).map(|(key, _)| *key);
-                state.unwritten.extend(keys);
+                for (key, _) in pages.iter().flat_map(|(_, page)| page) {
+                    state.differs(*key);
+                }
                 state.pages.give_back_empty(empty);
                 Err(error)
             }
@@ -389,4 +451,19 @@ impl Sessions {
     pub(super) fn len(&self) -> usize {
         self.with(|state| state.sessions.len())
     }
+}
+
+/// What is to be written, and what to be removed.
+async fn batch(pages: &[(u64, OnPage)], empty: &[u64]) -> std::io::Result<Batch> {
+    let mut batch = Batch::new();
+    let mut packer = Packer::new()?;
+    for (number, page) in pages {
+        batch.put(&PAGES, number, &packer.pack(page)?);
+        // Others have their turn between two pages.
+        tokio::task::yield_now().await;
+    }
+    for number in empty {
+        batch.delete(&PAGES, number);
+    }
+    Ok(batch)
 }

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use tempfile::TempDir;
 
 use super::*;
-use crate::store::Options;
+use crate::store::{Options, Packed};
 
 /// A clock that stands where it was put.
 struct Hands(Mutex<Timestamp>);
@@ -90,7 +90,11 @@ impl World {
     }
 
     fn all(&self) -> FxHashMap<Digest, Arc<Session>> {
-        self.sessions.with(|state| state.sessions.clone())
+        self.sessions.with(|state| {
+            let all = state.sessions.iter();
+            all.map(|(key, entry)| (*key, Arc::clone(&entry.session)))
+                .collect()
+        })
     }
 
     /// Of some sessions those that have not ended.
@@ -103,14 +107,13 @@ impl World {
     /// What is kept of sessions and pages fits together.
     fn check(&self) {
         self.sessions.with(|state| {
-            let weights = state.sessions.values().map(|session| session.weight());
+            let weights = state.sessions.values().map(|entry| entry.session.weight());
             assert_eq!(state.bytes, weights.sum::<usize>());
             assert_eq!(state.order.len(), state.sessions.len());
-            for key in &state.unwritten {
-                assert!(
-                    state.sessions.contains_key(key),
-                    "what is gone is not written"
-                );
+            for (key, entry) in &state.sessions {
+                assert!(entry.unwritten || entry.page.is_some(), "it is nowhere");
+                let waits = state.unwritten.contains(key);
+                assert_eq!(entry.unwritten, waits, "what differs waits to be written");
             }
         });
     }
@@ -214,6 +217,39 @@ async fn pages_are_as_many_as_what_there_is_needs() {
 
 /// Pages that may hold sessions in vain: a page has at least one.
 const IN_VAIN_PAGES: usize = 1_024 / 40;
+
+#[tokio::test]
+async fn sessions_that_are_gone_do_not_add_up_while_nothing_is_written() {
+    let world = World::new();
+    for _ in 0..10 * MOST {
+        world.load("", 0).expect("a session");
+    }
+    world.check();
+    world.sessions.with(|state| {
+        assert!(state.unwritten.len() <= 2 * MOST + GONE);
+    });
+    world.sessions.write().await.expect("written");
+    let before = world.all();
+    let world = world.killed().await;
+    assert_eq!(world.all(), before);
+    assert_eq!(world.sessions.len(), MOST);
+}
+
+#[tokio::test]
+async fn a_damaged_page_is_told_by_its_number() {
+    let world = World::new();
+    world.load("", 0).expect("a session");
+    world.sessions.write().await.expect("written");
+    let damaged = serde_json::from_str::<Packed>(r#""KLUv/QBYAQAA""#).expect("a page");
+    let mut batch = Batch::new();
+    batch.put(&PAGES, &1, &damaged);
+    world.sessions.store.commit(batch).await.expect("written");
+    let store = world.sessions.store.clone();
+    let clock = Arc::clone(&world.clock) as _;
+    let opened = Sessions::open(store, clock, world.sessions.bounds);
+    let error = opened.expect_err("it is damaged").to_string();
+    assert!(error.contains("`sessions 1`"), "{error}");
+}
 
 #[tokio::test]
 async fn more_sessions_than_fit_are_cut_when_they_are_read() {
