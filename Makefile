@@ -1,5 +1,5 @@
 # `make test` is what CI runs: on the debug build, which has the checks of arithmetic
-# and the assertions that a release leaves out, and takes half the time to make.
+# and the assertions that a release leaves out, and is made in a fraction of the time.
 
 BUILT = $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)/debug
 

@@ -75,6 +75,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("pubgrub", &["composition"]),
     ("tantivy", &["lookup"]),
     ("pulp", &["lookup"]),
+    ("strsim", &["lookup"]),
     ("safetensors", &["lookup"]),
     ("tokenizers", &["lookup"]),
     ("sqlx", &["tools"]),

@@ -7,7 +7,7 @@ use super::fuse::Tier;
 use super::search::SearchQuery;
 use super::snapshot::Slot;
 use super::terms::Terms;
-use super::tokens;
+use super::tokens::{self, Stemmer};
 
 /// Skills of the result that are looked at, the best ones.
 pub(super) const LOOKED_AT: usize = 20;
@@ -59,6 +59,7 @@ impl Analysis {
 
     pub(super) fn new(
         terms: &Terms,
+        stemmer: &mut Stemmer,
         first: Option<&Ranked>,
         found: &[&Slot],
         meaning_share: f32,
@@ -66,7 +67,7 @@ impl Analysis {
         Self {
             interpreted: terms.interpreted.clone(),
             intent: intent(terms, first),
-            refinements: refinements(terms, found),
+            refinements: refinements(terms, stemmer, found),
             repairs: terms.repairs.clone(),
             unknown: terms.unknown.clone(),
             meaning_share: meaning_share.clamp(0.0, 1.0),
@@ -257,8 +258,7 @@ fn intent(terms: &Terms, first: Option<&Ranked>) -> String {
 
 /// The query with a word more: one that several of the best have in their names and
 /// tags, and not all.
-fn refinements(terms: &Terms, found: &[&Slot]) -> Vec<String> {
-    let mut stemmer = tokens::Stemmer::default();
+fn refinements(terms: &Terms, stemmer: &mut Stemmer, found: &[&Slot]) -> Vec<String> {
     let asked: Vec<String> = terms
         .interpreted
         .split(' ')

@@ -3,7 +3,6 @@
 use std::cmp::Ordering;
 
 use super::fuse::Tier;
-use super::ties::Ties;
 
 /// A skill on its way into the page.
 #[derive(Debug, Clone, Copy)]
@@ -38,8 +37,6 @@ pub(super) struct Best {
     kept: Vec<Ranked>,
     /// What is behind this is not among them.
     last: Option<Ranked>,
-    /// How many were offered.
-    pub(super) offered: usize,
 }
 
 impl Best {
@@ -49,35 +46,25 @@ impl Best {
             needed,
             kept: Vec::new(),
             last: None,
-            offered: 0,
+        }
+    }
+
+    /// In the last tier, what scores less is not among them.
+    pub(super) fn least(&self) -> f32 {
+        match &self.last {
+            None => f32::NEG_INFINITY,
+            Some(last) if last.tier.rank() < Tier::Words.rank() => f32::INFINITY,
+            Some(last) => last.score(),
         }
     }
 
     /// Takes a skill, unless so many are better.
-    pub(super) fn offer(
-        &mut self,
-        tier: Tier,
-        words: f32,
-        meaning: f32,
-        ordinal: u32,
-        order: &Ties,
-    ) {
-        self.offered += 1;
-        let behind = self.last.is_some_and(|last| {
-            let by_tier = last.tier.rank().cmp(&tier.rank());
-            by_tier.then(last.score().total_cmp(&(words + meaning)).reverse()) == Ordering::Less
-        });
-        if behind {
+    pub(super) fn offer(&mut self, ranked: Ranked) {
+        let last = self.last.as_ref();
+        if last.is_some_and(|last| last.order(&ranked) == Ordering::Less) {
             return;
         }
-        self.kept.push(Ranked {
-            ordinal,
-            tier,
-            second: false,
-            words,
-            meaning,
-            tie: order.get(ordinal),
-        });
+        self.kept.push(ranked);
         // Cut now and then: each cut costs as much as what it takes away.
         if self.kept.len() >= self.needed.saturating_mul(4) {
             self.cut();

@@ -55,7 +55,7 @@ pub(super) struct Cache {
 }
 
 impl Cache {
-    /// Opens the file; one of another embedder is begun anew. Blocks.
+    /// Opens the file; one that cannot be read is begun anew. Blocks.
     pub(super) fn open(path: &Path, embedder: &dyn Embedder) -> std::io::Result<Self> {
         let dimensions = embedder.dimensions();
         let mut header = Vec::with_capacity(HEADER);

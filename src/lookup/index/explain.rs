@@ -6,12 +6,13 @@ use std::ops::Range;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::best::Ranked;
+use super::document;
 use super::fuse::Tier;
 use super::lexical::Cell;
 use super::schema::Part;
 use super::snapshot::Slot;
 use super::terms::Terms;
-use super::{document, tokens};
+use super::tokens::{self, Stemmer};
 use crate::registry::Registry;
 
 /// Characters of a snippet, about.
@@ -47,12 +48,12 @@ pub(super) struct Explainer<'a> {
     beginnings: FxHashSet<char>,
     /// The bits of words that were met, 0 where they do not match.
     known: FxHashMap<String, u32>,
-    stemmer: tokens::Stemmer,
+    stemmer: &'a mut Stemmer,
 }
 
 impl<'a> Explainer<'a> {
     /// By the words of a query.
-    pub(super) fn new(registry: &'a Registry, terms: &'a Terms) -> Self {
+    pub(super) fn new(registry: &'a Registry, terms: &'a Terms, stemmer: &'a mut Stemmer) -> Self {
         let mut wanted = FxHashMap::default();
         for (at, group) in (0..u32::BITS).zip(&terms.groups) {
             for form in &group.forms {
@@ -65,7 +66,7 @@ impl<'a> Explainer<'a> {
             beginnings: wanted.keys().filter_map(|w| w.chars().next()).collect(),
             wanted,
             known: FxHashMap::default(),
-            stemmer: tokens::Stemmer::default(),
+            stemmer,
         }
     }
 
@@ -122,9 +123,9 @@ impl<'a> Explainer<'a> {
     /// Where words of a text match, each with its bit.
     fn matches(&mut self, text: &str) -> Vec<Match> {
         let mut found = Vec::new();
-        tokens::words(text, |word, range| {
-            let first = word.chars().next();
-            if !first.is_some_and(|first| self.beginnings.contains(&first)) {
+        let may_match = |first: char| self.beginnings.contains(&first);
+        tokens::words_beginning(text, may_match, |word, range| {
+            if !word.chars().next().is_some_and(may_match) {
                 return;
             }
             let known = self.known.get(word).copied();

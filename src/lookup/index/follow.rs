@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
-use super::embed::Cache;
+use super::embed::{Cache, Embedder};
 use super::indexer::Indexer;
 use super::{Error, Inner, row_of};
 use crate::model::SkillKey;
@@ -25,6 +25,8 @@ const GATHER: Duration = Duration::from_millis(100);
 const COMMIT: usize = 10_000;
 /// How long whoever failed waits before the next try.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// Folder of the index of words.
+pub(super) const INDEX: &str = "index";
 /// Vectors that are made before a search may see them.
 const VECTORS: usize = 2_048;
 
@@ -128,7 +130,7 @@ struct Work {
 
 impl Work {
     fn open(inner: &Inner, fresh: bool, stop: CancellationToken) -> Result<Self, Error> {
-        let folder = inner.folder.join("index");
+        let folder = inner.folder.join(INDEX);
         std::fs::create_dir_all(&inner.folder)?;
         let registry: Registry = inner.registry.clone();
         let dimensions = inner.embedder.as_ref().map_or(0, |e| e.dimensions());
@@ -142,7 +144,10 @@ impl Work {
             indexer = Indexer::new(&folder, inner.registry.clone(), dimensions)?;
         }
         let cache = match &inner.embedder {
-            Some(embedder) => Some(Cache::open(&vectors_file(inner), &**embedder)?),
+            Some(embedder) => {
+                let file = vectors_file(inner, &**embedder);
+                Some(Cache::open(&file, &**embedder)?)
+            }
             None => None,
         };
         indexer.reload(0)?;
@@ -257,7 +262,10 @@ impl Work {
     }
 }
 
-/// The file of the vectors of an embedder.
-fn vectors_file(inner: &Inner) -> PathBuf {
-    inner.folder.join("vectors")
+/// The file of the vectors of an embedder: each has its own, so that whoever opens the
+/// index with another one costs nobody the vectors that took hours.
+fn vectors_file(inner: &Inner, embedder: &dyn Embedder) -> PathBuf {
+    let digest = embedder.digest().hex();
+    let begin = digest.get(..16).unwrap_or_default();
+    inner.folder.join(format!("vectors-{begin}"))
 }

@@ -41,10 +41,17 @@ impl Tier {
 /// What is less near than this is about something else.
 pub(super) const LEAST_NEAR: f32 = 0.2;
 
-/// How much of a query words answer in one skill, from 0 to 1.
-pub(super) fn answered(weighed: &Weighed, cell: Cell) -> f32 {
-    let front = weighed.share(cell.front);
-    front.max(weighed.share(cell.any).powi(BODY))
+/// How much of a query words answer in the skill that they answer best, from 0 to 1.
+pub(super) fn answered(weighed: &Weighed, cells: impl Iterator<Item = Cell>) -> f32 {
+    let mut best = 0.0;
+    for cell in cells {
+        // What it says first is part of what it says, so this is the most it can be.
+        let any = weighed.share(cell.any);
+        if any > best {
+            best = best.max(weighed.share(cell.front)).max(any.powi(BODY));
+        }
+    }
+    best
 }
 
 /// What meaning counts, where words answer so much of the query in the skill that

@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::document::{Document, Facts};
 use super::schema;
-use super::snapshot::{Slot, Snapshot, ordinals};
+use super::snapshot::{Segment, Slot, Snapshot, ordinals};
 use super::ties::Ties;
 use super::vectors::Vectors;
 use super::{Error, looks, tokens};
@@ -51,7 +51,7 @@ pub(super) struct Indexer {
     writer: IndexWriter,
     reader: IndexReader,
     by_key: FxHashMap<SkillKey, u32>,
-    by_segment: FxHashMap<tantivy::index::SegmentId, Arc<[u32]>>,
+    by_segment: FxHashMap<tantivy::index::SegmentId, Arc<Segment>>,
     now: Snapshot,
 }
 
@@ -115,7 +115,7 @@ impl Indexer {
         let mut indexer = Self {
             now: Snapshot {
                 searcher: reader.searcher(),
-                ordinals: Vec::new(),
+                segments: Vec::new(),
                 slots: Default::default(),
                 alike: HashMap::new(),
                 twins: 0,
@@ -342,16 +342,16 @@ impl Indexer {
         let mut all = Vec::new();
         for reader in searcher.segment_readers() {
             let id = reader.segment_id();
-            let ordinals = match self.by_segment.get(&id) {
-                Some(ordinals) => Arc::clone(ordinals),
-                None => ordinals(reader)?,
+            let segment = match self.by_segment.get(&id) {
+                Some(segment) => Arc::clone(segment),
+                None => Arc::new(Segment::read(reader, &self.now.fields)?),
             };
-            by_segment.insert(id, Arc::clone(&ordinals));
-            all.push(ordinals);
+            by_segment.insert(id, Arc::clone(&segment));
+            all.push(segment);
         }
         self.by_segment = by_segment;
         self.now.searcher = searcher;
-        self.now.ordinals = all;
+        self.now.segments = all;
         self.now.position = position;
         Ok(())
     }

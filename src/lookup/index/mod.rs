@@ -23,8 +23,9 @@
 //! | `tokens` | what a word is |
 //! | `schema`, `document` | what of a skill is indexed |
 //! | `indexer`, `follow`, `snapshot` | writing it, keeping it in step, a state of it |
-//! | `terms`, `repair` | what a query asks for, and may have meant |
-//! | `lexical`, `vectors`, `fuse` | what words say, what meaning says, both together |
+//! | `terms`, `repair`, `vocabulary` | what a query asks for, and may have meant |
+//! | `postings`, `lexical` | what words say: of a skill, and of a query |
+//! | `vectors`, `products`, `fuse` | what meaning says, and both together |
 //! | `search`, `best`, `ties` | a search, the best of what it finds, order among equals |
 //! | `filter`, `explain`, `analysis` | what is let through, why it was found, how the query was understood |
 //! | `embed`, `table`, `pieces` | vectors of texts, by the built-in table |
@@ -47,6 +48,8 @@ mod indexer;
 mod lexical;
 mod looks;
 mod pieces;
+mod postings;
+mod products;
 mod repair;
 mod schema;
 mod search;
@@ -59,6 +62,7 @@ mod ties;
 mod tokens;
 mod transformer;
 mod vectors;
+mod vocabulary;
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -81,11 +85,12 @@ pub use table::Table;
 pub use transformer::{OpenError, Transformer};
 
 use crate::registry::Registry;
-use lexical::Scratch;
+use postings::Postings;
+use search::Room;
 use snapshot::Snapshot;
 
-/// Searches that keep their room for scores for the next one.
-const SCRATCHES: usize = 8;
+/// Searches whose room is kept for the next ones.
+const ROOMS: usize = 8;
 
 /// The index over a registry. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -113,7 +118,8 @@ struct Inner {
     snapshot: ArcSwapOption<Snapshot>,
     progress: watch::Sender<Progress>,
     failed: AtomicBool,
-    scratches: Mutex<Vec<Scratch>>,
+    rooms: Mutex<Vec<Room>>,
+    postings: Postings,
 }
 
 impl std::fmt::Debug for Inner {
@@ -173,7 +179,8 @@ impl SearchIndex {
                 snapshot: ArcSwapOption::empty(),
                 progress: watch::Sender::default(),
                 failed: AtomicBool::new(false),
-                scratches: Mutex::default(),
+                rooms: Mutex::default(),
+                postings: Postings::default(),
             }),
         }
     }
@@ -184,13 +191,13 @@ impl SearchIndex {
         follow::follow(Arc::clone(&self.inner), stop).await;
     }
 
-    /// Removes all that was written, so that it is made anew. Before it is followed.
-    /// Blocks.
+    /// Removes the index of words, so that it is made anew; vectors stay, since each is
+    /// told by its text and its check sum. Before it is followed. Blocks.
     ///
     /// # Errors
     /// The folder cannot be removed.
     pub fn remove(&self) -> Result<(), Error> {
-        match std::fs::remove_dir_all(&self.inner.folder) {
+        match std::fs::remove_dir_all(self.inner.folder.join(follow::INDEX)) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error.into()),
             _ => Ok(()),
         }
@@ -240,18 +247,18 @@ impl SearchIndex {
         let Some(snapshot) = self.inner.snapshot.load_full() else {
             return Ok(Found::nothing(query));
         };
-        let mut scratch = self.with_scratches(Vec::pop).unwrap_or_default();
-        let found = search::run(&self.inner, &snapshot, query, &mut scratch);
-        self.with_scratches(|scratches| {
-            if scratches.len() < SCRATCHES {
-                scratches.push(scratch);
+        let mut room = self.with_rooms(Vec::pop).unwrap_or_default();
+        let found = search::run(&self.inner, &snapshot, query, &mut room);
+        self.with_rooms(|rooms| {
+            if rooms.len() < ROOMS {
+                rooms.push(room);
             }
         });
         found
     }
 
-    fn with_scratches<T>(&self, work: impl FnOnce(&mut Vec<Scratch>) -> T) -> T {
-        let lock = self.inner.scratches.lock();
+    fn with_rooms<T>(&self, work: impl FnOnce(&mut Vec<Room>) -> T) -> T {
+        let lock = self.inner.rooms.lock();
         work(&mut lock.unwrap_or_else(PoisonError::into_inner))
     }
 

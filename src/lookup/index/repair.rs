@@ -5,11 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tantivy::index::InvertedIndexReader;
 use tantivy::postings::TermInfo;
-use tantivy::query::FuzzyTermQuery;
 use tantivy::schema::{Field, IndexRecordOption, Term};
-use tantivy::{DocSet as _, Searcher, SegmentReader, TERMINATED};
+use tantivy::{DocSet as _, SegmentReader, TERMINATED};
 
-use super::schema::Fields;
+use super::snapshot::Snapshot;
 
 /// Words that are tried instead of one, at most.
 const NEAR: usize = 3;
@@ -21,18 +20,17 @@ const PART: usize = 3;
 
 /// The words that skills have.
 pub(super) struct Dictionary<'a> {
-    searcher: &'a Searcher,
-    fields: &'a Fields,
+    snapshot: &'a Snapshot,
 }
 
 impl<'a> Dictionary<'a> {
     /// Those of a state of the index.
-    pub(super) fn new(searcher: &'a Searcher, fields: &'a Fields) -> Self {
-        Self { searcher, fields }
+    pub(super) fn new(snapshot: &'a Snapshot) -> Self {
+        Self { snapshot }
     }
 
     fn has(&self, field: Field, text: &str) -> tantivy::Result<bool> {
-        for segment in self.searcher.segment_readers() {
+        for segment in self.snapshot.searcher.segment_readers() {
             let index = segment.inverted_index(field)?;
             let term = Term::from_field_text(field, text);
             if let Some(info) = index.get_term_info(&term)?
@@ -46,7 +44,7 @@ impl<'a> Dictionary<'a> {
 
     /// A part of a skill has a word of this stem.
     pub(super) fn has_stem(&self, stem: &str) -> tantivy::Result<bool> {
-        for field in self.fields.parts {
+        for field in self.snapshot.fields.parts {
             if self.has(field, stem)? {
                 return Ok(true);
             }
@@ -56,7 +54,7 @@ impl<'a> Dictionary<'a> {
 
     /// A name, description or tag has this word.
     pub(super) fn has_word(&self, word: &str) -> tantivy::Result<bool> {
-        self.has(self.fields.vocabulary, word)
+        self.has(self.snapshot.fields.vocabulary, word)
     }
 
     /// Words of names that begin so and are longer, the first of them.
@@ -66,8 +64,8 @@ impl<'a> Dictionary<'a> {
         most: usize,
     ) -> tantivy::Result<BTreeSet<String>> {
         let mut found = BTreeSet::new();
-        for segment in self.searcher.segment_readers() {
-            let index = segment.inverted_index(self.fields.names)?;
+        for segment in self.snapshot.searcher.segment_readers() {
+            let index = segment.inverted_index(self.snapshot.fields.names)?;
             let from = index.terms().range().ge(beginning);
             let mut words = from.into_stream()?;
             let mut of_segment = 0;
@@ -93,26 +91,18 @@ impl<'a> Dictionary<'a> {
     fn within(
         &self,
         word: &str,
-        wrong: u8,
+        wrong: u32,
         same_first: bool,
     ) -> tantivy::Result<BTreeMap<String, u32>> {
         let mut found = BTreeMap::new();
-        let term = Term::from_field_text(self.fields.vocabulary, word);
-        let query = FuzzyTermQuery::new(term, wrong, true);
-        let automaton = query.automaton()?;
-        let first = word.chars().next().filter(|_| same_first);
-        let behind = first.and_then(|first| char::from_u32(u32::from(first) + 1));
-        for segment in self.searcher.segment_readers() {
-            let index = segment.inverted_index(self.fields.vocabulary)?;
-            let mut words = index.terms().search(&automaton);
-            if let (Some(first), Some(behind)) = (first, behind) {
-                words = words.ge(first.to_string()).lt(behind.to_string());
-            }
-            let mut words = words.into_stream()?;
-            while let Some((word, info)) = words.next() {
-                let skills = skills_with(segment, &index, info)?;
-                if let (Ok(word), 1..) = (std::str::from_utf8(word), skills) {
-                    *found.entry(word.to_owned()).or_default() += skills;
+        let field = self.snapshot.fields.vocabulary;
+        for (reader, segment) in self.snapshot.segments() {
+            let index = reader.inverted_index(field)?;
+            for near in segment.vocabulary.within(word, wrong, same_first) {
+                let info = index.get_term_info(&Term::from_field_text(field, near))?;
+                let skills = info.map_or(Ok(0), |info| skills_with(reader, &index, &info))?;
+                if skills > 0 {
+                    *found.entry(near.to_owned()).or_default() += skills;
                 }
             }
         }
@@ -162,7 +152,7 @@ fn skills_with(
 /// The index cannot be read.
 pub(super) fn near(dictionary: &Dictionary<'_>, word: &str) -> tantivy::Result<Vec<String>> {
     let letters = word.chars().count();
-    let attempts: &[(u8, bool)] = match letters {
+    let attempts: &[(u32, bool)] = match letters {
         _ if letters < ONE_WRONG || !word.chars().any(char::is_alphabetic) => &[],
         _ if letters < TWO_WRONG => &[(1, true), (1, false)],
         _ => &[(1, true), (1, false), (2, true)],

@@ -42,6 +42,11 @@ impl Part {
         Self::Files,
     ];
 
+    /// Its bit among those of all parts.
+    pub(super) fn bit(self) -> u8 {
+        1 << self as u8
+    }
+
     /// Its name, for people and in the index.
     #[must_use]
     pub fn name(self) -> &'static str {

@@ -14,6 +14,7 @@ use super::fuse::{self, LEAST_NEAR, Tier};
 use super::lexical::{self, Scratch, Weighed};
 use super::snapshot::{Slot, Snapshot};
 use super::terms::Terms;
+use super::tokens::Stemmer;
 use super::vectors::Query;
 use super::{Error, Inner, scale, tokens};
 use crate::model::Location;
@@ -111,6 +112,13 @@ struct Ranking {
     unfiltered: usize,
 }
 
+/// What a search leaves for the next one, which is spared to make it.
+#[derive(Default)]
+pub(super) struct Room {
+    scratch: Scratch,
+    stemmer: Stemmer,
+}
+
 /// One search.
 struct Search<'a> {
     inner: &'a Inner,
@@ -145,18 +153,15 @@ pub(super) fn run(
     inner: &Inner,
     snapshot: &Snapshot,
     query: &SearchQuery,
-    scratch: &mut Scratch,
+    Room { scratch, stemmer }: &mut Room,
 ) -> Result<Found, Error> {
-    let terms = Terms::read(&snapshot.searcher, &snapshot.fields, &query.text)?;
+    let terms = Terms::read(snapshot, stemmer, &query.text)?;
     // Before the words: what they say is read again below, and stays near the
     // processor this way.
     read_meaning(inner, snapshot, query, scratch)?;
-    let weighed = lexical::score(snapshot, &terms.groups, scratch)?;
-    let best = scratch
-        .touched()
-        .iter()
-        .map(|ordinal| fuse::answered(&weighed, scratch.cell(*ordinal)))
-        .fold(0.0, f32::max);
+    let weighed = lexical::score(snapshot, &inner.postings, &terms.groups, scratch)?;
+    let touched = scratch.touched().iter();
+    let best = fuse::answered(&weighed, touched.map(|ordinal| scratch.cell(*ordinal)));
     let words = u32::try_from(terms.groups.len()).unwrap_or(32);
     let search = Search {
         inner,
@@ -184,13 +189,13 @@ pub(super) fn run(
         .take(analysis::LOOKED_AT)
         .filter_map(|ranked| snapshot.slot(ranked.ordinal))
         .collect();
-    let analysis = Analysis::new(&search.terms, ranked.first(), &names, 1.0 - best);
+    let analysis = Analysis::new(&search.terms, stemmer, ranked.first(), &names, 1.0 - best);
     let suggestions = if total == 0 {
         analysis::suggestions(query, &search.terms, unfiltered, snapshot.caught_up)
     } else {
         Vec::new()
     };
-    let hits = search.explained(&page, scratch);
+    let hits = search.explained(&page, scratch, stemmer);
     Ok(Found {
         hits,
         total,
@@ -225,21 +230,33 @@ impl Search<'_> {
         let everything = self.query.filters.is_empty();
         let takes = |ordinal: u32| everything || self.takes(ordinal);
         let mut best = Best::of(self.needed());
+        let mut total = 0;
         for ordinal in scratch.touched() {
-            if takes(*ordinal) {
-                let (tier, words, meaning) = self.by_words(*ordinal, scratch);
-                best.offer(tier, words, meaning, *ordinal, &self.snapshot.ties);
+            if !takes(*ordinal) {
+                continue;
+            }
+            total += 1;
+            // Most are far behind, which the most that they can score tells.
+            let cell = scratch.cell(*ordinal);
+            let most = self.weighed.most(cell) + self.by_meaning(*ordinal, scratch);
+            if cell.name > 0 || most >= best.least() {
+                best.offer(self.by_words(*ordinal, scratch));
             }
         }
         let mut near = Best::of(BY_MEANING);
+        let mut least = near.least();
         for (ordinal, meaning) in (0_u32..).zip(&scratch.near) {
-            if *meaning >= LEAST_NEAR && scratch.cell(ordinal).any == 0 && takes(ordinal) {
-                let meaning = self.meaning * meaning;
-                near.offer(Tier::Meaning, 0.0, meaning, ordinal, &self.snapshot.ties);
+            if *meaning >= LEAST_NEAR
+                && self.meaning * meaning >= least
+                && scratch.cell(ordinal).any == 0
+                && takes(ordinal)
+            {
+                near.offer(self.placed(ordinal, Tier::Meaning, 0.0, self.meaning * meaning));
+                least = near.least();
             }
         }
         let near = near.into_ranked();
-        let total = best.offered + near.len();
+        total += near.len();
         let unfiltered = scratch.touched().len() + near.len();
         let mut ranked = best.into_ranked();
         ranked.extend(near);
@@ -267,11 +284,15 @@ impl Search<'_> {
             .saturating_add(self.snapshot.twins)
     }
 
-    /// The place of a skill that has words of the query: its tier, and what words and
-    /// meaning give.
-    fn by_words(&self, ordinal: u32, scratch: &Scratch) -> (Tier, f32, f32) {
-        let cell = scratch.cell(ordinal);
+    /// What meaning gives a skill that has words of the query.
+    fn by_meaning(&self, ordinal: u32, scratch: &Scratch) -> f32 {
         let near = scratch.near.get(ordinal as usize).copied();
+        self.meaning * near.unwrap_or_default().max(0.0)
+    }
+
+    /// The place of a skill that has words of the query.
+    fn by_words(&self, ordinal: u32, scratch: &Scratch) -> Ranked {
+        let cell = scratch.cell(ordinal);
         // Only who has a word in its name can be meant by it.
         let head = match cell.name {
             0 => None,
@@ -284,28 +305,31 @@ impl Search<'_> {
             Some(_) if cell.name == self.all => Tier::NameWords,
             _ => Tier::Words,
         };
-        let words = self.weighed.score(cell);
-        let meaning = self.meaning * near.unwrap_or_default().max(0.0);
-        (tier, words, meaning)
+        let meaning = self.by_meaning(ordinal, scratch);
+        self.placed(ordinal, tier, self.weighed.score(cell), meaning)
     }
 
-    /// The place of any skill, where it is found.
-    fn ranked(&self, ordinal: u32, scratch: &Scratch) -> Option<Ranked> {
-        let (tier, words, meaning) = if scratch.cell(ordinal).any > 0 {
-            self.by_words(ordinal, scratch)
-        } else {
-            let near = scratch.near.get(ordinal as usize).copied();
-            let near = near.filter(|near| *near >= LEAST_NEAR)?;
-            (Tier::Meaning, 0.0, self.meaning * near)
-        };
-        self.takes(ordinal).then_some(Ranked {
+    fn placed(&self, ordinal: u32, tier: Tier, words: f32, meaning: f32) -> Ranked {
+        Ranked {
             ordinal,
             tier,
             second: false,
             words,
             meaning,
             tie: self.snapshot.ties.get(ordinal),
-        })
+        }
+    }
+
+    /// The place of any skill, where it is found.
+    fn ranked(&self, ordinal: u32, scratch: &Scratch) -> Option<Ranked> {
+        let ranked = if scratch.cell(ordinal).any > 0 {
+            self.by_words(ordinal, scratch)
+        } else {
+            let near = scratch.near.get(ordinal as usize).copied();
+            let near = near.filter(|near| *near >= LEAST_NEAR)?;
+            self.placed(ordinal, Tier::Meaning, 0.0, self.meaning * near)
+        };
+        self.takes(ordinal).then_some(ranked)
     }
 
     /// The query is the name of a skill.
@@ -345,6 +369,7 @@ impl Search<'_> {
             *ranked = Ranked {
                 ordinal: ranked.ordinal,
                 second: true,
+                tie: ranked.tie,
                 ..first
             };
         }
@@ -441,9 +466,9 @@ impl Search<'_> {
     }
 
     /// The page with reasons. A skill that went away since is left out.
-    fn explained(&self, page: &[Ranked], scratch: &Scratch) -> Vec<Hit> {
+    fn explained(&self, page: &[Ranked], scratch: &Scratch, stemmer: &mut Stemmer) -> Vec<Hit> {
         let catalog = self.inner.registry.catalog();
-        let mut explainer = Explainer::new(&self.inner.registry, &self.terms);
+        let mut explainer = Explainer::new(&self.inner.registry, &self.terms, stemmer);
         let mut hits = Vec::with_capacity(page.len());
         for ranked in page {
             let slot = self.snapshot.slot(ranked.ordinal);

@@ -8,6 +8,7 @@ use tantivy::{Searcher, SegmentReader};
 use super::schema::Fields;
 use super::ties::Ties;
 use super::vectors::Vectors;
+use super::vocabulary::Vocabulary;
 use crate::model::{Digest, VersionNumber};
 use crate::registry::Head;
 
@@ -40,8 +41,8 @@ pub(super) struct Snapshot {
     pub(super) searcher: Searcher,
     /// The fields that they are in.
     pub(super) fields: Fields,
-    /// For each segment the ordinal of each document.
-    pub(super) ordinals: Vec<Arc<[u32]>>,
+    /// What is kept of each segment.
+    pub(super) segments: Vec<Arc<Segment>>,
     /// The skills.
     pub(super) slots: Slots,
     /// Skills that look alike by name, those with the same `looks`, by ordinal.
@@ -68,10 +69,32 @@ impl Snapshot {
         self.slots.get(ordinal as usize)?.as_ref()
     }
 
-    /// The segments with the ordinals of their documents.
-    pub(super) fn segments(&self) -> impl Iterator<Item = (&SegmentReader, &[u32])> {
-        let ordinals = self.ordinals.iter().map(AsRef::as_ref);
-        self.searcher.segment_readers().iter().zip(ordinals)
+    /// The segments with what is kept of them.
+    pub(super) fn segments(&self) -> impl Iterator<Item = (&SegmentReader, &Segment)> {
+        let segments = self.segments.iter().map(AsRef::as_ref);
+        self.searcher.segment_readers().iter().zip(segments)
+    }
+}
+
+/// What is kept of a segment in memory; it never changes.
+#[derive(Debug)]
+pub(super) struct Segment {
+    /// The ordinal of each document.
+    pub(super) ordinals: Box<[u32]>,
+    /// The words that spelling is mended by.
+    pub(super) vocabulary: Vocabulary,
+}
+
+impl Segment {
+    /// Reads it.
+    ///
+    /// # Errors
+    /// The segment cannot be read.
+    pub(super) fn read(reader: &SegmentReader, fields: &Fields) -> tantivy::Result<Self> {
+        Ok(Self {
+            ordinals: ordinals(reader)?,
+            vocabulary: Vocabulary::read(reader, fields.vocabulary)?,
+        })
     }
 }
 
@@ -79,7 +102,7 @@ impl Snapshot {
 ///
 /// # Errors
 /// The segment cannot be read.
-pub(super) fn ordinals(reader: &SegmentReader) -> tantivy::Result<Arc<[u32]>> {
+pub(super) fn ordinals(reader: &SegmentReader) -> tantivy::Result<Box<[u32]>> {
     let column = reader.fast_fields().u64(super::schema::ORDINAL)?;
     Ok((0..reader.max_doc())
         .map(|document| {

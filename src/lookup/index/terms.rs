@@ -1,10 +1,8 @@
 //! What a query asks for: its words, and for each the forms it may take.
 
-use tantivy::Searcher;
-
 use super::Repair;
 use super::repair::{self, Dictionary};
-use super::schema::Fields;
+use super::snapshot::Snapshot;
 use super::tokens::{self, Stemmer};
 
 /// Words of a query that are looked for. The rest of a longer one says little more.
@@ -70,9 +68,12 @@ impl Terms {
     ///
     /// # Errors
     /// The index cannot be read.
-    pub(super) fn read(searcher: &Searcher, fields: &Fields, query: &str) -> tantivy::Result<Self> {
-        let dictionary = Dictionary::new(searcher, fields);
-        let mut stemmer = Stemmer::default();
+    pub(super) fn read(
+        snapshot: &Snapshot,
+        stemmer: &mut Stemmer,
+        query: &str,
+    ) -> tantivy::Result<Self> {
+        let dictionary = Dictionary::new(snapshot);
         let typed: Vec<String> = tokens::list(query).into_iter().map(|w| w.text).collect();
         let mut terms = Self {
             folded: typed.join(" "),
@@ -87,7 +88,7 @@ impl Terms {
                 continue;
             }
             let next = words.peek().map(|next| next.as_str());
-            terms.add(&dictionary, &mut stemmer, word, next, &mut interpreted)?;
+            terms.add(&dictionary, stemmer, word, next, &mut interpreted)?;
         }
         terms.interpreted = interpreted.join(" ");
         Ok(terms)

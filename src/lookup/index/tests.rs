@@ -78,6 +78,26 @@ impl World {
         Self::over(self.directory, self.registry)
     }
 
+    /// Begins again with the files as they were seen in the middle of the work, one
+    /// after the other: a kill leaves no worse.
+    async fn killed(self, looks: usize) -> Self {
+        let folder = self.directory.path().join("search");
+        let mut seen = Vec::new();
+        for _ in 0..=looks {
+            seen = files_below(&folder);
+        }
+        self.stop.cancel();
+        self.following.await.expect("the index stops");
+        if folder.exists() {
+            std::fs::remove_dir_all(&folder).expect("removed");
+        }
+        for (path, bytes) in seen {
+            std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+            std::fs::write(path, bytes).expect("written");
+        }
+        Self::over(self.directory, self.registry)
+    }
+
     async fn with(self, id: &str, front_matter: &str, body: &str) -> Self {
         let text = format!("---\n{front_matter}\n---\n{body}\n");
         self.with_files(id, &[("SKILL.md", text.as_bytes())]).await
@@ -106,6 +126,16 @@ impl World {
     async fn slugs(&self, text: &str) -> Vec<String> {
         slugs(&self.found(text).await)
     }
+}
+
+/// Files with what is in them. What goes away meanwhile is not among them.
+fn files_below(folder: &Path) -> Vec<(std::path::PathBuf, Vec<u8>)> {
+    let files = walkdir::WalkDir::new(folder).into_iter().flatten();
+    let read = |entry: walkdir::DirEntry| {
+        let bytes = std::fs::read(entry.path()).ok()?;
+        Some((entry.into_path(), bytes))
+    };
+    files.filter_map(read).collect()
 }
 
 fn slugs(found: &Found) -> Vec<String> {
@@ -204,7 +234,9 @@ async fn vectors_are_made_once_for_a_text_and_found_again() {
         )
         .await;
     world.index.complete().await;
-    let file = world.directory.path().join("search/vectors");
+    let digest = Table.digest().hex();
+    let file = format!("search/vectors-{}", &digest[..16]);
+    let file = world.directory.path().join(file);
     let size = std::fs::metadata(&file).expect("a file").len();
     let world = world.restarted().await;
     world.index.complete().await;

@@ -11,8 +11,12 @@ enum Step {
     Yank(usize),
     Delete(usize),
     Restart,
-    /// The index is stopped in the middle, as by a kill, and misses what comes next.
+    /// The index is stopped in the middle, and misses what comes next.
     Sleep,
+    /// The index goes on with the files that were there at some moment.
+    Kill(usize),
+    /// All queries are asked.
+    Ask,
 }
 
 const TEXTS: [&str; 6] = [
@@ -40,6 +44,8 @@ fn step() -> impl Strategy<Value = Step> {
         2 => (0..8_usize).prop_map(Step::Delete),
         1 => Just(Step::Restart),
         1 => Just(Step::Sleep),
+        2 => (0..48_usize).prop_map(Step::Kill),
+        3 => Just(Step::Ask),
     ]
 }
 
@@ -90,6 +96,14 @@ async fn history(steps: Vec<Step>) {
             Step::Restart => world = world.restarted().await,
             Step::Sleep => {
                 world.stop.cancel();
+            }
+            Step::Kill(looks) => world = world.killed(looks).await,
+            Step::Ask => {
+                if !world.stop.is_cancelled() {
+                    world.index.complete().await;
+                }
+                // What a search keeps for the next one must be right for that, too.
+                answers(&world.index);
             }
         }
     }

@@ -265,6 +265,29 @@ async fn what_is_withdrawn_is_found_no_more_and_what_changes_is_found_as_it_is()
 }
 
 #[tokio::test]
+async fn what_is_deleted_from_among_others_counts_no_more() {
+    let mut world = World::new();
+    for name in ["one", "two", "three", "four", "five"] {
+        let front_matter = format!("name: {name}\ndescription: Talks of zebras.");
+        let id = format!("a/b/{name}");
+        world = world.with(&id, &front_matter, "x").await;
+    }
+    let zebras = SearchQuery {
+        text: "zebras".to_owned(),
+        limit: 50,
+        words_only: true,
+        ..SearchQuery::default()
+    };
+    let before = world.ask(zebras.clone()).await;
+    assert_eq!((before.hits.len(), before.total), (5, 5));
+    let (two, caller) = (id("a/b/two"), caller());
+    let deleted = world.registry.delete(&two, &caller).await;
+    deleted.expect("deleted");
+    let after = world.ask(zebras).await;
+    assert_eq!((after.hits.len(), after.total), (4, 4));
+}
+
+#[tokio::test]
 async fn meaning_finds_what_words_cannot_and_can_be_left_out() {
     let world = shelf().await;
     let found = world.found("powerpoint deck").await;
@@ -308,6 +331,61 @@ async fn facets_and_refinements_count_what_was_found() {
         [("github".to_owned(), 2)]
     );
     assert_eq!(found.analysis.intent, "testing");
+}
+
+#[tokio::test]
+async fn skills_that_look_like_another_are_in_one_order_however_they_came_into_the_index() {
+    let front = "name: tests\ndescription: Writes unit tests.";
+    let mut orders = Vec::new();
+    for later in [["b", "c", "d"], ["d", "b", "c"], ["c", "d", "b"]] {
+        let mut world = World::new().with("a/b/first", front, "Body.").await;
+        for name in later {
+            world = world.with(&format!("a/b/{name}"), front, "Body.").await;
+            world.index.complete().await;
+        }
+        orders.push(world.slugs("tests").await);
+    }
+    assert_eq!(orders[0][0], "first");
+    assert_eq!(orders[1], orders[0]);
+    assert_eq!(orders[2], orders[0]);
+}
+
+#[tokio::test]
+async fn of_a_query_in_another_language_three_words_are_mended_and_the_others_left() {
+    let world = shelf().await;
+    let analysis = world.found("slidex slidez slidey slideq").await.analysis;
+    let mended: Vec<_> = analysis.repairs.iter().map(|repair| &repair.word).collect();
+    assert_eq!(mended, ["slidex", "slidez", "slidey"]);
+    assert_eq!(analysis.unknown, ["slideq"]);
+}
+
+#[tokio::test]
+async fn a_snippet_is_found_in_the_middle_of_a_body_and_not_looked_for_without_end() {
+    let filler = |bytes: usize| "Something else, line by line.\n".repeat(bytes / 30);
+    let front = |name: &str| format!("name: {name}\ndescription: D.");
+    let early = format!(
+        "A quokka.\n{}Feed the quokka a pretzel.\n{}",
+        filler(5_000),
+        filler(9_000)
+    );
+    let late = format!("A quokka.\n{}Late, a wallaby.\n", filler(40_000));
+    let world = World::new()
+        .with("a/b/early", &front("early"), &early)
+        .await
+        .with("a/b/late", &front("late"), &late)
+        .await;
+    let snippet = async |text: &str| world.found(text).await.hits.remove(0).why.snippet;
+    let both = snippet("quokka pretzel").await;
+    assert!(
+        both.contains("Feed the **quokka** a **pretzel**."),
+        "{both}"
+    );
+    let beginning = snippet("wallaby").await;
+    assert!(
+        beginning.starts_with("A quokka. Something else"),
+        "{beginning}"
+    );
+    assert!(!beginning.contains("**"), "{beginning}");
 }
 
 #[tokio::test]

@@ -1,0 +1,311 @@
+//! What a segment of the index says of a word: each skill that has it, once.
+//!
+//! A word is looked for in eight parts of a skill and in several forms, each of which
+//! has its own postings. They are added up when the word is asked for, and the sums
+//! are kept: a segment never changes, so they are right for as long as it lives. What
+//! was deleted from it since is among them, and left out when they are read.
+//!
+//! The score of a word in a skill is that of BM25F (Robertson, Zaragoza and Taylor,
+//! "Simple BM25 extension to multiple weighted fields", CIKM 2004): occurrences are
+//! weighted by part and length before they are dampened, so that a word in three
+//! parts counts less than three words. Lengths are compared with constants instead
+//! of averages, so that the score of a skill does not depend on other skills.
+
+use std::sync::{Arc, LazyLock};
+
+use tantivy::SegmentReader;
+use tantivy::fieldnorm::FieldNormReader;
+use tantivy::index::{InvertedIndexReader, SegmentId};
+use tantivy::postings::TermInfo;
+use tantivy::schema::{IndexRecordOption, Term};
+
+use super::schema::{Fields, PARTS, Part};
+use super::terms::{Form, Group};
+
+/// Bytes of postings that are kept.
+const KEPT: u64 = 64 * 1024 * 1024;
+/// Words of which as many are kept, about: a word of some hundred skills is usual.
+const WORDS: usize = 16 * 1024;
+/// Bytes that an entry takes beside its postings and its word.
+const ENTRY: usize = 128;
+/// Where more than one in so many documents has a word, all of them are read to put
+/// them into order.
+const MANY: usize = 16;
+
+/// What a part is worth.
+struct Worth {
+    /// Of an occurrence.
+    weight: f32,
+    /// Words it usually has.
+    length: f32,
+    /// How much its length counts, from 0 to 1.
+    slope: f32,
+}
+
+/// By part; found by trying on judged queries (`tests/relevance`).
+fn worth(part: Part) -> Worth {
+    let (weight, length, slope) = match part {
+        Part::Name => (4.0, 3.0, 0.6),
+        Part::Triggers => (2.5, 20.0, 0.5),
+        Part::Tags => (1.5, 6.0, 0.3),
+        Part::Description => (2.0, 40.0, 0.5),
+        Part::Headings => (1.2, 60.0, 0.6),
+        Part::Author => (1.0, 2.0, 0.0),
+        Part::Body => (0.8, 900.0, 0.6),
+        Part::Files => (0.3, 2000.0, 0.6),
+    };
+    Worth {
+        weight,
+        length,
+        slope,
+    }
+}
+
+/// How soon more occurrences stop counting.
+const DAMPING: f32 = 1.2;
+
+/// A word in a skill, in eight bytes: the fewer, the more words are kept.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Posting {
+    /// The skill's document in the segment.
+    pub(super) document: u32,
+    /// The value, with the parts in the last eight bits of its fraction: what is left
+    /// of that tells values apart that differ by a thirty thousandth.
+    packed: u32,
+}
+
+impl Posting {
+    fn new(document: u32, value: f32, parts: u8) -> Self {
+        let value = value.to_bits() & !u32::from(u8::MAX);
+        Self {
+            document,
+            packed: value | u32::from(parts),
+        }
+    }
+
+    /// What its occurrences are worth, from 0 to 1.
+    pub(super) fn value(self) -> f32 {
+        f32::from_bits(self.packed & !u32::from(u8::MAX))
+    }
+
+    /// Bits of the parts that have one, by [`Part::bit`].
+    pub(super) fn parts(self) -> u8 {
+        let [parts, ..] = self.packed.to_le_bytes();
+        parts
+    }
+}
+
+/// The postings of words that were asked for last.
+pub(super) struct Postings {
+    kept: quick_cache::sync::Cache<(SegmentId, Arc<str>), Arc<[Posting]>, Weight>,
+}
+
+#[derive(Debug, Clone)]
+struct Weight;
+
+impl quick_cache::Weighter<(SegmentId, Arc<str>), Arc<[Posting]>> for Weight {
+    fn weight(&self, (_, key): &(SegmentId, Arc<str>), postings: &Arc<[Posting]>) -> u64 {
+        (ENTRY + key.len() + size_of_val(&**postings)) as u64
+    }
+}
+
+impl Default for Postings {
+    fn default() -> Self {
+        Self {
+            kept: quick_cache::sync::Cache::with_weighter(WORDS, KEPT, Weight),
+        }
+    }
+}
+
+/// Room to add up the occurrences of a word, used again for the next one.
+#[derive(Debug, Default)]
+pub(super) struct Sums {
+    /// By document.
+    all: Vec<Sum>,
+    /// The documents that have the word.
+    touched: Vec<u32>,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Sum {
+    value: f32,
+    parts: u8,
+}
+
+impl Postings {
+    /// The skills of a segment that have a word, by document.
+    ///
+    /// # Errors
+    /// The index cannot be read.
+    pub(super) fn of(
+        &self,
+        reader: &SegmentReader,
+        fields: &Fields,
+        group: &Group,
+        key: &Arc<str>,
+        sums: &mut Sums,
+    ) -> tantivy::Result<Arc<[Posting]>> {
+        let key = (reader.segment_id(), Arc::clone(key));
+        if let Some(postings) = self.kept.get(&key) {
+            return Ok(postings);
+        }
+        sums.all.resize(reader.max_doc() as usize, Sum::default());
+        let read = read(reader, fields, group, sums);
+        // Also what was read before an error: the next word finds the room empty.
+        let postings = sums.take();
+        read?;
+        self.kept.insert(key, Arc::clone(&postings));
+        Ok(postings)
+    }
+}
+
+/// What tells the postings of a word from those of others: its forms.
+pub(super) fn key(group: &Group) -> Arc<str> {
+    let mut key = String::new();
+    for form in &group.forms {
+        // A word holds no such characters.
+        key.push_str(&form.text);
+        key.push(if form.in_names { '\u{1}' } else { '\u{2}' });
+        key.push_str(&form.weight.to_string());
+        key.push('\u{3}');
+    }
+    key.into()
+}
+
+impl Sums {
+    fn add(&mut self, document: u32, value: f32, part: u8) {
+        let Some(sum) = self.all.get_mut(document as usize) else {
+            return;
+        };
+        if sum.parts == 0 {
+            self.touched.push(document);
+        }
+        sum.value += value;
+        sum.parts |= part;
+    }
+
+    /// What was added up, by document; the room is empty then.
+    fn take(&mut self) -> Arc<[Posting]> {
+        let posting = |document: u32, sum: &mut Sum| {
+            let Sum { value, parts } = std::mem::take(sum);
+            Posting::new(document, value / (DAMPING + value), parts)
+        };
+        let postings = if self.touched.len() > self.all.len() / MANY {
+            let all = (0_u32..).zip(&mut self.all);
+            let there = all.filter(|(_, sum)| sum.parts != 0);
+            there.map(|(at, sum)| posting(at, sum)).collect()
+        } else {
+            self.touched.sort_unstable();
+            let touched = self.touched.iter();
+            touched
+                .filter_map(|at| Some(posting(*at, self.all.get_mut(*at as usize)?)))
+                .collect()
+        };
+        self.touched.clear();
+        postings
+    }
+}
+
+/// Adds up the occurrences of a word in a segment.
+fn read(
+    reader: &SegmentReader,
+    fields: &Fields,
+    group: &Group,
+    sums: &mut Sums,
+) -> tantivy::Result<()> {
+    let (in_names, in_parts): (Vec<&Form>, Vec<&Form>) =
+        group.forms.iter().partition(|form| form.in_names);
+    for (part, field) in Part::ALL.into_iter().zip(fields.parts) {
+        let index = reader.inverted_index(field)?;
+        for form in &in_parts {
+            let term = Term::from_field_text(field, &form.text);
+            let Some(info) = index.get_term_info(&term)? else {
+                continue;
+            };
+            let norms = reader.get_fieldnorms_reader(field)?;
+            let by_length = BY_LENGTH.get(part as usize).unwrap_or(&[0.0; 256]);
+            each(&index, &info, |document, count| {
+                let length = usize::from(norms.fieldnorm_id(document));
+                let value = by_length.get(length).copied().unwrap_or_default();
+                sums.add(document, value * frequency(count) * form.weight, part.bit());
+            })?;
+        }
+    }
+    let index = reader.inverted_index(fields.names)?;
+    let weight = worth(Part::Name).weight;
+    for form in &in_names {
+        let term = Term::from_field_text(fields.names, &form.text);
+        let Some(info) = index.get_term_info(&term)? else {
+            continue;
+        };
+        each(&index, &info, |document, _| {
+            sums.add(document, weight * form.weight, Part::Name.bit());
+        })?;
+    }
+    Ok(())
+}
+
+/// The documents of a segment that have a term, and how often.
+fn each(
+    index: &InvertedIndexReader,
+    info: &TermInfo,
+    mut each: impl FnMut(u32, u32),
+) -> tantivy::Result<()> {
+    let with = IndexRecordOption::WithFreqs;
+    let mut block = index.read_block_postings_from_terminfo(info, with)?;
+    while !block.docs().is_empty() {
+        let (documents, counts) = (block.docs(), block.freqs());
+        if counts.len() == documents.len() {
+            for (document, count) in documents.iter().zip(counts) {
+                each(*document, *count);
+            }
+        } else {
+            // A field without frequencies has none here.
+            for document in documents {
+                each(*document, 1);
+            }
+        }
+        block.advance();
+    }
+    Ok(())
+}
+
+/// What an occurrence is worth, by part and by each length that the index tells apart.
+static BY_LENGTH: LazyLock<[[f32; 256]; PARTS]> = LazyLock::new(|| Part::ALL.map(by_length));
+
+#[expect(clippy::cast_precision_loss, reason = "lengths are rounded anyway")]
+fn by_length(part: Part) -> [f32; 256] {
+    let worth = worth(part);
+    let mut values = [0.0; 256];
+    for (id, value) in (0..=u8::MAX).zip(&mut values) {
+        let length = FieldNormReader::id_to_fieldnorm(id) as f32;
+        *value = worth.weight / (1.0 - worth.slope + worth.slope * length / worth.length);
+    }
+    values
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts of a word in a text")]
+fn frequency(count: u32) -> f32 {
+    count as f32
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn a_posting_tells_its_value_and_its_parts(
+            document in any::<u32>(),
+            value in 0.0_f32..1.0,
+            parts in any::<u8>(),
+        ) {
+            let posting = Posting::new(document, value, parts);
+            prop_assert_eq!((posting.document, posting.parts()), (document, parts));
+            let lost = value - posting.value();
+            prop_assert!((0.0..=value / 30_000.0).contains(&lost), "{lost} of {value}");
+        }
+    }
+}
