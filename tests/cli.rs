@@ -263,7 +263,8 @@ fn a_watch_ends_after_so_many_seconds_or_events() {
     desk.json(&["publish", &folder]);
     desk.json(&["yank", "refunds", "1"]);
     let output = desk.run(&["watch", "--resume", token, "--max-events", "1"]);
-    assert!(output.status.success());
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{token}: {stderr}");
     let seen: Vec<Value> = String::from_utf8(output.stdout)
         .expect("text")
         .lines()

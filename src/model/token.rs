@@ -9,6 +9,9 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use sha2::{Digest as _, Sha256};
 
 const CHECK: usize = 8;
+/// What a token begins with: a letter in base64, so that a command line takes none
+/// for a flag.
+const BEGIN: u8 = 1;
 
 fn check(purpose: &str, binding: &str, place: &str) -> [u8; CHECK] {
     let mut hash = Sha256::new();
@@ -26,7 +29,8 @@ fn check(purpose: &str, binding: &str, place: &str) -> [u8; CHECK] {
 /// Makes a token for a place in the answer to a query.
 #[must_use]
 pub fn seal_token(purpose: &str, binding: &str, place: &str) -> String {
-    let bytes = [&check(purpose, binding, place)[..], place.as_bytes()].concat();
+    let check = check(purpose, binding, place);
+    let bytes = [&[BEGIN], &check[..], place.as_bytes()].concat();
     URL_SAFE_NO_PAD.encode(bytes)
 }
 
@@ -34,7 +38,7 @@ pub fn seal_token(purpose: &str, binding: &str, place: &str) -> String {
 #[must_use]
 pub fn open_token(purpose: &str, binding: &str, token: &str) -> Option<String> {
     let bytes = URL_SAFE_NO_PAD.decode(token).ok()?;
-    let (found, place) = bytes.split_at_checked(CHECK)?;
+    let (found, place) = bytes.strip_prefix(&[BEGIN])?.split_at_checked(CHECK)?;
     let place = std::str::from_utf8(place).ok()?;
     (found == check(purpose, binding, place)).then(|| place.to_owned())
 }
@@ -51,6 +55,8 @@ mod tests {
             binding in ".{0,20}", other in ".{0,20}", place in ".{0,40}", at: prop::sample::Index, flip in 1_u8..128,
         ) {
             let token = seal_token("page", &binding, &place);
+            // A command line would take it for a flag.
+            prop_assert!(token.starts_with(|first: char| first.is_ascii_alphanumeric()));
             let opened = open_token("page", &binding, &token);
             prop_assert_eq!(opened.as_deref(), Some(place.as_str()));
             prop_assert_eq!(open_token("resume", &binding, &token), None);
