@@ -339,7 +339,8 @@ impl Extractor for Headers<'_> {
 /// writes every field of every span.
 fn span(method: &Method, headers: &HeaderMap, exports: bool) -> Span {
     if !exports {
-        return tracing::info_span!("rpc", method = method.name);
+        // As it is displayed: a text would be searched for what to escape.
+        return tracing::info_span!("rpc", method = %method.name);
     }
     let span = tracing::info_span!(
         "rpc",

@@ -3,9 +3,13 @@
 //! What a word is worth in a skill, `postings` says; how rare a word is, is counted
 //! over the skills that there are.
 
-use super::postings::{self, Postings, Sums};
+use std::sync::Arc;
+
+use tantivy::fastfield::AliveBitSet;
+
+use super::postings::{self, Posting, Postings, Sums};
 use super::schema::Part;
-use super::snapshot::Snapshot;
+use super::snapshot::{Segment, Snapshot};
 use super::terms::Group;
 
 /// Share of a score that depends on how much of the query is there.
@@ -13,6 +17,10 @@ const COVERAGE: f32 = 0.5;
 
 /// Where more than one in so many skills has a word of the query, all are cleared.
 const MANY: usize = 8;
+
+/// Documents whose cells are added up at once: 20 KiB of them. Few in tests, which
+/// have few.
+const AT_ONCE: u32 = if cfg!(test) { 3 } else { 1024 };
 
 /// What words say of a skill. Bits are words of the query, in their order.
 #[derive(Debug, Clone, Copy, Default)]
@@ -127,6 +135,14 @@ impl Weighed {
     }
 }
 
+/// A word of the query, and what each segment says of it.
+struct Word {
+    /// Its bit.
+    bit: u32,
+    weight: f32,
+    postings: Vec<Arc<[Posting]>>,
+}
+
 /// Scores all skills that have a word of the query.
 ///
 /// # Errors
@@ -138,32 +154,70 @@ pub(super) fn score(
     scratch: &mut Scratch,
 ) -> tantivy::Result<Weighed> {
     scratch.clear(snapshot.slots.len());
-    let mut weights = Vec::with_capacity(groups.len());
-    let (names, fronts) = (parts_that(|part| part == Part::Name), parts_that(is_front));
+    let mut words = Vec::with_capacity(groups.len());
     for (at, group) in groups.iter().enumerate() {
         let bit = 1_u32.checked_shl(u32::try_from(at).unwrap_or(u32::MAX));
         let bit = bit.unwrap_or_default();
         let key = postings::key(group);
         let mut found = Vec::with_capacity(snapshot.segments.len());
-        for (reader, segment) in snapshot.segments() {
+        let mut with = 0;
+        for (reader, _) in snapshot.segments() {
             let postings = kept.of(reader, &snapshot.fields, group, &key, &mut scratch.sums)?;
-            found.push((postings, reader.alive_bitset(), &segment.ordinals));
+            with += match reader.alive_bitset() {
+                None => postings.len(),
+                Some(alive) => {
+                    let there = postings.iter().filter(|p| alive.is_alive(p.document));
+                    there.count()
+                }
+            };
+            found.push(postings);
         }
-        let with = found.iter().map(|(postings, alive, _)| match alive {
-            None => postings.len(),
-            Some(alive) => {
-                let there = postings.iter().filter(|p| alive.is_alive(p.document));
-                there.count()
-            }
+        words.push(Word {
+            bit,
+            weight: rarity(snapshot.live, with),
+            postings: found,
         });
-        let weight = rarity(snapshot.live, with.sum());
-        weights.push(weight);
-        for (postings, alive, ordinals) in found {
-            for posting in &*postings {
+    }
+    for (at, (reader, segment)) in snapshot.segments().enumerate() {
+        add_up(&words, at, segment, reader.alive_bitset(), scratch);
+    }
+    let weights: Vec<f32> = words.iter().map(|word| word.weight).collect();
+    Ok(Weighed::new(&weights))
+}
+
+/// Adds up what one of the segments says of the words. So many documents at once that their
+/// cells stay near the processor until the last word has been added: with a million
+/// skills each word would else bring in all of them anew.
+fn add_up(
+    words: &[Word],
+    at: usize,
+    segment: &Segment,
+    alive: Option<&AliveBitSet>,
+    scratch: &mut Scratch,
+) {
+    let (names, fronts) = (parts_that(|part| part == Part::Name), parts_that(is_front));
+    let mut rests: Vec<&[Posting]> = Vec::with_capacity(words.len());
+    rests.extend(
+        words
+            .iter()
+            .map(|word| word.postings.get(at).map_or(&[][..], |p| p)),
+    );
+    loop {
+        let firsts = rests.iter().filter_map(|rest| rest.first());
+        let Some(first) = firsts.map(|posting| posting.document).min() else {
+            return;
+        };
+        for (word, rest) in words.iter().zip(&mut rests) {
+            let mut passed = 0;
+            for posting in *rest {
+                if posting.document - first >= AT_ONCE {
+                    break;
+                }
+                passed += 1;
                 if alive.is_some_and(|alive| alive.is_deleted(posting.document)) {
                     continue;
                 }
-                let Some(ordinal) = ordinals.get(posting.document as usize) else {
+                let Some(ordinal) = segment.ordinals.get(posting.document as usize) else {
                     continue;
                 };
                 let Some(cell) = scratch.cells.get_mut(*ordinal as usize) else {
@@ -172,16 +226,16 @@ pub(super) fn score(
                 if cell.any == 0 {
                     scratch.touched.push(*ordinal);
                 }
-                let parts = posting.parts();
-                cell.score += weight * posting.value();
+                let (parts, bit) = (posting.parts(), word.bit);
+                cell.score += word.weight * posting.value();
                 cell.any |= bit;
                 cell.name |= if parts & names == 0 { 0 } else { bit };
                 cell.front |= if parts & fronts == 0 { 0 } else { bit };
                 cell.parts |= parts;
             }
+            *rest = rest.get(passed..).unwrap_or_default();
         }
     }
-    Ok(Weighed::new(&weights))
 }
 
 /// What a word weighs that so many of all skills have.

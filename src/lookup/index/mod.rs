@@ -139,6 +139,7 @@ impl Inner {
             position: snapshot.position,
             caught_up: snapshot.caught_up,
         };
+        self.postings.make_room(snapshot.live);
         self.snapshot.store(Some(Arc::new(snapshot)));
         self.progress.send_replace(progress);
     }

@@ -13,6 +13,7 @@
 
 use std::sync::{Arc, LazyLock};
 
+use quick_cache::sync::{Cache, DefaultLifecycle};
 use tantivy::SegmentReader;
 use tantivy::fieldnorm::FieldNormReader;
 use tantivy::index::{InvertedIndexReader, SegmentId};
@@ -22,8 +23,11 @@ use tantivy::schema::{IndexRecordOption, Term};
 use super::schema::{Fields, PARTS, Part};
 use super::terms::{Form, Group};
 
-/// Bytes of postings that are kept.
+/// Bytes of postings that are kept, at least.
 const KEPT: u64 = 64 * 1024 * 1024;
+/// Bytes for each skill, where that is more: with as many the words of usual queries
+/// are all there.
+const KEPT_A_SKILL: u64 = 256;
 /// Words of which as many are kept, about: a word of some hundred skills is usual.
 const WORDS: usize = 16 * 1024;
 /// Bytes that an entry takes beside its postings and its word.
@@ -97,7 +101,7 @@ impl Posting {
 
 /// The postings of words that were asked for last.
 pub(super) struct Postings {
-    kept: quick_cache::sync::Cache<(SegmentId, Arc<str>), Arc<[Posting]>, Weight>,
+    kept: Cache<(SegmentId, Arc<str>), Arc<[Posting]>, Weight>,
 }
 
 #[derive(Debug, Clone)]
@@ -111,8 +115,22 @@ impl quick_cache::Weighter<(SegmentId, Arc<str>), Arc<[Posting]>> for Weight {
 
 impl Default for Postings {
     fn default() -> Self {
+        let options = quick_cache::OptionsBuilder::new()
+            .estimated_items_capacity(WORDS)
+            .weight_capacity(KEPT)
+            // A share of the room would not hold the longest lists.
+            .shards(1)
+            .build();
         Self {
-            kept: quick_cache::sync::Cache::with_weighter(WORDS, KEPT, Weight),
+            kept: match options {
+                Ok(options) => Cache::with_options(
+                    options,
+                    Weight,
+                    quick_cache::DefaultHashBuilder::default(),
+                    DefaultLifecycle::default(),
+                ),
+                Err(_) => Cache::with_weighter(WORDS, KEPT, Weight),
+            },
         }
     }
 }
@@ -133,6 +151,16 @@ struct Sum {
 }
 
 impl Postings {
+    /// Keeps as much as so many skills need. It grows by doubling, since what is kept
+    /// is gone through each time.
+    pub(super) fn make_room(&self, skills: usize) {
+        let needed = (skills as u64).saturating_mul(KEPT_A_SKILL);
+        let room = needed.checked_next_power_of_two().unwrap_or(KEPT).max(KEPT);
+        if self.kept.capacity() < room {
+            self.kept.set_capacity(room);
+        }
+    }
+
     /// The skills of a segment that have a word, by document.
     ///
     /// # Errors

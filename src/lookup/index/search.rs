@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
+use std::panic::resume_unwind;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
@@ -22,6 +23,10 @@ use crate::registry::Head;
 
 /// Skills that only meaning finds, at most.
 const BY_MEANING: usize = 50;
+/// Skills from which on meaning is read beside the words, on a thread of its own. With
+/// fewer a thread that has to wait for its turn costs more than it saves. Few in tests,
+/// so that they read both ways.
+const BESIDE: usize = if cfg!(test) { 4 } else { 200_000 };
 /// Values of a facet that are counted out.
 const FACET_VALUES: usize = 20;
 /// Skills that look like others whose use is looked up, at most.
@@ -156,10 +161,7 @@ pub(super) fn run(
     Room { scratch, stemmer }: &mut Room,
 ) -> Result<Found, Error> {
     let terms = Terms::read(snapshot, stemmer, &query.text)?;
-    // Before the words: what they say is read again below, and stays near the
-    // processor this way.
-    read_meaning(inner, snapshot, query, scratch)?;
-    let weighed = lexical::score(snapshot, &inner.postings, &terms.groups, scratch)?;
+    let weighed = read(inner, snapshot, query, &terms, scratch)?;
     let touched = scratch.touched().iter();
     let best = fuse::answered(&weighed, touched.map(|ordinal| scratch.cell(*ordinal)));
     let words = u32::try_from(terms.groups.len()).unwrap_or(32);
@@ -205,21 +207,56 @@ pub(super) fn run(
     })
 }
 
+/// What words and meaning say of each skill.
+fn read(
+    inner: &Inner,
+    snapshot: &Snapshot,
+    query: &SearchQuery,
+    terms: &Terms,
+    scratch: &mut Scratch,
+) -> Result<Weighed, Error> {
+    let near = std::mem::take(&mut scratch.near);
+    let meaning = |mut near: Vec<f32>| {
+        let read = read_meaning(inner, snapshot, query, &mut near);
+        read.map(|()| near)
+    };
+    let mut words = || lexical::score(snapshot, &inner.postings, &terms.groups, scratch);
+    let (near, weighed) = if snapshot.slots.len() < BESIDE || query.words_only {
+        // Meaning first: what words say is read again later, and stays near the
+        // processor this way.
+        (meaning(near)?, words()?)
+    } else {
+        std::thread::scope(|scope| {
+            let thread = std::thread::Builder::new();
+            let beside = thread.spawn_scoped(scope, move || meaning(near));
+            let weighed = words();
+            let near = match beside {
+                Ok(beside) => beside.join().unwrap_or_else(|panic| resume_unwind(panic)),
+                // The system has no thread to give: one after the other, then.
+                Err(_) => meaning(Vec::new()),
+            };
+            Ok::<_, Error>((near?, weighed?))
+        })?
+    };
+    scratch.near = near;
+    Ok(weighed)
+}
+
 /// How near each skill is to the query in meaning.
 fn read_meaning(
     inner: &Inner,
     snapshot: &Snapshot,
     query: &SearchQuery,
-    scratch: &mut Scratch,
+    near: &mut Vec<f32>,
 ) -> Result<(), Error> {
-    scratch.near.clear();
+    near.clear();
     let Some(embedder) = inner.embedder.as_ref().filter(|_| !query.words_only) else {
         return Ok(());
     };
     let vectors = embedder.embed(&[&query.text])?;
     if let Some(vector) = vectors.first() {
         let query = Query::new(vector, scale(vector.len()));
-        snapshot.vectors.scan(&query, &mut scratch.near);
+        snapshot.vectors.scan(&query, near);
     }
     Ok(())
 }
