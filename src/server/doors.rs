@@ -19,12 +19,13 @@ use tower::Service;
 
 use super::front::{Answer, Front};
 use super::mcp::Endpoints;
+use super::services::Services;
 
 /// All doors.
 #[derive(Clone)]
 pub(super) struct Doors {
     /// For native gRPC.
-    pub(super) grpc: Front<Router>,
+    pub(super) grpc: Front<Services>,
     /// For MCP, unless a page asks.
     pub(super) mcp: Endpoints,
     /// For everything else.
@@ -37,7 +38,7 @@ impl Service<Request<Incoming>> for Doors {
     type Future = Pin<Box<dyn Future<Output = Result<Response<Answer>, Infallible>> + Send>>;
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
-        // A router is always ready.
+        // Each of them always is.
         Poll::Ready(Ok(()))
     }
 

@@ -33,7 +33,6 @@ use prost::Message as _;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, Sleep};
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
-use tonic::service::Routes;
 use tower::util::BoxCloneSyncService;
 use tower::{Layer, Service, ServiceExt as _};
 use tracing::{Instrument as _, Span, field};
@@ -41,6 +40,7 @@ use tracing_opentelemetry::OpenTelemetrySpanExt as _;
 
 use super::config::Limits;
 use super::metrics::{Meter, Metrics, Record};
+use super::services::Services;
 use crate::contract::FILE_DESCRIPTOR_SET;
 use crate::gateway::Transport;
 use crate::grpc::{Deadline, status};
@@ -109,14 +109,14 @@ impl FrontLayer {
     }
 
     /// What calls in process go through: this front door, then services.
-    pub(super) fn transport(&self, services: Routes) -> Transport {
-        transport(self.layer(services.into_axum_router()))
+    pub(super) fn transport(&self, services: Services) -> Transport {
+        transport(self.layer(services))
     }
 }
 
 /// What the server's own calls go through: services, and no door.
-pub(super) fn inside(services: Routes) -> Transport {
-    transport(services.into_axum_router())
+pub(super) fn inside(services: Services) -> Transport {
+    transport(services)
 }
 
 fn transport<S, B>(services: S) -> Transport

@@ -22,6 +22,7 @@ mod mcp;
 mod metrics;
 mod search;
 mod secret;
+mod services;
 mod telemetry;
 mod tools;
 
@@ -59,6 +60,7 @@ use crate::store::{self, Store};
 use crate::tools::Tools;
 use crate::tools::host::Host;
 use doors::Doors;
+use services::Services;
 
 /// How often counts of use are written.
 const USAGE_INTERVAL: Duration = Duration::from_secs(5);
@@ -194,45 +196,11 @@ impl Domain {
         &self.host
     }
 
-    /// The services as one tower service: what a connection calls, and what an
-    /// in-process client calls as well.
-    #[must_use]
-    pub fn routes(&self) -> Routes {
-        let registry =
-            v1::registry_server::RegistryServer::new(RegistryService::new(self.registry.clone()))
-                .max_decoding_message_size(MAX_MESSAGE_BYTES)
-                .accept_compressed(tonic::codec::CompressionEncoding::Gzip)
-                .send_compressed(tonic::codec::CompressionEncoding::Gzip);
-        let lookup = v1::lookup_server::LookupServer::new(LookupService::new(
-            self.registry.clone(),
-            self.tools.clone(),
-            self.search.clone(),
-            self.codebases.clone(),
-        ))
-        .accept_compressed(tonic::codec::CompressionEncoding::Gzip)
-        .send_compressed(tonic::codec::CompressionEncoding::Gzip);
-        let composition = v1::composition_server::CompositionServer::new(CompositionService::new(
-            self.composition.clone(),
-            self.tools.clone(),
-        ))
-        .accept_compressed(tonic::codec::CompressionEncoding::Gzip)
-        .send_compressed(tonic::codec::CompressionEncoding::Gzip);
-        let host =
-            v1::tool_host_server::ToolHostServer::new(ToolHostService::new(self.host.clone()))
-                .max_decoding_message_size(self.host.max_message_bytes())
-                .accept_compressed(tonic::codec::CompressionEncoding::Gzip)
-                .send_compressed(tonic::codec::CompressionEncoding::Gzip);
-        Routes::new(registry)
-            .add_service(lookup)
-            .add_service(composition)
-            .add_service(host)
-    }
-
     /// What calls in process go through: the services behind a front door.
     #[must_use]
     pub fn transport(&self, limits: &Limits) -> Transport {
         let front = front::FrontLayer::new(limits, CancellationToken::new(), false);
-        front.transport(self.routes())
+        front.transport(Services::new(self))
     }
 
     /// Writes what waits, and closes the data directory.
@@ -298,15 +266,14 @@ impl Server {
                 // So that a client can read the details of a refusal.
                 .register_encoded_file_descriptor_set(tonic_types::pb::FILE_DESCRIPTOR_SET)
         };
-        let routes = domain
-            .routes()
-            .add_service(health_service)
+        let services = Services::new(&domain);
+        let others = Routes::new(health_service)
             .add_service(reflection().build_v1()?)
             .add_service(reflection().build_v1alpha()?);
         let stop = CancellationToken::new();
         let front = front::FrontLayer::new(&settings.limits, stop.clone(), telemetry.exports());
         let contract = Contract::load()?;
-        let gateway = Gateway::new(contract, front.transport(domain.routes()));
+        let gateway = Gateway::new(contract, front.transport(services.clone()));
         let bodies = Bodies::default();
         let metrics = metrics::page(
             front.clone(),
@@ -316,13 +283,15 @@ impl Server {
         );
         let http =
             crate::http::router(&gateway, bodies.clone(), stop.clone())?.route("/metrics", metrics);
-        let face = Face::new(gateway, front::inside(domain.routes()));
+        let face = Face::new(gateway, front::inside(services.clone()));
         let web = Arc::new(settings.web.clone());
         let sessions = settings.limits.sessions;
         let mcp = mcp::Endpoints::new(&face, sessions, bodies, web, &stop);
-        let routes: Router = routes.into_axum_router().reset_fallback();
+        let others: Router = others.into_axum_router().reset_fallback();
+        let routes = services.routes().into_axum_router().reset_fallback();
+        let routes = routes.merge(others.clone());
         let service = Doors {
-            grpc: front.layer(routes.clone().fallback(unknown)),
+            grpc: front.layer(services.with_others(others.fallback(unknown))),
             // Before CORS, which answers for itself.
             web: settings.web.guard(
                 routes

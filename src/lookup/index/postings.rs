@@ -323,6 +323,18 @@ mod tests {
 
     use super::*;
 
+    #[test]
+    fn more_skills_get_more_room_and_keep_it() {
+        let postings = Postings::default();
+        let room = |skills| {
+            postings.make_room(skills);
+            postings.kept.capacity()
+        };
+        let mib = 1024 * 1024;
+        let rooms = [0, 250_000, 300_000, 1_000_000, 10].map(room);
+        assert_eq!(rooms, [64, 64, 128, 256, 256].map(|room| room * mib));
+    }
+
     proptest! {
         #[test]
         fn a_posting_tells_its_value_and_its_parts(
