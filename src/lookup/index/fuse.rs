@@ -48,7 +48,7 @@ pub(super) fn answered(weighed: &Weighed, cells: impl Iterator<Item = Cell>) -> 
         // What it says first is part of what it says, so this is the most it can be.
         let any = weighed.share(cell.any);
         if any > best {
-            best = best.max(weighed.share(cell.front)).max(any.powi(BODY));
+            best = best.max(cell.front()).max(any.powi(BODY));
         }
     }
     best

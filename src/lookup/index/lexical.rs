@@ -18,30 +18,39 @@ const COVERAGE: f32 = 0.5;
 /// Where more than one in so many skills has a word of the query, all are cleared.
 const MANY: usize = 8;
 
-/// Documents whose cells are added up at once: 20 KiB of them. Few in tests, which
+/// Documents whose cells are added up at once: 24 KiB of them. Few in tests, which
 /// have few.
-const AT_ONCE: u32 = if cfg!(test) { 3 } else { 1024 };
+const AT_ONCE: u32 = if cfg!(test) { 3 } else { 2048 };
 
-/// What words say of a skill. Bits are words of the query, in their order.
+/// What words say of a skill, in twelve bytes: a search goes through those of all
+/// skills that have a word.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Cell {
     /// Sum over the words.
     score: f32,
-    /// Words that it has.
+    /// Words that it has; bits are words of the query, in their order.
     pub(super) any: u32,
-    /// Words that are in its name.
-    pub(super) name: u32,
-    /// Words that are in what it says of itself as a whole.
-    pub(super) front: u32,
+    /// Share of the query that is in what it says of itself as a whole, of [`WHOLE`].
+    front: u16,
+    /// How many words are in its name.
+    pub(super) name: u8,
     /// Parts that have a word; bits by their order.
     parts: u8,
 }
+
+/// The whole query, as a share of it is kept.
+const WHOLE: u16 = u16::MAX;
 
 impl Cell {
     /// The parts that have a word of the query.
     pub(super) fn parts(self) -> Vec<Part> {
         let parts = Part::ALL.into_iter();
         parts.filter(|part| self.parts & part.bit() != 0).collect()
+    }
+
+    /// Share of the query that is in what it says of itself as a whole, from 0 to 1.
+    pub(super) fn front(self) -> f32 {
+        f32::from(self.front) / f32::from(WHOLE)
     }
 }
 
@@ -140,6 +149,8 @@ struct Word {
     /// Its bit.
     bit: u32,
     weight: f32,
+    /// What share of the query it is, of [`WHOLE`].
+    share: u16,
     postings: Vec<Arc<[Posting]>>,
 }
 
@@ -175,14 +186,29 @@ pub(super) fn score(
         words.push(Word {
             bit,
             weight: rarity(snapshot.live, with),
+            share: 0,
             postings: found,
         });
+    }
+    let weights: Vec<f32> = words.iter().map(|word| word.weight).collect();
+    let weighed = Weighed::new(&weights);
+    for word in &mut words {
+        word.share = share(word.weight * weighed.to_one);
     }
     for (at, (reader, segment)) in snapshot.segments().enumerate() {
         add_up(&words, at, segment, reader.alive_bitset(), scratch);
     }
-    let weights: Vec<f32> = words.iter().map(|word| word.weight).collect();
-    Ok(Weighed::new(&weights))
+    Ok(weighed)
+}
+
+/// A share from 0 to 1 as it is kept.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a cast of a float stays within the range"
+)]
+fn share(share: f32) -> u16 {
+    (share * f32::from(WHOLE)).round() as u16
 }
 
 /// Adds up what one of the segments says of the words. So many documents at once that their
@@ -226,11 +252,12 @@ fn add_up(
                 if cell.any == 0 {
                     scratch.touched.push(*ordinal);
                 }
-                let (parts, bit) = (posting.parts(), word.bit);
+                let parts = posting.parts();
                 cell.score += word.weight * posting.value();
-                cell.any |= bit;
-                cell.name |= if parts & names == 0 { 0 } else { bit };
-                cell.front |= if parts & fronts == 0 { 0 } else { bit };
+                cell.any |= word.bit;
+                cell.name += u8::from(parts & names != 0);
+                let front = if parts & fronts == 0 { 0 } else { word.share };
+                cell.front = cell.front.saturating_add(front);
                 cell.parts |= parts;
             }
             *rest = rest.get(passed..).unwrap_or_default();

@@ -25,7 +25,8 @@
 //! | `indexer`, `follow`, `snapshot` | writing it, keeping it in step, a state of it |
 //! | `terms`, `repair`, `vocabulary` | what a query asks for, and may have meant |
 //! | `postings`, `lexical` | what words say: of a skill, and of a query |
-//! | `vectors`, `products`, `fuse` | what meaning says, and both together |
+//! | `vectors`, `products` | what meaning says |
+//! | `said`, `fuse` | words and meaning, read and put together |
 //! | `search`, `best`, `ties` | a search, the best of what it finds, order among equals |
 //! | `filter`, `explain`, `analysis` | what is let through, why it was found, how the query was understood |
 //! | `embed`, `table`, `pieces` | vectors of texts, by the built-in table |
@@ -51,6 +52,7 @@ mod pieces;
 mod postings;
 mod products;
 mod repair;
+mod said;
 mod schema;
 mod search;
 mod snapshot;

@@ -2,7 +2,6 @@
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
-use std::panic::resume_unwind;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
@@ -12,21 +11,18 @@ use super::best::{Best, Ranked};
 use super::explain::{Explainer, Why};
 use super::filter::Filters;
 use super::fuse::{self, LEAST_NEAR, Tier};
-use super::lexical::{self, Scratch, Weighed};
+use super::lexical::{Scratch, Weighed};
 use super::snapshot::{Slot, Snapshot};
 use super::terms::Terms;
 use super::tokens::Stemmer;
-use super::vectors::Query;
-use super::{Error, Inner, scale, tokens};
+use super::{Error, Inner, said, tokens};
 use crate::model::Location;
 use crate::registry::Head;
 
 /// Skills that only meaning finds, at most.
 const BY_MEANING: usize = 50;
-/// Skills from which on meaning is read beside the words, on a thread of its own. With
-/// fewer a thread that has to wait for its turn costs more than it saves. Few in tests,
-/// so that they read both ways.
-const BESIDE: usize = if cfg!(test) { 4 } else { 200_000 };
+/// Skills whose meanings are looked at together.
+const AT_ONCE: usize = 64;
 /// Values of a facet that are counted out.
 const FACET_VALUES: usize = 20;
 /// Skills that look like others whose use is looked up, at most.
@@ -133,8 +129,6 @@ struct Search<'a> {
     weighed: Weighed,
     /// What meaning counts.
     meaning: f32,
-    /// Bits of all words.
-    all: u32,
 }
 
 impl Found {
@@ -161,10 +155,9 @@ pub(super) fn run(
     Room { scratch, stemmer }: &mut Room,
 ) -> Result<Found, Error> {
     let terms = Terms::read(snapshot, stemmer, &query.text)?;
-    let weighed = read(inner, snapshot, query, &terms, scratch)?;
+    let weighed = said::by_both(inner, snapshot, query, &terms, scratch)?;
     let touched = scratch.touched().iter();
     let best = fuse::answered(&weighed, touched.map(|ordinal| scratch.cell(*ordinal)));
-    let words = u32::try_from(terms.groups.len()).unwrap_or(32);
     let search = Search {
         inner,
         snapshot,
@@ -172,7 +165,6 @@ pub(super) fn run(
         terms,
         weighed,
         meaning: fuse::weight_of_meaning(best),
-        all: u32::MAX.checked_shr(32 - words).unwrap_or_default(),
     };
     let Ranking {
         mut ranked,
@@ -207,60 +199,6 @@ pub(super) fn run(
     })
 }
 
-/// What words and meaning say of each skill.
-fn read(
-    inner: &Inner,
-    snapshot: &Snapshot,
-    query: &SearchQuery,
-    terms: &Terms,
-    scratch: &mut Scratch,
-) -> Result<Weighed, Error> {
-    let near = std::mem::take(&mut scratch.near);
-    let meaning = |mut near: Vec<f32>| {
-        let read = read_meaning(inner, snapshot, query, &mut near);
-        read.map(|()| near)
-    };
-    let mut words = || lexical::score(snapshot, &inner.postings, &terms.groups, scratch);
-    let (near, weighed) = if snapshot.slots.len() < BESIDE || query.words_only {
-        // Meaning first: what words say is read again later, and stays near the
-        // processor this way.
-        (meaning(near)?, words()?)
-    } else {
-        std::thread::scope(|scope| {
-            let thread = std::thread::Builder::new();
-            let beside = thread.spawn_scoped(scope, move || meaning(near));
-            let weighed = words();
-            let near = match beside {
-                Ok(beside) => beside.join().unwrap_or_else(|panic| resume_unwind(panic)),
-                // The system has no thread to give: one after the other, then.
-                Err(_) => meaning(Vec::new()),
-            };
-            Ok::<_, Error>((near?, weighed?))
-        })?
-    };
-    scratch.near = near;
-    Ok(weighed)
-}
-
-/// How near each skill is to the query in meaning.
-fn read_meaning(
-    inner: &Inner,
-    snapshot: &Snapshot,
-    query: &SearchQuery,
-    near: &mut Vec<f32>,
-) -> Result<(), Error> {
-    near.clear();
-    let Some(embedder) = inner.embedder.as_ref().filter(|_| !query.words_only) else {
-        return Ok(());
-    };
-    let vectors = embedder.embed(&[&query.text])?;
-    if let Some(vector) = vectors.first() {
-        let query = Query::new(vector, scale(vector.len()));
-        snapshot.vectors.scan(&query, near);
-    }
-    Ok(())
-}
-
 impl Search<'_> {
     /// What is found and let through, as much of it as is needed.
     fn rank(&self, scratch: &Scratch) -> Ranking {
@@ -282,14 +220,23 @@ impl Search<'_> {
         }
         let mut near = Best::of(BY_MEANING);
         let mut least = near.least();
-        for (ordinal, meaning) in (0_u32..).zip(&scratch.near) {
-            if *meaning >= LEAST_NEAR
-                && self.meaning * meaning >= least
-                && scratch.cell(ordinal).any == 0
-                && takes(ordinal)
-            {
-                near.offer(self.placed(ordinal, Tier::Meaning, 0.0, self.meaning * meaning));
-                least = near.least();
+        for (at, some) in scratch.near.chunks(AT_ONCE).enumerate() {
+            let is_near = |meaning: f32| meaning >= LEAST_NEAR && self.meaning * meaning >= least;
+            // All of them without a branch: mostly none is near enough.
+            if !some.iter().fold(false, |any, near| any | is_near(*near)) {
+                continue;
+            }
+            let first = u32::try_from(at * AT_ONCE).unwrap_or(u32::MAX);
+            for (ordinal, meaning) in (first..).zip(some) {
+                let score = self.meaning * meaning;
+                if *meaning >= LEAST_NEAR
+                    && score >= least
+                    && scratch.cell(ordinal).any == 0
+                    && takes(ordinal)
+                {
+                    near.offer(self.placed(ordinal, Tier::Meaning, 0.0, score));
+                    least = near.least();
+                }
             }
         }
         let near = near.into_ranked();
@@ -337,9 +284,13 @@ impl Search<'_> {
         };
         let text = self.query.text.trim();
         let tier = match head {
-            Some(head) if cell.name == self.all && self.is_named(head) => Tier::Name,
+            Some(head)
+                if usize::from(cell.name) == self.terms.groups.len() && self.is_named(head) =>
+            {
+                Tier::Name
+            }
             Some(head) if head.id.as_str().eq_ignore_ascii_case(text) => Tier::Name,
-            Some(_) if cell.name == self.all => Tier::NameWords,
+            Some(_) if usize::from(cell.name) == self.terms.groups.len() => Tier::NameWords,
             _ => Tier::Words,
         };
         let meaning = self.by_meaning(ordinal, scratch);

@@ -20,6 +20,8 @@ use crate::store::{Options, Store};
 /// A registry with an index that follows it.
 struct World {
     directory: TempDir,
+    /// Where the index is.
+    folder: PathBuf,
     registry: Registry,
     index: SearchIndex,
     stop: CancellationToken,
@@ -52,11 +54,12 @@ impl World {
     fn new() -> Self {
         let directory = TempDir::new().expect("a folder");
         let registry = registry(directory.path());
-        Self::over(directory, registry)
+        let folder = directory.path().join("search");
+        Self::over(directory, folder, registry)
     }
 
-    fn over(directory: TempDir, registry: Registry) -> Self {
-        let index = index(&registry, &directory.path().join("search"));
+    fn over(directory: TempDir, folder: PathBuf, registry: Registry) -> Self {
+        let index = index(&registry, &folder);
         let stop = CancellationToken::new();
         let following = tokio::spawn({
             let (index, stop) = (index.clone(), stop.clone());
@@ -64,6 +67,7 @@ impl World {
         });
         Self {
             directory,
+            folder,
             registry,
             index,
             stop,
@@ -75,27 +79,26 @@ impl World {
     async fn restarted(self) -> Self {
         self.stop.cancel();
         self.following.await.expect("the index stops");
-        Self::over(self.directory, self.registry)
+        Self::over(self.directory, self.folder, self.registry)
     }
 
     /// Begins again with the files as they were seen in the middle of the work, one
-    /// after the other: a kill leaves no worse.
+    /// after the other: a kill leaves no worse. In a folder of its own: segments may
+    /// still be merged in the old one after the index has stopped.
     async fn killed(self, looks: usize) -> Self {
-        let folder = self.directory.path().join("search");
         let mut seen = Vec::new();
         for _ in 0..=looks {
-            seen = files_below(&folder);
+            seen = files_below(&self.folder);
         }
         self.stop.cancel();
         self.following.await.expect("the index stops");
-        if folder.exists() {
-            std::fs::remove_dir_all(&folder).expect("removed");
-        }
+        let folder = TempDir::new_in(&self.directory).expect("a folder").keep();
         for (path, bytes) in seen {
+            let path = folder.join(path.strip_prefix(&self.folder).expect("a file of it"));
             std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
             std::fs::write(path, bytes).expect("written");
         }
-        Self::over(self.directory, self.registry)
+        Self::over(self.directory, folder, self.registry)
     }
 
     async fn with(self, id: &str, front_matter: &str, body: &str) -> Self {
@@ -263,23 +266,24 @@ async fn an_index_that_is_damaged_or_gone_is_made_anew() {
         world.stop.cancel();
         let World {
             directory,
+            folder,
             registry,
             following,
             ..
         } = world;
         following.await.expect("the index stops");
-        let folder = directory.path().join("search/index");
+        let index = folder.join("index");
         match damage {
-            "gone" => std::fs::remove_dir_all(&folder).expect("removed"),
+            "gone" => std::fs::remove_dir_all(&index).expect("removed"),
             "cut" => {
-                for entry in std::fs::read_dir(folder.join("words")).expect("a folder") {
+                for entry in std::fs::read_dir(index.join("words")).expect("a folder") {
                     let path = entry.expect("an entry").path();
                     std::fs::write(path, b"?").expect("written");
                 }
             }
-            _ => std::fs::write(folder.join("FORM"), "0").expect("written"),
+            _ => std::fs::write(index.join("FORM"), "0").expect("written"),
         }
-        world = World::over(directory, registry);
+        world = World::over(directory, folder, registry);
         assert_eq!(world.slugs("deploy").await, ["one"], "{damage}");
     }
 }

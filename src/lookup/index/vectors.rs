@@ -1,15 +1,13 @@
 //! The meanings of all skills in memory, and the scan over them.
 //!
 //! A scan reads all vectors, in their order, and is bound by memory. So a vector is
-//! kept in as few bytes as it needs: its head, the first third of the dimensions, as a
-//! byte each, and its tail as half a byte each. The built-in table has the dimensions
-//! first that say most. Similarities are off by .005 at that, where those of different
-//! skills spread by .085, and the relevance that was measured is the same. Nothing else
-//! is approximated.
+//! kept in as few bytes as it needs: half a byte for each dimension. Similarities are
+//! off by .01 at that, where those of different skills spread by .085,
+//! and the relevance that was measured is the same. Nothing else is approximated.
 
 use std::sync::Arc;
 
-use super::products::{HEAD, TAIL, Values, ZERO, products};
+use super::products::{PART, Values, ZERO, products};
 
 /// Rows of one chunk. A chunk is what is copied when a row of it changes while a
 /// search reads it.
@@ -25,19 +23,18 @@ pub(super) struct Vectors {
 /// Rows are filled up with zeros to whole parts.
 #[derive(Debug, Clone)]
 struct Chunk {
-    heads: Vec<[i8; HEAD]>,
-    tails: Vec<[u8; TAIL]>,
+    rows: Vec<[u8; PART]>,
     has: Vec<bool>,
 }
 
-/// What a value of a tail stands for, in those of a head.
-const STEP: f32 = 5.0;
+/// What a value of a row stands for, in those of a byte. Found by trying on judged
+/// queries (`tests/relevance`): the first dimensions of the built-in table say most and
+/// have the largest values, which 5 and less cut off.
+const STEP: f32 = 7.0;
 
-/// Parts of a head, and of a tail; there is one of each at least.
-fn parts(dimensions: usize) -> (usize, usize) {
-    let head = dimensions.div_ceil(3).div_ceil(HEAD).max(1);
-    let tail = dimensions.saturating_sub(head * HEAD).div_ceil(2 * TAIL);
-    (head, tail.max(1))
+/// Parts of a row; there is one at least.
+fn parts(dimensions: usize) -> usize {
+    dimensions.div_ceil(2 * PART).max(1)
 }
 
 impl Vectors {
@@ -67,16 +64,15 @@ impl Vectors {
             return;
         }
         let (chunk, at) = Self::chunk(ordinal);
-        let (head, tail) = parts(self.dimensions);
+        let parts = parts(self.dimensions);
         while self.chunks.len() <= chunk {
             self.chunks.push(Arc::new(Chunk {
-                heads: vec![[0; HEAD]; ROWS * head],
-                tails: vec![[ZERO << 4 | ZERO; TAIL]; ROWS * tail],
+                rows: vec![[ZERO << 4 | ZERO; PART]; ROWS * parts],
                 has: vec![false; ROWS],
             }));
         }
         if let Some(chunk) = self.chunks.get_mut(chunk).map(Arc::make_mut) {
-            chunk.put(at, row, (head, tail));
+            chunk.put(at, row, parts);
         }
     }
 
@@ -104,9 +100,8 @@ impl Vectors {
         }
         into.reserve(self.chunks.len() * ROWS);
         for chunk in &self.chunks {
-            products(&chunk.heads, &chunk.tails, &query.values, |head, tail| {
-                let (head, tail) = (value(head), value(tail - query.zeros));
-                into.push(head * query.of_head + tail * query.of_tail);
+            products(&chunk.rows, &query.values, |sum| {
+                into.push(value(sum - query.zeros) * query.to_one);
             });
         }
     }
@@ -114,17 +109,11 @@ impl Vectors {
 
 impl Chunk {
     /// Writes a row, whose parts are so many.
-    fn put(&mut self, at: usize, row: &[i8], (head, tail): (usize, usize)) {
-        let (in_head, in_tail) = row.split_at(row.len().min(head * HEAD));
-        let heads = self.heads.get_mut(at * head..(at + 1) * head);
-        let places = heads.unwrap_or_default().as_flattened_mut();
-        for (place, value) in places.iter_mut().zip(in_head) {
-            *place = *value;
-        }
-        let tails = self.tails.get_mut(at * tail..(at + 1) * tail);
-        let parts = tails.unwrap_or_default().iter_mut();
-        for (part, values) in parts.zip(in_tail.chunks(2 * TAIL)) {
-            let (low, high) = values.split_at(values.len().min(TAIL));
+    fn put(&mut self, at: usize, row: &[i8], parts: usize) {
+        let rows = self.rows.get_mut(at * parts..(at + 1) * parts);
+        let parts = rows.unwrap_or_default().iter_mut();
+        for (part, values) in parts.zip(row.chunks(2 * PART)) {
+            let (low, high) = values.split_at(values.len().min(PART));
             for (place, value) in part.iter_mut().zip(low) {
                 *place = *place & !15 | half(*value);
             }
@@ -153,12 +142,11 @@ fn half(value: i8) -> u8 {
 #[derive(Debug, Clone)]
 pub(super) struct Query {
     dimensions: usize,
-    values: Values,
-    /// What a tail gives that is all zeros.
+    values: Vec<Values>,
+    /// What a row gives that is all zeros.
     zeros: i32,
-    /// What products of heads, and of tails, are brought to similarities by.
-    of_head: f32,
-    of_tail: f32,
+    /// What products are brought to similarities by.
+    to_one: f32,
 }
 
 /// Length of a vector as it is kept: what a dimension can say, as far as it can.
@@ -184,29 +172,19 @@ impl Query {
         reason = "a cast of a float stays within the range"
     )]
     pub(super) fn new(vector: &[f32], scale: f32) -> Self {
-        const OF_HEAD: f32 = 4096.0;
-        let (head, tail) = parts(vector.len());
-        let (in_head, in_tail) = vector.split_at(vector.len().min(head * HEAD));
-        let mut values = Values {
-            head: vec![[0; HEAD]; head],
-            tail: vec![[[0; TAIL]; 2]; tail],
-        };
-        for (place, value) in values.head.as_flattened_mut().iter_mut().zip(in_head) {
-            *place = (value * OF_HEAD).round() as i16;
-        }
-        let most = in_tail.iter().fold(0.0_f32, |most, v| most.max(v.abs()));
-        let of_tail = if most > 0.0 { 127.0 / most } else { 1.0 };
-        let places = values.tail.as_flattened_mut().as_flattened_mut();
-        for (place, value) in places.iter_mut().zip(in_tail) {
-            *place = (value * of_tail).round() as i8;
+        let mut values = vec![[[0; PART]; 2]; parts(vector.len())];
+        let most = vector.iter().fold(0.0_f32, |most, v| most.max(v.abs()));
+        let to_byte = if most > 0.0 { 127.0 / most } else { 1.0 };
+        let places = values.as_flattened_mut().as_flattened_mut();
+        for (place, value) in places.iter_mut().zip(vector) {
+            *place = (value * to_byte).round() as i8;
         }
         let sum: i32 = places.iter().map(|value| i32::from(*value)).sum();
         Self {
             dimensions: vector.len(),
             values,
             zeros: i32::from(ZERO) * sum,
-            of_head: 1.0 / (OF_HEAD * LENGTH * scale),
-            of_tail: STEP / (of_tail * LENGTH * scale),
+            to_one: STEP / (to_byte * LENGTH * scale),
         }
     }
 }
@@ -222,28 +200,18 @@ mod tests {
 
     use super::*;
 
-    /// The product of a row with a query, and how far a scan may be off.
+    /// The product of a row with a query, and how far a scan may be off: by half a step of
+    /// each value of the row, and by half a step of each of the query.
     fn wanted(row: &[i8], query: &[f32]) -> (f32, f32) {
-        let (head, _) = parts(row.len());
-        let of = |row: &[i8], query: &[f32]| -> f32 {
-            let products = row.iter().zip(query);
-            products.map(|(row, query)| f32::from(*row) * query).sum()
-        };
-        let (in_head, in_tail) = row.split_at(row.len().min(head * HEAD));
-        let tail: Vec<i8> = in_tail
-            .iter()
-            .map(|v| v.clamp(&-40, &35))
-            .copied()
-            .collect();
-        let (of_head, of_tail) = query.split_at(in_head.len());
-        let off = of_tail
-            .iter()
-            .map(|query| query.abs() * (STEP / 2.0))
-            .sum::<f32>();
-        let rounded = row.iter().map(|row| f32::from(*row).abs()).sum::<f32>() / 250.0;
+        let (least, most) = (-8.0 * STEP, 7.0 * STEP);
+        let row = row.iter().map(|value| f32::from(*value).clamp(least, most));
+        let products = row.clone().zip(query).map(|(row, query)| row * query);
+        let of_row = query.iter().map(|query| query.abs() * (STEP / 2.0));
+        let most = query.iter().fold(0.0_f32, |most, v| most.max(v.abs()));
+        let of_query = row.map(|row| (row.abs() + STEP / 2.0) * most / 254.0);
         (
-            of(in_head, of_head) + of(&tail, of_tail),
-            off + rounded + 0.01,
+            products.sum(),
+            of_row.sum::<f32>() + of_query.sum::<f32>() + 0.01,
         )
     }
 

@@ -1,0 +1,73 @@
+//! What words and meaning say of each skill: one after the other, or side by side where
+//! there is much to read.
+
+use std::panic::resume_unwind;
+
+use super::lexical::{self, Scratch, Weighed};
+use super::search::SearchQuery;
+use super::snapshot::Snapshot;
+use super::terms::Terms;
+use super::vectors::Query;
+use super::{Error, Inner, scale};
+
+/// Skills from which on meaning is read beside the words, on a thread of its own. With
+/// fewer a thread that has to wait for its turn costs more than it saves. Few in tests,
+/// so that they read both ways.
+const BESIDE: usize = if cfg!(test) { 4 } else { 200_000 };
+
+/// Reads what words and meaning say of each skill.
+///
+/// # Errors
+/// The index cannot be read, or the embedder failed.
+pub(super) fn by_both(
+    inner: &Inner,
+    snapshot: &Snapshot,
+    query: &SearchQuery,
+    terms: &Terms,
+    scratch: &mut Scratch,
+) -> Result<Weighed, Error> {
+    let near = std::mem::take(&mut scratch.near);
+    let meaning = |mut near: Vec<f32>| {
+        let read = by_meaning(inner, snapshot, query, &mut near);
+        read.map(|()| near)
+    };
+    let mut words = || lexical::score(snapshot, &inner.postings, &terms.groups, scratch);
+    let (near, weighed) = if snapshot.slots.len() < BESIDE || query.words_only {
+        // Meaning first: what words say is read again later, and stays near the
+        // processor this way.
+        (meaning(near)?, words()?)
+    } else {
+        std::thread::scope(|scope| {
+            let thread = std::thread::Builder::new();
+            let beside = thread.spawn_scoped(scope, move || meaning(near));
+            let weighed = words();
+            let near = match beside {
+                Ok(beside) => beside.join().unwrap_or_else(|panic| resume_unwind(panic)),
+                // The system has no thread to give: one after the other, then.
+                Err(_) => meaning(Vec::new()),
+            };
+            Ok::<_, Error>((near?, weighed?))
+        })?
+    };
+    scratch.near = near;
+    Ok(weighed)
+}
+
+/// How near each skill is to the query in meaning.
+fn by_meaning(
+    inner: &Inner,
+    snapshot: &Snapshot,
+    query: &SearchQuery,
+    near: &mut Vec<f32>,
+) -> Result<(), Error> {
+    near.clear();
+    let Some(embedder) = inner.embedder.as_ref().filter(|_| !query.words_only) else {
+        return Ok(());
+    };
+    let vectors = embedder.embed(&[&query.text])?;
+    if let Some(vector) = vectors.first() {
+        let query = Query::new(vector, scale(vector.len()));
+        snapshot.vectors.scan(&query, near);
+    }
+    Ok(())
+}
