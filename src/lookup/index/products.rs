@@ -15,8 +15,13 @@ pub(super) type Values = [[i8; PART]; 2];
 /// which are a multiple of four.
 pub(super) fn products(rows: &[[u8; PART]], query: &[Values], each: impl FnMut(i32)) {
     #[cfg(target_arch = "x86_64")]
-    if let Some(v3) = pulp::x86::V3::try_new() {
-        return x86::by_avx2(v3, rows, query, each);
+    {
+        if let Some(v4) = pulp::x86::V4::try_new() {
+            return x86::by_avx512(v4, rows, query, each);
+        }
+        if let Some(v3) = pulp::x86::V3::try_new() {
+            return x86::by_avx2(v3, rows, query, each);
+        }
     }
     anywhere(rows, query, each);
 }
@@ -39,14 +44,70 @@ fn anywhere(rows: &[[u8; PART]], query: &[Values], mut each: impl FnMut(i32)) {
 #[cfg(target_arch = "x86_64")]
 mod x86 {
     use pulp::core_arch::x86::Avx2;
-    use pulp::x86::V3;
-    use pulp::{cast, i32x8};
-    use std::arch::x86_64::__m256i;
+    use pulp::x86::{V3, V4};
+    use pulp::{cast, i32x8, i32x16};
+    use std::arch::x86_64::{__m256i, __m512i};
 
     use super::{PART, Values};
 
-    /// With AVX2: a part at once. It is faster than memory; AVX-512 would only wait
-    /// longer.
+    /// With AVX-512: two parts at once. Of two rows with an odd number of parts, the
+    /// middle two are of one each.
+    pub(super) fn by_avx512(
+        v4: V4,
+        rows: &[[u8; PART]],
+        query: &[Values],
+        mut each: impl FnMut(i32),
+    ) {
+        let (f, bw) = (v4.avx512f, v4.avx512bw);
+        // The query for two rows, two parts at once.
+        let twice: Vec<&Values> = query.iter().chain(query).collect();
+        let pairs = twice.chunks_exact(2).map(|pair| match pair {
+            [[low, high], [next_low, next_high]] => [[*low, *next_low], [*high, *next_high]],
+            _ => Default::default(),
+        });
+        let query: Vec<[[[i8; PART]; 2]; 2]> = pairs.collect();
+        let (half, middle) = (query.len() / 2, query.len() % 2);
+        v4.vectorize(
+            #[inline(always)]
+            || {
+                let (low_bits, ones): (__m512i, __m512i) = (cast([15_u8; 64]), cast([1_i16; 32]));
+                let (rows, _) = rows.as_chunks::<2>();
+                for rows in rows.chunks_exact(query.len() * 2) {
+                    let mut sums: [i32x8; 4] = [v4.splat_i32x8(0); 4];
+                    let (two, _) = sums.as_chunks_mut::<2>();
+                    for (sums, rows) in two.iter_mut().zip(rows.chunks_exact(query.len())) {
+                        let mut of_both: [i32x16; 2] = [v4.splat_i32x16(0); 2];
+                        let [first, second] = &mut of_both;
+                        for (at, (row, [of_low, of_high])) in rows.iter().zip(&query).enumerate() {
+                            let row: __m512i = cast(*row);
+                            let low = f._mm512_and_si512(row, low_bits);
+                            let high = f._mm512_and_si512(bw._mm512_srli_epi16::<4>(row), low_bits);
+                            let low = bw._mm512_maddubs_epi16(low, cast(*of_low));
+                            let high = bw._mm512_maddubs_epi16(high, cast(*of_high));
+                            let both = bw._mm512_add_epi16(low, high);
+                            let products: i32x16 = cast(bw._mm512_madd_epi16(both, ones));
+                            if at < half {
+                                *first = v4.wrapping_add_i32x16(*first, products);
+                            } else if at >= half + middle {
+                                *second = v4.wrapping_add_i32x16(*second, products);
+                            } else {
+                                *sums = cast(products);
+                            }
+                        }
+                        let [first, second]: [[i32x8; 2]; 2] = cast(of_both);
+                        for (sum, [low, high]) in sums.iter_mut().zip([first, second]) {
+                            *sum = v4.wrapping_add_i32x8(*sum, v4.wrapping_add_i32x8(low, high));
+                        }
+                    }
+                    for sum in added_up(v4.avx2, sums) {
+                        each(sum);
+                    }
+                }
+            },
+        );
+    }
+
+    /// With AVX2: a part at once.
     pub(super) fn by_avx2(
         v3: V3,
         rows: &[[u8; PART]],
@@ -106,17 +167,40 @@ mod tests {
 
     use super::*;
 
+    /// What each way that this processor has gives, with its name.
+    fn everywhere(rows: &[[u8; PART]], query: &[Values]) -> Vec<(&'static str, Vec<i32>)> {
+        let mut all = vec![("any", Vec::new()), ("chosen", Vec::new())];
+        anywhere(rows, query, |sum| all[0].1.push(sum));
+        products(rows, query, |sum| all[1].1.push(sum));
+        #[cfg(target_arch = "x86_64")]
+        {
+            let mut found = Vec::new();
+            if let Some(v3) = pulp::x86::V3::try_new() {
+                x86::by_avx2(v3, rows, query, |sum| found.push(sum));
+                all.push(("AVX2", std::mem::take(&mut found)));
+            }
+            if let Some(v4) = pulp::x86::V4::try_new() {
+                x86::by_avx512(v4, rows, query, |sum| found.push(sum));
+                all.push(("AVX-512", found));
+            }
+        }
+        all
+    }
+
     proptest! {
         #[test]
         fn every_processor_gives_the_same_products(
-            rows in prop::collection::vec(any::<[u8; PART]>(), 3 * 8),
-            query in prop::collection::vec(any::<Values>(), 3),
+            (rows, query) in (1_usize..6).prop_flat_map(|parts| (
+                prop::collection::vec(any::<[u8; PART]>(), parts * 8),
+                prop::collection::vec(any::<Values>(), parts),
+            )),
         ) {
-            let (mut by_any, mut by_this) = (Vec::new(), Vec::new());
-            anywhere(&rows, &query, |sum| by_any.push(sum));
-            products(&rows, &query, |sum| by_this.push(sum));
-            prop_assert_eq!(by_any.len(), 8);
-            prop_assert_eq!(by_any, by_this);
+            let found = everywhere(&rows, &query);
+            let (_, first) = &found[0];
+            prop_assert_eq!(first.len(), 8);
+            for (name, products) in &found {
+                prop_assert_eq!(products, first, "{}", name);
+            }
         }
     }
 }

@@ -44,7 +44,8 @@ impl<'a> Dictionary<'a> {
 
     /// A part of a skill has a word of this stem.
     pub(super) fn has_stem(&self, stem: &str) -> tantivy::Result<bool> {
-        for field in self.snapshot.fields.parts {
+        // The long texts first, which most words are in.
+        for field in self.snapshot.fields.parts.into_iter().rev() {
             if self.has(field, stem)? {
                 return Ok(true);
             }
