@@ -234,12 +234,13 @@ fn add_up(
             return;
         };
         for (word, rest) in words.iter().zip(&mut rests) {
-            let mut passed = 0;
-            for posting in *rest {
-                if posting.document - first >= AT_ONCE {
-                    break;
-                }
-                passed += 1;
+            // There are no more of one word among so many documents.
+            let most = rest.len().min(AT_ONCE as usize);
+            let (near, _) = rest.split_at(most);
+            let passed = near.partition_point(|posting| posting.document - first < AT_ONCE);
+            let (now, later) = rest.split_at(passed);
+            *rest = later;
+            for posting in now {
                 if alive.is_some_and(|alive| alive.is_deleted(posting.document)) {
                     continue;
                 }
@@ -260,7 +261,6 @@ fn add_up(
                 cell.front = cell.front.saturating_add(front);
                 cell.parts |= parts;
             }
-            *rest = rest.get(passed..).unwrap_or_default();
         }
     }
 }

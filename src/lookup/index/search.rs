@@ -11,7 +11,7 @@ use super::best::{Best, Ranked};
 use super::explain::{Explainer, Why};
 use super::filter::Filters;
 use super::fuse::{self, LEAST_NEAR, Tier};
-use super::lexical::{Scratch, Weighed};
+use super::lexical::{Cell, Scratch, Weighed};
 use super::snapshot::{Slot, Snapshot};
 use super::terms::Terms;
 use super::tokens::Stemmer;
@@ -214,7 +214,7 @@ impl Search<'_> {
             // Most are far behind, which the most that they can score tells.
             let cell = scratch.cell(*ordinal);
             let most = self.weighed.most(cell) + self.by_meaning(*ordinal, scratch);
-            if cell.name > 0 || most >= best.least() {
+            if most >= best.least() || self.may_be_meant(cell) {
                 best.offer(self.by_words(*ordinal, scratch));
             }
         }
@@ -277,24 +277,34 @@ impl Search<'_> {
     /// The place of a skill that has words of the query.
     fn by_words(&self, ordinal: u32, scratch: &Scratch) -> Ranked {
         let cell = scratch.cell(ordinal);
-        // Only who has a word in its name can be meant by it.
-        let head = match cell.name {
-            0 => None,
-            _ => self.snapshot.slot(ordinal).map(|slot| &slot.head),
+        let has_all = self.has_all(cell);
+        let head = if self.may_be_meant(cell) {
+            self.snapshot.slot(ordinal).map(|slot| &slot.head)
+        } else {
+            None
         };
-        let text = self.query.text.trim();
+        let is_id = |head: &Head| {
+            head.id
+                .as_str()
+                .eq_ignore_ascii_case(self.query.text.trim())
+        };
         let tier = match head {
-            Some(head)
-                if usize::from(cell.name) == self.terms.groups.len() && self.is_named(head) =>
-            {
-                Tier::Name
-            }
-            Some(head) if head.id.as_str().eq_ignore_ascii_case(text) => Tier::Name,
-            Some(_) if usize::from(cell.name) == self.terms.groups.len() => Tier::NameWords,
+            Some(head) if has_all && self.is_named(head) || is_id(head) => Tier::Name,
+            Some(_) if has_all => Tier::NameWords,
             _ => Tier::Words,
         };
         let meaning = self.by_meaning(ordinal, scratch);
         self.placed(ordinal, tier, self.weighed.score(cell), meaning)
+    }
+
+    /// All words of the query are in its name.
+    fn has_all(&self, cell: Cell) -> bool {
+        usize::from(cell.name) == self.terms.groups.len()
+    }
+
+    /// The query may be its name; or its id, some words of which are in the name.
+    fn may_be_meant(&self, cell: Cell) -> bool {
+        self.has_all(cell) || cell.name > 0 && self.query.text.contains('/')
     }
 
     fn placed(&self, ordinal: u32, tier: Tier, words: f32, meaning: f32) -> Ranked {
