@@ -311,6 +311,7 @@ fn what_fails_before_a_skill_is_looked_for_has_a_code_too() {
         (&["serve", "--listen", &taken], "ADDRESS_UNUSABLE"),
         (&["import", &empty], "INVALID_PARAMETER"),
         (&["compose", "--lock", &none], "LOCAL_FILE_FAILED"),
+        (&["restore", &wrong, "--data", &none], "LOCAL_FILE_FAILED"),
         (&["delete", "local/global/refunds"], "NOT_CONFIRMED"),
     ] {
         let own = ["--data", &desk.path("data")];

@@ -9,7 +9,7 @@ use tower::util::BoxCloneSyncService;
 use tower::{BoxError, ServiceExt as _};
 
 use super::args::Global;
-use super::output::{self, Failed};
+use super::output::{self, Failed, registry_code};
 use crate::contract::v1::composition_client::CompositionClient;
 use crate::contract::v1::lookup_client::LookupClient;
 use crate::contract::v1::registry_client::RegistryClient;
@@ -125,7 +125,8 @@ pub(super) fn settings(global: &Global, config: &Config) -> Settings {
 pub(super) fn start_failed(error: &StartError) -> Failed {
     let code = match error {
         StartError::Open(OpenError::InUse { .. }) => Code::DataInUse,
-        StartError::Open(OpenError::Damaged { .. }) | StartError::Registry(_) => Code::DataDamaged,
+        StartError::Open(OpenError::Damaged { .. }) => Code::DataDamaged,
+        StartError::Registry(error) => registry_code(error),
         StartError::Open(_) => Code::DataUnusable,
         StartError::Listen { .. } => Code::AddressUnusable,
         StartError::Tools(_) | StartError::Embedder(_) => Code::ConfigInvalid,

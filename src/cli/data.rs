@@ -25,10 +25,6 @@ async fn blocking<T: Send + 'static>(
         .map_err(Failed::fault)?
 }
 
-fn failed(error: impl std::fmt::Display) -> Failed {
-    Failed::new(Code::StoreUnavailable, error.to_string())
-}
-
 /// These commands make no directory.
 fn exists(settings: &Settings) -> Result<(), Failed> {
     if settings.data.exists() {
@@ -120,7 +116,7 @@ pub(super) async fn backup(
         let store = open(&settings)?;
         store
             .backup(&file, |_| true, |count| counter.set_position(count))
-            .map_err(failed)
+            .map_err(Failed::from)
     })
     .await;
     bar.finish_and_clear();
@@ -160,7 +156,7 @@ pub(super) async fn restore(
         store::restore(&file, &settings.data, &settings.store, |count| {
             counter.set_position(count);
         })
-        .map_err(failed)
+        .map_err(Failed::from)
     })
     .await;
     bar.finish_and_clear();
@@ -197,8 +193,9 @@ pub(super) async fn compact(global: &Global, config: &Config, output: &Output) -
         }
         let store = open(&settings)?;
         let before = folder_size(&settings.data);
-        let registry = Registry::open(store.clone(), Arc::new(SystemClock)).map_err(failed)?;
-        let audit = registry.audit().map_err(failed)?;
+        let registry =
+            Registry::open(store.clone(), Arc::new(SystemClock)).map_err(Failed::from)?;
+        let audit = registry.audit().map_err(Failed::from)?;
         if let Some(damage) = audit.damage.first() {
             return Err(Failed::new(
                 Code::DataDamaged,
@@ -212,12 +209,12 @@ pub(super) async fn compact(global: &Global, config: &Config, output: &Output) -
                 |digest| audit.contents.contains(digest),
                 |count| counter.set_position(count),
             )
-            .map_err(failed)?;
+            .map_err(Failed::from)?;
         drop((registry, store));
         store::restore(&file, &fresh, &settings.store, |count| {
             counter.set_position(count);
         })
-        .map_err(failed)?;
+        .map_err(Failed::from)?;
         std::fs::rename(&settings.data, &old)?;
         std::fs::rename(&fresh, &settings.data)?;
         std::fs::remove_file(&file)?;
@@ -248,7 +245,9 @@ pub(super) async fn reindex(global: &Global, config: &Config, output: &Output) -
     let domain = Domain::open(&settings).await;
     let domain = domain.map_err(|error| start_failed(&error))?;
     let search = domain.search().clone();
-    blocking(move || search.remove().map_err(failed)).await?;
+    let unremoved =
+        |error: crate::lookup::index::Error| Failed::new(Code::LocalFileFailed, error.to_string());
+    blocking(move || search.remove().map_err(unremoved)).await?;
     index(&domain).await;
     let indexed = domain.search().progress().indexed;
     domain.close().await;

@@ -11,6 +11,8 @@ use tonic_types::StatusExt as _;
 
 use crate::gateway::Contract;
 use crate::model::Code;
+use crate::registry;
+use crate::store::{CommitError, StoreError};
 
 const ERROR: Style = AnsiColor::Red.on_default().bold();
 const HINT: Style = AnsiColor::Cyan.on_default();
@@ -74,6 +76,37 @@ impl From<tonic::Status> for Failed {
             failed.message = format!("{:?}", status.code());
         }
         failed
+    }
+}
+
+impl From<StoreError> for Failed {
+    fn from(error: StoreError) -> Self {
+        Self::new(store_code(&error), error.to_string())
+    }
+}
+
+impl From<registry::Error> for Failed {
+    fn from(error: registry::Error) -> Self {
+        Self::new(registry_code(&error), error.to_string())
+    }
+}
+
+fn store_code(error: &StoreError) -> Code {
+    match error {
+        StoreError::Damaged { .. } | StoreError::NewerFormat { .. } => Code::DataDamaged,
+        StoreError::Engine(_) => Code::StoreUnavailable,
+        StoreError::Io { .. } | StoreError::NotABackup { .. } => Code::LocalFileFailed,
+    }
+}
+
+/// The code of what a registry says that is opened or looked through.
+pub(super) fn registry_code(error: &registry::Error) -> Code {
+    match error {
+        registry::Error::Store(error) | registry::Error::Commit(CommitError::Store(error)) => {
+            store_code(error)
+        }
+        registry::Error::Commit(_) => Code::StoreUnavailable,
+        _ => Code::InternalError,
     }
 }
 
