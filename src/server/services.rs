@@ -81,13 +81,13 @@ impl Services {
     }
 }
 
-/// What becomes an answer.
-pub(super) struct Answering(Work);
-
 type Boxed<B> = Pin<Box<dyn Future<Output = Result<Response<B>, Infallible>> + Send>>;
 
-enum Work {
+/// What becomes an answer.
+pub(super) enum Answering {
+    /// Of a service.
     Call(Boxed<tonic::body::Body>),
+    /// Of whatever else.
     Other(Boxed<Body>),
 }
 
@@ -95,12 +95,12 @@ impl Future for Answering {
     type Output = Result<Response<Body>, Infallible>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        match &mut self.0 {
-            Work::Call(call) => {
+        match &mut *self {
+            Self::Call(call) => {
                 let answer = call.as_mut().poll(cx);
                 answer.map_ok(|answer| answer.map(Body::new))
             }
-            Work::Other(other) => other.as_mut().poll(cx),
+            Self::Other(other) => other.as_mut().poll(cx),
         }
     }
 }
@@ -117,15 +117,17 @@ impl Service<Request<Body>> for Services {
 
     fn call(&mut self, request: Request<Body>) -> Answering {
         let all = &*self.0;
-        Answering(match service(request.uri().path()) {
-            Some(lookup_server::SERVICE_NAME) => Work::Call(all.lookup.clone().call(request)),
-            Some(registry_server::SERVICE_NAME) => Work::Call(all.registry.clone().call(request)),
-            Some(composition_server::SERVICE_NAME) => {
-                Work::Call(all.composition.clone().call(request))
+        match service(request.uri().path()) {
+            Some(lookup_server::SERVICE_NAME) => Answering::Call(all.lookup.clone().call(request)),
+            Some(registry_server::SERVICE_NAME) => {
+                Answering::Call(all.registry.clone().call(request))
             }
-            Some(tool_host_server::SERVICE_NAME) => Work::Call(all.host.clone().call(request)),
-            _ => Work::Other(Box::pin(all.others.clone().call(request))),
-        })
+            Some(composition_server::SERVICE_NAME) => {
+                Answering::Call(all.composition.clone().call(request))
+            }
+            Some(tool_host_server::SERVICE_NAME) => Answering::Call(all.host.clone().call(request)),
+            _ => Answering::Other(Box::pin(all.others.clone().call(request))),
+        }
     }
 }
 
