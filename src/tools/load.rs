@@ -291,20 +291,8 @@ impl Tools {
                 .map_or("text/plain", |path| path.mime_type());
             return Ok(detail(content, mime_type, false));
         }
-        let invocation = Invocation {
-            id: uuid::Uuid::new_v4().to_string(),
-            skill: head.id.clone(),
-            version: version.number,
-            digest: version.digest,
-            tool: String::new(),
-            method: config.method.clone(),
-            arguments: Map::new(),
-            context: loaded.context.clone(),
-            timeout,
-            idempotency_key: String::new(),
-            caller: caller.to_string(),
-            progress: None,
-        };
+        let context = loaded.context.clone();
+        let invocation = asked((head, version), &config.method, context, timeout, caller);
         let output = self.run(&config.name, invocation).await?;
         Ok(detail(output.text, "text/markdown", true))
     }
@@ -382,24 +370,36 @@ fn is_made(config: &ResourceConfig) -> bool {
     config.file.is_empty() && config.dynamic
 }
 
-/// What the handler says before the instructions. One that fails says so
-/// there: the instructions serve without it.
-async fn core(handler: &dyn Handler, head: &Head, version: &Version, load: &Load) -> String {
-    let time = CORE_TIME.min(load.timeout);
-    let invocation = Invocation {
+/// A call of what is no tool: of a resource, or of the beginning of level 2.
+fn asked(
+    (head, version): (&Head, &Version),
+    method: &str,
+    context: Map<String, Value>,
+    timeout: Duration,
+    caller: &Principal,
+) -> Invocation {
+    Invocation {
         id: uuid::Uuid::new_v4().to_string(),
         skill: head.id.clone(),
         version: version.number,
         digest: version.digest,
         tool: String::new(),
-        method: LOAD_CORE.to_owned(),
+        method: method.to_owned(),
         arguments: Map::new(),
-        context: load.context.clone().unwrap_or_default(),
-        timeout: time,
+        context,
+        timeout,
         idempotency_key: String::new(),
-        caller: load.caller.to_string(),
+        caller: caller.to_string(),
         progress: None,
-    };
+    }
+}
+
+/// What the handler says before the instructions. One that fails says so
+/// there: the instructions serve without it.
+async fn core(handler: &dyn Handler, head: &Head, version: &Version, load: &Load) -> String {
+    let time = CORE_TIME.min(load.timeout);
+    let context = load.context.clone().unwrap_or_default();
+    let invocation = asked((head, version), LOAD_CORE, context, time, &load.caller);
     let name = &version.skill.name;
     let said = match tokio::time::timeout(time, handler.call(invocation)).await {
         Ok(Ok(Output { text, .. })) if text.len() <= MAX_CORE_BYTES => return text,
