@@ -11,9 +11,9 @@
 //! parts counts less than three words. Lengths are compared with constants instead
 //! of averages, so that the score of a skill does not depend on other skills.
 
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
-use quick_cache::sync::{Cache, DefaultLifecycle};
+use quick_cache::unsync::Cache;
 use tantivy::SegmentReader;
 use tantivy::fieldnorm::FieldNormReader;
 use tantivy::index::{InvertedIndexReader, SegmentId};
@@ -101,8 +101,12 @@ impl Posting {
 
 /// The postings of words that were asked for last.
 pub(super) struct Postings {
-    kept: Cache<(SegmentId, Arc<str>), Arc<[Posting]>, Weight>,
+    /// One cache for all: a share of its room would not hold the longest lists. It is
+    /// locked for a look and no longer.
+    kept: Mutex<Kept>,
 }
+
+type Kept = Cache<(SegmentId, Arc<str>), Arc<[Posting]>, Weight>;
 
 #[derive(Debug, Clone)]
 struct Weight;
@@ -115,22 +119,8 @@ impl quick_cache::Weighter<(SegmentId, Arc<str>), Arc<[Posting]>> for Weight {
 
 impl Default for Postings {
     fn default() -> Self {
-        let options = quick_cache::OptionsBuilder::new()
-            .estimated_items_capacity(WORDS)
-            .weight_capacity(KEPT)
-            // A share of the room would not hold the longest lists.
-            .shards(1)
-            .build();
         Self {
-            kept: match options {
-                Ok(options) => Cache::with_options(
-                    options,
-                    Weight,
-                    quick_cache::DefaultHashBuilder::default(),
-                    DefaultLifecycle::default(),
-                ),
-                Err(_) => Cache::with_weighter(WORDS, KEPT, Weight),
-            },
+            kept: Mutex::new(Cache::with_weighter(WORDS, KEPT, Weight)),
         }
     }
 }
@@ -156,9 +146,15 @@ impl Postings {
     pub(super) fn make_room(&self, skills: usize) {
         let needed = (skills as u64).saturating_mul(KEPT_A_SKILL);
         let room = needed.checked_next_power_of_two().unwrap_or(KEPT).max(KEPT);
-        if self.kept.capacity() < room {
-            self.kept.set_capacity(room);
-        }
+        self.with(|kept| {
+            if kept.capacity() < room {
+                kept.set_capacity(room);
+            }
+        });
+    }
+
+    fn with<T>(&self, work: impl FnOnce(&mut Kept) -> T) -> T {
+        work(&mut self.kept.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// The skills of a segment that have a word, by document.
@@ -174,7 +170,7 @@ impl Postings {
         sums: &mut Sums,
     ) -> tantivy::Result<Arc<[Posting]>> {
         let key = (reader.segment_id(), Arc::clone(key));
-        if let Some(postings) = self.kept.get(&key) {
+        if let Some(postings) = self.with(|kept| kept.get(&key).map(Arc::clone)) {
             return Ok(postings);
         }
         sums.all.resize(reader.max_doc() as usize, Sum::default());
@@ -182,7 +178,8 @@ impl Postings {
         // Also what was read before an error: the next word finds the room empty.
         let postings = sums.take();
         read?;
-        self.kept.insert(key, Arc::clone(&postings));
+        let kept_one = Arc::clone(&postings);
+        self.with(|kept| kept.insert(key, kept_one));
         Ok(postings)
     }
 }
@@ -328,7 +325,7 @@ mod tests {
         let postings = Postings::default();
         let room = |skills| {
             postings.make_room(skills);
-            postings.kept.capacity()
+            postings.with(|kept| kept.capacity())
         };
         let mib = 1024 * 1024;
         let rooms = [0, 250_000, 300_000, 1_000_000, 10].map(room);
