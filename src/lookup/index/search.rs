@@ -219,8 +219,8 @@ impl Search<'_> {
             }
         }
         let mut near = Best::of(BY_MEANING);
-        let mut least = near.least();
         for (at, some) in scratch.near.chunks(AT_ONCE).enumerate() {
+            let least = near.least();
             let is_near = |meaning: f32| meaning >= LEAST_NEAR && self.meaning * meaning >= least;
             // All of them without a branch: mostly none is near enough.
             if !some.iter().fold(false, |any, near| any | is_near(*near)) {
@@ -228,14 +228,9 @@ impl Search<'_> {
             }
             let first = u32::try_from(at * AT_ONCE).unwrap_or(u32::MAX);
             for (ordinal, meaning) in (first..).zip(some) {
-                let score = self.meaning * meaning;
-                if *meaning >= LEAST_NEAR
-                    && score >= least
-                    && scratch.cell(ordinal).any == 0
-                    && takes(ordinal)
-                {
+                if is_near(*meaning) && scratch.cell(ordinal).any == 0 && takes(ordinal) {
+                    let score = self.meaning * meaning;
                     near.offer(self.placed(ordinal, Tier::Meaning, 0.0, score));
-                    least = near.least();
                 }
             }
         }
