@@ -298,7 +298,9 @@ async fn a_long_stream_keeps_its_end_and_says_what_it_left_out() {
 /// A REST call of the new contract: status, media type, body.
 async fn rest(verb: &str, path: &str, body: &str) -> (u16, String, String) {
     let stop = tokio_util::sync::CancellationToken::new();
-    let router = repertoire::http::router(&gateway(), Default::default(), stop).expect("routes");
+    let (_, writable) = tokio::sync::watch::channel(true);
+    let router = repertoire::http::router(&gateway(), stop, writable);
+    let router = router.expect("routes");
     let request = Request::builder().method(verb).uri(path);
     let request = if body.is_empty() {
         request

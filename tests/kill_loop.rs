@@ -7,6 +7,9 @@
 //! which of the two shows the log, and then the skill must be so in full. All
 //! writers also publish to one common skill, where the order is the server's.
 //!
+//! A quarter of the kills fall into a start, or into `compact`, `backup` or `restore` of
+//! the stopped directory.
+//!
 //! `REPERTOIRE_KILLS` is how often to kill (25), `REPERTOIRE_SEED` what to begin
 //! with (1). The release build does a thousand kills in a quarter of an hour:
 //! `REPERTOIRE_KILLS=1000 cargo test --release --test kill_loop -- --nocapture`.
@@ -15,7 +18,9 @@ mod durability;
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -34,7 +39,7 @@ const KILLS_A_DIRECTORY: usize = 12;
 /// The largest file of a skill.
 const MOST_BYTES: usize = 200_000;
 /// A skill to which all writers publish.
-const COMMON: &str = "local/project/common";
+const COMMON: &str = "local/global/common";
 const VERIFY_LIMIT: Duration = Duration::from_secs(60);
 
 /// What sort of failure was found.
@@ -60,6 +65,8 @@ impl fmt::Debug for Found {
 struct Tally {
     kills: usize,
     starting: usize,
+    /// During `compact`, `backup` and `restore`.
+    commands: [usize; 3],
     acknowledged: u64,
     refused: u64,
     repeated: u64,
@@ -83,11 +90,14 @@ impl fmt::Display for Tally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{} kills ({} while starting), {} acknowledged writes, {} lost, {} half, {} wrong; \
+            "{} kills ({} while starting, {} compacting, {} backing up, {} restoring), {} acknowledged writes, {} lost, {} half, {} wrong; \
              {} refusals and {} repeated answers as expected, {} writes without an answer, of which {} are there, \
              {} MiB read back",
             self.kills,
             self.starting,
+            self.commands[0],
+            self.commands[1],
+            self.commands[2],
             self.acknowledged,
             self.count(Sort::Lost),
             self.count(Sort::Half),
@@ -202,7 +212,7 @@ impl Writer {
     fn pick(&mut self) -> usize {
         let owned = self.owned.len();
         if owned == 0 || (owned < SKILLS && self.dice.percent(15)) {
-            let id = format!("local/user/writer-{}-skill-{owned}", self.name);
+            let id = format!("local/global/writer-{}-skill-{owned}", self.name);
             self.owned.push(Owned {
                 skill: Skill::new(id),
                 pending: Vec::new(),
@@ -551,6 +561,8 @@ struct World {
     before: Everything,
     /// About how long a server takes to start.
     start: Duration,
+    /// About how long `compact`, `backup` and `restore` take.
+    commands: [Duration; 3],
 }
 
 impl World {
@@ -565,6 +577,7 @@ impl World {
             common: Common::default(),
             before: Everything::default(),
             start: Duration::from_millis(150),
+            commands: [Duration::from_millis(400); 3],
         }
     }
 
@@ -580,6 +593,125 @@ impl World {
         tally.kills += 1;
         tally.starting += 1;
         no_panic(tally, &server.kill());
+    }
+
+    /// Kills something that works on the stopped directory.
+    fn kill_at_rest(&mut self, tally: &mut Tally) {
+        let there = self.data().join("FORMAT").exists();
+        match self.dice.below(10) {
+            4..6 if there => self.kill_compacting(tally),
+            6..8 if there => self.kill_backing_up(tally),
+            8..10 if there => self.kill_restoring(tally),
+            _ => self.kill_starting(tally),
+        }
+    }
+
+    /// Runs a command and kills it at some moment; it may have ended before, and then
+    /// ends well.
+    fn kill_command(&mut self, which: usize, mut command: Command, tally: &mut Tally) {
+        command.stdin(Stdio::null()).stdout(Stdio::null());
+        let began = Instant::now();
+        let mut child = command
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the program starts");
+        let window = u64::try_from(self.commands[which].as_micros()).expect("a short time");
+        let until = Duration::from_micros(self.dice.below(window * 5 / 4));
+        let ended = loop {
+            let ended = child.try_wait().expect("a child");
+            if ended.is_some() || began.elapsed() >= until {
+                break ended;
+            }
+            std::thread::sleep(Duration::from_micros(500));
+        };
+        match ended {
+            Some(_) => self.commands[which] = began.elapsed(),
+            // The next one is given more time, until one ends by itself.
+            None => self.commands[which] = self.commands[which].max(until * 9 / 8),
+        }
+        let _ended = child.kill();
+        let ran = child.wait_with_output().expect("the child ends");
+        let stderr = String::from_utf8_lossy(&ran.stderr);
+        if ended.is_some_and(|status| !status.success()) {
+            tally.find(Sort::Wrong, format!("{command:?} ended with {stderr}"));
+        }
+        no_panic(tally, &stderr);
+        tally.kills += 1;
+        tally.commands[which] += 1;
+    }
+
+    fn kill_compacting(&mut self, tally: &mut Tally) {
+        self.kill_command(0, repertoire(&["compact"], &self.data()), tally);
+    }
+
+    /// A backup is whole or not there.
+    fn kill_backing_up(&mut self, tally: &mut Tally) {
+        let (file, copy) = (
+            self.folder.path().join("backup"),
+            self.folder.path().join("copy"),
+        );
+        let _none = fs::remove_file(&file);
+        let name = file.to_str().expect("a name");
+        self.kill_command(1, repertoire(&["backup", name], &self.data()), tally);
+        if file.exists() {
+            let ran = run(repertoire(&["restore", name], &copy), VERIFY_LIMIT);
+            if ran.code() != Some(0) {
+                tally.find(
+                    Sort::Half,
+                    format!("a backup is there and not whole: {}", ran.stderr),
+                );
+            }
+            fs::remove_dir_all(&copy).expect("a folder");
+        }
+    }
+
+    /// What a killed restore leaves is whole, or says that it was cut short and can be
+    /// restored into again.
+    fn kill_restoring(&mut self, tally: &mut Tally) {
+        let (file, copy) = (
+            self.folder.path().join("backup"),
+            self.folder.path().join("copy"),
+        );
+        let name = file.to_str().expect("a name");
+        let ran = run(
+            repertoire(&["backup", "--force", name], &self.data()),
+            VERIFY_LIMIT,
+        );
+        if ran.code() != Some(0) {
+            return tally.find(Sort::Wrong, format!("backup: {}", ran.stderr));
+        }
+        self.kill_command(2, repertoire(&["restore", name], &copy), tally);
+        let verify = |data: &Path| run(repertoire(&["verify", "--json"], data), VERIFY_LIMIT);
+        // Until it has a folder to restore into, nothing is there that could be taken for
+        // a directory.
+        if copy.join("store.restoring").exists() {
+            let ran = verify(&copy);
+            if ran.code() != Some(1) || !ran.stderr.contains("was cut short; run it again") {
+                tally.find(
+                    Sort::Wrong,
+                    format!("half a restore: {} {}", ran.stdout, ran.stderr),
+                );
+            }
+        }
+        if !copy.join("store").exists() {
+            let ran = run(repertoire(&["restore", name], &copy), VERIFY_LIMIT);
+            if ran.code() != Some(0) {
+                tally.find(Sort::Lost, format!("a second restore: {}", ran.stderr));
+            }
+        }
+        let (ran, expected) = (verify(&copy), verify(&self.data()));
+        if ran.code() != Some(0)
+            || without_records(&ran.stdout) != without_records(&expected.stdout)
+        {
+            tally.find(
+                Sort::Lost,
+                format!(
+                    "restored: {} {}, instead of {}",
+                    ran.stdout, ran.stderr, expected.stdout
+                ),
+            );
+        }
+        fs::remove_dir_all(&copy).expect("a folder");
     }
 
     /// Starts a server that must come up.
@@ -756,8 +888,11 @@ impl World {
     /// So many kills, then a clean stop.
     async fn live(&mut self, kills: usize, tally: &mut Tally) {
         for kill in 0..kills {
-            if self.dice.percent(if kill == 0 { 50 } else { 15 }) {
-                self.kill_starting(tally);
+            if self.dice.percent(if kill == 0 { 50 } else { 25 }) {
+                self.kill_at_rest(tally);
+                if !tally.found.is_empty() {
+                    return;
+                }
                 continue;
             }
             let Some((server, url)) = self.start(tally) else {
@@ -817,6 +952,15 @@ fn bytes(everything: &Everything) -> u64 {
         .flat_map(|state| state.versions.values())
         .flat_map(|kept| kept.files.values());
     files.map(|bytes| bytes.len() as u64).sum()
+}
+
+/// What `verify` found, but for the number of records: each opening may add some of its own.
+fn without_records(verified: &str) -> serde_json::Value {
+    let mut found: serde_json::Value = serde_json::from_str(verified).unwrap_or_default();
+    if let Some(found) = found.as_object_mut() {
+        found.remove("records");
+    }
+    found
 }
 
 fn no_panic(tally: &mut Tally, stderr: &str) {

@@ -1,7 +1,7 @@
 //! Backups: one file that any later version reads.
 //!
 //! ```text
-//! "REPERTOIRE BACKUP 1\n", then zstd of:
+//! "REPERTOIRE BACKUP 2\n", then zstd of:
 //!   record: 1u8 | key length: u32 BE | value length: u32 BE | key | value
 //!   end:    0u8 | records: u64 BE | SHA-256 of all bytes before this field
 //! ```
@@ -15,10 +15,13 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest as _, Sha256};
 
-use super::{OpenError, Options, StoreError, TableId, blob, directory, guarded, record};
+use super::view::{self, Entry, Order, View};
+use super::{Options, StoreError, TableId, blob, directory, guarded, log, private, record};
 use crate::model::Digest;
 
-const MAGIC: &[u8] = b"REPERTOIRE BACKUP 1\n";
+const MAGIC: &[u8] = b"REPERTOIRE BACKUP 2\n";
+/// What older versions wrote: the same of a directory of format 1.
+const OLDER: &[u8] = b"REPERTOIRE BACKUP 1\n";
 const FAMILY: &[u8] = b"REPERTOIRE BACKUP ";
 const MAX_KEY: u32 = 4096;
 const MAX_VALUE: u32 = 64 * 1024 * 1024;
@@ -44,19 +47,17 @@ pub struct Verified {
 }
 
 /// Reads every record and every content.
-pub(super) fn verify(tree: &sled::Tree, mut progress: impl FnMut(u64)) -> Verified {
+pub(super) fn verify(view: &View, mut progress: impl FnMut(u64)) -> Verified {
     let mut found = Verified::default();
-    let mut records = tree.iter();
-    loop {
-        let next = match guarded(|| records.next().transpose()) {
-            Ok(next) => next,
+    for entry in view.walk(view::everything(), Order::Ascending) {
+        let (key, value) = match entry {
+            Ok(entry) => entry,
             Err(error) => {
                 // Behind an unreadable page there is no way to go on.
                 found.damage.push(error.to_string());
                 break;
             }
         };
-        let Some((key, value)) = next else { break };
         found.records += 1;
         progress(found.records);
         if TableId::of(&key).is_none() {
@@ -72,7 +73,7 @@ pub(super) fn verify(tree: &sled::Tree, mut progress: impl FnMut(u64)) -> Verifi
         }
         if let Some((digest, 0)) = content_key(&key) {
             found.contents += 1;
-            if let Err(error) = blob::read(tree, &digest) {
+            if let Err(error) = blob::read(view, &digest) {
                 found.damage.push(error.to_string());
             }
         }
@@ -122,30 +123,93 @@ impl<R: Read> Read for Hashing<R> {
     }
 }
 
-/// Writes a backup beside its final name, then renames it: there is never half
-/// a backup under that name.
-pub(super) fn write(
-    tree: &sled::Tree,
+/// Records that are checked, in the order of their keys, but contents for which `keep`
+/// is false.
+pub(super) fn records(
+    view: &View,
     keep: impl Fn(&Digest) -> bool,
+) -> impl Iterator<Item = Result<Entry, StoreError>> {
+    let records = view.walk(view::everything(), Order::Ascending);
+    records.filter_map(move |entry| {
+        let checked = entry.and_then(|(key, value)| {
+            if content_key(&key).is_some_and(|(digest, _)| !keep(&digest)) {
+                return Ok(None);
+            }
+            record::open(&key, &value)?;
+            Ok(Some((key, value)))
+        });
+        checked.transpose()
+    })
+}
+
+/// Writes a backup beside its final name, then renames it: there is never half
+/// a backup under that name. A file that is there is overwritten only if `replace`
+/// says so.
+pub(super) fn write(
+    view: &View,
     to: &Path,
+    replace: bool,
     mut progress: impl FnMut(u64),
 ) -> Result<Backup, StoreError> {
+    // Looked at before the work, and again by the rename.
+    if !replace && to.exists() {
+        return Err(at(to)(io::ErrorKind::AlreadyExists.into()));
+    }
     let temporary = PathBuf::from(format!("{}.part", to.display()));
     let error = at(&temporary);
-    let mut file = File::create(&temporary).map_err(&error)?;
-    file.write_all(MAGIC).map_err(&error)?;
-    let packer = zstd::Encoder::new(BufWriter::new(file), 3).map_err(&error)?;
+    let written = write_part(view, &temporary, &error, &mut progress);
+    let named = written.and_then(|backup| {
+        place_backup(&temporary, to, replace).map_err(at(to))?;
+        Ok(backup)
+    });
+    if named.is_err() {
+        // Half a backup is of no use, and eats what a full disk has left.
+        let _gone = fs::remove_file(&temporary);
+    }
+    named
+}
+
+/// Gives a backup that is whole its name. One that has it already is replaced only if
+/// `replace` says so.
+///
+/// # Errors
+/// There is a file of that name, or the file cannot be renamed.
+pub fn place_backup(temporary: &Path, to: &Path, replace: bool) -> io::Result<()> {
+    // Unlike a rename, a link never takes the place of a file; but not every file system
+    // has links.
+    let linked = !replace
+        && match fs::hard_link(temporary, to) {
+            Ok(()) => true,
+            Err(_) if !to.exists() => false,
+            Err(error) => return Err(error),
+        };
+    if linked {
+        fs::remove_file(temporary)?;
+    } else {
+        fs::rename(temporary, to)?;
+    }
+    let parent = to.parent().filter(|parent| !parent.as_os_str().is_empty());
+    private::sync_dir(parent.unwrap_or(Path::new(".")))
+}
+
+fn write_part(
+    view: &View,
+    temporary: &Path,
+    error: &impl Fn(io::Error) -> StoreError,
+    progress: &mut impl FnMut(u64),
+) -> Result<Backup, StoreError> {
+    let mut file = private::writable()
+        .truncate(true)
+        .open(temporary)
+        .map_err(error)?;
+    file.write_all(MAGIC).map_err(error)?;
+    let packer = zstd::Encoder::new(BufWriter::new(file), 3).map_err(error)?;
     let mut out = Hashing {
         inner: packer,
         hash: Sha256::new(),
     };
     let mut count = 0_u64;
-    let mut records = tree.iter();
-    while let Some((key, value)) = guarded(|| records.next().transpose())? {
-        record::open(&key, &value)?;
-        if content_key(&key).is_some_and(|(digest, _)| !keep(&digest)) {
-            continue;
-        }
+    view.snapshot().read(view, |(key, value)| {
         let (Ok(key_length), Ok(value_length)) =
             (u32::try_from(key.len()), u32::try_from(value.len()))
         else {
@@ -160,24 +224,24 @@ pub(super) fn write(
             &value_length.to_be_bytes(),
         ]
         .concat();
-        out.write_all(&header).map_err(&error)?;
-        out.write_all(&key).map_err(&error)?;
-        out.write_all(&value).map_err(&error)?;
+        out.write_all(&header).map_err(error)?;
+        out.write_all(&key).map_err(error)?;
+        out.write_all(&value).map_err(error)?;
         count += 1;
         progress(count);
-    }
-    out.write_all(&[0]).map_err(&error)?;
-    out.write_all(&count.to_be_bytes()).map_err(&error)?;
+        Ok(())
+    })?;
+    out.write_all(&[0]).map_err(error)?;
+    out.write_all(&count.to_be_bytes()).map_err(error)?;
     let Hashing { mut inner, hash } = out;
-    inner.write_all(&hash.finalize()).map_err(&error)?;
+    inner.write_all(&hash.finalize()).map_err(error)?;
     let file = inner
         .finish()
-        .map_err(&error)?
+        .map_err(error)?
         .into_inner()
         .map_err(|e| error(e.into_error()))?;
-    file.sync_all().map_err(&error)?;
-    let bytes = file.metadata().map_err(&error)?.len();
-    fs::rename(&temporary, to).map_err(at(to))?;
+    file.sync_all().map_err(error)?;
+    let bytes = file.metadata().map_err(error)?.len();
     Ok(Backup {
         records: count,
         bytes,
@@ -186,10 +250,13 @@ pub(super) fn write(
 
 /// Fills a new data directory from a backup.
 ///
-/// The directory appears only when the whole backup was read and checked.
+/// The directory is one that opens only when the whole backup was read and checked.
+/// An empty directory will do, such as a new volume. Its log is a new one: what happens to
+/// it is not what happened after the backup was taken, so tokens of the old log are
+/// refused.
 ///
 /// # Errors
-/// The file is not a whole backup, is of a newer format, or the directory exists.
+/// The file is not a whole backup, is of a newer format, or the directory is not empty.
 pub fn restore(
     from: &Path,
     to: &Path,
@@ -200,57 +267,45 @@ pub fn restore(
         path: from.to_owned(),
         reason,
     };
-    let taken = fs::read_dir(to).is_ok_and(|mut entries| entries.next().is_some());
-    if taken {
-        return Err(StoreError::Io {
-            path: to.to_owned(),
-            cause: io::Error::new(
-                io::ErrorKind::AlreadyExists,
-                "the directory is not empty; name a new one",
-            ),
-        });
-    }
-    let file = File::open(from).map_err(at(from))?;
-    let bytes = file.metadata().map_err(at(from))?.len();
-    let mut reader = BufReader::new(file);
-    let mut magic = vec![0; MAGIC.len()];
-    reader
-        .read_exact(&mut magic)
-        .map_err(|_| unusable("it is too short".to_owned()))?;
-    if magic != MAGIC {
-        let reason = if magic.starts_with(FAMILY) {
-            "it was written by a later version"
-        } else {
-            "it does not begin as a backup does"
-        };
-        return Err(unusable(reason.to_owned()));
-    }
-    let temporary = PathBuf::from(format!("{}.restoring", to.display()));
-    if temporary.exists() {
-        fs::remove_dir_all(&temporary).map_err(at(&temporary))?;
-    }
-    let opened = directory::open(&temporary, options);
-    let (db, tree) = opened.map_err(|error: OpenError| unusable(error.to_string()))?;
-    let filled = fill(reader, &tree, &unusable, &mut progress);
-    let records = match filled {
-        Ok(records) => records,
-        Err(error) => {
-            drop((tree, db));
-            fs::remove_dir_all(&temporary).map_err(at(&temporary))?;
-            return Err(error);
+    let claim = directory::claim(to)?;
+    let restored = File::open(from).map_err(at(from)).and_then(|file| {
+        let bytes = file.metadata().map_err(at(from))?.len();
+        let mut reader = BufReader::new(file);
+        begin(&mut reader).map_err(unusable)?;
+        let records = directory::build(&claim.store(), options, |tree| {
+            let records = fill(reader, tree, &unusable, &mut progress)?;
+            log::renew(tree)?;
+            Ok(records)
+        })?;
+        Ok(Backup { records, bytes })
+    });
+    match restored {
+        Ok(backup) => {
+            claim.complete().map_err(at(to))?;
+            Ok(backup)
         }
-    };
-    guarded(|| db.flush())?;
-    directory::database_file(&temporary)
-        .map_err(|error| unusable(error.to_string()))?
-        .sync_all()
-        .map_err(at(&temporary))?;
-    drop((tree, db));
-    if to.exists() {
-        fs::remove_dir(to).map_err(at(to))?;
+        Err(error) => {
+            claim.abandon();
+            Err(error)
+        }
     }
-    fs::rename(&temporary, to).map_err(at(to))?;
-    Ok(Backup { records, bytes })
+}
+
+/// Reads what a backup begins with.
+fn begin(reader: &mut impl Read) -> Result<(), String> {
+    let mut magic = vec![0; MAGIC.len()];
+    if reader.read_exact(&mut magic).is_err() {
+        return Err("it is too short".to_owned());
+    }
+    if magic == MAGIC || magic == OLDER {
+        return Ok(());
+    }
+    Err(if magic.starts_with(FAMILY) {
+        "it was written by a later version"
+    } else {
+        "it does not begin as a backup does"
+    }
+    .to_owned())
 }
 
 fn fill(
@@ -260,14 +315,15 @@ fn fill(
     progress: &mut impl FnMut(u64),
 ) -> Result<u64, StoreError> {
     let broken = |error: io::Error| unusable(format!("it is cut short or damaged ({error})"));
-    let unpacker = zstd::Decoder::with_buffer(reader).map_err(broken)?;
+    let unpacker = zstd::Decoder::with_buffer(reader)
+        .map_err(broken)?
+        .single_frame();
     let mut input = Hashing {
         inner: unpacker,
         hash: Sha256::new(),
     };
     let mut count = 0_u64;
-    let mut batch = sled::Batch::default();
-    let mut pending = 0_usize;
+    let mut filler = Filler::new(tree);
     loop {
         let mut tag = [0; 1];
         input.read_exact(&mut tag).map_err(broken)?;
@@ -291,18 +347,11 @@ fn fill(
         input.read_exact(&mut key).map_err(broken)?;
         input.read_exact(&mut value).map_err(broken)?;
         record::open(&key, &value)?;
-        pending += key.len() + value.len();
-        batch.insert(key, value);
+        filler.put(&key, &value)?;
         count += 1;
         progress(count);
-        if pending > 4 * 1024 * 1024 {
-            let full = std::mem::take(&mut batch);
-            guarded(|| tree.apply_batch(full))?;
-            guarded(|| tree.flush())?;
-            pending = 0;
-        }
     }
-    guarded(|| tree.apply_batch(batch))?;
+    filler.finish()?;
     let mut stated = [0; 8];
     input.read_exact(&mut stated).map_err(broken)?;
     let Hashing { mut inner, hash } = input;
@@ -311,5 +360,46 @@ fn fill(
     if u64::from_be_bytes(stated) != count || sum != <[u8; 32]>::from(hash.finalize()) {
         return Err(unusable("its checksum does not fit".to_owned()));
     }
+    // The frame ends here, and so does the file.
+    let more = inner.read(&mut [0; 1]).map_err(broken)?;
+    let mut file = inner.finish();
+    if more > 0 || file.read(&mut [0; 1]).map_err(broken)? > 0 {
+        return Err(unusable("there is more behind its end".to_owned()));
+    }
     Ok(count)
+}
+
+/// Fills a store that nobody reads yet, some megabytes at a time.
+pub(super) struct Filler<'a> {
+    tree: &'a sled::Tree,
+    batch: sled::Batch,
+    pending: usize,
+}
+
+impl<'a> Filler<'a> {
+    const MOST_PENDING: usize = 4 * 1024 * 1024;
+
+    pub(super) fn new(tree: &'a sled::Tree) -> Self {
+        Self {
+            tree,
+            batch: sled::Batch::default(),
+            pending: 0,
+        }
+    }
+
+    pub(super) fn put(&mut self, key: &[u8], value: &[u8]) -> Result<(), StoreError> {
+        self.pending += key.len() + value.len();
+        self.batch.insert(key, value);
+        if self.pending > Self::MOST_PENDING {
+            self.pending = 0;
+            let full = std::mem::take(&mut self.batch);
+            guarded(|| self.tree.apply_batch(full))?;
+            guarded(|| self.tree.flush())?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn finish(self) -> Result<(), StoreError> {
+        guarded(|| self.tree.apply_batch(self.batch))
+    }
 }

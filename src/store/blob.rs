@@ -1,8 +1,6 @@
 //! Contents of files: once per digest, compressed, in chunks.
 //!
-//! sled keeps up to 16 values in a leaf and, where a leaf grows beyond a quarter
-//! of a segment, writes it to a file of its own that it never frees. With
-//! segments of 4 MiB (see `directory`) and chunks of 32 KiB that never happens.
+//! Chunks are as large as records may be, see `chunks`.
 //!
 //! ```text
 //! key:     table | digest: 32 bytes | chunk: u16 BE
@@ -15,10 +13,11 @@ use std::cell::RefCell;
 
 use bytes::Bytes;
 
-use super::{StoreError, TableId, guarded, record};
+use super::chunks::CHUNK;
+use super::view::View;
+use super::{StoreError, TableId, record};
 use crate::model::{Digest, MAX_SKILL_BYTES};
 
-const CHUNK: usize = 32 * 1024;
 const HEADER: usize = 1 + 2 + 8;
 const RAW: u8 = 0;
 const ZSTD: u8 = 1;
@@ -92,13 +91,21 @@ pub(super) fn records(content: &Content) -> Vec<(Vec<u8>, Vec<u8>)> {
         .collect()
 }
 
-pub(super) fn exists(tree: &sled::Tree, digest: &Digest) -> Result<bool, StoreError> {
-    guarded(|| tree.contains_key(key(digest, 0)))
+pub(super) fn exists(view: &View, digest: &Digest) -> Result<bool, StoreError> {
+    Ok(view.get(&key(digest, 0))?.is_some())
 }
 
-pub(super) fn read(tree: &sled::Tree, digest: &Digest) -> Result<Option<Bytes>, StoreError> {
+pub(super) fn read(view: &View, digest: &Digest) -> Result<Option<Bytes>, StoreError> {
+    read_by(|key| view.get(key), digest)
+}
+
+/// The same, through another way to get a record.
+pub(super) fn read_by(
+    get: impl Fn(&[u8]) -> Result<Option<sled::IVec>, StoreError>,
+    digest: &Digest,
+) -> Result<Option<Bytes>, StoreError> {
     let first = key(digest, 0);
-    let Some(value) = guarded(|| tree.get(&first))? else {
+    let Some(value) = get(&first)? else {
         return Ok(None);
     };
     let (_, payload) = record::open(&first, &value)?;
@@ -118,7 +125,7 @@ pub(super) fn read(tree: &sled::Tree, digest: &Digest) -> Result<Option<Bytes>, 
     let mut packed = Cow::Borrowed(payload.get(HEADER..).unwrap_or_default());
     for chunk in 1..count {
         let key = key(digest, chunk);
-        let value = guarded(|| tree.get(&key))?.ok_or_else(|| damaged("a chunk is missing"))?;
+        let value = get(&key)?.ok_or_else(|| damaged("a chunk is missing"))?;
         packed
             .to_mut()
             .extend_from_slice(record::open(&key, &value)?.1);

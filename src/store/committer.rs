@@ -2,20 +2,34 @@
 //!
 //! Waiting batches are gathered into a group, checked in their order, applied as
 //! one atomic sled batch, flushed and synced once, and acknowledged together.
+//!
+//! Where that fails, the store takes no writes: readers go on seeing what is durable
+//! (see `view`), callers are refused at once, and the thread tries to get the database
+//! to write again (see `recovery`).
 
-use std::collections::HashMap;
-use std::fs::File;
 use std::io;
+use std::panic::{self, AssertUnwindSafe};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
+use tokio::sync::mpsc::error::TryRecvError;
 use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 
 use super::batch::Batch;
+use super::engine::{Engine, Failed};
+use super::group::{Finished, Group};
 use super::last::Notes;
-use super::unsettled::Unsettled;
-use super::{CommitError, Expect, LogPosition, Revision, StoreError, guarded, log, record};
+use super::recovery::Recovery;
+use super::view::View;
+use super::{CommitError, LogPosition, Mode, Options, Revision, guard};
+
+/// Pauses between attempts to write again: the first and the longest.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+/// How soon a refusal is given, and a stop is seen, meanwhile.
+const TICK: Duration = Duration::from_millis(50);
 
 /// Bounds of what waits for the committer.
 #[derive(Debug, Clone, Copy)]
@@ -30,14 +44,19 @@ pub struct Limits {
     pub group_bytes: usize,
 }
 
+impl Limits {
+    /// The bounds where none are stated.
+    pub const DEFAULT: Self = Self {
+        waiting: 1024,
+        waiting_bytes: 64 * 1024 * 1024,
+        group: 512,
+        group_bytes: 8 * 1024 * 1024,
+    };
+}
+
 impl Default for Limits {
     fn default() -> Self {
-        Self {
-            waiting: 1024,
-            waiting_bytes: 64 * 1024 * 1024,
-            group: 512,
-            group_bytes: 8 * 1024 * 1024,
-        }
+        Self::DEFAULT
     }
 }
 
@@ -57,6 +76,7 @@ pub(super) struct Handle {
     requests: Mutex<Option<mpsc::Sender<Request>>>,
     bytes: Arc<Semaphore>,
     most_bytes: usize,
+    mode: watch::Receiver<Mode>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -67,6 +87,9 @@ impl Handle {
                 bytes: batch.bytes,
                 most: self.most_bytes,
             });
+        }
+        if let Mode::ReadOnly { reason } = &*self.mode.borrow() {
+            return Err(CommitError::ReadOnly(reason.clone()));
         }
         let sender = self.sender().ok_or(CommitError::Closed)?;
         let units = u32::try_from(batch.bytes.div_ceil(UNIT)).unwrap_or(u32::MAX);
@@ -136,25 +159,21 @@ impl Drop for Handle {
 
 /// What the thread owns.
 pub(super) struct Committer {
-    pub(super) tree: sled::Tree,
-    pub(super) db: sled::Db,
-    /// The database file, to be synced: sled's own flush survives a killed
-    /// process, not a power cut.
-    pub(super) file: File,
+    pub(super) view: Arc<View>,
     pub(super) notes: Notes,
     /// The last commit.
     pub(super) revision: Revision,
+    pub(super) log_id: String,
     pub(super) directory: PathBuf,
     pub(super) position: watch::Sender<LogPosition>,
-    pub(super) unsettled: Arc<Unsettled>,
-    pub(super) keep_events: u64,
-    pub(super) reserve_bytes: u64,
-    pub(super) limits: Limits,
+    pub(super) mode: watch::Sender<Mode>,
+    pub(super) options: Options,
 }
 
 pub(super) fn spawn(committer: Committer) -> io::Result<Handle> {
-    let limits = committer.limits;
+    let limits = committer.options.limits;
     let (requests, waiting) = mpsc::channel(limits.waiting.max(1));
+    let mode = committer.mode.subscribe();
     let thread = std::thread::Builder::new()
         .name("committer".to_owned())
         .spawn(move || committer.run(waiting))?;
@@ -162,53 +181,88 @@ pub(super) fn spawn(committer: Committer) -> io::Result<Handle> {
         requests: Mutex::new(Some(requests)),
         bytes: Arc::new(Semaphore::new(limits.waiting_bytes.div_ceil(UNIT))),
         most_bytes: limits.waiting_bytes,
+        mode,
         thread: Mutex::new(Some(thread)),
     })
 }
 
 impl Committer {
-    fn run(self, mut waiting: mpsc::Receiver<Request>) {
-        let mut revision = self.revision;
+    fn run(mut self, mut waiting: mpsc::Receiver<Request>) {
+        let limits = self.options.limits;
         while let Some(first) = waiting.blocking_recv() {
             let mut bytes = first.batch.bytes;
             let mut group = vec![first];
-            while group.len() < self.limits.group && bytes < self.limits.group_bytes {
+            while group.len() < limits.group && bytes < limits.group_bytes {
                 let Ok(next) = waiting.try_recv() else { break };
                 bytes += next.batch.bytes;
                 group.push(next);
             }
-            match self.write(&mut revision, group) {
-                Ok(()) => {}
-                Err(reason) => {
-                    tracing::error!(
-                        reason,
-                        "the store failed; no more writes until it is opened again"
-                    );
-                    return refuse_all(&mut waiting, &reason);
+            let written = panic::catch_unwind(AssertUnwindSafe(|| self.write(group)))
+                .unwrap_or_else(|panicked| Err(guard::message(&*panicked).into()));
+            if let Err(failed) = written
+                && !self.recover(&mut waiting, failed)
+            {
+                return;
+            }
+        }
+    }
+
+    /// Refuses writes until the database takes them again. False: the store was closed.
+    fn recover(&mut self, waiting: &mut mpsc::Receiver<Request>, failed: Failed) -> bool {
+        let mut recovery = Recovery::new(failed.dropped);
+        let mut reason = failed.reason;
+        tracing::error!(reason, "a write failed; the store takes no writes for now");
+        let mut pause = Duration::ZERO;
+        loop {
+            self.mode.send_replace(Mode::ReadOnly {
+                reason: reason.clone(),
+            });
+            let mut waited = Duration::ZERO;
+            loop {
+                match waiting.try_recv() {
+                    Ok(request) => {
+                        let refusal = CommitError::ReadOnly(reason.clone());
+                        let _gone = request.answer.send(Err(refusal));
+                    }
+                    Err(TryRecvError::Disconnected) => return false,
+                    Err(TryRecvError::Empty) if waited >= pause => break,
+                    Err(TryRecvError::Empty) => {
+                        std::thread::sleep(TICK);
+                        waited += TICK;
+                    }
                 }
             }
+            let attempt = panic::catch_unwind(AssertUnwindSafe(|| recovery.attempt(self)))
+                .unwrap_or_else(|panicked| Err(guard::message(&*panicked)));
+            match attempt {
+                Ok(()) => {
+                    tracing::info!("the store takes writes again");
+                    self.mode.send_replace(Mode::ReadWrite);
+                    return true;
+                }
+                Err(still) => {
+                    tracing::warn!(reason = still, "the store takes no writes yet");
+                    reason = still;
+                }
+            }
+            pause = LONGEST_PAUSE.min(FIRST_PAUSE.max(2 * pause));
         }
     }
 
     /// Writes a group. An error means that the engine can no longer be trusted;
     /// every caller of the group was answered.
-    fn write(&self, revision: &mut Revision, requests: Vec<Request>) -> Result<(), String> {
-        let free = rustix::fs::statvfs(&self.directory)
-            .map(|stat| stat.f_bavail.saturating_mul(stat.f_frsize));
-        if let Ok(free) = free
-            && free < self.reserve_bytes
-        {
+    fn write(&mut self, requests: Vec<Request>) -> Result<(), Failed> {
+        if let Some((free, reserve)) = self.nearly_full() {
             for request in requests {
-                let error = CommitError::DiskFull {
-                    free,
-                    reserve: self.reserve_bytes,
-                };
+                let error = CommitError::DiskFull { free, reserve };
                 let _gone = request.answer.send(Err(error));
             }
             return Ok(());
         }
-        let mut group = Group::new(&self.tree, *revision);
+        let engine = self.view.engine().map_err(|error| error.to_string())?;
+        let mut group = Group::new(&engine.tree, self.revision);
         let mut accepted = Vec::with_capacity(requests.len());
+        let mut refused = Vec::new();
         for request in requests {
             let Request {
                 mut batch,
@@ -217,55 +271,90 @@ impl Committer {
             } = request;
             match group.add(&mut batch) {
                 Ok(revision) => accepted.push((batch.effect.take(), answer, revision, bytes)),
-                Err(error) => {
-                    let _gone = answer.send(Err(error));
+                Err(error) => refused.push((answer, error)),
+            }
+        }
+        let written = if accepted.is_empty() {
+            Ok(())
+        } else {
+            match self.apply(&engine, group) {
+                Ok((position, revision)) => {
+                    self.acknowledge(accepted, position, revision);
+                    Ok(())
+                }
+                Err(failed) => {
+                    for (_, answer, _, _) in accepted {
+                        let error = CommitError::Failed(failed.reason.clone());
+                        let _gone = answer.send(Err(error));
+                    }
+                    Err(failed)
                 }
             }
+        };
+        // Who lost against a batch of this group reads again, and is to see it then.
+        for (answer, error) in refused {
+            let _gone = answer.send(Err(error));
         }
-        if accepted.is_empty() {
-            return Ok(());
-        }
+        written
+    }
+
+    /// Bytes that the disk has free, and those that are kept, where it has fewer.
+    fn nearly_full(&self) -> Option<(u64, u64)> {
+        let reserve = self.options.reserve_bytes;
+        let stat = rustix::fs::statvfs(&self.directory).ok()?;
+        let free = stat.f_bavail.saturating_mul(stat.f_frsize);
+        (free < reserve).then_some((free, reserve))
+    }
+
+    /// Makes a group durable.
+    fn apply(&self, engine: &Engine, group: Group<'_>) -> Result<(LogPosition, Revision), Failed> {
         let position = *self.position.borrow();
+        let finished = group.finish(position, self.options.keep_events);
         let Finished {
             batch,
-            written,
+            before,
             position,
-            revision: last,
-        } = match group.finish(position, self.keep_events) {
-            Ok(finished) => finished,
-            Err(error) => {
-                answer_all(accepted, &error.to_string());
-                return Err(error.to_string());
-            }
-        };
-        self.unsettled
-            .begin(written.into_iter().map(|(key, wrote)| (key, wrote.made)));
-        let written = guarded(|| self.tree.apply_batch(batch))
-            .and_then(|()| guarded(|| self.db.flush()))
-            .map_err(|error| error.to_string())
-            .and_then(|_| self.file.sync_data().map_err(|error| error.to_string()));
-        if let Err(reason) = written {
-            self.unsettled.fail();
-            answer_all(accepted, &reason);
-            return Err(reason);
-        }
-        *revision = last;
-        if let Err(error) = self.notes.note(last) {
+            revision,
+        } = finished.map_err(|error| error.to_string())?;
+        // The log's start moves before anybody can see what was forgotten, so that whoever
+        // reads the log first and looks at its start then knows whether the read is whole.
+        self.position.send_if_modified(|known| {
+            known.start = position.start;
+            false
+        });
+        self.view.begin(before);
+        let written = engine.write(batch, &self.options.sync);
+        written.inspect_err(|_| self.view.fail())?;
+        Ok((position, revision))
+    }
+
+    /// Shows a durable group to readers, and tells its callers.
+    fn acknowledge(&mut self, accepted: Vec<Accepted>, position: LogPosition, revision: Revision) {
+        self.revision = revision;
+        if let Err(error) = self.notes.note(revision) {
             tracing::warn!(%error, "the last write is not noted; a database that is cut short would not be noticed");
         }
+        // Before the effects: whoever sees one finds the records that it is about.
+        self.view.settle(revision);
         let mut answers = Vec::with_capacity(accepted.len());
         for (effect, answer, revision, bytes) in accepted {
-            if let Some(effect) = effect {
-                effect(revision);
-            }
-            answers.push((answer, revision, bytes));
+            let done = effect.map_or(Ok(()), |effect| {
+                panic::catch_unwind(AssertUnwindSafe(|| effect(revision)))
+            });
+            let outcome = match done {
+                Ok(()) => Ok(revision),
+                Err(panicked) => {
+                    let reason = guard::message(&*panicked);
+                    tracing::error!(reason, revision, "the effect of a write panicked");
+                    Err(CommitError::Effect(reason))
+                }
+            };
+            answers.push((answer, outcome, bytes));
         }
-        self.unsettled.settle();
         self.position.send_replace(position);
-        for (answer, revision, _given_back) in answers {
-            let _gone = answer.send(Ok(revision));
+        for (answer, outcome, _given_back) in answers {
+            let _gone = answer.send(outcome);
         }
-        Ok(())
     }
 }
 
@@ -275,141 +364,3 @@ type Accepted = (
     Revision,
     tokio::sync::OwnedSemaphorePermit,
 );
-
-fn answer_all(accepted: Vec<Accepted>, reason: &str) {
-    for (_, answer, _, _) in accepted {
-        let _gone = answer.send(Err(CommitError::Failed(reason.to_owned())));
-    }
-}
-
-fn refuse_all(waiting: &mut mpsc::Receiver<Request>, reason: &str) {
-    while let Some(request) = waiting.blocking_recv() {
-        let _gone = request
-            .answer
-            .send(Err(CommitError::Failed(reason.to_owned())));
-    }
-}
-
-/// A group that is ready to be written.
-struct Finished {
-    batch: sled::Batch,
-    written: HashMap<Vec<u8>, Wrote>,
-    position: LogPosition,
-    revision: Revision,
-}
-
-/// What a group did to a record.
-#[derive(Debug, Clone, Copy)]
-struct Wrote {
-    /// Its revision; none: it was removed.
-    revision: Option<Revision>,
-    /// It was expected to be absent before the group.
-    made: bool,
-}
-
-/// The batches of one group, on their way to one sled batch.
-struct Group<'a> {
-    tree: &'a sled::Tree,
-    revision: Revision,
-    /// What the group has written so far.
-    written: HashMap<Vec<u8>, Wrote>,
-    batch: sled::Batch,
-    last_event: Option<u64>,
-}
-
-impl<'a> Group<'a> {
-    fn new(tree: &'a sled::Tree, revision: Revision) -> Self {
-        Self {
-            tree,
-            revision,
-            written: HashMap::new(),
-            batch: sled::Batch::default(),
-            last_event: None,
-        }
-    }
-
-    /// Checks a batch against the store and the group, and adds it.
-    fn add(&mut self, batch: &mut Batch) -> Result<Revision, CommitError> {
-        for (key, expect) in &batch.expects {
-            let found = self.revision_of(key)?;
-            let expected = match *expect {
-                Expect::Absent => None,
-                Expect::Revision(revision) => Some(revision),
-            };
-            if found != expected {
-                return Err(CommitError::Conflict { found });
-            }
-        }
-        self.revision += 1;
-        let revision = self.revision;
-        for (key, value) in batch.writes.drain(..) {
-            let made = match self.written.get(&key) {
-                Some(wrote) => wrote.made,
-                None => batch.expects.contains(&(key.clone(), Expect::Absent)),
-            };
-            let revision = value.as_ref().map(|_| revision);
-            if let Some(payload) = value {
-                let record = record::seal(&key, self.revision, &payload);
-                self.batch.insert(key.as_slice(), record);
-            } else {
-                self.batch.remove(key.as_slice());
-            }
-            self.written.insert(key, Wrote { revision, made });
-        }
-        if let Some(event) = &batch.event {
-            let key = log::event_key(revision);
-            #[expect(clippy::expect_used, reason = "an event has text keys and no floats")]
-            let payload = serde_json::to_vec(event).expect("an event is JSON");
-            self.batch
-                .insert(key.as_slice(), record::seal(&key, revision, &payload));
-            self.last_event = Some(revision);
-        }
-        Ok(revision)
-    }
-
-    fn revision_of(&self, key: &[u8]) -> Result<Option<Revision>, StoreError> {
-        if let Some(wrote) = self.written.get(key) {
-            return Ok(wrote.revision);
-        }
-        match guarded(|| self.tree.get(key))? {
-            Some(value) => Ok(Some(record::open(key, &value)?.0)),
-            None => Ok(None),
-        }
-    }
-
-    /// Adds the group's own records: the revision, and what the log forgets.
-    fn finish(mut self, mut position: LogPosition, keep: u64) -> Result<Finished, StoreError> {
-        let mut put = |key: &[u8], number: u64| {
-            self.batch
-                .insert(key, record::seal(key, self.revision, &number.to_be_bytes()));
-        };
-        put(log::revision_key(), self.revision);
-        if let Some(end) = self.last_event {
-            position.end = end;
-            let cutoff = end.saturating_sub(keep);
-            if position.start < cutoff {
-                let mut start = position.start;
-                // A little more than a group adds, so that the log shrinks to its bound.
-                for (sequence, key) in log::oldest(self.tree, 2 * Limits::default().group)? {
-                    if sequence > cutoff {
-                        break;
-                    }
-                    self.batch.remove(key);
-                    start = sequence;
-                }
-                if start != position.start {
-                    position.start = start;
-                    let key = log::log_start_key();
-                    self.batch
-                        .insert(key, record::seal(key, self.revision, &start.to_be_bytes()));
-                }
-            }
-        }
-        Ok(Finished {
-            batch: self.batch,
-            written: self.written,
-            position,
-            revision: self.revision,
-        })
-    }
-}

@@ -1,11 +1,18 @@
 //! The data directory: its files, its format, and who has it open.
 //!
 //! ```text
-//! DATA/FORMAT      {"product":"repertoire","format":1}
-//! DATA/store/      sled's files
-//! DATA/last        the last acknowledged write, see `last`
-//! DATA/endpoint    address of the server that has it open
+//! DATA/FORMAT            {"product":"repertoire","format":2}
+//! DATA/lock              held by whoever has it open, see `lock`
+//! DATA/store/            sled's files
+//! DATA/last              the last acknowledged write, see `last`
+//! DATA/socket            of the server that has it open, see `server::local`
+//! DATA/store.new/        compaction at work, or what a kill left of it
+//! DATA/store.restoring/  a restore at work, or what a kill left of it
+//! DATA/aside/            damaged files that are not needed, see `leftovers`
 //! ```
+//!
+//! `store` is whole at every moment: a folder is filled and synced under another name,
+//! then takes its place in one step. So whatever else lies there was left by a kill.
 
 use std::fs::{self, File};
 use std::io;
@@ -14,31 +21,31 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::{OpenError, Options, StoreError, guarded};
+use super::guard::{Cause, attempt};
+use super::lock::{self, Lock};
+use super::{OpenError, Options, StoreError, guarded, leftovers, private};
 
 /// Format of the directories that this version writes.
-const FORMAT: u32 = 1;
+///
+/// 2: withdrawals have records of their own, which format 1 kept in the heads of skills.
+const FORMAT: u32 = 2;
 const PRODUCT: &str = "repertoire";
 /// Name of the FORMAT file while the directory is made.
 const UNFINISHED: &str = "FORMAT.new";
+/// Folder that compaction fills.
+pub(super) const COMPACTING: &str = "store.new";
+/// Folder that a restore fills.
+pub(super) const RESTORING: &str = "store.restoring";
+/// Folder that a file system keeps at its root.
+const OF_THE_FILE_SYSTEM: &str = "lost+found";
 
 /// Segments large enough that a full leaf of chunks (17 × 32 KiB) stays below a
 /// quarter of one; see `blob`.
-const SEGMENT_BYTES: usize = 4 * 1024 * 1024;
+pub(super) const SEGMENT_BYTES: usize = 4 * 1024 * 1024;
 
-/// What the system says where it refuses, as sled hands it on; the files are as
-/// they were.
-const REFUSALS: [&str; 5] = [
-    "Permission denied",
-    "No space left",
-    "File too large",
-    "Read-only file system",
-    "Too many open files",
-];
-
-/// How long a directory in use is waited for.
-const LOCK_PATIENCE: Duration = Duration::from_secs(1);
-const LOCK_PAUSE: Duration = Duration::from_millis(10);
+/// sled's own threads may hold its lock a little longer than its last handle.
+const SLED_PATIENCE: Duration = Duration::from_secs(1);
+const SLED_PAUSE: Duration = Duration::from_millis(10);
 
 #[derive(Serialize, Deserialize)]
 struct Marker {
@@ -46,7 +53,15 @@ struct Marker {
     format: u32,
 }
 
-fn store_path(directory: &Path) -> PathBuf {
+/// sled over a directory of ours.
+#[derive(Debug)]
+pub(super) struct Opened {
+    pub(super) db: sled::Db,
+    pub(super) tree: sled::Tree,
+    pub(super) lock: Lock,
+}
+
+pub(super) fn store_path(directory: &Path) -> PathBuf {
     directory.join("store")
 }
 
@@ -58,68 +73,201 @@ fn marker_path(directory: &Path) -> PathBuf {
     directory.join("FORMAT")
 }
 
+fn at(path: &Path) -> impl Fn(io::Error) -> OpenError + use<> {
+    let path = path.to_owned();
+    move |cause| OpenError::Io {
+        path: path.clone(),
+        cause,
+    }
+}
+
 /// Opens sled in a directory of ours; makes one where there is nothing.
-pub(super) fn open(
+pub(super) fn open(directory: &Path, options: &Options) -> Result<Opened, OpenError> {
+    // Twice: nothing is made in a folder of somebody else's, and the answer may be
+    // another one when the lock is ours.
+    is_ours(directory)?;
+    let lock = Lock::take(directory)?;
+    let ours = is_ours(directory)?;
+    let store = store_path(directory);
+    if directory.join(RESTORING).exists() && !(ours && store.exists()) {
+        return Err(OpenError::CutShort {
+            path: directory.to_owned(),
+            what: "a restore into it was cut short".to_owned(),
+            next: "run it again, or remove the directory".to_owned(),
+        });
+    }
+    if ours {
+        if !store.join("db").is_file() {
+            return Err(OpenError::damaged(
+                directory,
+                "the file `store/db` is missing",
+            ));
+        }
+    } else {
+        begin(directory)?;
+    }
+    for leftover in [COMPACTING, RESTORING].map(|name| directory.join(name)) {
+        if leftover.exists() {
+            tracing::info!(folder = %leftover.display(), "removing what a kill left behind");
+            fs::remove_dir_all(&leftover).map_err(at(&leftover))?;
+        }
+    }
+    let (db, tree) = reopen(directory, options)?;
+    if !ours {
+        sync(&store).map_err(at(&store))?;
+    }
+    if !ours || is_older(directory) {
+        // Before anything is written that an older version would misread.
+        finish(directory).map_err(at(&marker_path(directory)))?;
+    }
+    private::tighten(directory);
+    Ok(Opened { db, tree, lock })
+}
+
+/// Opens sled in a directory that is locked.
+pub(super) fn reopen(
     directory: &Path,
     options: &Options,
 ) -> Result<(sled::Db, sled::Tree), OpenError> {
-    let io = |path: &Path| {
-        let path = path.to_owned();
-        move |cause| OpenError::Io { path, cause }
-    };
-    let mut fresh = None;
-    match fs::read(marker_path(directory)) {
-        Ok(bytes) => check(directory, &bytes)?,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => fresh = begin(directory)?,
-        Err(error) => return Err(io(&marker_path(directory))(error)),
-    }
+    let store = store_path(directory);
+    engine(&store, options).map_err(|cause| match cause {
+        Cause::Locked => OpenError::InUse {
+            path: directory.to_owned(),
+        },
+        Cause::System(reason) => at(&store)(io::Error::other(reason)),
+        Cause::Damaged(reason) => OpenError::damaged(directory, reason),
+    })
+}
+
+/// Opens sled in a store folder; makes one where there is none.
+pub(super) fn engine(store: &Path, options: &Options) -> Result<(sled::Db, sled::Tree), Cause> {
+    let system = |error: io::Error| Cause::System(error.to_string());
     let config = sled::Config::new()
-        .path(store_path(directory))
+        .path(store)
         .cache_capacity(options.cache_bytes)
         .segment_size(SEGMENT_BYTES)
         // Every commit is flushed by the committer; a second flusher would
         // deadlock with it.
         .flush_every_ms(None);
-    let opened = || {
-        guarded(|| {
+    let mut waited = Duration::ZERO;
+    loop {
+        leftovers::prepare(store).map_err(system)?;
+        let opened = attempt(|| {
             let db = config.open()?;
             let tree = db.open_tree(b"records")?;
+            // A tree that cannot be walked shows here.
+            let (_first, _last) = (tree.first()?, tree.last()?);
             Ok((db, tree))
-        })
-    };
-    // sled's own threads may hold the lock a little longer than its last handle.
-    let in_use = |error: &StoreError| error.to_string().contains("could not acquire lock");
-    let mut result = opened();
-    let mut waited = Duration::ZERO;
-    while waited < LOCK_PATIENCE && result.as_ref().is_err_and(in_use) {
-        std::thread::sleep(LOCK_PAUSE);
-        waited += LOCK_PAUSE;
-        result = opened();
-    }
-    let opened = result.map_err(|error| {
-        let text = error.to_string();
-        if in_use(&error) {
-            OpenError::InUse {
-                path: directory.to_owned(),
+        });
+        match opened {
+            Err(Cause::Locked) if waited < SLED_PATIENCE => {
+                std::thread::sleep(SLED_PAUSE);
+                waited += SLED_PAUSE;
             }
-        } else if REFUSALS.iter().any(|refusal| text.contains(refusal)) {
-            OpenError::Io {
-                path: store_path(directory),
-                cause: io::Error::other(text),
-            }
-        } else {
-            OpenError::damaged(directory, text)
+            // A snapshot may have a right checksum and belong to another log.
+            Err(Cause::Damaged(_)) if leftovers::set_snapshots_aside(store).map_err(system)? => {}
+            opened => return opened,
         }
-    })?;
-    if let Some(unfinished) = fresh {
-        finish(directory, &unfinished).map_err(io(&marker_path(directory)))?;
     }
-    Ok(opened)
+}
+
+/// Fills a store folder that nobody reads yet, and makes it durable. Where that fails,
+/// nothing is left of it.
+pub(super) fn build<T>(
+    store: &Path,
+    options: &Options,
+    fill: impl FnOnce(&sled::Tree) -> Result<T, StoreError>,
+) -> Result<T, StoreError> {
+    let io = |cause| StoreError::Io {
+        path: store.to_owned(),
+        cause,
+    };
+    remove(store).map_err(io)?;
+    let built = engine(store, options)
+        .map_err(StoreError::from)
+        .and_then(|(db, tree)| {
+            let filled = fill(&tree)?;
+            guarded(|| db.flush())?;
+            Ok(filled)
+        })
+        .and_then(|filled| sync(store).map(|()| filled).map_err(io));
+    if built.is_err() {
+        // What stays is removed by the next start.
+        let _gone = remove(store);
+    }
+    built
+}
+
+/// Removes a folder with all that is in it, where there is one.
+pub(super) fn remove(folder: &Path) -> io::Result<()> {
+    match fs::remove_dir_all(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        removed => removed,
+    }
+}
+
+/// Makes sled's files durable, and their names.
+fn sync(store: &Path) -> io::Result<()> {
+    File::open(store.join("db"))?.sync_all()?;
+    private::sync_dir(&store.join("blobs"))?;
+    private::sync_dir(store)
+}
+
+/// The directory has a FORMAT file that this version reads. If not, it may become one
+/// of ours: it is missing, or nothing is in it but what we began.
+fn is_ours(directory: &Path) -> Result<bool, OpenError> {
+    match fs::read(marker_path(directory)) {
+        Ok(bytes) => check(directory, &bytes).map(|()| true),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            foreign(directory)?.map_or(Ok(false), |name| {
+                let has = |name: &str| directory.join(name).is_file();
+                Err(if has("store/db") && has("last") {
+                    OpenError::damaged(directory, "its FORMAT file is missing")
+                } else {
+                    OpenError::NotOurs {
+                        path: directory.to_owned(),
+                        reason: format!("it has no FORMAT file, but `{name}`"),
+                    }
+                })
+            })
+        }
+        Err(error) => Err(at(&marker_path(directory))(error)),
+    }
+}
+
+/// What is in a directory without a FORMAT file that neither a start, nor a restore, nor
+/// a file system leaves there.
+fn foreign(directory: &Path) -> Result<Option<String>, OpenError> {
+    let entries = match fs::read_dir(directory) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        entries => entries.map_err(at(directory))?,
+    };
+    let begun = unfinished_path(directory).is_file();
+    for entry in entries {
+        let name = entry.map_err(at(directory))?.file_name();
+        let known = [lock::NAME, UNFINISHED, RESTORING, OF_THE_FILE_SYSTEM];
+        // The FORMAT file may have come meanwhile.
+        if known.iter().any(|known| name == *known)
+            || name == "FORMAT"
+            || (begun && name == "store")
+        {
+            continue;
+        }
+        return Ok(Some(name.display().to_string()));
+    }
+    Ok(None)
+}
+
+/// A directory that can be opened has an older format than this version writes.
+fn is_older(directory: &Path) -> bool {
+    let marker = fs::read(marker_path(directory));
+    let marker = marker.map(|bytes| serde_json::from_slice::<Marker>(&bytes));
+    matches!(marker, Ok(Ok(marker)) if marker.format < FORMAT)
 }
 
 fn check(directory: &Path, bytes: &[u8]) -> Result<(), OpenError> {
     let marker: Marker = serde_json::from_slice(bytes)
-        .map_err(|error| OpenError::damaged(directory, format!("its FORMAT file: {error}")))?;
+        .map_err(|_| OpenError::damaged(directory, "its FORMAT file cannot be read"))?;
     if marker.product != PRODUCT {
         return Err(OpenError::NotOurs {
             path: directory.to_owned(),
@@ -139,118 +287,148 @@ fn check(directory: &Path, bytes: &[u8]) -> Result<(), OpenError> {
             "its FORMAT file has format 0",
         ));
     }
-    if !store_path(directory).join("db").is_file() && store_path(directory).is_dir() {
-        return Err(OpenError::damaged(
-            directory,
-            "the file `store/db` is missing",
-        ));
-    }
     Ok(())
 }
 
 /// Begins a new directory in an empty one, or in one that another process was
-/// killed over before it was done. None: another process made it meanwhile.
+/// killed over before it was done.
 ///
 /// FORMAT comes last, so a directory that has it is whole. Until then it is
-/// FORMAT.new, locked by who is at it.
-fn begin(directory: &Path) -> Result<Option<File>, OpenError> {
-    let io = |path: &Path| {
-        let path = path.to_owned();
-        move |cause| OpenError::Io { path, cause }
-    };
+/// FORMAT.new.
+fn begin(directory: &Path) -> Result<(), OpenError> {
+    // Earlier versions compacted beside the directory, and were not whole between two
+    // renames: what is missing here is there.
+    for ending in [".old", ".new"] {
+        let beside = beside(directory, ending);
+        if beside
+            .as_deref()
+            .is_some_and(|path| marker_path(path).exists())
+        {
+            let beside = beside.unwrap_or_default();
+            return Err(OpenError::CutShort {
+                path: directory.to_owned(),
+                what: format!(
+                    "it is empty, and `{}` beside it holds what an earlier version compacted when it was cut short",
+                    beside.display()
+                ),
+                next: format!(
+                    "give that one the name `{}`, or name another directory with --data",
+                    directory.display()
+                ),
+            });
+        }
+    }
     let unfinished = unfinished_path(directory);
-    fs::create_dir_all(directory).map_err(io(directory))?;
-    let begun = unfinished.is_file();
-    for entry in fs::read_dir(directory).map_err(io(directory))? {
-        let name = entry.map_err(io(directory))?.file_name();
-        if name != UNFINISHED && name != "FORMAT" && !(begun && name == "store") {
-            return Err(OpenError::NotOurs {
-                path: directory.to_owned(),
-                reason: format!("it has no FORMAT file, but `{}`", name.display()),
-            });
-        }
-    }
-    let file = File::options()
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .open(&unfinished);
-    let file = file.map_err(io(&unfinished))?;
-    let mut waited = Duration::ZERO;
-    while let Err(error) =
-        rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive)
-    {
-        if error != rustix::io::Errno::WOULDBLOCK {
-            return Err(io(&unfinished)(error.into()));
-        }
-        if waited >= LOCK_PATIENCE {
-            return Err(OpenError::InUse {
-                path: directory.to_owned(),
-            });
-        }
-        std::thread::sleep(LOCK_PAUSE);
-        waited += LOCK_PAUSE;
-    }
-    if marker_path(directory).exists() {
-        // A file that stays is no more than untidy.
-        let _gone = fs::remove_file(&unfinished);
-        return Ok(None);
-    }
-    match fs::remove_dir_all(store_path(directory)) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            Err(io(&store_path(directory))(error))
-        }
-        _ => Ok(Some(file)),
-    }
+    private::writable()
+        .open(&unfinished)
+        .map_err(at(&unfinished))?;
+    let store = store_path(directory);
+    remove(&store).map_err(at(&store))
 }
 
-/// Writes the marker whole or not at all.
-fn finish(directory: &Path, file: &File) -> io::Result<()> {
+fn beside(directory: &Path, ending: &str) -> Option<PathBuf> {
+    let directory = fs::canonicalize(directory).ok()?;
+    let mut name = directory.file_name()?.to_owned();
+    name.push(ending);
+    Some(directory.with_file_name(name))
+}
+
+/// Writes the marker, whole or not at all, when all else is durable.
+pub(super) fn finish(directory: &Path) -> io::Result<()> {
+    let unfinished = unfinished_path(directory);
     let marker = Marker {
         product: PRODUCT.to_owned(),
         format: FORMAT,
     };
-    file.set_len(0)?;
-    serde_json::to_writer(file, &marker)?;
+    private::sync_dir(directory)?;
+    let mut file = private::writable().truncate(true).open(&unfinished)?;
+    serde_json::to_writer(&mut file, &marker)?;
     file.sync_all()?;
-    fs::rename(unfinished_path(directory), marker_path(directory))?;
-    File::open(directory)?.sync_all()
+    fs::rename(&unfinished, marker_path(directory))?;
+    private::sync_dir(directory)?;
+    // A parent that cannot be read cannot be synced; its entry is durable soon.
+    let parent = fs::canonicalize(directory)?;
+    let _synced = parent.parent().map(private::sync_dir);
+    Ok(())
 }
 
-/// The database file, for syncing.
+/// A directory to restore into: a new one, an empty one, or one over which another
+/// restore was cut short. Nobody else opens it meanwhile.
+#[derive(Debug)]
+pub(super) struct Claim {
+    directory: PathBuf,
+    /// It was not there before.
+    made: bool,
+    lock: Lock,
+}
+
+pub(super) fn claim(directory: &Path) -> Result<Claim, OpenError> {
+    let vacant = || match is_vacant(directory) {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(at(directory)(io::Error::new(
+            io::ErrorKind::AlreadyExists,
+            "the directory is not empty; name a new one",
+        ))),
+        Err(error) => Err(error),
+    };
+    vacant()?;
+    let made = !directory.exists();
+    let lock = Lock::take(directory)?;
+    vacant()?;
+    // From here on a start sees that something was begun.
+    let restoring = directory.join(RESTORING);
+    private::create_dir(&restoring).map_err(at(&restoring))?;
+    Ok(Claim {
+        directory: directory.to_owned(),
+        made,
+        lock,
+    })
+}
+
+fn is_vacant(directory: &Path) -> Result<bool, OpenError> {
+    if store_path(directory).exists() || foreign(directory)?.is_some() {
+        return Ok(false);
+    }
+    // A restore that was cut short at its end has both, and no store.
+    Ok(!marker_path(directory).exists() || directory.join(RESTORING).exists())
+}
+
+impl Claim {
+    /// Where to build the store.
+    pub(super) fn store(&self) -> PathBuf {
+        self.directory.join(RESTORING)
+    }
+
+    /// The store is whole: makes the directory one of ours. The rename is the moment at which it
+    /// is; until then a start says that the restore was cut short.
+    pub(super) fn complete(self) -> io::Result<()> {
+        finish(&self.directory)?;
+        fs::rename(self.store(), store_path(&self.directory))?;
+        private::sync_dir(&self.directory)
+    }
+
+    /// Nothing came of it: leaves the directory as it was.
+    pub(super) fn abandon(self) {
+        // What stays is no more than untidy: a start says what it is.
+        for name in [UNFINISHED, "FORMAT"] {
+            let _gone = fs::remove_file(self.directory.join(name));
+        }
+        let _gone = remove(&self.store());
+        let _gone = fs::remove_file(self.directory.join(lock::NAME));
+        if self.made {
+            let _gone = fs::remove_dir(&self.directory);
+        }
+        drop(self.lock);
+    }
+}
+
+/// The database file, for syncing. All that is in it is durable.
 pub(super) fn database_file(directory: &Path) -> Result<File, OpenError> {
     let path = store_path(directory).join("db");
-    // The entries of a new directory are durable from here on.
-    let synced = File::open(store_path(directory)).and_then(|folder| folder.sync_all());
-    synced
-        .and_then(|()| File::open(&path))
-        .map_err(|cause| OpenError::Io { path, cause })
+    File::open(&path)
+        .and_then(|file| file.sync_all().map(|()| file))
+        .map_err(at(&path))
 }
 
-fn endpoint_path(directory: &Path) -> PathBuf {
-    directory.join("endpoint")
-}
-
-/// Notes the address of the server that has the directory open, so that commands
-/// find it.
-///
-/// # Errors
-/// The file cannot be written.
-pub fn remember_endpoint(directory: &Path, url: &str) -> Result<(), StoreError> {
-    let path = endpoint_path(directory);
-    fs::write(&path, url).map_err(|cause| StoreError::Io { path, cause })
-}
-
-/// Forgets the address.
-pub fn forget_endpoint(directory: &Path) {
-    // A file that is not there, or stays, only makes the next command ask in vain.
-    let _gone = fs::remove_file(endpoint_path(directory));
-}
-
-/// The address of the server that has, or had, the directory open.
-#[must_use]
-pub fn endpoint(directory: &Path) -> Option<String> {
-    fs::read_to_string(endpoint_path(directory))
-        .ok()
-        .map(|url| url.trim().to_owned())
-}
+#[cfg(test)]
+mod tests;

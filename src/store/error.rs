@@ -38,10 +38,19 @@ pub enum OpenError {
         /// What was found there.
         reason: String,
     },
+    /// Something that filled it was ended before it was done.
+    #[error("the data directory `{}` is not whole: {what}; {next}", path.display())]
+    CutShort {
+        /// The directory.
+        path: PathBuf,
+        /// What was found.
+        what: String,
+        /// What to do.
+        next: String,
+    },
     /// A file of it is damaged.
     #[error(
-        "the data directory `{}` is damaged: {cause}; move it aside and run `repertoire restore BACKUP --data {}`",
-        path.display(),
+        "the data directory `{}` is damaged: {cause}; restore a backup into a new directory (`repertoire restore`), or save what is whole (`repertoire salvage`)",
         path.display()
     )]
     Damaged {
@@ -93,6 +102,17 @@ pub enum StoreError {
     /// The engine cannot be read.
     #[error("the store cannot be read: {0}")]
     Engine(String),
+    /// The database is opened again after a write failed.
+    #[error("the store is opened again after a failed write; try again in a moment")]
+    Reopening,
+    /// More was overwritten during a backup than is kept for it.
+    #[error(
+        "more than {most} bytes were overwritten while the backup was taken; try again when less is written"
+    )]
+    Outrun {
+        /// Bytes that are kept.
+        most: usize,
+    },
     /// A file cannot be read or written.
     #[error("`{}`: {cause}", path.display())]
     Io {
@@ -101,6 +121,9 @@ pub enum StoreError {
         /// Why.
         cause: io::Error,
     },
+    /// The directory cannot be opened, or restored into.
+    #[error(transparent)]
+    Directory(Box<OpenError>),
     /// A file is not a backup, or not a whole one.
     #[error("`{}` is not a usable backup: {reason}", path.display())]
     NotABackup {
@@ -109,6 +132,15 @@ pub enum StoreError {
         /// What is wrong with it.
         reason: String,
     },
+}
+
+impl From<OpenError> for StoreError {
+    fn from(error: OpenError) -> Self {
+        match error {
+            OpenError::Io { path, cause } => Self::Io { path, cause },
+            error => Self::Directory(Box::new(error)),
+        }
+    }
 }
 
 /// A commit failed. Nothing of it was written, unless it says otherwise.
@@ -139,9 +171,24 @@ pub enum CommitError {
     /// The store was closed.
     #[error("the store is closed")]
     Closed,
-    /// The engine failed; whether the write is there shows after a restart.
-    #[error("the store failed and takes no more writes until it is opened again: {0}")]
+    /// A key is longer than the store takes.
+    #[error("the key of a record has {bytes} bytes, at most {most} are taken")]
+    KeyTooLong {
+        /// Its bytes.
+        bytes: usize,
+        /// The most.
+        most: usize,
+    },
+    /// The disk refused the write, and the store takes it back. Should the process end
+    /// before it could, the write may be there.
+    #[error("the write failed: {0}")]
     Failed(String),
+    /// An earlier write failed. Nothing of this one was tried.
+    #[error("the store takes no writes for now: {0}")]
+    ReadOnly(String),
+    /// The write is durable, but its effect in this process panicked.
+    #[error("the write is durable, but its effect failed: {0}")]
+    Effect(String),
     /// A record cannot be read to check a precondition.
     #[error(transparent)]
     Store(#[from] StoreError),

@@ -8,16 +8,21 @@
 //! DATA/last    revision: 20 digits | space | identity of the log | space | crc32: 8 digits | newline
 //! ```
 //!
-//! It is overwritten in place after each group, without a sync of its own: it
-//! survives a killed process, and after a power cut it names an earlier write,
-//! which is no harm. A file that is missing or unreadable is made anew.
+//! It is overwritten in place after each group, and synced with every few hundred of
+//! them: it survives a killed process, and after a power cut it may name an earlier
+//! write, which is no harm. It is made when what it names is durable. A file that is missing or unreadable
+//! is made anew.
 
+use std::cell::Cell;
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
-use super::{OpenError, Revision};
+use super::{OpenError, Revision, private};
+
+/// Notes between two syncs: one group in so many waits for the disk once more.
+const NOTES_A_SYNC: Revision = 256;
 
 /// What a directory must reach up to.
 #[derive(Debug, PartialEq, Eq)]
@@ -76,6 +81,8 @@ pub(super) fn check(
 pub(super) struct Notes {
     file: File,
     log_id: String,
+    /// Notes since the last sync.
+    unsynced: Cell<Revision>,
 }
 
 impl Notes {
@@ -85,18 +92,17 @@ impl Notes {
         log_id: &str,
     ) -> Result<Self, OpenError> {
         let path = path(directory);
-        let file = File::options()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .open(&path);
+        let file = private::writable().open(&path);
         let opened = file.and_then(|file| {
             let notes = Self {
                 file,
                 log_id: log_id.to_owned(),
+                unsynced: Cell::new(0),
             };
             notes.note(revision)?;
             notes.file.set_len(line(revision, log_id).len() as u64)?;
+            notes.file.sync_all()?;
+            private::sync_dir(directory)?;
             Ok(notes)
         });
         opened.map_err(|cause| OpenError::Io { path, cause })
@@ -104,6 +110,12 @@ impl Notes {
 
     pub(super) fn note(&self, revision: Revision) -> io::Result<()> {
         self.file
-            .write_all_at(line(revision, &self.log_id).as_bytes(), 0)
+            .write_all_at(line(revision, &self.log_id).as_bytes(), 0)?;
+        self.unsynced.set(self.unsynced.get() + 1);
+        if self.unsynced.get() >= NOTES_A_SYNC {
+            self.file.sync_data()?;
+            self.unsynced.set(0);
+        }
+        Ok(())
     }
 }

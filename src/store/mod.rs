@@ -15,50 +15,71 @@
 //! * An event of a commit is in the same atomic batch as its effect; its place in
 //!   the log is the commit's revision.
 //! * **What is not durable is not read**: sled shows a batch before it is flushed,
-//!   so a read of what the group in work wrote waits for it (`unsettled`).
+//!   so readers see the before-images of what the group in flight changes (`view`).
+//!   No read waits for a write.
+//! * **A failed write is taken back**: the store is read-only until the database was
+//!   opened again and takes writes (`recovery`).
+//! * No record is so large that sled would put a leaf into a file (`chunks`).
 //! * sled is opened and read behind a guard, since it panics on damage.
 //!
 //! Not here: what the records mean (`registry`), sled's `watch_prefix` (a stalled
 //! subscriber blocks every writer), `len` (a scan), transactions (not needed by
-//! one writer), space given back (`repertoire compact` rewrites the directory).
+//! one writer).
 
 mod backup;
 mod batch;
 mod blob;
+mod bounded;
+mod chunks;
 mod committer;
+mod compact;
 mod directory;
+mod engine;
 mod error;
+mod group;
 mod guard;
 mod last;
+mod leftovers;
+mod lock;
 mod log;
 mod packed;
+mod private;
 mod record;
+mod recovery;
+mod salvage;
+mod snapshot;
 mod table;
 #[cfg(test)]
 mod tests;
-mod unsettled;
+mod view;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use serde::de::DeserializeOwned;
 use tokio::sync::watch;
 
-pub use backup::{Backup, Verified, restore};
+pub use backup::{Backup, Verified, place_backup, restore};
 pub use batch::{Batch, Expect};
 pub use blob::Content;
+pub use bounded::bounded;
 pub use committer::Limits;
-pub use directory::{endpoint, forget_endpoint, remember_endpoint};
+pub use compact::{Compacted, compact};
+pub use engine::FileSync;
 pub use error::{CommitError, OpenError, StoreError};
 pub use guard::quiet_panics;
 pub use log::LogPosition;
 pub use packed::{Packed, Packer};
+pub use private::keep_files_private;
+pub use salvage::{Salvaged, salvage};
 pub use table::{Key, Table, TableId, prefix};
 
 use crate::model::{Digest, Event};
+use engine::Engine;
 use guard::guarded;
-use unsettled::{Unsettled, Verdict};
+use view::{Order, View, with_prefix};
 
 /// Number of a commit. Grows by one with each.
 pub type Revision = u64;
@@ -68,12 +89,17 @@ pub type Revision = u64;
 pub struct Options {
     /// Bytes of pages that sled keeps in memory.
     pub cache_bytes: u64,
-    /// Events that the log keeps; older ones are forgotten.
+    /// Events that the log keeps, give or take those of a group; older ones are
+    /// forgotten. Commits without an event do not count.
     pub keep_events: u64,
     /// Commits are refused while the disk has fewer bytes free.
     pub reserve_bytes: u64,
     /// Bounds of what waits for the committer.
     pub limits: Limits,
+    /// How a group is made to survive a power cut.
+    pub sync: FileSync,
+    /// After a write error, how long reads wait for the database to be opened again.
+    pub reopen_patience: Duration,
 }
 
 impl Default for Options {
@@ -83,8 +109,22 @@ impl Default for Options {
             keep_events: 100_000,
             reserve_bytes: 64 * 1024 * 1024,
             limits: Limits::default(),
+            sync: FileSync::default(),
+            reopen_patience: Duration::from_secs(2),
         }
     }
+}
+
+/// Whether a store takes writes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Mode {
+    /// It does.
+    ReadWrite,
+    /// It does not, since a write failed. It tries to, by itself.
+    ReadOnly {
+        /// What failed.
+        reason: String,
+    },
 }
 
 /// A record and the revision that wrote it.
@@ -104,48 +144,15 @@ pub struct Store {
 
 #[derive(Debug)]
 struct Inner {
-    tree: sled::Tree,
+    // First, so that the thread ends before the database is closed.
     committer: committer::Handle,
+    view: Arc<View>,
     log_id: String,
     position: watch::Receiver<LogPosition>,
-    unsettled: Arc<Unsettled>,
+    mode: watch::Receiver<Mode>,
     directory: PathBuf,
-    // Last, so that sled outlives the thread that writes to it.
-    _db: sled::Db,
-}
-
-impl Inner {
-    /// A record, once it is durable.
-    fn read(&self, key: &[u8]) -> Result<Option<sled::IVec>, StoreError> {
-        loop {
-            let value = guarded(|| self.tree.get(key))?;
-            match self.unsettled.wait(key)? {
-                Verdict::Durable => return Ok(value),
-                Verdict::Again => {}
-                Verdict::Absent => return Ok(None),
-            }
-        }
-    }
-
-    /// The next record of a walk, once it is durable.
-    fn settled(
-        &self,
-        mut next: impl FnMut() -> Option<sled::Result<(sled::IVec, sled::IVec)>>,
-    ) -> Result<Option<(sled::IVec, sled::IVec)>, StoreError> {
-        loop {
-            let Some((key, value)) = guarded(|| next().transpose())? else {
-                return Ok(None);
-            };
-            let value = match self.unsettled.wait(&key)? {
-                Verdict::Durable => Some(value),
-                Verdict::Again => self.read(&key)?,
-                Verdict::Absent => None,
-            };
-            if let Some(value) = value {
-                return Ok(Some((key, value)));
-            }
-        }
-    }
+    // Last, so that nobody opens the directory before the database is closed.
+    lock: lock::Lock,
 }
 
 impl Store {
@@ -154,7 +161,9 @@ impl Store {
     /// # Errors
     /// The directory is in use, damaged, of a newer format, or not one.
     pub fn open(directory: &Path, options: &Options) -> Result<Self, OpenError> {
-        let (db, tree) = directory::open(directory, options)?;
+        let (path, opening) = (directory.to_owned(), options.clone());
+        let directory::Opened { db, tree, lock } =
+            bounded(directory, move || directory::open(&path, &opening))??;
         let damaged = |cause: StoreError| OpenError::damaged(directory, cause);
         let revision = log::last_revision(&tree).map_err(damaged)?;
         last::check(
@@ -164,19 +173,22 @@ impl Store {
         )?;
         let opened = log::open(&tree).map_err(damaged)?;
         let (sender, position) = watch::channel(opened.position);
-        let unsettled = Arc::new(Unsettled::default());
+        let (mode_sender, mode) = watch::channel(Mode::ReadWrite);
+        let file = directory::database_file(directory)?;
+        let view = Arc::new(View::new(
+            Engine { tree, db, file },
+            revision,
+            options.reopen_patience,
+        ));
         let committer = committer::spawn(committer::Committer {
-            tree: tree.clone(),
-            db: db.clone(),
-            file: directory::database_file(directory)?,
+            view: Arc::clone(&view),
             notes: last::Notes::open(directory, revision, &opened.log_id)?,
             revision,
+            log_id: opened.log_id.clone(),
             directory: directory.to_owned(),
             position: sender,
-            unsettled: Arc::clone(&unsettled),
-            keep_events: options.keep_events,
-            reserve_bytes: options.reserve_bytes,
-            limits: options.limits,
+            mode: mode_sender,
+            options: options.clone(),
         })
         .map_err(|cause| OpenError::Io {
             path: directory.to_owned(),
@@ -184,13 +196,13 @@ impl Store {
         })?;
         Ok(Self {
             inner: Arc::new(Inner {
-                tree,
                 committer,
+                view,
                 log_id: opened.log_id,
                 position,
-                unsettled,
+                mode,
                 directory: directory.to_owned(),
-                _db: db,
+                lock,
             }),
         })
     }
@@ -211,14 +223,11 @@ impl Store {
         key: &K,
     ) -> Result<Option<Stored<V>>, StoreError> {
         let key = table.key(key);
-        let Some(value) = self.inner.read(&key)? else {
+        let Some(value) = self.inner.view.get(&key)? else {
             return Ok(None);
         };
-        let (revision, payload) = record::open(&key, &value)?;
-        Ok(Some(Stored {
-            revision,
-            value: Table::<K, V>::decode(&key, payload)?,
-        }))
+        let found = chunks::open(&self.inner.view, &key, value)?;
+        found.map(|found| stored::<K, V>(&key, found)).transpose()
     }
 
     /// Records whose keys start with `prefix`, in the order of their keys.
@@ -232,19 +241,17 @@ impl Store {
     ) -> impl Iterator<Item = Result<(Vec<u8>, Stored<V>), StoreError>> + 'a {
         let start = table.raw(prefix);
         let cut = start.len();
-        let mut records = self.inner.tree.scan_prefix(start);
-        std::iter::from_fn(move || match self.inner.settled(|| records.next()) {
-            Ok(None) => None,
-            Ok(Some((key, value))) => {
-                Some(record::open(&key, &value).and_then(|(revision, payload)| {
-                    let value = Table::<K, V>::decode(&key, payload)?;
-                    Ok((
-                        key.get(cut..).unwrap_or_default().to_vec(),
-                        Stored { revision, value },
-                    ))
-                }))
-            }
-            Err(error) => Some(Err(error)),
+        let view = &self.inner.view;
+        let records = view.walk(with_prefix(start), Order::Ascending);
+        records.filter_map(move |entry| {
+            let read = entry.and_then(|(key, value)| {
+                let Some(found) = chunks::open(view, &key, value)? else {
+                    return Ok(None);
+                };
+                let value = stored::<K, V>(&key, found)?;
+                Ok(Some((key.get(cut..).unwrap_or_default().to_vec(), value)))
+            });
+            read.transpose()
         })
     }
 
@@ -260,19 +267,19 @@ impl Store {
         below: Option<&K>,
         limit: usize,
     ) -> Result<Vec<V>, StoreError> {
-        let start = table.raw(prefix);
-        let end = match below {
-            Some(key) => table.key(key),
-            None => [start.as_slice(), &[0xff; 16]].concat(),
-        };
-        let mut records = self.inner.tree.range(start..end);
+        let mut range = with_prefix(table.raw(prefix));
+        if let Some(key) = below {
+            range.end = table.key(key);
+        }
         let mut found = Vec::new();
+        let mut records = self.inner.view.walk(range, Order::Descending);
         while found.len() < limit {
-            let Some((key, value)) = self.inner.settled(|| records.next_back())? else {
+            let Some((key, value)) = records.next().transpose()? else {
                 break;
             };
-            let (_, payload) = record::open(&key, &value)?;
-            found.push(Table::<K, V>::decode(&key, payload)?);
+            if let Some(read) = chunks::open(&self.inner.view, &key, value)? {
+                found.push(stored::<K, V>(&key, read)?.value);
+            }
         }
         Ok(found)
     }
@@ -284,7 +291,7 @@ impl Store {
     /// # Errors
     /// The content is damaged, or the store cannot be read.
     pub fn content(&self, digest: &Digest) -> Result<Option<Bytes>, StoreError> {
-        blob::read(&self.inner.tree, digest)
+        blob::read(&self.inner.view, digest)
     }
 
     /// The content of a digest is stored.
@@ -292,7 +299,7 @@ impl Store {
     /// # Errors
     /// The store cannot be read.
     pub fn has_content(&self, digest: &Digest) -> Result<bool, StoreError> {
-        blob::exists(&self.inner.tree, digest)
+        blob::exists(&self.inner.view, digest)
     }
 
     /// Writes a batch; returns when it is durable and visible to every reader.
@@ -312,7 +319,8 @@ impl Store {
         self.inner.committer.close().await;
     }
 
-    /// Up to `limit` events after a place in the log, in order.
+    /// Up to `limit` events after a place in the log, in order. None: the log no longer
+    /// reaches back to that place.
     ///
     /// # Errors
     /// A record is damaged, or the store cannot be read.
@@ -320,18 +328,29 @@ impl Store {
         &self,
         sequence: u64,
         limit: usize,
-    ) -> Result<Vec<(u64, Event)>, StoreError> {
+    ) -> Result<Option<Vec<(u64, Event)>>, StoreError> {
         // Events beyond the end are on their way: a crash may still take them back.
         let end = self.inner.position.borrow().end;
-        let mut events = log::after(&self.inner.tree, sequence, limit)?;
+        let mut events = log::after(&self.inner.view.engine()?.tree, sequence, limit)?;
+        // After the read: the start moves before a reader can miss what was forgotten.
+        if sequence < self.inner.position.borrow().start {
+            return Ok(None);
+        }
         events.retain(|(sequence, _)| *sequence <= end);
-        Ok(events)
+        Ok(Some(events))
     }
 
     /// Where the log begins and ends; changes with every event.
     #[must_use]
     pub fn position(&self) -> watch::Receiver<LogPosition> {
         self.inner.position.clone()
+    }
+
+    /// Whether the store takes writes; changes when a write fails, and when the store
+    /// takes writes again.
+    #[must_use]
+    pub fn mode(&self) -> watch::Receiver<Mode> {
+        self.inner.mode.clone()
     }
 
     /// Identity of the log. A token of another log says nothing here.
@@ -342,21 +361,32 @@ impl Store {
 
     /// Reads every record and content, and says what was found.
     pub fn verify(&self, progress: impl FnMut(u64)) -> Verified {
-        backup::verify(&self.inner.tree, progress)
+        backup::verify(&self.inner.view, progress)
     }
 
-    /// Writes every record to a file that [`restore`] and any later version read.
+    /// Writes every record to a file that [`restore`] and any later version read: those
+    /// of the revision at which it begins, while writes go on.
     ///
-    /// Contents for which `keep` is false are left out.
+    /// A file that is there is overwritten only if `replace` says so.
     ///
     /// # Errors
-    /// A record is damaged, or the file cannot be written.
+    /// A record is damaged, the file is there, or it cannot be written.
     pub fn backup(
         &self,
         to: &Path,
-        keep: impl Fn(&Digest) -> bool,
+        replace: bool,
         progress: impl FnMut(u64),
     ) -> Result<Backup, StoreError> {
-        backup::write(&self.inner.tree, keep, to, progress)
+        backup::write(&self.inner.view, to, replace, progress)
     }
+}
+
+fn stored<K: Key + ?Sized, V: DeserializeOwned>(
+    key: &[u8],
+    (revision, payload): (Revision, Vec<u8>),
+) -> Result<Stored<V>, StoreError> {
+    Ok(Stored {
+        revision,
+        value: Table::<K, V>::decode(key, &payload)?,
+    })
 }

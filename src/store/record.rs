@@ -1,20 +1,29 @@
 //! The envelope of every record.
 //!
 //! ```text
-//! format: u8 = 1 | crc32: u32 BE | revision: u64 BE | payload
+//! format: u8 | crc32: u32 BE | revision: u64 BE | payload
 //! ```
 //!
-//! The checksum covers the key, the revision and the payload, so a record under
-//! another key, or an older copy of a page put back, is found.
+//! Format 1 holds its payload; format 2 says where its chunks are, see `chunks`.
+//! The checksum covers the key, the revision, the payload and a format above 1, so a
+//! record under another key, or an older copy of a page put back, is found.
 
 use super::{Revision, StoreError, TableId};
 
-/// Format of the records that this version writes.
-pub(super) const FORMAT: u8 = 1;
+/// Format of a record that holds its payload.
+const WHOLE: u8 = 1;
+/// Format of a record whose payload is in chunks.
+const CHUNKED: u8 = 2;
+/// The newest format that this version reads.
+const NEWEST: u8 = CHUNKED;
+/// Bytes before the payload.
 const HEADER: usize = 1 + 4 + 8;
 
-fn checksum(key: &[u8], revision: &[u8], payload: &[u8]) -> [u8; 4] {
+fn checksum(format: u8, key: &[u8], revision: &[u8], payload: &[u8]) -> [u8; 4] {
     let mut hash = crc32fast::Hasher::new();
+    if format > WHOLE {
+        hash.update(&[format]);
+    }
     hash.update(&(key.len() as u64).to_be_bytes());
     hash.update(key);
     hash.update(revision);
@@ -24,10 +33,24 @@ fn checksum(key: &[u8], revision: &[u8], payload: &[u8]) -> [u8; 4] {
 
 /// Wraps a payload.
 pub(super) fn seal(key: &[u8], revision: Revision, payload: &[u8]) -> Vec<u8> {
+    wrap(WHOLE, key, revision, payload)
+}
+
+/// Wraps what stands in for a payload in chunks.
+pub(super) fn seal_chunked(key: &[u8], revision: Revision, payload: &[u8]) -> Vec<u8> {
+    wrap(CHUNKED, key, revision, payload)
+}
+
+/// The payload of a record is in chunks.
+pub(super) fn is_chunked(record: &[u8]) -> bool {
+    record.first() == Some(&CHUNKED)
+}
+
+fn wrap(format: u8, key: &[u8], revision: Revision, payload: &[u8]) -> Vec<u8> {
     let revision = revision.to_be_bytes();
     let mut record = Vec::with_capacity(HEADER + payload.len());
-    record.push(FORMAT);
-    record.extend_from_slice(&checksum(key, &revision, payload));
+    record.push(format);
+    record.extend_from_slice(&checksum(format, key, &revision, payload));
     record.extend_from_slice(&revision);
     record.extend_from_slice(payload);
     record
@@ -39,18 +62,18 @@ pub(super) fn open<'a>(key: &[u8], record: &'a [u8]) -> Result<(Revision, &'a [u
         key: printable(key),
         reason: reason.to_owned(),
     };
-    match record.first() {
+    let format = match record.first() {
         None => return Err(damaged("it is empty")),
-        Some(&format) if format > FORMAT => {
+        Some(&format) if format > NEWEST => {
             return Err(StoreError::NewerFormat {
                 key: printable(key),
                 found: format,
-                known: FORMAT,
+                known: NEWEST,
             });
         }
         Some(&0) => return Err(damaged("it has no format")),
-        Some(_) => {}
-    }
+        Some(&format) => format,
+    };
     let (Some(sum), Some(revision), Some(payload)) = (
         record.get(1..5),
         record.get(5..HEADER),
@@ -58,7 +81,7 @@ pub(super) fn open<'a>(key: &[u8], record: &'a [u8]) -> Result<(Revision, &'a [u
     ) else {
         return Err(damaged("it is cut short"));
     };
-    if checksum(key, revision, payload) != sum {
+    if checksum(format, key, revision, payload) != sum {
         return Err(damaged("its checksum does not fit"));
     }
     let revision = revision
@@ -88,7 +111,9 @@ mod tests {
             revision: u64,
             at: prop::sample::Index,
             flip in 1_u8..,
+            chunked: bool,
         ) {
+            let seal = if chunked { seal_chunked } else { seal };
             let record = seal(&key, revision, &payload);
             let opened = open(&key, &record).expect("an intact record");
             prop_assert_eq!(opened, (revision, payload.as_slice()));

@@ -46,6 +46,8 @@ tables! {
     Events = 2, "events";
     /// Contents, by digest and chunk.
     Contents = 3, "contents";
+    /// Chunks of records that are too large for one, by key and number.
+    Chunks = 4, "chunks";
     /// The head of each skill.
     Heads = 10, "heads";
     /// Versions, by skill and number.
@@ -54,6 +56,8 @@ tables! {
     Semantics = 12, "semantics";
     /// Numbers by skill and digest.
     Digests = 13, "digests";
+    /// Withdrawals, by skill and number.
+    Yanks = 14, "yanks";
     /// Answers to writes with an idempotency key.
     Answers = 20, "answers";
     /// Idempotency keys by the time at which they are forgotten.
@@ -64,6 +68,8 @@ tables! {
     ToolCalls = 41, "tool_calls";
     /// Sessions of agents, some to a page, by number.
     Sessions = 43, "sessions";
+    /// Calls of tools that named no session there is, by number.
+    StrayCalls = 44, "stray_calls";
 }
 
 /// Part of a key, written so that keys sort as their parts do.

@@ -226,6 +226,10 @@ impl Server {
             .unwrap_or_default()
     }
 
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     pub fn terminate(&self) {
         let status = Command::new("kill")
             .arg("-TERM")

@@ -156,13 +156,19 @@ impl Skill {
             semantic: semantic.to_owned(),
             digest: draft.digest.clone(),
         };
-        let mut versions = self.state.iter().flat_map(|state| &state.versions);
-        if let Some((number, kept)) = versions.find(|(_, kept)| kept.digest == draft.digest) {
-            return Ok(published(
-                v1::PublishOutcome::Unchanged,
-                *number,
-                &kept.semantic,
-            ));
+        if let Some(state) = &mut self.state
+            && let Some((number, kept)) = state
+                .versions
+                .iter()
+                .find(|(_, kept)| kept.digest == draft.digest)
+        {
+            let number = *number;
+            let unchanged = published(v1::PublishOutcome::Unchanged, number, &kept.semantic);
+            if draft.activate && kept.yanked.is_none() && state.active != number {
+                state.active = number;
+                self.happened(v1::EventType::Activated, number);
+            }
+            return Ok(unchanged);
         }
         let taken = |version: &Version| {
             self.semantics
@@ -177,20 +183,13 @@ impl Skill {
                     Version::new(version.major, version.minor, version.patch + 1)
                 };
                 // A deleted skill goes on above what it had.
-                let mut next = self.highest.as_ref().map_or(Version::new(1, 0, 0), raised);
-                while taken(&next) {
-                    next = raised(&next);
-                }
-                next
+                self.highest.as_ref().map_or(Version::new(1, 0, 0), raised)
             }
         };
         let outcome = match self.state {
             None => v1::PublishOutcome::Created,
             Some(_) => v1::PublishOutcome::Updated,
         };
-        if self.state.is_none() {
-            self.highest = None;
-        }
         self.last += 1;
         let number = self.last;
         self.highest = self.highest.take().max(Some(semantic.clone()));

@@ -1,0 +1,169 @@
+//! The batches of one group, on their way to one sled batch.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+
+use sled::IVec;
+
+use super::batch::Batch;
+use super::view::Before;
+use super::{CommitError, Expect, LogPosition, Revision, StoreError, chunks, guarded, log, record};
+
+/// What a group writes, and what its records were.
+#[derive(Debug, Default)]
+pub(super) struct Changes {
+    writes: BTreeMap<Vec<u8>, Option<Vec<u8>>>,
+}
+
+impl Changes {
+    /// Puts a record.
+    pub(super) fn insert(&mut self, key: impl Into<Vec<u8>>, value: Vec<u8>) {
+        self.writes.insert(key.into(), Some(value));
+    }
+
+    /// Removes a record.
+    pub(super) fn remove(&mut self, key: impl Into<Vec<u8>>) {
+        self.writes.insert(key.into(), None);
+    }
+}
+
+/// A group that is ready to be written.
+pub(super) struct Finished {
+    pub(super) batch: sled::Batch,
+    pub(super) before: Before,
+    pub(super) position: LogPosition,
+    pub(super) revision: Revision,
+}
+
+/// The batches of one group.
+pub(super) struct Group<'a> {
+    tree: &'a sled::Tree,
+    revision: Revision,
+    changes: Changes,
+    /// The records of all keys that it has looked at.
+    before: Before,
+    last_event: Option<u64>,
+    /// Events that it appends.
+    events: u64,
+}
+
+impl<'a> Group<'a> {
+    pub(super) fn new(tree: &'a sled::Tree, revision: Revision) -> Self {
+        Self {
+            tree,
+            revision,
+            changes: Changes::default(),
+            before: Before::new(),
+            last_event: None,
+            events: 0,
+        }
+    }
+
+    /// Checks a batch against the store and the group, and adds it.
+    pub(super) fn add(&mut self, batch: &mut Batch) -> Result<Revision, CommitError> {
+        for (key, expect) in &batch.expects {
+            let found = match self.current(key)? {
+                Some(value) => Some(record::open(key, &value)?.0),
+                None => None,
+            };
+            let expected = match *expect {
+                Expect::Absent => None,
+                Expect::Revision(revision) => Some(revision),
+            };
+            if found != expected {
+                return Err(CommitError::Conflict { found });
+            }
+        }
+        // All that may fail comes before the first change.
+        let mut writes = Vec::with_capacity(batch.writes.len());
+        for (key, value) in batch.writes.drain(..) {
+            if key.len() > chunks::MOST_KEY {
+                return Err(CommitError::KeyTooLong {
+                    bytes: key.len(),
+                    most: chunks::MOST_KEY,
+                });
+            }
+            let old = self.current(&key)?;
+            let old = old.map_or(Vec::new(), |old| chunks::keys(&key, &old));
+            writes.push((key, value, old));
+        }
+        self.revision += 1;
+        let revision = self.revision;
+        for (key, payload, old_chunks) in writes {
+            for chunk in old_chunks {
+                self.changes.remove(chunk);
+            }
+            match payload {
+                Some(payload) => {
+                    for (key, value) in chunks::records(&key, revision, &payload) {
+                        self.changes.insert(key, value);
+                    }
+                }
+                None => self.changes.remove(key),
+            }
+        }
+        if let Some(event) = &batch.event {
+            let key = log::event_key(revision);
+            #[expect(clippy::expect_used, reason = "an event has text keys and no floats")]
+            let payload = serde_json::to_vec(event).expect("an event is JSON");
+            let value = record::seal(&key, revision, &payload);
+            self.changes.insert(key, value);
+            self.last_event = Some(revision);
+            self.events += 1;
+        }
+        Ok(revision)
+    }
+
+    /// A record as this group leaves it so far.
+    fn current(&mut self, key: &[u8]) -> Result<Option<IVec>, StoreError> {
+        if let Some(written) = self.changes.writes.get(key) {
+            return Ok(written.as_deref().map(IVec::from));
+        }
+        Ok(read(self.tree, &mut self.before, key)?.clone())
+    }
+
+    /// Adds the group's own records: the revision, and what the log forgets.
+    pub(super) fn finish(
+        mut self,
+        mut position: LogPosition,
+        keep: u64,
+    ) -> Result<Finished, StoreError> {
+        let (key, revision) = (log::revision_key(), self.revision);
+        let value = record::seal(key, revision, &revision.to_be_bytes());
+        self.changes.insert(key, value);
+        if let Some(end) = self.last_event {
+            let added = (end, self.events);
+            position = log::append(self.tree, &mut self.changes, position, added, keep)?;
+        }
+        let mut batch = sled::Batch::default();
+        let mut before = Before::new();
+        for (key, value) in self.changes.writes {
+            before.insert(
+                key.clone(),
+                read(self.tree, &mut self.before, &key)?.clone(),
+            );
+            match value {
+                Some(value) => batch.insert(key, value),
+                None => batch.remove(key),
+            }
+        }
+        Ok(Finished {
+            batch,
+            before,
+            position,
+            revision: self.revision,
+        })
+    }
+}
+
+/// A record as it was before the group.
+fn read<'b>(
+    tree: &sled::Tree,
+    before: &'b mut Before,
+    key: &[u8],
+) -> Result<&'b Option<IVec>, StoreError> {
+    match before.entry(key.to_vec()) {
+        Entry::Occupied(known) => Ok(known.into_mut()),
+        Entry::Vacant(unknown) => Ok(unknown.insert(guarded(|| tree.get(key))?)),
+    }
+}

@@ -1,0 +1,76 @@
+//! Files that only their owner reads, whatever the umask.
+
+use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::path::Path;
+
+/// What group and others may do.
+const OTHERS: u32 = 0o077;
+
+/// Makes a folder (0700), and those above it as the umask says.
+pub(super) fn create_dir(path: &Path) -> io::Result<()> {
+    if path.is_dir() {
+        return Ok(());
+    }
+    if let Some(parent) = path.parent() {
+        fs::create_dir_all(parent)?;
+    }
+    match DirBuilder::new().mode(0o700).create(path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => Ok(()),
+        made => made,
+    }
+}
+
+/// Opens a file to be written, and makes it (0600) where there is none.
+pub(super) fn writable() -> OpenOptions {
+    let mut options = File::options();
+    options.create(true).truncate(false).write(true).mode(0o600);
+    options
+}
+
+/// Makes files that this process creates from now on readable by their owner alone.
+/// For servers, which write nothing but their own data.
+pub fn keep_files_private() {
+    rustix::process::umask(rustix::fs::Mode::from_raw_mode(OTHERS));
+}
+
+/// Takes from group and others what they may do in a directory of ours, which earlier
+/// versions and copies leave readable.
+///
+/// A file that belongs to somebody else stays as it is.
+pub(super) fn tighten(directory: &Path) {
+    let ours = |entry: &walkdir::DirEntry| entry.file_name() != "lost+found";
+    let entries = walkdir::WalkDir::new(directory)
+        .into_iter()
+        .filter_entry(ours)
+        .filter_map(Result::ok)
+        .filter(|entry| entry.file_type().is_dir() || entry.file_type().is_file());
+    for entry in entries {
+        let mode = entry
+            .metadata()
+            .map_or(0, |found| found.permissions().mode());
+        if mode & OTHERS == 0 {
+            continue;
+        }
+        let tightened = fs::set_permissions(entry.path(), Permissions::from_mode(mode & !OTHERS));
+        if entry.depth() > 0 {
+            continue;
+        }
+        match tightened {
+            Ok(()) => tracing::info!(
+                data = %directory.display(),
+                "the data directory could be read by others; now only its owner can"
+            ),
+            Err(error) => tracing::warn!(
+                data = %directory.display(), %error,
+                "the data directory can be read by others"
+            ),
+        }
+    }
+}
+
+/// Makes the entries of a folder durable.
+pub(super) fn sync_dir(path: &Path) -> io::Result<()> {
+    File::open(path)?.sync_all()
+}

@@ -1,0 +1,110 @@
+//! The records of one revision, while writes go on.
+//!
+//! What was written since is told by its revision. What was overwritten or removed
+//! since is kept here, for as long as the reader has not come by its key.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
+
+use sled::IVec;
+
+use super::view::{Before, Entry, Order, View, everything};
+use super::{Revision, StoreError, record};
+
+/// Bytes of overwritten records that are kept at most.
+const MOST_BYTES: usize = 256 * 1024 * 1024;
+/// Records that are read at once.
+const PAGE: usize = 256;
+
+#[derive(Debug, Default)]
+struct Kept {
+    /// Everything below was read.
+    read: Vec<u8>,
+    before: BTreeMap<Vec<u8>, IVec>,
+    bytes: usize,
+    full: bool,
+}
+
+/// The records as they were at a revision.
+#[derive(Debug)]
+pub(super) struct Snapshot {
+    pub(super) revision: Revision,
+    kept: Mutex<Kept>,
+}
+
+impl Snapshot {
+    pub(super) fn new(revision: Revision) -> Self {
+        Self {
+            revision,
+            kept: Mutex::default(),
+        }
+    }
+
+    fn kept(&self) -> std::sync::MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Keeps what a group is about to change, where it is of this snapshot.
+    pub(super) fn keep(&self, before: &Before) {
+        let mut kept = self.kept();
+        if kept.full {
+            return;
+        }
+        let read = kept.read.clone();
+        for (key, value) in before.range(read..) {
+            let Some(value) = value else { continue };
+            // An earlier one is the older, and a later one is not of this snapshot.
+            if kept.before.contains_key(key) || self.is_later(key, value) {
+                continue;
+            }
+            kept.bytes += key.len() + value.len();
+            kept.before.insert(key.clone(), value.clone());
+        }
+        if kept.bytes > MOST_BYTES {
+            kept.full = true;
+            kept.before.clear();
+        }
+    }
+
+    fn is_later(&self, key: &[u8], value: &[u8]) -> bool {
+        record::open(key, value).is_ok_and(|(revision, _)| revision > self.revision)
+    }
+
+    /// Hands over every record in the order of their keys. Once.
+    pub(super) fn read(
+        &self,
+        view: &View,
+        mut each: impl FnMut(Entry) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        let mut range: Option<Range<Vec<u8>>> = Some(everything());
+        while let Some(next) = range {
+            let page = view.page(&next, Order::Ascending, PAGE)?;
+            let mut records = BTreeMap::new();
+            for (key, value) in page.records {
+                let (revision, _) = record::open(&key, &value)?;
+                if revision <= self.revision {
+                    records.insert(key, value);
+                }
+            }
+            // After the page was read: whatever was missing or new in it is known here.
+            let mut kept = self.kept();
+            if kept.full {
+                return Err(StoreError::Outrun { most: MOST_BYTES });
+            }
+            let mut rest = kept.before.split_off(&page.covered.end);
+            std::mem::swap(&mut rest, &mut kept.before);
+            for (key, value) in rest {
+                kept.bytes -= key.len() + value.len();
+                records.insert(key.into(), value);
+            }
+            kept.read = page.covered.end;
+            drop(kept);
+            for entry in records {
+                each(entry)?;
+            }
+            range = page.rest;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,118 @@
+//! Backups that are taken while writes go on.
+
+use std::collections::BTreeMap;
+
+use super::*;
+
+type Map = BTreeMap<String, String>;
+
+fn notes(store: &Store) -> Map {
+    store
+        .scan(&NOTES, b"")
+        .map(|entry| entry.expect("a record"))
+        .map(|(key, stored)| {
+            let key = String::from_utf8(key[..key.len() - 1].to_vec());
+            (key.expect("a text"), stored.value)
+        })
+        .collect()
+}
+
+#[test]
+fn a_backup_holds_the_records_of_its_beginning_whatever_is_written_meanwhile() {
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    let directory = TempDir::new().expect("a folder");
+    let store = open(&directory);
+    let large = "l".repeat(100_000);
+    for n in 0..1000 {
+        let value = if n % 100 == 7 { &large } else { "1" };
+        let written = runtime.block_on(store.commit(put(&format!("k{n:04}"), value)));
+        written.expect("a commit");
+    }
+    let (before, whole) = (notes(&store), everything(&store));
+    let file = directory.path().join("backup");
+    let backup = store.backup(&file, false, |count| {
+        // Before, at, and behind the place that was reached; twice, so that a
+        // before-image is of this backup and not of what came between.
+        for step in [0, 1, 500, 998] {
+            let at = (usize::try_from(count).expect("a count") + step) % 1000;
+            let key = format!("k{at:04}");
+            let mut batch = put(&format!("{key}+"), "new");
+            match step {
+                0 | 500 => batch.put(&NOTES, &*key, &format!("{count}")),
+                1 => batch.put(&NOTES, &*key, &large.repeat(2)),
+                _ => batch.delete(&NOTES, &*key),
+            }
+            if count.is_multiple_of(10) {
+                runtime.block_on(store.commit(batch)).expect("a commit");
+            }
+        }
+    });
+    assert_eq!(backup.expect("a backup").records, whole.len() as u64);
+    assert_ne!(notes(&store), before);
+    let copy = directory.path().join("copy");
+    restore(&file, &copy, &options(), |_| {}).expect("a restore");
+    let copy = Store::open(&copy, &options()).expect("a store");
+    assert_eq!(notes(&copy), before);
+    // The log of a restored directory has an identity of its own.
+    let records = |records: Vec<(Vec<u8>, Vec<u8>)>| {
+        let kept = records.into_iter().filter(|(key, _)| key != b"\x01log_id");
+        kept.collect::<Vec<_>>()
+    };
+    assert!(records(everything(&copy)) == records(whole));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_backup_under_writers_is_the_store_at_one_revision() {
+    let directory = TempDir::new().expect("a folder");
+    let store = open(&directory);
+    let writers: Vec<_> = (0..4_usize)
+        .map(|writer| {
+            let store = store.clone();
+            tokio::spawn(async move {
+                let mut done = Vec::new();
+                for n in 0..250 {
+                    let (key, value) = (format!("k{}", (n * 7 + writer * 31) % 97), n.to_string());
+                    let mut batch = Batch::new();
+                    let kept = n % 5 != 0;
+                    if kept {
+                        batch.put(&NOTES, &*key, &value);
+                    } else {
+                        batch.delete(&NOTES, &*key);
+                    }
+                    let revision = store.commit(batch).await.expect("a commit");
+                    done.push((revision, key, kept.then_some(value)));
+                }
+                done
+            })
+        })
+        .collect();
+    let mut copies = Vec::new();
+    for n in 0..6 {
+        let (file, store) = (directory.path().join(format!("b{n}")), store.clone());
+        let path = file.clone();
+        let taken = tokio::task::spawn_blocking(move || store.backup(&path, false, |_| {}));
+        taken.await.expect("a task").expect("a backup");
+        copies.push(file);
+    }
+    let mut history = Vec::new();
+    for writer in writers {
+        history.extend(writer.await.expect("a writer"));
+    }
+    history.sort();
+    for file in copies {
+        let copy = file.with_extension("copy");
+        restore(&file, &copy, &options(), |_| {}).expect("a restore");
+        let copy = Store::open(&copy, &options()).expect("a store");
+        let revision =
+            crate::store::log::last_revision(&copy.inner.view.engine().expect("a database").tree);
+        let revision = revision.expect("a revision");
+        let mut model = Map::new();
+        for (_, key, value) in history.iter().take_while(|(of, ..)| *of <= revision) {
+            match value {
+                Some(value) => model.insert(key.clone(), value.clone()),
+                None => model.remove(key),
+            };
+        }
+        assert_eq!(notes(&copy), model, "at revision {revision}");
+    }
+}

@@ -1,0 +1,343 @@
+//! What is durable, for readers.
+//!
+//! sled shows a batch to every reader as soon as it is applied. A reader that acted on
+//! it could acknowledge what a crash then takes back. So the committer hands over the
+//! *before-image* of every record that a group changes, and until the group is durable
+//! readers see those. A read never waits for a write.
+//!
+//! A reader looks into sled first and at the before-images then. The committer shows
+//! them before it applies the group, and takes them away when the group is durable: so
+//! what was read and has no before-image is durable.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+use arc_swap::{ArcSwap, ArcSwapOption};
+use sled::IVec;
+
+use super::engine::Engine;
+use super::snapshot::Snapshot;
+use super::{Revision, StoreError, guarded};
+
+/// Records as they were before a group; none: there was none.
+pub(super) type Before = BTreeMap<Vec<u8>, Option<IVec>>;
+/// A key and its value.
+pub(super) type Entry = (IVec, IVec);
+
+const PAUSE: Duration = Duration::from_millis(1);
+/// How long readers may still have the database that is to be closed.
+const READERS: u32 = 1000;
+/// Records of the first page of a walk, and of the largest.
+const PAGES: Range<usize> = 16..256;
+
+#[derive(Debug, Default)]
+struct Durable {
+    revision: Revision,
+    snapshots: Vec<Weak<Snapshot>>,
+}
+
+/// The durable records.
+#[derive(Debug)]
+pub(super) struct View {
+    /// None while it is opened again.
+    engine: ArcSwapOption<Engine>,
+    in_flight: ArcSwap<Before>,
+    durable: Mutex<Durable>,
+    /// Since when it has failed, until it is open again.
+    failed: Mutex<Option<Instant>>,
+    opened: Condvar,
+    patience: Duration,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl View {
+    /// Reads that need a database that is opened again wait for `patience`, counted from
+    /// the failure; then they fail at once.
+    pub(super) fn new(engine: Engine, revision: Revision, patience: Duration) -> Self {
+        Self {
+            engine: ArcSwapOption::from_pointee(engine),
+            in_flight: ArcSwap::default(),
+            durable: Mutex::new(Durable {
+                revision,
+                snapshots: Vec::new(),
+            }),
+            failed: Mutex::new(None),
+            opened: Condvar::new(),
+            patience,
+        }
+    }
+
+    /// The database, for as long as the answer is held: not for long.
+    pub(super) fn engine(&self) -> Result<Arc<Engine>, StoreError> {
+        match self.engine.load_full() {
+            Some(engine) => Ok(engine),
+            None => self.opened_again().ok_or(StoreError::Reopening),
+        }
+    }
+
+    /// The database that takes the place of one that has failed. None: it has not, or it
+    /// takes too long.
+    fn opened_again(&self) -> Option<Arc<Engine>> {
+        let mut failed = lock(&self.failed);
+        let mut waited = false;
+        loop {
+            let Some(since) = *failed else {
+                return self.engine.load_full().filter(|_| waited);
+            };
+            let left = self.patience.checked_sub(since.elapsed())?;
+            if left.is_zero() {
+                return None;
+            }
+            waited = true;
+            failed = self
+                .opened
+                .wait_timeout(failed, left)
+                .unwrap_or_else(PoisonError::into_inner)
+                .0;
+        }
+    }
+
+    /// Reads from the database; once more where it has failed and was opened again.
+    fn read<T>(&self, read: impl Fn(&sled::Tree) -> sled::Result<T>) -> Result<T, StoreError> {
+        let engine = self.engine.load();
+        let Some(open) = engine.as_ref() else {
+            drop(engine);
+            let engine = self.engine()?;
+            return guarded(|| read(&engine.tree));
+        };
+        let found = guarded(|| read(&open.tree));
+        drop(engine);
+        found.or_else(|error| match self.opened_again() {
+            Some(engine) => guarded(|| read(&engine.tree)),
+            None => Err(error),
+        })
+    }
+
+    /// A record.
+    pub(super) fn get(&self, key: &[u8]) -> Result<Option<IVec>, StoreError> {
+        let value = self.read(|tree| tree.get(key));
+        // Also where the database cannot be read: the before-image is at hand.
+        match self.in_flight.load().get(key) {
+            Some(before) => Ok(before.clone()),
+            None => value,
+        }
+    }
+
+    /// The records from `start` to below `end`, in order, or in reverse order. Not a
+    /// snapshot: a record that is written meanwhile may or may not be seen.
+    pub(super) fn walk(&self, range: Range<Vec<u8>>, order: Order) -> Walk<'_> {
+        Walk {
+            view: self,
+            range: Some(range),
+            order,
+            limit: PAGES.start,
+            page: Vec::new().into_iter(),
+        }
+    }
+
+    /// Some records of a range, and what is left of it.
+    pub(super) fn page(
+        &self,
+        range: &Range<Vec<u8>>,
+        order: Order,
+        limit: usize,
+    ) -> Result<Page, StoreError> {
+        if range.start >= range.end {
+            return Ok(Page::default());
+        }
+        let (found, whole) = self.read(|tree| {
+            let mut records = tree.range(range.clone());
+            let mut found = Vec::new();
+            while found.len() < limit {
+                let next = match order {
+                    Order::Ascending => records.next(),
+                    Order::Descending => records.next_back(),
+                };
+                let Some(next) = next.transpose()? else {
+                    return Ok((found, true));
+                };
+                found.push(next);
+            }
+            Ok((found, false))
+        })?;
+        let last = found.last().filter(|_| !whole).map(|(key, _)| key.to_vec());
+        let (covered, rest) = match (last, order) {
+            (None, _) => (range.clone(), None),
+            (Some(mut last), Order::Ascending) => {
+                last.push(0);
+                (
+                    range.start.clone()..last.clone(),
+                    Some(last..range.end.clone()),
+                )
+            }
+            (Some(last), Order::Descending) => (
+                last.clone()..range.end.clone(),
+                Some(range.start.clone()..last),
+            ),
+        };
+        let in_flight = self.in_flight.load();
+        let mut before = in_flight.range(covered.clone()).peekable();
+        let records = if before.peek().is_none() {
+            found
+        } else {
+            let mut records: BTreeMap<IVec, IVec> = found.into_iter().collect();
+            for (key, before) in before {
+                match before {
+                    Some(value) => records.insert(key.as_slice().into(), value.clone()),
+                    None => records.remove(key.as_slice()),
+                };
+            }
+            match order {
+                Order::Ascending => records.into_iter().collect(),
+                Order::Descending => records.into_iter().rev().collect(),
+            }
+        };
+        Ok(Page {
+            records,
+            covered,
+            rest,
+        })
+    }
+
+    /// Before a group is applied: what its records are until it is durable.
+    pub(super) fn begin(&self, before: Before) {
+        let mut durable = lock(&self.durable);
+        durable
+            .snapshots
+            .retain(|snapshot| snapshot.strong_count() > 0);
+        for snapshot in durable.snapshots.iter().filter_map(Weak::upgrade) {
+            snapshot.keep(&before);
+        }
+        self.in_flight.store(Arc::new(before));
+    }
+
+    /// The group is durable, or was taken back.
+    pub(super) fn settle(&self, revision: Revision) {
+        let mut durable = lock(&self.durable);
+        durable.revision = revision;
+        self.in_flight.store(Arc::default());
+    }
+
+    /// What the group in flight, or one that failed, has changed.
+    pub(super) fn in_flight(&self) -> Arc<Before> {
+        self.in_flight.load_full()
+    }
+
+    /// The records as they are now, whatever is written from now on.
+    pub(super) fn snapshot(&self) -> Arc<Snapshot> {
+        let mut durable = lock(&self.durable);
+        let snapshot = Arc::new(Snapshot::new(durable.revision));
+        snapshot.keep(&self.in_flight.load());
+        durable.snapshots.push(Arc::downgrade(&snapshot));
+        snapshot
+    }
+
+    /// The database has failed: it is opened again soon, and reads that it cannot answer
+    /// wait for that.
+    pub(super) fn fail(&self) {
+        *lock(&self.failed) = Some(Instant::now());
+    }
+
+    /// Takes the database away, to open it again. False where readers do not let go of
+    /// it.
+    pub(super) fn close(&self) -> bool {
+        let Some(old) = self.engine.swap(None) else {
+            return true;
+        };
+        for _ in 0..READERS {
+            if Arc::strong_count(&old) == 1 {
+                // sled writes what it has when its last handle is dropped, and may panic.
+                let _closed = guarded(|| {
+                    drop(old);
+                    Ok(())
+                });
+                return true;
+            }
+            std::thread::sleep(PAUSE);
+        }
+        self.put(old);
+        false
+    }
+
+    /// Puts a database in the place of the one that there is, or was.
+    pub(super) fn open(&self, engine: Engine) {
+        self.put(Arc::new(engine));
+    }
+
+    fn put(&self, engine: Arc<Engine>) {
+        let mut failed = lock(&self.failed);
+        self.engine.store(Some(engine));
+        *failed = None;
+        self.opened.notify_all();
+    }
+}
+
+/// In which order records are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Order {
+    Ascending,
+    Descending,
+}
+
+/// Some records of a range.
+#[derive(Debug, Default)]
+pub(super) struct Page {
+    pub(super) records: Vec<Entry>,
+    /// The part of the range whose records these are.
+    pub(super) covered: Range<Vec<u8>>,
+    /// What is left of the range.
+    pub(super) rest: Option<Range<Vec<u8>>>,
+}
+
+/// Records, a page at a time: nothing of the database is held between two.
+#[derive(Debug)]
+pub(super) struct Walk<'a> {
+    view: &'a View,
+    range: Option<Range<Vec<u8>>>,
+    order: Order,
+    limit: usize,
+    page: std::vec::IntoIter<Entry>,
+}
+
+impl Iterator for Walk<'_> {
+    type Item = Result<Entry, StoreError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            if let Some(entry) = self.page.next() {
+                return Some(Ok(entry));
+            }
+            let range = self.range.take()?;
+            match self.view.page(&range, self.order, self.limit) {
+                Ok(page) => {
+                    self.page = page.records.into_iter();
+                    self.range = page.rest;
+                    self.limit = PAGES.end.min(2 * self.limit);
+                }
+                Err(error) => return Some(Err(error)),
+            }
+        }
+    }
+}
+
+/// All records.
+pub(super) fn everything() -> Range<Vec<u8>> {
+    Vec::new()..vec![u8::MAX]
+}
+
+/// All keys that start with a prefix of ours. A table's byte is less than 255.
+pub(super) fn with_prefix(prefix: Vec<u8>) -> Range<Vec<u8>> {
+    let mut end = prefix.clone();
+    while let Some(last) = end.pop() {
+        if last < u8::MAX {
+            end.push(last + 1);
+            break;
+        }
+    }
+    prefix..end
+}
