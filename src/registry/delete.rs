@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Caller, DIGESTS, Error, Plan, Registry, VERSIONS, usage};
+use super::catalog::Withdrawal;
+use super::{Caller, DIGESTS, Error, Plan, Registry, VERSIONS, usage, yanks};
 use crate::model::{Event, EventKind, SkillId};
 use crate::store::{Batch, prefix};
 
@@ -25,7 +26,7 @@ impl Registry {
     pub async fn delete(&self, id: &SkillId, caller: &Caller) -> Result<Deleted, Error> {
         let key = id.key();
         let _queue = self.lock(&key).await;
-        self.write(caller, &format!("delete\0{key}"), || {
+        self.write(caller, || {
             let (mut head, revision) = self.writable(id, caller)?;
             let now = self.inner.clock.now();
             let mut batch = Batch::new();
@@ -37,7 +38,8 @@ impl Registry {
                 versions += 1;
             }
             usage::forget(&mut batch, &key);
-            batch.event(Event {
+            yanks::forget(&self.inner.store, &mut batch, &key)?;
+            let event = Event {
                 kind: EventKind::Deleted,
                 skill_id: head.id.clone(),
                 version: None,
@@ -46,7 +48,7 @@ impl Registry {
                 active: None,
                 time: now,
                 actor: caller.principal.clone(),
-            });
+            };
             let deleted = Deleted {
                 id: head.id.clone(),
                 versions,
@@ -54,10 +56,10 @@ impl Registry {
             head.deleted = true;
             head.active = None;
             head.summary = None;
-            head.yanked.clear();
+            head.inline.clear();
             head.updated_at = now;
-            self.put_head(&mut batch, Some(revision), head);
-            Ok(Plan::Write(batch, deleted))
+            self.put_head(&mut batch, Some(revision), head, Withdrawal::None);
+            Ok(Plan::Write(batch, event, deleted))
         })
         .await
         .inspect(|deleted| self.inner.usage.forget(&deleted.id.key()))

@@ -1,11 +1,15 @@
 //! How two versions differ, field by field and file by file.
+//!
+//! Comparing has a budget. What it does not reach is told with its digests and sizes, and
+//! says why its lines are not there.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::{Described, Error, Registry, blocking};
+use super::{Described, Error, Registry, lines};
+use crate::executor::{Kind, Stop};
 use crate::model::{FileEntry, SkillId, Version, VersionNumber, VersionSelector};
 use crate::store::Store;
 
@@ -13,6 +17,8 @@ use crate::store::Store;
 const MAX_TEXT: u64 = 256 * 1024;
 /// Bytes of line-by-line differences in one answer.
 const MAX_DIFFS: usize = 2 * 1024 * 1024;
+/// Lines that are compared for one answer.
+const ANSWER_LINES: usize = 4 * lines::MAX_LINES;
 
 /// What happened to a field or a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,8 +68,21 @@ pub struct FileChange {
     pub path: String,
     /// The file on both sides.
     pub change: Change<FileEntry>,
-    /// The lines that differ; none where a side is not text, or too long.
-    pub unified: Option<String>,
+    /// The lines that differ, or why they are not told.
+    pub lines: Lines,
+}
+
+/// The lines of a file that differ.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Lines {
+    /// As a unified diff.
+    Unified(String),
+    /// A side is not text.
+    NotText,
+    /// A side is longer than 256 KiB, or both have more than 20,000 lines together.
+    TooLarge,
+    /// The files before it took what one answer compares.
+    OverBudget,
 }
 
 /// How two versions differ.
@@ -109,34 +128,66 @@ fn changes<K: Ord + Clone, T: PartialEq + Clone>(
         .collect()
 }
 
-fn text(store: &Store, file: Option<&FileEntry>) -> Result<Option<String>, Error> {
+/// What is left for the files of an answer.
+struct Budget {
+    lines: usize,
+    bytes: usize,
+}
+
+/// The text of a side; the empty one where there is no such side.
+fn text(store: &Store, file: Option<&FileEntry>) -> Result<Result<String, Lines>, Error> {
     let Some(file) = file else {
-        return Ok(Some(String::new()));
+        return Ok(Ok(String::new()));
     };
     if file.size > MAX_TEXT {
-        return Ok(None);
+        return Ok(Err(Lines::TooLarge));
     }
     let content = store.content(&file.digest)?;
-    Ok(content
-        .and_then(|content| String::from_utf8(content.to_vec()).ok())
-        .filter(|text| !text.contains('\0')))
+    let text = content.and_then(|content| String::from_utf8(content.to_vec()).ok());
+    Ok(text
+        .filter(|text| !text.contains('\0'))
+        .ok_or(Lines::NotText))
 }
 
-fn unified(store: &Store, path: &str, change: &Change<FileEntry>) -> Result<Option<String>, Error> {
-    let (Some(old), Some(new)) = (
-        text(store, change.old.as_ref())?,
-        text(store, change.new.as_ref())?,
-    ) else {
-        return Ok(None);
+fn compared(
+    store: &Store,
+    path: &str,
+    change: &Change<FileEntry>,
+    budget: &mut Budget,
+) -> Result<Lines, Error> {
+    if budget.lines == 0 || budget.bytes == 0 {
+        return Ok(Lines::OverBudget);
+    }
+    let old = text(store, change.old.as_ref())?;
+    let new = text(store, change.new.as_ref())?;
+    let (old, new) = match (old, new) {
+        (Ok(old), Ok(new)) => (old, new),
+        (Err(why), _) | (_, Err(why)) => return Ok(why),
     };
-    let lines = similar::TextDiff::from_lines(&old, &new);
-    let (before, after) = (format!("a/{path}"), format!("b/{path}"));
-    Ok(Some(
-        lines.unified_diff().header(&before, &after).to_string(),
-    ))
+    let count = lines::count(&old, &new);
+    if count > lines::MAX_LINES {
+        return Ok(Lines::TooLarge);
+    }
+    let Some(left) = budget.lines.checked_sub(count) else {
+        return Ok(Lines::OverBudget);
+    };
+    budget.lines = left;
+    let unified = lines::unified(path, &old, &new);
+    Ok(match budget.bytes.checked_sub(unified.len()) {
+        Some(left) => {
+            budget.bytes = left;
+            Lines::Unified(unified)
+        }
+        None => Lines::OverBudget,
+    })
 }
 
-fn files(store: &Store, from: &Version, to: &Version) -> Result<Vec<FileChange>, Error> {
+fn files(
+    store: &Store,
+    from: &Version,
+    to: &Version,
+    stop: &Stop,
+) -> Result<Vec<FileChange>, Error> {
     let by_path = |version: &Version| {
         version
             .files
@@ -144,15 +195,18 @@ fn files(store: &Store, from: &Version, to: &Version) -> Result<Vec<FileChange>,
             .map(|file| (file.path.to_string(), file.clone()))
             .collect::<Vec<_>>()
     };
-    let mut room = MAX_DIFFS;
+    let mut budget = Budget {
+        lines: ANSWER_LINES,
+        bytes: MAX_DIFFS,
+    };
     let mut found = Vec::new();
     for (path, change) in changes(by_path(from).into_iter(), by_path(to).into_iter()) {
-        let unified = unified(store, &path, &change)?.filter(|text| text.len() <= room);
-        room -= unified.as_ref().map_or(0, String::len);
+        stop.check()?;
+        let lines = compared(store, &path, &change, &mut budget)?;
         found.push(FileChange {
             path,
             change,
-            unified,
+            lines,
         });
     }
     Ok(found)
@@ -194,7 +248,8 @@ impl Registry {
         .map(|(field, change)| FieldChange { field, change })
         .collect();
         let store = self.inner.store.clone();
-        let files = blocking(move || files(&store, &old, &new)).await??;
+        let work = move |stop: &Stop| files(&store, &old, &new, stop);
+        let files = self.executor().run_fallible(Kind::Diff, work).await?;
         Ok(VersionDiff {
             from,
             to,
@@ -219,9 +274,6 @@ impl Registry {
                 to.version.number, to.head.id
             ),
         })?;
-        Ok(Described {
-            head: Arc::clone(&to.head),
-            version: Arc::new(version),
-        })
+        self.described(Arc::clone(&to.head), Arc::new(version))
     }
 }

@@ -1,5 +1,7 @@
 //! What can go wrong with skills and versions, and what each means to a caller.
 
+use super::Head;
+use crate::executor;
 use crate::model::{Code, Failure, Problem, SkillId, SkillIdError, VersionNumber, VersionSelector};
 use crate::store::{CommitError, StoreError};
 
@@ -12,11 +14,20 @@ pub enum Error {
         /// What the caller asked for.
         reference: String,
     },
-    /// No version of the skill is active.
+    /// Every version of the skill was withdrawn.
     #[error("All versions of '{id}' were withdrawn")]
     AllYanked {
         /// The skill.
         id: SkillId,
+    },
+    /// No version of the skill was ever activated, or the active one was withdrawn and
+    /// others were not.
+    #[error("No version of '{id}' is active; version {newest} can be made so")]
+    NoneActive {
+        /// The skill.
+        id: SkillId,
+        /// The newest version that was not withdrawn.
+        newest: VersionNumber,
     },
     /// The skill has no such version.
     #[error("Skill '{id}' has no version {version}")]
@@ -49,6 +60,26 @@ pub enum Error {
     /// The skill comes with the server.
     #[error("'{id}' comes with the server and cannot be changed")]
     ReadOnly {
+        /// The skill.
+        id: SkillId,
+    },
+    /// A name of the skill is not the caller's to give.
+    #[error("'{name}' {whose}")]
+    NameReserved {
+        /// The skill.
+        id: SkillId,
+        /// The name.
+        name: String,
+        /// Whose it is.
+        whose: String,
+        /// What to do.
+        step: String,
+    },
+    /// The skill would live on a person's machine, and the caller is not there.
+    #[error(
+        "'{id}' is a place of the server's own machine, which no call over the network can write to"
+    )]
+    NotLocal {
         /// The skill.
         id: SkillId,
     },
@@ -100,6 +131,12 @@ pub enum Error {
         /// The skill.
         id: SkillId,
     },
+    /// The highest semantic version of the skill cannot be raised.
+    #[error("'{id}' has the highest semantic version that there is")]
+    OutOfVersions {
+        /// The skill.
+        id: SkillId,
+    },
     /// Other writes kept coming between.
     #[error("Other writes to the same skill kept coming between")]
     Contention,
@@ -109,9 +146,23 @@ pub enum Error {
     /// A commit failed.
     #[error(transparent)]
     Commit(#[from] CommitError),
+    /// Work was refused, or stopped.
+    #[error(transparent)]
+    Work(#[from] executor::Error),
     /// A task of the server's own failed.
     #[error("a task failed: {0}")]
     Task(String),
+}
+
+impl Error {
+    /// The name of a skill leads to no version.
+    pub(super) fn none_active(head: &Head) -> Self {
+        let id = head.id.clone();
+        match head.highest_available() {
+            Some(newest) => Self::NoneActive { id, newest },
+            None => Self::AllYanked { id },
+        }
+    }
 }
 
 fn because(reason: &str) -> String {
@@ -139,6 +190,15 @@ fn invalid(problems: &[Problem]) -> String {
     }
 }
 
+/// Where to publish what cannot live on the server's machine.
+fn elsewhere(failure: Failure, id: &SkillId) -> Failure {
+    let slug = id.slug();
+    failure
+        .detail("skill_id", id)
+        .suggest(format!("Publish it as `SOURCE/AUTHOR/{slug}` of your own, or as `local/global/{slug}`"))
+        .suggest("On the server's machine, `repertoire import DIR --location project` without --server reaches it through its data directory")
+}
+
 const LIST: &str = "List the skills to see what is there";
 
 impl From<Error> for Failure {
@@ -154,6 +214,10 @@ impl From<Error> for Failure {
                 .detail("skill_id", &id)
                 .suggest("List its versions to see why they were withdrawn")
                 .suggest("Ask for a version by its number if you must have it"),
+            Error::NoneActive { id, newest } => new(Code::SkillNotActive)
+                .detail("skill_id", &id)
+                .detail("version", newest)
+                .suggest(format!("Activate version {newest}, or ask for a version by its number")),
             Error::VersionNotFound { id, version } => new(Code::VersionNotFound)
                 .detail("skill_id", &id)
                 .detail("version", version)
@@ -169,7 +233,12 @@ impl From<Error> for Failure {
                 .suggest("List the files of the skill; paths are compared with their case"),
             Error::ReadOnly { id } => new(Code::SkillReadOnly)
                 .detail("skill_id", &id)
-                .suggest("Publish your own skill under the same name in `local/project/` or `local/user/`: it hides this one"),
+                .suggest("Publish a skill of your own under another name; on the server's machine one of the same name in `local/project/` or `local/user/` hides this one"),
+            Error::NameReserved { id, name, step, .. } => new(Code::NameReserved)
+                .detail("skill_id", &id)
+                .detail("name", name)
+                .suggest(step),
+            Error::NotLocal { id } => elsewhere(new(Code::LocationNotLocal), &id),
             Error::VersionConflict { id, semantic, existing } => new(Code::VersionConflict)
                 .detail("skill_id", &id)
                 .detail("semantic_version", &semantic)
@@ -199,6 +268,9 @@ impl From<Error> for Failure {
             Error::ResumeTokenExpired => new(Code::ResumeTokenExpired)
                 .suggest("List the skills again and watch from the token that the list gives"),
             Error::OutOfNumbers { id } => new(Code::StoreUnavailable).detail("skill_id", &id),
+            Error::OutOfVersions { id } => new(Code::VersionConflict)
+                .detail("skill_id", &id)
+                .suggest("State a `version` in the front matter that the skill has not had"),
             Error::Contention => new(Code::WriteContention).suggest("Try again"),
             Error::Store(error @ (StoreError::Damaged { .. } | StoreError::NewerFormat { .. })) => {
                 let mut failure = Failure::new(Code::DataDamaged, "A stored record is damaged")
@@ -206,35 +278,51 @@ impl From<Error> for Failure {
                 failure.cause = Some(error.into());
                 failure
             }
-            Error::Commit(CommitError::Store(error)) => Error::Store(error).into(),
-            Error::Commit(CommitError::Conflict { .. }) => Error::Contention.into(),
-            Error::Commit(error @ CommitError::TooLarge { .. }) => {
-                Failure::new(Code::InvalidParameter, error.to_string())
-            }
-            Error::Commit(CommitError::Closed) => {
-                Failure::new(Code::ShuttingDown, "The server is about to stop").suggest("Try again in a moment")
-            }
-            Error::Commit(error @ (CommitError::DiskFull { .. } | CommitError::Failed(_))) => {
-                let mut failure = Failure::new(Code::StoreUnavailable, "The server cannot write to its disk")
-                    .suggest("Ask the operator to look at the server's log and its disk; nothing was written");
-                if matches!(error, CommitError::Failed(_)) {
-                    failure.suggestions = vec![
-                        "Ask the operator to look at the server's log; whether this write is there shows after a restart"
-                            .to_owned(),
-                    ];
-                }
-                failure.cause = Some(error.into());
-                failure
-            }
-            Error::Store(error @ StoreError::Engine(_)) => {
-                let mut failure =
-                    Failure::new(Code::StoreUnavailable, "The server cannot read its disk")
-                        .suggest("Ask the operator to look at the server's log and its disk");
+            Error::Commit(error) => refused(error),
+            Error::Store(error @ (StoreError::Engine(_) | StoreError::Reopening)) => {
+                let mut failure = Failure::new(Code::StoreUnavailable, "The server cannot read its disk");
+                failure = match error {
+                    StoreError::Reopening => failure.suggest("Try again in a moment"),
+                    _ => failure.suggest("Ask the operator to look at the server's log and its disk"),
+                };
                 failure.cause = Some(error.into());
                 failure
             }
             Error::Store(error) => Failure::fault(error),
+            Error::Work(error) => error.into(),
             Error::Task(cause) => Failure::fault(cause),
         }
     }
+}
+
+/// What a write that failed means to its caller.
+fn refused(error: CommitError) -> Failure {
+    let next = match error {
+        CommitError::Store(error) => return Error::Store(error).into(),
+        CommitError::Conflict { .. } => return Error::Contention.into(),
+        CommitError::TooLarge { .. } | CommitError::KeyTooLong { .. } => {
+            return Failure::new(Code::InvalidParameter, error.to_string());
+        }
+        CommitError::Closed => {
+            return Failure::new(Code::ShuttingDown, "The server is about to stop")
+                .suggest("Try again in a moment");
+        }
+        CommitError::Effect(_) => return Failure::fault(error),
+        CommitError::DiskFull { .. } => {
+            "Nothing was written, and reads go on. Ask the operator to make room on the server's disk"
+        }
+        CommitError::ReadOnly(_) => {
+            "Nothing was written, and reads go on. Try again in a minute: the server tries its disk by itself, and its log says what is wrong"
+        }
+        CommitError::Failed(_) => {
+            "The server takes back what it wrote of it. Read before you repeat it, or repeat it under the same idempotency key"
+        }
+    };
+    let mut failure = Failure::new(
+        Code::StoreUnavailable,
+        "The server cannot write to its disk",
+    );
+    failure = failure.suggest(next);
+    failure.cause = Some(error.into());
+    failure
 }

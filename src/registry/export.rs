@@ -4,7 +4,8 @@ use std::io::{self, Write as _};
 
 use bytes::Bytes;
 
-use super::{Described, Error, Registry, blocking};
+use super::{Described, Error, Registry};
+use crate::executor::{Kind, Stop};
 use crate::model::{Digest, FileEntry, SkillId, VersionSelector};
 use crate::store::{Store, StoreError};
 
@@ -80,10 +81,11 @@ fn failed(error: impl std::fmt::Display) -> Error {
 
 /// Owner, times and modes are the same for every file, so that nothing but the
 /// version decides the bytes.
-fn tar_gz(store: &Store, files: &[FileEntry]) -> Result<Vec<u8>, Error> {
+fn tar_gz(store: &Store, files: &[FileEntry], stop: &Stop) -> Result<Vec<u8>, Error> {
     let packer = flate2::GzBuilder::new().mtime(0).operating_system(255);
     let mut archive = tar::Builder::new(packer.write(Vec::new(), flate2::Compression::default()));
     for file in files {
+        stop.check()?;
         let content = content(store, file)?;
         let mut header = tar::Header::new_ustar();
         header.set_size(content.len() as u64);
@@ -100,13 +102,14 @@ fn tar_gz(store: &Store, files: &[FileEntry]) -> Result<Vec<u8>, Error> {
         .map_err(failed)
 }
 
-fn zip(store: &Store, files: &[FileEntry]) -> Result<Vec<u8>, Error> {
+fn zip(store: &Store, files: &[FileEntry], stop: &Stop) -> Result<Vec<u8>, Error> {
     let mut archive = zip::ZipWriter::new(io::Cursor::new(Vec::new()));
     let options = zip::write::SimpleFileOptions::default()
         .compression_method(zip::CompressionMethod::Deflated)
         .last_modified_time(zip::DateTime::default())
         .unix_permissions(0o644);
     for file in files {
+        stop.check()?;
         archive
             .start_file(file.path.as_str(), options)
             .map_err(failed)?;
@@ -128,15 +131,15 @@ impl Registry {
     ) -> Result<Archive, Error> {
         let of = self.describe(id, selector)?;
         let (store, version) = (self.inner.store.clone(), std::sync::Arc::clone(&of.version));
-        let (bytes, digest) = blocking(move || {
+        let pack = move |stop: &Stop| {
             let bytes = match format {
-                ArchiveFormat::TarGz => tar_gz(&store, &version.files),
-                ArchiveFormat::Zip => zip(&store, &version.files),
+                ArchiveFormat::TarGz => tar_gz(&store, &version.files, stop),
+                ArchiveFormat::Zip => zip(&store, &version.files, stop),
             }?;
             let digest = Digest::of(&bytes);
             Ok::<_, Error>((bytes, digest))
-        })
-        .await??;
+        };
+        let (bytes, digest) = self.executor().run_fallible(Kind::Export, pack).await?;
         Ok(Archive {
             of,
             format,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use imbl::OrdSet;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -11,7 +12,8 @@ use crate::model::{
 };
 
 /// What is known of a skill without opening a version. Stored once a skill, and
-/// kept in memory.
+/// kept in memory. It does not grow with the number of versions: each write of the
+/// skill writes it anew.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Head {
     /// The skill.
@@ -31,9 +33,14 @@ pub struct Head {
     /// What a list shows; of the active version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<Summary>,
-    /// Versions that were withdrawn.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub yanked: BTreeMap<VersionNumber, Yank>,
+    /// Versions that were withdrawn, by the records of their own. Not stored with the
+    /// head: the catalog keeps it.
+    #[serde(skip)]
+    pub(super) withdrawn: OrdSet<VersionNumber>,
+    /// Withdrawals of before they had records of their own. The next write of the
+    /// skill moves them there.
+    #[serde(default, rename = "yanked", skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) inline: BTreeMap<VersionNumber, Yank>,
     /// When the skill was first published.
     pub created_at: Timestamp,
     /// When it last changed.
@@ -50,6 +57,29 @@ impl Head {
         } else {
             TrustTier::Unverified
         }
+    }
+
+    /// A version was withdrawn.
+    #[must_use]
+    pub fn is_withdrawn(&self, number: VersionNumber) -> bool {
+        self.withdrawn.contains(&number)
+    }
+
+    /// Every version was withdrawn.
+    #[must_use]
+    pub fn is_all_withdrawn(&self) -> bool {
+        self.highest_available().is_none()
+    }
+
+    /// The highest version that was not withdrawn. Looks at one version more than were
+    /// withdrawn above it.
+    #[must_use]
+    pub fn highest_available(&self) -> Option<VersionNumber> {
+        let mut withdrawn = self.withdrawn.iter().rev().map(|number| number.get());
+        (self.first_number.get()..=self.last_number.get())
+            .rev()
+            .find(|number| withdrawn.next() != Some(*number))
+            .and_then(VersionNumber::new)
     }
 
     /// Name and description of the active version keep to the Agent Skills

@@ -4,7 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::Error;
+use super::{Error, Registry};
 use crate::model::{Digest, Principal};
 use crate::store::{Batch, Expect, Store, Table, TableId};
 
@@ -21,8 +21,18 @@ const TIMES: Table<(u64, Digest), ()> = Table::new(TableId::AnswerTimes);
 pub struct Caller {
     /// Who writes.
     pub principal: Principal,
-    /// Name of the write; empty: none.
+    /// The write by name; none: every call is a write of its own.
+    pub named: Option<NamedWrite>,
+}
+
+/// A write that its caller can repeat.
+#[derive(Debug, Clone)]
+pub struct NamedWrite {
+    /// The name.
     pub key: String,
+    /// Digest of the request as it was sent, so that a repeat is known whatever its words
+    /// lead to by then.
+    pub request: Digest,
 }
 
 impl Caller {
@@ -31,7 +41,31 @@ impl Caller {
     pub fn new(principal: Principal) -> Self {
         Self {
             principal,
-            key: String::new(),
+            named: None,
+        }
+    }
+
+    /// The same caller with a write by name; an empty key is no name.
+    #[must_use]
+    pub fn named(principal: Principal, key: &str, request: impl FnOnce() -> Digest) -> Self {
+        let named = (!key.is_empty()).then(|| NamedWrite {
+            key: key.to_owned(),
+            request: request(),
+        });
+        Self { principal, named }
+    }
+}
+
+impl Registry {
+    /// The answer to a write of this name, where it was done before: for a caller whose
+    /// words no longer lead to a skill.
+    ///
+    /// # Errors
+    /// The name was used for another request.
+    pub fn answered<T: DeserializeOwned>(&self, caller: &Caller) -> Result<Option<T>, Error> {
+        match Slot::new(caller) {
+            Some(slot) => slot.answered(&self.inner.store),
+            None => Ok(None),
         }
     }
 }
@@ -53,11 +87,12 @@ pub(super) struct Slot<'a> {
 impl<'a> Slot<'a> {
     /// None where the caller gave no name. Keys of one caller say nothing about
     /// those of another.
-    pub(super) fn new(caller: &'a Caller, fingerprint: &str) -> Option<Self> {
-        (!caller.key.is_empty()).then(|| Self {
-            key: &caller.key,
-            at: Digest::of(format!("{}\0{}", caller.principal, caller.key).as_bytes()),
-            request: Digest::of(fingerprint.as_bytes()),
+    pub(super) fn new(caller: &'a Caller) -> Option<Self> {
+        let NamedWrite { key, request } = caller.named.as_ref()?;
+        Some(Self {
+            key,
+            at: Digest::of(format!("{}\0{key}", caller.principal).as_bytes()),
+            request: *request,
         })
     }
 

@@ -23,6 +23,10 @@ mod error;
 mod export;
 mod head;
 mod idempotency;
+mod lines;
+mod mend;
+mod names;
+mod outcome;
 mod publish;
 #[cfg(test)]
 mod tests;
@@ -30,6 +34,7 @@ mod usage;
 mod verify;
 mod versions;
 mod watch;
+mod yanks;
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::Arc;
@@ -39,21 +44,26 @@ use tokio::sync::{Mutex, MutexGuard};
 
 pub use catalog::{Catalog, Facet};
 pub use delete::Deleted;
-pub use diff::{Change, ChangeKind, FieldChange, FileChange, VersionDiff};
+pub use diff::{Change, ChangeKind, FieldChange, FileChange, Lines, VersionDiff};
 pub use error::Error;
 pub use export::{Archive, ArchiveFormat};
 pub use head::{Head, Summary};
-pub use idempotency::Caller;
+pub use idempotency::{Caller, NamedWrite};
+pub use mend::Mended;
+pub use names::Names;
+pub use outcome::VersionState;
 pub use publish::{Bundle, Candidate, Outcome, Prepared, Published};
 pub use usage::{UsageKind, VersionUsage};
 pub use verify::Audit;
 pub use versions::{Activated, Described, Release, VersionPage, Withdrawn};
-pub use watch::{Watch, WatchFilter};
+pub use watch::{Step, Watch, WatchFilter};
 
+use crate::executor::{Executor, Kind};
 use crate::model::{
-    Clock, Digest, FileEntry, SkillId, SkillKey, Version, VersionNumber, VersionSelector,
+    Clock, Digest, Event, FileEntry, SkillId, SkillKey, Version, VersionNumber, VersionSelector,
 };
 use crate::store::{Batch, CommitError, Store, StoreError, Table, TableId};
+use catalog::Withdrawal;
 
 const HEADS: Table<SkillKey, Head> = Table::new(TableId::Heads);
 const VERSIONS: Table<(SkillKey, VersionNumber), Version> = Table::new(TableId::Versions);
@@ -90,11 +100,13 @@ pub struct Registry {
 struct Inner {
     store: Store,
     clock: Arc<dyn Clock>,
+    executor: Executor,
     catalog: Arc<ArcSwap<Catalog>>,
     versions: VersionCache,
     usage: usage::Usage,
     locks: Vec<Mutex<()>>,
     hasher: RandomState,
+    names: Names,
 }
 
 impl std::fmt::Debug for Registry {
@@ -113,29 +125,49 @@ impl std::fmt::Debug for Registry {
 enum Plan<T> {
     /// Nothing needs to be written.
     Done(T),
-    /// This batch makes it so.
-    Write(Batch, T),
+    /// This batch makes it so, and this is what happened.
+    Write(Batch, Event, T),
 }
 
 impl Registry {
-    /// Reads the heads of all skills into memory.
+    /// Reads the heads of all skills into memory. Work runs in an executor of the fewest
+    /// permits.
     ///
     /// # Errors
     /// A head is damaged, or the store cannot be read.
     pub fn open(store: Store, clock: Arc<dyn Clock>) -> Result<Self, Error> {
-        let heads = store
-            .scan(&HEADS, b"")
-            .map(|entry| entry.map(|(_, stored)| stored.value));
-        let catalog = Catalog::build(heads)?;
+        Self::open_with(store, clock, Executor::default(), Names::default())
+    }
+
+    /// The same with another executor, and with names that not everybody may give.
+    ///
+    /// # Errors
+    /// A head is damaged, or the store cannot be read.
+    pub fn open_with(
+        store: Store,
+        clock: Arc<dyn Clock>,
+        executor: Executor,
+        names: Names,
+    ) -> Result<Self, Error> {
+        let mut withdrawn = yanks::all(&store)?;
+        let heads = store.scan(&HEADS, b"").map(|entry| {
+            let mut head: Head = entry?.1.value;
+            head.withdrawn = withdrawn.remove(&head.id.key()).unwrap_or_default();
+            head.withdrawn.extend(head.inline.keys().copied());
+            Ok::<_, StoreError>(head)
+        });
+        let catalog = Catalog::build(heads, names.is_shared())?;
         Ok(Self {
             inner: Arc::new(Inner {
                 store,
                 clock,
+                executor,
                 catalog: Arc::new(ArcSwap::from_pointee(catalog)),
                 versions: VersionCache::with_weighter(10_000, VERSION_CACHE_BYTES, Weight),
                 usage: usage::Usage::default(),
                 locks: (0..LOCKS).map(|_| Mutex::new(())).collect(),
                 hasher: RandomState::new(),
+                names,
             }),
         })
     }
@@ -144,6 +176,12 @@ impl Registry {
     #[must_use]
     pub fn store(&self) -> &Store {
         &self.inner.store
+    }
+
+    /// Where work runs that takes long or blocks.
+    #[must_use]
+    pub fn executor(&self) -> &Executor {
+        &self.inner.executor
     }
 
     /// All skills as they are now. The snapshot does not change any more.
@@ -178,9 +216,7 @@ impl Registry {
         };
         let key = head.id.key();
         let number = match selector {
-            VersionSelector::Active => head.active.ok_or_else(|| Error::AllYanked {
-                id: head.id.clone(),
-            })?,
+            VersionSelector::Active => head.active.ok_or_else(|| Error::none_active(head))?,
             VersionSelector::Number(number) => *number,
             VersionSelector::Semantic(version) => {
                 let entry = self
@@ -237,7 +273,8 @@ impl Registry {
             path: path.to_owned(),
         })?;
         let (this, entry) = (self.clone(), entry.clone());
-        blocking(move || this.content(&entry)).await?
+        let read = move |_: &_| this.content(&entry);
+        self.executor().run_fallible(Kind::Read, read).await
     }
 
     /// Makes a plan of what is there now and commits it, starting over where
@@ -245,13 +282,12 @@ impl Registry {
     async fn write<T>(
         &self,
         caller: &Caller,
-        fingerprint: &str,
         mut plan: impl FnMut() -> Result<Plan<T>, Error>,
     ) -> Result<T, Error>
     where
         T: serde::Serialize + serde::de::DeserializeOwned,
     {
-        let answer = idempotency::Slot::new(caller, fingerprint);
+        let answer = idempotency::Slot::new(caller);
         for _ in 0..ATTEMPTS {
             if let Some(slot) = &answer
                 && let Some(answer) = slot.answered(&self.inner.store)?
@@ -267,11 +303,14 @@ impl Registry {
                     return answer.transpose()?.flatten().ok_or(refused);
                 }
             };
-            let (mut batch, outcome) = match planned {
+            let (mut batch, event, outcome) = match planned {
                 Plan::Done(outcome) if answer.is_none() => return Ok(outcome),
-                Plan::Done(outcome) => (Batch::new(), outcome),
-                Plan::Write(batch, outcome) => (batch, outcome),
+                Plan::Done(outcome) => (Batch::new(), None, outcome),
+                Plan::Write(batch, event, outcome) => (batch, Some(event), outcome),
             };
+            if let Some(event) = &event {
+                batch.event(event.clone());
+            }
             if let Some(slot) = &answer {
                 slot.remember(
                     &self.inner.store,
@@ -281,7 +320,12 @@ impl Registry {
                 )?;
             }
             match self.inner.store.commit(batch).await {
-                Ok(_) => return Ok(outcome),
+                Ok(revision) => {
+                    if let Some(event) = event {
+                        outcome::log(revision, &event);
+                    }
+                    return Ok(outcome);
+                }
                 Err(CommitError::Conflict { .. }) => {}
                 Err(error) => return Err(error.into()),
             }
@@ -299,26 +343,33 @@ impl Registry {
 
     /// The head of a skill as stored, with its revision. Deleted heads too.
     fn stored_head(&self, key: &SkillKey) -> Result<Option<crate::store::Stored<Head>>, Error> {
-        Ok(self.inner.store.get(&HEADS, key)?)
+        let mut stored = self.inner.store.get(&HEADS, key)?;
+        // What the catalog has may be older: whoever depends on a version being withdrawn
+        // looks at its record.
+        if let Some(stored) = &mut stored
+            && let Some(known) = self.inner.catalog.load().get(key)
+        {
+            stored.value.withdrawn = known.withdrawn.clone();
+        }
+        Ok(stored)
     }
 
     /// Adds the new head to a batch, and its effect on the catalog.
-    fn put_head(&self, batch: &mut Batch, revision: Option<u64>, head: Head) {
+    fn put_head(
+        &self,
+        batch: &mut Batch,
+        revision: Option<u64>,
+        mut head: Head,
+        withdrawal: Withdrawal,
+    ) {
         let key = head.id.key();
         batch.expect(&HEADS, &key, revision.into());
+        yanks::move_out(batch, &mut head, withdrawal);
         batch.put(&HEADS, &key, &head);
         let catalog = Arc::clone(&self.inner.catalog);
         // Effects run one after the other, so nothing comes between load and store.
-        batch.when_durable(move |_| catalog.store(Arc::new(catalog.load().with(head))));
+        batch.when_durable(move |_| {
+            catalog.store(Arc::new(catalog.load().with(head, withdrawal)));
+        });
     }
-}
-
-/// Runs work that blocks off the async threads.
-async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> T + Send + 'static,
-) -> Result<T, Error> {
-    let span = tracing::Span::current();
-    tokio::task::spawn_blocking(move || span.in_scope(work))
-        .await
-        .map_err(|error| Error::Task(error.to_string()))
 }

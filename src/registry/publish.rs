@@ -5,11 +5,15 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
+use super::catalog::Withdrawal;
 use super::head::SemanticEntry;
-use super::{Caller, DIGESTS, Error, Head, Plan, Registry, SEMANTICS, Summary, VERSIONS, blocking};
+use super::{
+    Caller, DIGESTS, Error, Head, Plan, Registry, SEMANTICS, Summary, VERSIONS, VersionState,
+};
+use crate::executor::{Kind, Stop};
 use crate::model::{
-    Digest, Event, EventKind, FileEntry, FilePath, Problem, Skill, SkillId, SkillKey, Version,
-    VersionNumber, bundle_digest,
+    Digest, Event, EventKind, FileEntry, FilePath, MAX_VERSION_PART, Problem, Skill, SkillId,
+    SkillKey, Version, VersionNumber, VersionSelector, Yank, bundle_digest, stated_version,
 };
 use crate::skill_md;
 use crate::store::{Batch, Content, Expect};
@@ -53,6 +57,14 @@ pub struct Prepared {
     contents: Vec<Content>,
 }
 
+impl Prepared {
+    /// Digest over all its files.
+    #[must_use]
+    pub fn digest(&self) -> Digest {
+        self.digest
+    }
+}
+
 /// What publishing came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -72,8 +84,21 @@ pub struct Published {
     pub id: SkillId,
     /// What publishing came to.
     pub outcome: Outcome,
-    /// Number of the version.
-    pub number: VersionNumber,
+    /// The version.
+    pub version: VersionState,
+    /// Its instructions.
+    pub entry: FilePath,
+}
+
+impl Published {
+    fn new(outcome: Outcome, head: &Head, version: &Version, yank: Option<&Yank>) -> Self {
+        Self {
+            id: head.id.clone(),
+            outcome,
+            version: VersionState::new(head, version, yank),
+            entry: version.skill.entry.clone(),
+        }
+    }
 }
 
 impl Bundle {
@@ -114,40 +139,38 @@ impl Bundle {
     }
 }
 
-/// A version that a front matter states, as a semantic one: `1`, `1.0` and
-/// `v1.2.3` are understood.
-fn semantic(stated: &str) -> Option<semver::Version> {
-    let plain = stated.trim().trim_start_matches(['v', 'V']);
-    if let Ok(version) = plain.parse() {
-        return Some(version);
-    }
-    let mut parts = plain.split('.').map(str::parse::<u64>);
-    let (major, minor, patch) = (parts.next()?, parts.next(), parts.next());
-    if parts.next().is_some() {
-        return None;
-    }
-    Some(semver::Version::new(
-        major.ok()?,
-        minor.transpose().ok()?.unwrap_or(0),
-        patch.transpose().ok()?.unwrap_or(0),
-    ))
-}
-
 /// The version after the highest: its patch raised, or the release of a
-/// pre-release.
-fn bumped(highest: Option<&semver::Version>) -> semver::Version {
-    match highest {
-        None => semver::Version::new(1, 0, 0),
-        Some(v) if v.pre.is_empty() => {
-            semver::Version::new(v.major, v.minor, v.patch.saturating_add(1))
-        }
-        Some(v) => semver::Version::new(v.major, v.minor, v.patch),
+/// pre-release. It is above all versions that the skill ever had. None: there is no
+/// higher one.
+fn bumped(highest: Option<&semver::Version>) -> Option<semver::Version> {
+    let Some(highest) = highest else {
+        return Some(semver::Version::new(1, 0, 0));
+    };
+    let semver::Version {
+        major,
+        minor,
+        patch,
+        ..
+    } = *highest;
+    let raised = |part: u64| (part < MAX_VERSION_PART).then(|| part + 1);
+    if !highest.pre.is_empty() {
+        return Some(semver::Version::new(major, minor, patch));
     }
+    if let Some(patch) = raised(patch) {
+        return Some(semver::Version::new(major, minor, patch));
+    }
+    if let Some(minor) = raised(minor) {
+        return Some(semver::Version::new(major, minor, 0));
+    }
+    raised(major).map(|major| semver::Version::new(major, 0, 0))
 }
 
-/// The head of a skill once it has a new version.
-fn next_head(live: Option<Head>, id: &SkillId, version: &Version, activate: bool) -> Head {
+/// The head of a skill once it has a new version. A skill that was deleted begins anew,
+/// above the semantic versions that it had.
+fn next_head(before: Option<Head>, id: &SkillId, version: &Version, activate: bool) -> Head {
     let now = version.created_at;
+    let highest_before = before.as_ref().map(|head| head.highest.clone());
+    let live = before.filter(|head| !head.deleted);
     let mut head = live.unwrap_or_else(|| Head {
         id: id.clone(),
         deleted: false,
@@ -156,12 +179,17 @@ fn next_head(live: Option<Head>, id: &SkillId, version: &Version, activate: bool
         highest: version.semantic.clone(),
         active: None,
         summary: None,
-        yanked: BTreeMap::new(),
+        withdrawn: imbl::OrdSet::new(),
+        inline: BTreeMap::new(),
         created_at: now,
         updated_at: now,
     });
     head.last_number = version.number;
-    head.highest = head.highest.max(version.semantic.clone());
+    let highest = highest_before
+        .into_iter()
+        .chain([version.semantic.clone()])
+        .max();
+    head.highest = highest.unwrap_or(head.highest);
     head.updated_at = now;
     if activate {
         head.active = Some(version.number);
@@ -192,7 +220,8 @@ impl Registry {
     /// # Errors
     /// The server failed. A bundle that would be refused is an answer.
     pub async fn validate(&self, bundle: Bundle) -> Result<Candidate, Error> {
-        blocking(move || bundle.read()).await
+        let read = self.executor().run(Kind::Publish, move |_| bundle.read());
+        Ok(read.await?)
     }
 
     /// Reads and packs a bundle, so that it is ready to be published.
@@ -200,8 +229,16 @@ impl Registry {
     /// # Errors
     /// The files do not make a skill.
     pub async fn prepare(&self, bundle: Bundle) -> Result<Prepared, Error> {
+        self.prepare_as(Kind::Publish, bundle).await
+    }
+
+    /// The same as work of another kind.
+    ///
+    /// # Errors
+    /// The files do not make a skill.
+    pub async fn prepare_as(&self, kind: Kind, bundle: Bundle) -> Result<Prepared, Error> {
         let store = self.inner.store.clone();
-        let prepared = blocking(move || {
+        let prepare = move |stop: &Stop| {
             let candidate = bundle.read();
             let Candidate {
                 id: Some(id),
@@ -217,6 +254,7 @@ impl Registry {
             };
             let mut contents = Vec::with_capacity(files.len());
             for (file, content) in files.iter().zip(bundle.files.values()) {
+                stop.check()?;
                 if !store.has_content(&file.digest)? {
                     contents.push(Content::pack(file.digest, content));
                 }
@@ -229,18 +267,20 @@ impl Registry {
                 problems,
                 contents,
             })
-        });
-        prepared.await?
+        };
+        self.executor().run_fallible(kind, prepare).await
     }
 
-    /// Publishes a version, and makes it the active one where `activate` is true.
+    /// Publishes a version, and makes it the active one where `activate` is true. Bytes
+    /// that are known are the version that has them, which `activate` makes the active
+    /// one as well, unless it was withdrawn.
     ///
     /// Calls for one skill take effect in the order in which they are first
     /// polled.
     ///
     /// # Errors
     /// The semantic version exists with other bytes; the skill comes with the
-    /// server and the caller is not it.
+    /// server and the caller is not it; a name is not the caller's to give.
     pub async fn publish(
         &self,
         prepared: Prepared,
@@ -256,25 +296,25 @@ impl Registry {
             problems,
             contents,
         } = prepared;
-        if id.is_builtin() && caller.principal != crate::model::Principal::system() {
-            return Err(Error::ReadOnly { id });
-        }
+        let names = &self.inner.names;
+        names.permit_version(&id, &skill, &caller.principal)?;
         let key = id.key();
-        let declared = skill.version.as_deref().and_then(semantic);
-        let fingerprint = format!("publish\0{key}\0{digest}\0{change_summary}\0{activate}");
+        let stated = skill.version.as_deref().map_or(Ok(None), stated_version);
+        let declared = stated.map_err(|error| Error::Parameter {
+            field: "files",
+            message: format!("the version {error}"),
+        })?;
         let _queue = self.lock(&key).await;
-        self.write(caller, &fingerprint, || {
+        self.write(caller, || {
             let stored = self.stored_head(&key)?;
             let revision = stored.as_ref().map(|stored| stored.revision);
             let head = stored.map(|stored| stored.value);
-            if let Some(head) = head.as_ref().filter(|head| !head.deleted)
+            if let (Some(head), Some(revision)) = (&head, revision)
+                && !head.deleted
                 && let Some(number) = self.inner.store.get(&DIGESTS, &(key.clone(), digest))?
             {
-                return Ok(Plan::Done(Published {
-                    id: head.id.clone(),
-                    outcome: Outcome::Unchanged,
-                    number: number.value,
-                }));
+                let head = head.clone();
+                return self.publish_again(revision, head, number.value, activate, caller);
             }
             let semantic = self.next_semantic(&id, head.as_ref(), declared.as_ref(), &digest)?;
             let number = head
@@ -292,15 +332,13 @@ impl Registry {
                 created_by: caller.principal.clone(),
                 change_summary: change_summary.to_owned(),
             };
-            let live = head.filter(|head| !head.deleted);
-            let outcome = if live.is_some() {
-                Outcome::Updated
-            } else {
-                Outcome::Created
+            let outcome = match &head {
+                Some(head) if !head.deleted => Outcome::Updated,
+                _ => Outcome::Created,
             };
-            let head = next_head(live, &id, &version, activate);
+            let head = next_head(head, &id, &version, activate);
             let mut batch = new_version(&key, &version, &contents);
-            batch.event(Event {
+            let event = Event {
                 kind: EventKind::Published,
                 skill_id: head.id.clone(),
                 version: Some(number),
@@ -309,16 +347,36 @@ impl Registry {
                 active: head.active,
                 time: version.created_at,
                 actor: caller.principal.clone(),
-            });
-            let published = Published {
-                id: head.id.clone(),
-                outcome,
-                number,
             };
-            self.put_head(&mut batch, revision, head);
-            Ok(Plan::Write(batch, published))
+            let published = Published::new(outcome, &head, &version, None);
+            self.put_head(&mut batch, revision, head, Withdrawal::None);
+            Ok(Plan::Write(batch, event, published))
         })
         .await
+    }
+
+    /// Bytes that a version has already: it becomes active where that was asked for.
+    fn publish_again(
+        &self,
+        revision: u64,
+        mut head: Head,
+        number: VersionNumber,
+        activate: bool,
+        caller: &Caller,
+    ) -> Result<Plan<Published>, Error> {
+        let version = self.version(&head, &VersionSelector::Number(number))?;
+        let yank = self.stored_yank(&head, number)?;
+        let activate = activate && yank.is_none() && head.active != Some(number);
+        if activate {
+            head.active = Some(number);
+            head.summary = Some(Summary::from(&*version));
+        }
+        let published = Published::new(Outcome::Unchanged, &head, &version, yank.as_ref());
+        if !activate {
+            return Ok(Plan::Done(published));
+        }
+        let (batch, event) = self.edit(revision, head, EventKind::Activated, &version, caller);
+        Ok(Plan::Write(batch, event, published))
     }
 
     /// The semantic version that a publish gets.
@@ -349,11 +407,13 @@ impl Registry {
                 }),
             };
         }
-        let mut semantic = bumped(head.map(|head| &head.highest));
-        // A deleted skill begins anew, above what it had.
-        while taken(&semantic)?.is_some() {
-            semantic = bumped(Some(&semantic));
+        let exhausted = || Error::OutOfVersions { id: id.clone() };
+        let next = bumped(head.map(|head| &head.highest)).ok_or_else(exhausted)?;
+        if taken(&next)?.is_none() {
+            return Ok(next);
         }
-        Ok(semantic)
+        // Heads of before forgot what a deleted skill had; from the next one on they know.
+        let highest = self.highest_ever(&key)?;
+        bumped(highest.as_ref()).ok_or_else(exhausted)
     }
 }

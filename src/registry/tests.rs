@@ -1,4 +1,10 @@
 mod catalog;
+mod log;
+mod mend;
+mod repeats;
+mod usage;
+mod versions;
+mod withdrawals;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -76,8 +82,22 @@ impl World {
         self.publish(id, text)
             .await
             .expect("a published version")
+            .version
             .number
             .get()
+    }
+
+    /// Withdraws a version of the skill that most tests have.
+    async fn withdraw(&self, n: u32, reason: &str) -> Withdrawn {
+        let (id, caller) = (skill(ID), caller(""));
+        let yanked = self.registry.yank(&id, number(n), reason, &caller).await;
+        yanked.expect("withdrawn")
+    }
+
+    async fn put_back(&self, n: u32) -> Withdrawn {
+        let (id, caller) = (skill(ID), caller(""));
+        let back = self.registry.unyank(&id, number(n), &caller).await;
+        back.expect("put back")
     }
 
     fn versions(&self, id: &str) -> Vec<(u32, String, bool, bool)> {
@@ -90,14 +110,15 @@ impl World {
                 d.version.number.get(),
                 d.version.semantic.to_string(),
                 d.is_active(),
-                d.yank().is_some(),
+                d.yank.is_some(),
             )
         });
         versions.collect()
     }
 
     fn events(&self) -> Vec<(EventKind, String, Option<u32>, Option<u32>)> {
-        let events = self.registry.store().events_after(0, 1000).expect("events");
+        let events = self.registry.store().events_after(0, 1000);
+        let events = events.expect("events").expect("the whole log");
         let number = |number: Option<VersionNumber>| number.map(VersionNumber::get);
         let events = events.into_iter().map(|(_, event)| {
             (
@@ -120,10 +141,13 @@ fn number(number: u32) -> VersionNumber {
 }
 
 fn caller(key: &str) -> Caller {
-    Caller {
-        principal: Principal::anonymous(),
-        key: key.to_owned(),
-    }
+    named(key, "")
+}
+
+/// A caller that names its write, and what the request said.
+fn named(key: &str, request: &str) -> Caller {
+    let request = || Digest::of(request.as_bytes());
+    Caller::named(Principal::anonymous(), key, request)
 }
 
 fn bundle(id: &str, files: &[(&str, &str)]) -> Bundle {
@@ -177,12 +201,18 @@ async fn versions_are_numbered_and_the_newest_is_active() {
         .publish(ID, &text("", "one"))
         .await
         .expect("published");
-    assert_eq!((first.outcome, first.number.get()), (Outcome::Created, 1));
+    assert_eq!(
+        (first.outcome, first.version.number.get()),
+        (Outcome::Created, 1)
+    );
     let second = world
         .publish(ID, &text("2.1.0", "two"))
         .await
         .expect("published");
-    assert_eq!((second.outcome, second.number.get()), (Outcome::Updated, 2));
+    assert_eq!(
+        (second.outcome, second.version.number.get()),
+        (Outcome::Updated, 2)
+    );
     world.published(ID, &text("", "three")).await;
     assert_eq!(
         world.versions(ID),
@@ -206,15 +236,19 @@ async fn identical_bytes_are_the_version_that_has_them_whatever_came_between() {
         .await
         .expect("published");
     assert_eq!(
-        again,
-        Published {
-            id: skill(ID),
-            outcome: Outcome::Unchanged,
-            number: number(1)
-        }
+        (
+            again.id,
+            again.outcome,
+            again.version.number,
+            again.version.active
+        ),
+        (skill(ID), Outcome::Unchanged, number(1), true)
     );
     assert_eq!(world.versions(ID).len(), 2);
-    assert_eq!(world.events().len(), 2);
+    assert_eq!(
+        world.events().last(),
+        Some(&(EventKind::Activated, ID.to_owned(), Some(1), Some(1)))
+    );
 }
 
 #[tokio::test]
@@ -305,12 +339,13 @@ async fn activating_an_older_version_is_the_rollback() {
         .await
         .expect("activated");
     assert_eq!(
-        back,
-        Activated {
-            id: skill(ID),
-            number: number(1),
-            previous: Some(number(2))
-        }
+        (
+            back.id,
+            back.version.number,
+            back.version.active,
+            back.previous
+        ),
+        (skill(ID), number(1), true, Some(number(2)))
     );
     let again = world
         .registry
@@ -364,7 +399,10 @@ async fn a_withdrawn_version_answers_only_when_it_is_asked_for() {
         .registry
         .describe(&skill(ID), &number(3).into())
         .expect("a version");
-    assert_eq!(exact.yank().map(|yank| yank.reason.as_str()), Some("leaks"));
+    assert_eq!(
+        exact.yank.as_ref().map(|yank| yank.reason.as_str()),
+        Some("leaks")
+    );
 
     assert_eq!(yank(1).await.active, Some(number(2)));
     assert_eq!(yank(2).await.active, None);
@@ -404,7 +442,7 @@ async fn a_version_can_be_published_without_becoming_active() {
         .publish(prepared, "later", false, &caller(""))
         .await
         .expect("published");
-    assert_eq!(published.number, number(2));
+    assert_eq!(published.version.number, number(2));
     assert_eq!(
         world.registry.head(&skill(ID)).expect("a head").active,
         Some(number(1))
@@ -420,7 +458,7 @@ async fn many_publishes_at_once_get_a_number_each_without_a_hole() {
             tokio::spawn(async move {
                 let text = text("", &format!("body {n}"));
                 let published = publish(&registry, ID, &[("SKILL.md", &text)], &caller("")).await;
-                published.expect("published").number.get()
+                published.expect("published").version.number.get()
             })
         })
         .collect();
@@ -461,7 +499,7 @@ async fn a_named_write_is_done_once_and_its_name_serves_one_request() {
         &world.registry,
         ID,
         &[("SKILL.md", &text("", "three"))],
-        &named,
+        &self::named("deploy-1", "another request"),
     )
     .await;
     assert_eq!(
@@ -491,10 +529,9 @@ async fn a_named_write_that_was_done_while_it_was_planned_again_gives_its_answer
     world.published(ID, &text("", "one")).await;
     let named = caller("delete-1");
     let registry = world.registry.clone();
-    let fingerprint = format!("delete\0{}", skill(ID).key());
     let repeated: Result<Deleted, Error> = world
         .registry
-        .write(&named, &fingerprint, || {
+        .write(&named, || {
             // The first call, whose caller went away, is done just now.
             let (registry, named) = (registry.clone(), named.clone());
             let first = std::thread::spawn(move || {
@@ -516,7 +553,7 @@ async fn a_named_write_that_was_done_while_it_was_planned_again_gives_its_answer
 #[tokio::test]
 async fn the_name_of_a_write_is_forgotten_after_a_day() {
     let world = World::new();
-    let named = |n: u32| caller(&format!("key-{n}"));
+    let named = |n: u32| named(&format!("key-{n}"), &n.to_string());
     publish(
         &world.registry,
         ID,
@@ -541,7 +578,7 @@ async fn the_name_of_a_write_is_forgotten_after_a_day() {
         &named(1),
     )
     .await;
-    assert_eq!(reused.expect("a new write").number, number(3));
+    assert_eq!(reused.expect("a new write").version.number, number(3));
 }
 
 #[tokio::test]
@@ -653,10 +690,12 @@ async fn a_diff_names_every_key_and_every_file_that_differs() {
         ]
     );
     assert_eq!(
-        diff.files[2].unified.as_deref(),
-        Some("--- a/b.md\n+++ b/b.md\n@@ -0,0 +1 @@\n+b\n")
+        diff.files[2].lines,
+        Lines::Unified("--- a/b.md\n+++ b/b.md\n@@ -0,0 +1 @@\n+b\n".to_owned())
     );
-    let lines = diff.files[0].unified.as_deref().expect("lines");
+    let Lines::Unified(lines) = &diff.files[0].lines else {
+        panic!("no lines: {:?}", diff.files[0].lines);
+    };
     assert!(lines.contains("-Step one.\n+Step two.\n"), "{lines}");
     let same = world
         .registry
@@ -671,6 +710,66 @@ async fn a_diff_names_every_key_and_every_file_that_differs() {
         .map(|_| ())
         .expect_err("none before");
     assert_eq!(code(first), Code::InvalidParameter);
+}
+
+#[tokio::test]
+async fn what_a_diff_does_not_compare_it_says_file_by_file() {
+    let world = World::new();
+    let lines = |count: usize, first: usize| -> String {
+        let lines = (first..first + count).map(|at| at.to_string());
+        lines.collect::<Vec<_>>().join("\n") + "\n"
+    };
+    for version in 1..=2_usize {
+        let half = lines::MAX_LINES / 2;
+        let (full, over) = (
+            lines(half, version * 100_000),
+            lines(half + 1, version * 100_000),
+        );
+        let long = "x".repeat(256 * 1024) + &version.to_string();
+        let skill_md = text(&format!("{version}.0.0"), "body");
+        let binary = format!("\0{version}");
+        let mut files = vec![
+            ("SKILL.md", skill_md.as_str()),
+            ("a-binary", &binary),
+            ("a-lines.md", &over),
+            ("a-long.md", &long),
+            ("b.md", &full),
+            ("c.md", &full),
+            ("d.md", &full),
+            ("e.md", &full),
+        ];
+        if version == 2 {
+            files.push(("f.md", "small\n"));
+        }
+        let published = publish(&world.registry, ID, &files, &caller("")).await;
+        published.expect("a version");
+    }
+    let diff = world.registry.diff(&skill(ID), None, None).await;
+    let files = diff.expect("a diff").files;
+    let seen: Vec<_> = files
+        .iter()
+        .map(|file| {
+            let lines = match &file.lines {
+                Lines::Unified(text) => text.lines().nth(2).unwrap_or_default().to_owned(),
+                other => format!("{other:?}"),
+            };
+            format!("{} {lines}", file.path)
+        })
+        .collect();
+    assert_eq!(
+        seen,
+        [
+            "SKILL.md @@ -1,6 +1,6 @@",
+            "a-binary NotText",
+            "a-lines.md TooLarge",
+            "a-long.md TooLarge",
+            "b.md @@ -1,10000 +1,10000 @@",
+            "c.md @@ -1,10000 +1,10000 @@",
+            "d.md @@ -1,10000 +1,10000 @@",
+            "e.md OverBudget",
+            "f.md @@ -0,0 +1 @@",
+        ]
+    );
 }
 
 #[tokio::test]
@@ -885,6 +984,32 @@ async fn usage_counts_reads_loads_and_distinct_sessions_across_a_restart() {
     assert_eq!(world.registry.usage(&head).expect("usage"), []);
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
+async fn counts_on_their_way_to_the_store_are_counted_once() {
+    let world = World::new();
+    world.published(ID, &text("", "one")).await;
+    let head = world.registry.head(&skill(ID)).expect("a head");
+    let registry = world.registry.clone();
+    let counted = Arc::clone(&head);
+    let writer = tokio::spawn(async move {
+        for _ in 0..100 {
+            registry.count(&counted, number(1), UsageKind::Read, "");
+            registry.write_usage().await.expect("written");
+        }
+    });
+    let mut last = 0;
+    while !writer.is_finished() {
+        let usage = world.registry.usage(&head).expect("usage");
+        let reads = usage.first().map_or(0, |(_, counts)| counts.reads);
+        assert!((last..=last + 100).contains(&reads), "{reads} after {last}");
+        last = reads;
+        tokio::task::yield_now().await;
+    }
+    writer.await.expect("a writer");
+    let usage = world.registry.usage(&head).expect("usage");
+    assert_eq!(usage.first().map(|(_, counts)| counts.reads), Some(100));
+}
+
 #[tokio::test]
 async fn a_read_that_ends_after_its_skill_was_deleted_is_not_counted_for_the_next_one() {
     let world = World::new();
@@ -977,8 +1102,12 @@ proptest! {
                     Step::Publish(s, b) => {
                         let model = &mut models[usize::from(s)];
                         let known = model.bodies.iter().find(|(_, body)| **body == b);
-                        let expected = if let Some((number, _)) = known {
-                            *number
+                        let expected = if let Some(number) = known.map(|(number, _)| *number) {
+                            if !model.yanked.contains(&number) && model.active != Some(number) {
+                                model.active = Some(number);
+                                changes += 1;
+                            }
+                            number
                         } else {
                             model.last += 1;
                             model.live = true;

@@ -70,9 +70,18 @@ impl Stored {
     }
 }
 
+/// Counts on their way into the store.
+#[derive(Debug)]
+struct Writing {
+    counts: Stored,
+    /// Revision of the record that they are added to. Once it has another, they are in it.
+    onto: Option<u64>,
+}
+
 #[derive(Debug)]
 struct Waiting {
     counts: HashMap<SkillKey, Stored>,
+    writing: HashMap<SkillKey, Writing>,
     /// Uses of a version by a session, as hashes.
     remembered: quick_cache::unsync::Cache<u64, ()>,
 }
@@ -92,6 +101,7 @@ impl Waiting {
 #[derive(Debug)]
 pub(super) struct Usage {
     waiting: Mutex<Waiting>,
+    writer: tokio::sync::Mutex<()>,
 }
 
 impl Default for Usage {
@@ -99,8 +109,10 @@ impl Default for Usage {
         Self {
             waiting: Mutex::new(Waiting {
                 counts: HashMap::new(),
+                writing: HashMap::new(),
                 remembered: quick_cache::unsync::Cache::new(REMEMBERED),
             }),
+            writer: tokio::sync::Mutex::new(()),
         }
     }
 }
@@ -111,7 +123,10 @@ impl Usage {
     }
 
     pub(super) fn forget(&self, key: &SkillKey) {
-        self.with(|waiting| waiting.counts.remove(key));
+        self.with(|waiting| {
+            waiting.counts.remove(key);
+            waiting.writing.remove(key);
+        });
     }
 }
 
@@ -147,13 +162,20 @@ impl Registry {
     /// A record is damaged, or the store cannot be read.
     pub fn usage(&self, head: &Head) -> Result<Vec<(VersionNumber, VersionUsage)>, Error> {
         let key = head.id.key();
-        let stored = self.inner.store.get(&USAGE, &key)?;
-        let mut usage = stored.map(|stored| stored.value).unwrap_or_default();
-        self.inner.usage.with(|waiting| {
+        let usage = self.inner.usage.with(|waiting| {
+            let stored = self.inner.store.get(&USAGE, &key)?;
+            let revision = stored.as_ref().map(|stored| stored.revision);
+            let mut usage = stored.map(|stored| stored.value).unwrap_or_default();
+            if let Some(writing) = waiting.writing.get(&key)
+                && writing.onto == revision
+            {
+                usage.add(&writing.counts);
+            }
             if let Some(counts) = waiting.counts.get(&key) {
                 usage.add(counts);
             }
-        });
+            Ok::<_, Error>(usage)
+        })?;
         // A read that was under way while its skill was deleted counts for a number
         // that the skill published since does not have.
         let mut versions = usage.versions;
@@ -167,42 +189,63 @@ impl Registry {
     /// # Errors
     /// The store refuses; the counts wait for the next time.
     pub async fn write_usage(&self) -> Result<(), Error> {
+        // One at a time: what is being written is told from what waits.
+        let _alone = self.inner.usage.writer.lock().await;
         loop {
-            let taken: Vec<(SkillKey, Stored)> = self.inner.usage.with(|waiting| {
-                let counts = waiting.counts.extract_if(|_, _| true);
-                counts.take(SKILLS_A_WRITE).collect()
-            });
-            if taken.is_empty() {
+            // What an earlier write left, whatever became of it.
+            self.settle_counts()?;
+            let Some(batch) = self.counts_batch()? else {
                 return Ok(());
-            }
-            if let Err(error) = self.write_counts(&taken).await {
-                self.inner.usage.with(|waiting| {
-                    for (key, counts) in taken {
-                        waiting.counts.entry(key).or_default().add(&counts);
-                    }
-                });
-                return Err(error);
-            }
+            };
+            self.inner.store.commit(batch).await?;
         }
     }
 
-    async fn write_counts(&self, taken: &[(SkillKey, Stored)]) -> Result<(), Error> {
-        let store = &self.inner.store;
-        let mut batch = Batch::new();
-        for (key, counts) in taken {
-            // A skill that was deleted meanwhile has nothing to count.
-            if self.inner.catalog.load().get(key).is_none() {
-                continue;
+    /// Counts that were on their way are in the store now, or wait again.
+    fn settle_counts(&self) -> Result<(), Error> {
+        self.inner.usage.with(|waiting| {
+            let keys: Vec<_> = waiting.writing.keys().cloned().collect();
+            for key in keys {
+                let stored = self.inner.store.get(&USAGE, &key)?;
+                let revision = stored.map(|stored| stored.revision);
+                if let Some(writing) = waiting.writing.remove(&key)
+                    && writing.onto == revision
+                {
+                    let counts = waiting.counts.entry(key).or_default();
+                    counts.add(&writing.counts);
+                }
             }
-            let stored = store.get(&USAGE, key)?;
-            let revision = stored.as_ref().map(|stored| stored.revision);
-            let mut record = stored.map(|stored| stored.value).unwrap_or_default();
-            record.add(counts);
-            batch.expect(&USAGE, key, revision.into());
-            batch.put(&USAGE, key, &record);
-        }
-        store.commit(batch).await?;
-        Ok(())
+            Ok(())
+        })
+    }
+
+    /// The next counts to be written. They are readable all the while.
+    fn counts_batch(&self) -> Result<Option<Batch>, Error> {
+        let mut batch = Batch::new();
+        self.inner.usage.with(|waiting| {
+            let catalog = self.inner.catalog.load();
+            // A skill that was deleted meanwhile has nothing to count.
+            waiting.counts.retain(|key, _| catalog.get(key).is_some());
+            let keys: Vec<_> = waiting
+                .counts
+                .keys()
+                .take(SKILLS_A_WRITE)
+                .cloned()
+                .collect();
+            for key in keys {
+                let stored = self.inner.store.get(&USAGE, &key)?;
+                let Some(counts) = waiting.counts.remove(&key) else {
+                    continue;
+                };
+                let onto = stored.as_ref().map(|stored| stored.revision);
+                let mut record = stored.map(|stored| stored.value).unwrap_or_default();
+                record.add(&counts);
+                batch.expect(&USAGE, &key, onto.into());
+                batch.put(&USAGE, &key, &record);
+                waiting.writing.insert(key, Writing { counts, onto });
+            }
+            Ok((!waiting.writing.is_empty()).then_some(batch))
+        })
     }
 }
 

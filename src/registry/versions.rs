@@ -4,10 +4,12 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Caller, Error, Head, Plan, Registry, SEMANTICS, Summary, VERSIONS};
+use super::catalog::Withdrawal;
+use super::yanks::YANKS;
+use super::{Caller, Error, Head, Plan, Registry, SEMANTICS, Summary, VERSIONS, VersionState};
 use crate::model::{
-    Digest, Event, EventKind, Principal, SkillId, Version, VersionNumber, VersionSelector, Yank,
-    open_token, seal_token,
+    Digest, Event, EventKind, Problem, SkillId, SkillKey, Version, VersionNumber, VersionSelector,
+    Yank, open_token, seal_token,
 };
 use crate::store::{Batch, prefix};
 
@@ -18,6 +20,8 @@ pub struct Described {
     pub head: Arc<Head>,
     /// The version.
     pub version: Arc<Version>,
+    /// Why and when it was withdrawn.
+    pub yank: Option<Yank>,
 }
 
 impl Described {
@@ -25,12 +29,6 @@ impl Described {
     #[must_use]
     pub fn is_active(&self) -> bool {
         self.head.active == Some(self.version.number)
-    }
-
-    /// Why and when it was withdrawn.
-    #[must_use]
-    pub fn yank(&self) -> Option<&Yank> {
-        self.head.yanked.get(&self.version.number)
     }
 }
 
@@ -51,7 +49,7 @@ pub struct Activated {
     /// The skill.
     pub id: SkillId,
     /// The version that is active.
-    pub number: VersionNumber,
+    pub version: VersionState,
     /// The one that was active before.
     pub previous: Option<VersionNumber>,
 }
@@ -62,7 +60,7 @@ pub struct Withdrawn {
     /// The skill.
     pub id: SkillId,
     /// The version.
-    pub number: VersionNumber,
+    pub version: VersionState,
     /// The version that is active now.
     pub active: Option<VersionNumber>,
 }
@@ -88,12 +86,6 @@ fn semantic(key: &[u8]) -> Option<semver::Version> {
 
 const PAGE: &str = "versions";
 
-/// What an edit of a head does: the new head, and what happened.
-struct Edit {
-    kind: EventKind,
-    number: VersionNumber,
-}
-
 impl Registry {
     /// A version with what changes about it.
     ///
@@ -102,7 +94,35 @@ impl Registry {
     pub fn describe(&self, id: &SkillId, selector: &VersionSelector) -> Result<Described, Error> {
         let head = self.head(id)?;
         let version = self.version(&head, selector)?;
-        Ok(Described { head, version })
+        self.described(head, version)
+    }
+
+    /// A version of a head with what changes about it.
+    ///
+    /// # Errors
+    /// A record is damaged, or the store cannot be read.
+    pub fn described(&self, head: Arc<Head>, version: Arc<Version>) -> Result<Described, Error> {
+        let yank = self.yank_of(&head, version.number)?;
+        Ok(Described {
+            head,
+            version,
+            yank,
+        })
+    }
+
+    /// What is odd about a version; nothing, where there is no such version.
+    ///
+    /// # Errors
+    /// Its record is damaged, or the store cannot be read.
+    pub fn problems(&self, id: &SkillId, number: VersionNumber) -> Result<Vec<Problem>, Error> {
+        let found = self
+            .head(id)
+            .and_then(|head| self.version(&head, &number.into()));
+        match found {
+            Ok(version) => Ok(version.problems.clone()),
+            Err(Error::SkillNotFound { .. } | Error::VersionNotFound { .. }) => Ok(Vec::new()),
+            Err(error) => Err(error),
+        }
     }
 
     /// Versions of a skill, newest first, withdrawn ones included.
@@ -134,14 +154,11 @@ impl Registry {
             .store
             .before(&VERSIONS, &prefix(&key), below.as_ref(), size + 1)?;
         let more = found.len() > size;
-        let versions: Vec<_> = found
+        let versions = found
             .into_iter()
             .take(size)
-            .map(|version| Described {
-                head: Arc::clone(&head),
-                version: Arc::new(version),
-            })
-            .collect();
+            .map(|version| self.described(Arc::clone(&head), Arc::new(version)))
+            .collect::<Result<Vec<_>, _>>()?;
         let next = versions
             .last()
             .filter(|_| more)
@@ -172,11 +189,21 @@ impl Registry {
                 semantic,
                 number: entry.value.number,
                 digest: entry.value.digest,
-                is_yanked: head.yanked.contains_key(&entry.value.number),
+                is_yanked: head.is_withdrawn(entry.value.number),
             });
         }
         releases.sort_by(|a, b| (&a.semantic, a.number).cmp(&(&b.semantic, b.number)));
         Ok(releases)
+    }
+
+    /// The highest semantic version that a skill ever had, deleted ones included. Looks
+    /// at all of them.
+    pub(super) fn highest_ever(&self, key: &SkillKey) -> Result<Option<semver::Version>, Error> {
+        let mut highest = None;
+        for entry in self.inner.store.scan(&SEMANTICS, &prefix(key)) {
+            highest = highest.max(semantic(&entry?.0));
+        }
+        Ok(highest)
     }
 
     /// Makes a version the active one.
@@ -189,38 +216,29 @@ impl Registry {
         number: VersionNumber,
         caller: &Caller,
     ) -> Result<Activated, Error> {
-        let fingerprint = format!("activate\0{}\0{number}", id.key());
         let _queue = self.lock(&id.key()).await;
-        self.write(caller, &fingerprint, || {
+        self.write(caller, || {
             let (mut head, revision) = self.writable(id, caller)?;
             let version = self.version(&head, &VersionSelector::Number(number))?;
-            if let Some(yank) = head.yanked.get(&number) {
-                let (id, reason) = (head.id.clone(), yank.reason.clone());
+            if let Some(yank) = self.stored_yank(&head, number)? {
                 return Err(Error::Yanked {
-                    id,
+                    id: head.id,
                     version: number,
-                    reason,
+                    reason: yank.reason,
                 });
             }
-            let previous = head.active;
+            let previous = head.active.replace(number);
             let activated = Activated {
                 id: head.id.clone(),
-                number,
+                version: VersionState::new(&head, &version, None),
                 previous,
             };
             if previous == Some(number) {
                 return Ok(Plan::Done(activated));
             }
-            head.active = Some(number);
             head.summary = Some(Summary::from(&*version));
-            let edit = Edit {
-                kind: EventKind::Activated,
-                number,
-            };
-            Ok(Plan::Write(
-                self.edit(revision, head, &edit, &version, caller),
-                activated,
-            ))
+            let (batch, event) = self.edit(revision, head, EventKind::Activated, &version, caller);
+            Ok(Plan::Write(batch, event, activated))
         })
         .await
     }
@@ -236,42 +254,35 @@ impl Registry {
         reason: &str,
         caller: &Caller,
     ) -> Result<Withdrawn, Error> {
-        let fingerprint = format!("yank\0{}\0{number}\0{reason}", id.key());
         let _queue = self.lock(&id.key()).await;
-        self.write(caller, &fingerprint, || {
+        self.write(caller, || {
             let (mut head, revision) = self.writable(id, caller)?;
             let version = self.version(&head, &VersionSelector::Number(number))?;
-            if head.yanked.contains_key(&number) {
-                return Ok(Plan::Done(Withdrawn {
-                    id: head.id.clone(),
-                    number,
-                    active: head.active,
-                }));
+            let withdrawn = |head: &Head, yank: &Yank| Withdrawn {
+                id: head.id.clone(),
+                version: VersionState::new(head, &version, Some(yank)),
+                active: head.active,
+            };
+            if let Some(yank) = self.stored_yank(&head, number)? {
+                return Ok(Plan::Done(withdrawn(&head, &yank)));
             }
             let yank = Yank {
                 reason: reason.to_owned(),
                 time: self.inner.clock.now(),
                 actor: caller.principal.clone(),
             };
-            head.yanked.insert(number, yank);
+            head.withdrawn.insert(number);
             if head.active == Some(number) {
-                let next = self.highest_available(&head)?;
-                head.active = next.as_ref().map(|version| version.number);
+                head.active = self.stored_available(&mut head)?;
+                let next = head.active.map(VersionSelector::Number);
+                let next = next.map(|next| self.version(&head, &next)).transpose()?;
                 head.summary = next.as_deref().map(Summary::from);
             }
-            let withdrawn = Withdrawn {
-                id: head.id.clone(),
-                number,
-                active: head.active,
-            };
-            let edit = Edit {
-                kind: EventKind::Yanked,
-                number,
-            };
-            Ok(Plan::Write(
-                self.edit(revision, head, &edit, &version, caller),
-                withdrawn,
-            ))
+            let withdrawn = withdrawn(&head, &yank);
+            let at = (head.id.key(), number);
+            let (mut batch, event) = self.edit(revision, head, EventKind::Yanked, &version, caller);
+            batch.put(&YANKS, &at, &yank);
+            Ok(Plan::Write(batch, event, withdrawn))
         })
         .await
     }
@@ -286,36 +297,28 @@ impl Registry {
         number: VersionNumber,
         caller: &Caller,
     ) -> Result<Withdrawn, Error> {
-        let fingerprint = format!("unyank\0{}\0{number}", id.key());
         let _queue = self.lock(&id.key()).await;
-        self.write(caller, &fingerprint, || {
+        self.write(caller, || {
             let (mut head, revision) = self.writable(id, caller)?;
             let version = self.version(&head, &VersionSelector::Number(number))?;
-            if head.yanked.remove(&number).is_none() {
-                let withdrawn = Withdrawn {
-                    id: head.id.clone(),
-                    number,
-                    active: head.active,
-                };
-                return Ok(Plan::Done(withdrawn));
+            let available = |head: &Head| Withdrawn {
+                id: head.id.clone(),
+                version: VersionState::new(head, &version, None),
+                active: head.active,
+            };
+            if self.stored_yank(&head, number)?.is_none() {
+                return Ok(Plan::Done(available(&head)));
             }
             if head.active.is_none() {
                 head.active = Some(number);
                 head.summary = Some(Summary::from(&*version));
             }
-            let withdrawn = Withdrawn {
-                id: head.id.clone(),
-                number,
-                active: head.active,
-            };
-            let edit = Edit {
-                kind: EventKind::Unyanked,
-                number,
-            };
-            Ok(Plan::Write(
-                self.edit(revision, head, &edit, &version, caller),
-                withdrawn,
-            ))
+            let available = available(&head);
+            let at = (head.id.key(), number);
+            let (mut batch, event) =
+                self.edit(revision, head, EventKind::Unyanked, &version, caller);
+            batch.delete(&YANKS, &at);
+            Ok(Plan::Write(batch, event, available))
         })
         .await
     }
@@ -328,48 +331,39 @@ impl Registry {
             .ok_or_else(|| Error::SkillNotFound {
                 reference: id.to_string(),
             })?;
-        if stored.value.id.is_builtin() && caller.principal != Principal::system() {
-            return Err(Error::ReadOnly {
-                id: stored.value.id,
-            });
-        }
+        let names = &self.inner.names;
+        names.permit(&stored.value.id, &caller.principal)?;
         Ok((stored.value, stored.revision))
     }
 
-    /// The highest version that was not withdrawn. Looks at one version more than
-    /// were withdrawn above it.
-    fn highest_available(&self, head: &Head) -> Result<Option<Arc<Version>>, Error> {
-        let numbers = (head.first_number.get()..=head.last_number.get()).rev();
-        let available = numbers
-            .filter_map(VersionNumber::new)
-            .find(|number| !head.yanked.contains_key(number));
-        available
-            .map(|number| self.version(head, &VersionSelector::Number(number)))
-            .transpose()
-    }
-
-    fn edit(
+    /// The writes of an edit of a head, and what happened.
+    pub(super) fn edit(
         &self,
         revision: u64,
         mut head: Head,
-        edit: &Edit,
+        kind: EventKind,
         version: &Version,
         caller: &Caller,
-    ) -> Batch {
+    ) -> (Batch, Event) {
         let now = self.inner.clock.now();
         head.updated_at = now;
-        let mut batch = Batch::new();
-        batch.event(Event {
-            kind: edit.kind,
+        let event = Event {
+            kind,
             skill_id: head.id.clone(),
-            version: Some(edit.number),
+            version: Some(version.number),
             semantic_version: Some(version.semantic.clone()),
             digest: Some(version.digest),
             active: head.active,
             time: now,
             actor: caller.principal.clone(),
-        });
-        self.put_head(&mut batch, Some(revision), head);
-        batch
+        };
+        let withdrawal = match kind {
+            EventKind::Yanked => Withdrawal::Made(version.number),
+            EventKind::Unyanked => Withdrawal::Undone(version.number),
+            _ => Withdrawal::None,
+        };
+        let mut batch = Batch::new();
+        self.put_head(&mut batch, Some(revision), head, withdrawal);
+        (batch, event)
     }
 }

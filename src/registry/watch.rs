@@ -14,6 +14,8 @@ use crate::store::{LogPosition, Store};
 const RESUME: &str = "resume";
 /// Events read from the log at once.
 const PAGE: usize = 256;
+/// Events that a filtered watcher passes over before it is told how far it is.
+const PASSED: usize = 256;
 
 /// Which events a watcher wants.
 #[derive(Debug, Clone, Default)]
@@ -38,6 +40,15 @@ impl WatchFilter {
     }
 }
 
+/// What a watcher comes to next.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Step {
+    /// An event that it wants, with its place in the log.
+    Event(u64, Event),
+    /// It passed over many events that it does not want: its token is a newer one.
+    Moved,
+}
+
 /// A watcher of the log.
 #[derive(Debug)]
 pub struct Watch {
@@ -47,6 +58,8 @@ pub struct Watch {
     /// Everything up to here was read.
     at: u64,
     read: VecDeque<(u64, Event)>,
+    /// Events passed over since the last step.
+    passed: usize,
 }
 
 impl Registry {
@@ -65,7 +78,7 @@ impl Registry {
     pub fn watch(&self, resume: &str, filter: WatchFilter) -> Result<Watch, Error> {
         let store = self.inner.store.clone();
         let position = store.position();
-        let LogPosition { start, end } = *position.borrow();
+        let LogPosition { start, end, .. } = *position.borrow();
         let at = match resume {
             "" => end,
             resume => {
@@ -86,6 +99,7 @@ impl Registry {
             position,
             at,
             read: VecDeque::new(),
+            passed: 0,
         })
     }
 }
@@ -101,31 +115,50 @@ impl Watch {
         token(&self.store, self.at)
     }
 
+    /// Everything up to this place in the log was handed out or passed over.
+    #[must_use]
+    pub fn at(&self) -> u64 {
+        self.at
+    }
+
     /// The next event with its place in the log. Waits for one.
+    ///
+    /// Cancelling loses nothing.
+    ///
+    /// # Errors
+    /// As [`Watch::step`].
+    pub async fn next(&mut self) -> Result<(u64, Event), Error> {
+        loop {
+            if let Step::Event(sequence, event) = self.step().await? {
+                return Ok((sequence, event));
+            }
+        }
+    }
+
+    /// The next event, or that many were passed over. Waits for either.
     ///
     /// Cancelling loses nothing.
     ///
     /// # Errors
     /// The watcher is so slow that the log left it behind; a record is damaged;
     /// the store was closed.
-    pub async fn next(&mut self) -> Result<(u64, Event), Error> {
+    pub async fn step(&mut self) -> Result<Step, Error> {
         loop {
             while let Some((sequence, event)) = self.read.pop_front() {
                 self.at = sequence;
                 if self.filter.wants(&event) {
-                    return Ok((sequence, event));
+                    self.passed = 0;
+                    return Ok(Step::Event(sequence, event));
+                }
+                self.passed += 1;
+                if self.passed == PASSED {
+                    self.passed = 0;
+                    return Ok(Step::Moved);
                 }
             }
-            let LogPosition { start, end } = *self.position.borrow_and_update();
-            if self.at < start {
-                return Err(Error::ResumeTokenExpired);
-            }
-            if self.at < end {
-                self.read = self.store.events_after(self.at, PAGE)?.into();
-                // The log may have been cut between the look and the read.
-                if self.at < self.position.borrow().start {
-                    return Err(Error::ResumeTokenExpired);
-                }
+            if self.at < self.position.borrow_and_update().end {
+                let events = self.store.events_after(self.at, PAGE)?;
+                self.read = events.ok_or(Error::ResumeTokenExpired)?.into();
                 if !self.read.is_empty() {
                     continue;
                 }

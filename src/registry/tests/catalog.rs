@@ -44,7 +44,8 @@ fn head((id, name, state): Step) -> Head {
             technologies: Vec::new(),
             triggers: Vec::new(),
         }),
-        yanked: BTreeMap::new(),
+        withdrawn: imbl::OrdSet::new(),
+        inline: BTreeMap::new(),
         created_at: Timestamp::UNIX_EPOCH,
         updated_at: Timestamp::UNIX_EPOCH,
     }
@@ -91,7 +92,7 @@ proptest! {
         let mut all: BTreeMap<SkillKey, Arc<Head>> = BTreeMap::new();
         for step in steps {
             let head = head(step);
-            catalog = catalog.with(head.clone());
+            catalog = catalog.with(head.clone(), Withdrawal::None);
             if head.deleted {
                 all.remove(&head.id.key());
             } else {
@@ -136,6 +137,17 @@ proptest! {
                 .map(|(_, head)| id_of(head));
             prop_assert_eq!(catalog.live_from(&from).map(id_of), expected);
         }
+        for (prefix, after) in [("", None), ("github/", None), ("", Some("github/acme/a")), ("local/", Some("a")), ("z", None)] {
+            let after = after.map(SkillKey::from_stored);
+            let expected: Vec<_> = all
+                .iter()
+                .filter(|(key, head)| {
+                    head.active.is_some() && key.as_str().starts_with(prefix) && after.as_ref().is_none_or(|after| *key > after)
+                })
+                .map(|(_, head)| id_of(head))
+                .collect();
+            prop_assert_eq!(ids(catalog.live_after(prefix, after.as_ref())), expected);
+        }
     }
 }
 
@@ -170,4 +182,62 @@ fn a_skill_is_standard_where_its_name_is_a_standard_one_and_its_slug() {
         );
     }
     assert!(!head(("a/b/c", "c", State::Withdrawn)).is_standard());
+}
+
+fn live(ids: &[&'static str], is_shared: bool) -> Catalog {
+    let heads = ids
+        .iter()
+        .map(|id| Ok::<_, Error>(head((id, "a", State::Live))));
+    Catalog::build(heads, is_shared).expect("a catalog")
+}
+
+#[test]
+fn what_comes_with_the_server_is_before_others_and_before_all_where_many_share_it() {
+    let ids = [
+        "acme/x/a",
+        "builtin/repertoire/a",
+        "local/project/a",
+        "local/user/a",
+    ];
+    let order = |is_shared| {
+        let catalog = live(&ids, is_shared);
+        let named = catalog.named("A").map(|head| head.id.to_string());
+        named.collect::<Vec<_>>()
+    };
+    assert_eq!(order(false), [ids[2], ids[3], ids[1], ids[0]]);
+    assert_eq!(order(true), [ids[1], ids[2], ids[3], ids[0]]);
+}
+
+#[test]
+fn skills_are_taken_of_each_source_and_author_in_turn_after_those_of_the_server() {
+    let ids = [
+        "a/b/1",
+        "a/b/2",
+        "a/b/3",
+        "a-b/b/1",
+        "a/bc/1",
+        "a/bc/2",
+        "builtin/repertoire/1",
+        "builtin/repertoire/2",
+        "Zoo/X/1",
+        "zoo/x/2",
+    ];
+    let catalog = live(&ids, false);
+    let taken: Vec<_> = catalog.in_turn().map(|head| head.id.as_str()).collect();
+    assert_eq!(
+        taken,
+        [
+            "builtin/repertoire/1",
+            "builtin/repertoire/2",
+            "a-b/b/1",
+            "a/b/1",
+            "a/bc/1",
+            "Zoo/X/1",
+            "a/b/2",
+            "a/bc/2",
+            "zoo/x/2",
+            "a/b/3",
+        ]
+    );
+    assert_eq!(live(&[], false).in_turn().count(), 0);
 }
