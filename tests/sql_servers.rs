@@ -1,7 +1,7 @@
 //! `write_sql` over real databases: the same suite against `SQLite`, `PostgreSQL` and
 //! `MariaDB`, through the handler that the gate calls.
 //!
-//! The servers are started from the packages of the system (`tests/databases`
+//! The servers are started from the packages of the system (`tests/packages`
 //! installs them). Without them the test says so and looks at `SQLite` alone; with
 //! `CI=true` it fails.
 
@@ -9,6 +9,8 @@
 mod attempts;
 #[path = "support/databases.rs"]
 mod databases;
+#[path = "sql_servers/roles.rs"]
+mod roles;
 
 use std::io::Write;
 use std::sync::{Arc, Mutex};
@@ -29,6 +31,9 @@ fn settings(url: Option<String>) -> SqlSettings {
         max_bytes: 256 * 1024,
         timeout: Duration::from_secs(15),
         skills: Vec::new(),
+        functions: Vec::new(),
+        // The users of these servers may do anything, but for the reader.
+        allow_powerful_role: true,
     }
 }
 
@@ -176,16 +181,13 @@ async fn tools(sql: &Sql, letter: char) {
         "SELECT nam FROM customers",
         "SELECT name FROM costumers",
         "SELECT FROM WHERE",
-        "SELECT no_such_function(1)",
+        "SELECT lower(1, 2, 3)",
     ] {
         let answer = validate(wrong).await;
-        // MySQL looks functions up when it runs them.
-        if letter != 'm' || !wrong.contains("function") {
-            assert!(
-                answer.starts_with("✗ Query syntax error:\n\n"),
-                "{wrong}: {answer}"
-            );
-        }
+        assert!(
+            answer.starts_with("✗ Query syntax error:\n\n"),
+            "{wrong}: {answer}"
+        );
     }
 
     let samples = text(sql, "get_sample_rows", json!({})).await;
@@ -212,33 +214,41 @@ async fn tools(sql: &Sql, letter: char) {
 }
 
 async fn queries(sql: &Sql, letter: char) {
-    for (letters, text) in attempts::QUERIES {
-        if letters.contains(letter)
-            && let Err(error) = query(sql, text).await
-        {
-            panic!("{letter}: {text}: {error:?}");
+    let mut refused = Vec::new();
+    for text in attempts::queries(letter) {
+        if let Err(error) = query(sql, text).await {
+            refused.push(format!("{letter}: {text}: {}", error.message));
         }
     }
+    assert_eq!(refused, Vec::<String>::new());
 }
 
 async fn refusals(sql: &Sql, letter: char) {
     let before = contents(sql).await;
-    for (letters, attempt) in attempts::ATTEMPTS {
-        if !letters.contains(letter) {
-            continue;
+    let mut passed = Vec::new();
+    for attempt in attempts::attempts(letter) {
+        match query(sql, attempt).await {
+            Err(error)
+                if matches!(error.kind, ToolErrorKind::Denied | ToolErrorKind::Invalid)
+                    && !error.message.starts_with("The database refused") => {}
+            // The engine of SQLite is the one that decides.
+            Err(error)
+                if letter == 's'
+                    && matches!(error.kind, ToolErrorKind::Denied | ToolErrorKind::Failed) => {}
+            other => passed.push(format!("{attempt}: {other:?}")),
         }
-        for method in ["execute_query", "explain_query"] {
-            let error = call(sql, method, json!({"query": attempt}))
-                .await
-                .expect_err(attempt);
-            assert!(
-                matches!(error.kind, ToolErrorKind::Denied | ToolErrorKind::Invalid),
-                "{attempt}: {error:?}"
-            );
-        }
+    }
+    assert_eq!(passed, Vec::<String>::new());
+    for attempt in attempts::shared(letter) {
+        let error = call(sql, "explain_query", json!({"query": attempt})).await;
+        let error = error.expect_err(attempt);
+        let engine = letter == 's' && error.kind == ToolErrorKind::Failed;
+        assert!(
+            engine || matches!(error.kind, ToolErrorKind::Denied | ToolErrorKind::Invalid),
+            "{attempt}: {error:?}"
+        );
         // An answer or a refusal; never a change.
         drop(call(sql, "validate_query", json!({"query": attempt})).await);
-        drop(call(sql, "describe_table", json!({"table_name": attempt})).await);
     }
     assert_eq!(contents(sql).await, before);
 }
@@ -527,45 +537,6 @@ async fn secrets(server: &mut databases::Database) {
     }
 }
 
-/// A function that the database defines itself writes, which no reader of the
-/// text can know: the database refuses it.
-async fn functions(server: &databases::Database) {
-    use sqlx::Connection as _;
-    if server.letter == 'p' {
-        let mut connection = sqlx::PgConnection::connect(&server.url)
-            .await
-            .expect("a connection");
-        let sql = "CREATE FUNCTION evil_write() RETURNS bigint LANGUAGE sql AS \
-                   'INSERT INTO customers (id, name) VALUES (950, ''x''); SELECT count(*) FROM customers'";
-        sqlx::raw_sql(sql)
-            .execute(&mut connection)
-            .await
-            .expect("a function");
-    } else {
-        let mut connection = sqlx::MySqlConnection::connect(&server.url)
-            .await
-            .expect("a connection");
-        let sql = "CREATE FUNCTION evil_write() RETURNS INT MODIFIES SQL DATA \
-                   BEGIN INSERT INTO customers (id, name) VALUES (950, 'x'); RETURN 1; END";
-        sqlx::raw_sql(sql)
-            .execute(&mut connection)
-            .await
-            .expect("a function");
-    }
-    let sql = open(Some(&server.url), |_| ());
-    let before = contents(&sql).await;
-    let error = query(&sql, "SELECT evil_write()")
-        .await
-        .expect_err("refused");
-    assert_eq!(error.kind, ToolErrorKind::Denied, "{error:?}");
-    assert!(
-        error.message.starts_with("The database refused: ")
-            && error.message.contains("transaction"),
-        "{error:?}"
-    );
-    assert_eq!(contents(&sql).await, before);
-}
-
 async fn suite(url: Option<&str>, letter: char) {
     let sql = open(url, |_| ());
     tools(&sql, letter).await;
@@ -587,7 +558,9 @@ async fn the_tools_work_and_change_nothing_on_postgresql_and_mariadb() {
         let letter = server.letter;
         suite(Some(&server.url), letter).await;
         quiet(&server).await;
-        functions(&server).await;
+        roles::functions(&server).await;
+        roles::sessions(&server).await;
+        roles::roles(&server).await;
         writing(&server.url).await;
         secrets(&mut server).await;
         eprintln!("databases: {} passed", dialect(letter));

@@ -5,7 +5,7 @@ use jsonschema::Validator;
 use jsonschema::error::{TypeKind, ValidationErrorKind};
 use serde_json::{Map, Value, json};
 
-use crate::model::{ToolArgument, ToolConfig};
+use crate::model::{NOT_EXACT, ToolArgument, ToolConfig, inexact, whole};
 
 /// Problems that are told at once.
 const MAX_PROBLEMS: usize = 32;
@@ -84,6 +84,10 @@ pub(super) fn check(
             arguments.insert(argument.name.clone(), default.clone());
         }
     }
+    let inexact = inexact_integers(tool, &arguments);
+    if !inexact.is_empty() {
+        return Err(inexact);
+    }
     let arguments = Value::Object(arguments);
     let errors = validator.iter_errors(&arguments).take(MAX_PROBLEMS);
     let problems: Vec<_> = errors.map(|error| problem(&error)).collect();
@@ -91,6 +95,30 @@ pub(super) fn check(
         Value::Object(arguments) if problems.is_empty() => Ok(arguments),
         _ => Err(problems),
     }
+}
+
+/// Integers that arrived as doubles which cannot hold them all. A number that need
+/// not be whole may be that large.
+fn inexact_integers(tool: &ToolConfig, arguments: &Map<String, Value>) -> Vec<ArgumentProblem> {
+    let place = |(name, value): (&String, &Value)| {
+        let argument = tool.args.iter().find(|argument| argument.name == *name);
+        match argument.and_then(|argument| kind(&argument.kind)) {
+            Some("number") => None,
+            Some("integer") => {
+                let number = value.as_f64()?;
+                whole(number.trunc()).is_none().then(|| name.clone())
+            }
+            _ => inexact(name, value),
+        }
+    };
+    let places = arguments.iter().filter_map(place).take(MAX_PROBLEMS);
+    places
+        .map(|place| ArgumentProblem {
+            field: format!("arguments.{place}"),
+            message: NOT_EXACT.to_owned(),
+            rule: "json",
+        })
+        .collect()
 }
 
 fn problem(error: &jsonschema::ValidationError<'_>) -> ArgumentProblem {
@@ -139,5 +167,66 @@ fn received(value: &Value) -> &'static str {
         Value::String(_) => "string",
         Value::Array(_) => "array",
         Value::Object(_) => "object",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn integers_that_a_double_cannot_hold_are_refused_by_name() {
+        let argument = |name: &str, kind: &str| ToolArgument {
+            name: name.to_owned(),
+            kind: kind.to_owned(),
+            description: String::new(),
+            required: false,
+            default: None,
+        };
+        let tool = ToolConfig {
+            name: "ask".to_owned(),
+            description: String::new(),
+            method: "ask".to_owned(),
+            args: vec![
+                argument("id", "integer"),
+                argument("rate", "number"),
+                argument("rows", "array"),
+                argument("name", "string"),
+            ],
+        };
+        let schema = Value::Object(schema(&tool));
+        let validator = jsonschema::options().build(&schema).expect("a schema");
+        let checked = |arguments: Value| {
+            let Value::Object(arguments) = arguments else {
+                panic!("not an object");
+            };
+            let problems = check(&tool, &validator, arguments)
+                .err()
+                .unwrap_or_default();
+            let places = problems.into_iter().map(|problem| {
+                assert_eq!(problem.message, NOT_EXACT);
+                problem.field
+            });
+            places.collect::<Vec<_>>()
+        };
+        for (arguments, places) in [
+            (
+                json!({"id": 9_007_199_254_740_991_i64, "rate": 1e300}),
+                vec![],
+            ),
+            (json!({"name": "9007199254740993", "rate": 1e20}), vec![]),
+            // As they come from a client that had to round: 2^53 + 1 and a large one.
+            (json!({"id": 9_007_199_254_740_992.0}), vec!["arguments.id"]),
+            (
+                json!({"id": 12_345_678_901_234_567_890_123.0}),
+                vec!["arguments.id"],
+            ),
+            (
+                json!({"id": -9_007_199_254_740_993_i64, "rows": [{"at": u64::MAX}]}),
+                vec!["arguments.id", "arguments.rows[0].at"],
+            ),
+        ] {
+            assert_eq!(checked(arguments.clone()), places, "{arguments}");
+        }
     }
 }

@@ -12,13 +12,12 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 use tokio::sync::mpsc;
 
-use super::journal::CallRecord;
+use super::recorded::Recorded;
 use super::session::{Loaded, Session};
 use super::{Error, Invocation, Output, Progress, Tools, arguments, shown};
 use crate::composition::{Call, Decision, Member, ToolRule};
 use crate::model::{
-    Digest, Failure, Principal, Reference, SkillId, ToolConfig, Version, VersionNumber,
-    VersionSelector,
+    Failure, Principal, Reference, SkillId, ToolConfig, Version, VersionNumber, VersionSelector,
 };
 use crate::registry::{self, Head};
 
@@ -106,6 +105,7 @@ impl Tools {
             return Err(self.locked(&call.tool, call.skill.as_ref()));
         }
         let state = inner.sessions.get(&call.session)?;
+        record.in_session();
         let (loaded, tool) = self.find(&state, &call)?;
         record.found(&loaded);
         let (head, version) = self.usable(&loaded)?;
@@ -202,6 +202,13 @@ impl Tools {
                 Err(error) => gone = Some(error),
             }
         }
+        // The names of the server's own tools are reserved.
+        if let Some(own) = found
+            .iter()
+            .position(|(loaded, _)| loaded.skill.is_builtin())
+        {
+            found = vec![found.swap_remove(own)];
+        }
         match found.as_slice() {
             [(loaded, tool)] => Ok(((*loaded).clone(), tool.clone())),
             [] => match (gone, &wanted) {
@@ -210,7 +217,7 @@ impl Tools {
                 _ => Err(self.locked(&call.tool, call.skill.as_ref())),
             },
             several => Err(Error::Ambiguous {
-                tool: call.tool.clone(),
+                tool: shown(&call.tool),
                 skills: several
                     .iter()
                     .map(|(loaded, _)| loaded.skill.to_string())
@@ -223,13 +230,14 @@ impl Tools {
     /// it is not loaded, or there is none.
     fn locked(&self, tool: &str, skill: Option<&Reference>) -> Error {
         let inner = &*self.inner;
-        let candidates: Vec<Arc<Head>> = match skill {
+        let mut candidates: Vec<Arc<Head>> = match skill {
             Some(skill) => match inner.lookup.resolve(skill) {
                 Ok(resolved) => vec![resolved.head],
                 Err(error) => return error.into(),
             },
             None => self.served(),
         };
+        candidates.sort_by_key(|head| !head.id.is_builtin());
         for head in &candidates {
             let version = inner.registry.version(head, &VersionSelector::Active);
             let Ok(version) = version else { continue };
@@ -246,7 +254,7 @@ impl Tools {
 
     pub(super) fn not_loaded(&self, tool: &str, head: &Head) -> Error {
         Error::NotLoaded {
-            tool: tool.to_owned(),
+            tool: shown(tool),
             skill: self.inner.registry.catalog().short_name(head).to_owned(),
             id: head.id.clone(),
         }
@@ -282,11 +290,12 @@ impl Tools {
         if version.digest != loaded.digest {
             return Err(self.not_loaded("load_skill", &head));
         }
-        if let Some(yank) = head.yanked.get(&loaded.number) {
+        let yank = self.inner.registry.yank_of(&head, loaded.number);
+        if let Some(yank) = yank.map_err(Error::Registry)? {
             return Err(Error::Registry(registry::Error::Yanked {
                 id: head.id.clone(),
                 version: loaded.number,
-                reason: yank.reason.clone(),
+                reason: yank.reason,
             }));
         }
         Ok((head, version))
@@ -348,11 +357,11 @@ impl Tools {
                     .inner
                     .registry
                     .head(&member.id)
-                    .is_ok_and(|head| !head.yanked.contains_key(&member.version.number))
+                    .is_ok_and(|head| !head.is_withdrawn(member.version.number))
         };
         if !decision.rule.allows()
             && decision.rule != ToolRule::Forbidden
-            && !is_denial(&composed, decision)
+            && !is_denial(&composed, &decision)
             && let Some(member) = composed.members.iter().find(declares)
         {
             return Ok(Verdict {
@@ -367,7 +376,7 @@ impl Tools {
         });
         Ok(Verdict {
             rule: decision.rule,
-            reason: composed.reason(&call, decision),
+            reason: composed.reason(&call, &decision),
             by,
         })
     }
@@ -398,7 +407,7 @@ impl Tools {
 }
 
 /// What could not be told was about a pattern that forbids.
-fn is_denial(composed: &crate::composition::Composed, decision: Decision<'_>) -> bool {
+fn is_denial(composed: &crate::composition::Composed, decision: &Decision<'_>) -> bool {
     decision.rule == ToolRule::Undecided
         && decision.by.is_some_and(|statement| {
             let mut denials = composed.tools().flat_map(|proof| proof.denials.iter());
@@ -411,78 +420,4 @@ pub(super) fn unserved(skill: &SkillId, method: &str) -> String {
     format!(
         "Start a worker that serves `{method}` of `{skill}` (ToolHost.Attach), or try again where one is about to start"
     )
-}
-
-/// The record of a call, which is written however the call ends.
-struct Recorded<'a> {
-    tools: &'a Tools,
-    started: tokio::time::Instant,
-    record: Option<CallRecord>,
-}
-
-impl<'a> Recorded<'a> {
-    fn begin(tools: &'a Tools, id: &str, call: &ToolCall) -> Self {
-        let inner = &*tools.inner;
-        let arguments = serde_json::to_vec(&call.arguments).unwrap_or_default();
-        let session = match call.session.as_str() {
-            "" => String::new(),
-            session => Digest::of(session.as_bytes())
-                .hex()
-                .chars()
-                .take(12)
-                .collect(),
-        };
-        Self {
-            tools,
-            started: tokio::time::Instant::now(),
-            record: Some(CallRecord {
-                number: 0,
-                id: id.to_owned(),
-                at: inner.clock.now(),
-                caller: call.caller.to_string(),
-                session,
-                tool: shown(&call.tool),
-                skill: None,
-                version: None,
-                arguments: Digest::of(&arguments),
-                error: String::new(),
-                micros: 0,
-            }),
-        }
-    }
-
-    fn found(&mut self, loaded: &Loaded) {
-        if let Some(record) = &mut self.record {
-            record.skill = Some(loaded.skill.clone());
-            record.version = Some(loaded.number);
-        }
-    }
-
-    fn end(mut self, failure: Option<&Failure>) {
-        self.write(failure.map(|failure| failure.code.name()));
-    }
-
-    fn write(&mut self, error: Option<&str>) {
-        let Some(mut record) = self.record.take() else {
-            return;
-        };
-        error.unwrap_or_default().clone_into(&mut record.error);
-        record.micros = u64::try_from(self.started.elapsed().as_micros()).unwrap_or(u64::MAX);
-        tracing::info!(
-            target: "repertoire::audit",
-            call = %record.id, caller = %record.caller, session = %record.session, tool = %record.tool,
-            skill = record.skill.as_ref().map(tracing::field::display),
-            version = record.version.map(VersionNumber::get),
-            error = %record.error, micros = record.micros,
-            "a tool was called"
-        );
-        self.tools.inner.journal.add(record);
-    }
-}
-
-impl Drop for Recorded<'_> {
-    /// Nobody waited for the answer any more.
-    fn drop(&mut self) {
-        self.write(Some("CANCELLED"));
-    }
 }

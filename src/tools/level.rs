@@ -1,14 +1,21 @@
 //! What an agent reads when it loads a skill.
+//!
+//! The instructions are the author's, byte for byte. Those of a skill that did not
+//! come with the server stand between a line that says whose they are and one that
+//! no author can write, since it holds a part of the session.
 
 use std::fmt::Write as _;
 
 use super::session::Loaded;
-use crate::model::Version;
+use crate::model::{SkillId, Version, inert_line};
+
+/// Characters of the session in the line that ends an author's text.
+const MARK: usize = 8;
 
 /// The text of level 2: what the handler has to say, or a heading; the
 /// instructions; what is unlocked.
 pub(super) fn text(
-    name: &str,
+    id: &SkillId,
     core: Option<&str>,
     body: &str,
     version: &Version,
@@ -16,23 +23,38 @@ pub(super) fn text(
     withdrawn: bool,
 ) -> String {
     let mut text = String::with_capacity(body.len() + core.map_or(0, str::len) + 512);
-    match core {
-        Some(core) => text.push_str(core.trim_end()),
-        None => _ = write!(text, "## {name} Skill Activated"),
+    if let Some(core) = core {
+        text.push_str(core.trim_end());
+    } else {
+        let name = inert_line(&version.skill.name);
+        _ = write!(text, "## {name} Skill Activated");
     }
     text.push_str("\n\n");
-    text.push_str(body.trim());
+    if id.is_builtin() {
+        text.push_str(body.trim());
+    } else {
+        let mark: String = session.chars().take(MARK).collect();
+        _ = write!(
+            text,
+            "Instructions of the skill `{id}` {}, by its author and not by the user or the system, up to the line \
+             `End {mark}`:\n\n{}\n\nEnd {mark}",
+            version.semantic,
+            body.trim()
+        );
+    }
     text.push_str("\n\n---\n");
     unlocked(&mut text, version, session, withdrawn);
     text
 }
 
 /// The text for a skill that is loaded already.
-pub(super) fn again(name: &str, loaded: &Loaded, version: &Version, session: &str) -> String {
+pub(super) fn again(loaded: &Loaded, version: &Version, session: &str) -> String {
     let mut text = format!(
-        "The skill '{name}' is already loaded (version {}, number {}): its instructions were given before and \
+        "The skill '{}' is already loaded (version {}, number {}): its instructions were given before and \
          still hold.\n",
-        version.semantic, loaded.number
+        inert_line(&version.skill.name),
+        version.semantic,
+        loaded.number
     );
     unlocked(&mut text, version, session, false);
     text
@@ -50,7 +72,7 @@ fn unlocked(text: &mut String, version: &Version, session: &str, withdrawn: bool
         let names: Vec<_> = skill
             .tool_configs
             .iter()
-            .map(|tool| format!("`{}`", tool.name))
+            .map(|tool| format!("`{}`", inert_line(&tool.name)))
             .collect();
         _ = writeln!(
             text,
@@ -61,9 +83,10 @@ fn unlocked(text: &mut String, version: &Version, session: &str, withdrawn: bool
     if !skill.resource_configs.is_empty() {
         text.push_str("More, read with `load_skill_detail`:\n");
         for resource in &skill.resource_configs {
-            _ = match resource.description.as_str() {
-                "" => writeln!(text, "- `{}`", resource.name),
-                what => writeln!(text, "- `{}`: {what}", resource.name),
+            let name = inert_line(&resource.name);
+            _ = match inert_line(&resource.description).as_str() {
+                "" => writeln!(text, "- `{name}`"),
+                what => writeln!(text, "- `{name}`: {what}"),
             };
         }
     }

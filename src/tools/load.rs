@@ -11,7 +11,7 @@ use super::{Error, Handler, Invocation, LOAD_CORE, Output, Tools, level};
 use crate::lookup::Found;
 use crate::model::{
     FilePath, Principal, Reference, ResourceConfig, SkillId, Version, VersionNumber,
-    VersionSelector,
+    VersionSelector, inert_line,
 };
 use crate::registry::{Head, UsageKind};
 
@@ -173,12 +173,11 @@ impl Tools {
         inner
             .registry
             .count(head, number, UsageKind::Load, &session);
-        let is_withdrawn = head.yanked.contains_key(&number);
-        let name = &*version.skill.name;
+        let is_withdrawn = head.is_withdrawn(number);
         let content = match level {
-            None => level::again(name, &loaded, version, &session),
+            None => level::again(&loaded, version, &session),
             Some((core, body)) => level::text(
-                name,
+                &head.id,
                 core.as_deref(),
                 &body,
                 version,
@@ -315,8 +314,8 @@ impl Tools {
                     .ok(),
                 None => None,
             };
-            let is_withdrawn = version.is_none()
-                || head.is_none_or(|head| head.yanked.contains_key(&loaded.number));
+            let is_withdrawn =
+                version.is_none() || head.is_none_or(|head| head.is_withdrawn(loaded.number));
             let status = if is_withdrawn {
                 LoadedStatus::Withdrawn
             } else if active == Some(loaded.number) {
@@ -400,7 +399,7 @@ async fn core(handler: &dyn Handler, head: &Head, version: &Version, load: &Load
     let time = CORE_TIME.min(load.timeout);
     let context = load.context.clone().unwrap_or_default();
     let invocation = asked((head, version), LOAD_CORE, context, time, &load.caller);
-    let name = &version.skill.name;
+    let name = inert_line(&version.skill.name);
     let said = match tokio::time::timeout(time, handler.call(invocation)).await {
         Ok(Ok(Output { text, .. })) if text.len() <= MAX_CORE_BYTES => return text,
         Ok(Ok(_)) => "it has more to say than fits here".to_owned(),

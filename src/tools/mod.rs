@@ -24,6 +24,7 @@ mod list;
 mod load;
 mod pages;
 mod quota;
+mod recorded;
 mod session;
 pub mod sql;
 #[cfg(test)]
@@ -47,7 +48,7 @@ pub use session::Loaded;
 
 use crate::composition::Composition;
 use crate::lookup::Lookup;
-use crate::model::{Clock, Digest, SkillId};
+use crate::model::{Clock, Digest, SkillId, printable};
 use crate::registry::{Head, Registry};
 use crate::store::{CommitError, StoreError};
 
@@ -194,10 +195,12 @@ impl Inner {
     }
 }
 
-/// The beginning of a caller's text, for messages.
+/// The beginning of a caller's text, for messages and records.
 fn shown(text: &str) -> String {
-    let mut shown: String = text.chars().take(64).collect();
-    if shown.len() < text.len() {
+    let end = text.char_indices().nth(64).map(|(at, _)| at);
+    let mut shown =
+        printable(text.get(..end.unwrap_or(text.len())).unwrap_or_default()).into_owned();
+    if end.is_some() {
         shown.push('…');
     }
     shown

@@ -281,10 +281,13 @@ async fn loading_gives_the_instructions_once_and_says_so_the_second_time() {
     let world = World::new().await;
     let first = world.load("echo", "").await.expect("loaded");
     let session = first.session.clone();
+    let mark = &session[..8];
     assert_eq!(
         first.content,
         format!(
-            "## Echo Skill Activated\n\nIt echoes.\n\nSay it.\n\n---\n\
+            "## Echo Skill Activated\n\nIt echoes.\n\n\
+             Instructions of the skill `a/b/echo` 1.0.0, by its author and not by the user or the system, up to the \
+             line `End {mark}`:\n\nSay it.\n\nEnd {mark}\n\n---\n\
              Session: `{session}`. Give it as `session_id` with the calls that follow.\n\
              Tools unlocked: `say`, `wait_long`, `break`, `much`, `lost`, `read`. Call them by name, or with \
              `call_tool`.\n\
@@ -534,7 +537,7 @@ async fn every_call_leaves_a_record_that_outlives_a_restart_and_the_oldest_make_
             .is_ok()
     );
     assert!(world.call(&session, "break", json!({})).await.is_err());
-    assert!(world.call("", "nothing", json!({})).await.is_err());
+    assert!(world.call(&session, "nothing", json!({})).await.is_err());
     let expected = [
         ("nothing", "TOOL_NOT_FOUND"),
         ("break", "TOOL_FAILED"),
@@ -560,6 +563,42 @@ async fn every_call_leaves_a_record_that_outlives_a_restart_and_the_oldest_make_
         }
     }
     assert_eq!(all, ["read", "read", "read", "read", "nothing"]);
+}
+
+#[tokio::test]
+async fn calls_in_sessions_that_there_are_not_push_no_record_out() {
+    let world = World::new().await;
+    let session = world.session().await;
+    let say = json!({"text": "a"});
+    assert!(world.call(&session, "say", say.clone()).await.is_ok());
+    // More than are kept, of either kind.
+    for session in ["", &"0".repeat(32)].into_iter().cycle().take(20) {
+        assert!(
+            world
+                .call(session, "say\nINFO fake", json!({}))
+                .await
+                .is_err()
+        );
+        world.tools.write().await.expect("written");
+    }
+    assert!(world.call(&session, "say\u{1b}[2J", say).await.is_err());
+    let world = world.restarted().await;
+    let tools: Vec<_> = world.calls().into_iter().map(|(tool, _)| tool).collect();
+    let stray = ["say\\nINFO fake"; 5];
+    let expected: Vec<_> = [&["say\\u{1b}[2J"][..], &["say"], &stray].concat();
+    assert_eq!(tools, expected);
+
+    let mut paged = Vec::new();
+    let mut token = String::new();
+    loop {
+        let page = world.tools.calls(2, &token).expect("a page");
+        paged.extend(page.calls.into_iter().map(|call| call.tool));
+        match page.next {
+            Some(next) => token = next,
+            None => break,
+        }
+    }
+    assert_eq!(paged, tools);
 }
 
 #[tokio::test]

@@ -1,11 +1,55 @@
 //! What an agent may try in order to change something, or to reach beyond the
-//! database. Held against the guard, and against databases without the guard.
+//! database, and what analysts ask. Held against the guard, and the attempts against
+//! databases without the guard as well.
+//!
+//! Those of one dialect are in `sql/*.txt`, a statement on a line, in groups with a
+//! title (`##`). Those with letters that a line cannot show, or for several dialects,
+//! are here.
 
 #![allow(dead_code, unreachable_pub, reason = "each test uses a part of this")]
 
+/// The attempts of a dialect, all of which the guard refuses.
+pub fn attempts(letter: char) -> Vec<&'static str> {
+    let more = match letter {
+        'p' => include_str!("sql/attempts-postgresql.txt"),
+        'm' => include_str!("sql/attempts-mysql.txt"),
+        _ => include_str!("sql/attempts-sqlite.txt"),
+    };
+    of(ATTEMPTS, letter).chain(lines(more)).collect()
+}
+
+/// Those of them that several dialects have, or that a line cannot show.
+pub fn shared(letter: char) -> Vec<&'static str> {
+    of(ATTEMPTS, letter).collect()
+}
+
+/// The queries of a dialect, all of which are answered.
+pub fn queries(letter: char) -> Vec<&'static str> {
+    let more = match letter {
+        'p' => include_str!("sql/queries-postgresql.txt"),
+        'm' => include_str!("sql/queries-mysql.txt"),
+        _ => include_str!("sql/queries-sqlite.txt"),
+    };
+    of(QUERIES, letter).chain(lines(more)).collect()
+}
+
+fn of(
+    all: &'static [(&'static str, &'static str)],
+    letter: char,
+) -> impl Iterator<Item = &'static str> {
+    all.iter()
+        .filter(move |(letters, _)| letters.contains(letter))
+        .map(|(_, text)| *text)
+}
+
+fn lines(text: &'static str) -> impl Iterator<Item = &'static str> {
+    text.lines()
+        .filter(|line| !line.is_empty() && !line.starts_with("##"))
+}
+
 /// The letters are the dialects that it is tried on: `s` for `SQLite`, `p` for
 /// `PostgreSQL`, `m` for `MySQL` and `MariaDB`. The guard refuses all of these.
-pub const ATTEMPTS: &[(&str, &str)] = &[
+const ATTEMPTS: &[(&str, &str)] = &[
     // Plain statements that write.
     ("spm", "INSERT INTO customers (id, name) VALUES (900, 'x')"),
     ("spm", "insert into customers (id, name) values (901, 'x')"),
@@ -244,10 +288,29 @@ pub const ATTEMPTS: &[(&str, &str)] = &[
     ("spm", "DELETE\u{a0}FROM orders"),
     // To MySQL a harmless name.
     ("sp", "SELECT 1\u{37e} DELETE FROM orders"),
+    // Names that the server would cut, or that the parser ends elsewhere.
+    (
+        "p",
+        "SELECT x.pg_read_file_a_name_of_more_than_sixty_three_bytes_is_cut_by_the_server FROM lower('a') AS x",
+    ),
+    ("p", "SELECT U&\"pg\\005fread\\005ffile\"('/etc/hostname')"),
+    ("p", "SELECT ('/etc/hostname'::text)\n.\npg_read_file"),
+    ("p", "SELECT ('/etc/hostname'::text)--\n.pg_read_file"),
+    ("p", "SELECT ('/etc/hostname'::text)\r.pg_read_file"),
+    ("p", "SELECT 1 -- \u{2028}, pg_sleep(0)\n, pg_sleep(0)"),
+    ("p", "SELECT 'a'\n'b', pg_sleep(0)"),
+    ("m", "SELECT SLEEP\n(0)"),
+    ("m", "SELECT SLEEP\u{a0}(0)"),
+    ("m", "SELECT 'a' -- \n, SLEEP(0)"),
+    ("m", "SELECT \"a\\\", SLEEP(0), \"b\""),
+    ("s", "SELECT load_extension\n('/tmp/evil.so')"),
+    ("s", "SELECT \"load_extension\"('/tmp/evil.so')"),
+    ("s", "SELECT [load_extension]('/tmp/evil.so')"),
+    ("s", "SELECT `load_extension`('/tmp/evil.so')"),
 ];
 
 /// Queries that the guard lets through.
-pub const QUERIES: &[(&str, &str)] = &[
+const QUERIES: &[(&str, &str)] = &[
     ("spm", "SELECT 1"),
     ("spm", "SELECT 1;"),
     ("spm", "  SELECT 1 ; -- done; really\n ;"),

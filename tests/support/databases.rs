@@ -21,6 +21,9 @@ pub const PASSWORD: &str = "planted-Pa55word";
 /// The user of each, which may do anything: what stops it is not its rights.
 pub const USER: &str = "reporteruser";
 
+/// Another user of each, which may only `SELECT`.
+pub const READER: &str = "readeruser";
+
 /// The sample database as the product has it.
 const SAMPLE: &str = include_str!("../../src/tools/sql/sample.sql");
 
@@ -28,6 +31,8 @@ const SAMPLE: &str = include_str!("../../src/tools/sql/sample.sql");
 pub struct Database {
     /// Its address, with the password.
     pub url: String,
+    /// The same, as the user that may only `SELECT`.
+    pub reader: String,
     /// Its letter in [`super::attempts`].
     pub letter: char,
     child: Child,
@@ -35,6 +40,11 @@ pub struct Database {
 }
 
 impl Database {
+    /// What it logged so far.
+    pub fn log(&self) -> String {
+        fs::read_to_string(self.folder.path().join("log")).expect("a log")
+    }
+
     /// Stops it.
     pub fn stop(&mut self) {
         if let Some(pid) = rustix::process::Pid::from_raw(self.child.id().cast_signed()) {
@@ -83,7 +93,7 @@ pub async fn start() -> Vec<Database> {
 }
 
 fn missing(package: &str) {
-    let message = format!("{package} is not installed: `tests/databases` installs it");
+    let message = format!("{package} is not installed: `tests/packages` installs it");
     assert!(std::env::var("CI").as_deref() != Ok("true"), "{message}");
     eprintln!("\n*** databases: {message}; its tests are SKIPPED ***\n");
 }
@@ -181,6 +191,7 @@ fn postgres() -> Option<Database> {
     );
     Some(Database {
         url: format!("postgres://{USER}:{PASSWORD}@127.0.0.1:{port}/postgres"),
+        reader: format!("postgres://{READER}:{PASSWORD}@127.0.0.1:{port}/postgres"),
         letter: 'p',
         child,
         folder,
@@ -208,7 +219,9 @@ fn mariadb() -> Option<Database> {
         format!(
             "CREATE DATABASE IF NOT EXISTS shop CHARACTER SET utf8mb4;\n\
              CREATE USER IF NOT EXISTS '{USER}'@'%' IDENTIFIED BY '{PASSWORD}';\n\
-             GRANT ALL PRIVILEGES ON *.* TO '{USER}'@'%' WITH GRANT OPTION;\n"
+             GRANT ALL PRIVILEGES ON *.* TO '{USER}'@'%' WITH GRANT OPTION;\n\
+             CREATE USER IF NOT EXISTS '{READER}'@'%' IDENTIFIED BY '{PASSWORD}';\n\
+             GRANT SELECT ON shop.* TO '{READER}'@'%';\n"
         ),
     )
     .expect("a file");
@@ -229,11 +242,37 @@ fn mariadb() -> Option<Database> {
     );
     Some(Database {
         url: format!("mysql://{USER}:{PASSWORD}@127.0.0.1:{port}/shop"),
+        reader: format!("mysql://{READER}:{PASSWORD}@127.0.0.1:{port}/shop"),
         letter: 'm',
         child,
         folder,
     })
 }
+
+/// Beside the sample: who may only read, and what somebody may have planted.
+fn planted() -> String {
+    format!(
+        "CREATE ROLE {READER} LOGIN PASSWORD '{PASSWORD}';
+         GRANT SELECT ON ALL TABLES IN SCHEMA public TO {READER};
+         CREATE SEQUENCE evil_seq;
+         CREATE TYPE mood AS ENUM ('sad', 'happy');
+         CREATE FUNCTION evil_write() RETURNS bigint LANGUAGE sql AS
+             'INSERT INTO customers (id, name) VALUES (950, ''x''); SELECT count(*) FROM customers';
+         CREATE FUNCTION evil_write_one(integer) RETURNS bigint LANGUAGE sql AS 'SELECT evil_write()';
+         CREATE FUNCTION evil_text(text) RETURNS text LANGUAGE sql AS 'SELECT $1';
+         CREATE FUNCTION evil_row(customers) RETURNS bigint LANGUAGE sql AS 'SELECT evil_write()';
+         CREATE FUNCTION evil_any(anyelement) RETURNS bigint LANGUAGE sql AS 'SELECT evil_write()';
+         CREATE FUNCTION evil_rows() RETURNS SETOF bigint LANGUAGE sql AS 'SELECT evil_write()';
+         CREATE FUNCTION evil_check(text) RETURNS boolean LANGUAGE sql AS 'SELECT evil_write() > 0';
+         CREATE DOMAIN evil_domain AS text CHECK (evil_check(VALUE));
+         CREATE FUNCTION slug(text) RETURNS text LANGUAGE sql AS 'SELECT $1';
+         CREATE FUNCTION public.lower(varchar) RETURNS text LANGUAGE sql IMMUTABLE AS 'SELECT ''planted''::text'"
+    )
+}
+
+/// The same for `MariaDB`.
+const PLANTED: &str = "CREATE FUNCTION evil_write() RETURNS INT MODIFIES SQL DATA \
+    BEGIN INSERT INTO customers (id, name) VALUES (950, 'x'); RETURN 1; END";
 
 /// Waits until it answers, and loads the sample.
 async fn fill(server: &mut Database) {
@@ -243,10 +282,13 @@ async fn fill(server: &mut Database) {
     loop {
         let outcome = if server.letter == 'p' {
             match sqlx::PgConnection::connect(&server.url).await {
-                Ok(mut connection) => sqlx::raw_sql(SAMPLE)
-                    .execute(&mut connection)
-                    .await
-                    .map(drop),
+                Ok(mut connection) => {
+                    let all = format!("{SAMPLE};{}", planted());
+                    sqlx::raw_sql(sqlx::AssertSqlSafe(all))
+                        .execute(&mut connection)
+                        .await
+                        .map(drop)
+                }
                 Err(error) => Err(error),
             }
         } else {
@@ -255,10 +297,18 @@ async fn fill(server: &mut Database) {
                 .replace("email TEXT UNIQUE", "email VARCHAR(200) UNIQUE")
                 .replace("order_date TEXT", "order_date VARCHAR(10)");
             match sqlx::MySqlConnection::connect(&server.url).await {
-                Ok(mut connection) => sqlx::raw_sql(sqlx::AssertSqlSafe(sample))
-                    .execute(&mut connection)
-                    .await
-                    .map(drop),
+                Ok(mut connection) => {
+                    let loaded = sqlx::raw_sql(sqlx::AssertSqlSafe(sample))
+                        .execute(&mut connection)
+                        .await;
+                    match loaded {
+                        Ok(_) => sqlx::raw_sql(PLANTED)
+                            .execute(&mut connection)
+                            .await
+                            .map(drop),
+                        Err(error) => Err(error),
+                    }
+                }
                 Err(error) => Err(error),
             }
         };

@@ -86,6 +86,12 @@ impl Server {
         RegistryClient::new(self.channel().await)
     }
 
+    /// As whoever has the data directory reaches it, through the socket in it.
+    pub async fn local_registry(&self) -> RegistryClient<Channel> {
+        let channel = repertoire::server::connect_local(&self.data).await;
+        RegistryClient::new(channel.expect("a connection"))
+    }
+
     pub async fn lookup(&self) -> LookupClient<Channel> {
         LookupClient::new(self.channel().await).max_decoding_message_size(20 << 20)
     }

@@ -24,6 +24,10 @@ pub struct SqlConfig {
     pub timeout_seconds: u64,
     /// Skills that may use it beside the bundled one, by their ids.
     pub skills: Vec<String>,
+    /// Functions that statements may call beside the listed ones.
+    pub functions: Vec<sql::FunctionName>,
+    /// A role that may do more than read and write tables is used all the same.
+    pub allow_powerful_role: bool,
 }
 
 impl Default for SqlConfig {
@@ -35,6 +39,8 @@ impl Default for SqlConfig {
             max_kib: 256,
             timeout_seconds: 15,
             skills: Vec::new(),
+            functions: Vec::new(),
+            allow_powerful_role: false,
         }
     }
 }
@@ -53,6 +59,8 @@ impl SqlConfig {
             max_bytes: self.max_kib.saturating_mul(1024),
             timeout: Duration::from_secs(self.timeout_seconds),
             skills: ids("tools.sql.skills", &self.skills)?,
+            functions: self.functions.clone(),
+            allow_powerful_role: self.allow_powerful_role,
         })
     }
 }

@@ -1,17 +1,19 @@
 //! What the operator decides.
 
 use std::str::FromStr as _;
+use std::sync::Arc;
 use std::time::Duration;
 
 use secrecy::{ExposeSecret as _, SecretString};
 use sqlx::mysql::MySqlConnectOptions;
 use sqlx::postgres::PgConnectOptions;
-use sqlx::sqlite::SqliteConnectOptions;
 
+use super::dialect::Dialect;
 use super::engine::Engine;
+use super::functions::{FunctionName, Functions};
 use super::mysql::MySqlEngine;
 use super::postgres::PostgresEngine;
-use super::sqlite::SqliteEngine;
+use super::sqlite::{Source, SqliteEngine};
 use crate::model::SkillId;
 
 /// The skill that is always served.
@@ -32,6 +34,10 @@ pub struct Config {
     pub timeout: Duration,
     /// Skills that may use it beside the bundled one.
     pub skills: Vec<SkillId>,
+    /// Functions that statements may call beside the listed ones.
+    pub functions: Vec<FunctionName>,
+    /// A role that may do more than read and write tables is used all the same.
+    pub allow_powerful_role: bool,
 }
 
 /// The settings are wrong. Never holds the address.
@@ -67,7 +73,13 @@ impl Config {
         skills
     }
 
-    pub(super) fn engine(&self) -> Result<Engine, ConfigError> {
+    /// Only queries are run. The sample is never written.
+    pub(super) fn reads_only(&self) -> bool {
+        self.read_only || self.url.is_none()
+    }
+
+    /// The database, and the functions that its statements may call.
+    pub(super) fn engine(&self) -> Result<(Engine, Arc<Functions>), ConfigError> {
         for (name, zero) in [
             ("max_rows", self.max_rows == 0),
             ("max_kib", self.max_bytes == 0),
@@ -77,21 +89,30 @@ impl Config {
                 return Err(ConfigError::Zero(name));
             }
         }
+        let functions = |dialect| {
+            let own = self.functions.clone();
+            Arc::new(Functions::new(dialect, self.reads_only(), own))
+        };
+        let sqlite = |source| {
+            let functions = functions(Dialect::Sqlite);
+            let engine = SqliteEngine::new(source, self.reads_only(), Arc::clone(&functions));
+            (Engine::Sqlite(engine), functions)
+        };
         let Some(url) = &self.url else {
-            return Ok(Engine::Sqlite(SqliteEngine::sample()));
+            return Ok(sqlite(Source::Sample));
         };
         let url = url.expose_secret();
         let scheme = url.split(':').next().unwrap_or_default();
         match scheme {
             "sqlite" => {
-                let options = SqliteConnectOptions::from_str(url)
-                    .map_err(|_| ConfigError::Address("SQLite"))?;
-                Ok(Engine::Sqlite(SqliteEngine::file(options, self.read_only)))
+                let source = file(url.get(scheme.len() + 1..).unwrap_or_default());
+                Ok(sqlite(source.ok_or(ConfigError::Address("SQLite"))?))
             }
             "postgres" | "postgresql" => {
                 let options = PgConnectOptions::from_str(url)
                     .map_err(|_| ConfigError::Address("PostgreSQL"))?;
-                Ok(Engine::Postgres(PostgresEngine::new(options)))
+                let engine = PostgresEngine::new(options, self.allow_powerful_role);
+                Ok((Engine::Postgres(engine), functions(Dialect::Postgres)))
             }
             "mysql" | "mariadb" => {
                 // The driver knows one of the two names.
@@ -101,9 +122,37 @@ impl Config {
                 if options.get_database().is_none() {
                     return Err(ConfigError::Database);
                 }
-                Ok(Engine::MySql(MySqlEngine::new(options)))
+                let engine = MySqlEngine::new(options, self.allow_powerful_role);
+                Ok((Engine::MySql(engine), functions(Dialect::MySql)))
             }
             _ => Err(ConfigError::Scheme),
         }
     }
+}
+
+/// A file of `SQLite`: its path, with `%XX` for special letters, and `?immutable=true`
+/// where nobody writes it. What it is opened for, `read_only` says; `mode` is read and
+/// means nothing.
+fn file(address: &str) -> Option<Source> {
+    let address = address.strip_prefix("//").unwrap_or(address);
+    let (path, options) = address.split_once('?').unwrap_or((address, ""));
+    let path = percent_encoding::percent_decode_str(path)
+        .decode_utf8()
+        .ok()?;
+    if path.is_empty() || path == ":memory:" {
+        return None;
+    }
+    let mut immutable = false;
+    for option in options.split('&').filter(|option| !option.is_empty()) {
+        match option.split_once('=')? {
+            ("mode", "ro" | "rw" | "rwc") => {}
+            ("immutable", "true" | "1") => immutable = true,
+            ("immutable", "false" | "0") => immutable = false,
+            _ => return None,
+        }
+    }
+    Some(Source::File {
+        path: path.into_owned().into(),
+        immutable,
+    })
 }

@@ -1,5 +1,6 @@
 //! The languages of databases.
 
+use sqlparser::ast::Ident;
 use sqlparser::dialect::{Dialect as Grammar, MySqlDialect, PostgreSqlDialect, SQLiteDialect};
 
 /// A language of databases.
@@ -29,6 +30,20 @@ impl Dialect {
             Self::Sqlite => &SQLiteDialect {},
             Self::Postgres => &PostgreSqlDialect {},
             Self::MySql => &MySqlDialect {},
+        }
+    }
+
+    /// What the database makes of a name: what is compared with its catalog.
+    pub(super) fn folded(self, ident: &Ident) -> String {
+        match (self, ident.quote_style) {
+            // Only what is not quoted changes, and only letters of ASCII.
+            (Self::Postgres, Some(quote)) => {
+                let twice = format!("{quote}{quote}");
+                ident.value.replace(&twice, quote.encode_utf8(&mut [0; 4]))
+            }
+            (Self::Postgres, None) => ident.value.to_ascii_lowercase(),
+            // Case means nothing in names of functions.
+            _ => ident.value.to_lowercase(),
         }
     }
 

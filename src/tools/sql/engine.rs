@@ -2,6 +2,7 @@
 
 use super::catalog::{self, Table, TableName};
 use super::dialect::Dialect;
+use super::guard::Checked;
 use super::mysql::MySqlEngine;
 use super::postgres::PostgresEngine;
 use super::rows::{Bounds, Rows};
@@ -42,17 +43,17 @@ impl Engine {
     }
 
     /// Does what it is asked with a statement, which is one that `guard` let
-    /// through. In a test it may be any: all but `Write` change nothing even so.
+    /// through. In a test it may be any: all but `Write` change no rows even so.
     pub(super) async fn run(
         &self,
         order: Order,
-        sql: &str,
+        statement: &Checked,
         bounds: Bounds,
     ) -> Result<Rows, ToolError> {
         match self {
-            Self::Sqlite(engine) => engine.run(order, sql, bounds).await,
-            Self::Postgres(engine) => engine.run(order, sql, bounds).await,
-            Self::MySql(engine) => engine.run(order, sql, bounds).await,
+            Self::Sqlite(engine) => engine.run(order, &statement.sql, bounds).await,
+            Self::Postgres(engine) => engine.run(order, statement, bounds).await,
+            Self::MySql(engine) => engine.run(order, &statement.sql, bounds).await,
         }
     }
 

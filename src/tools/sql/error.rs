@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use sqlx::error::DatabaseError;
 use sqlx::mysql::MySqlDatabaseError;
-use sqlx::postgres::{PgDatabaseError, PgErrorPosition};
+use sqlx::postgres::PgDatabaseError;
 
 use crate::tools::{ToolError, ToolErrorKind};
 
@@ -56,7 +56,7 @@ pub(super) fn connecting(cause: &sqlx::Error) -> ToolError {
     }
 }
 
-/// The code of an error: a SQLSTATE, or a number of `MySQL` or `SQLite`.
+/// The code of an error: a SQLSTATE, or a number of `MySQL`.
 fn number(error: &dyn DatabaseError) -> String {
     match error.try_downcast_ref::<MySqlDatabaseError>() {
         Some(error) => error.number().to_string(),
@@ -70,6 +70,18 @@ pub(super) fn late(limit: Duration) -> ToolError {
         ToolErrorKind::Timeout,
         format!(
             "The statement took longer than {} seconds and was stopped.",
+            limit.as_secs_f64()
+        ),
+    )
+    .suggest("Read its plan with sql_explain_query, narrow the range, or aggregate first")
+}
+
+/// It took too long, and whether it has ended is not known.
+pub(super) fn given_up(limit: Duration) -> ToolError {
+    ToolError::new(
+        ToolErrorKind::Timeout,
+        format!(
+            "The statement took longer than {} seconds and was given up; the database may still work on it.",
             limit.as_secs_f64()
         ),
     )
@@ -110,23 +122,36 @@ pub(super) fn statement(cause: sqlx::Error, limit: Duration) -> ToolError {
         return match error.code() {
             "57014" => late(limit),
             "25006" | "42501" => denied(&message),
-            code if code.starts_with("57P") || code.starts_with("08") => {
-                unavailable("The database is shutting down.")
-            }
+            code if code.starts_with("57P") => unavailable("The database is shutting down."),
+            // A function tried to reach another server; details may name it.
+            code if code.starts_with("08") => failed(error.message()),
             _ => failed(&postgres(error)),
         };
     }
-    // SQLite: the lower byte is the code, the rest tells more of it.
-    match error.code().and_then(|code| code.parse::<u32>().ok()) {
-        Some(code) => match code & 0xff {
-            9 => late(limit),
-            8 | 23 => denied(&message),
-            5 | 6 => unavailable("The database is locked by another program."),
-            7 => failed("the statement needs more memory than it may have"),
-            14 | 26 => unavailable("The database cannot be opened."),
-            _ => failed(&message),
-        },
-        None => failed(&message),
+    failed(&message)
+}
+
+/// A statement of `SQLite` failed. `limit` is how long it may take.
+pub(super) fn sqlite(cause: &rusqlite::Error, limit: Duration) -> ToolError {
+    use rusqlite::Error::{MultipleStatement, SqlInputError, SqliteFailure};
+    let (error, message) = match cause {
+        SqliteFailure(error, message) => (error, message.clone()),
+        SqlInputError { error, msg, .. } => (error, Some(msg.clone())),
+        MultipleStatement => return failed("only one statement is run per call"),
+        other => return failed(&other.to_string()),
+    };
+    let message = message.unwrap_or_else(|| error.to_string());
+    // The lower byte is the code, the rest tells more of it.
+    match error.extended_code & 0xff {
+        9 => late(limit),
+        8 | 23 => denied(&message),
+        // What the authorizer says of a function has no code of its own.
+        1 if message.starts_with("not authorized") => denied(&message),
+        5 | 6 => unavailable("The database is locked by another program."),
+        7 => failed("the statement needs more memory than it may have"),
+        14 | 26 => unavailable("The database cannot be opened."),
+        18 => failed("a value has more than 1 MiB; use length() for its size"),
+        _ => failed(&message),
     }
 }
 
@@ -135,11 +160,6 @@ fn postgres(error: &PgDatabaseError) -> String {
     for more in [error.detail(), error.hint()].into_iter().flatten() {
         text.push_str("; ");
         text.push_str(more);
-    }
-    if let Some(PgErrorPosition::Original(place)) = error.position() {
-        text.push_str(" (at character ");
-        text.push_str(&place.to_string());
-        text.push(')');
     }
     text
 }

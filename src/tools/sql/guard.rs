@@ -1,29 +1,40 @@
 //! What may be sent to a database at all, by its text.
 //!
-//! An allow-list: a statement passes because it was understood whole and every
-//! part of it is one that reads. What the parser does not know is refused, with
-//! the parser's words. The text that was looked at is the text that is sent.
+//! An allow-list: a statement passes because it was understood whole and every part
+//! of it is one that reads. What the parser does not know is refused, with the
+//! parser's words.
 //!
-//! The parser and the database may read a text differently, and each place where
-//! they might is closed here: comments that are code to the database, names that
-//! are written with escapes, a NUL that ends the text for one of them.
+//! What is sent is what was understood: the tree, written out again with each function
+//! by the name of the server's own, and only if reading that gives the same tree.
+//! Comments, white space and spellings that the database might take otherwise than the
+//! parser are not in it. `SQLite` gets the text itself, also where the parser does not
+//! know it, since its engine asks about everything that it finds there.
 
-use sqlparser::ast::{Query, Select, SetExpr, Statement, TableFactor, Visit as _, Visitor};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use sqlparser::ast::{Statement, VisitMut as _};
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::Parser;
-use sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer, Word};
-use std::ops::ControlFlow;
+use sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer, Whitespace, Word};
+use tokio::sync::Semaphore;
 
 use super::dialect::Dialect;
-use super::functions;
+use super::functions::Functions;
+use super::names::Names;
+pub(super) use super::refusal::Refusal;
+use super::walk::{Walk, name_of};
 use crate::tools::{ToolError, ToolErrorKind};
 
 /// Bytes that a statement may have.
 const MAX_BYTES: usize = 100_000;
 
-/// Room for the parser's recursion: chains of operators are as deep as they are
-/// long, in the tree and where it is dropped.
+/// Stack for the parser's recursion: chains of operators are as deep as they are long,
+/// in the tree and where it is dropped.
 const STACK: usize = 256 << 20;
+
+/// Statements that are checked at once.
+const CHECKS: usize = 8;
 
 /// A statement that may be sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,103 +43,70 @@ pub(super) struct Checked {
     pub(super) sql: String,
     /// It changes something.
     pub(super) writes: bool,
+    /// What only the server can decide.
+    pub(super) names: Names,
 }
 
-/// Why a statement is not sent.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Refusal {
-    /// It could not be read, so that it may be mended.
-    pub(super) syntax: bool,
-    /// What is wrong.
-    pub(super) message: String,
-    /// What to do instead.
-    pub(super) step: &'static str,
+/// Checks statements of one database.
+pub(super) struct Guard {
+    pub(super) dialect: Dialect,
+    pub(super) read_only: bool,
+    functions: Arc<Functions>,
+    permits: Arc<Semaphore>,
 }
 
-impl Refusal {
-    fn syntax(message: impl Into<String>) -> Self {
+impl Guard {
+    pub(super) fn new(dialect: Dialect, functions: Arc<Functions>, read_only: bool) -> Self {
         Self {
-            syntax: true,
-            message: message.into(),
-            step: "Mend the query; sql_validate_query checks it without running it",
+            dialect,
+            read_only,
+            functions,
+            permits: Arc::new(Semaphore::new(CHECKS)),
         }
     }
 
-    fn denied(message: impl Into<String>, step: &'static str) -> Self {
-        Self {
-            syntax: false,
-            message: message.into(),
-            step,
-        }
+    /// Checks a statement.
+    pub(super) async fn check(&self, sql: &str) -> Result<Checked, ToolError> {
+        self.checked(sql).await?.map_err(Into::into)
     }
 
-    fn operation(name: &str, read_only: bool) -> Self {
-        let name = name.to_uppercase();
-        let step = match name.as_str() {
-            "EXPLAIN" | "ANALYZE" => "Give the bare query to sql_explain_query",
-            "SHOW" | "DESCRIBE" | "DESC" | "PRAGMA" => {
-                "Call sql_list_tables or sql_describe_table for the schema"
-            }
-            _ => "Write the statement down for the user to run; do not look for another spelling",
+    /// The same, with a refusal to look at. Runs on a stack that is deep enough for any
+    /// statement, in a thread that keeps its permit until it ends.
+    pub(super) async fn checked(&self, sql: &str) -> Result<Result<Checked, Refusal>, ToolError> {
+        let busy = || {
+            ToolError::new(
+                ToolErrorKind::Unavailable,
+                "The query could not be checked.",
+            )
+            .suggest("Try again in a moment")
         };
-        let message = if read_only {
-            format!("{name} operations not allowed in read-only mode.")
-        } else {
-            format!("{name} operations are not allowed here.")
-        };
-        Self::denied(message, step)
+        let permit = Arc::clone(&self.permits).acquire_owned().await;
+        let permit = permit.map_err(|_| busy())?;
+        let (answer, answered) = tokio::sync::oneshot::channel();
+        let (dialect, read_only) = (self.dialect, self.read_only);
+        let functions = Arc::clone(&self.functions);
+        let sql = sql.to_owned();
+        let thread = std::thread::Builder::new()
+            .name("sql-guard".to_owned())
+            .stack_size(STACK)
+            .spawn(move || {
+                let verdict = judge(dialect, &functions, &sql, read_only);
+                drop(permit);
+                // Nobody may wait any more.
+                drop(answer.send(verdict));
+            });
+        thread.map_err(|_| busy())?;
+        answered.await.map_err(|_| busy())
     }
-}
-
-impl From<Refusal> for ToolError {
-    fn from(refusal: Refusal) -> Self {
-        let kind = if refusal.syntax {
-            ToolErrorKind::Invalid
-        } else {
-            ToolErrorKind::Denied
-        };
-        Self::new(kind, refusal.message)
-            .field("query")
-            .suggest(refusal.step)
-    }
-}
-
-/// Looks at a statement, on a stack that is deep enough for any.
-pub(super) async fn check(
-    dialect: Dialect,
-    sql: &str,
-    read_only: bool,
-) -> Result<Checked, ToolError> {
-    checked(dialect, sql, read_only).await?.map_err(Into::into)
-}
-
-/// The same, with a refusal to look at.
-pub(super) async fn checked(
-    dialect: Dialect,
-    sql: &str,
-    read_only: bool,
-) -> Result<Result<Checked, Refusal>, ToolError> {
-    let (tell, told) = tokio::sync::oneshot::channel();
-    let sql = sql.to_owned();
-    let thread = std::thread::Builder::new()
-        .name("sql-guard".to_owned())
-        .stack_size(STACK)
-        .spawn(move || {
-            // Nobody may wait any more.
-            drop(tell.send(judge(dialect, &sql, read_only)));
-        });
-    let busy = || {
-        ToolError::new(
-            ToolErrorKind::Unavailable,
-            "The query could not be checked.",
-        )
-    };
-    thread.map_err(|_| busy())?;
-    told.await.map_err(|_| busy())
 }
 
 /// Looks at a statement.
-pub(super) fn judge(dialect: Dialect, sql: &str, read_only: bool) -> Result<Checked, Refusal> {
+pub(super) fn judge(
+    dialect: Dialect,
+    functions: &Functions,
+    sql: &str,
+    read_only: bool,
+) -> Result<Checked, Refusal> {
     if sql.len() > MAX_BYTES {
         return Err(Refusal::syntax(format!(
             "The query has {} bytes; at most {MAX_BYTES} are taken.",
@@ -136,10 +114,7 @@ pub(super) fn judge(dialect: Dialect, sql: &str, read_only: bool) -> Result<Chec
         )));
     }
     look_alikes(dialect, sql)?;
-    let tokens = Tokenizer::new(dialect.grammar(), sql)
-        .tokenize_with_location()
-        .map_err(|error| Refusal::syntax(error.to_string()))?;
-    let (text, tokens) = one_statement(sql, tokens)?;
+    let (text, tokens) = one_statement(sql, tokens(dialect, sql)?)?;
     let Some(first) = tokens.first() else {
         return Err(Refusal::syntax("The query is empty."));
     };
@@ -151,29 +126,89 @@ pub(super) fn judge(dialect: Dialect, sql: &str, read_only: bool) -> Result<Chec
         return Err(Refusal::operation(&word.value, true));
     }
     words(dialect, &tokens, read_only)?;
-    let mut statements = Parser::new(dialect.grammar())
-        .with_tokens_with_locations(tokens)
-        .parse_statements()
-        .map_err(|error| Refusal::syntax(error.to_string()))?;
-    let (Some(statement), true) = (statements.pop(), statements.is_empty()) else {
-        return Err(one_at_a_time());
+    let mut statement = match parse(dialect, tokens) {
+        // The engine knows more of its language than the parser, and asks about all of it:
+        // one statement, which reads, and names tables and functions that may be named.
+        Err(refusal)
+            if dialect == Dialect::Sqlite
+                && read_only
+                && refusal.syntax
+                && begins_query(first.as_ref()) =>
+        {
+            return Ok(Checked {
+                sql: text.to_owned(),
+                writes: false,
+                names: Names::default(),
+            });
+        }
+        other => other?,
     };
     let writes = !matches!(statement, Statement::Query(_));
     if writes && (read_only || !may_write(&statement)) {
         let name = first.map_or_else(|| name_of(&statement), |word| word.value);
         return Err(Refusal::operation(&name, read_only));
     }
-    let mut walk = Walk {
-        read_only,
-        writes,
-        statements: 0,
+    let mut walk = Walk::new(dialect, functions, read_only);
+    if let ControlFlow::Break(refusal) = statement.visit(&mut walk) {
+        return Err(*refusal);
+    }
+    let sql = match dialect {
+        Dialect::Sqlite => text.to_owned(),
+        Dialect::Postgres | Dialect::MySql => written(dialect, &statement)?,
     };
-    match statement.visit(&mut walk) {
-        ControlFlow::Break(refusal) => Err(*refusal),
-        ControlFlow::Continue(()) => Ok(Checked {
-            sql: text.to_owned(),
-            writes: walk.writes,
-        }),
+    Ok(Checked {
+        sql,
+        writes: walk.writes,
+        names: walk.into_names(),
+    })
+}
+
+/// The tokens of a text. Strings keep their escapes: so they are written as they were.
+fn tokens(dialect: Dialect, sql: &str) -> Result<Vec<TokenWithSpan>, Refusal> {
+    Tokenizer::new(dialect.grammar(), sql)
+        .with_unescape(false)
+        .tokenize_with_location()
+        .map_err(|error| Refusal::syntax(error.to_string()))
+}
+
+/// The one statement of some tokens.
+fn parse(dialect: Dialect, tokens: Vec<TokenWithSpan>) -> Result<Statement, Refusal> {
+    let mut statements = Parser::new(dialect.grammar())
+        .with_tokens_with_locations(tokens)
+        .parse_statements()
+        .map_err(|error| Refusal::syntax(error.to_string()))?;
+    match (statements.pop(), statements.is_empty()) {
+        (Some(statement), true) => Ok(statement),
+        _ => Err(one_at_a_time()),
+    }
+}
+
+/// A statement as it is sent. Read again, it is the same: nothing was lost, and nothing
+/// became a comment or the end of a string.
+fn written(dialect: Dialect, statement: &Statement) -> Result<String, Refusal> {
+    let unclear = || {
+        Refusal::syntax(
+            "The query could not be written back as it was understood. Write it in a simpler form.",
+        )
+    };
+    let sql = statement.to_string();
+    let again = tokens(dialect, &sql).map_err(|_| unclear())?;
+    let comment = |token: &TokenWithSpan| {
+        matches!(
+            token.token,
+            Token::Whitespace(
+                Whitespace::SingleLineComment { .. } | Whitespace::MultiLineComment(_)
+            )
+        )
+    };
+    if again.iter().any(comment) {
+        return Err(unclear());
+    }
+    let again = parse(dialect, again).map_err(|_| unclear())?;
+    if again == *statement {
+        Ok(sql)
+    } else {
+        Err(unclear())
     }
 }
 
@@ -263,15 +298,21 @@ fn offset(sql: &str, line: u64, column: u64) -> Option<usize> {
     None
 }
 
+/// Words that a query may begin with.
+const READS: &[Keyword] = &[
+    Keyword::SELECT,
+    Keyword::WITH,
+    Keyword::VALUES,
+    Keyword::TABLE,
+];
+
+fn begins_query(first: Option<&Word>) -> bool {
+    first.is_some_and(|word| READS.contains(&word.keyword))
+}
+
 /// A statement that begins with this word is one that the parser may know, and
 /// no query.
 fn is_other(word: &Word) -> bool {
-    let reads = [
-        Keyword::SELECT,
-        Keyword::WITH,
-        Keyword::VALUES,
-        Keyword::TABLE,
-    ];
     let others = [
         "ATTACH",
         "DETACH",
@@ -287,13 +328,13 @@ fn is_other(word: &Word) -> bool {
         "REASSIGN",
         "XA",
     ];
-    (word.keyword != Keyword::NoKeyword && !reads.contains(&word.keyword))
+    (word.keyword != Keyword::NoKeyword && !READS.contains(&word.keyword))
         || others.contains(&word.value.to_uppercase().as_str())
 }
 
 /// Looks at each word where it stands, whatever the parser makes of it.
 fn words(dialect: Dialect, tokens: &[TokenWithSpan], read_only: bool) -> Result<(), Refusal> {
-    for (at, token) in tokens.iter().enumerate() {
+    for token in tokens {
         match &token.token {
             Token::Word(word)
                 if read_only && word.quote_style.is_none() && word.keyword == Keyword::INTO =>
@@ -310,16 +351,6 @@ fn words(dialect: Dialect, tokens: &[TokenWithSpan], read_only: bool) -> Result<
                 ));
             }
             _ => {}
-        }
-        let next = tokens.get(at + 1).map(|next| &next.token);
-        let (Token::Word(word), Some(Token::LParen)) = (&token.token, next) else {
-            continue;
-        };
-        if functions::forbids(dialect, &word.value, read_only) {
-            return Err(Refusal::denied(
-                format!("The function {}() is not allowed.", word.value),
-                "Leave the function out: it does more than compute a value",
-            ));
         }
     }
     Ok(())
@@ -344,104 +375,4 @@ fn may_write(statement: &Statement) -> bool {
             | Statement::Drop { .. }
             | Statement::RenameTable(_)
     )
-}
-
-fn name_of(statement: &Statement) -> String {
-    let text = statement.to_string();
-    text.split_whitespace().next().unwrap_or("?").to_owned()
-}
-
-/// Looks at every part of a statement.
-struct Walk {
-    read_only: bool,
-    writes: bool,
-    statements: usize,
-}
-
-impl Walk {
-    fn inner(&mut self, name: &str) -> ControlFlow<Box<Refusal>> {
-        self.writes = true;
-        if self.read_only {
-            return ControlFlow::Break(Box::new(Refusal::operation(name, true)));
-        }
-        ControlFlow::Continue(())
-    }
-
-    fn body(&mut self, body: &SetExpr) -> ControlFlow<Box<Refusal>> {
-        match body {
-            // What is inside of these is visited by itself.
-            SetExpr::Select(_)
-            | SetExpr::Query(_)
-            | SetExpr::Values(_)
-            | SetExpr::Table(_)
-            | SetExpr::SetOperation { .. } => ControlFlow::Continue(()),
-            SetExpr::Insert(_) => self.inner("INSERT"),
-            SetExpr::Update(_) => self.inner("UPDATE"),
-            SetExpr::Delete(_) => self.inner("DELETE"),
-            SetExpr::Merge(_) => self.inner("MERGE"),
-        }
-    }
-}
-
-fn unknown(what: &str) -> ControlFlow<Box<Refusal>> {
-    ControlFlow::Break(Box::new(Refusal::syntax(format!(
-        "{what} is not supported here."
-    ))))
-}
-
-impl Visitor for Walk {
-    type Break = Box<Refusal>;
-
-    fn pre_visit_statement(&mut self, statement: &Statement) -> ControlFlow<Self::Break> {
-        self.statements += 1;
-        match statement {
-            Statement::Query(_) => ControlFlow::Continue(()),
-            // The outermost one was looked at.
-            _ if self.statements == 1 => ControlFlow::Continue(()),
-            Statement::Insert(_)
-            | Statement::Update(_)
-            | Statement::Delete(_)
-            | Statement::Merge(_) => self.inner(&name_of(statement)),
-            other => ControlFlow::Break(Box::new(Refusal::operation(
-                &name_of(other),
-                self.read_only,
-            ))),
-        }
-    }
-
-    fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<Self::Break> {
-        if !query.locks.is_empty() {
-            return ControlFlow::Break(Box::new(Refusal::operation(
-                "SELECT FOR UPDATE",
-                self.read_only,
-            )));
-        }
-        if query.for_clause.is_some() || query.settings.is_some() || query.format_clause.is_some() {
-            return unknown("A clause behind the query");
-        }
-        if !query.pipe_operators.is_empty() {
-            return unknown("`|>`");
-        }
-        self.body(&query.body)
-    }
-
-    fn pre_visit_select(&mut self, select: &Select) -> ControlFlow<Self::Break> {
-        if select.into.is_some() {
-            return ControlFlow::Break(Box::new(Refusal::operation("SELECT INTO", self.read_only)));
-        }
-        ControlFlow::Continue(())
-    }
-
-    fn pre_visit_table_factor(&mut self, factor: &TableFactor) -> ControlFlow<Self::Break> {
-        match factor {
-            TableFactor::Table { .. }
-            | TableFactor::Derived { .. }
-            | TableFactor::Function { .. }
-            | TableFactor::UNNEST { .. }
-            | TableFactor::JsonTable { .. }
-            | TableFactor::XmlTable { .. }
-            | TableFactor::NestedJoin { .. } => ControlFlow::Continue(()),
-            _ => unknown("This kind of table"),
-        }
-    }
 }

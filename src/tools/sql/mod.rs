@@ -2,13 +2,17 @@
 //!
 //! Rules of this room:
 //!
-//! * What is read-only is held to it twice: by `guard`, which reads the statement,
-//!   and by the database, which would refuse it by itself. Each is tested without
-//!   the other.
-//! * The text that was checked is the text that is sent. Names of tables are
-//!   looked up in the catalog and quoted; nothing else of a caller becomes SQL.
+//! * What is read-only is held to it three times: by `guard`, which reads the
+//!   statement and lets listed functions through; by the database, whose transaction
+//!   only reads; and by the role, which is refused where it may do more. What a
+//!   function does besides writing rows, the database does not stop: there are the list
+//!   and the role.
+//! * What is sent is what was understood. Names of tables are looked up in the catalog
+//!   and quoted; nothing else of a caller becomes SQL.
 //! * Results are bounded while they are read, and say what they left out.
-//! * A statement that nobody waits for stops, and its connection is closed.
+//! * A statement that nobody waits for stops, and its connection is closed. Its permit
+//!   is free when its thread is back, not before.
+//! * Nothing of a call stays in a session: it is cleaned, or closed.
 //! * Nothing of the connection (address, user, password) is in an error, a log or
 //!   a `Debug`.
 //!
@@ -20,16 +24,25 @@ mod config;
 mod dialect;
 mod engine;
 mod error;
+mod expr;
 mod functions;
 mod guard;
 mod mysql;
+mod names;
 mod pool;
 mod postgres;
+mod refusal;
+mod relations;
+mod roles;
 mod rows;
+mod scalar;
 mod schema;
+mod server;
 mod sqlite;
 #[cfg(test)]
 mod tests;
+mod types;
+mod walk;
 
 use std::fmt;
 use std::time::Duration;
@@ -39,6 +52,9 @@ use serde_json::{Map, Value, json};
 use self::catalog::TableName;
 pub use self::config::{Config, ConfigError};
 use self::engine::{Engine, Order};
+pub use self::functions::{FunctionName, FunctionNameError};
+use self::guard::{Checked, Guard};
+use self::names::Names;
 use self::rows::Bounds;
 use super::{Handler, Invocation, LOAD_CORE, Output, ToolError, ToolErrorKind, Work};
 use crate::model::SkillId;
@@ -60,8 +76,8 @@ const SAMPLES: (usize, usize) = (5, 3);
 /// The tools of `write_sql`.
 pub struct Sql {
     engine: Engine,
+    guard: Guard,
     bounds: Bounds,
-    read_only: bool,
     skills: Vec<SkillId>,
 }
 
@@ -69,7 +85,7 @@ impl fmt::Debug for Sql {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Sql")
             .field("dialect", &self.engine.dialect())
-            .field("read_only", &self.read_only)
+            .field("read_only", &self.guard.read_only)
             .field("skills", &self.skills)
             .finish_non_exhaustive()
     }
@@ -81,15 +97,15 @@ impl Sql {
     /// # Errors
     /// The address is none of a database that is supported.
     pub fn open(config: Config) -> Result<Self, ConfigError> {
+        let (engine, functions) = config.engine()?;
         Ok(Self {
-            engine: config.engine()?,
+            guard: Guard::new(engine.dialect(), functions, config.reads_only()),
+            engine,
             bounds: Bounds {
                 rows: config.max_rows,
                 bytes: config.max_bytes,
                 time: config.timeout,
             },
-            // The sample is never written.
-            read_only: config.read_only || config.url.is_none(),
             skills: config.skills(),
         })
     }
@@ -122,17 +138,17 @@ impl Sql {
         // for one that does not keep to it.
         tokio::time::timeout(bounds.time + Duration::from_millis(500), work)
             .await
-            .unwrap_or_else(|_| Err(error::late(bounds.time)))
+            .unwrap_or_else(|_| Err(error::given_up(bounds.time)))
     }
 
     async fn query(&self, sql: &str, bounds: Bounds) -> Result<Output, ToolError> {
-        let checked = guard::check(self.engine.dialect(), sql, self.read_only).await?;
+        let checked = self.guard.check(sql).await?;
         let order = if checked.writes {
             Order::Write
         } else {
             Order::Query
         };
-        let rows = self.engine.run(order, &checked.sql, bounds).await?;
+        let rows = self.engine.run(order, &checked, bounds).await?;
         Ok(Output {
             text: rows.text(),
             structured: Some(rows.structured()),
@@ -140,11 +156,8 @@ impl Sql {
     }
 
     async fn explain(&self, sql: &str, bounds: Bounds) -> Result<Output, ToolError> {
-        let checked = guard::check(self.engine.dialect(), sql, self.read_only).await?;
-        let rows = self
-            .engine
-            .run(Order::Explain, &checked.sql, bounds)
-            .await?;
+        let checked = self.guard.check(sql).await?;
+        let rows = self.engine.run(Order::Explain, &checked, bounds).await?;
         let plan = match &self.engine {
             Engine::Sqlite(_) => tree(&rows.held),
             Engine::Postgres(_) => {
@@ -164,15 +177,14 @@ impl Sql {
     }
 
     async fn validate(&self, sql: &str, bounds: Bounds) -> Result<Output, ToolError> {
-        let dialect = self.engine.dialect();
-        let checked = match guard::checked(dialect, sql, self.read_only).await? {
+        let checked = match self.guard.checked(sql).await? {
             Ok(checked) => checked,
             Err(refusal) if refusal.syntax => return Ok(wrong(&refusal.message)),
             Err(refusal) => return Err(refusal.into()),
         };
         match self
             .engine
-            .run(Order::Prepare, &checked.sql, bounds)
+            .run(Order::Prepare, &checked, bounds)
             .await
         {
             Ok(_) => Ok(Output {
@@ -227,11 +239,15 @@ impl Sql {
         let mut structured = Vec::new();
         for table in tables.iter().take(most) {
             let quoted = table.quoted(self.engine.dialect());
-            let sql = format!("SELECT * FROM {quoted} LIMIT {rows}");
+            let all = Checked {
+                sql: format!("SELECT * FROM {quoted} LIMIT {rows}"),
+                writes: false,
+                names: Names::default(),
+            };
             text.push_str("\n\n### ");
             text.push_str(&table.name);
             text.push('\n');
-            match self.engine.run(Order::Query, &sql, bounds).await {
+            match self.engine.run(Order::Query, &all, bounds).await {
                 Ok(rows) => {
                     text.push_str(&rows.text());
                     let mut rows = rows.structured();

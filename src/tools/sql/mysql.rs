@@ -8,6 +8,7 @@
 //! strings and names end where the parser of the guard thinks that they do.
 
 use std::future::Future;
+use std::time::Duration;
 
 use futures_util::TryStreamExt as _;
 use serde_json::Value;
@@ -16,10 +17,12 @@ use sqlx::{
     AssertSqlSafe, Column as _, ConnectOptions as _, Connection as _, Decode, Either,
     Executor as _, MySql, Row as _, SqlSafeStr as _, Statement as _, TypeInfo as _, ValueRef as _,
 };
+use tokio::time::timeout;
 
 use super::engine::{Order, Question};
 use super::error;
-use super::pool::{Opener, Pool};
+use super::pool::{Lease, Opener, Pool};
+use super::roles;
 use super::rows::{self, Bounds, Column, Rows};
 use crate::tools::{ToolError, ToolErrorKind};
 
@@ -29,9 +32,14 @@ const MARIADB_MODE: &str = "SET SESSION sql_mode = 'STRICT_TRANS_TABLES,ERROR_FO
 /// That of `MySQL`, which in addition refuses to choose a value of a group.
 const MYSQL_MODE: &str = "SET SESSION sql_mode = 'ONLY_FULL_GROUP_BY,STRICT_TRANS_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION'";
 
+/// How long the server may take to say goodbye.
+const CLOSING: Duration = Duration::from_secs(1);
+
 /// Opens connections to one database.
 pub(super) struct MySqlOpener {
     options: MySqlConnectOptions,
+    /// Users that may do more than read are let through.
+    powerful: bool,
 }
 
 /// A connection, and which of the two servers it leads to.
@@ -43,15 +51,21 @@ pub(super) struct Connected {
 impl Opener for MySqlOpener {
     type Connection = Connected;
 
-    async fn open(&self) -> Result<Connected, sqlx::Error> {
-        let mut inner = self.options.connect().await?;
+    async fn open(&self) -> Result<Connected, ToolError> {
+        let failed = |cause: sqlx::Error| error::connecting(&cause);
+        let mut inner = self.options.connect().await.map_err(failed)?;
         let version: String = sqlx::query_scalar("SELECT VERSION()")
             .fetch_one(&mut inner)
-            .await?;
+            .await
+            .map_err(failed)?;
         let mariadb = version.to_lowercase().contains("mariadb");
         sqlx::raw_sql(if mariadb { MARIADB_MODE } else { MYSQL_MODE })
             .execute(&mut inner)
-            .await?;
+            .await
+            .map_err(failed)?;
+        if !self.powerful {
+            roles::mysql(&mut inner).await?;
+        }
         Ok(Connected { inner, mariadb })
     }
 
@@ -67,14 +81,15 @@ pub(super) struct MySqlEngine {
 }
 
 impl MySqlEngine {
-    pub(super) fn new(options: MySqlConnectOptions) -> Self {
+    /// `powerful`: users that may do more than read are let through.
+    pub(super) fn new(options: MySqlConnectOptions, powerful: bool) -> Self {
         let options = options
             .pipes_as_concat(false)
             .no_engine_substitution(false)
             .statement_cache_capacity(0)
             .disable_statement_logging();
         Self {
-            pool: Pool::new(MySqlOpener { options }),
+            pool: Pool::new(MySqlOpener { options, powerful }),
         }
     }
 
@@ -105,7 +120,7 @@ impl MySqlEngine {
             "ROLLBACK"
         };
         match sqlx::raw_sql(end).execute(connection).await {
-            Ok(_) => self.pool.give_back(lease),
+            Ok(_) => close(lease).await,
             Err(cause) if order == Order::Write && outcome.is_ok() => {
                 outcome = Err(error::statement(cause, bounds.time));
             }
@@ -143,10 +158,16 @@ impl MySqlEngine {
         }
         let ended = sqlx::raw_sql("ROLLBACK").execute(connection).await.is_ok();
         if ended && answers.iter().all(|rows| rows.cut.is_none()) {
-            self.pool.give_back(lease);
+            close(lease).await;
         }
         Ok(answers)
     }
+}
+
+/// Ends a session. The driver has no command that cleans one, and locks by name,
+/// variables and temporary tables would outlive the transaction.
+async fn close(lease: Lease<Connected>) {
+    drop(timeout(CLOSING, lease.connection.inner.close()).await);
 }
 
 async fn begin(connection: &mut Connected, order: Order, bounds: Bounds) -> Result<(), ToolError> {

@@ -16,18 +16,32 @@ use super::error;
 use crate::tools::{ToolError, ToolErrorKind};
 
 /// Connections at once.
-const CONNECTIONS: usize = 4;
+pub(super) const CONNECTIONS: usize = 4;
 
 /// How long a call waits for a connection.
 const PATIENCE: Duration = Duration::from_secs(5);
+
+/// One permit of the few, or a refusal that says when to try again.
+pub(super) async fn permit(permits: &Arc<Semaphore>) -> Result<OwnedSemaphorePermit, ToolError> {
+    if let Ok(Ok(permit)) = timeout(PATIENCE, Arc::clone(permits).acquire_owned()).await {
+        return Ok(permit);
+    }
+    let mut busy = ToolError::new(
+        ToolErrorKind::Unavailable,
+        "All connections to the database are busy.",
+    )
+    .suggest("Try again in a moment");
+    busy.retry_after = Some(Duration::from_secs(1));
+    Err(busy)
+}
 
 /// Opens connections.
 pub(super) trait Opener: Send + Sync {
     /// What it opens.
     type Connection: Send;
 
-    /// Opens one.
-    fn open(&self) -> impl Future<Output = Result<Self::Connection, sqlx::Error>> + Send;
+    /// Opens one, and makes sure that it may be used.
+    fn open(&self) -> impl Future<Output = Result<Self::Connection, ToolError>> + Send;
 
     /// It still answers.
     fn alive(connection: &mut Self::Connection) -> impl Future<Output = bool> + Send;
@@ -65,16 +79,7 @@ impl<O: Opener> Pool<O> {
 
     /// A connection that answers.
     pub(super) async fn take(&self) -> Result<Lease<O::Connection>, ToolError> {
-        let place = timeout(PATIENCE, Arc::clone(&self.places).acquire_owned()).await;
-        let Ok(Ok(place)) = place else {
-            let mut busy = ToolError::new(
-                ToolErrorKind::Unavailable,
-                "All connections to the database are busy.",
-            )
-            .suggest("Try again in a moment");
-            busy.retry_after = Some(Duration::from_secs(1));
-            return Err(busy);
-        };
+        let place = permit(&self.places).await?;
         while let Some(mut connection) = self.idle() {
             // The server may have gone away since.
             if let Ok(true) = timeout(PATIENCE, O::alive(&mut connection)).await {
@@ -89,24 +94,17 @@ impl<O: Opener> Pool<O> {
                 connection,
                 _place: place,
             }),
-            Ok(Err(cause)) => Err(error::connecting(&cause)),
+            Ok(Err(error)) => Err(error),
             Err(_) => Err(error::unreachable()),
         }
     }
 
-    /// Keeps a connection for the next call. Its last answer was read.
+    /// Keeps a connection for the next call. Its last answer was read, and nothing of
+    /// the call is left in its session.
     pub(super) fn give_back(&self, lease: Lease<O::Connection>) {
         self.idle
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .push(lease.connection);
-    }
-
-    #[cfg(test)]
-    pub(super) fn waiting(&self) -> usize {
-        self.idle
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .len()
     }
 }

@@ -6,6 +6,10 @@
 //! `SELECT` that turns each column into text, cuts it, and takes so many rows.
 //! So any type can be read, a result costs no more than it may, and what is
 //! inside cannot be anything but a query to the server either.
+//!
+//! A transaction that only reads does not keep functions from locking, signalling or
+//! reading files. For those there are the list of functions, the role, and a session
+//! that is cleaned after each call.
 
 use std::future::Future;
 use std::time::Duration;
@@ -17,20 +21,29 @@ use sqlx::{
     AssertSqlSafe, Column as _, ConnectOptions as _, Connection as _, Either, Executor as _,
     Row as _, SqlSafeStr as _, Statement as _, TypeInfo as _, ValueRef as _,
 };
+use tokio::time::timeout;
 
 use super::engine::{Order, Question};
 use super::error;
-use super::pool::{Opener, Pool};
+use super::guard::Checked;
+use super::pool::{Lease, Opener, Pool};
+use super::roles;
 use super::rows::{self, Bounds, Column, Rows};
+use super::server;
 use crate::tools::{ToolError, ToolErrorKind};
 
 /// The first version that notices in the middle of a statement that its client
 /// is gone.
 const NOTICES: u32 = 140_000;
 
+/// How long the server may take to clean a session.
+const CLEANING: Duration = Duration::from_secs(5);
+
 /// Opens connections to one database.
 pub(super) struct PostgresOpener {
     options: PgConnectOptions,
+    /// Roles that may do more than read are let through.
+    powerful: bool,
 }
 
 /// A connection, and what its server can do.
@@ -42,8 +55,12 @@ pub(super) struct PostgresConnection {
 impl Opener for PostgresOpener {
     type Connection = PostgresConnection;
 
-    async fn open(&self) -> Result<PostgresConnection, sqlx::Error> {
-        let inner = self.options.connect().await?;
+    async fn open(&self) -> Result<PostgresConnection, ToolError> {
+        let inner = self.options.connect().await;
+        let mut inner = inner.map_err(|cause| error::connecting(&cause))?;
+        if !self.powerful {
+            roles::postgres(&mut inner).await?;
+        }
         let version = inner.server_version_num();
         Ok(PostgresConnection {
             inner,
@@ -63,13 +80,14 @@ pub(super) struct PostgresEngine {
 }
 
 impl PostgresEngine {
-    pub(super) fn new(options: PgConnectOptions) -> Self {
+    /// `powerful`: roles that may do more than read are let through.
+    pub(super) fn new(options: PgConnectOptions, powerful: bool) -> Self {
         let options = options
             .application_name("repertoire")
             .statement_cache_capacity(0)
             .disable_statement_logging();
         Self {
-            pool: Pool::new(PostgresOpener { options }),
+            pool: Pool::new(PostgresOpener { options, powerful }),
         }
     }
 
@@ -77,13 +95,16 @@ impl PostgresEngine {
     pub(super) async fn run(
         &self,
         order: Order,
-        sql: &str,
+        statement: &Checked,
         bounds: Bounds,
     ) -> Result<Rows, ToolError> {
         let mut lease = self.pool.take().await?;
         begin(&mut lease.connection, order, bounds.time).await?;
         let connection = &mut lease.connection.inner;
-        let mut outcome = inside(connection, order, sql, bounds).await;
+        let mut outcome = match server::check(connection, &statement.names, bounds.time).await {
+            Ok(()) => inside(connection, order, &statement.sql, bounds).await,
+            Err(error) => Err(error),
+        };
         let clean = match &outcome {
             Ok(rows) => rows.cut.is_none() || order == Order::Write,
             Err(error) => !matches!(
@@ -94,20 +115,28 @@ impl PostgresEngine {
         if !clean {
             return outcome;
         }
-        // What was prepared has a name, and would stay.
         let end = if order == Order::Write && outcome.is_ok() {
-            "COMMIT; DEALLOCATE ALL"
+            "COMMIT"
         } else {
-            "ROLLBACK; DEALLOCATE ALL"
+            "ROLLBACK"
         };
         match sqlx::raw_sql(end).execute(connection).await {
-            Ok(_) => self.pool.give_back(lease),
+            Ok(_) => self.clean(lease).await,
             Err(cause) if order == Order::Write && outcome.is_ok() => {
                 outcome = Err(error::statement(cause, bounds.time));
             }
             Err(_) => {}
         }
         outcome
+    }
+
+    /// Keeps a connection without what outlives a transaction: advisory locks, settings,
+    /// prepared statements, temporary tables. Where that fails it is closed.
+    async fn clean(&self, mut lease: Lease<PostgresConnection>) {
+        let discard = sqlx::raw_sql("DISCARD ALL").execute(&mut lease.connection.inner);
+        if matches!(timeout(CLEANING, discard).await, Ok(Ok(_))) {
+            self.pool.give_back(lease);
+        }
     }
 
     /// Answers of the catalog.
@@ -139,7 +168,7 @@ impl PostgresEngine {
         }
         let ended = sqlx::raw_sql("ROLLBACK").execute(connection).await.is_ok();
         if ended && answers.iter().all(|rows| rows.cut.is_none()) {
-            self.pool.give_back(lease);
+            self.clean(lease).await;
         }
         Ok(answers)
     }

@@ -2,9 +2,12 @@
 mod attempts;
 #[path = "../../../tests/support/databases.rs"]
 mod databases;
+mod fuzz;
+mod grammar;
 mod guarding;
 mod layers;
 mod limits;
+mod lists;
 mod tools;
 
 use std::path::Path;
@@ -19,6 +22,9 @@ fn settings(url: Option<String>) -> Config {
         max_bytes: 256 * 1024,
         timeout: Duration::from_secs(15),
         skills: Vec::new(),
+        functions: Vec::new(),
+        // The servers of these tests have users that may do anything.
+        allow_powerful_role: true,
     }
 }
 
@@ -27,17 +33,27 @@ fn sample() -> Sql {
 }
 
 /// The sample as a file, which could be written.
-async fn file(folder: &Path) -> String {
-    let url = format!("sqlite:{}/shop.db", folder.display());
-    let mut connection =
-        <sqlx::SqliteConnection as sqlx::Connection>::connect(&format!("{url}?mode=rwc"))
-            .await
-            .expect("a file");
-    sqlx::raw_sql(include_str!("sample.sql"))
-        .execute(&mut connection)
-        .await
-        .expect("the sample");
-    url
+fn file(folder: &Path) -> String {
+    let path = folder.join("shop.db");
+    let connection = rusqlite::Connection::open(&path).expect("a file");
+    let sample = include_str!("sample.sql");
+    connection.execute_batch(sample).expect("the sample");
+    format!("sqlite:{}", path.display())
+}
+
+/// A statement as the guard gives it, without the guard.
+fn unchecked(sql: &str) -> Checked {
+    Checked {
+        sql: sql.to_owned(),
+        writes: false,
+        names: Names::default(),
+    }
+}
+
+/// What the guard says of a statement where nothing but reading is allowed.
+fn judge(dialect: dialect::Dialect, sql: &str) -> Result<Checked, guard::Refusal> {
+    let functions = functions::Functions::new(dialect, true, Vec::new());
+    guard::judge(dialect, &functions, sql, true)
 }
 
 fn invocation(method: &str, arguments: Value) -> Invocation {

@@ -13,28 +13,29 @@ async fn glance(sql: &Sql) -> Vec<String> {
     ]
 }
 
-/// Each attempt, as a query, to be explained, and to be prepared: nothing that is
-/// stored changes.
-async fn unguarded(sql: &Sql, letter: char) {
+/// Attempts as a query, to be explained, and to be prepared: nothing that is stored
+/// changes. All of them where `REPERTOIRE_SQL_ATTEMPTS` says `all`, else every fourth:
+/// each takes a connection of its own, and together they take minutes.
+async fn unguarded(sql: &Sql, attempts: &[&str]) {
     let before = contents(sql).await;
     let glimpse = glance(sql).await;
-    let mut tried = 0;
-    for (letters, attempt) in attempts::ATTEMPTS {
-        if !letters.contains(letter) {
-            continue;
-        }
-        tried += 1;
+    assert!(attempts.len() > 40);
+    let all = std::env::var_os("REPERTOIRE_SQL_ATTEMPTS").is_some_and(|asked| asked == "all");
+    let attempts = attempts.iter().step_by(if all { 1 } else { 4 });
+    for (at, attempt) in attempts.enumerate() {
         let bounds = Bounds {
-            time: Duration::from_secs(5),
+            // Some sleep, and some never end: how long they may is not looked at here.
+            time: Duration::from_millis(300),
             ..sql.bounds
         };
         for order in [Order::Query, Order::Explain, Order::Prepare] {
-            drop(sql.engine.run(order, attempt, bounds).await);
+            drop(sql.engine.run(order, &unchecked(attempt), bounds).await);
         }
-        assert_eq!(glance(sql).await, glimpse, "after {attempt:?}");
+        if at % 20 == 0 {
+            assert_eq!(glance(sql).await, glimpse, "near {attempt:?}");
+        }
     }
     assert_eq!(contents(sql).await, before);
-    assert!(tried > 40, "{letter}: {tried}");
     for left in [
         "/tmp/evil-outfile",
         "/tmp/evil-dumpfile",
@@ -54,7 +55,7 @@ async fn refuses(sql: &Sql, statements: &[&str]) {
     for statement in statements {
         let error = sql
             .engine
-            .run(Order::Query, statement, sql.bounds)
+            .run(Order::Query, &unchecked(statement), sql.bounds)
             .await
             .expect_err(statement);
         assert!(
@@ -75,12 +76,12 @@ const WRITES: &[&str] = &[
 #[tokio::test]
 async fn sqlite_alone_keeps_a_file_and_the_sample_unchanged() {
     let folder = tempfile::tempdir().expect("a folder");
-    let url = file(folder.path()).await;
+    let url = file(folder.path());
     let path = folder.path().join("shop.db");
     let bytes = std::fs::read(&path).expect("a file");
     for sql in [sample(), Sql::open(settings(Some(url))).expect("a file")] {
         refuses(&sql, WRITES).await;
-        unguarded(&sql, 's').await;
+        unguarded(&sql, &attempts::attempts('s')).await;
     }
     assert!(std::fs::read(&path).expect("a file") == bytes);
     let names: Vec<_> = std::fs::read_dir(folder.path())
@@ -92,28 +93,60 @@ async fn sqlite_alone_keeps_a_file_and_the_sample_unchanged() {
 
 #[tokio::test]
 async fn sqlite_refuses_to_write_though_query_only_was_turned_off() {
-    use sqlx::Executor as _;
     let folder = tempfile::tempdir().expect("a folder");
-    let options: sqlx::sqlite::SqliteConnectOptions =
-        file(folder.path()).await.parse().expect("an address");
-    let engine = crate::tools::sql::sqlite::SqliteEngine::file(options, true);
-    for mut connection in [
-        engine.connection().await,
-        crate::tools::sql::sqlite::SqliteEngine::sample()
-            .connection()
-            .await,
+    for sql in [
+        sample(),
+        Sql::open(settings(Some(file(folder.path())))).expect("a file"),
     ] {
+        let Engine::Sqlite(engine) = &sql.engine else {
+            panic!("not SQLite");
+        };
         for statement in WRITES {
-            connection
-                .execute("PRAGMA query_only = OFF")
-                .await
-                .expect("a setting");
-            let error = connection.execute(*statement).await.expect_err(statement);
-            assert!(
-                error.to_string().contains("readonly"),
-                "{statement}: {error}"
-            );
+            let tried = engine.work(false, sql.bounds, move |connection| {
+                connection.pragma_update(None, "query_only", false)?;
+                connection.execute(statement, [])?;
+                Ok(Ok(()))
+            });
+            let error = tried.await.expect_err(statement);
+            assert!(error.message.contains("readonly"), "{statement}: {error:?}");
         }
+    }
+}
+
+/// The engine's own list, without the guard: functions in views, behind operators, and
+/// as tables are asked about, too.
+#[tokio::test]
+async fn sqlite_asks_about_every_function_and_table() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let url = file(folder.path());
+    let connection = rusqlite::Connection::open(folder.path().join("shop.db")).expect("a file");
+    connection
+        .execute_batch("CREATE VIEW told AS SELECT sqlite_version() AS version; CREATE VIEW low AS SELECT lower('A')")
+        .expect("views");
+    let sql = Sql::open(settings(Some(url))).expect("a file");
+    let run = async |text: &str| {
+        sql.engine
+            .run(Order::Query, &unchecked(text), sql.bounds)
+            .await
+    };
+    for text in [
+        "SELECT * FROM low",
+        "SELECT 'a' LIKE 'A', 'a' GLOB 'a', '{}' -> 'a', json_extract('{}', '$.a')",
+        "SELECT sum(total) OVER (ORDER BY id) FROM orders",
+        "SELECT name FROM sqlite_master",
+    ] {
+        assert!(run(text).await.is_ok(), "{text}");
+    }
+    for text in [
+        "SELECT * FROM told",
+        "SELECT sqlite_version()",
+        "SELECT * FROM pragma_database_list",
+        "SELECT * FROM dbstat",
+        "PRAGMA database_list",
+        "ATTACH ':memory:' AS evil",
+    ] {
+        let error = run(text).await.expect_err(text);
+        assert_eq!(error.kind, ToolErrorKind::Denied, "{text}: {error:?}");
     }
 }
 
@@ -122,6 +155,98 @@ async fn postgresql_and_mariadb_alone_keep_their_data_unchanged() {
     for server in databases::start().await {
         let sql = Sql::open(settings(Some(server.url.clone()))).expect("a database");
         refuses(&sql, WRITES).await;
-        unguarded(&sql, server.letter).await;
+        unguarded(&sql, &attempts::shared(server.letter)).await;
+        let mut as_reader = settings(Some(server.reader.clone()));
+        as_reader.allow_powerful_role = false;
+        let sql = Sql::open(as_reader).expect("a database");
+        let watch = Watch::begin(&server).await;
+        refuses(&sql, WRITES).await;
+        unguarded(&sql, &attempts::attempts(server.letter)).await;
+        watch.nothing_is_left(&server).await;
     }
+}
+
+/// What could be left behind beside rows: looked at by others.
+enum Watch {
+    Postgres {
+        sequence: i64,
+        canary: Box<sqlx::PgConnection>,
+        listener: Box<sqlx::postgres::PgListener>,
+    },
+    MySql,
+}
+
+impl Watch {
+    async fn begin(server: &databases::Database) -> Self {
+        use sqlx::Connection as _;
+        if server.letter != 'p' {
+            return Self::MySql;
+        }
+        let mut listener = sqlx::postgres::PgListener::connect(&server.url)
+            .await
+            .expect("a listener");
+        listener.listen("evil").await.expect("a channel");
+        let canary = sqlx::PgConnection::connect(&server.reader).await;
+        Self::Postgres {
+            sequence: number(server, "SELECT last_value FROM evil_seq").await,
+            canary: Box::new(canary.expect("a connection")),
+            listener: Box::new(listener),
+        }
+    }
+
+    async fn nothing_is_left(self, server: &databases::Database) {
+        let Self::Postgres {
+            sequence,
+            mut canary,
+            mut listener,
+        } = self
+        else {
+            let locked = "SELECT COALESCE(IS_USED_LOCK('evil'), 0)";
+            assert_eq!(number(server, locked).await, 0);
+            return;
+        };
+        for (sql, left) in [
+            ("SELECT last_value FROM evil_seq", sequence),
+            (
+                "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'",
+                0,
+            ),
+            ("SELECT count(*) FROM pg_largeobject_metadata", 0),
+            ("SELECT count(*) FROM pg_replication_slots", 0),
+            ("SELECT count(*) FROM pg_db_role_setting", 0),
+            ("SELECT count(*) FROM pg_prepared_xacts", 0),
+            (
+                "SELECT count(*) FROM pg_stat_activity WHERE usename = 'readeruser' AND state <> 'idle'",
+                0,
+            ),
+        ] {
+            assert_eq!(number(server, sql).await, left, "{sql}");
+        }
+        let alive: i32 = sqlx::query_scalar("SELECT 1")
+            .fetch_one(&mut *canary)
+            .await
+            .expect("a session that nobody ended");
+        assert_eq!(alive, 1);
+        // The first notice is ours.
+        sqlx::raw_sql("NOTIFY evil, 'the end'")
+            .execute(&mut *canary)
+            .await
+            .expect("a notice");
+        let notice = listener.recv().await.expect("a notice");
+        assert_eq!(notice.payload(), "the end");
+    }
+}
+
+async fn number(server: &databases::Database, sql: &'static str) -> i64 {
+    use sqlx::Connection as _;
+    if server.letter == 'p' {
+        let connection = sqlx::PgConnection::connect(&server.url).await;
+        let mut connection = connection.expect("a connection");
+        let number = sqlx::query_scalar(sql).fetch_one(&mut connection).await;
+        return number.expect(sql);
+    }
+    let connection = sqlx::MySqlConnection::connect(&server.url).await;
+    let mut connection = connection.expect("a connection");
+    let number = sqlx::query_scalar(sql).fetch_one(&mut connection).await;
+    number.expect(sql)
 }

@@ -16,7 +16,7 @@ fn threads() -> usize {
     std::fs::read_dir("/proc/self/task")
         .expect("the threads")
         .filter_map(|task| std::fs::read_to_string(task.ok()?.path().join("comm")).ok())
-        .filter(|name| name.starts_with("sql-sqlite-"))
+        .filter(|name| name.trim_end() == "sql-sqlite")
         .count()
 }
 
@@ -69,9 +69,28 @@ async fn a_result_has_so_many_bytes_and_a_cell_so_many() {
         "{}",
         cell.len()
     );
-    // Memory is bounded, too.
+    // What a value may have is bounded, too.
     let huge = query(&sql, "SELECT length(hex(zeroblob(400000000)))").await;
-    let error = huge.expect_err("no memory");
+    let error = huge.expect_err("too long");
+    assert_eq!(
+        (error.kind, error.message.as_str()),
+        (
+            ToolErrorKind::Failed,
+            "The database answered: a value has more than 1 MiB; use length() for its size"
+        )
+    );
+}
+
+#[tokio::test]
+async fn rows_that_are_gathered_have_so_much_memory() {
+    let sql = sample();
+    let all = query(
+        &sql,
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000) \
+         SELECT count(*) FROM (SELECT DISTINCT i, zeroblob(1000000) AS b FROM n)",
+    )
+    .await;
+    let error = all.expect_err("no memory");
     assert_eq!(
         (error.kind, error.message.as_str()),
         (
@@ -81,52 +100,105 @@ async fn a_result_has_so_many_bytes_and_a_cell_so_many() {
     );
 }
 
-#[tokio::test]
-async fn a_statement_that_takes_too_long_stops_and_its_connection_is_closed() {
-    let sql = with(|config| config.timeout = Duration::from_millis(200));
-    query(&sql, "SELECT 1").await.expect("a row");
-    let Engine::Sqlite(engine) = &sql.engine else {
-        panic!("not SQLite");
-    };
-    assert_eq!(engine.idle(), 1);
-    let begin = Instant::now();
-    for tool in ["execute_query"] {
-        let error = call(&sql, tool, json!({"query": ENDLESS}))
-            .await
-            .expect_err("late");
-        assert_eq!(error.kind, ToolErrorKind::Timeout);
-        assert_eq!(
-            error.message,
-            "The statement took longer than 0.2 seconds and was stopped."
-        );
+fn engine(sql: &Sql) -> &sqlite::SqliteEngine {
+    match &sql.engine {
+        Engine::Sqlite(engine) => engine,
+        _ => panic!("not SQLite"),
     }
-    assert!(begin.elapsed() < Duration::from_secs(10));
-    assert_eq!(engine.idle(), 0);
-    query(&sql, "SELECT 1").await.expect("a row");
+}
+
+/// Waits until every thread is back, which is when every permit is free.
+async fn all_are_back(sql: &Sql) {
+    let begin = Instant::now();
+    while engine(sql).free_permits() < pool::CONNECTIONS {
+        assert!(begin.elapsed() < Duration::from_secs(60), "a thread stays");
+        tokio::task::yield_now().await;
+    }
 }
 
 #[tokio::test]
-async fn a_call_that_nobody_waits_for_stops_and_leaves_its_place_to_others() {
+async fn a_statement_that_takes_too_long_stops_and_its_thread_is_back() {
+    let sql = with(|config| config.timeout = Duration::from_millis(200));
+    let error = query(&sql, ENDLESS).await.expect_err("late");
+    assert_eq!(error.kind, ToolErrorKind::Timeout);
+    if error.message == "The statement took longer than 0.2 seconds and was stopped." {
+        assert_eq!(engine(&sql).free_permits(), pool::CONNECTIONS);
+    } else {
+        assert_eq!(
+            error.message,
+            "The statement took longer than 0.2 seconds and was given up; the database may still work on it."
+        );
+    }
+    all_are_back(&sql).await;
+    query(&sql, "SELECT 1").await.expect("a row");
+}
+
+/// Each is one step of the engine, which asks between steps whether to go on.
+#[tokio::test]
+async fn what_one_step_can_cost_is_bounded() {
+    let sql = with(|config| config.timeout = Duration::from_secs(60));
+    for text in [
+        "SELECT instr(hex(zeroblob(500000)), printf('%.*c', 500000, '0') || '1')",
+        "SELECT instr(zeroblob(1000000), CAST(zeroblob(500000) || x'01' AS BLOB))",
+        "SELECT length(replace(hex(zeroblob(500000)), printf('%.*c', 500000, '0') || '1', 'x'))",
+        "SELECT length(trim(hex(zeroblob(500000)), hex(randomblob(300000))))",
+        "SELECT length(ltrim(printf('%.*c', 1000000, 'é'), printf('%.*c', 500000, 'a') || 'é'))",
+        "SELECT hex(zeroblob(500000)) LIKE '%0%0%0%0%0%0%1'",
+    ] {
+        // An answer in time; the engine's own functions take up to half a minute.
+        let output = query(&sql, text).await;
+        assert!(output.is_ok(), "{text}: {output:?}");
+    }
+    let long = query(&sql, "SELECT 'a' LIKE printf('%.*c', 2000, 'a')").await;
+    assert!(
+        long.expect_err("a long pattern")
+            .message
+            .contains("pattern too complex"),
+    );
+    let long = query(
+        &sql,
+        "SELECT length(replace(hex(zeroblob(500000)), '0', '12'))",
+    )
+    .await;
+    assert!(
+        long.expect_err("a long value")
+            .message
+            .contains("more than 1 MiB")
+    );
+}
+
+#[tokio::test]
+async fn a_call_that_nobody_waits_for_stops_and_its_permit_is_free_when_its_thread_is_back() {
     let sql = sample();
     // More than there are connections.
     for _ in 0..12 {
         let call = query(&sql, ENDLESS);
         let outcome = tokio::time::timeout(Duration::from_millis(100), call).await;
         assert!(outcome.is_err());
+        // Threads of other tests have the same name, and permits of their own.
+        assert!(threads() + engine(&sql).free_permits() >= pool::CONNECTIONS);
     }
     query(&sql, "SELECT 1").await.expect("a row");
-    drop(sql);
-    let begin = Instant::now();
-    // Other tests of this process have connections of their own, but not twelve
-    // that never end.
-    while threads() > 8 {
-        assert!(
-            begin.elapsed() < Duration::from_secs(20),
-            "{} threads",
-            threads()
-        );
-        tokio::task::yield_now().await;
-    }
+    all_are_back(&sql).await;
+}
+
+/// A thread that does not come back keeps its permit, and the answer says so.
+#[tokio::test]
+async fn while_a_thread_is_not_back_its_permit_is_taken() {
+    let sql = with(|config| config.timeout = Duration::from_millis(50));
+    let (let_go, held) = std::sync::mpsc::channel::<()>();
+    let work = engine(&sql).work(false, sql.bounds, move |_| {
+        assert!(held.recv().is_err());
+        Ok(Ok(()))
+    });
+    let error = work.await.expect_err("late");
+    assert_eq!(
+        error.message,
+        "The statement took longer than 0.05 seconds and was given up; the database may still work on it."
+    );
+    assert_eq!(engine(&sql).free_permits(), pool::CONNECTIONS - 1);
+    drop(let_go);
+    all_are_back(&sql).await;
 }
 
 #[tokio::test]

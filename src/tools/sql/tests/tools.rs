@@ -148,7 +148,7 @@ async fn validation_is_an_answer_whatever_it_finds() {
     );
     let wrong = validate("SELECT FROM WHERE").await;
     assert!(
-        wrong.starts_with("✗ Query syntax error:\n\nsql parser error: "),
+        wrong.starts_with("✗ Query syntax error:\n\nnear \"FROM\": syntax error"),
         "{wrong}"
     );
     let write = call(
@@ -187,16 +187,11 @@ async fn level_two_tells_the_dialect_the_tables_and_the_schema() {
 async fn level_two_is_bounded_where_there_are_many_tables() {
     let folder = tempfile::tempdir().expect("a folder");
     let url = format!("sqlite:{}/many.db", folder.path().display());
-    let mut connection =
-        <sqlx::SqliteConnection as sqlx::Connection>::connect(&format!("{url}?mode=rwc"))
-            .await
-            .expect("a file");
+    let path = folder.path().join("many.db");
+    let connection = rusqlite::Connection::open(path).expect("a file");
     for at in 0..250 {
         let sql = format!("CREATE TABLE \"t {at:03}\" (a INTEGER)");
-        sqlx::raw_sql(sqlx::AssertSqlSafe(sql))
-            .execute(&mut connection)
-            .await
-            .expect("a table");
+        connection.execute(&sql, []).expect("a table");
     }
     let sql = Sql::open(settings(Some(url))).expect("a file");
     let core = text(&sql, LOAD_CORE, json!({})).await;
@@ -271,7 +266,7 @@ fn settings_that_are_wrong_are_refused_by_their_keys() {
 #[tokio::test]
 async fn where_the_operator_allows_it_rows_are_changed_one_statement_at_a_time() {
     let folder = tempfile::tempdir().expect("a folder");
-    let mut config = settings(Some(file(folder.path()).await));
+    let mut config = settings(Some(file(folder.path())));
     config.read_only = false;
     let sql = Sql::open(config).expect("a file");
     let changed = query(&sql, "UPDATE customers SET city = 'Rome' WHERE id <= 3").await;

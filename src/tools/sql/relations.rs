@@ -1,0 +1,170 @@
+//! Tables of the server itself that a statement may read.
+//!
+//! What a role may read is for its rights to say. But some of these tables read files
+//! of the server, or show sessions, secrets and settings to any role.
+
+use sqlparser::ast::ObjectName;
+
+use super::dialect::Dialect;
+use super::refusal::Refusal;
+use super::walk::Found;
+
+/// Of `pg_catalog`.
+const POSTGRES: &[&str] = &[
+    "pg_am",
+    "pg_attrdef",
+    "pg_attribute",
+    "pg_class",
+    "pg_collation",
+    "pg_constraint",
+    "pg_depend",
+    "pg_description",
+    "pg_enum",
+    "pg_extension",
+    "pg_index",
+    "pg_indexes",
+    "pg_inherits",
+    "pg_matviews",
+    "pg_namespace",
+    "pg_operator",
+    "pg_partitioned_table",
+    "pg_proc",
+    "pg_range",
+    "pg_sequence",
+    "pg_sequences",
+    "pg_stat_all_indexes",
+    "pg_stat_all_tables",
+    "pg_stat_user_indexes",
+    "pg_stat_user_tables",
+    "pg_statio_user_indexes",
+    "pg_statio_user_tables",
+    "pg_stats",
+    "pg_tables",
+    "pg_type",
+    "pg_views",
+];
+
+/// Of `information_schema` of `PostgreSQL`: not these.
+const POSTGRES_SECRETS: &[&str] = &[
+    "_pg_foreign_data_wrappers",
+    "_pg_foreign_servers",
+    "_pg_foreign_table_columns",
+    "_pg_foreign_tables",
+    "_pg_user_mappings",
+    "foreign_data_wrapper_options",
+    "foreign_server_options",
+    "foreign_table_options",
+    "user_mapping_options",
+    "user_mappings",
+];
+
+/// Of `information_schema` of `MySQL` and `MariaDB`.
+const MYSQL: &[&str] = &[
+    "character_sets",
+    "check_constraints",
+    "collations",
+    "columns",
+    "key_column_usage",
+    "partitions",
+    "referential_constraints",
+    "schemata",
+    "statistics",
+    "table_constraints",
+    "tables",
+    "views",
+];
+
+/// Schemas of `MySQL` and `MariaDB` that are the server's own.
+const MYSQL_OWN: &[&str] = &["mysql", "performance_schema", "sys"];
+
+/// Words that stand for a value also where a table could: `FROM current_user AS x`.
+const POSTGRES_VALUES: &[&str] = &[
+    "current_catalog",
+    "current_date",
+    "current_role",
+    "current_schema",
+    "current_time",
+    "current_timestamp",
+    "current_user",
+    "localtime",
+    "localtimestamp",
+    "session_user",
+    "system_user",
+    "user",
+];
+
+/// Of `SQLite`: its schema and its statistics.
+const SQLITE: &[&str] = &[
+    "sqlite_master",
+    "sqlite_schema",
+    "sqlite_sequence",
+    "sqlite_stat1",
+    "sqlite_stat4",
+];
+
+/// Virtual tables of `SQLite` that show the file or the connection.
+const SQLITE_HIDDEN: &[&str] = &["bytecode", "dbstat", "fts3tokenize", "tables_used"];
+
+/// A table of `SQLite` may be read: what its engine asks about each.
+pub(super) fn sqlite(table: &str) -> bool {
+    let table = table.to_ascii_lowercase();
+    let own = table.starts_with("sqlite_") && !SQLITE.contains(&table.as_str());
+    !own && !table.starts_with("pragma_") && !SQLITE_HIDDEN.contains(&table.as_str())
+}
+
+/// A table may be read.
+pub(super) fn check(dialect: Dialect, name: &ObjectName) -> Found {
+    let refused = |name: &str, step: &str| {
+        Err(Refusal::denied(
+            format!("The server's own table {name} is not allowed."),
+            step.to_owned(),
+        ))
+    };
+    let parts: Option<Vec<String>> = name
+        .0
+        .iter()
+        .map(|part| part.as_ident().map(|ident| dialect.folded(ident)))
+        .collect();
+    let parts = parts.unwrap_or_default();
+    let (schema, table) = match parts.as_slice() {
+        [table] => ("", table.as_str()),
+        [.., schema, table] => (schema.as_str(), table.as_str()),
+        [] => return Err(Refusal::syntax("A table has no name.")),
+    };
+    let step = "Call sql_list_tables or sql_describe_table for the schema";
+    match dialect {
+        Dialect::Postgres => {
+            let unquoted = name.0.iter().all(|part| {
+                part.as_ident()
+                    .is_some_and(|ident| ident.quote_style.is_none())
+            });
+            if schema.is_empty() && unquoted && POSTGRES_VALUES.contains(&table) {
+                return Err(Refusal::denied(
+                    format!("{table} is not a table."),
+                    "Write a table of the user's own with this name in double quotes",
+                ));
+            }
+            let own = schema == "pg_catalog"
+                || schema == "pg_toast"
+                || (schema.is_empty() && table.starts_with("pg_"));
+            if (own && !POSTGRES.contains(&table))
+                || (schema == "information_schema" && POSTGRES_SECRETS.contains(&table))
+            {
+                return refused(&parts.join("."), step);
+            }
+        }
+        Dialect::MySql => {
+            if MYSQL_OWN.contains(&schema)
+                || (schema == "information_schema" && !MYSQL.contains(&table))
+            {
+                return refused(&parts.join("."), step);
+            }
+        }
+        Dialect::Sqlite => {
+            if !sqlite(table) {
+                return refused(table, step);
+            }
+        }
+    }
+    Ok(())
+}

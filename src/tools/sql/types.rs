@@ -1,0 +1,153 @@
+//! Types that a value may be cast to: built-in ones, since a cast to a domain runs what
+//! its `CHECK` calls.
+
+use sqlparser::ast::{ArrayElemTypeDef, DataType, ObjectName};
+
+use super::dialect::Dialect;
+
+/// Types of `PostgreSQL` by their names in `pg_catalog`. Some are words of the grammar,
+/// too.
+const POSTGRES: &[&str] = &[
+    "bit",
+    "bool",
+    "box",
+    "bpchar",
+    "bytea",
+    "char",
+    "cidr",
+    "circle",
+    "date",
+    "datemultirange",
+    "daterange",
+    "float4",
+    "float8",
+    "inet",
+    "int2",
+    "int4",
+    "int4multirange",
+    "int4range",
+    "int8",
+    "int8multirange",
+    "int8range",
+    "interval",
+    "json",
+    "jsonb",
+    "jsonpath",
+    "line",
+    "lseg",
+    "macaddr",
+    "macaddr8",
+    "money",
+    "name",
+    "numeric",
+    "nummultirange",
+    "numrange",
+    "oid",
+    "path",
+    "point",
+    "polygon",
+    "regclass",
+    "regtype",
+    "text",
+    "time",
+    "timestamp",
+    "timestamptz",
+    "timetz",
+    "tsmultirange",
+    "tsquery",
+    "tsrange",
+    "tstzmultirange",
+    "tstzrange",
+    "tsvector",
+    "uuid",
+    "varbit",
+    "varchar",
+    "xml",
+];
+
+/// What is known of a type from its name alone.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// The server's own.
+    BuiltIn,
+    /// Another: the server has to say what it is.
+    Named(Vec<String>),
+    /// None that a value may be cast to.
+    Refused,
+}
+
+/// What a type is.
+pub(super) fn kind(dialect: Dialect, data_type: &DataType) -> Kind {
+    match dialect {
+        Dialect::Postgres => postgres(data_type),
+        // There are no types but those of the server.
+        Dialect::MySql if !matches!(data_type, DataType::Custom(..)) => Kind::BuiltIn,
+        Dialect::MySql => Kind::Refused,
+        // A name that decides on a conversion, and nothing else.
+        Dialect::Sqlite => Kind::BuiltIn,
+    }
+}
+
+fn postgres(data_type: &DataType) -> Kind {
+    match data_type {
+        DataType::Character(_)
+        | DataType::Char(_)
+        | DataType::CharacterVarying(_)
+        | DataType::CharVarying(_)
+        | DataType::Varchar(_)
+        | DataType::Uuid
+        | DataType::Numeric(_)
+        | DataType::Decimal(_)
+        | DataType::Dec(_)
+        | DataType::Float(_)
+        | DataType::Int2(_)
+        | DataType::SmallInt(_)
+        | DataType::Int(_)
+        | DataType::Int4(_)
+        | DataType::Int8(_)
+        | DataType::Integer(_)
+        | DataType::BigInt(_)
+        | DataType::Float4
+        | DataType::Real
+        | DataType::Float8
+        | DataType::DoublePrecision
+        | DataType::Bool
+        | DataType::Boolean
+        | DataType::Date
+        | DataType::Time(..)
+        | DataType::Timestamp(..)
+        | DataType::Interval { .. }
+        | DataType::JSON
+        | DataType::JSONB
+        | DataType::Regclass
+        | DataType::Text
+        | DataType::Bytea
+        | DataType::Bit(_)
+        | DataType::BitVarying(_)
+        | DataType::VarBit(_)
+        | DataType::GeometricType(_)
+        | DataType::TsVector
+        | DataType::TsQuery => Kind::BuiltIn,
+        DataType::Array(ArrayElemTypeDef::SquareBracket(inner, _)) => postgres(inner),
+        DataType::Custom(name, _) => custom(name),
+        _ => Kind::Refused,
+    }
+}
+
+fn custom(name: &ObjectName) -> Kind {
+    let parts: Option<Vec<String>> = name
+        .0
+        .iter()
+        .map(|part| part.as_ident().map(|ident| Dialect::Postgres.folded(ident)))
+        .collect();
+    let Some(parts) = parts else {
+        return Kind::Refused;
+    };
+    let known = |name: &str| POSTGRES.contains(&name);
+    match parts.as_slice() {
+        [name] if known(name) => Kind::BuiltIn,
+        [schema, name] if schema == "pg_catalog" && known(name) => Kind::BuiltIn,
+        [_] | [_, _] => Kind::Named(parts),
+        _ => Kind::Refused,
+    }
+}
