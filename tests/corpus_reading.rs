@@ -308,6 +308,7 @@ fn real_skills_are_read_as_other_readers_read_them() {
         rules,
         BTreeMap::from([
             count("Error front-matter-missing", 5),
+            count("Warning allowed-tools-shell", 4),
             count("Warning front-matter-repaired", 17),
             count("Warning name-folder-mismatch", 15),
             count("Warning description-too-long", 1),

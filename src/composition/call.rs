@@ -1,97 +1,83 @@
-//! A call of a tool, as far as patterns look at it: the command, the host, the
-//! path.
+//! A call of a tool, as far as patterns look at it: the command line, the
+//! address, the path.
 //!
-//! What a shell would make of a command is not guessed: a command with
-//! substitutions, redirections to files or escapes cannot be taken apart, and
-//! is told so. This reads permissions; it is no sandbox.
+//! Hosts name these arguments differently. Where two of the names are there and
+//! differ, it is not known which one counts.
 
 use std::cell::OnceCell;
 
 use serde_json::{Map, Value};
+
+use super::command_line::{self, Command};
+use super::doubt::{Doubt, shown};
 
 /// A call that is to be checked.
 #[derive(Debug)]
 pub struct Call<'a> {
     pub(super) tool: &'a str,
     arguments: &'a Map<String, Value>,
-    commands: OnceCell<Commands>,
+    commands: OnceCell<Result<Vec<Command>, Doubt>>,
 }
 
-/// What a command line runs.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Commands {
-    /// These commands, one after the other or at once; each with one space
-    /// between its words.
-    Plain(Vec<String>),
-    /// What a shell would run cannot be told from the text.
-    Unclear,
+/// An argument by all the names that hosts give it, the usual one first. They are
+/// compared without case, `_` and `-`.
+struct Named {
+    names: &'static [&'static str],
+    /// Arguments that change what it does.
+    modifiers: &'static [&'static str],
 }
 
-/// Words that run what follows them, or open a construct: what is run does not
-/// stand at the beginning.
-const LAUNCHERS: &[&str] = &[
-    "!",
-    "[",
-    "[[",
-    "ash",
-    "bash",
-    "builtin",
-    "busybox",
-    "case",
-    "chroot",
-    "cmd",
-    "command",
-    "coproc",
-    "csh",
-    "dash",
-    "do",
-    "doas",
-    "elif",
-    "else",
-    "env",
-    "eval",
-    "exec",
-    "find",
-    "fish",
-    "flock",
-    "for",
-    "function",
-    "if",
-    "ionice",
-    "ksh",
-    "nice",
-    "node",
-    "nohup",
-    "npx",
-    "parallel",
-    "perl",
-    "php",
-    "powershell",
-    "pwsh",
-    "python",
-    "python3",
-    "ruby",
-    "script",
-    "select",
-    "setsid",
-    "sh",
-    "source",
-    "ssh",
-    "stdbuf",
-    "su",
-    "sudo",
-    "tcsh",
-    "then",
-    "time",
-    "timeout",
-    "trap",
-    "until",
-    "watch",
-    "while",
-    "xargs",
-    "zsh",
-    ".",
+const COMMAND: Named = Named {
+    names: &[
+        "command",
+        "cmd",
+        "commandline",
+        "commands",
+        "script",
+        "shellcommand",
+    ],
+    modifiers: &["args", "argv", "arguments", "env", "environment", "shell"],
+};
+
+const PATH: Named = Named {
+    names: &[
+        "file_path",
+        "path",
+        "notebook_path",
+        "absolutepath",
+        "file",
+        "filename",
+        "filepaths",
+        "files",
+        "paths",
+        "targetfile",
+    ],
+    modifiers: &[],
+};
+
+/// Where a relative path begins, for tools that take that.
+const FOLDER: &[&str] = &[
+    "basedir",
+    "basepath",
+    "cwd",
+    "directory",
+    "root",
+    "workdir",
+    "workingdirectory",
 ];
+
+const ADDRESS: Named = Named {
+    names: &["url", "address", "href", "link", "uri", "urls"],
+    modifiers: &["baseurl", "host", "proxy"],
+};
+
+fn is_one_of(names: &[&str], given: &str) -> bool {
+    fn letters(text: &str) -> impl Iterator<Item = u8> {
+        let all = text.bytes().filter(|b| !matches!(b, b'_' | b'-'));
+        all.map(|b| b.to_ascii_lowercase())
+    }
+    names.iter().any(|name| letters(name).eq(letters(given)))
+}
 
 impl<'a> Call<'a> {
     /// A call of a tool with its arguments.
@@ -104,201 +90,110 @@ impl<'a> Call<'a> {
         }
     }
 
-    fn text(&self, names: &[&str]) -> Option<&str> {
-        names
+    /// Arguments that are there and have one of these names.
+    fn given(&self, names: &[&str]) -> impl Iterator<Item = (&'a str, &'a Value)> {
+        self.arguments
             .iter()
-            .find_map(|name| self.arguments.get(*name))?
-            .as_str()
+            .filter(|(name, value)| !value.is_null() && is_one_of(names, name))
+            .map(|(name, value)| (name.as_str(), value))
+    }
+
+    /// The one text that an argument has under all of its names.
+    fn text(&self, named: &Named) -> Result<&'a str, Doubt> {
+        let mut given = self.given(named.names);
+        let usual = named.names.first().copied().unwrap_or_default();
+        let (name, value) = given.next().ok_or(Doubt::NoArgument(usual))?;
+        if let Some((other, _)) = given.find(|(_, other)| *other != value) {
+            return Err(Doubt::TwoArguments(shown(name), shown(other)));
+        }
+        if let Some((modifier, _)) = self.given(named.modifiers).next() {
+            return Err(Doubt::Modifier(shown(modifier)));
+        }
+        value.as_str().ok_or_else(|| Doubt::NotText(shown(name)))
     }
 
     /// The commands of its command line.
-    pub(super) fn commands(&self) -> &Commands {
-        self.commands.get_or_init(|| {
-            self.text(&["command", "cmd"])
-                .and_then(split)
-                .map_or(Commands::Unclear, Commands::Plain)
-        })
+    pub(super) fn commands(&self) -> Result<&[Command], Doubt> {
+        let commands = self.commands.get_or_init(|| {
+            let line = self.text(&COMMAND)?;
+            command_line::commands(line)
+        });
+        commands.as_deref().map_err(Clone::clone)
     }
 
-    /// The path of the file it is about, without `./`; none where it has a `..`
-    /// or there is none.
-    pub(super) fn path(&self) -> Option<&str> {
-        let path = self.text(&["file_path", "path", "notebook_path", "filePath"])?;
-        let path = path.strip_prefix("./").unwrap_or(path);
-        (!path.split('/').any(|part| part == "..")).then_some(path)
-    }
-
-    /// The host of its address, in lower case; none where there is none.
-    pub(super) fn host(&self) -> Option<String> {
-        let url = self.text(&["url", "uri"])?;
-        let odd = |c: char| c.is_whitespace() || c.is_control() || c == '\\' || c == '%';
-        if url.contains(odd) {
-            return None;
-        }
-        let (_, rest) = url.split_once("://")?;
-        let authority = rest.split(['/', '?', '#']).next()?;
-        let host = authority
-            .rsplit_once('@')
-            .map_or(authority, |(_, host)| host);
-        let host = match host.rsplit_once(':') {
-            Some((host, port)) if port.bytes().all(|b| b.is_ascii_digit()) => host,
-            _ => host,
-        };
-        let host = host.trim_end_matches('.').to_lowercase();
-        (!host.is_empty()).then_some(host)
-    }
-}
-
-/// The command runs something that does not stand at its beginning, so that what
-/// a forbidding pattern looks for may hide behind it.
-pub(super) fn hides(command: &str) -> bool {
-    let first = command.split(' ').next().unwrap_or_default();
-    first.contains('=') || LAUNCHERS.contains(&program(first))
-}
-
-/// The command with the program's path taken off.
-pub(super) fn without_path(command: &str) -> &str {
-    let end = command.find(' ').unwrap_or(command.len());
-    let begin = command
-        .get(..end)
-        .and_then(|first| first.rfind('/'))
-        .map_or(0, |slash| slash + 1);
-    command.get(begin..).unwrap_or(command)
-}
-
-fn program(first: &str) -> &str {
-    first.rsplit('/').next().unwrap_or(first)
-}
-
-/// The commands of a command line; none where a shell might see others.
-fn split(line: &str) -> Option<Vec<String>> {
-    let mut commands = Vec::new();
-    let mut words: Vec<String> = Vec::new();
-    let mut word: Option<String> = None;
-    let mut letters = line.chars();
-    while let Some(letter) = letters.next() {
-        match letter {
-            ' ' | '\t' => words.extend(word.take()),
-            ';' | '&' | '|' | '\n' => {
-                words.extend(word.take());
-                if !words.is_empty() {
-                    commands.push(words.join(" "));
-                    words.clear();
-                }
-            }
-            '\'' => {
-                let (quoted, rest) = letters.as_str().split_once('\'')?;
-                word.get_or_insert_default().push_str(quoted);
-                letters = rest.chars();
-            }
-            '"' => {
-                let (quoted, rest) = letters.as_str().split_once('"')?;
-                if quoted.contains(['$', '`', '\\', '!']) {
-                    return None;
-                }
-                word.get_or_insert_default().push_str(quoted);
-                letters = rest.chars();
-            }
-            '>' => {
-                // Streams may be joined and thrown away; nothing else is written.
-                if word
-                    .as_deref()
-                    .is_some_and(|word| word == "1" || word == "2")
-                {
-                    word = None;
-                }
-                if word.is_some() {
-                    return None;
-                }
-                let rest = letters.as_str();
-                let rest = ["&1", "&2", "/dev/null", " /dev/null"]
-                    .iter()
-                    .find_map(|target| rest.strip_prefix(target))?;
-                if !rest.is_empty() && !rest.starts_with([' ', '\t', ';', '&', '|', '\n']) {
-                    return None;
-                }
-                letters = rest.chars();
-            }
-            '\\' | '$' | '`' | '(' | ')' | '{' | '}' | '<' | '#' => return None,
-            letter if letter.is_control() => return None,
-            letter => word.get_or_insert_default().push(letter),
+    /// The path of the file that it is about.
+    pub(super) fn path(&self) -> Result<&'a str, Doubt> {
+        let path = self.text(&PATH)?;
+        match self.given(FOLDER).next() {
+            Some((folder, _)) if !path.starts_with('/') => Err(Doubt::Modifier(shown(folder))),
+            _ => Ok(path),
         }
     }
-    words.extend(word);
-    if !words.is_empty() {
-        commands.push(words.join(" "));
+
+    /// The address that it is about.
+    pub(super) fn address(&self) -> Result<&'a str, Doubt> {
+        self.text(&ADDRESS)
     }
-    Some(commands)
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
-    fn a_command_line_is_taken_apart_where_that_is_sure() {
-        for (line, commands) in [
-            ("git status", Some(vec!["git status"])),
-            ("  git   log  -1 ", Some(vec!["git log -1"])),
+    fn an_argument_counts_where_all_of_its_names_agree() {
+        fn texts(arguments: &Value) -> (Result<String, Doubt>, Result<String, Doubt>, bool) {
+            let arguments = arguments.as_object().expect("an object");
+            let call = Call::new("x", arguments);
             (
-                "git status && rm -rf x; ls|wc",
-                Some(vec!["git status", "rm -rf x", "ls", "wc"]),
+                call.path().map(str::to_owned),
+                call.address().map(str::to_owned),
+                call.commands().is_ok(),
+            )
+        }
+        let ok = |text: &str| Ok(text.to_owned());
+        let two = |a: &str, b: &str| Doubt::TwoArguments(a.into(), b.into());
+        assert_eq!(
+            texts(
+                &json!({"file_path": "/a", "Path": "/a", "url": "u", "command": "ls", "cmd": null})
             ),
-            ("git commit -m 'a; b'", Some(vec!["git commit -m a; b"])),
+            (ok("/a"), ok("u"), true)
+        );
+        assert_eq!(
+            texts(
+                &json!({"file_path": "/a", "path": "/b", "url": "u", "uri": "v", "command": "ls", "cmd": "x"})
+            ),
+            (Err(two("file_path", "path")), Err(two("url", "uri")), false)
+        );
+        assert_eq!(
+            texts(
+                &json!({"filePath": "/a", "file-path": ["/a"], "URL": 3, "command": "git", "args": ["x"]})
+            ),
             (
-                "git commit -m \"a && b\"",
-                Some(vec!["git commit -m a && b"]),
+                Err(two("filePath", "file-path")),
+                Err(Doubt::NotText("URL".into())),
+                false
+            )
+        );
+        assert_eq!(
+            texts(
+                &json!({"path": "a", "cwd": "/etc", "url": "u", "proxy": "p", "command": ["ls"]})
             ),
-            ("npm test 2>&1 | tail", Some(vec!["npm test", "tail"])),
-            ("npm test > /dev/null", Some(vec!["npm test"])),
-            ("\"rm\" x", Some(vec!["rm x"])),
-            ("", Some(vec![])),
-            ("git log > notes", None),
-            ("npm test >/dev/nullx", None),
-            ("git $(rm x)", None),
-            ("git `rm x`", None),
-            ("r\\m x", None),
-            ("git commit -m \"$(rm x)\"", None),
-            ("git 'open", None),
-            ("cat <<EOF", None),
-            ("git log\r", None),
-        ] {
-            let found = split(line);
-            let commands =
-                commands.map(|all| all.into_iter().map(str::to_owned).collect::<Vec<_>>());
-            assert_eq!(found, commands, "{line:?}");
-        }
-    }
-
-    #[test]
-    fn hosts_and_paths_are_told_or_not_at_all() {
-        let arguments = |name: &str, value: &str| {
-            let mut map = Map::new();
-            map.insert(name.to_owned(), value.into());
-            map
-        };
-        for (url, host) in [
-            ("https://Example.com/a", Some("example.com")),
-            ("https://me:pw@example.com:443?x", Some("example.com")),
-            ("https://example.com.", Some("example.com")),
-            ("https://evil.com\\@example.com", None),
-            ("https://example.com%2eevil.com/", None),
-            ("example.com", None),
-        ] {
-            let arguments = arguments("url", url);
-            assert_eq!(
-                Call::new("WebFetch", &arguments).host().as_deref(),
-                host,
-                "{url}"
-            );
-        }
-        for (path, found) in [
-            ("./src/a", Some("src/a")),
-            ("/a/../b", None),
-            ("/a/..b", Some("/a/..b")),
-        ] {
-            let arguments = arguments("file_path", path);
-            assert_eq!(Call::new("Read", &arguments).path(), found, "{path}");
-        }
+            (
+                Err(Doubt::Modifier("cwd".into())),
+                Err(Doubt::Modifier("proxy".into())),
+                false
+            )
+        );
+        assert_eq!(
+            texts(&json!({})),
+            (
+                Err(Doubt::NoArgument("file_path")),
+                Err(Doubt::NoArgument("url")),
+                false
+            )
+        );
     }
 }

@@ -2,18 +2,22 @@
 //!
 //! What is forbidden is looked at first; what cannot be told is not permitted.
 
-use super::call::Commands;
-use super::pattern::Answer;
+use super::doubt::{Doubt, shown_up_to};
 use super::proof::Statement;
 use super::{Call, Composed, ToolRule};
 
+/// Characters that a sentence repeats of a tool's name or a pattern.
+const SHOWN: usize = 200;
+
 /// The answer to a call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Decision<'a> {
     /// Why; it also says whether.
     pub rule: ToolRule,
     /// What decided: the statement of a member.
     pub by: Option<Statement<'a>>,
+    /// Why it cannot be told, where it cannot.
+    pub doubt: Option<Doubt>,
 }
 
 impl Composed {
@@ -24,50 +28,50 @@ impl Composed {
         let mut undecided = None;
         for (at, pattern) in proof.forbidding() {
             match pattern.touches(call) {
-                Answer::Yes => return self.decision(ToolRule::Forbidden, at),
-                Answer::Undecided => undecided = undecided.or(Some(at)),
-                Answer::No => {}
+                Ok(true) => return self.decision(ToolRule::Forbidden, at),
+                Ok(false) => {}
+                Err(doubt) => undecided = undecided.or(Some((at, doubt))),
             }
         }
-        if let Some(at) = undecided {
-            return self.decision(ToolRule::Undecided, at);
+        if let Some((at, doubt)) = undecided {
+            return self.undecided(at, doubt);
         }
         for (at, pattern) in proof.allowed() {
             // Few patterns are of a call, so that is asked first.
             match pattern.permits(call) {
-                Answer::No => {}
+                Ok(false) => {}
                 _ if !proof.is_permitted(at) => {}
-                Answer::Yes => return self.decision(ToolRule::Granted, at),
-                Answer::Undecided => undecided = undecided.or(Some(at)),
+                Ok(true) => return self.decision(ToolRule::Granted, at),
+                Err(doubt) => undecided = undecided.or(Some((at, doubt))),
             }
         }
         if let Some(at) = self.jointly(call) {
             return self.decision(ToolRule::Granted, at);
         }
-        if let Some(at) = undecided {
-            return self.decision(ToolRule::Undecided, at);
+        if let Some((at, doubt)) = undecided {
+            return self.undecided(at, doubt);
         }
         // What the policy took away explains itself.
         let lost = proof.proven().find(|(pattern, proof)| {
-            proof.rule == ToolRule::NotGrantedByAll && pattern.permits(call) == Answer::Yes
+            proof.rule == ToolRule::NotGrantedByAll && pattern.permits(call) == Ok(true)
         });
         match lost {
             Some((_, proof)) => Decision {
                 rule: ToolRule::NotGrantedByAll,
                 by: proof.grants.first(),
+                doubt: None,
             },
             None => Decision {
                 rule: ToolRule::NotGranted,
                 by: None,
+                doubt: None,
             },
         }
     }
 
     /// Commands of one line, each permitted by a pattern of its own.
     fn jointly(&self, call: &Call<'_>) -> Option<usize> {
-        let Commands::Plain(commands) = call.commands() else {
-            return None;
-        };
+        let commands = call.commands().ok()?;
         let proof = &self.proof;
         let mut by = None;
         for command in commands {
@@ -90,16 +94,28 @@ impl Composed {
                 _ => denied,
             }
         });
-        Decision { rule, by }
+        Decision {
+            rule,
+            by,
+            doubt: None,
+        }
+    }
+
+    fn undecided(&self, pattern: usize, doubt: Doubt) -> Decision<'_> {
+        let doubt = Some(doubt);
+        Decision {
+            doubt,
+            ..self.decision(ToolRule::Undecided, pattern)
+        }
     }
 
     /// The answer as a sentence.
     #[must_use]
-    pub fn reason(&self, call: &Call<'_>, decision: Decision<'_>) -> String {
-        let tool = call.tool;
+    pub fn reason(&self, call: &Call<'_>, decision: &Decision<'_>) -> String {
+        let tool = shown_up_to(call.tool, SHOWN);
         let said = decision.by.and_then(|statement| {
             let member = self.members.get(statement.member)?;
-            Some((&*member.name, statement.pattern))
+            Some((&*member.name, shown_up_to(statement.pattern, SHOWN)))
         });
         match (decision.rule, said) {
             (ToolRule::Granted | ToolRule::GrantedExcept, Some((skill, pattern))) => {
@@ -108,10 +124,14 @@ impl Composed {
             (ToolRule::Forbidden, Some((skill, pattern))) => {
                 format!("'{tool}' is forbidden by '{skill}' as `{pattern}`")
             }
-            (ToolRule::Undecided, Some((skill, pattern))) => format!(
-                "Whether `{pattern}` of '{skill}' covers this call of '{tool}' cannot be told, so it is \
-                 not permitted"
-            ),
+            (ToolRule::Undecided, Some((skill, pattern))) => {
+                let why = decision.doubt.as_ref().map(|doubt| format!(", {doubt}"));
+                format!(
+                    "This call of '{tool}' is not permitted: whether `{pattern}` of '{skill}' covers it \
+                     cannot be told{}",
+                    why.unwrap_or_default()
+                )
+            }
             (ToolRule::NotGrantedByAll, Some((skill, pattern))) => format!(
                 "'{tool}' is allowed by '{skill}' as `{pattern}`, but not by every skill, as the \
                  intersection demands"

@@ -2,7 +2,7 @@
 
 use super::Finding;
 use crate::model::{Code, Failure, FieldProblem};
-use crate::{lookup, registry};
+use crate::{executor, lookup, registry};
 
 /// A call on sets of skills failed.
 #[derive(Debug, thiserror::Error)]
@@ -29,9 +29,9 @@ pub enum Error {
     /// The registry failed.
     #[error(transparent)]
     Registry(#[from] registry::Error),
-    /// A task of the server's own failed.
-    #[error("a task failed: {0}")]
-    Task(String),
+    /// Work was refused, or stopped.
+    #[error(transparent)]
+    Work(#[from] executor::Error),
 }
 
 fn invalid(errors: &[Finding]) -> String {
@@ -116,7 +116,7 @@ impl From<Error> for Failure {
                 .suggest(step),
             Error::Lookup(error) => error.into(),
             Error::Registry(error) => error.into(),
-            Error::Task(cause) => Failure::fault(cause),
+            Error::Work(error) => error.into(),
         }
     }
 }

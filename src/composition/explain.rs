@@ -4,51 +4,53 @@
 //! what a person can change, so they are what is told; how one follows from the
 //! other is not.
 
+use std::sync::Arc;
+
 use pubgrub::{DerivationTree, External, Ranges};
+use rustc_hash::FxHashSet;
 
 use super::finding::{Finding, FindingCode};
 use super::graph::{Graph, Node};
 use super::member::{Demand, rules_of};
 use super::resolve::Package;
+use crate::executor::Stop;
 
 /// Facts that are told; of more, how many is.
 const FACTS: usize = 24;
+/// Facts that are looked at.
+const LOOKED_AT: usize = 10_000;
 /// Versions that are named one by one.
 const VERSIONS: usize = 6;
 
 type Tree = DerivationTree<Package, Ranges<u32>, String>;
 
 /// The facts that cannot all hold.
-pub(super) fn explain(graph: &Graph, tree: &Tree) -> Finding {
+pub(super) fn explain(graph: &Graph, tree: Tree, stop: &Stop) -> Finding {
     // What was asked for, what follows from it, and what there is to choose from.
     let mut facts: Vec<(u8, String)> = Vec::new();
+    let mut known: FxHashSet<String> = FxHashSet::default();
     let mut skills: Vec<String> = Vec::new();
-    let mut open = vec![tree];
-    while let Some(tree) = open.pop() {
-        match tree {
-            DerivationTree::Derived(derived) => {
-                open.push(&derived.cause2);
-                open.push(&derived.cause1);
-            }
-            DerivationTree::External(external) => {
-                let Some((at, fact)) = fact(graph, external) else {
-                    continue;
-                };
-                let order = match external {
-                    External::FromDependencyOf(Package::Root, ..) => 0,
-                    External::NoVersions(..) => 2,
-                    _ => 1,
-                };
-                if !facts.iter().any(|(_, known)| *known == fact) {
-                    facts.push((order, fact));
-                }
-                let name = at
-                    .and_then(|at| graph.node(at))
-                    .map(|node| node.name.to_string());
-                skills.extend(name.filter(|name| !skills.contains(name)));
-            }
+    for external in externals(&tree) {
+        if stop.is_set() {
+            break;
         }
+        let Some((at, fact)) = fact(graph, external, stop) else {
+            continue;
+        };
+        let order = match external {
+            External::FromDependencyOf(Package::Root, ..) => 0,
+            External::NoVersions(..) => 2,
+            _ => 1,
+        };
+        if known.insert(fact.clone()) {
+            facts.push((order, fact));
+        }
+        let name = at
+            .and_then(|at| graph.node(at))
+            .map(|node| node.name.to_string());
+        skills.extend(name.filter(|name| !skills.contains(name)));
     }
+    take_apart(tree);
     facts.sort_by_key(|(order, _)| *order);
     let more = facts.len().saturating_sub(FACTS);
     let facts: Vec<_> = facts
@@ -64,11 +66,46 @@ pub(super) fn explain(graph: &Graph, tree: &Tree) -> Finding {
     Finding::new(FindingCode::RequirementsUnsolvable, message).about(skills)
 }
 
+/// The leaves of a derivation. Parts of it are shared: each is looked at once, since there
+/// may be more ways to them than anybody can walk.
+fn externals(tree: &Tree) -> Vec<&External<Package, Ranges<u32>, String>> {
+    let mut found = Vec::new();
+    let mut seen: FxHashSet<usize> = FxHashSet::default();
+    let mut open = vec![tree];
+    while let Some(tree) = open.pop() {
+        match tree {
+            DerivationTree::Derived(derived) => {
+                if derived.shared_id.is_none_or(|id| seen.insert(id)) {
+                    open.push(&derived.cause2);
+                    open.push(&derived.cause1);
+                }
+            }
+            DerivationTree::External(external) if found.len() < LOOKED_AT => found.push(external),
+            DerivationTree::External(_) => {}
+        }
+    }
+    found
+}
+
+/// Drops a derivation part by part. Dropped as a whole it would take a stack as deep as it
+/// is.
+fn take_apart(tree: Tree) {
+    let mut open = vec![Arc::new(tree)];
+    while let Some(tree) = open.pop() {
+        // Whoever else holds it comes to it later.
+        if let Some(DerivationTree::Derived(derived)) = Arc::into_inner(tree) {
+            open.push(derived.cause2);
+            open.push(derived.cause1);
+        }
+    }
+}
+
 /// A fact as a sentence, with the skill that it is about. None where it follows
 /// from the others.
 fn fact(
     graph: &Graph,
     external: &External<Package, Ranges<u32>, String>,
+    stop: &Stop,
 ) -> Option<(Option<usize>, String)> {
     match external {
         // What was asked for says which versions it is.
@@ -95,8 +132,9 @@ fn fact(
             let node = graph.node(*at)?;
             let conflict = graph.conflicts.get(*conflict)?;
             (conflict.by == *at).then(|| {
+                let text = graph.told(conflict, stop);
                 let of = versions(node, range);
-                (Some(*at), format!("'{}' {of} {}", node.name, conflict.text))
+                (Some(*at), format!("'{}' {of} {text}", node.name))
             })
         }
         External::FromDependencyOf(Package::Skill(at), range, Package::Unknown(text), _) => {

@@ -8,13 +8,16 @@ use pubgrub::Ranges;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::finding::{Finding, FindingCode};
-use super::member::{Demand, because, rules_of};
+use super::member::{Demand, because, meets, rules_of};
 use super::resolve::{Asked, Library, Package};
 use super::{Error, Member};
+use crate::executor::Stop;
 use crate::model::{Reference, SkillId, SkillKey, Version, VersionNumber, VersionWish};
 
 /// Versions of all skills that are looked at, at most.
 const VERSIONS: usize = 20_000;
+/// Rules that are held against a version, at most.
+const COMPARISONS: usize = 10_000_000;
 /// Skills that a set may come to.
 pub(super) const SKILLS: usize = 4_096;
 
@@ -44,8 +47,8 @@ pub(super) enum Demands {
 pub(super) struct Conflict {
     /// Who says so.
     pub(super) by: usize,
-    /// As a sentence.
-    pub(super) text: String,
+    /// Whom it names.
+    with: usize,
 }
 
 /// All of it.
@@ -84,7 +87,7 @@ impl Node {
 
     /// The versions that a rule would take.
     fn meeting(&self, wish: &VersionWish) -> Ranges<u32> {
-        range(&self.choices, |version| self.member(version).meets(wish))
+        range(&self.choices, |version| meets(version, wish))
     }
 }
 
@@ -111,6 +114,7 @@ impl Graph {
     pub(super) fn read(
         library: &impl Library,
         asked: &[Asked],
+        stop: &Stop,
     ) -> Result<Result<Self, Box<Finding>>, Error> {
         let mut graph = Self {
             nodes: Vec::new(),
@@ -125,7 +129,7 @@ impl Graph {
         order.sort_by_cached_key(|skill| skill.id.key());
         let mut versions = 0;
         for skill in &order {
-            versions += graph.add(library, &skill.id, &skill.name, &skill.numbers)?;
+            versions += graph.add(library, &skill.id, &skill.name, &skill.numbers, stop)?;
         }
         let mut found: FxHashMap<String, Option<usize>> = FxHashMap::default();
         let mut next = 0;
@@ -136,6 +140,7 @@ impl Graph {
                 wanted.extend(rules.map(|rule| rule.target.skill));
             }
             for reference in wanted {
+                stop.check()?;
                 let text = reference.to_string().to_lowercase();
                 if found.contains_key(&text) {
                     continue;
@@ -145,7 +150,7 @@ impl Graph {
                     && let Some((id, name)) = library.find(&reference)
                 {
                     if !graph.places.contains_key(&id.key()) {
-                        versions += graph.add(library, &id, &name, &[])?;
+                        versions += graph.add(library, &id, &name, &[], stop)?;
                     }
                     place = graph.place(&id);
                 }
@@ -156,7 +161,9 @@ impl Graph {
             }
             next += 1;
         }
-        graph.demand(&order, &found);
+        if !graph.demand(&order, &found, stop)? {
+            return Ok(Err(Box::new(too_many(asked))));
+        }
         Ok(Ok(graph))
     }
 
@@ -168,11 +175,13 @@ impl Graph {
         id: &SkillId,
         name: &Arc<str>,
         exact: &[VersionNumber],
+        stop: &Stop,
     ) -> Result<usize, Error> {
         let active = library.active(id);
         let mut choices = Vec::new();
         let mut preferred = None;
         for release in library.releases(id)? {
+            stop.check()?;
             // Of what was asked for nothing else can be chosen, and the highest is.
             let (is_choice, is_preferred) = if exact.is_empty() {
                 (!release.is_yanked, active == Some(release.number))
@@ -235,8 +244,8 @@ impl Graph {
         }
     }
 
-    /// Writes down what each version demands, once all skills are known.
-    fn demand(&mut self, asked: &[&Asked], found: &FxHashMap<String, Option<usize>>) {
+    /// Writes down what was asked for.
+    fn want(&mut self, asked: &[&Asked]) {
         let mut root = BTreeMap::new();
         for skill in asked {
             let Some((at, node)) = self
@@ -250,6 +259,18 @@ impl Graph {
             self.asked.insert(at, skill.text.clone());
         }
         self.root = Demands::Of(root);
+    }
+
+    /// Writes down what each version demands, once all skills are known. False: it would
+    /// take too many comparisons.
+    fn demand(
+        &mut self,
+        asked: &[&Asked],
+        found: &FxHashMap<String, Option<usize>>,
+        stop: &Stop,
+    ) -> Result<bool, Error> {
+        let mut comparisons = 0_usize;
+        self.want(asked);
         let mut all: Vec<Vec<Demands>> = Vec::with_capacity(self.nodes.len());
         // Whom a conflict is with learns of it when all are known.
         let mut against: Vec<(usize, Ranges<u32>, usize)> = Vec::new();
@@ -260,6 +281,10 @@ impl Graph {
                 let mut demands = BTreeMap::new();
                 let mut impossible = None;
                 for rule in rules_of(version) {
+                    stop.check()?;
+                    if comparisons > COMPARISONS {
+                        return Ok(false);
+                    }
                     if rule.demand == Demand::Requires {
                         let text = rule.target.skill.to_string().to_lowercase();
                         let place = found.get(&text).copied().flatten();
@@ -268,7 +293,7 @@ impl Graph {
                             continue;
                         };
                         if place == Some(at) {
-                            if !node.member(version).meets(&rule.target.version) {
+                            if !meets(version, &rule.target.version) {
                                 impossible = Some(format!(
                                     "'{}' {} requires itself as '{}'",
                                     node.name, version.semantic, rule.text
@@ -276,6 +301,7 @@ impl Graph {
                             }
                             continue;
                         }
+                        comparisons += target.choices.len();
                         let meeting = target.meeting(&rule.target.version);
                         let package = Package::Skill(place.unwrap_or_default());
                         let both = match demands.get(&package) {
@@ -286,6 +312,7 @@ impl Graph {
                         continue;
                     }
                     for place in self.meant(&rule.target.skill) {
+                        comparisons += 1;
                         if place == at {
                             continue;
                         }
@@ -298,7 +325,8 @@ impl Graph {
                             format!("{:?}{}", rule.demand, rule.target.version),
                         );
                         let conflict = *known.entry(key).or_insert_with(|| {
-                            let conflict = self.conflicts.len() + against.len();
+                            let conflict = against.len();
+                            comparisons += target.choices.len();
                             against.push((place, target.meeting(&rule.target.version), conflict));
                             conflict
                         });
@@ -314,10 +342,10 @@ impl Graph {
         }
         let mut conflicts: Vec<_> = known.into_iter().collect();
         conflicts.sort_by_key(|(_, conflict)| *conflict);
-        for ((by, with, _), _) in conflicts {
-            let text = self.conflict(by, with);
-            self.conflicts.push(Conflict { by, text });
-        }
+        let conflicts = conflicts.into_iter();
+        self.conflicts = conflicts
+            .map(|((by, with, _), _)| Conflict { by, with })
+            .collect();
         for (place, meeting, conflict) in against {
             let Some(of_node) = all.get_mut(place) else {
                 continue;
@@ -333,20 +361,19 @@ impl Graph {
         for (node, demands) in self.nodes.iter_mut().zip(all) {
             node.demands = demands;
         }
+        Ok(true)
     }
 
     /// How a skill says that it cannot stand another.
-    fn conflict(&self, by: usize, with: usize) -> String {
-        let (Some(by), Some(with)) = (self.node(by), self.node(with)) else {
+    pub(super) fn told(&self, conflict: &Conflict, stop: &Stop) -> String {
+        let (Some(by), Some(with)) = (self.node(conflict.by), self.node(conflict.with)) else {
             return String::new();
         };
         let rules = by.choices.iter().flat_map(|version| rules_of(version));
         let said = rules
+            .take_while(|_| !stop.is_set())
             .filter(|rule| rule.demand != Demand::Requires)
-            .find(|rule| {
-                let mut versions = with.choices.iter();
-                versions.any(|version| with.member(version).is_meant_by(&rule.target.skill))
-            });
+            .find(|rule| self.meant(&rule.target.skill).contains(&conflict.with));
         let (verb, reason) = match said {
             Some(rule) if rule.demand == Demand::Forbids => {
                 ("forbids to be composed with", because(rule.reason))

@@ -1,10 +1,13 @@
 //! Judging skills by the search index.
 
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::Arc;
 
 use super::scorer::{Hit, Hits, Scorer, Text};
+use crate::executor::Stop;
 use crate::lookup::SearchIndex;
-use crate::lookup::index::{SearchQuery, Tier, Why};
+use crate::lookup::index::{self, SearchQuery, Tier, Why};
 use crate::registry::Catalog;
 
 /// Skills that are looked at.
@@ -32,11 +35,11 @@ impl IndexScorer {
 }
 
 impl Scorer for IndexScorer {
-    fn score(&self, catalog: &Catalog, text: Text<'_>) -> Hits {
-        // This is called where blocking is allowed, on a thread of the runtime's.
-        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            runtime.block_on(self.index.ready(PATIENCE));
-        }
+    fn ready(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+        Box::pin(self.index.ready(PATIENCE))
+    }
+
+    fn score(&self, catalog: &Catalog, text: Text<'_>, stop: &Stop) -> Hits {
         let mut hits: Vec<Hit> = Vec::new();
         let mut considered = 0;
         for (text, share) in [(text.task, 1.0), (text.context, CONTEXT)] {
@@ -48,8 +51,10 @@ impl Scorer for IndexScorer {
             if text.trim().is_empty() {
                 continue;
             }
-            let found = match self.index.search(&query) {
+            let found = match self.index.search(&query, stop) {
                 Ok(found) => found,
+                // Whoever asked for it is told.
+                Err(index::Error::Work(_)) => break,
                 Err(error) => {
                     tracing::error!(%error, "the search index cannot be read");
                     continue;

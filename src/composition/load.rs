@@ -108,7 +108,7 @@ impl Composition {
                 }
                 continue;
             }
-            if let Some(yank) = head.yanked.get(&number) {
+            if let Some(yank) = self.registry.yank_of(&head, number)? {
                 let why = super::member::because(&yank.reason);
                 let message = format!("version {number} of '{}' was withdrawn{why}", head.id);
                 let finding = Finding::new(FindingCode::WithdrawnVersion, message).at(place);
@@ -131,8 +131,11 @@ impl Composition {
         Ok(match wish {
             VersionWish::Is(VersionSelector::Active) => match head.active {
                 Some(number) => Chosen::One(number),
-                None => Chosen::None(format!(
+                None if head.is_all_withdrawn() => Chosen::None(format!(
                     "all versions of '{id}' were withdrawn; one answers only when it is asked for exactly"
+                )),
+                None => Chosen::None(format!(
+                    "no version of '{id}' is active; one answers only when it is asked for exactly"
                 )),
             },
             VersionWish::Is(VersionSelector::Number(number)) => {
@@ -245,7 +248,7 @@ impl Composition {
                 findings.push(mismatch(format!("'{id}' is locked twice")).about([id.as_str()]));
                 continue;
             }
-            if let Some(yank) = head.yanked.get(&version.number) {
+            if let Some(yank) = self.registry.yank_of(&head, version.number)? {
                 let why = super::member::because(&yank.reason);
                 let message = format!("version {} of '{id}' was withdrawn{why}", version.number);
                 findings.push(

@@ -35,14 +35,19 @@ impl Member {
     /// The version is one that a rule would take.
     #[must_use]
     pub fn meets(&self, wish: &VersionWish) -> bool {
-        use crate::model::VersionSelector::{Active, Number, Semantic};
-        match wish {
-            VersionWish::Is(Active) => true,
-            VersionWish::Is(Number(number)) => self.version.number == *number,
-            VersionWish::Is(Semantic(version)) => self.version.semantic == *version,
-            VersionWish::Within(range) => range.matches(&self.version.semantic),
-            VersionWish::Holds(digest) => self.version.digest == *digest,
-        }
+        meets(&self.version, wish)
+    }
+}
+
+/// A version is one that a rule would take.
+pub(super) fn meets(version: &Version, wish: &VersionWish) -> bool {
+    use crate::model::VersionSelector::{Active, Number, Semantic};
+    match wish {
+        VersionWish::Is(Active) => true,
+        VersionWish::Is(Number(number)) => version.number == *number,
+        VersionWish::Is(Semantic(semantic)) => version.semantic == *semantic,
+        VersionWish::Within(range) => range.matches(&version.semantic),
+        VersionWish::Holds(digest) => version.digest == *digest,
     }
 }
 

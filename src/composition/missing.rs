@@ -10,6 +10,7 @@ use super::member::{Demand, because, rules_of};
 use super::resolve::Library;
 use super::rules::{Names, Verdict};
 use super::{Error, Member};
+use crate::executor::Stop;
 use crate::model::{VersionSelector, VersionWish, VersionedReference};
 use crate::registry::Release;
 
@@ -39,6 +40,7 @@ pub(super) fn explain(
     library: &impl Library,
     members: &[Member],
     verdict: &Verdict,
+    stop: &Stop,
 ) -> Result<Vec<Finding>, Error> {
     let names = Names::of(members);
     let mut findings = Vec::new();
@@ -60,6 +62,7 @@ pub(super) fn explain(
         })
         .collect();
     while let Some(missing) = open.pop_front() {
+        stop.check()?;
         let found = library.find(&missing.target.skill);
         if findings.len() >= FOLLOWED {
             let message =

@@ -17,12 +17,16 @@
 
 mod call;
 mod check;
+mod command_line;
+mod command_rule;
 mod compose;
+mod doubt;
 mod error;
 mod explain;
 mod finding;
 mod glob;
 mod graph;
+mod host;
 mod indexed;
 mod load;
 mod lock;
@@ -30,6 +34,7 @@ mod member;
 mod missing;
 mod path;
 mod pattern;
+mod programs;
 mod proof;
 mod resolve;
 mod rules;
@@ -45,6 +50,7 @@ mod texts;
 pub use call::Call;
 pub use check::Decision;
 pub use compose::{Composed, Promised, compose};
+pub use doubt::Doubt;
 pub use error::Error;
 pub use finding::{Finding, FindingCode};
 pub use indexed::IndexScorer;
@@ -60,6 +66,7 @@ pub use texts::{Said, Sayings};
 
 use std::sync::Arc;
 
+use crate::executor::Executor;
 use crate::registry::Registry;
 
 /// Questions about sets of skills. Cheap to clone.
@@ -79,6 +86,10 @@ impl Composition {
             judged: Arc::new(set::cache()),
             scorer: Arc::new(WordScorer),
         }
+    }
+
+    fn executor(&self) -> &Executor {
+        self.registry.executor()
     }
 
     /// The same with other judgement on which skills fit a task.

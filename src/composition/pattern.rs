@@ -3,15 +3,19 @@
 //! `Read(/tmp/**)`.
 //!
 //! A pattern is the name of a tool, in which `*` stands for any text, and
-//! perhaps a rule on its arguments in parentheses. What cannot be decided is
-//! [`Answer::Undecided`]; nothing is guessed.
+//! perhaps a rule on its arguments in parentheses. Nothing is guessed: what
+//! cannot be decided of two patterns is [`Answer::Undecided`], and of a call it is
+//! a [`Doubt`], which says why.
 
 use std::borrow::Cow;
 
-use super::call::{Call, Commands, hides, without_path};
-use super::{glob, path};
+use super::call::Call;
+use super::command_line::Command;
+use super::command_rule::CommandRule;
+use super::doubt::{Doubt, shown};
+use super::{glob, host, path};
 
-/// What a pattern says.
+/// What two patterns say of each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Answer {
     /// Yes.
@@ -63,7 +67,7 @@ enum Rule {
     /// Nothing, or `*`: any call.
     Any,
     /// A command that a glob matches.
-    Command(Command),
+    Command(CommandRule),
     /// A host that this glob matches.
     Domain(Box<str>),
     /// A path.
@@ -74,47 +78,6 @@ enum Rule {
     Unreadable,
 }
 
-/// Globs of a command: of `git:*` these are `git` and `git *`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Command {
-    /// The last of them. The other one is what it begins with, so that there is
-    /// one text for both.
-    widest: Box<str>,
-    has_two: bool,
-}
-
-impl Command {
-    fn of(inside: &str) -> Self {
-        match inside.strip_suffix(":*") {
-            Some(begin) => Self {
-                widest: [begin, WORDS].concat().into(),
-                has_two: true,
-            },
-            None => Self {
-                widest: inside.into(),
-                has_two: false,
-            },
-        }
-    }
-
-    /// What all of them begin with.
-    fn first(&self) -> &str {
-        let short = self.widest.strip_suffix(WORDS).filter(|_| self.has_two);
-        short.unwrap_or(&self.widest)
-    }
-
-    fn globs(&self) -> impl Iterator<Item = &str> {
-        let widest = self.has_two.then_some(&*self.widest);
-        std::iter::once(self.first()).chain(widest)
-    }
-
-    fn matches(&self, command: &str) -> bool {
-        self.globs().any(|glob| glob::matches(glob, command))
-    }
-}
-
-/// More words of a command.
-const WORDS: &str = " *";
 /// What names of servers begin with.
 const SERVER: &str = "mcp__";
 /// Tools whose rules are about a command line.
@@ -262,7 +225,7 @@ impl<'a> ToolPattern<'a> {
         }
     }
 
-    fn named(&self, tool: &str) -> Answer {
+    fn named(&self, tool: &str) -> Result<bool, Doubt> {
         let is = |name: &str, tool: &str| match self.shape.form {
             Form::Plain => name == tool,
             Form::Glob => glob::matches(name, tool),
@@ -271,7 +234,7 @@ impl<'a> ToolPattern<'a> {
                 .is_some_and(|rest| rest.is_empty() || rest.starts_with("__")),
         };
         if is(self.name(), tool) {
-            return Answer::Yes;
+            return Ok(true);
         }
         // `write` and `Write` are the same tool on some hosts.
         let is_like = match self.shape.form {
@@ -282,9 +245,12 @@ impl<'a> ToolPattern<'a> {
             ),
         };
         if is_like {
-            Answer::Undecided
+            Err(Doubt::ToolCase {
+                pattern: shown(self.name()),
+                tool: shown(tool),
+            })
         } else {
-            Answer::No
+            Ok(false)
         }
     }
 
@@ -355,72 +321,65 @@ impl<'a> ToolPattern<'a> {
             (Rule::Own, Rule::Own) if self.text == other.text => Answer::Yes,
             _ => Answer::Undecided,
         };
-        both(named, ruled)
+        match named {
+            Answer::No => Answer::No,
+            Answer::Yes => ruled(),
+            Answer::Undecided if ruled() == Answer::No => Answer::No,
+            Answer::Undecided => Answer::Undecided,
+        }
     }
 
     /// It matches the call, or a part of it: as a forbidding pattern reads.
-    pub(super) fn touches(&self, call: &Call<'_>) -> Answer {
+    pub(super) fn touches(&self, call: &Call<'_>) -> Result<bool, Doubt> {
         both(self.named(call.tool), || match &self.shape.rule {
-            Rule::Command(globs) => match call.commands() {
-                Commands::Unclear => Answer::Undecided,
-                Commands::Plain(commands) => {
-                    let hit = |command: &String| {
-                        globs.matches(command) || globs.matches(without_path(command))
-                    };
-                    if commands.iter().any(hit) {
-                        Answer::Yes
-                    } else if commands.iter().any(|command| hides(command)) {
-                        Answer::Undecided
-                    } else {
-                        Answer::No
-                    }
-                }
-            },
+            Rule::Command(rule) => rule.touches(call.commands()?),
             _ => self.ruled(call),
         })
     }
 
     /// It matches the whole call: as an allowing pattern reads.
-    pub(super) fn permits(&self, call: &Call<'_>) -> Answer {
+    pub(super) fn permits(&self, call: &Call<'_>) -> Result<bool, Doubt> {
         both(self.named(call.tool), || match &self.shape.rule {
-            Rule::Command(globs) => match call.commands() {
-                Commands::Unclear => Answer::Undecided,
-                Commands::Plain(commands) => {
-                    let all = commands.iter().all(|command| globs.matches(command));
-                    (all && !commands.is_empty()).into()
-                }
-            },
+            Rule::Command(rule) => {
+                let commands = call.commands()?;
+                let all = commands.iter().all(|command| rule.permits(command));
+                Ok(all && !commands.is_empty())
+            }
             _ => self.ruled(call),
         })
     }
 
     /// It matches this one of the commands of a call.
-    pub(super) fn permits_command(&self, call: &Call<'_>, command: &str) -> bool {
-        self.named(call.tool) == Answer::Yes
-            && matches!(&self.shape.rule, Rule::Command(globs) if globs.matches(command))
+    pub(super) fn permits_command(&self, call: &Call<'_>, command: &Command) -> bool {
+        self.named(call.tool) == Ok(true)
+            && matches!(&self.shape.rule, Rule::Command(rule) if rule.permits(command))
     }
 
-    fn ruled(&self, call: &Call<'_>) -> Answer {
+    fn ruled(&self, call: &Call<'_>) -> Result<bool, Doubt> {
         match &self.shape.rule {
-            Rule::Any => Answer::Yes,
-            Rule::Domain(glob) => call
-                .host()
-                .map_or(Answer::Undecided, |host| glob::matches(glob, &host).into()),
-            Rule::Path(glob) => call
-                .path()
-                .map_or(Answer::Undecided, |path| path::matches(glob, path)),
-            Rule::Command(_) | Rule::Own | Rule::Unreadable => Answer::Undecided,
+            Rule::Any => Ok(true),
+            Rule::Domain(glob) => host::matches(glob, call.address()?),
+            Rule::Path(glob) => path::matches(glob, call.path()?),
+            Rule::Unreadable => Err(Doubt::Unreadable(shown(self.text))),
+            Rule::Command(_) | Rule::Own => {
+                let rule = self.text.get(self.name().len()..).unwrap_or_default();
+                Err(Doubt::OwnRule(shown(rule)))
+            }
         }
     }
 }
 
-fn both(named: Answer, ruled: impl FnOnce() -> Answer) -> Answer {
+fn both(
+    named: Result<bool, Doubt>,
+    ruled: impl FnOnce() -> Result<bool, Doubt>,
+) -> Result<bool, Doubt> {
     match named {
-        Answer::No => Answer::No,
-        Answer::Yes => ruled(),
-        Answer::Undecided => match ruled() {
-            Answer::No => Answer::No,
-            _ => Answer::Undecided,
+        Ok(false) => Ok(false),
+        Ok(true) => ruled(),
+        Err(doubt) => match ruled() {
+            Ok(false) => Ok(false),
+            Ok(true) => Err(doubt),
+            Err(other) => Err(other),
         },
     }
 }
@@ -429,20 +388,12 @@ fn rule(name: &str, inside: &str) -> Rule {
     let is = |tools: &[&str]| tools.iter().any(|tool| tool.eq_ignore_ascii_case(name));
     if inside.is_empty() {
         Rule::Unreadable
-    } else if let Some(host) = inside.strip_prefix("domain:") {
-        Rule::Domain(host.trim().trim_end_matches('.').to_lowercase().into())
+    } else if let Some(written) = inside.strip_prefix("domain:") {
+        host::pattern(written).map_or(Rule::Unreadable, Rule::Domain)
     } else if is(SHELLS) {
-        // `git:*` is `git` and all that begins with it as a word.
-        Rule::Command(Command::of(inside))
+        CommandRule::of(inside).map_or(Rule::Unreadable, Rule::Command)
     } else if is(FILES) {
-        let path = inside.strip_prefix("./").unwrap_or(inside);
-        // Two slashes are how some hosts write an absolute path.
-        let path = path
-            .strip_prefix('/')
-            .filter(|rest| rest.starts_with('/'))
-            .unwrap_or(path);
-        let below = if path.ends_with('/') { "**" } else { "" };
-        Rule::Path([path, below].concat().into())
+        path::pattern(inside).map_or(Rule::Unreadable, Rule::Path)
     } else {
         Rule::Own
     }

@@ -22,11 +22,14 @@ use pubgrub::{
 use super::finding::{Finding, FindingCode};
 use super::graph::{Demands, Graph, Node};
 use super::{Error, Member, explain};
+use crate::executor::{self, Stop};
 use crate::model::{Reference, SkillId, Version, VersionNumber};
 use crate::registry::Release;
 
 /// Choices and goings back after which the solver gives up.
 const STEPS: usize = 200_000;
+/// Versions that it may look at in all: a second or two of work.
+const LOOKS: usize = 50_000_000;
 
 /// Where the solver finds skills.
 pub trait Library {
@@ -70,23 +73,29 @@ pub type Resolution = Result<Vec<Member>, Box<Finding>>;
 /// require. Blocks: it reads every version that can be reached.
 ///
 /// # Errors
-/// The library cannot be read.
-pub fn resolve(library: &impl Library, asked: &[Asked]) -> Result<Resolution, Error> {
-    let graph = match Graph::read(library, asked)? {
+/// The library cannot be read, or it is to stop.
+pub fn resolve(library: &impl Library, asked: &[Asked], stop: &Stop) -> Result<Resolution, Error> {
+    let graph = match Graph::read(library, asked, stop)? {
         Ok(graph) => graph,
         Err(finding) => return Ok(Err(finding)),
     };
     let solver = Solver {
         graph: &graph,
         steps: Cell::new(0),
+        looks: Cell::new(0),
+        stop,
     };
     let chosen = match pubgrub::resolve(&solver, Package::Root, 0_u32) {
         Ok(chosen) => chosen,
         Err(PubGrubError::NoSolution(tree)) => {
-            return Ok(Err(Box::new(explain::explain(&graph, &tree))));
+            return Ok(Err(Box::new(explain::explain(&graph, tree, stop))));
         }
+        Err(PubGrubError::ErrorInShouldCancel(GivenUp::Stopped(why))) => return Err(why.into()),
         Err(_) => {
-            let message = format!("no choice of versions was found in {STEPS} steps");
+            let message = format!(
+                "no choice of versions was found in {STEPS} steps, or {LOOKS} looks at a version; name \
+                 versions, or fewer skills"
+            );
             let finding = Finding::new(FindingCode::TooManySkills, message);
             return Ok(Err(Box::new(finding)));
         }
@@ -135,12 +144,20 @@ impl fmt::Display for Package {
 struct Solver<'a> {
     graph: &'a Graph,
     steps: Cell<usize>,
+    looks: Cell<usize>,
+    stop: &'a Stop,
 }
 
-/// The solver took too many steps.
+/// Why the solver gave up.
 #[derive(Debug, thiserror::Error)]
-#[error("too many steps")]
-pub(super) struct TooLong;
+pub(super) enum GivenUp {
+    /// It took too many steps.
+    #[error("too many steps")]
+    TooLong,
+    /// It was told to stop.
+    #[error(transparent)]
+    Stopped(#[from] executor::Error),
+}
 
 impl DependencyProvider for Solver<'_> {
     type P = Package;
@@ -149,7 +166,7 @@ impl DependencyProvider for Solver<'_> {
     /// What was in conflict before goes first, then what has few versions.
     type Priority = (u32, Reverse<usize>);
     type M = String;
-    type Err = TooLong;
+    type Err = GivenUp;
 
     fn prioritize(
         &self,
@@ -159,6 +176,7 @@ impl DependencyProvider for Solver<'_> {
     ) -> Self::Priority {
         let count = match package {
             Package::Skill(at) => self.graph.node(*at).map_or(0, |node| {
+                self.looks.set(self.looks.get() + node.choices.len());
                 (0..node.len()).filter(|at| range.contains(at)).count()
             }),
             _ => 0,
@@ -170,7 +188,7 @@ impl DependencyProvider for Solver<'_> {
         &self,
         package: &Package,
         range: &Ranges<u32>,
-    ) -> Result<Option<u32>, TooLong> {
+    ) -> Result<Option<u32>, GivenUp> {
         let choice = |node: &Node| {
             let preferred = node.preferred.filter(|at| range.contains(at));
             preferred.or_else(|| {
@@ -190,7 +208,7 @@ impl DependencyProvider for Solver<'_> {
         &self,
         package: &Package,
         version: &u32,
-    ) -> Result<Dependencies<Package, Ranges<u32>, String>, TooLong> {
+    ) -> Result<Dependencies<Package, Ranges<u32>, String>, GivenUp> {
         let demands = match package {
             Package::Root => Some(&self.graph.root),
             Package::Skill(at) => self.graph.node(*at).and_then(|node| node.demands(*version)),
@@ -208,10 +226,11 @@ impl DependencyProvider for Solver<'_> {
         })
     }
 
-    fn should_cancel(&self) -> Result<(), TooLong> {
+    fn should_cancel(&self) -> Result<(), GivenUp> {
+        self.stop.check()?;
         self.steps.set(self.steps.get() + 1);
-        if self.steps.get() > STEPS {
-            Err(TooLong)
+        if self.steps.get() > STEPS || self.looks.get() > LOOKS {
+            Err(GivenUp::TooLong)
         } else {
             Ok(())
         }

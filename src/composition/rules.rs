@@ -7,9 +7,10 @@ use std::collections::{BTreeSet, VecDeque};
 
 use rustc_hash::FxHashMap;
 
-use super::Member;
 use super::finding::{Finding, FindingCode};
 use super::member::{Demand, because, rules_of};
+use super::{Error, Member};
+use crate::executor::Stop;
 use crate::model::{Reference, SkillKey, VersionedReference};
 
 /// Members by what rules call them.
@@ -70,15 +71,25 @@ pub(super) struct Verdict {
     ways: Vec<Option<usize>>,
 }
 
-/// Looks at all rules. The first `asked` members were asked for, the others were
-/// added.
-pub(super) fn check(members: &[Member], asked: usize) -> Verdict {
+/// Errors that are told; a set with more is as wrong.
+const ERRORS: usize = 2_000;
+
+/// Looks at all rules, until there are more errors than anybody reads. The first `asked`
+/// members were asked for, the others were added.
+///
+/// # Errors
+/// It is to stop.
+pub(super) fn check(members: &[Member], asked: usize, stop: &Stop) -> Result<Verdict, Error> {
     let names = Names::of(members);
     let ways = ways(members, &names, asked);
     let mut verdict = Verdict::default();
     for (at, member) in members.iter().enumerate() {
         let mut said = BTreeSet::new();
         for rule in rules_of(&member.version) {
+            stop.check()?;
+            if verdict.findings.len() > ERRORS {
+                break;
+            }
             if !said.insert((rule.demand, rule.text)) {
                 continue;
             }
@@ -151,7 +162,7 @@ pub(super) fn check(members: &[Member], asked: usize) -> Verdict {
         }
     }
     verdict.ways = ways;
-    verdict
+    Ok(verdict)
 }
 
 impl Verdict {

@@ -6,10 +6,13 @@
 //! for one. So it costs what the words lead to, never all skills.
 
 use std::fmt::Debug;
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::executor::Stop;
 use crate::model::{SkillKey, stem, words};
 use crate::registry::{Catalog, Facet, Head, Summary};
 
@@ -46,8 +49,13 @@ pub struct Hits {
 
 /// Finds the skills that fit a text.
 pub trait Scorer: Debug + Send + Sync {
+    /// Returns once it can judge; not before [`Scorer::score`] may be called.
+    fn ready(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+        Box::pin(std::future::ready(()))
+    }
+
     /// The skills of a catalog that fit, best first. May block.
-    fn score(&self, catalog: &Catalog, text: Text<'_>) -> Hits;
+    fn score(&self, catalog: &Catalog, text: Text<'_>, stop: &Stop) -> Hits;
 }
 
 /// Words of a text that are looked at.
@@ -138,12 +146,13 @@ impl Weighed {
 }
 
 impl Scorer for WordScorer {
-    fn score(&self, catalog: &Catalog, text: Text<'_>) -> Hits {
+    fn score(&self, catalog: &Catalog, text: Text<'_>, stop: &Stop) -> Hits {
         let weighed = Weighed::of(text);
         let (candidates, crowded) = candidates(catalog, &weighed);
         let considered = candidates.len();
         let judged = candidates
             .into_iter()
+            .take_while(|_| !stop.is_set())
             .filter_map(|head| judge(head, &weighed));
         let mut hits: Vec<Hit> = judged.filter(|hit| hit.score >= LEAST).collect();
         hits.sort_by(|a, b| {

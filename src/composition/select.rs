@@ -9,6 +9,7 @@ use super::load::{Shelf, shown};
 use super::member::{Demand, because, rules_of};
 use super::resolve::{Asked, resolve};
 use super::{Composition, Error, Finding, Hit, Member, Text, rules};
+use crate::executor::{Kind, Stop};
 use crate::model::SkillKey;
 
 /// Skills that are selected where no number is asked for.
@@ -55,25 +56,26 @@ impl Composition {
         context: String,
         limit: usize,
     ) -> Result<Selection, Error> {
-        let (this, span) = (self.clone(), tracing::Span::current());
-        let work = move || {
+        self.scorer.ready().await;
+        let this = self.clone();
+        let work = move |stop: &Stop| {
             let text = Text {
                 task: &task,
                 context: &context,
             };
-            span.in_scope(|| this.selection(text, if limit == 0 { LIMIT } else { limit }))
+            this.selection(text, if limit == 0 { LIMIT } else { limit }, stop)
         };
-        let selected = tokio::task::spawn_blocking(work).await;
-        selected.map_err(|error| Error::Task(error.to_string()))?
+        self.executor().run_fallible(Kind::Compose, work).await
     }
 
-    fn selection(&self, text: Text<'_>, limit: usize) -> Result<Selection, Error> {
+    fn selection(&self, text: Text<'_>, limit: usize, stop: &Stop) -> Result<Selection, Error> {
         let catalog = self.registry.catalog();
         let library = Shelf {
             registry: &self.registry,
             catalog: &catalog,
         };
-        let scored = self.scorer.score(&catalog, text);
+        let scored = self.scorer.score(&catalog, text, stop);
+        stop.check()?;
         let mut selection = Selection {
             considered: scored.considered,
             crowded: scored.crowded,
@@ -92,12 +94,12 @@ impl Composition {
                 name,
                 numbers: hit.head.active.into_iter().collect(),
             });
-            match together(&library, &asked)? {
+            match together(&library, &asked, stop)? {
                 Ok(members) => {
                     let news = members.iter().enumerate();
                     let news = news.filter(|(_, member)| there.insert(member.id.key()));
                     let news: Vec<usize> = news.map(|(at, _)| at).collect();
-                    selection.add(&members, asked.len(), &news, hit);
+                    selection.add(&members, asked.len(), &news, hit, stop)?;
                 }
                 Err(finding) => {
                     asked.pop();
@@ -110,12 +112,16 @@ impl Composition {
 }
 
 /// The skills with what they require; or why they do not go together.
-fn together(library: &Shelf<'_>, asked: &[Asked]) -> Result<Result<Vec<Member>, Finding>, Error> {
-    let members = match resolve(library, asked)? {
+fn together(
+    library: &Shelf<'_>,
+    asked: &[Asked],
+    stop: &Stop,
+) -> Result<Result<Vec<Member>, Finding>, Error> {
+    let members = match resolve(library, asked, stop)? {
         Ok(members) => members,
         Err(finding) => return Ok(Err(left_out(asked, *finding))),
     };
-    let verdict = rules::check(&members, asked.len());
+    let verdict = rules::check(&members, asked.len(), stop)?;
     Ok(match verdict.findings.into_iter().next() {
         Some(finding) => Err(left_out(asked, finding)),
         None => Ok(members),
@@ -132,8 +138,15 @@ fn left_out(asked: &[Asked], finding: Finding) -> Finding {
 
 impl Selection {
     /// Adds what a hit brings with it: itself, then what it requires.
-    fn add(&mut self, members: &[Member], asked: usize, news: &[usize], hit: &Hit) {
-        let verdict = rules::check(members, asked);
+    fn add(
+        &mut self,
+        members: &[Member],
+        asked: usize,
+        news: &[usize],
+        hit: &Hit,
+        stop: &Stop,
+    ) -> Result<(), Error> {
+        let verdict = rules::check(members, asked, stop)?;
         let mut news: Vec<usize> = news.to_vec();
         // Itself first, though others of the request come before it.
         news.sort_by_key(|at| {
@@ -164,6 +177,7 @@ impl Selection {
                 required_by: if is_hit { String::new() } else { by.to_owned() },
             });
         }
+        Ok(())
     }
 }
 

@@ -10,6 +10,7 @@ use super::rules::{self, Verdict};
 use super::{
     Composed, Composition, Error, Finding, FindingCode, Lock, Member, ToolPolicy, compose, missing,
 };
+use crate::executor::{Kind, Stop};
 use crate::model::{SkillKey, VersionNumber, VersionSelector, VersionWish, VersionedReference};
 
 /// Which skills, and how.
@@ -142,10 +143,9 @@ impl Composition {
             Ok(set) => return Ok(set),
             Err(query) => query,
         };
-        let (this, span) = (self.clone(), tracing::Span::current());
-        let work = move || span.in_scope(|| this.look(&query));
-        let looked = tokio::task::spawn_blocking(work).await;
-        looked.map_err(|error| Error::Task(error.to_string()))?
+        let this = self.clone();
+        let work = move |stop: &Stop| this.look(&query, stop);
+        self.executor().run_fallible(Kind::Compose, work).await
     }
 
     /// What versions that are at hand come to under the union, whether or not
@@ -164,9 +164,9 @@ impl Composition {
             judged
         } else {
             let members = members.to_vec();
-            let work = move || Arc::new(judge(&members, members.len(), policy));
-            let judged = tokio::task::spawn_blocking(work).await;
-            let judged = judged.map_err(|error| Error::Task(error.to_string()))?;
+            let work = move |stop: &Stop| judge(&members, members.len(), policy, stop);
+            let judged = self.executor().run_fallible(Kind::Compose, work).await?;
+            let judged = Arc::new(judged);
             self.judged.insert(key, Arc::clone(&judged));
             judged
         };
@@ -209,7 +209,7 @@ impl Composition {
         Ok(Ok(finish(&judged, findings, chosen.picks.len())))
     }
 
-    fn look(&self, query: &SetQuery) -> Result<SkillSet, Error> {
+    fn look(&self, query: &SetQuery, stop: &Stop) -> Result<SkillSet, Error> {
         let policy = policy(query)?;
         let catalog = self.registry.catalog();
         let (chosen, lock) = match &query.lock {
@@ -230,12 +230,13 @@ impl Composition {
         let asked = picks.len();
         let is_found = !findings.iter().any(Finding::is_error);
         let judged = if query.resolve && is_found {
-            match resolve(&library, &picks.iter().map(asked_for).collect::<Vec<_>>())? {
-                Ok(members) => Arc::new(judge(&members, asked, policy)),
+            let wanted: Vec<_> = picks.iter().map(asked_for).collect();
+            match resolve(&library, &wanted, stop)? {
+                Ok(members) => Arc::new(judge(&members, asked, policy, stop)?),
                 Err(finding) => {
                     findings.push(*finding);
                     // The rules of what was asked for are told by the solver.
-                    let mut judged = judge(&self.members(&picks)?, asked, policy);
+                    let mut judged = judge(&self.members(&picks)?, asked, policy, stop)?;
                     judged.verdict = Verdict::default();
                     Arc::new(judged)
                 }
@@ -245,13 +246,13 @@ impl Composition {
             if let Some(judged) = self.judged.get(&key) {
                 judged
             } else {
-                let judged = Arc::new(judge(&self.members(&picks)?, asked, policy));
+                let judged = Arc::new(judge(&self.members(&picks)?, asked, policy, stop)?);
                 self.judged.insert(key, Arc::clone(&judged));
                 judged
             }
         };
         let members = &judged.composed.members;
-        findings.extend(missing::explain(&library, members, &judged.verdict)?);
+        findings.extend(missing::explain(&library, members, &judged.verdict, stop)?);
         if let Some(lock) = lock {
             let (_, broken) = self.unlock(&catalog, lock)?;
             findings.extend(broken);
@@ -318,20 +319,24 @@ fn is_heavy(members: &[Member]) -> bool {
     all.saturating_mul(patterns) > COMPARISONS
 }
 
-fn judge(members: &[Member], asked: usize, policy: ToolPolicy) -> Judged {
+fn judge(
+    members: &[Member],
+    asked: usize,
+    policy: ToolPolicy,
+    stop: &Stop,
+) -> Result<Judged, Error> {
     if is_heavy(members) {
         let message =
             "the skills name more tool patterns than are put together; compose fewer of them";
         let finding = Finding::new(FindingCode::TooManyTools, message);
-        return Judged {
+        return Ok(Judged {
             composed: Arc::new(compose(&[], policy)),
             verdict: Verdict::failed(finding),
-        };
+        });
     }
-    Judged {
-        composed: Arc::new(compose(members, policy)),
-        verdict: rules::check(members, asked),
-    }
+    let composed = Arc::new(compose(members, policy));
+    let verdict = rules::check(members, asked, stop)?;
+    Ok(Judged { composed, verdict })
 }
 
 /// Everything that was found, errors first; both in the order in which a reader

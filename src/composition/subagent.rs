@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::{Composed, Composition, Error, Lock, Member, SetQuery, SkillSet, Text};
+use crate::executor::{Kind, Stop};
 use crate::lookup::{EXPLORATION_PERCENT, Lookup, Task, cut};
 use crate::model::{SkillUri, VersionSelector};
 
@@ -99,23 +100,24 @@ impl Composition {
 impl Composition {
     /// The skills that fit a task, as a section of a prompt.
     async fn catalog_for(&self, task: String, max_tokens: u32) -> Result<String, Error> {
-        let (this, span) = (self.clone(), tracing::Span::current());
-        let work = move || {
+        self.scorer.ready().await;
+        let this = self.clone();
+        let work = move |stop: &Stop| {
             let text = Text {
                 task: &task,
                 context: "",
             };
-            let scored = this.scorer.score(&this.registry.catalog(), text);
+            let scored = this.scorer.score(&this.registry.catalog(), text, stop);
+            stop.check()?;
             let task = Task {
                 fitting: scored.hits.into_iter().map(|hit| hit.head).collect(),
                 exploration_percent: EXPLORATION_PERCENT,
             };
             let lookup = Lookup::new(this.registry.clone());
-            lookup.prompt_for(&task, max_tokens)
+            Ok::<_, Error>(lookup.prompt_for(&task, max_tokens)?)
         };
-        let prompt = tokio::task::spawn_blocking(move || span.in_scope(work)).await;
-        let prompt = prompt.map_err(|error| Error::Task(error.to_string()))?;
-        Ok(prompt?.text)
+        let prompt = self.executor().run_fallible(Kind::Compose, work).await?;
+        Ok(prompt.text)
     }
 }
 

@@ -1,5 +1,8 @@
+mod fuzz;
+mod hostile;
 mod patterns;
 mod properties;
+mod shell;
 mod solving;
 
 use std::sync::Arc;
@@ -263,7 +266,7 @@ fn the_intersection_keeps_what_every_skill_allows_and_explains_the_rest() {
     let call = Call::new("Write", &arguments);
     let decision = composed.check(&call);
     assert_eq!(
-        composed.reason(&call, decision),
+        composed.reason(&call, &decision),
         "'Write' is allowed by 'b' as `Write`, but not by every skill, as the intersection demands"
     );
     let beside = [

@@ -151,8 +151,14 @@ codes! {
     SkillYanked = "SKILL_YANKED", 2017, NotFound;
     /// The skill has no such resource.
     ResourceNotFound = "RESOURCE_NOT_FOUND", 2018, NotFound;
+    /// A name belongs to the server, or looks like one that does.
+    NameReserved = "NAME_RESERVED", 2019, Denied;
     /// The skills cannot be composed; the fields say all that is wrong.
     SkillSetInvalid = "SKILL_SET_INVALID", 2020, State;
+    /// The place is of the server's own machine, and the call came over the network.
+    LocationNotLocal = "LOCATION_NOT_LOCAL", 2021, Denied;
+    /// The skill has versions, and none of them is active.
+    SkillNotActive = "SKILL_NOT_ACTIVE", 2022, NotFound;
 
     /// No session of this id, or it has ended.
     SessionNotFound = "SESSION_NOT_FOUND", 2030, NotFound;

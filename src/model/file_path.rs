@@ -7,6 +7,8 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use unicode_normalization::UnicodeNormalization as _;
 
+use super::invisible;
+
 /// The most bytes a path has.
 const MAX_PATH_BYTES: usize = 512;
 /// The most segments a path has.
@@ -15,8 +17,9 @@ const MAX_SEGMENTS: usize = 32;
 /// A relative path of a file inside a skill, with `/` between segments.
 ///
 /// Safe to join below any folder on any platform: no `.` or `..`, no absolute
-/// or drive path, no backslash, no control character, no segment that Windows
-/// would rename (trailing dot or space) or that Git would take for its own.
+/// or drive path, no backslash, no character that is not seen, no segment that
+/// Windows would rename (trailing dot or space) or take for a device (`aux.txt`),
+/// none that Git would take for its own.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct FilePath(String);
@@ -43,11 +46,10 @@ impl FilePath {
         &self.0
     }
 
-    /// What two paths have in common that a disk would take for one file: case
-    /// folded and in one Unicode form.
+    /// What two paths have in common that a disk would take for one file.
     #[must_use]
     pub fn collision_key(&self) -> String {
-        self.0.nfkc().flat_map(char::to_lowercase).collect()
+        folded(&self.0)
     }
 
     /// The last segment.
@@ -101,7 +103,38 @@ pub struct FilePathError {
     reason: String,
 }
 
-fn segment_error(segment: &str) -> Option<String> {
+/// A name without all in which disks see no difference: case, folded in full (`ß`
+/// is `ss`), the form of Unicode, and what is not seen, which some of them drop.
+fn folded(name: &str) -> String {
+    let seen = |c: &char| !matches!(c, '\u{200C}'..='\u{200F}' | '\u{FE00}'..='\u{FE0F}' | '\u{E0000}'..='\u{E0FFF}');
+    let lower = name.nfkc().filter(seen).flat_map(char::to_lowercase);
+    // Capitals in between, since `ß` becomes two letters there only.
+    let folded = lower
+        .flat_map(char::to_uppercase)
+        .flat_map(char::to_lowercase);
+    folded.nfkc().collect()
+}
+
+/// Windows takes the name for a device, whatever its ending.
+#[must_use]
+pub fn is_device(name: &str) -> bool {
+    let folded = folded(name);
+    let stem = folded
+        .split(['.', ':'])
+        .next()
+        .unwrap_or_default()
+        .trim_end();
+    let numbered = |prefix: &str| {
+        let rest = stem.strip_prefix(prefix);
+        rest.is_some_and(|rest| rest.len() == 1 && rest.bytes().all(|b| b.is_ascii_digit()))
+    };
+    matches!(stem, "con" | "prn" | "aux" | "nul" | "conin$" | "conout$")
+        || numbered("com")
+        || numbered("lpt")
+}
+
+/// Why a segment could lead out of a folder, or into Git's.
+fn unsafe_segment(segment: &str) -> Option<String> {
     if segment.is_empty() {
         return Some("it has an empty segment".to_owned());
     }
@@ -114,55 +147,79 @@ fn segment_error(segment: &str) -> Option<String> {
     if segment.starts_with(' ') {
         return Some(format!("`{segment}` starts with a space"));
     }
-    let folded: String = segment.nfkc().flat_map(char::to_lowercase).collect();
+    let folded = folded(segment);
     if folded == ".git" || folded.starts_with("git~") {
         return Some(format!("`{segment}` belongs to Git"));
     }
     None
 }
 
+/// Why a path could lead out of the folder that it is joined to.
+fn unsafe_path(text: &str) -> Option<String> {
+    if text.is_empty() {
+        return Some("it is empty".to_owned());
+    }
+    if text.len() > MAX_PATH_BYTES {
+        return Some(format!(
+            "it has {} bytes, at most {MAX_PATH_BYTES} are allowed",
+            text.len()
+        ));
+    }
+    if text.starts_with('/') {
+        return Some("it is absolute".to_owned());
+    }
+    let is_bad = |c: &char| c.is_control() || "\\:*?\"<>|".contains(*c);
+    if let Some(bad) = text.chars().find(is_bad) {
+        return Some(format!("it has the character {bad:?}"));
+    }
+    if text.split('/').count() > MAX_SEGMENTS {
+        return Some(format!("it has more than {MAX_SEGMENTS} segments"));
+    }
+    text.split('/').find_map(unsafe_segment)
+}
+
+/// Why some platform has no file of that name, or shows another.
+fn unportable_path(text: &str) -> Option<String> {
+    if let Some((_, hidden, kind)) = invisible(text).next() {
+        return Some(format!(
+            "it has {}: {}",
+            kind.what(),
+            hidden.escape_unicode()
+        ));
+    }
+    let device = text.split('/').find(|segment| is_device(segment))?;
+    Some(format!("`{device}` is a device on Windows"))
+}
+
+fn refused(path: &str, reason: String) -> FilePathError {
+    let path = path.chars().take(120).flat_map(char::escape_default);
+    FilePathError {
+        path: path.collect(),
+        reason,
+    }
+}
+
 impl FromStr for FilePath {
     type Err = FilePathError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let reason = if text.is_empty() {
-            Some("it is empty".to_owned())
-        } else if text.len() > MAX_PATH_BYTES {
-            Some(format!(
-                "it has {} bytes, at most {MAX_PATH_BYTES} are allowed",
-                text.len()
-            ))
-        } else if text.starts_with('/') {
-            Some("it is absolute".to_owned())
-        } else if let Some(bad) = text
-            .chars()
-            .find(|c| c.is_control() || "\\:*?\"<>|".contains(*c))
-        {
-            Some(format!("it has the character {bad:?}"))
-        } else if text.split('/').count() > MAX_SEGMENTS {
-            Some(format!("it has more than {MAX_SEGMENTS} segments"))
-        } else {
-            text.split('/').find_map(segment_error)
-        };
-        match reason {
+        match unsafe_path(text).or_else(|| unportable_path(text)) {
             None => Ok(Self(text.to_owned())),
-            Some(reason) => Err(FilePathError {
-                path: text
-                    .chars()
-                    .take(120)
-                    .flat_map(char::escape_default)
-                    .collect(),
-                reason,
-            }),
+            Some(reason) => Err(refused(text, reason)),
         }
     }
 }
 
+/// A path of a stored record: it was taken when fewer names were known that are
+/// not portable, and what is stored stays readable.
 impl TryFrom<String> for FilePath {
     type Error = FilePathError;
 
     fn try_from(text: String) -> Result<Self, Self::Error> {
-        text.parse()
+        match unsafe_path(&text) {
+            None => Ok(Self(text)),
+            Some(reason) => Err(refused(&text, reason)),
+        }
     }
 }
 
@@ -216,6 +273,18 @@ mod tests {
             "a|b",
             "NUL\u{7f}",
             "\u{ff0e}git/x",
+            ".g\u{200c}it/config",
+            ".git\u{200b}/hooks/x",
+            "SKILL\u{200b}.md",
+            "\u{202e}gpj.exe",
+            "a\u{E0041}.md",
+            "CON",
+            "aux.txt",
+            "x/com1",
+            "lpt9.tar.gz",
+            "nul .md",
+            "COM\u{b9}",
+            "conin$",
         ] {
             assert!(bad.parse::<FilePath>().is_err(), "{bad:?} was accepted");
         }
@@ -233,9 +302,39 @@ mod tests {
             ".github/x.yml",
             "docs/日本語.md",
             "a-b_c.d/e",
+            "می‌خواهم.md",
+            "👩‍💻.md",
+            "console.md",
+            "com10.txt",
+            "auxiliary/nullable.rs",
         ] {
             assert_eq!(good.parse::<FilePath>().expect("a path").as_str(), good);
         }
+    }
+
+    #[test]
+    fn a_stored_path_stays_readable() {
+        let stored: FilePath = serde_json::from_str("\"docs/aux.md\"").expect("a path");
+        assert_eq!(stored.as_str(), "docs/aux.md");
+        assert!(serde_json::from_str::<FilePath>("\"../aux.md\"").is_err());
+    }
+
+    #[test]
+    fn names_that_some_disk_takes_for_one_have_one_key() {
+        let key = |path: &str| path.parse::<FilePath>().expect("a path").collision_key();
+        for (one, other) in [
+            ("README.md", "readme.md"),
+            ("ß.txt", "ss.txt"),
+            ("STRASSE.txt", "Straße.txt"),
+            ("\u{1e9e}.txt", "SS.txt"),
+            ("ﬁle", "file"),
+            ("e\u{301}.md", "\u{e9}.md"),
+            ("Σ", "ς"),
+            ("⚙\u{fe0f}.md", "⚙.md"),
+        ] {
+            assert_eq!(key(one), key(other), "{one} and {other}");
+        }
+        assert_ne!(key("a.md"), key("b.md"));
     }
 
     proptest! {

@@ -13,16 +13,22 @@
 //! Not here: reading `SKILL.md` (`skill_md`), anything that is kept (`store`).
 
 mod clock;
+mod credential;
 mod digest;
 mod event;
 mod failure;
 mod file_path;
+mod invisible;
+mod looks;
+mod number;
 mod principal;
 mod problem;
 mod reference;
 mod skill;
 mod skill_id;
 mod slug;
+#[cfg(test)]
+mod tests;
 mod text;
 mod token;
 mod uri;
@@ -30,10 +36,14 @@ mod version;
 mod words;
 
 pub use clock::{Clock, SystemClock};
+pub use credential::{Credential, credentials, is_placeholder, redacted};
 pub use digest::{Digest, DigestError, bundle_digest};
 pub use event::{Event, EventKind};
 pub use failure::{Code, Failure, FieldProblem, Kind};
-pub use file_path::{FilePath, FilePathError};
+pub use file_path::{FilePath, FilePathError, is_device};
+pub use invisible::{Invisible, invisible};
+pub use looks::looks;
+pub use number::{MAX_EXACT, NOT_EXACT, inexact, is_inexact, whole};
 pub use principal::Principal;
 pub use problem::{Problem, Severity};
 pub use reference::{Reference, VersionSelector, VersionWish, VersionedReference};
@@ -43,10 +53,13 @@ pub use skill::{
 };
 pub use skill_id::{Location, SkillId, SkillIdError, SkillKey};
 pub use slug::{MAX_SLUG_CHARS, MAX_STANDARD_DESCRIPTION_CHARS, is_standard_name, slugify};
-pub use text::printable;
+pub use text::{inert, inert_line, printable, printable_lines};
 pub use token::{open_token, seal_token};
 pub use uri::{SkillUri, SkillUriError};
-pub use version::{FileEntry, TrustTier, Version, VersionNumber, Yank};
+pub use version::{
+    FileEntry, MAX_VERSION_PART, StatedVersionError, TrustTier, Version, VersionNumber, Yank,
+    stated_version,
+};
 pub use words::{stem, words};
 
 /// Files a skill may have (MCP Skills extension, "Limits").

@@ -15,6 +15,13 @@ impl Principal {
         Self("anonymous".to_owned())
     }
 
+    /// Whoever may open the data directory: a command on this machine, over the
+    /// socket in the directory or with the directory opened in its own process.
+    #[must_use]
+    pub fn local() -> Self {
+        Self("local".to_owned())
+    }
+
     /// The server itself, for what comes with it.
     #[must_use]
     pub fn system() -> Self {

@@ -68,6 +68,12 @@ impl SkillId {
         &self.text[usize::from(self.author_at)..usize::from(self.slug_at) - 1]
     }
 
+    /// `source/author`: who answers for the skill.
+    #[must_use]
+    pub fn namespace(&self) -> &str {
+        &self.text[..usize::from(self.slug_at) - 1]
+    }
+
     /// Third segment: the short name.
     #[must_use]
     pub fn slug(&self) -> &str {
@@ -222,6 +228,7 @@ mod tests {
             (skill.source(), skill.author(), skill.slug()),
             ("GitHub", "Acme", "Refunds")
         );
+        assert_eq!(skill.namespace(), "GitHub/Acme");
         assert_eq!(skill.key(), id("github/acme/refunds").key());
         assert_eq!(skill.to_string(), "GitHub/Acme/Refunds");
     }

@@ -42,6 +42,63 @@ impl fmt::Display for VersionNumber {
     }
 }
 
+/// The largest number in a semantic version that a skill may state: what a double holds
+/// exactly, since clients in other languages compare versions as doubles.
+pub const MAX_VERSION_PART: u64 = (1 << 53) - 1;
+/// Characters of a semantic version that a skill may state.
+const MAX_VERSION_CHARS: usize = 256;
+
+/// A stated version is semantic, but not one that can be kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum StatedVersionError {
+    /// A number of it is too large.
+    #[error("has a number above {MAX_VERSION_PART}, the largest that clients compare exactly")]
+    PartTooLarge,
+    /// It is too long.
+    #[error("has more than {MAX_VERSION_CHARS} characters")]
+    TooLong,
+}
+
+/// A version that a skill states, as a semantic one: `1`, `1.0` and `v1.2.3` are
+/// understood. None: it is no semantic version.
+///
+/// # Errors
+/// It is one, and too large or too long.
+pub fn stated_version(text: &str) -> Result<Option<semver::Version>, StatedVersionError> {
+    let plain = text.trim().trim_start_matches(['v', 'V']);
+    let Some(version) = read_version(plain)? else {
+        return Ok(None);
+    };
+    if plain.len() > MAX_VERSION_CHARS {
+        return Err(StatedVersionError::TooLong);
+    }
+    let parts = [version.major, version.minor, version.patch];
+    if parts.iter().any(|part| *part > MAX_VERSION_PART) {
+        return Err(StatedVersionError::PartTooLarge);
+    }
+    Ok(Some(version))
+}
+
+fn read_version(plain: &str) -> Result<Option<semver::Version>, StatedVersionError> {
+    if let Ok(version) = plain.parse() {
+        return Ok(Some(version));
+    }
+    let mut numbers = [0; 3];
+    let mut parts = plain.split('.');
+    // Parts that are left out are 0.
+    for (number, part) in numbers.iter_mut().zip(&mut parts) {
+        if part.is_empty() || !part.bytes().all(|byte| byte.is_ascii_digit()) {
+            return Ok(None);
+        }
+        *number = part.parse().map_err(|_| StatedVersionError::PartTooLarge)?;
+    }
+    if parts.next().is_some() {
+        return Ok(None);
+    }
+    let [major, minor, patch] = numbers;
+    Ok(Some(semver::Version::new(major, minor, patch)))
+}
+
 /// A file of a version.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileEntry {

@@ -1,6 +1,6 @@
 //! Problems as they are found, and how an author's words are shown in them.
 
-use crate::model::Problem;
+use crate::model::{Problem, printable};
 
 /// What makes a text unfit to be read: which rule, which line, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -76,16 +76,10 @@ pub(super) fn shown(text: &str) -> String {
 
 /// The same with another limit.
 pub(super) fn shown_up_to(text: &str, limit: usize) -> String {
-    let mut out = String::new();
-    let mut chars = text.chars();
-    for c in chars.by_ref().take(limit) {
-        if is_hidden(c) {
-            out.extend(c.escape_unicode());
-        } else {
-            out.push(c);
-        }
-    }
-    if chars.next().is_some() {
+    let end = text.char_indices().nth(limit).map(|(at, _)| at);
+    let cut = end.and_then(|end| text.get(..end)).unwrap_or(text);
+    let mut out = printable(cut).into_owned();
+    if end.is_some() {
         out.push('…');
     }
     out

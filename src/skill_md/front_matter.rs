@@ -3,9 +3,10 @@
 use super::findings::{Findings, listing, shown};
 use super::keys::Keys;
 use super::name;
+use super::shells;
 use super::tree::{self, Shape, Tree};
 use super::values;
-use crate::model::{FilePath, MAX_STANDARD_DESCRIPTION_CHARS, Skill};
+use crate::model::{FilePath, MAX_STANDARD_DESCRIPTION_CHARS, Skill, stated_version};
 
 /// Characters a description may have at all.
 const MAX_DESCRIPTION_CHARS: usize = 8_192;
@@ -69,6 +70,7 @@ pub(super) fn read(
         chars: 0,
         front_matter: tree::json(&tree.entries),
     };
+    shells::check(keys.find("allowed-tools"), findings);
     Fields { skill, slug }
 }
 
@@ -214,7 +216,10 @@ fn check_description(text: &str, line: usize, findings: &mut Findings) {
 fn version(keys: &Keys<'_>, findings: &mut Findings) -> Option<String> {
     let entry = keys.find_anywhere("version")?;
     let version = values::text("version", Some(entry), findings).filter(|text| !text.is_empty())?;
-    if semver::Version::parse(&version).is_err() {
+    if let Err(error) = stated_version(&version) {
+        let message = format!("The version `{}` {error}", shown(&version));
+        findings.error("version-too-large", entry.line, message);
+    } else if semver::Version::parse(&version).is_err() {
         findings.info(
             "version-not-semver",
             entry.line,

@@ -38,12 +38,18 @@
 //! | `metadata-invalid`, `metadata-reserved` | warning | |
 //! | `<key>-invalid` | warning; info in `metadata` | a value of the wrong shape |
 //! | `<key>-element` | info | an element of a list that is not text |
+//! | `version-too-large` | error | a number above 2^53 - 1, or more than 256 characters |
 //! | `version-not-semver`, `unknown-key`, `key-spelling` | info | |
 //! | `key-ambiguous`, `key-not-text`, `number-not-exact` | warning | |
+//! | `allowed-tools-shell` | warning | `Bash(git:*)` and the like allow any command |
 //! | `tool-method-missing`, `tool-name-duplicate` | warning | |
 //! | `resource-source-missing`, `resource-file-missing`, `resource-name-duplicate` | warning | |
 //! | `body-empty` | warning | |
 //! | `body-long` | info | more than 500 lines |
+//! | `hidden-character` | error | Tags, overrides and controls in front matter |
+//! | `zero-width-character` | warning | others that are not seen, in front matter |
+//! | `hidden-character-in-text`, `zero-width-character-in-text` | warning | the same in instructions and files |
+//! | `secret-file`, `secret-in-text` | warning | what looks like a secret |
 //! | `more-problems` | info | how many of the mildest were left out |
 //!
 //! Not here: what the words of a skill are up to (`trust`), ids, versions and
@@ -55,12 +61,15 @@ mod configs;
 mod fence;
 mod findings;
 mod front_matter;
+mod hidden;
 mod keys;
 mod name;
 mod outline;
 mod quote;
 mod render;
 mod repair;
+mod secrets;
+mod shells;
 mod text;
 mod tree;
 mod values;
@@ -76,6 +85,7 @@ use bytes::Bytes;
 use crate::model::{FilePath, Problem, Severity, Skill};
 use findings::Findings;
 pub use render::{Draft, render};
+pub use secrets::is_secret_name;
 
 /// Lines a body may have before its author is told that parts of it could be
 /// resources.
@@ -160,7 +170,9 @@ fn read_skill_md(
     options: &Options<'_>,
     findings: &mut Findings,
 ) -> Option<front_matter::Fields> {
+    secrets::check(files, findings);
     let (entry, content) = bundle::check(files, findings)?;
+    hidden::check_files(files, entry, findings);
     let text = text::decode(content, findings)?;
     let fenced = match fence::split(text) {
         Ok(fenced) => fenced,
@@ -170,8 +182,10 @@ fn read_skill_md(
         }
     };
     check_body(&fenced, findings);
+    hidden::check_body(&fenced, findings);
     let tree = repair::read(fenced.front, fence::FRONT_LINE, findings)?;
     let folder = options.folder.filter(|folder| !folder.is_empty());
+    hidden::check_fields(&tree.entries, findings);
     let mut fields = front_matter::read(&tree, entry, folder, findings);
     let skill = &mut fields.skill;
     configs::read(&keys::Keys::new(&tree.entries), skill, files, findings);

@@ -1,9 +1,9 @@
 //! The name of a skill, and the slug that is made of it.
 
-use super::findings::{Findings, is_hidden, shown};
+use super::findings::{Findings, shown};
 use super::keys::{Entry, Keys};
 use super::tree::Shape;
-use crate::model::{MAX_SLUG_CHARS, is_standard_name, slugify};
+use crate::model::{MAX_SLUG_CHARS, invisible, is_device, is_standard_name, slugify};
 
 /// The name as written, or made from the folder's; and the slug.
 pub(super) fn read(
@@ -31,6 +31,16 @@ pub(super) fn read(
     };
     check(name, entry.line, folder, findings);
     let slug = slugify(name).or(from_folder);
+    if slug.as_deref().is_some_and(is_device) {
+        findings.error(
+            "name-unusable",
+            entry.line,
+            format!(
+                "`{}` is a device on Windows, where no folder can have its name",
+                shown(name)
+            ),
+        );
+    }
     if slug.is_none() {
         findings.error(
             "name-unusable",
@@ -71,14 +81,15 @@ fn written<'a>(entry: Entry<'a>, findings: &mut Findings) -> Option<(Entry<'a>, 
 }
 
 fn check(name: &str, line: usize, folder: Option<&str>, findings: &mut Findings) {
-    if let Some(hidden) = name.chars().find(|c| is_hidden(*c)) {
+    if name.contains(['\n', '\r', '\t']) {
+        let message = "The name has a line break or a tab";
+        findings.error("name-hidden-characters", line, message);
+    }
+    if let Some((_, hidden, kind)) = invisible(name).next() {
         findings.error(
             "name-hidden-characters",
             line,
-            format!(
-                "The name has a character that is not seen: {}",
-                hidden.escape_unicode()
-            ),
+            format!("The name has {}: {}", kind.what(), hidden.escape_unicode()),
         );
     }
     let chars = name.chars().count();

@@ -2,6 +2,8 @@
 
 mod bundles;
 mod fields;
+mod fuzz;
+mod hidden;
 mod hostile;
 mod properties;
 mod yaml;

@@ -131,7 +131,7 @@ pub(super) fn tools(
 }
 
 /// Splits at spaces and commas outside parentheses, as in `Bash(git add:*) Read`.
-fn split_tools(text: &str) -> (Vec<String>, bool) {
+pub(super) fn split_tools(text: &str) -> (Vec<String>, bool) {
     let mut depth = 0_usize;
     let mut is_closed = true;
     let parts: Vec<&str> = text

@@ -7,8 +7,13 @@ use proptest::sample::select;
 use super::super::resolve::Library;
 use super::super::{missing, rules};
 use super::*;
+use crate::executor::Stop;
 use crate::model::Reference;
 use crate::registry::Release;
+
+fn check(members: &[Member], asked: usize) -> rules::Verdict {
+    rules::check(members, asked, &Stop::never()).expect("a verdict")
+}
 
 /// Skills in memory; the highest version of each is active.
 #[derive(Default)]
@@ -41,7 +46,7 @@ impl Books {
     }
 
     fn resolve(&self, names: &[&str]) -> Result<Vec<String>, String> {
-        let resolution = resolve(self, &self.asked(names)).expect("a library");
+        let resolution = resolve(self, &self.asked(names), &Stop::never()).expect("a library");
         let shown = |member: &Member| format!("{} {}", member.name, member.version.semantic);
         match resolution {
             Ok(members) => Ok(members.iter().map(shown).collect()),
@@ -103,7 +108,7 @@ fn a_skill_that_requires_itself_is_there_and_one_that_hates_itself_means_others(
     let books = Books::of(&[Draft::new("a").requires("a").hates("a")]);
     assert_eq!(books.resolve(&["a"]), Ok(vec!["a 1.0.0".to_owned()]));
     let all = members(&[Draft::new("a").requires("a").hates("a")]);
-    let verdict = rules::check(&all, 1);
+    let verdict = check(&all, 1);
     assert!(verdict.findings.is_empty() && verdict.missing.is_empty());
     let books = Books::of(&[Draft::new("a").requires("a@^2")]);
     assert_eq!(
@@ -141,7 +146,7 @@ fn a_chain_of_a_thousand_is_added_and_its_conflict_is_told_by_a_short_chain() {
         "{refused}"
     );
     assert!(refused.len() < 4_000, "{}", refused.len());
-    let verdict = rules::check(&members(&drafts), 1);
+    let verdict = check(&members(&drafts), 1);
     let shown = &verdict.findings[0].chain;
     assert_eq!(
         (shown.len(), shown[12].as_str(), shown[0].as_str()),
@@ -159,8 +164,8 @@ fn what_a_thousand_would_miss_is_told_by_the_shortest_way_and_no_more_than_that(
     drafts.insert(0, first);
     let books = Books::of(&drafts);
     let asked = members(&drafts[..1]);
-    let verdict = rules::check(&asked, 1);
-    let findings = missing::explain(&books, &asked, &verdict).expect("a library");
+    let verdict = check(&asked, 1);
+    let findings = missing::explain(&books, &asked, &verdict, &Stop::never()).expect("a library");
     assert_eq!(findings.len(), 999);
     let about = |skill: &str| {
         let mut findings = findings.iter();
@@ -179,8 +184,8 @@ fn what_a_thousand_would_miss_is_told_by_the_shortest_way_and_no_more_than_that(
 
     let many = Books::of(&chain(5_000));
     let asked = members(&chain(5_000)[..1]);
-    let verdict = rules::check(&asked, 1);
-    let findings = missing::explain(&many, &asked, &verdict).expect("a library");
+    let verdict = check(&asked, 1);
+    let findings = missing::explain(&many, &asked, &verdict, &Stop::never()).expect("a library");
     assert_eq!(
         (findings.len(), findings[2_000].code),
         (2_001, FindingCode::TooManySkills)
@@ -196,6 +201,45 @@ fn more_than_a_set_may_have_is_refused_clearly() {
              versions, or fewer skills"
             .to_owned())
     );
+}
+
+#[test]
+fn solving_ends_when_it_is_told_to_stop() {
+    let books = Books::of(&chain(1_000));
+    let now = Stop::at(tokio::time::Instant::now());
+    let stopped = resolve(&books, &books.asked(&["s00000"]), &now);
+    assert!(
+        matches!(stopped, Err(Error::Work(crate::executor::Error::Deadline))),
+        "{stopped:?}"
+    );
+}
+
+#[test]
+fn rules_that_would_take_too_many_comparisons_are_refused_clearly() {
+    let rules = 2_100;
+    let mut drafts: Vec<_> = (1..=5_000)
+        .map(|number| Draft::new("many").version(number, &format!("1.0.{number}")))
+        .collect();
+    let greedy = (1..=rules).fold(Draft::new("greedy"), |draft, patch| {
+        draft.requires(&format!("many@>=1.0.{patch}"))
+    });
+    drafts.push(greedy);
+    let refused = Books::of(&drafts).resolve(&["greedy"]);
+    let refused = refused.expect_err("a refusal");
+    assert!(refused.starts_with("TOO_MANY_SKILLS: "), "{refused}");
+}
+
+#[test]
+fn of_errors_beyond_number_only_so_many_are_told() {
+    // Each cannot stand any of the others.
+    let alike = |at: u32| {
+        let mut draft = Draft::new("alike").hates("alike");
+        draft.id = format!("a/b{at}/alike");
+        draft
+    };
+    let drafts: Vec<_> = (0..256).map(alike).collect();
+    let found = check(&members(&drafts), 256).findings.len();
+    assert!((2_000..2_500).contains(&found), "{found}");
 }
 
 #[test]
@@ -251,7 +295,7 @@ fn is_solvable(drafts: &[Draft], asked: &[Asked]) -> bool {
             let mut members = members.iter();
             members.any(|m| m.id == asked.id && asked.numbers.contains(&m.version.number))
         };
-        let verdict = rules::check(&members, members.len());
+        let verdict = check(&members, members.len());
         asked.iter().all(has) && verdict.findings.is_empty() && verdict.missing.is_empty()
     })
 }
@@ -267,9 +311,9 @@ proptest! {
     ) {
         let books = Books::of(&drafts);
         let asked = books.asked(&names);
-        match resolve(&books, &asked).expect("a library") {
+        match resolve(&books, &asked, &Stop::never()).expect("a library") {
             Ok(members) => {
-                let verdict = rules::check(&members, asked.len());
+                let verdict = check(&members, asked.len());
                 prop_assert_eq!(lines(&verdict.findings), Vec::<String>::new());
                 prop_assert!(verdict.missing.is_empty(), "{:?}", verdict.missing);
             }

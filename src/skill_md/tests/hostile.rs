@@ -171,9 +171,17 @@ fn control_characters_in_yaml_are_refused() {
 #[test]
 fn messages_do_not_carry_what_is_not_seen() {
     let reading = read_text(&with_front(&format!("{GOOD}\"a\\e[31m\\u202e\": 1\n")));
+    let messages: Vec<_> = reading
+        .problems
+        .iter()
+        .map(|p| p.message.as_str())
+        .collect();
     assert_eq!(
-        message(&reading),
-        "Kept, and not known here: `a\\u{1b}[31m\\u{202e}` (line 4)"
+        messages,
+        [
+            "`a\\u{1b}[31m\\u{202e}` has a control character: \\u{1b}",
+            "Kept, and not known here: `a\\u{1b}[31m\\u{202e}` (line 4)",
+        ]
     );
 }
 

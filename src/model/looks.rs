@@ -1,0 +1,38 @@
+//! What a name looks like to a person, so that names which look alike are one.
+
+use unicode_normalization::UnicodeNormalization as _;
+use unicode_security::skeleton;
+
+/// A name without all by which it can differ and look the same: characters that
+/// look like others (Unicode Technical Standard 39), case, marks, and what is
+/// neither letter nor digit.
+#[must_use]
+pub fn looks(name: &str) -> String {
+    // Skeletons of small and capital letters differ: `I` is an `l`.
+    let lower: String = name.nfkc().flat_map(char::to_lowercase).collect();
+    skeleton(&lower)
+        .nfkd()
+        .filter(|c| c.is_alphanumeric())
+        .flat_map(char::to_lowercase)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_look_alike_are_one_and_others_are_not() {
+        for (a, b) in [
+            ("react-testing", "React_Testing"),
+            ("react-testing", "re\u{430}ct testing"),
+            ("pay-pal", "paypal"),
+            ("paypal", "p\u{430}yp\u{430}l"),
+            ("api", "\u{430}\u{440}\u{456}"),
+        ] {
+            assert_eq!(looks(a), looks(b), "{a} and {b}");
+        }
+        assert_ne!(looks("react"), looks("preact"));
+        assert_ne!(looks("postgres"), looks("postgrest"));
+    }
+}
