@@ -10,7 +10,8 @@ use std::{env, fs};
 
 use prost_reflect::{Cardinality, DescriptorPool, DynamicMessage, FieldDescriptor, Kind, Value};
 
-const FILES: [&str; 4] = [
+const FILES: [&str; 5] = [
+    "repertoire/v1/admin.proto",
     "repertoire/v1/registry.proto",
     "repertoire/v1/lookup.proto",
     "repertoire/v1/composition.proto",

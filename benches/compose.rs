@@ -204,7 +204,8 @@ fn resolving() {
         text: "s0000".to_owned(),
         id: first,
     }];
-    let solve = || resolve(&books, &asked).expect("a library");
+    let solve =
+        || resolve(&books, &asked, &repertoire::executor::Stop::never()).expect("a library");
     let members = solve().expect("a set");
     let count = if support::quick() { 3 } else { 100 };
     let times = rounds(count, || {

@@ -94,7 +94,7 @@ async fn constant(result: &Path) {
     };
     let service = http_service(
         move || handler.clone(),
-        Arc::new(Sessions::new(Limits::default().sessions)),
+        Arc::new(Sessions::new(std::time::Duration::from_secs(3600))),
         CancellationToken::new(),
     );
     let routes = axum::Router::new().route_service("/mcp", service);

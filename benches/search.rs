@@ -10,12 +10,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::StreamExt as _;
+use repertoire::executor::Stop;
 use repertoire::lookup::SearchIndex;
 use repertoire::lookup::index::{SearchQuery, Table};
 use repertoire::model::{Principal, SystemClock};
 use repertoire::registry::{Bundle, Caller, Registry};
 use repertoire::store::{Options, Store};
-use sqlx::Row as _;
 use support::corpus::Corpus;
 use support::process::memory;
 use support::{Bar, against, figure, mib, quantile, quick};
@@ -79,7 +79,11 @@ fn search(index: &SearchIndex, text: &str, words_only: bool) -> usize {
         words_only,
         ..SearchQuery::default()
     };
-    index.search(&query).expect("an answer").hits.len()
+    index
+        .search(&query, &Stop::never())
+        .expect("an answer")
+        .hits
+        .len()
 }
 
 /// Milliseconds of each query.
@@ -98,31 +102,27 @@ fn times(queries: &[String], rounds: usize, mut run: impl FnMut(&str)) -> Vec<f6
 }
 
 /// What the product of the tool specification runs, over the same skills.
-async fn fts5(registry: &Registry) -> sqlx::SqlitePool {
-    let options = sqlx::sqlite::SqlitePoolOptions::new().max_connections(1);
-    let pool = options
-        .connect("sqlite::memory:")
-        .await
-        .expect("a database");
+fn fts5(registry: &Registry) -> rusqlite::Connection {
+    let database = rusqlite::Connection::open_in_memory().expect("a database");
     let make = "CREATE VIRTUAL TABLE skills USING fts5(name, description, tags, author)";
-    sqlx::query(make).execute(&pool).await.expect("FTS5");
-    let mut insert = pool.begin().await.expect("a transaction");
+    database.execute(make, []).expect("FTS5");
+    let insert = database.unchecked_transaction().expect("a transaction");
     for head in registry.catalog().by_location() {
         let summary = head.summary.as_ref().expect("a summary");
-        sqlx::query("INSERT INTO skills (name, description, tags, author) VALUES (?, ?, ?, ?)")
-            .bind(&summary.name)
-            .bind(&summary.description)
-            .bind(summary.tags.join(" "))
-            .bind(head.id.author())
-            .execute(&mut *insert)
-            .await
-            .expect("inserted");
+        let values = (
+            &summary.name,
+            &summary.description,
+            summary.tags.join(" "),
+            head.id.author(),
+        );
+        let text = "INSERT INTO skills (name, description, tags, author) VALUES (?, ?, ?, ?)";
+        insert.execute(text, values).expect("inserted");
     }
-    insert.commit().await.expect("committed");
-    pool
+    insert.commit().expect("committed");
+    database
 }
 
-async fn ask_fts5(pool: &sqlx::SqlitePool, query: &str) -> usize {
+fn ask_fts5(database: &rusqlite::Connection, query: &str) -> usize {
     let words = query.split(|c: char| !c.is_alphanumeric());
     let words: Vec<String> = words
         .filter(|w| !w.is_empty())
@@ -130,18 +130,17 @@ async fn ask_fts5(pool: &sqlx::SqlitePool, query: &str) -> usize {
         .collect();
     let select = "SELECT rowid, name, snippet(skills, 1, '**', '**', '…', 24) AS text \
                   FROM skills WHERE skills MATCH ? ORDER BY bm25(skills) LIMIT 10";
-    let rows = sqlx::query(select)
-        .bind(words.join(" OR "))
-        .fetch_all(pool)
-        .await;
-    let rows = rows.expect("rows");
-    rows.iter()
-        .filter(|row| !row.get::<String, _>("name").is_empty())
+    let mut select = database.prepare_cached(select).expect("a query");
+    let rows = select.query_map([words.join(" OR ")], |row| {
+        Ok((row.get::<_, String>(1)?, row.get::<_, String>(2)?))
+    });
+    rows.expect("rows")
+        .filter(|row| row.as_ref().is_ok_and(|(name, _)| !name.is_empty()))
         .count()
 }
 
 /// What searches take, and what the other product takes for the same.
-async fn searches(registry: &Registry, index: &SearchIndex, skills: usize) {
+fn searches(registry: &Registry, index: &SearchIndex, skills: usize) {
     let queries = queries();
     let rounds = if quick() { 1 } else { 10 };
     let fused = times(&queries, rounds, |query| {
@@ -175,7 +174,7 @@ async fn searches(registry: &Registry, index: &SearchIndex, skills: usize) {
         "MiB",
     );
 
-    let pool = fts5(registry).await;
+    let database = fts5(registry);
     let mut ratios = Vec::new();
     for _ in 0..rounds {
         let (mut ours, mut theirs) = (Duration::ZERO, Duration::ZERO);
@@ -184,7 +183,7 @@ async fn searches(registry: &Registry, index: &SearchIndex, skills: usize) {
             search(index, query, false);
             ours += begin.elapsed();
             let begin = Instant::now();
-            ask_fts5(&pool, query).await;
+            ask_fts5(&database, query);
             theirs += begin.elapsed();
         }
         ratios.push(theirs.as_secs_f64() / ours.as_secs_f64());
@@ -277,7 +276,7 @@ async fn main() {
         "MiB",
     );
 
-    searches(&registry, &index, skills).await;
+    searches(&registry, &index, skills);
     publish_and_find(&registry, &index).await;
     stop.cancel();
     following.await.expect("it stops");

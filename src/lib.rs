@@ -11,7 +11,8 @@
 //! 6. [`composition`]: what several permit together.
 //! 7. [`tools`]: the tools that skills unlock.
 //! 8. [`contract`], [`grpc`], [`gateway`], [`mcp`], [`mod@http`]: the wire and the faces.
-//! 9. [`server`], [`cli`]: what runs.
+//! 9. [`admission`]: how much of the server a peer may have at once.
+//! 10. [`server`], [`cli`]: what runs.
 
 // What may fail in a test may not in the product; the rest is in Cargo.toml.
 #![warn(
@@ -22,9 +23,11 @@
     clippy::print_stderr
 )]
 
+pub mod admission;
 pub mod cli;
 pub mod composition;
 pub mod contract;
+pub mod executor;
 pub mod gateway;
 pub mod grpc;
 pub mod http;
@@ -36,3 +39,6 @@ pub mod server;
 pub mod skill_md;
 pub mod store;
 pub mod tools;
+
+#[cfg(test)]
+mod tests;

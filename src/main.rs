@@ -5,6 +5,12 @@ use std::process::ExitCode;
 use clap::Parser as _;
 use repertoire::cli::{Cli, run};
 
+/// glibc keeps what many threads once needed: after importing thousands of real skills it
+/// held three times the memory of jemalloc, whose settings are in `.cargo/config.toml`
+/// (docs/performance.md).
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
 fn main() -> ExitCode {
     run(Cli::parse())
 }

@@ -30,7 +30,11 @@ async fn publish(server: &Server, id: &str, version: &str, files: &[(&str, &str)
         change_summary: format!("Made {version}."),
         ..Default::default()
     };
-    let mut registry = server.registry().await;
+    let mut registry = if id.starts_with("local/project/") {
+        server.local_registry().await
+    } else {
+        server.registry().await
+    };
     registry.publish_skill(request).await.expect("published");
 }
 

@@ -61,9 +61,9 @@ async fn compare(data: &Path, left: &[Left]) -> usize {
         .filter(|id| !id.starts_with("builtin/"))
         .collect();
     assert_eq!(others, Vec::<&String>::new(), "nobody asked for these");
-    let written = draft(&mut Dice::new(99), "local/user/afterwards", 1000, None);
+    let written = draft(&mut Dice::new(99), "local/global/afterwards", 1000, None);
     let answer = client
-        .write("local/user/afterwards", &Op::Publish(written), "")
+        .write("local/global/afterwards", &Op::Publish(written), "")
         .await;
     assert!(matches!(answer, Ok(Answer::Published { .. })), "{answer:?}");
     stop(server).await;
@@ -88,7 +88,7 @@ async fn write_until_refused(client: &Client, dice: &mut Dice) -> Vec<Left> {
     let mut left: BTreeMap<String, Left> = BTreeMap::new();
     let mut refused = 0;
     for number in 0..400 {
-        let id = format!("local/user/skill-{}", number % 20);
+        let id = format!("local/global/skill-{}", number % 20);
         let owned = left.entry(id.clone()).or_insert_with(|| Left {
             skill: Skill::new(id.clone()),
             unknown: None,
@@ -235,7 +235,7 @@ async fn publish_on(url: String, name: usize, acknowledged: Arc<AtomicUsize>) ->
     let mut dice = Dice::new(name as u64);
     let client = Client::connect(&url).await.expect("a client");
     let mut left = Left {
-        skill: Skill::new(format!("local/user/writer-{name}")),
+        skill: Skill::new(format!("local/global/writer-{name}")),
         unknown: None,
     };
     loop {
@@ -335,7 +335,7 @@ async fn a_version_of_before_a_delete_stays_gone() {
     let (server, url) = Server::start(&folder.path().join("data"));
     let client = Client::connect(&url).await.expect("a client");
     let mut dice = Dice::new(1);
-    let mut skill = Skill::new("local/user/again".to_owned());
+    let mut skill = Skill::new("local/global/again".to_owned());
     let (first, second) = (
         draft(&mut dice, &skill.id, 500, None),
         draft(&mut dice, &skill.id, 500, None),
@@ -357,5 +357,50 @@ async fn a_version_of_before_a_delete_stays_gone() {
             .map(|all| all.skills.get(&skill.id).cloned()),
         Ok(Some(skill.state))
     );
+    stop(server).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_backup_of_a_server_that_writes_is_the_server_at_one_moment() {
+    let folder = TempDir::new().expect("a folder");
+    let (data, file) = (folder.path().join("data"), folder.path().join("backup"));
+    let (server, url) = Server::start(&data);
+    let acknowledged = Arc::new(AtomicUsize::new(0));
+    let writer = tokio::spawn(publish_on(url, 1, Arc::clone(&acknowledged)));
+    while acknowledged.load(Ordering::SeqCst) < 20 {
+        tokio::task::yield_now().await;
+    }
+    let before = acknowledged.load(Ordering::SeqCst);
+    let arguments = ["backup", file.to_str().expect("a path")];
+    let command = repertoire(&arguments, &data);
+    let ran = tokio::task::spawn_blocking(move || run(command, LIMIT));
+    let ran = ran.await.expect("a task");
+    assert_eq!(ran.code(), Some(0), "{}", ran.stderr);
+    let after = acknowledged.load(Ordering::SeqCst) + 1;
+    let again = run(repertoire(&arguments, &data), LIMIT);
+    assert_eq!(again.code(), Some(1), "the file is there already");
+    assert!(again.stderr.contains("--force"), "{}", again.stderr);
+    stop(server).await;
+    let left = writer.await.expect("a writer");
+
+    let copy = folder.path().join("copy");
+    let ran = run(repertoire(&["restore", arguments[1]], &copy), LIMIT);
+    assert_eq!(ran.code(), Some(0), "{}", ran.stderr);
+    let ran = run(repertoire(&["verify"], &copy), LIMIT);
+    assert_eq!(ran.code(), Some(0), "{}", ran.stderr);
+    let (server, url) = Server::start(&copy);
+    let client = Client::connect(&url).await.expect("a client");
+    let found = durability::client::read_skill(&client, &left.skill.id).await;
+    let versions = found.expect("a skill").expect("a skill").versions;
+    assert!(
+        (before..=after).contains(&versions.len()),
+        "{}",
+        versions.len()
+    );
+    let known = left.skill.state.expect("a skill").versions;
+    assert!(versions.iter().all(|(number, kept)| {
+        let same = |of: &durability::model::Kept| of.digest == kept.digest;
+        known.get(number).is_none_or(same)
+    }));
     stop(server).await;
 }

@@ -10,12 +10,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bytes::Bytes;
+use repertoire::executor::Stop;
 use repertoire::lookup::SearchIndex;
 use repertoire::lookup::index::{Both, Embedder, SearchQuery, Table, Transformer};
 use repertoire::model::{Principal, SystemClock};
 use repertoire::registry::{Bundle, Caller, Registry};
 use repertoire::store::{Options, Store};
-use sqlx::Row as _;
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
@@ -236,56 +236,46 @@ fn print(title: &str, rows: &[&Row]) {
 /// What the product of the tool specification runs: `SQLite`'s FTS5 over the columns that
 /// a catalog shows, with every word as the beginning of one.
 struct Fts5 {
-    pool: sqlx::SqlitePool,
+    database: rusqlite::Connection,
     folders: Vec<String>,
 }
 
 impl Fts5 {
-    async fn new(real: &[Real]) -> Self {
-        let options = sqlx::sqlite::SqlitePoolOptions::new().max_connections(1);
-        let pool = options
-            .connect("sqlite::memory:")
-            .await
-            .expect("a database");
+    fn new(real: &[Real]) -> Self {
+        let database = rusqlite::Connection::open_in_memory().expect("a database");
         let make = "CREATE VIRTUAL TABLE skills USING fts5(name, description, tags, author)";
-        sqlx::query(make).execute(&pool).await.expect("FTS5");
+        database.execute(make, []).expect("FTS5");
         for skill in real {
             let insert = "INSERT INTO skills (name, description, tags, author) VALUES (?, ?, ?, ?)";
-            let insert = sqlx::query(insert)
-                .bind(&skill.name)
-                .bind(&skill.description);
-            let insert = insert.bind(&skill.tags).bind(&skill.author);
-            insert.execute(&pool).await.expect("inserted");
+            let values = (&skill.name, &skill.description, &skill.tags, &skill.author);
+            database.execute(insert, values).expect("inserted");
         }
         Self {
-            pool,
+            database,
             folders: real.iter().map(|skill| skill.folder.clone()).collect(),
         }
     }
 
-    async fn all(&self, judged: &[&Judged]) -> HashMap<String, Vec<String>> {
+    fn all(&self, judged: &[&Judged]) -> HashMap<String, Vec<String>> {
         let mut found = HashMap::new();
         for judged in judged {
-            found.insert(judged.query.clone(), self.ranked(&judged.query).await);
+            found.insert(judged.query.clone(), self.ranked(&judged.query));
         }
         found
     }
 
-    async fn ranked(&self, query: &str) -> Vec<String> {
+    fn ranked(&self, query: &str) -> Vec<String> {
         let words = query.split(|c: char| !c.is_alphanumeric());
         let words: Vec<String> = words
             .filter(|w| !w.is_empty())
             .map(|w| format!("\"{w}\"*"))
             .collect();
         let select = "SELECT rowid FROM skills WHERE skills MATCH ? ORDER BY bm25(skills) LIMIT 10";
-        let rows = sqlx::query(select)
-            .bind(words.join(" OR "))
-            .fetch_all(&self.pool)
-            .await;
+        let mut select = self.database.prepare(select).expect("a query");
+        let rows = select.query_map([words.join(" OR ")], |row| row.get::<_, i64>(0));
         rows.expect("rows")
-            .iter()
             .map(|row| {
-                let at = usize::try_from(row.get::<i64, _>(0) - 1).expect("a row");
+                let at = usize::try_from(row.expect("a row") - 1).expect("a row");
                 self.folders[at].clone()
             })
             .collect()
@@ -398,7 +388,7 @@ async fn words_and_meaning_together_find_more_than_either_and_more_than_full_tex
         Arc::clone(&table),
     )
     .await;
-    let fts5 = Fts5::new(&real).await;
+    let fts5 = Fts5::new(&real);
     let run = |index: &SearchIndex, text: &str, words_only| -> Vec<String> {
         let query = SearchQuery {
             text: text.to_owned(),
@@ -406,7 +396,7 @@ async fn words_and_meaning_together_find_more_than_either_and_more_than_full_tex
             words_only,
             ..SearchQuery::default()
         };
-        let found = index.search(&query).expect("an answer");
+        let found = index.search(&query, &Stop::never()).expect("an answer");
         let ids = found.hits.iter().map(|hit| hit.head.id.to_string());
         ids.map(|id| folders[id.as_str()].to_owned()).collect()
     };
@@ -426,7 +416,7 @@ async fn words_and_meaning_together_find_more_than_either_and_more_than_full_tex
             .iter()
             .filter(|judged| judged.tuning == tuning)
             .collect();
-        let of_fts5 = fts5.all(&half).await;
+        let of_fts5 = fts5.all(&half);
         let rows = [
             row("SQLite FTS5", &half, |query| of_fts5[query].clone()),
             row("words", &half, |query| run(&index, query, true)),

@@ -2,11 +2,13 @@
 
 mod support;
 
+use std::io::{BufRead as _, BufReader};
 use std::time::Duration;
 
 use repertoire::contract::v1;
 use repertoire::contract::v1::lookup_client::LookupClient;
 use support::Server;
+use tempfile::TempDir;
 use tonic::{Code, Request, Status};
 use tonic_types::StatusExt as _;
 
@@ -343,4 +345,42 @@ fn a_wrong_config_file_stops_the_start_with_its_line() {
         text.contains(&format!("{config}:2:")) && text.contains("cals"),
         "{text}"
     );
+}
+
+#[test]
+fn a_log_of_everything_leaves_out_what_the_engine_says_when_its_threads_end() {
+    let folder = TempDir::new().expect("a folder");
+    let data = folder.path().join("data").display().to_string();
+    let mut server = std::process::Command::new(support::BINARY)
+        .args([
+            "serve",
+            "--listen",
+            "127.0.0.1:0",
+            "--log",
+            "trace",
+            "--data",
+            &data,
+        ])
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .expect("the binary");
+    let lines = BufReader::new(server.stderr.take().expect("stderr")).lines();
+    let mut engine = Vec::new();
+    let mut seen = 0;
+    for line in lines.map_while(Result::ok) {
+        if line.contains("serving data=") {
+            let pid = server.id().to_string();
+            let asked = std::process::Command::new("kill")
+                .args(["-TERM", &pid])
+                .status();
+            assert!(asked.expect("kill").success());
+        }
+        seen += usize::from(line.contains("TRACE") || line.contains("DEBUG"));
+        if line.contains(" sled::") || line.contains(" crossbeam_") {
+            engine.push(line);
+        }
+    }
+    assert_eq!(server.wait().expect("an end").code(), Some(0));
+    assert_eq!(engine, Vec::<String>::new());
+    assert!(seen > 0, "the log was not of everything");
 }

@@ -12,13 +12,14 @@ use serde_json::{Map, Value as Json, json};
 use tonic::body::Body;
 use tonic::client::Grpc;
 use tonic::metadata::MetadataMap;
-use tower::BoxError;
 use tower::util::BoxCloneSyncService;
+use tower::{BoxError, ServiceExt as _};
 
 use super::answer::{Structured, ToolAnswer, envelope};
 use super::codec::DynamicCodec;
 use super::parse::Wrong;
 use super::{Contract, Error, Method, Refusal, Tool};
+use crate::admission::Peer;
 use crate::model::{Code, Failure};
 
 /// What a call goes through: services in process, or a channel to a server.
@@ -44,19 +45,25 @@ const REQUEST_ID: &str = "x-request-id";
 #[derive(Debug, Clone, Default)]
 pub struct Context {
     headers: HeaderMap,
+    /// Whose call it is: the services hold it against that peer's share.
+    peer: Option<Peer>,
 }
 
 impl Context {
-    /// What a caller's HTTP headers say that concerns a call.
+    /// What a caller's HTTP request says that concerns a call.
     #[must_use]
-    pub fn of(headers: &HeaderMap) -> Self {
-        let mut passed = HeaderMap::new();
+    pub fn of(request: &http::request::Parts) -> Self {
+        let mut headers = HeaderMap::new();
         for name in PASSED_ON {
-            if let Some(value) = headers.get(name).filter(|value| value.len() <= 256) {
-                passed.insert(name, value.clone());
+            let value = request.headers.get(name);
+            if let Some(value) = value.filter(|value| value.len() <= 256) {
+                headers.insert(name, value.clone());
             }
         }
-        Self { headers: passed }
+        Self {
+            headers,
+            peer: request.extensions.get().cloned(),
+        }
     }
 
     /// A request of generated code, with what comes with the call.
@@ -64,6 +71,9 @@ impl Context {
     pub fn request<T>(&self, message: T) -> tonic::Request<T> {
         let mut request = tonic::Request::new(message);
         *request.metadata_mut() = MetadataMap::from_headers(self.headers.clone());
+        if let Some(peer) = &self.peer {
+            request.extensions_mut().insert(peer.clone());
+        }
         request
     }
 
@@ -204,6 +214,19 @@ impl Gateway {
     #[must_use]
     pub fn transport(&self) -> Transport {
         self.transport.clone()
+    }
+
+    /// The same for the calls of a peer.
+    #[must_use]
+    pub fn transport_for(&self, peer: Option<Peer>) -> Transport {
+        let transport = self.transport();
+        let Some(peer) = peer else {
+            return transport;
+        };
+        BoxCloneSyncService::new(transport.map_request(move |mut request: Request<Body>| {
+            request.extensions_mut().insert(peer.clone());
+            request
+        }))
     }
 
     /// Reads a request from JSON.

@@ -15,6 +15,7 @@ use serde_json::{Map, Value as Json};
 
 use super::shape::{Field, Holds, Shape, Special};
 use super::{Contract, Error};
+use crate::model::whole;
 
 /// Messages inside messages.
 pub(super) const MAX_DEPTH: usize = 100;
@@ -272,14 +273,9 @@ pub(super) fn scalar(field: &Field, came: WireType, bytes: &mut &[u8]) -> Result
 
 /// Whole numbers of a `Struct` without a fraction: `3`, not `3.0`.
 fn number(number: f64) -> Json {
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "checked to be whole and in range"
-    )]
-    if number.fract() == 0.0 && number.abs() < 9e15 {
-        (number as i64).into()
-    } else {
-        serde_json::Number::from_f64(number).map_or(Json::Null, Json::Number)
+    match whole(number) {
+        Some(whole) => whole.into(),
+        None => serde_json::Number::from_f64(number).map_or(Json::Null, Json::Number),
     }
 }
 

@@ -9,7 +9,7 @@ use serde_json::{Map, Value as Json};
 
 use super::Contract;
 use super::shape::{Field, Special};
-use crate::model::{FieldProblem, printable};
+use crate::model::{FieldProblem, NOT_EXACT, is_inexact, printable, redacted};
 
 /// What is wrong with a value: place, rule, sentence.
 pub(super) type Wrong = Vec<FieldProblem>;
@@ -285,9 +285,9 @@ impl Reader<'_> {
                 }
             }
             (Some(Special::Timestamp), other) => return self.expected(path, "string", &other),
-            (Some(Special::Value), json) => free(of, json)?,
-            (Some(Special::Struct), Json::Object(fields)) => free_struct(of, fields)?,
-            (Some(Special::ListValue), Json::Array(items)) => free_list(of, items)?,
+            (Some(Special::Value), json) => self.free(of, json, path)?,
+            (Some(Special::Struct), Json::Object(fields)) => self.free_struct(of, fields, path)?,
+            (Some(Special::ListValue), Json::Array(items)) => self.free_list(of, items, path)?,
             (Some(Special::ListValue), other) => return self.expected(path, "array", &other),
             (None, Json::Object(fields)) => self.object(of, fields, None, path),
             (_, other) => return self.expected(path, "object", &other),
@@ -298,6 +298,7 @@ impl Reader<'_> {
 
 /// What a message may repeat of a caller's text.
 pub(super) fn escaped(text: &str) -> String {
+    let text = redacted(text);
     let short: String = text.chars().take(80).collect();
     printable(&short).into_owned()
 }
@@ -333,44 +334,67 @@ fn inner(of: &MessageDescriptor, field: &str) -> Option<MessageDescriptor> {
     }
 }
 
-/// Any JSON as a `google.protobuf.Value`. The parser bounded its depth.
-fn free(of: &MessageDescriptor, json: Json) -> Option<DynamicMessage> {
-    let mut message = DynamicMessage::new(of.clone());
-    let (field, value) = match json {
-        Json::Null => ("null_value", Value::EnumNumber(0)),
-        Json::Bool(value) => ("bool_value", Value::Bool(value)),
-        Json::Number(number) => ("number_value", Value::F64(number.as_f64()?)),
-        Json::String(text) => ("string_value", Value::String(text)),
-        Json::Array(items) => {
-            let list = free_list(&inner(of, "list_value")?, items)?;
-            ("list_value", Value::Message(list))
-        }
-        Json::Object(fields) => {
-            let fields = free_struct(&inner(of, "struct_value")?, fields)?;
-            ("struct_value", Value::Message(fields))
-        }
-    };
-    message.set_field_by_name(field, value);
-    Some(message)
-}
+/// Free-form JSON. The parser bounded its depth.
+impl Reader<'_> {
+    /// Any JSON as a `google.protobuf.Value`, whose numbers are doubles.
+    fn free(&mut self, of: &MessageDescriptor, json: Json, path: &str) -> Option<DynamicMessage> {
+        let mut message = DynamicMessage::new(of.clone());
+        let (field, value) = match json {
+            Json::Null => ("null_value", Value::EnumNumber(0)),
+            Json::Bool(value) => ("bool_value", Value::Bool(value)),
+            // As a floating-point number it means what a double holds.
+            Json::Number(number) if !number.is_f64() && is_inexact(&number) => {
+                self.say(path, FORM, NOT_EXACT.to_owned());
+                return None;
+            }
+            Json::Number(number) => ("number_value", Value::F64(number.as_f64()?)),
+            Json::String(text) => ("string_value", Value::String(text)),
+            Json::Array(items) => {
+                let list = self.free_list(&inner(of, "list_value")?, items, path)?;
+                ("list_value", Value::Message(list))
+            }
+            Json::Object(fields) => {
+                let fields = self.free_struct(&inner(of, "struct_value")?, fields, path)?;
+                ("struct_value", Value::Message(fields))
+            }
+        };
+        message.set_field_by_name(field, value);
+        Some(message)
+    }
 
-fn free_struct(of: &MessageDescriptor, fields: Map<String, Json>) -> Option<DynamicMessage> {
-    let value = inner(of, "fields")?;
-    let entries = fields.into_iter().map(|(key, json)| {
-        let entry = free(&value, json)?;
-        Some((MapKey::String(key), Value::Message(entry)))
-    });
-    let mut message = DynamicMessage::new(of.clone());
-    message.set_field_by_name("fields", Value::Map(entries.collect::<Option<_>>()?));
-    Some(message)
-}
+    fn free_struct(
+        &mut self,
+        of: &MessageDescriptor,
+        fields: Map<String, Json>,
+        path: &str,
+    ) -> Option<DynamicMessage> {
+        let value = inner(of, "fields")?;
+        let read = fields.into_iter().map(|(key, json)| {
+            let entry = self.free(&value, json, &join(path, &escaped(&key)));
+            Some((MapKey::String(key), Value::Message(entry?)))
+        });
+        // All of it is read, so that everything that is wrong is told.
+        let entries: Vec<_> = read.collect();
+        let mut message = DynamicMessage::new(of.clone());
+        let entries = entries.into_iter().collect::<Option<_>>()?;
+        message.set_field_by_name("fields", Value::Map(entries));
+        Some(message)
+    }
 
-fn free_list(of: &MessageDescriptor, items: Vec<Json>) -> Option<DynamicMessage> {
-    let value = inner(of, "values")?;
-    let items = items
-        .into_iter()
-        .map(|json| free(&value, json).map(Value::Message));
-    let mut message = DynamicMessage::new(of.clone());
-    message.set_field_by_name("values", Value::List(items.collect::<Option<_>>()?));
-    Some(message)
+    fn free_list(
+        &mut self,
+        of: &MessageDescriptor,
+        items: Vec<Json>,
+        path: &str,
+    ) -> Option<DynamicMessage> {
+        let value = inner(of, "values")?;
+        let read = items.into_iter().enumerate();
+        let items: Vec<_> = read
+            .map(|(at, json)| self.free(&value, json, &format!("{path}[{at}]")))
+            .collect();
+        let items = items.into_iter().map(|item| item.map(Value::Message));
+        let mut message = DynamicMessage::new(of.clone());
+        message.set_field_by_name("values", Value::List(items.collect::<Option<_>>()?));
+        Some(message)
+    }
 }

@@ -25,8 +25,11 @@ pub fn strict_json(text: &[u8]) -> Result<Json, Refusal> {
     let read = Strict { depth: 0 }.deserialize(&mut reader);
     let read = read.and_then(|json| reader.end().map(|()| json));
     read.map_err(|error| {
+        let sentence = error.to_string();
         let sentence = if error.is_data() {
-            error.to_string()
+            sentence
+        } else if sentence.starts_with("number out of range") {
+            format!("The text is no JSON: {sentence}; send such a number as a string")
         } else {
             format!("The text is no JSON: {error}")
         };
@@ -164,6 +167,14 @@ mod tests {
             assert!(sentence.contains(place), "{sentence}");
             assert!(sentence.starts_with("The text is no JSON: "), "{sentence}");
         }
+    }
+
+    #[test]
+    fn a_number_that_no_double_holds_is_told_from_what_is_no_json() {
+        assert_eq!(
+            refused(b"{\"id\": 1e400}"),
+            "The text is no JSON: number out of range at line 1 column 12; send such a number as a string"
+        );
     }
 
     #[test]

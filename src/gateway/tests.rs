@@ -7,6 +7,8 @@ use serde_json::{Map, Value as Json, json};
 use super::*;
 use crate::contract::v1;
 
+mod fuzz;
+
 fn contract() -> Contract {
     Contract::load().expect("the contract")
 }
@@ -510,5 +512,43 @@ fn a_url_is_gathered_into_a_request() {
             .gather(&list, &list.routes[0], parts)
             .map(Json::Object),
         Ok(json!({"tags": ["a", "b"], "page_size": 7}))
+    );
+}
+
+#[test]
+fn integers_that_a_double_cannot_hold_are_refused_by_name() {
+    const NOT_EXACT: &str = "Number is too large to be carried exactly; send it as a string";
+    let call = |arguments: Json| {
+        let session = "0".repeat(32);
+        let call = json!({"session_id": session, "name": "x", "arguments": arguments});
+        wrong("CallTool", call)
+    };
+    let at = |places: &[&str]| -> Vec<(String, String)> {
+        let told = |place: &&str| ((*place).to_owned(), NOT_EXACT.to_owned());
+        places.iter().map(told).collect()
+    };
+    assert_eq!(
+        call(json!({"id": 9_007_199_254_740_993_i64})),
+        at(&["arguments.id"])
+    );
+    assert_eq!(
+        call(json!({"a": [1, {"b": -9_007_199_254_740_992_i64}], "c": u64::MAX})),
+        at(&["arguments.a[1].b", "arguments.c"])
+    );
+    assert_eq!(
+        call(json!({"id": 9_007_199_254_740_991_i64, "rate": 1e300, "text": "9007199254740993"})),
+        at(&[])
+    );
+    // What is carried comes back as it was, not as a fraction.
+    let contract = contract();
+    let call = method(&contract, "CallTool");
+    let request = json!({
+        "session_id": "0".repeat(32), "name": "x", "arguments": {"id": 9_007_199_254_740_991_i64},
+    });
+    let read = contract.read(&call.input, object(request), None);
+    let written = written(&contract, &read.expect("a request"));
+    assert_eq!(
+        written["arguments"].to_string(),
+        r#"{"id":9007199254740991}"#
     );
 }

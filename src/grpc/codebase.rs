@@ -2,20 +2,21 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Instant;
 
+use tokio::time::Instant;
 use tonic::{Request, Status};
 
 use super::convert::{count, time};
 use super::search::{rounded, summary};
 use super::{status, time_left};
 use crate::contract::v1;
+use crate::executor::{Kind, Stop};
 use crate::lookup::SearchIndex;
 use crate::lookup::analysis::{self, Analysis, InlineFile, Inventory, Options};
 use crate::lookup::recommend::{self, Mode, Priority, ReasonKind, Recommendation, Wish};
 use crate::lookup::{Severity, index};
 use crate::model::{Clock, Code, Failure};
-use crate::registry::{self, Catalog, Registry};
+use crate::registry::{Catalog, Registry};
 
 /// Skills that are recommended where no number is asked for.
 const LIMIT: usize = 10;
@@ -61,13 +62,15 @@ struct Place {
 /// Looks at a codebase, off the async threads.
 async fn look(
     codebases: &Codebases,
+    registry: &Registry,
     place: Place,
     options: Options,
     deadline: Instant,
 ) -> Result<Seen, Status> {
     let roots = Arc::clone(&codebases.roots);
-    let work = move || {
-        let stop = || Instant::now() >= deadline;
+    let work = move |stop: &Stop| {
+        // Before the caller's deadline, so that what was found still reaches it.
+        let stop = || stop.is_set() || Instant::now() >= deadline;
         let (path, inventory) = if place.files.is_empty() {
             let root = analysis::below(&roots, Path::new(&place.path))?;
             let inventory = analysis::walk(&root, &options, &stop)?;
@@ -86,18 +89,9 @@ async fn look(
             analysis: analysis::analyze(&inventory, &options),
         })
     };
-    blocking(work)
-        .await?
-        .map_err(|error: analysis::Error| status(error))
-}
-
-async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> T + Send + 'static,
-) -> Result<T, Status> {
-    let span = tracing::Span::current();
-    tokio::task::spawn_blocking(move || span.in_scope(work))
-        .await
-        .map_err(|error| status(registry::Error::Task(error.to_string())))
+    let seen = registry.executor().run(Kind::Analyze, work);
+    let seen = seen.await.map_err(status)?;
+    seen.map_err(|error: analysis::Error| status(error))
 }
 
 fn place(path: String, files: Vec<v1::CodebaseFile>) -> Result<Place, Status> {
@@ -114,6 +108,7 @@ fn place(path: String, files: Vec<v1::CodebaseFile>) -> Result<Place, Status> {
 
 pub(super) async fn analyze(
     codebases: &Codebases,
+    registry: &Registry,
     request: Request<v1::AnalyzeCodebaseRequest>,
 ) -> Result<v1::AnalyzeCodebaseResponse, Status> {
     let deadline = Instant::now() + time_left(&request);
@@ -135,7 +130,7 @@ pub(super) async fn analyze(
         ..defaults
     };
     let scanned_at = codebases.clock.now();
-    let seen = look(codebases, place(path, files)?, options, deadline).await?;
+    let seen = look(codebases, registry, place(path, files)?, options, deadline).await?;
     let Analysis {
         stack,
         project,
@@ -228,7 +223,14 @@ pub(super) async fn recommend(
         files,
         installed_skills,
     } = request.into_inner();
-    let seen = look(codebases, place(path, files)?, Options::default(), deadline).await?;
+    let seen = look(
+        codebases,
+        registry,
+        place(path, files)?,
+        Options::default(),
+        deadline,
+    )
+    .await?;
     let wish = Wish {
         limit: match usize::try_from(max_results) {
             Ok(limit) if limit > 0 => limit,
@@ -238,11 +240,13 @@ pub(super) async fn recommend(
         mode,
         installed: installed_skills.into_iter().chain(seen.installed).collect(),
     };
-    let (registry, search) = (registry.clone(), search.clone());
+    let (executor, registry, search) = (registry.executor(), registry.clone(), search.clone());
     let reasons = include_reasons.unwrap_or(true);
     let catalog = registry.catalog();
-    let found = blocking(move || recommend::recommend(&registry, &search, &seen.analysis, &wish));
-    let found = found.await?.map_err(|error: index::Error| status(error))?;
+    let work =
+        move |stop: &Stop| recommend::recommend(&registry, &search, &seen.analysis, &wish, stop);
+    let found = executor.run_fallible(Kind::Analyze, work).await;
+    let found = found.map_err(|error: index::Error| status(error))?;
     let here: Vec<_> = found.installed.iter().map(|head| head.id.clone()).collect();
     Ok(v1::RecommendSkillsResponse {
         recommendations: found

@@ -171,7 +171,7 @@ impl v1::composition_server::Composition for CompositionService {
         let by = decision.by;
         Ok(Response::new(v1::CheckToolResponse {
             allowed: decision.rule.allows(),
-            reason: set.composed.reason(&call, decision),
+            reason: set.composed.reason(&call, &decision),
             rule: composed::rule(decision.rule),
             skill: by
                 .and_then(|by| set.composed.members.get(by.member))

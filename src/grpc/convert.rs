@@ -8,10 +8,11 @@ use crate::contract::v1;
 use crate::lookup::{Found, NameForm};
 use crate::model::{
     CompatibilityRuleType, ComposabilityRuleType, EventKind, FileEntry, Location, Skill, SkillId,
-    SkillUri, TrustTier,
+    SkillUri, TrustTier, whole,
 };
 use crate::registry::{
-    ArchiveFormat, Catalog, Change, ChangeKind, Described, Head, Outcome, VersionDiff,
+    ArchiveFormat, Catalog, Change, ChangeKind, Described, Head, Lines, Outcome, VersionDiff,
+    VersionState,
 };
 
 /// A time. The contract's messages hold what the domain's clock gave.
@@ -58,18 +59,10 @@ pub(super) fn json(value: Value) -> serde_json::Value {
     match value.kind {
         None | Some(Kind::NullValue(_)) => serde_json::Value::Null,
         Some(Kind::BoolValue(bool)) => bool.into(),
-        Some(Kind::NumberValue(number)) =>
-        {
-            #[expect(
-                clippy::cast_possible_truncation,
-                reason = "checked to be whole and in range"
-            )]
-            if number.fract() == 0.0 && number.abs() < 9e15 {
-                (number as i64).into()
-            } else {
-                number.into()
-            }
-        }
+        Some(Kind::NumberValue(number)) => match whole(number) {
+            Some(whole) => whole.into(),
+            None => number.into(),
+        },
         Some(Kind::StringValue(text)) => text.into(),
         Some(Kind::ListValue(list)) => list.values.into_iter().map(json).collect(),
         Some(Kind::StructValue(object)) => serde_json::Value::Object(members(object)),
@@ -161,20 +154,34 @@ pub(super) fn entry(id: &SkillId, file: &FileEntry) -> v1::FileEntry {
 }
 
 pub(super) fn info(described: &Described) -> v1::VersionInfo {
-    let version = &described.version;
-    let yank = described.yank();
+    state(described.into())
+}
+
+pub(super) fn state(state: VersionState) -> v1::VersionInfo {
+    let VersionState {
+        number,
+        semantic,
+        digest,
+        created_at,
+        created_by,
+        change_summary,
+        active,
+        withdrawn,
+        size: bytes,
+        files,
+    } = state;
     v1::VersionInfo {
-        version_number: version.number.get(),
-        semantic_version: version.semantic.to_string(),
-        digest: version.digest.to_string(),
-        created_at: Some(time(version.created_at)),
-        created_by: version.created_by.to_string(),
-        change_summary: version.change_summary.clone(),
-        active: described.is_active(),
-        yanked: yank.is_some(),
-        yank_reason: yank.map(|yank| yank.reason.clone()).unwrap_or_default(),
-        size_bytes: size(version.size()),
-        file_count: count(version.files.len()),
+        version_number: number.get(),
+        semantic_version: semantic.to_string(),
+        digest: digest.to_string(),
+        created_at: Some(time(created_at)),
+        created_by: created_by.to_string(),
+        change_summary,
+        active,
+        yanked: withdrawn.is_some(),
+        yank_reason: withdrawn.unwrap_or_default(),
+        size_bytes: size(bytes),
+        file_count: count(files),
     }
 }
 
@@ -288,7 +295,7 @@ pub(super) fn author(id: &SkillId, stated: Option<&str>, tier: TrustTier) -> v1:
 
 /// A skill in full.
 pub(super) fn detail(found: &Found, readme: bool) -> v1::SkillDetail {
-    let Described { head, version } = &found.described;
+    let Described { head, version, .. } = &found.described;
     let (id, skill) = (&head.id, &version.skill);
     let tier = head.trust_tier();
     let conflicts = skill
@@ -368,7 +375,7 @@ pub(super) fn detail(found: &Found, readme: bool) -> v1::SkillDetail {
 
 /// A version in full, with its body.
 pub(super) fn version(described: &Described, core_content: String) -> v1::SkillVersion {
-    let Described { head, version } = described;
+    let Described { head, version, .. } = described;
     let skill = &version.skill;
     let (scripts, resources): (Vec<_>, Vec<_>) = version
         .files
@@ -406,6 +413,15 @@ fn change_type<T>(change: &Change<T>) -> i32 {
     .into()
 }
 
+fn lines(lines: Lines) -> (Option<String>, v1::LineComparison) {
+    match lines {
+        Lines::Unified(text) => (Some(text), v1::LineComparison::Compared),
+        Lines::NotText => (None, v1::LineComparison::NotText),
+        Lines::TooLarge => (None, v1::LineComparison::TooLarge),
+        Lines::OverBudget => (None, v1::LineComparison::OverBudget),
+    }
+}
+
 pub(super) fn diff(diff: VersionDiff) -> v1::DiffVersionsResponse {
     let VersionDiff {
         from,
@@ -436,6 +452,7 @@ pub(super) fn diff(diff: VersionDiff) -> v1::DiffVersionsResponse {
                 };
                 let bytes =
                     |side: &Option<FileEntry>| side.as_ref().map_or(0, |side| size(side.size));
+                let (unified_diff, line_comparison) = lines(file.lines);
                 v1::FileChange {
                     path: file.path,
                     r#type: change_type(&file.change),
@@ -443,7 +460,8 @@ pub(super) fn diff(diff: VersionDiff) -> v1::DiffVersionsResponse {
                     new_digest: digest(&file.change.new),
                     old_size_bytes: bytes(&file.change.old),
                     new_size_bytes: bytes(&file.change.new),
-                    unified_diff: file.unified,
+                    unified_diff,
+                    line_comparison: line_comparison.into(),
                 }
             })
             .collect(),

@@ -5,6 +5,7 @@ use tonic::{Request, Response, Status};
 use super::convert::{self, ids, info};
 use super::{Codebases, codebase, page_size, reference, search, selector, status, token, tools};
 use crate::contract::v1;
+use crate::executor::Kind;
 use crate::lookup::index::SearchQuery;
 use crate::lookup::{EXPLORATION_PERCENT, ListQuery, Lookup, SearchIndex, Task};
 use crate::model::{Location, TrustTier};
@@ -60,7 +61,7 @@ impl v1::lookup_server::Lookup for LookupService {
         &self,
         request: Request<v1::AnalyzeCodebaseRequest>,
     ) -> Result<Response<v1::AnalyzeCodebaseResponse>, Status> {
-        let analysis = codebase::analyze(&self.codebases, request).await?;
+        let analysis = codebase::analyze(&self.codebases, &self.registry, request).await?;
         Ok(Response::new(analysis))
     }
 
@@ -108,10 +109,17 @@ impl v1::lookup_server::Lookup for LookupService {
                 v1::TrustTier::Unverified => Some(TrustTier::Unverified),
             },
         };
-        let page = self
-            .lookup
-            .list(&query, page_size(size, 100), &page_token)
-            .map_err(status)?;
+        let (lookup, size) = (self.lookup.clone(), page_size(size, 100));
+        let page = if query.walks() {
+            let list = move |_: &_| lookup.list(&query, size, &page_token);
+            self.registry
+                .executor()
+                .run_fallible(Kind::Read, list)
+                .await
+        } else {
+            lookup.list(&query, size, &page_token)
+        };
+        let page = page.map_err(status)?;
         Ok(Response::new(v1::ListSkillsResponse {
             skills: page
                 .heads
@@ -205,21 +213,26 @@ impl v1::lookup_server::Lookup for LookupService {
             exploration_percent,
         } = request.into_inner();
         let max_tokens = max_tokens.unsigned_abs();
+        let lookup = self.lookup.clone();
+        let executor = self.registry.executor();
         let prompt = if task.trim().is_empty() {
-            self.lookup.prompt(max_tokens)
+            let render = move |_: &_| lookup.prompt(max_tokens);
+            executor.run(Kind::Read, render).await.map_err(status)?
         } else {
             let query = SearchQuery {
                 text: task,
                 limit: FITTING,
                 ..SearchQuery::default()
             };
-            let fitting = search::run(&self.search, query).await?.hits;
+            let fitting = search::run(&self.registry, &self.search, query).await?.hits;
             let percent = exploration_percent.map(i32::unsigned_abs);
             let task = Task {
                 fitting: fitting.into_iter().map(|hit| hit.head).collect(),
                 exploration_percent: percent.unwrap_or(EXPLORATION_PERCENT),
             };
-            self.lookup.prompt_for(&task, max_tokens).map_err(status)?
+            let render = move |_: &_| lookup.prompt_for(&task, max_tokens);
+            let rendered = executor.run_fallible(Kind::Read, render);
+            rendered.await.map_err(status)?
         };
         Ok(Response::new(v1::RenderPromptResponse {
             listed: convert::count(prompt.listed),

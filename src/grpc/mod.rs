@@ -9,6 +9,8 @@
 //!
 //! Not here: listeners, limits and deadlines (`server`), other faces.
 
+mod admin;
+mod bulk;
 mod codebase;
 mod codec;
 mod composed;
@@ -25,6 +27,7 @@ mod tool_host;
 mod tools;
 mod watch;
 
+pub use admin::AdminService;
 pub use codebase::Codebases;
 pub use codec::CheckedCodec;
 pub use composition::CompositionService;
@@ -38,7 +41,8 @@ use std::time::Duration;
 use tonic::{Request, Status};
 
 use crate::contract::v1;
-use crate::model::{Code, Failure, Principal, Reference, VersionNumber, VersionSelector};
+use crate::executor::DEFAULT_DEADLINE;
+use crate::model::{Code, Digest, Failure, Principal, Reference, VersionNumber, VersionSelector};
 use crate::registry::Caller;
 
 /// Who makes a call, as the server's layers found out.
@@ -50,29 +54,29 @@ fn principal<T>(request: &Request<T>) -> Principal {
         .unwrap_or_else(Principal::anonymous)
 }
 
-/// When a caller stops waiting; the server's layers put it into each request.
+/// Until when work for a caller may take, at the latest until it stops waiting; the
+/// server's layers put it into each request.
 #[derive(Debug, Clone, Copy)]
 pub struct Deadline(pub tokio::time::Instant);
 
-/// How long work for a caller may take where no layer says so.
-const TIME: Duration = Duration::from_secs(30);
 /// What is left of a caller's time for the answer to go back.
 const MARGIN: Duration = Duration::from_millis(20);
 
 /// How long work for a caller may take.
 fn time_left<T>(request: &Request<T>) -> Duration {
     let Some(Deadline(deadline)) = request.extensions().get() else {
-        return TIME;
+        return DEFAULT_DEADLINE;
     };
     let left = deadline.saturating_duration_since(tokio::time::Instant::now());
     left.saturating_sub(MARGIN.min(left / 10))
 }
 
-fn caller<T>(request: &Request<T>, key: &str) -> Caller {
-    Caller {
-        principal: principal(request),
-        key: key.to_owned(),
-    }
+/// Who writes: `method` tells requests of the same fields apart.
+fn caller<T: prost::Message>(request: &Request<T>, method: &str, key: &str) -> Caller {
+    Caller::named(principal(request), key, || {
+        let request = request.get_ref().encode_to_vec();
+        Digest::of(&[method.as_bytes(), b"\0", &request].concat())
+    })
 }
 
 /// Which version a request asks for: by number, else by semantic version, else

@@ -7,19 +7,26 @@ use bytes::Bytes;
 use super::convert;
 use super::status::invalid;
 use crate::contract::{Checked as _, v1};
+use crate::executor::Kind;
 use crate::lookup::Lookup;
 use crate::model::{
-    Code, Failure, FilePath, Reference, ResourceConfig, SkillId, SkillUri, ToolArgument, ToolConfig,
+    Code, Digest, Failure, FilePath, Principal, Reference, ResourceConfig, SkillId, SkillUri,
+    ToolArgument, ToolConfig,
 };
 use crate::registry::{Bundle, Caller, Prepared, Published, Registry};
 use crate::skill_md::{self, Draft};
 
-/// A request that was read: what to publish, and how.
-pub(super) struct Publication {
-    pub(super) prepared: Prepared,
-    pub(super) change_summary: String,
-    pub(super) activate: bool,
-    pub(super) idempotency_key: String,
+/// A request that was read.
+pub(super) enum Publication {
+    /// What to publish, and how.
+    New {
+        prepared: Box<Prepared>,
+        change_summary: String,
+        activate: bool,
+        caller: Caller,
+    },
+    /// It was done before under its name; the words for the skill lead nowhere by now.
+    Answered(Box<Published>),
 }
 
 fn wrong(field: &str, message: impl Into<String>) -> Failure {
@@ -42,20 +49,33 @@ fn id(lookup: &Lookup, text: &str) -> Result<Option<SkillId>, Failure> {
     }
 }
 
-/// The files of a request, each path checked and no path twice.
+/// The files of a request, each path checked and no path twice. Every path that is
+/// wrong is reported.
 pub(super) fn files(files: Vec<v1::File>) -> Result<BTreeMap<FilePath, Bytes>, Failure> {
     let mut found = BTreeMap::new();
+    let mut wrong = Vec::new();
     for (at, v1::File { path, content }) in files.into_iter().enumerate() {
-        let field = format!("files[{at}].path");
-        let path: FilePath = path
-            .parse()
-            .map_err(|error: crate::model::FilePathError| wrong(&field, error.to_string()))?;
-        if found.contains_key(&path) {
-            return Err(wrong(&field, format!("'{path}' is there twice")));
-        }
-        found.insert(path, content);
+        let message = match path.parse::<FilePath>() {
+            Err(error) => error.to_string(),
+            Ok(path) if found.contains_key(&path) => format!("'{path}' is there twice"),
+            Ok(path) => {
+                found.insert(path, content);
+                continue;
+            }
+        };
+        wrong.push((format!("files[{at}].path"), message));
     }
-    Ok(found)
+    let Some((_, first)) = wrong.first() else {
+        return Ok(found);
+    };
+    let message = match wrong.len() {
+        1 => first.clone(),
+        more => format!("{first} (and {} more)", more - 1),
+    };
+    let failure = Failure::new(Code::InvalidParameter, message);
+    Err(wrong.iter().fold(failure, |failure, (field, message)| {
+        failure.field(field, message)
+    }))
 }
 
 pub(super) fn bundle(
@@ -131,7 +151,9 @@ fn resource(config: v1::ResourceConfig) -> ResourceConfig {
 pub(super) async fn read(
     registry: &Registry,
     lookup: &Lookup,
+    principal: Principal,
     request: v1::PublishSkillRequest,
+    kind: Kind,
 ) -> Result<Publication, Failure> {
     let v1::PublishSkillRequest {
         skill_id,
@@ -167,10 +189,9 @@ pub(super) async fn read(
                 .suggest("Send `files` with a SKILL.md among them, or `name`, `description` and `core_content`"));
         }
         let skill_md = Bytes::from(skill_md::render(&draft));
-        let files = BTreeMap::from([(FilePath::skill_md(), skill_md)]);
         Bundle {
-            id: id(lookup, &skill_id)?,
-            files,
+            id: None,
+            files: BTreeMap::from([(FilePath::skill_md(), skill_md)]),
             folder: String::new(),
             strict,
         }
@@ -181,14 +202,38 @@ pub(super) async fn read(
                 "a skill is made of its files or of its fields, not of both",
             ));
         }
-        bundle(lookup, &skill_id, contents, String::new(), strict)?
+        Bundle {
+            id: None,
+            files: files(contents)?,
+            folder: String::new(),
+            strict,
+        }
     };
-    let prepared = registry.prepare(bundle).await?;
-    Ok(Publication {
-        prepared,
+    let activate = activate.unwrap_or(true);
+    // The files stand for themselves by their digest; the rest is as it was sent.
+    let caller = |digest: Digest| {
+        let request = format!("PublishSkill\0{skill_id}\0{digest}\0{change_summary}\0{activate}");
+        let request = || Digest::of(request.as_bytes());
+        Caller::named(principal, &idempotency_key, request)
+    };
+    let id = match id(lookup, &skill_id) {
+        Ok(id) => id,
+        Err(refused) if idempotency_key.is_empty() => return Err(refused),
+        Err(refused) => {
+            let digest = registry.validate(bundle).await?.digest;
+            let answer = registry.answered(&caller(digest))?;
+            return answer
+                .map(|published| Publication::Answered(Box::new(published)))
+                .ok_or(refused);
+        }
+    };
+    let prepared = registry.prepare_as(kind, Bundle { id, ..bundle }).await?;
+    let caller = caller(prepared.digest());
+    Ok(Publication::New {
+        prepared: Box::new(prepared),
         change_summary,
-        activate: activate.unwrap_or(true),
-        idempotency_key,
+        activate,
+        caller,
     })
 }
 
@@ -196,21 +241,19 @@ pub(super) async fn read(
 pub(super) async fn publish(
     registry: &Registry,
     publication: Publication,
-    principal: crate::model::Principal,
 ) -> Result<v1::PublishSkillResponse, Failure> {
-    let Publication {
-        prepared,
-        change_summary,
-        activate,
-        idempotency_key,
-    } = publication;
-    let caller = Caller {
-        principal,
-        key: idempotency_key,
+    let published = match publication {
+        Publication::Answered(published) => *published,
+        Publication::New {
+            prepared,
+            change_summary,
+            activate,
+            caller,
+        } => {
+            let published = registry.publish(*prepared, &change_summary, activate, &caller);
+            published.await?
+        }
     };
-    let published = registry
-        .publish(prepared, &change_summary, activate, &caller)
-        .await?;
     answer(registry, published)
 }
 
@@ -218,21 +261,18 @@ fn answer(registry: &Registry, published: Published) -> Result<v1::PublishSkillR
     let Published {
         id,
         outcome,
-        number,
+        version,
+        entry,
     } = published;
-    let described = registry.describe(&id, &crate::model::VersionSelector::Number(number))?;
+    // They are part of the version, which never changes; one that was deleted since has
+    // none any more.
+    let problems = registry.problems(&id, version.number)?;
     Ok(v1::PublishSkillResponse {
+        uri: SkillUri::of(&id, &entry).to_string(),
         skill_id: id.to_string(),
         outcome: convert::outcome(outcome).into(),
-        version: Some(convert::info(&described)),
-        problems: described
-            .version
-            .problems
-            .iter()
-            .cloned()
-            .map(Into::into)
-            .collect(),
-        uri: SkillUri::of(&id, &described.version.skill.entry).to_string(),
+        version: Some(convert::state(version)),
+        problems: problems.into_iter().map(Into::into).collect(),
     })
 }
 

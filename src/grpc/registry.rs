@@ -3,25 +3,25 @@
 use std::pin::Pin;
 use std::sync::Arc;
 
-use futures_util::{Stream, StreamExt as _, stream};
+use futures_util::{Stream, stream};
+use serde::de::DeserializeOwned;
 use tokio::sync::Semaphore;
 use tonic::{Request, Response, Status, Streaming};
 
+use super::bulk::Bulk;
 use super::convert::{self, info};
-use super::status::refusal;
 use super::{
-    caller, number, page_size, principal, publish, reference, selector, status, token, watch,
+    caller, number, page_size, principal, publish, reference, selector, status, time_left, token,
+    watch,
 };
+use crate::admission::{Full, Peer, Resource};
 use crate::contract::v1;
+use crate::executor::Kind;
 use crate::lookup::{Lookup, Resolved};
 use crate::model::{Failure, SkillId, VersionNumber};
-use crate::registry::{Registry, UsageKind};
+use crate::registry::{Caller, Registry, UsageKind};
 use crate::skill_md;
 
-/// Items of one bulk stream in work at once.
-const BULK_ITEMS: usize = 64;
-/// Bytes of all bulk streams in work at once, in KiB.
-const BULK_KIB: u32 = 64 * 1024;
 /// Archives made at once; each takes up to twice 16 MiB.
 const EXPORTS: usize = 8;
 /// Bytes of an archive in one message.
@@ -32,7 +32,7 @@ const CHUNK: usize = 64 * 1024;
 pub struct RegistryService {
     registry: Registry,
     lookup: Lookup,
-    bulk: Arc<Semaphore>,
+    bulk: Bulk,
     exports: Arc<Semaphore>,
 }
 
@@ -44,8 +44,8 @@ impl RegistryService {
     pub fn new(registry: Registry) -> Self {
         Self {
             lookup: Lookup::new(registry.clone()),
+            bulk: Bulk::new(&registry),
             registry,
-            bulk: Arc::new(Semaphore::new(BULK_KIB as usize)),
             exports: Arc::new(Semaphore::new(EXPORTS)),
         }
     }
@@ -55,6 +55,29 @@ impl RegistryService {
             self.lookup.resolve(&reference(skill_id)).map_err(status)?;
         Ok(head.id.clone())
     }
+
+    /// The skill that a write is about; or the answer to that write, where it was done
+    /// before under its name and the words for the skill lead nowhere by now.
+    fn target<T: DeserializeOwned>(
+        &self,
+        skill_id: &str,
+        caller: &Caller,
+    ) -> Result<Target<T>, Status> {
+        // An id leads to its skill, whether or not there is one.
+        if let Ok(id) = skill_id.parse() {
+            return Ok(Target::Skill(id));
+        }
+        self.id(skill_id).map(Target::Skill).or_else(|refused| {
+            let answer = self.registry.answered(caller).map_err(status)?;
+            answer.map(Target::Answered).ok_or(refused)
+        })
+    }
+}
+
+/// What a write comes to: see [`RegistryService::target`].
+enum Target<T> {
+    Skill(SkillId),
+    Answered(T),
 }
 
 /// The number of a request; its rules keep it from being 0.
@@ -73,10 +96,10 @@ impl v1::registry_server::Registry for RegistryService {
         request: Request<v1::PublishSkillRequest>,
     ) -> Result<Response<v1::PublishSkillResponse>, Status> {
         let principal = principal(&request);
-        let publication = publish::read(&self.registry, &self.lookup, request.into_inner())
-            .await
-            .map_err(status)?;
-        let answer = publish::publish(&self.registry, publication, principal)
+        let (registry, request) = (&self.registry, request.into_inner());
+        let read = publish::read(registry, &self.lookup, principal, request, Kind::Publish);
+        let publication = read.await.map_err(status)?;
+        let answer = publish::publish(&self.registry, publication)
             .await
             .map_err(status)?;
         Ok(Response::new(answer))
@@ -87,65 +110,7 @@ impl v1::registry_server::Registry for RegistryService {
         request: Request<Streaming<v1::PublishSkillsRequest>>,
     ) -> Result<Response<Self::PublishSkillsStream>, Status> {
         let principal = principal(&request);
-        let (registry, lookup, bulk) = (
-            self.registry.clone(),
-            self.lookup.clone(),
-            Arc::clone(&self.bulk),
-        );
-        let reader = registry.clone();
-        let answers = request
-            .into_inner()
-            // Room for an item's bytes is taken before the next one is read.
-            .then(move |item| {
-                let bulk = Arc::clone(&bulk);
-                async move {
-                    let item = item?;
-                    let bytes = prost::Message::encoded_len(&item);
-                    let kib = u32::try_from(bytes / 1024 + 1)
-                        .unwrap_or(u32::MAX)
-                        .min(BULK_KIB);
-                    let room = bulk.acquire_many_owned(kib).await;
-                    room.map(|room| (item, room))
-                        .map_err(|error| status(Failure::fault(error)))
-                }
-            })
-            .map(move |item| {
-                let (registry, lookup) = (reader.clone(), lookup.clone());
-                async move {
-                    let (item, room) = item?;
-                    let read = match publish::item(item) {
-                        Ok(request) => publish::read(&registry, &lookup, request).await,
-                        Err(failure) => Err(failure),
-                    };
-                    Ok::<_, Status>((read, room))
-                }
-            })
-            // Reading goes on side by side; publishing begins in the order of the
-            // items, which keeps versions of one skill in order.
-            .buffered(BULK_ITEMS)
-            .enumerate()
-            .map(move |(index, item)| {
-                let (registry, principal) = (registry.clone(), principal.clone());
-                async move {
-                    use v1::publish_skills_response::Result as Item;
-                    let (read, _room) = item?;
-                    let published = match read {
-                        Ok(publication) => {
-                            publish::publish(&registry, publication, principal).await
-                        }
-                        Err(failure) => Err(failure),
-                    };
-                    let result = match published {
-                        Ok(answer) => Item::Published(answer),
-                        Err(failure) => Item::Refused(refusal(failure)),
-                    };
-                    Ok(v1::PublishSkillsResponse {
-                        index: index as u64,
-                        result: Some(result),
-                    })
-                }
-            })
-            .buffered(BULK_ITEMS);
+        let answers = self.bulk.publish(request.into_inner(), principal);
         Ok(Response::new(Box::pin(answers)))
     }
 
@@ -153,17 +118,15 @@ impl v1::registry_server::Registry for RegistryService {
         &self,
         request: Request<v1::DeleteSkillRequest>,
     ) -> Result<Response<v1::DeleteSkillResponse>, Status> {
-        let caller = caller(&request, &request.get_ref().idempotency_key);
+        let caller = caller(&request, "DeleteSkill", &request.get_ref().idempotency_key);
         let v1::DeleteSkillRequest {
             skill_id,
             idempotency_key: _,
         } = request.into_inner();
-        // A repeated delete finds no skill; its answer is under the id as written.
-        let id = match skill_id.parse() {
-            Ok(id) => id,
-            Err(_) => self.id(&skill_id)?,
+        let deleted = match self.target(&skill_id, &caller)? {
+            Target::Answered(deleted) => deleted,
+            Target::Skill(id) => self.registry.delete(&id, &caller).await.map_err(status)?,
         };
-        let deleted = self.registry.delete(&id, &caller).await.map_err(status)?;
         Ok(Response::new(v1::DeleteSkillResponse {
             skill_id: deleted.id.to_string(),
             versions_deleted: deleted.versions,
@@ -174,26 +137,24 @@ impl v1::registry_server::Registry for RegistryService {
         &self,
         request: Request<v1::YankVersionRequest>,
     ) -> Result<Response<v1::YankVersionResponse>, Status> {
-        let caller = caller(&request, &request.get_ref().idempotency_key);
+        let caller = caller(&request, "YankVersion", &request.get_ref().idempotency_key);
         let v1::YankVersionRequest {
             skill_id,
             version_number: version,
             reason,
             idempotency_key: _,
         } = request.into_inner();
-        let id = self.id(&skill_id)?;
-        let withdrawn = self
-            .registry
-            .yank(&id, version_number(version), &reason, &caller)
-            .await
-            .map_err(status)?;
-        let described = self
-            .registry
-            .describe(&id, &withdrawn.number.into())
-            .map_err(status)?;
+        let withdrawn = match self.target(&skill_id, &caller)? {
+            Target::Answered(withdrawn) => withdrawn,
+            Target::Skill(id) => {
+                let number = version_number(version);
+                let withdrawn = self.registry.yank(&id, number, &reason, &caller).await;
+                withdrawn.map_err(status)?
+            }
+        };
         Ok(Response::new(v1::YankVersionResponse {
             skill_id: withdrawn.id.to_string(),
-            version: Some(info(&described)),
+            version: Some(convert::state(withdrawn.version)),
             active_version: number(withdrawn.active),
         }))
     }
@@ -202,25 +163,27 @@ impl v1::registry_server::Registry for RegistryService {
         &self,
         request: Request<v1::UnyankVersionRequest>,
     ) -> Result<Response<v1::UnyankVersionResponse>, Status> {
-        let caller = caller(&request, &request.get_ref().idempotency_key);
+        let caller = caller(
+            &request,
+            "UnyankVersion",
+            &request.get_ref().idempotency_key,
+        );
         let v1::UnyankVersionRequest {
             skill_id,
             version_number: version,
             idempotency_key: _,
         } = request.into_inner();
-        let id = self.id(&skill_id)?;
-        let withdrawn = self
-            .registry
-            .unyank(&id, version_number(version), &caller)
-            .await
-            .map_err(status)?;
-        let described = self
-            .registry
-            .describe(&id, &withdrawn.number.into())
-            .map_err(status)?;
+        let withdrawn = match self.target(&skill_id, &caller)? {
+            Target::Answered(withdrawn) => withdrawn,
+            Target::Skill(id) => {
+                let number = version_number(version);
+                let withdrawn = self.registry.unyank(&id, number, &caller).await;
+                withdrawn.map_err(status)?
+            }
+        };
         Ok(Response::new(v1::UnyankVersionResponse {
             skill_id: withdrawn.id.to_string(),
-            version: Some(info(&described)),
+            version: Some(convert::state(withdrawn.version)),
             active_version: number(withdrawn.active),
         }))
     }
@@ -300,25 +263,27 @@ impl v1::registry_server::Registry for RegistryService {
         &self,
         request: Request<v1::ActivateVersionRequest>,
     ) -> Result<Response<v1::ActivateVersionResponse>, Status> {
-        let caller = caller(&request, &request.get_ref().idempotency_key);
+        let caller = caller(
+            &request,
+            "ActivateVersion",
+            &request.get_ref().idempotency_key,
+        );
         let v1::ActivateVersionRequest {
             skill_id,
             version_number: version,
             idempotency_key: _,
         } = request.into_inner();
-        let id = self.id(&skill_id)?;
-        let activated = self
-            .registry
-            .activate(&id, version_number(version), &caller)
-            .await
-            .map_err(status)?;
-        let described = self
-            .registry
-            .describe(&id, &activated.number.into())
-            .map_err(status)?;
+        let activated = match self.target(&skill_id, &caller)? {
+            Target::Answered(activated) => activated,
+            Target::Skill(id) => {
+                let number = version_number(version);
+                let activated = self.registry.activate(&id, number, &caller).await;
+                activated.map_err(status)?
+            }
+        };
         Ok(Response::new(v1::ActivateVersionResponse {
             skill_id: activated.id.to_string(),
-            version: Some(info(&described)),
+            version: Some(convert::state(activated.version)),
             previous_version: number(activated.previous),
         }))
     }
@@ -386,6 +351,8 @@ impl v1::registry_server::Registry for RegistryService {
         &self,
         request: Request<v1::ExportSkillRequest>,
     ) -> Result<Response<Self::ExportSkillStream>, Status> {
+        let reader = Peer::of(request.extensions());
+        let time = time_left(&request);
         let v1::ExportSkillRequest {
             skill_id,
             version_number,
@@ -397,13 +364,20 @@ impl v1::registry_server::Registry for RegistryService {
         let selector = selector(version_number, &semantic_version)?;
         let format =
             convert::archive_format(v1::ArchiveFormat::try_from(format).unwrap_or_default());
-        let room = Arc::clone(&self.exports).acquire_owned().await;
-        let room = room.map_err(|error| status(Failure::fault(error)))?;
-        let archive = self
-            .registry
-            .export(&id, &selector, format)
-            .await
-            .map_err(status)?;
+        // The place ends with the making: what waits for its reader holds its bytes.
+        let made = async {
+            let place = self.exports.acquire().await;
+            let _place = place.map_err(|error| status(Failure::fault(error)))?;
+            let archive = self.registry.export(&id, &selector, format).await;
+            archive.map_err(status)
+        };
+        let made = tokio::time::timeout(time, made).await;
+        let archive = made.unwrap_or_else(|_passed| Err(status(Full::All)))?;
+        let kib = archive.bytes.len().div_ceil(1024);
+        let kib = u32::try_from(kib).unwrap_or(u32::MAX);
+        let kib = if info_only { 0 } else { kib };
+        let room = reader.take_in_time(Resource::Answers, kib).await;
+        let room = room.map_err(status)?;
         let (head, version) = (&archive.of.head, &archive.of.version);
         if !info_only {
             self.registry
@@ -423,7 +397,7 @@ impl v1::registry_server::Registry for RegistryService {
             archive.bytes.len().div_ceil(CHUNK)
         };
         let chunks = (0..pieces).map(move |at| {
-            // The room is given back when the last chunk is on its way.
+            // The room for its bytes is given back when the last chunk is on its way.
             let _held = &room;
             let end = ((at + 1) * CHUNK).min(archive.bytes.len());
             Ok(v1::ExportSkillResponse {

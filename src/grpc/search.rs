@@ -5,6 +5,7 @@ use tonic::Status;
 use super::convert::{author, count, time, trust_tier};
 use super::status;
 use crate::contract::v1;
+use crate::executor::{Kind, Stop};
 use crate::lookup::index::{
     Analysis, Facet, Filters, Found, Part, SearchIndex, SearchQuery, Sort, SortBy, Tier, Why,
 };
@@ -22,7 +23,7 @@ pub(super) async fn search(
 ) -> Result<v1::SearchResponse, Status> {
     let query = query(request)?;
     let (offset, limit) = (query.offset, query.limit);
-    let found = run(index, query).await?;
+    let found = run(registry, index, query).await?;
     let catalog = registry.catalog();
     let Found {
         hits,
@@ -51,13 +52,16 @@ pub(super) async fn search(
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(2);
 
 /// Runs a search off the async threads.
-pub(super) async fn run(index: &SearchIndex, query: SearchQuery) -> Result<Found, Status> {
+pub(super) async fn run(
+    registry: &Registry,
+    index: &SearchIndex,
+    query: SearchQuery,
+) -> Result<Found, Status> {
     index.ready(PATIENCE).await;
-    let (index, span) = (index.clone(), tracing::Span::current());
-    tokio::task::spawn_blocking(move || span.in_scope(|| index.search(&query)))
-        .await
-        .map_err(|error| status(crate::registry::Error::Task(error.to_string())))?
-        .map_err(status)
+    let index = index.clone();
+    let search = move |stop: &Stop| index.search(&query, stop);
+    let found = registry.executor().run_fallible(Kind::Search, search);
+    found.await.map_err(status)
 }
 
 fn query(request: v1::SearchRequest) -> Result<SearchQuery, Status> {

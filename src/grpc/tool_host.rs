@@ -10,7 +10,7 @@ use tonic_types::StatusExt as _;
 
 use super::{convert, status};
 use crate::contract::{Checked as _, v1};
-use crate::model::{Code, Failure, SkillIdError};
+use crate::model::{Code, Failure, NOT_EXACT, SkillIdError, inexact};
 use crate::tools::host::{FromWorker, Hello, Host, Served, ToWorker, Welcome};
 use crate::tools::{Invocation, Output, Progress, ToolError, ToolErrorKind};
 
@@ -161,10 +161,18 @@ fn outcome(said: v1::Outcome) -> FromWorker {
         Some(Outcome::Result(v1::ToolResult {
             content,
             structured,
-        })) => Ok(Output {
-            text: content,
-            structured: structured.map(convert::members),
-        }),
+        })) => {
+            let structured = structured.map(convert::members);
+            let object = structured.clone().map(serde_json::Value::Object);
+            if let Some(place) = object.and_then(|object| inexact("structured", &object)) {
+                let why = format!("result.{place}: {NOT_EXACT}");
+                return FromWorker::Malformed { id, why };
+            }
+            Ok(Output {
+                text: content,
+                structured,
+            })
+        }
         Some(Outcome::Error(said)) => {
             let mut violations = Vec::new();
             said.check(&mut violations);

@@ -9,7 +9,10 @@ use tonic::Status;
 use super::{convert, number, status};
 use crate::contract::v1;
 use crate::model::{Event, SkillId, SkillIdError};
-use crate::registry::{Registry, Watch, WatchFilter};
+use crate::registry::{self, Registry, Step, Watch, WatchFilter};
+
+/// How often a watcher whose place moved without an event is told its new place.
+const FRESH: Duration = Duration::from_secs(10);
 
 /// The answers to a request: the token to start from, then the events.
 pub(super) fn answers(
@@ -43,31 +46,87 @@ pub(super) fn answers(
         0 => Either::Left(future::pending()),
         seconds => Either::Right(tokio::time::sleep(Duration::from_secs(seconds.into()))),
     };
-    Ok(until(watch, most, end))
+    Ok(until(watch, most, Box::pin(every(FRESH)), end))
+}
+
+/// A tick every so often, the first after that time.
+fn every(period: Duration) -> impl Stream<Item = ()> + Send {
+    stream::unfold((), move |()| async move {
+        tokio::time::sleep(period).await;
+        Some(((), ()))
+    })
 }
 
 /// The answers of a watcher, with so many events at most, up to an end.
 ///
-/// The end is looked at before each event, so that a watcher with much to catch
-/// up with ends in time too. An event that was not handed out is not lost: the
-/// tokens say what was.
+/// The end is looked at before each answer, so that a watcher with much to catch up
+/// with ends in time too. An event that was not handed out is not lost: the tokens say
+/// what was. A watcher whose filter passes over everything is told its new place at each
+/// tick, and after many events: a token that it keeps must not fall out of the log while
+/// it is connected.
 pub(super) fn until(
     watch: Watch,
     most: usize,
+    ticks: impl Stream<Item = ()> + Send + Unpin,
     end: impl Future<Output = ()> + Send,
 ) -> impl Stream<Item = Result<v1::WatchResponse, Status>> + Send {
-    let first = v1::WatchResponse {
-        event: None,
-        resume_token: watch.resume_token(),
+    let first = moved(&watch);
+    let watching = Watching {
+        known: watch.at(),
+        left: most,
+        ticks,
+        watch,
     };
-    let events = stream::unfold(Some(watch), |watch| async move {
-        let mut watch = watch?;
-        Some(match watch.next().await {
-            Ok((sequence, event)) => (Ok(answer(&watch, sequence, event)), Some(watch)),
+    let answers = stream::unfold(Some(watching), |watching| async move {
+        let mut watching = watching?;
+        if watching.left == 0 {
+            return None;
+        }
+        Some(match watching.next().await {
+            Ok(answer) => (Ok(answer), Some(watching)),
             Err(error) => (Err(status(error)), None),
         })
     });
-    stream::once(future::ready(Ok(first))).chain(events.take(most).take_until(end))
+    stream::once(future::ready(Ok(first))).chain(answers.take_until(end))
+}
+
+struct Watching<T> {
+    watch: Watch,
+    ticks: T,
+    /// Events that may still be handed out.
+    left: usize,
+    /// Place of the last token that was handed out.
+    known: u64,
+}
+
+impl<T: Stream<Item = ()> + Unpin> Watching<T> {
+    async fn next(&mut self) -> Result<v1::WatchResponse, registry::Error> {
+        loop {
+            let step = tokio::select! {
+                biased;
+                step = self.watch.step() => step?,
+                Some(()) = self.ticks.next() => Step::Moved,
+            };
+            let answer = match step {
+                Step::Event(sequence, event) => {
+                    self.left -= 1;
+                    answer(&self.watch, sequence, event)
+                }
+                Step::Moved if self.watch.at() == self.known => continue,
+                Step::Moved => moved(&self.watch),
+            };
+            self.known = self.watch.at();
+            return Ok(answer);
+        }
+    }
+}
+
+/// Where a watcher is, without an event.
+fn moved(watch: &Watch) -> v1::WatchResponse {
+    v1::WatchResponse {
+        event: None,
+        resume_token: watch.resume_token(),
+    }
 }
 
 fn answer(watch: &Watch, sequence: u64, event: Event) -> v1::WatchResponse {

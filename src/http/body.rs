@@ -1,112 +1,63 @@
-//! The body of a request, within bounds.
-
-use std::sync::Arc;
-use std::time::Duration;
+//! The body of a request, within limits.
 
 use axum::body::Body;
 use bytes::Bytes;
 use http::{HeaderMap, header};
 use http_body::Body as _;
-use http_body_util::LengthLimitError;
 use serde_json::Value as Json;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use crate::admission::{Intake, IntakeError, Length, Peer, Permit};
 use crate::gateway::{MAX_JSON_BYTES, Refusal, strict_json};
 use crate::model::{Code, Failure};
-
-/// All bodies in work at once, in KiB. A body without a length counts as the
-/// largest.
-const MAX_KIB_IN_WORK: u32 = 256 * 1024;
-/// How long a client may take to send a body.
-const PATIENCE: Duration = Duration::from_secs(120);
-
-/// Room for the bodies of all faces. Cheap to clone.
-#[derive(Debug, Clone)]
-pub struct Bodies(Arc<Semaphore>);
 
 /// A body that was read, and its room.
 #[derive(Debug)]
 pub(super) struct Read {
     /// None: it was empty.
     pub(super) json: Option<Json>,
-    pub(super) room: OwnedSemaphorePermit,
+    pub(super) room: Option<Permit>,
 }
 
-impl Default for Bodies {
-    fn default() -> Self {
-        Self(Arc::new(Semaphore::new(MAX_KIB_IN_WORK as usize)))
+/// Reads the body of a peer, whatever it holds, and its room, to be kept for as long as
+/// the bytes are in work.
+///
+/// # Errors
+/// It is too large, too slow, or there is no room for it.
+pub async fn take(peer: &Peer, body: Body) -> Result<(Bytes, Option<Permit>), Refusal> {
+    let length = body.size_hint().exact();
+    let length = length.map(|length| usize::try_from(length).unwrap_or(usize::MAX));
+    if length.is_some_and(|length| length > MAX_JSON_BYTES) {
+        return Err(too_large());
     }
-}
-
-impl Bodies {
-    /// Reads a body, whatever it holds, and its room, to be kept for as long as the
-    /// bytes are in work.
-    ///
-    /// # Errors
-    /// It is too large, too slow, or there is no room for it.
-    pub async fn take(&self, body: Body) -> Result<(Bytes, OwnedSemaphorePermit), Refusal> {
-        let length = body.size_hint().exact();
-        if length.is_some_and(|length| length > MAX_JSON_BYTES as u64) {
-            return Err(too_large());
-        }
-        let bytes = length.unwrap_or(MAX_JSON_BYTES as u64);
-        let kib = u32::try_from(bytes.div_ceil(1024)).unwrap_or(MAX_KIB_IN_WORK);
-        let room = Arc::clone(&self.0).try_acquire_many_owned(kib);
-        let room = room.map_err(|_| {
-            Failure::new(
-                Code::Overloaded,
-                "The server reads as many large requests as it takes on at once",
-            )
-            .suggest("Try again a little later, or publish over gRPC, skill by skill")
-        })?;
-        let bytes = tokio::time::timeout(PATIENCE, collect(body)).await;
-        let bytes = bytes.map_err(|_| {
-            let seconds = PATIENCE.as_secs();
-            let sentence = format!("The body did not arrive within {seconds} seconds");
-            Failure::new(Code::Timeout, sentence).suggest("Send it again over a faster line")
-        })??;
-        Ok((bytes, room))
-    }
-
-    /// Reads a body of JSON.
-    ///
-    /// # Errors
-    /// It is too large, too slow, no JSON, or there is no room for it.
-    pub(super) async fn read(&self, headers: &HeaderMap, body: Body) -> Result<Read, Refusal> {
-        if body.size_hint().exact() != Some(0) {
-            // Before anything is read: the answer will be no other.
-            encoding(headers)?;
-            if headers.contains_key(header::CONTENT_TYPE) {
-                content_type(headers)?;
-            }
-        }
-        let (bytes, room) = self.take(body).await?;
-        if bytes.is_empty() {
-            return Ok(Read { json: None, room });
-        }
-        content_type(headers)?;
-        Ok(Read {
-            json: Some(strict_json(&bytes)?),
-            room,
-        })
+    let taken = Intake::collect(peer, body, Length::Bytes(length), MAX_JSON_BYTES).await;
+    match taken {
+        Ok(collected) => Ok(collected.into_bytes()),
+        Err(IntakeError::TooLarge { .. }) => Err(too_large()),
+        Err(error) => Err(Failure::from(error).into()),
     }
 }
 
-async fn collect(body: Body) -> Result<Bytes, Refusal> {
-    let long = |error: &axum::Error| {
-        let cause = std::error::Error::source(error);
-        cause.is_some_and(<dyn std::error::Error>::is::<LengthLimitError>)
-    };
-    match axum::body::to_bytes(body, MAX_JSON_BYTES).await {
-        Ok(bytes) => Ok(bytes),
-        Err(error) if long(&error) => Err(too_large()),
-        Err(error) => Err(Failure::new(
-            Code::InvalidParameter,
-            format!("The body cannot be read: {error}"),
-        )
-        .suggest("Send it whole, as long as its length says")
-        .into()),
+/// Reads a body of JSON.
+///
+/// # Errors
+/// It is too large, too slow, no JSON, or there is no room for it.
+pub(super) async fn read(peer: &Peer, headers: &HeaderMap, body: Body) -> Result<Read, Refusal> {
+    if body.size_hint().exact() != Some(0) {
+        // Before anything is read: the answer will be no other.
+        encoding(headers)?;
+        if headers.contains_key(header::CONTENT_TYPE) {
+            content_type(headers)?;
+        }
     }
+    let (bytes, room) = take(peer, body).await?;
+    if bytes.is_empty() {
+        return Ok(Read { json: None, room });
+    }
+    content_type(headers)?;
+    Ok(Read {
+        json: Some(strict_json(&bytes)?),
+        room,
+    })
 }
 
 fn too_large() -> Refusal {
@@ -175,8 +126,7 @@ mod tests {
     }
 
     async fn read(content_type: &str, body: impl Into<Body>) -> Result<Option<Json>, String> {
-        let (bodies, headers) = (Bodies::default(), headers(content_type));
-        let read = bodies.read(&headers, body.into()).await;
+        let read = super::read(&Peer::unlimited(), &headers(content_type), body.into()).await;
         Ok(read.map_err(|refusal| refusal.code)?.json)
     }
 
@@ -210,7 +160,7 @@ mod tests {
         }
         let mut packed = headers("application/json");
         packed.insert(header::CONTENT_ENCODING, "gzip".parse().expect("a header"));
-        let refused = Bodies::default().read(&packed, "{}".into()).await;
+        let refused = super::read(&Peer::unlimited(), &packed, "{}".into()).await;
         assert_eq!(refused.expect_err("a refusal").code, "MEDIA_TYPE_REFUSED");
     }
 
@@ -237,22 +187,5 @@ mod tests {
         // Spaces are no JSON, but they were read.
         let spaces = read(json, unmeasured(MAX_JSON_BYTES)).await;
         assert_eq!(spaces, Err("INVALID_PARAMETER".to_owned()));
-    }
-
-    #[tokio::test]
-    async fn bodies_without_room_are_refused_at_once() {
-        let bodies = Bodies(Arc::new(Semaphore::new(1)));
-        let first = bodies.read(&headers("application/json"), "1".into()).await;
-        let refused = bodies.read(&headers("application/json"), "1".into()).await;
-        assert_eq!(refused.expect_err("no room").code, "OVERLOADED");
-        bodies
-            .read(&headers(""), Body::empty())
-            .await
-            .expect("an empty body takes none");
-        drop(first);
-        bodies
-            .read(&headers("application/json"), "1".into())
-            .await
-            .expect("room again");
     }
 }

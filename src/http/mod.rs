@@ -7,6 +7,8 @@
 //! * A path leads to one template, whatever the method (`routes`).
 //! * A call goes through the gateway's transport, so through the same front door
 //!   as gRPC. It ends when the client leaves.
+//! * A body is booked by its bytes as they arrive, and comes at a least rate
+//!   (`admission`).
 //! * A refusal is `application/problem+json` (RFC 9457) with the code that every
 //!   face gives. Its `type` is `/errors#CODE`, which this server answers.
 //! * An rpc that streams its answer is `text/event-stream`: a message is the data
@@ -41,16 +43,18 @@ mod template;
 use std::sync::Arc;
 
 use axum::Router;
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-pub use body::Bodies;
+pub use body::take;
 pub use problem::refused;
 pub use rest::no_such_method;
 pub use template::TemplateError;
 
 use crate::gateway::Gateway;
 
-/// The face of a gateway. `stop` says that the server is about to stop.
+/// The face of a gateway. `stop` says that the server is about to stop, `writable`
+/// whether it takes writes.
 ///
 /// Its fallback answers every path that no route takes.
 ///
@@ -58,12 +62,12 @@ use crate::gateway::Gateway;
 /// A route of the contract cannot be read.
 pub fn router(
     gateway: &Gateway,
-    bodies: Bodies,
     stop: CancellationToken,
+    writable: watch::Receiver<bool>,
 ) -> Result<Router, TemplateError> {
-    let rest = Arc::new(rest::Rest::new(gateway.clone(), bodies)?);
+    let rest = Arc::new(rest::Rest::new(gateway.clone())?);
     let shelf = shelf::Shelf::new(gateway);
-    Ok(pages::router(stop)
+    Ok(pages::router(stop, writable)
         .merge(discovery::router(shelf.clone()))
         .merge(clawhub::router(shelf))
         .method_not_allowed_fallback(rest::no_such_method)

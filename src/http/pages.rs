@@ -9,6 +9,7 @@ use axum::routing::get;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use serde_json::{Value as Json, json};
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::rest::Rest;
@@ -18,11 +19,18 @@ use crate::model::Digest;
 /// The meaning of every code, which a problem's `type` points to.
 const ERRORS: &str = include_str!("../../docs/errors.md");
 
-/// The pages. `stop` says that the server is about to stop.
-pub(super) fn router(stop: CancellationToken) -> Router<Arc<Rest>> {
+/// The pages. `stop` says that the server is about to stop, `writable` whether it takes
+/// writes.
+pub(super) fn router(
+    stop: CancellationToken,
+    writable: watch::Receiver<bool>,
+) -> Router<Arc<Rest>> {
     Router::new()
         .route("/", get(welcome))
-        .route("/healthz", get(async move || health(&stop)))
+        .route(
+            "/healthz",
+            get(async move || health(&stop, *writable.borrow())),
+        )
         .route("/errors", get(errors))
         .route("/openapi.json", get(openapi))
 }
@@ -47,12 +55,13 @@ async fn welcome() -> Response {
     )
 }
 
-fn health(stop: &CancellationToken) -> Response {
-    if stop.is_cancelled() {
-        let body = json!({"status": "stopping"});
-        return json_page(StatusCode::SERVICE_UNAVAILABLE, &body);
-    }
-    json_page(StatusCode::OK, &json!({"status": "serving"}))
+fn health(stop: &CancellationToken, writable: bool) -> Response {
+    let (status, word) = match (stop.is_cancelled(), writable) {
+        (true, _) => (StatusCode::SERVICE_UNAVAILABLE, "stopping"),
+        (false, false) => (StatusCode::SERVICE_UNAVAILABLE, "read-only"),
+        (false, true) => (StatusCode::OK, "serving"),
+    };
+    json_page(status, &json!({"status": word}))
 }
 
 async fn openapi(State(rest): State<Arc<Rest>>, headers: HeaderMap) -> Response {
@@ -113,8 +122,13 @@ mod tests {
     #[test]
     fn health_follows_the_server() {
         let stop = CancellationToken::new();
-        assert_eq!(health(&stop).status(), StatusCode::OK);
+        assert_eq!(health(&stop, true).status(), StatusCode::OK);
+        let read_only = health(&stop, false).status();
+        assert_eq!(read_only, StatusCode::SERVICE_UNAVAILABLE);
         stop.cancel();
-        assert_eq!(health(&stop).status(), StatusCode::SERVICE_UNAVAILABLE);
+        assert_eq!(
+            health(&stop, true).status(),
+            StatusCode::SERVICE_UNAVAILABLE
+        );
     }
 }

@@ -7,12 +7,13 @@ use axum::extract::{Request, State};
 use axum::response::{IntoResponse as _, Response};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header, request};
 
-use super::body::{Bodies, Read};
+use super::body::{self, Read};
 use super::pages::Page;
 use super::problem::refused;
 use super::routes::{Found, Routes, Way};
 use super::stream;
 use super::template::{Path, TemplateError, decode};
+use crate::admission::Peer;
 use crate::gateway::{Context, Gateway, Parts, Refusal};
 use crate::model::{Code, Failure};
 
@@ -23,7 +24,6 @@ const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 pub(super) struct Rest {
     pub(super) gateway: Gateway,
     routes: Routes,
-    bodies: Bodies,
     /// The `OpenAPI` document.
     pub(super) document: Page,
 }
@@ -31,10 +31,9 @@ pub(super) struct Rest {
 impl Rest {
     /// # Errors
     /// A route of the contract cannot be read.
-    pub(super) fn new(gateway: Gateway, bodies: Bodies) -> Result<Self, TemplateError> {
+    pub(super) fn new(gateway: Gateway) -> Result<Self, TemplateError> {
         Ok(Self {
             routes: Routes::new(gateway.contract())?,
-            bodies,
             document: Page::json(&gateway.contract().openapi()),
             gateway,
         })
@@ -50,7 +49,8 @@ impl Rest {
     ) -> Result<Response, Refusal> {
         let headers = &request.headers;
         // The room of the body is taken until the answer is there.
-        let Read { json, room: _room } = self.bodies.read(headers, body).await?;
+        let peer = Peer::of(&request.extensions);
+        let Read { json, room: _room } = body::read(&peer, headers, body).await?;
         let mut parts = Parts {
             path,
             query: query(request.uri.query().unwrap_or_default())?,
@@ -80,7 +80,7 @@ impl Rest {
 /// Answers a request to any path.
 pub(super) async fn answer(State(rest): State<Arc<Rest>>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
-    let mut context = Context::of(&parts.headers);
+    let mut context = Context::of(&parts);
     let id = HeaderValue::from_str(&context.request_id());
     let found = Path::parse(parts.uri.path());
     let found = found

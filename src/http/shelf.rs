@@ -225,7 +225,7 @@ impl Call {
         let rest = path.strip_prefix(prefix).unwrap_or_default();
         let segments = rest.split('/').map(|segment| decode(segment, "path"));
         Ok(Self {
-            context: Context::of(&request.headers),
+            context: Context::of(request),
             path: segments.collect::<Result<_, _>>()?,
             query: super::rest::query(request.uri.query().unwrap_or_default())?,
             headers: request.headers.clone(),

@@ -37,6 +37,9 @@ pub enum Error {
     /// The registry failed.
     #[error(transparent)]
     Registry(#[from] registry::Error),
+    /// Work was refused, or stopped.
+    #[error(transparent)]
+    Work(#[from] crate::executor::Error),
 }
 
 impl From<Error> for Failure {
@@ -58,6 +61,7 @@ impl From<Error> for Failure {
                 Failure::new(Code::InvalidParameter, message.clone()).field(field, message)
             }
             Error::Registry(error) => error.into(),
+            Error::Work(error) => error.into(),
         }
     }
 }
@@ -90,6 +94,7 @@ impl From<index::Error> for Failure {
     fn from(error: index::Error) -> Self {
         match error {
             index::Error::Registry(error) => error.into(),
+            index::Error::Work(error) => error.into(),
             // The index is made anew by itself.
             error => Self::fault(error),
         }

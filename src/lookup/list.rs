@@ -42,6 +42,12 @@ pub struct ListPage {
 }
 
 impl ListQuery {
+    /// More skills than the page has may have to be looked at.
+    #[must_use]
+    pub fn walks(&self) -> bool {
+        self.trust_tier.is_some() || !self.facets().is_empty()
+    }
+
     /// Facets that a skill must have.
     fn facets(&self) -> Vec<Facet> {
         let mut facets: Vec<_> = self
@@ -56,6 +62,7 @@ impl ListQuery {
             facets.push(Facet::Technology(self.technology.to_lowercase()));
         }
         facets.extend(self.location.map(Facet::Location));
+        facets.extend(self.trust_tier.map(Facet::Tier));
         facets
     }
 
@@ -74,16 +81,7 @@ impl ListQuery {
 
     /// What a page token is bound to.
     fn binding(&self) -> String {
-        format!(
-            "{:?}\0{}\0{:?}",
-            self.facets(),
-            self.prefix(),
-            self.trust_tier
-        )
-    }
-
-    fn takes(&self, head: &Head) -> bool {
-        head.active.is_some() && self.trust_tier.is_none_or(|tier| tier == head.trust_tier())
+        format!("{:?}\0{}", self.facets(), self.prefix())
     }
 }
 
@@ -145,12 +143,8 @@ fn candidates(
     }
     sets.sort_by_key(|set| set.len());
     let Some((smallest, rest)) = sets.split_first() else {
-        let heads = catalog.after(&prefix, after);
-        return heads
-            .filter(|head| query.takes(head))
-            .take(limit)
-            .cloned()
-            .collect();
+        let heads = catalog.live_after(&prefix, after);
+        return heads.take(limit).cloned().collect();
     };
     let first = SkillKey::from_stored(&prefix);
     let start = match after {
@@ -162,7 +156,6 @@ fn candidates(
         .take_while(|key| key.as_str().starts_with(&prefix))
         .filter(|key| rest.iter().all(|set| set.contains(*key)))
         .filter_map(|key| catalog.get(key))
-        .filter(|head| query.takes(head))
         .take(limit)
         .cloned()
         .collect()

@@ -123,7 +123,7 @@ impl Lookup {
         let Resolved { head, shadowed } = self.resolve(reference)?;
         let version = self.registry.version(&head, selector)?;
         Ok(Found {
-            described: Described { head, version },
+            described: self.registry.described(head, version)?,
             shadowed,
         })
     }

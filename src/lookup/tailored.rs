@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use super::prompt::{DEFAULT_TOKENS, Entry, HEADING, Prompt, TOKEN_BYTES, grouped, whole};
+use super::prompt::{DEFAULT_TOKENS, Entry, HEADING, NOTICE, Prompt, TOKEN_BYTES, grouped, whole};
 use super::{Lookup, registry};
 use crate::model::SkillKey;
 use crate::registry::{Catalog, Head};
@@ -63,7 +63,11 @@ impl Lookup {
         }
         let mut section = Section::new(&catalog, budget);
         let share = budget / 100 * task.exploration_percent.min(100) as usize;
-        let untried = self.untried(ordered(), fitting.len().min(LOOKED_UP), share / 40 + 1)?;
+        // In turn, so that many new skills of one source do not take all of the share.
+        let others = catalog.in_turn();
+        let others = others.filter(|head| !known.contains(&head.id.key()));
+        let candidates = fitting.iter().copied().chain(others);
+        let untried = self.untried(candidates, fitting.len().min(LOOKED_UP), share / 40 + 1)?;
         let mut fitting = fitting.into_iter().peekable();
         while let Some(head) = fitting.next_if(|head| section.takes(head, share)) {
             section.add(head);
@@ -123,10 +127,12 @@ struct Section<'a> {
 
 impl<'a> Section<'a> {
     fn new(catalog: &'a Catalog, budget: usize) -> Self {
+        // Those that come with the server are few, so this is soon known.
+        let is_foreign = catalog.by_location().any(|head| !head.id.is_builtin());
         Self {
             catalog,
             budget,
-            text: HEADING.to_owned(),
+            text: format!("{HEADING}{}", if is_foreign { NOTICE } else { "" }),
             listed: Default::default(),
         }
     }

@@ -28,8 +28,26 @@ const QUEUE: usize = 1024;
 const MOMENT: Duration = Duration::from_millis(50);
 /// How long to wait before the log is asked again, at first and at most.
 const RETRY: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(10));
-/// Addresses that a session may subscribe to.
-pub(super) const MAX_SUBSCRIPTIONS: usize = 1000;
+/// Addresses that a session, or a stream, may subscribe to.
+const MAX_SUBSCRIPTIONS: usize = 1000;
+/// Bytes of an address, and of all addresses of a session or a stream.
+const MAX_ADDRESS_BYTES: usize = 1024;
+const MAX_ADDRESSES_BYTES: usize = 64 * 1024;
+
+/// Leaves out the addresses that are too many, or too long.
+pub(super) fn within_limits(uris: &mut Vec<String>) {
+    let (mut count, mut bytes) = (0, 0);
+    uris.retain(|uri| {
+        let fits = uri.len() <= MAX_ADDRESS_BYTES
+            && count < MAX_SUBSCRIPTIONS
+            && bytes + uri.len() <= MAX_ADDRESSES_BYTES;
+        if fits {
+            (count, bytes) = (count + 1, bytes + uri.len());
+        }
+        fits
+    });
+    uris.shrink_to_fit();
+}
 
 /// The changes of the skills behind a transport.
 #[derive(Debug, Clone)]
@@ -67,10 +85,9 @@ impl Gathered {
         };
         skills.iter().any(|id| match &uri.skill {
             Reference::Id(wanted) => wanted.as_str().eq_ignore_ascii_case(id),
-            Reference::Name(name) => {
-                let slug = id.rsplit('/').next().unwrap_or_default();
-                slug.eq_ignore_ascii_case(name)
-            }
+            // A short name leads to a skill by its slug or by what its front matter says,
+            // before the change or after it: to any that changed.
+            Reference::Name(_) => true,
         })
     }
 }
@@ -291,6 +308,11 @@ async fn announce(
 impl Handler {
     /// Announces changes of a resource to this session.
     pub(super) async fn subscribe_to(&self, uri: String) -> Result<(), ErrorData> {
+        if uri.len() > MAX_ADDRESS_BYTES {
+            let sentence =
+                format!("The address of a resource has {MAX_ADDRESS_BYTES} bytes at most");
+            return Err(ErrorData::invalid_params(sentence, None));
+        }
         let request = v1::ReadSkillRequest {
             uri: uri.clone(),
             ..Default::default()
@@ -302,9 +324,15 @@ impl Handler {
             }
         }
         let mut uris = self.listener.uris();
-        if uris.len() >= MAX_SUBSCRIPTIONS && !uris.contains(&uri) {
+        let bytes: usize = uris.iter().map(String::len).sum();
+        let full = uris.len() >= MAX_SUBSCRIPTIONS || bytes + uri.len() > MAX_ADDRESSES_BYTES;
+        if full && !uris.contains(&uri) {
             return Err(ErrorData::invalid_request(
-                format!("A session subscribes to {MAX_SUBSCRIPTIONS} resources at most"),
+                format!(
+                    "A session subscribes to {MAX_SUBSCRIPTIONS} resources at most, whose \
+                     addresses have {} KiB together",
+                    MAX_ADDRESSES_BYTES >> 10
+                ),
                 None,
             ));
         }

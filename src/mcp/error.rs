@@ -4,6 +4,7 @@ use rmcp::ErrorData;
 use serde_json::json;
 
 use crate::gateway::Refusal;
+use crate::model::redacted;
 
 /// A refusal as a JSON-RPC error. A fault is told without its insides; it was
 /// logged where it happened.
@@ -20,7 +21,7 @@ pub(super) fn protocol(refusal: &Refusal) -> ErrorData {
 pub(super) fn skill(refusal: &Refusal, uri: &str) -> ErrorData {
     let mut error = protocol(refusal);
     if let Some(data) = error.data.as_mut().and_then(|data| data.as_object_mut()) {
-        data.insert("uri".to_owned(), json!(uri));
+        data.insert("uri".to_owned(), json!(redacted(uri)));
     }
     error
 }
@@ -33,7 +34,7 @@ pub(super) fn resource(refusal: &Refusal, uri: &str) -> ErrorData {
     }
     let mut data = refusal.json();
     if let Some(data) = data.as_object_mut() {
-        data.insert("uri".to_owned(), json!(uri));
+        data.insert("uri".to_owned(), json!(redacted(uri)));
     }
     ErrorData::resource_not_found(refusal.text(), Some(data))
 }

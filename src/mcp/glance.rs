@@ -15,6 +15,9 @@ use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess,
 const MAX_DEPTH: usize = 32;
 const MAX_KEYS: usize = 32;
 
+/// The method that asks for a stream of what changes.
+pub(super) const LISTEN: &str = "subscriptions/listen";
+
 /// Where a request names its protocol.
 pub(super) const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 
@@ -22,7 +25,8 @@ pub(super) const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Glance {
     version: bool,
-    method: bool,
+    /// Whether its method asks for a stream of what changes.
+    method: Option<bool>,
     /// It says that it is of the newest protocol.
     pub(super) newest: bool,
 }
@@ -39,10 +43,15 @@ pub(super) fn glance(text: &[u8]) -> Option<Glance> {
     };
     let seen = look.deserialize(&mut reader).ok()?;
     reader.end().ok()?;
-    (seen == Seen::Object && glance.version && glance.method).then_some(glance)
+    (seen == Seen::Object && glance.version && glance.method.is_some()).then_some(glance)
 }
 
 impl Glance {
+    /// It asks for a stream of what changes.
+    pub(super) fn listens(self) -> bool {
+        self.method == Some(true)
+    }
+
     /// Notes a member; false: it may be wrong.
     fn note(&mut self, place: Place, key: &str, value: &Seen<'_>) -> bool {
         let text = match value {
@@ -56,7 +65,7 @@ impl Glance {
             }
             (Place::Message, "id") => text.is_some() || *value == Seen::Whole,
             (Place::Message, "method") => {
-                self.method = true;
+                self.method = Some(text == Some(LISTEN));
                 text.is_some_and(|method| method != "initialize")
             }
             (Place::Message, "params") => *value == Seen::Object,

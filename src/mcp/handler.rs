@@ -14,9 +14,10 @@ use rmcp::model::{
 use rmcp::service::{NotificationContext, RequestContext, RoleServer, SubscriptionContext};
 use rmcp::{ErrorData, ServerHandler};
 
-use super::changes::{Changes, Listener, MAX_SUBSCRIPTIONS};
+use super::changes::{Changes, Listener, within_limits};
 use super::gated;
 use super::tools::Tools;
+use crate::admission::Peer;
 use crate::contract::v1::lookup_client::LookupClient;
 use crate::gateway::{Context, Gateway, MAX_MESSAGE_BYTES, Transport};
 
@@ -24,6 +25,12 @@ const INSTRUCTIONS: &str = "This server keeps agent skills: instructions, with f
 task well. Before a task, look whether a skill fits (the `skill` tool lists them; `list_skills` pages through all) and \
 read it with `skill`. Its other files are read with `read_file`, or as resources below its `skill://` address. Where a \
 skill has tools of its own, `load_skill` unlocks them.";
+
+tokio::task_local! {
+    /// Who sent the request that is in work: the services hold its calls against that
+    /// peer's share.
+    static PEER: Option<Peer>;
+}
 
 /// How long a client may take a list for fresh. Changes are announced at once.
 pub(super) const TTL_MS: u64 = 10_000;
@@ -117,15 +124,18 @@ impl Handler {
         self.face.gateway()
     }
 
+    /// The calls of generated code, for the peer whose request is in work.
     pub(super) fn lookup(&self) -> LookupClient<Transport> {
-        LookupClient::new(self.gateway().transport()).max_decoding_message_size(MAX_MESSAGE_BYTES)
+        let peer = PEER.try_with(Clone::clone).unwrap_or_default();
+        let transport = self.gateway().transport_for(peer);
+        LookupClient::new(transport).max_decoding_message_size(MAX_MESSAGE_BYTES)
     }
 }
 
 /// What of a caller's HTTP headers concerns a call.
 pub(super) fn context(request: &RequestContext<RoleServer>) -> Context {
     let parts = request.extensions.get::<http::request::Parts>();
-    parts.map_or_else(Context::default, |parts| Context::of(&parts.headers))
+    parts.map_or_else(Context::default, Context::of)
 }
 
 /// A list of one page has no cursor that leads on.
@@ -144,9 +154,13 @@ pub(super) fn until_cancelled<T>(
     request: &RequestContext<RoleServer>,
     work: impl Future<Output = Result<T, ErrorData>>,
 ) -> impl Future<Output = Result<T, ErrorData>> {
+    let parts = request.extensions.get::<http::request::Parts>();
+    let peer = parts
+        .and_then(|parts| parts.extensions.get::<Peer>())
+        .cloned();
     // Each request's future has room for the largest of all methods, and is moved
     // a few times before it runs.
-    let work = Box::pin(work);
+    let work = Box::pin(PEER.scope(peer, work));
     async {
         match request.ct.run_until_cancelled(work).await {
             Some(done) => done,
@@ -272,7 +286,7 @@ impl ServerHandler for Handler {
         let mut accepted = requested.supported_by(&self.get_info().capabilities);
         if let Some(uris) = &mut accepted.resource_subscriptions {
             // The acknowledgement names those that were accepted.
-            uris.truncate(MAX_SUBSCRIPTIONS);
+            within_limits(uris);
         }
         Some(accepted)
     }

@@ -27,6 +27,7 @@ mod handler;
 mod http;
 mod prompts;
 mod resources;
+mod sessions;
 mod skills;
 mod stdio;
 mod strict;
@@ -34,6 +35,7 @@ mod tools;
 
 pub use aside::{Aside, NoPlace};
 pub use handler::{Face, Handler};
-pub use http::{Service, SessionError, Sessions, http_service};
+pub use http::{Service, http_service};
+pub use sessions::Sessions;
 pub use stdio::{StdioError, serve_stdio};
 pub use strict::{Kind, check};

@@ -10,9 +10,10 @@ use serde_json::Value as Json;
 
 use super::error::protocol;
 use super::handler::{Handler, TTL_MS};
-use super::resources::cursor;
+use super::resources::{cursor, described};
 use crate::contract::v1;
 use crate::gateway::Refusal;
+use crate::model::inert_line;
 
 /// The argument of every prompt.
 pub(super) const REQUEST: &str = "request";
@@ -27,12 +28,9 @@ impl Handler {
             let argument = PromptArgument::new(REQUEST)
                 .with_description("What to do with the skill")
                 .with_required(false);
-            Prompt::new(
-                skill.short_name,
-                Some(skill.description),
-                Some(vec![argument]),
-            )
-            .with_title(skill.name)
+            let description = described(&skill);
+            Prompt::new(skill.short_name, Some(description), Some(vec![argument]))
+                .with_title(inert_line(&skill.name))
         });
         let mut result = ListPromptsResult::with_all_items(prompts.collect());
         result.next_cursor = cursor(page.next_page_token);

@@ -14,7 +14,7 @@ use super::error::{protocol, resource};
 use super::handler::{Handler, TTL_MS};
 use crate::contract::v1;
 use crate::gateway::Refusal;
-use crate::model::{Code, SkillUri, VersionSelector};
+use crate::model::{Code, SkillId, SkillUri, VersionSelector, inert_line};
 
 /// Skills on a page of a list.
 pub(super) const PAGE: i32 = 100;
@@ -67,8 +67,10 @@ impl Handler {
     ) -> Result<ListResourcesResult, ErrorData> {
         let page = self.page(params).await?;
         let resources = page.skills.into_iter().map(|skill| {
-            Resource::new(skill.uri, skill.name)
-                .with_description(skill.description)
+            // The extension compares it with the front matter; the address says whose it is.
+            let description = inert_line(&skill.description);
+            Resource::new(skill.uri, inert_line(&skill.name))
+                .with_description(description)
                 .with_mime_type(MARKDOWN)
         });
         let mut result = ListResourcesResult::with_all_items(resources.collect());
@@ -143,6 +145,16 @@ pub(super) fn select(version: VersionSelector, number: &mut u32, semantic: &mut 
         VersionSelector::Active => {}
         VersionSelector::Number(asked) => *number = asked.get(),
         VersionSelector::Semantic(asked) => *semantic = asked.to_string(),
+    }
+}
+
+/// What a skill is for, as its author says, and who that is where the skill did not
+/// come with the server.
+pub(super) fn described(skill: &v1::SkillMetadata) -> String {
+    let description = inert_line(&skill.description);
+    match skill.id.parse::<SkillId>() {
+        Ok(id) if !id.is_builtin() => format!("{description} [{}]", id.namespace()),
+        _ => description,
     }
 }
 

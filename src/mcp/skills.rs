@@ -16,7 +16,7 @@ use super::error::{self, protocol};
 use super::handler::{Handler, TTL_MS};
 use super::resources::{MARKDOWN, cursor, select};
 use crate::gateway::Refusal;
-use crate::model::{SkillUri, SkillUriError, VersionSelector};
+use crate::model::{SkillUri, SkillUriError, VersionSelector, redacted};
 
 /// Media type of a directory.
 const DIRECTORY: &str = "inode/directory";
@@ -136,13 +136,17 @@ impl Handler {
 
     /// The skill whose instructions an address names.
     pub(super) async fn skill(&self, uri: &str) -> Result<GetSkillResult, ErrorData> {
-        let unknown = |why: String| ErrorData::invalid_params(why, Some(json!({"uri": uri})));
+        let unknown =
+            |why: String| ErrorData::invalid_params(why, Some(json!({"uri": redacted(uri)})));
         let address: SkillUri = uri
             .parse()
             .map_err(|error: SkillUriError| unknown(error.to_string()))?;
-        let root = uri
-            .strip_suffix(ENTRY)
-            .ok_or_else(|| unknown(format!("'{uri}' is not the address of a SKILL.md")))?;
+        let root = uri.strip_suffix(ENTRY).ok_or_else(|| {
+            unknown(format!(
+                "'{}' is not the address of a SKILL.md",
+                redacted(uri)
+            ))
+        })?;
         let version = self
             .version(&address.skill.to_string(), address.version)
             .await
@@ -151,7 +155,8 @@ impl Handler {
         // What the extension could not say of a skill is no skill of it.
         entry.validate().map_err(|error| {
             unknown(format!(
-                "the skill at '{uri}' does not keep to the Agent Skills standard: {error}"
+                "the skill at '{}' does not keep to the Agent Skills standard: {error}",
+                redacted(uri)
             ))
         })?;
         Ok(GetSkillResult::new(entry)
@@ -164,7 +169,8 @@ impl Handler {
         &self,
         uri: &str,
     ) -> Result<ReadResourceDirectoryResult, ErrorData> {
-        let unknown = |why: String| ErrorData::invalid_params(why, Some(json!({"uri": uri})));
+        let unknown =
+            |why: String| ErrorData::invalid_params(why, Some(json!({"uri": redacted(uri)})));
         let base = uri.trim_end_matches('/');
         let parsed: SkillUri = base
             .parse()
@@ -205,7 +211,10 @@ impl Handler {
             });
         }
         if children.is_empty() {
-            return Err(unknown(format!("'{uri}' is not a directory of the skill")));
+            return Err(unknown(format!(
+                "'{}' is not a directory of the skill",
+                redacted(uri)
+            )));
         }
         Ok(ReadResourceDirectoryResult::with_all_items(children))
     }

@@ -17,9 +17,9 @@ use rmcp::service::{RoleServer, RxJsonRpcMessage};
 use serde::de::DeserializeOwned;
 use serde_json::{Value as Json, json};
 
-use super::glance::{VERSION, glance};
+use super::glance::{LISTEN, VERSION, glance};
 use crate::gateway::strict_json;
-use crate::model::printable;
+use crate::model::{printable, redacted};
 
 /// JSON-RPC 2.0: what was sent is no JSON.
 const PARSE_ERROR: i32 = -32700;
@@ -62,6 +62,8 @@ pub enum Kind {
     Initialize,
     /// It says that it is of the newest protocol, which has no sessions.
     Newest,
+    /// It is, and asks for a stream of what changes.
+    Listen,
     /// Any other.
     Other,
 }
@@ -73,9 +75,17 @@ pub enum Kind {
 /// It is no JSON, has a key twice, or is no message of JSON-RPC 2.0.
 pub fn check(text: &[u8]) -> Result<Kind, Vec<u8>> {
     match glance(text) {
-        Some(message) if message.newest => Ok(Kind::Newest),
-        Some(_) => Ok(Kind::Other),
+        Some(message) => Ok(kind(message.newest, message.listens())),
         None => look(text),
+    }
+}
+
+/// What a message is that begins no session.
+const fn kind(newest: bool, listens: bool) -> Kind {
+    match (newest, listens) {
+        (true, true) => Kind::Listen,
+        (true, false) => Kind::Newest,
+        (false, _) => Kind::Other,
     }
 }
 
@@ -101,11 +111,11 @@ fn look(text: &[u8]) -> Result<Kind, Vec<u8>> {
     let version = params.and_then(|params| params.get("_meta"));
     let version = version.and_then(|meta| meta.get(VERSION));
     // The newest protocol, which is named in each request, has no sessions to begin.
-    let begins = message.get("method").and_then(Json::as_str) == Some("initialize");
-    if !begins || version.is_some() {
+    let method = message.get("method").and_then(Json::as_str);
+    if method != Some("initialize") || version.is_some() {
         let version = version.and_then(Json::as_str);
         let newest = version == Some(ProtocolVersion::V_2026_07_28.as_str());
-        return Ok(if newest { Kind::Newest } else { Kind::Other });
+        return Ok(kind(newest, method == Some(LISTEN)));
     }
     let params = params.cloned().unwrap_or_default();
     match serde_json::from_value::<InitializeRequestParams>(params) {
@@ -156,7 +166,8 @@ pub(super) fn too_long(most: usize) -> Vec<u8> {
 }
 
 fn form(method: &str, why: &serde_json::Error) -> String {
-    let why: String = why.to_string().chars().take(300).collect();
+    let why = why.to_string();
+    let why: String = redacted(&why).chars().take(300).collect();
     format!(
         "The params of {method} are not of its form: {}",
         printable(&why)
@@ -187,7 +198,10 @@ pub(super) fn unknown(request: &CustomRequest, sessions: bool) -> ErrorData {
     if let Some(why) = why {
         return ErrorData::invalid_params(form(&request.method, &why), None);
     }
-    let shown: String = request.method.chars().take(SHOWN_CHARS).collect();
+    let shown: String = redacted(&request.method)
+        .chars()
+        .take(SHOWN_CHARS)
+        .collect();
     let sentence = format!("This server has no method '{}'", printable(&shown));
     ErrorData::new(ErrorCode::METHOD_NOT_FOUND, sentence, None)
 }
@@ -197,6 +211,41 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn fuzz_messages() {
+        let words = [
+            "{",
+            "}",
+            "[",
+            "]",
+            ",",
+            ":",
+            "null",
+            "\"jsonrpc\":\"2.0\"",
+            "\"id\":",
+            "\"method\":",
+            "\"params\":",
+            "\"_meta\":",
+            "\"cursor\":1",
+            "initialize",
+            "tools/call",
+            "\"result\":{}",
+            "\"error\":{}",
+            "\\u0065",
+            "1e400",
+            "\"protocolVersion\":\"2026-07-28\"",
+        ];
+        crate::tests::fuzz("mcp_message", &words, |input| {
+            let close = look(input).map(|_| ());
+            // A glance never passes what a close look refuses.
+            assert!(glance(input).is_none() || close.is_ok());
+            for answer in [close.err(), message(input).err()].into_iter().flatten() {
+                let answer: Json = serde_json::from_slice(&answer).expect("an answer");
+                assert_eq!(answer.get("jsonrpc"), Some(&Json::from("2.0")));
+            }
+        });
+    }
 
     /// Members that are right and wrong, some of them twice.
     fn member() -> impl Strategy<Value = String> {
@@ -213,6 +262,7 @@ mod tests {
             r#""method":"tools/call""#,
             r#""m\u0065thod":"ping""#,
             r#""method":"initialize""#,
+            r#""method":"subscriptions/listen""#,
             r#""method":7"#,
             r#""params":{}"#,
             r#""params":[]"#,

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use include_dir::{Dir, DirEntry, include_dir};
 
+use crate::gateway::Contract;
 use crate::model::{FilePath, Principal, SkillId};
-use crate::registry::{Bundle, Caller, Error, Outcome, Registry};
+use crate::registry::{Bundle, Caller, Error, Names, Registry};
 
 static SKILLS: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/skills");
 
@@ -52,26 +53,33 @@ pub fn bundled_skills() -> Vec<Bundle> {
         .collect()
 }
 
+/// The names that a server with these settings keeps to itself: those of its
+/// bundled skills, of their tools, and of the contract's.
+pub(super) fn names(contract: &Contract, is_shared: bool) -> Names {
+    let bundles = bundled_skills();
+    let skills = bundles.iter().filter_map(|bundle| bundle.read().skill);
+    let declared = skills.flat_map(|skill| skill.tool_configs);
+    let tools = declared.map(|tool| tool.name);
+    let own = contract.tools(None);
+    let own = own.iter().map(|tool| tool.name.clone());
+    let slugs = bundles.iter().map(|bundle| bundle.folder.as_str());
+    Names::reserved(slugs, tools.chain(own), is_shared)
+}
+
 /// Publishes them, and makes them active: also after a downgrade, when a later
 /// version of them is stored.
 pub(super) async fn publish(registry: &Registry) -> Result<(), Error> {
     let caller = Caller::new(Principal::system());
     for bundle in bundled_skills() {
         let prepared = registry.prepare(bundle).await?;
-        let published = match registry.publish(prepared, "", true, &caller).await {
-            Ok(published) => published,
+        match registry.publish(prepared, "", true, &caller).await {
+            Ok(_) => {}
             Err(error @ Error::VersionConflict { .. }) => {
                 // A build with changed skills and their old version: serve what is
                 // stored, and say so.
                 tracing::error!(%error, "a bundled skill changed without a new version; the stored one is served");
-                continue;
             }
             Err(error) => return Err(error),
-        };
-        if published.outcome == Outcome::Unchanged {
-            registry
-                .activate(&published.id, published.number, &caller)
-                .await?;
         }
     }
     Ok(())

@@ -2,12 +2,12 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use serde::Deserialize;
 
 use super::LogFormat;
 use super::guard::WebConfig;
+use super::limits::Limits;
 use super::search::{AnalysisConfig, SearchConfig};
 use super::tools::ToolsConfig;
 use crate::store;
@@ -40,51 +40,13 @@ pub struct Config {
     pub analysis: AnalysisConfig,
 }
 
-/// Bounds of the server.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Limits {
-    /// Unary calls in work at once; more are refused.
-    pub calls: usize,
-    /// Streams open at once; more are refused.
-    pub streams: usize,
-    /// Connections open at once; more wait.
-    pub connections: usize,
-    /// MCP sessions open at once; more are refused. Requests of protocol version
-    /// 2026-07-28 need none.
-    pub sessions: usize,
-    /// Calls of one connection in work at once; more wait.
-    pub streams_per_connection: u32,
-    /// Seconds that a unary call without a deadline of its own may take.
-    pub deadline_seconds: u64,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            calls: 512,
-            streams: 1024,
-            connections: 4096,
-            sessions: 1024,
-            streams_per_connection: 256,
-            deadline_seconds: 30,
-        }
-    }
-}
-
-impl Limits {
-    pub(super) fn deadline(&self) -> Duration {
-        Duration::from_secs(self.deadline_seconds)
-    }
-}
-
 /// Bounds of the store.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct StoreConfig {
     /// MiB of pages kept in memory.
     pub cache_mib: u64,
-    /// Commits over which the event log reaches back.
+    /// Events that the log keeps: changes of skills, and nothing else.
     pub keep_events: u64,
     /// MiB of disk that are kept free: writes are refused below.
     pub reserve_mib: u64,
@@ -167,17 +129,7 @@ impl Config {
             line: error.location().map(|place| place.line()),
             message: without_value(&error.to_string()),
         })?;
-        let limits = &config.limits;
         let zero = [
-            ("limits.calls", limits.calls == 0),
-            ("limits.streams", limits.streams == 0),
-            ("limits.connections", limits.connections == 0),
-            ("limits.sessions", limits.sessions == 0),
-            (
-                "limits.streams_per_connection",
-                limits.streams_per_connection == 0,
-            ),
-            ("limits.deadline_seconds", limits.deadline_seconds == 0),
             ("store.keep_events", config.store.keep_events == 0),
             ("tools.session_hours", config.tools.session_hours == 0),
             ("tools.sessions", config.tools.sessions == 0),
@@ -188,9 +140,13 @@ impl Config {
             ("tools.result_kib", config.tools.result_kib == 0),
             ("tools.keep_calls", config.tools.keep_calls == 0),
         ];
-        match zero.into_iter().find(|(_, zero)| *zero) {
+        let zero = zero
+            .into_iter()
+            .filter_map(|(key, zero)| zero.then_some(key));
+        let zero = config.limits.zeros().chain(zero).next();
+        match zero {
             None => Ok(config),
-            Some((key, _)) => {
+            Some(key) => {
                 let last = key.rsplit('.').next().unwrap_or(key);
                 let line = text
                     .lines()
@@ -241,6 +197,13 @@ impl Settings {
     /// Address that is listened on where none is named.
     pub const LISTEN: SocketAddr =
         SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 50051);
+
+    /// The server has callers on other machines: it listens beyond this one, or has
+    /// a name there.
+    #[must_use]
+    pub fn is_shared(&self) -> bool {
+        !self.listen.ip().is_loopback() || !self.web.allowed_hosts.is_empty()
+    }
 
     /// The settings of a config file, with defaults for what it leaves out.
     #[must_use]

@@ -12,14 +12,16 @@ use std::task::{Context, Poll};
 
 use axum::Router;
 use axum::body::Body;
-use futures_util::{FutureExt as _, TryFutureExt as _};
 use http::{Request, Response, Version, header};
 use hyper::body::Incoming;
 use tower::Service;
 
-use super::front::{Answer, Front};
+use super::answer::{Answer, to_peer};
+use super::front::Front;
 use super::mcp::Endpoints;
 use super::services::Services;
+use crate::admission::Peer;
+use crate::http::refused;
 
 /// All doors.
 #[derive(Clone)]
@@ -30,6 +32,15 @@ pub(super) struct Doors {
     pub(super) mcp: Endpoints,
     /// For everything else.
     pub(super) web: Router,
+    /// Who comes through them.
+    pub(super) peer: Peer,
+}
+
+impl Doors {
+    /// The doors for the connections of a peer.
+    pub(super) fn for_peer(self, peer: Peer) -> Self {
+        Self { peer, ..self }
+    }
 }
 
 impl Service<Request<Incoming>> for Doors {
@@ -44,14 +55,20 @@ impl Service<Request<Incoming>> for Doors {
 
     fn call(&mut self, request: Request<Incoming>) -> Self::Future {
         let native = is_grpc(&request);
-        let request = request.map(Body::new);
+        let mut request = request.map(Body::new);
+        request.extensions_mut().insert(self.peer.clone());
         if native {
             return self.grpc.call(request);
         }
-        match self.mcp.direct(&request) {
-            Some(direct) => Box::pin(direct(request).map(|answer| Ok(Answer::free(answer)))),
-            None => Box::pin(self.web.call(request).map_ok(Answer::free)),
+        let peer = self.peer.clone();
+        if let Some(direct) = self.mcp.direct(&request) {
+            return Box::pin(async move {
+                let answer = direct(request).await;
+                Ok(to_peer(answer, &peer, refused).await)
+            });
         }
+        let answer = self.web.call(request);
+        Box::pin(async move { Ok(to_peer(answer.await?, &peer, refused).await) })
     }
 }
 

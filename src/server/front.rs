@@ -1,17 +1,19 @@
 //! The front door of every call.
 //!
-//! * **Places.** So many calls in work at once, and so many streams; a caller for
-//!   whom there is none is refused at once with `RESOURCE_EXHAUSTED`, which costs
-//!   less than a queue that nobody gets out of in time. A stream keeps its place
-//!   until it ends.
-//! * **Deadline.** `grpc-timeout` is honoured; a unary call without one gets the
-//!   server's. When it passes, the work is dropped and the answer is
-//!   `DEADLINE_EXCEEDED`.
+//! * **Admission.** So many calls in work at once, and so many streams, of which an
+//!   address has a share; a caller for whom there is no place is refused at once with
+//!   `RESOURCE_EXHAUSTED`, which costs less than a queue that nobody gets out of in
+//!   time. A call takes its place when its message is there, and gives it back when its
+//!   answer is made: what a peer sends or reads slowly is booked by its bytes and takes
+//!   no place. A stream keeps its place until it ends.
+//! * **Deadline.** `grpc-timeout` is honoured up to the server's own, which a unary call
+//!   without one gets from the moment its message is there. When it passes, the work is
+//!   dropped and the answer is `DEADLINE_EXCEEDED`.
 //! * **Stopping** ends streams with `UNAVAILABLE`; those of workers end themselves,
 //!   for calls in work need them.
 //! * **Span** per call, child of the caller's W3C `traceparent`.
 //! * **Counted** by rpc and status, whatever face the call came through.
-//! * **Principal**: anonymous, until callers show who they are.
+//! * **Principal**: what the listener says of the caller, else anonymous.
 //! * A panic is a fault of ours, never of the connection.
 
 use std::collections::HashMap;
@@ -20,52 +22,55 @@ use std::future::Future;
 use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use axum::body::Body;
 use bytes::Bytes;
-use futures_util::{FutureExt as _, TryFutureExt as _};
+use futures_util::FutureExt as _;
 use http::{HeaderMap, Request, Response};
-use http_body::{Body as HttpBody, Frame};
-use opentelemetry::propagation::Extractor;
-use prost::Message as _;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::time::{Instant, Sleep};
-use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
+use http_body::Body as HttpBody;
+use http_body_util::BodyExt as _;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 use tower::util::BoxCloneSyncService;
 use tower::{Layer, Service, ServiceExt as _};
-use tracing::{Instrument as _, Span, field};
-use tracing_opentelemetry::OpenTelemetrySpanExt as _;
+use tracing::{Instrument as _, Span};
 
-use super::config::Limits;
-use super::metrics::{Meter, Metrics, Record};
+use super::MAX_MESSAGE_BYTES;
+use super::answer::{Answer, Guard};
+use super::metrics::{Metrics, Record};
+use super::rpc::{Method, methods, span};
 use super::services::Services;
-use crate::contract::FILE_DESCRIPTOR_SET;
+use crate::admission::{Admission, Intake, IntakeError, Length, Metered, Peer, Permit, Resource};
+use crate::executor::with_deadline;
 use crate::gateway::Transport;
 use crate::grpc::{Deadline, status};
 use crate::model::{Code, Failure, Principal};
 
-/// What is known of an rpc before it is called.
-struct Method {
-    service: String,
-    name: String,
-    streams: bool,
-    /// It ends by itself when the server stops.
-    ends: bool,
-    meter: Arc<Meter>,
+/// How long calls may take.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Times {
+    /// A unary call that brings no deadline.
+    pub(super) deadline: Duration,
+    /// A stream whose client sends nothing, where it is the client's turn.
+    pub(super) idle: Duration,
 }
 
 struct State {
-    methods: HashMap<String, Method>,
+    methods: HashMap<String, Arc<Method>>,
     metrics: Metrics,
-    limits: Limits,
-    calls: Arc<Semaphore>,
-    streams: Arc<Semaphore>,
-    deadline: Duration,
+    admission: Admission,
+    /// Who calls without coming through the listener.
+    local: Peer,
+    times: Times,
     stop: CancellationToken,
     exports: bool,
 }
+
+/// The service that says whether the server is well, and its rpc that is asked once.
+const HEALTH: &str = "/grpc.health.v1.Health/";
+const HEALTH_CHECK: &str = "/grpc.health.v1.Health/Check";
 
 /// Puts the front door before a service.
 #[derive(Clone)]
@@ -73,15 +78,19 @@ pub(super) struct FrontLayer(Arc<State>);
 
 impl FrontLayer {
     /// `exports`: spans leave the process, so the caller's trace is continued.
-    pub(super) fn new(limits: &Limits, stop: CancellationToken, exports: bool) -> Self {
+    pub(super) fn new(
+        admission: Admission,
+        times: Times,
+        stop: CancellationToken,
+        exports: bool,
+    ) -> Self {
         let metrics = Metrics::default();
         Self(Arc::new(State {
             methods: methods(&metrics),
             metrics,
-            limits: limits.clone(),
-            calls: Arc::new(Semaphore::new(limits.calls)),
-            streams: Arc::new(Semaphore::new(limits.streams)),
-            deadline: limits.deadline(),
+            local: admission.local(),
+            admission,
+            times,
             stop,
             exports,
         }))
@@ -94,23 +103,18 @@ impl FrontLayer {
         &self.0.metrics
     }
 
-    /// Calls, and streams, that have a place now.
-    pub(super) fn in_work(&self) -> (u64, u64) {
-        let taken = |all: usize, places: &Semaphore| {
-            u64::try_from(all.saturating_sub(places.available_permits())).unwrap_or(u64::MAX)
-        };
-        let State {
-            limits,
-            calls,
-            streams,
-            ..
-        } = &*self.0;
-        (taken(limits.calls, calls), taken(limits.streams, streams))
+    /// Who has how much at once.
+    pub(super) fn admission(&self) -> &Admission {
+        &self.0.admission
     }
 
     /// What calls in process go through: this front door, then services.
     pub(super) fn transport(&self, services: Services) -> Transport {
-        transport(self.layer(services))
+        transport(Front {
+            inner: services,
+            state: Arc::clone(&self.0),
+            is_remote: false,
+        })
     }
 }
 
@@ -134,32 +138,6 @@ where
     BoxCloneSyncService::new(services)
 }
 
-/// The rpcs of the contract, by path.
-fn methods(metrics: &Metrics) -> HashMap<String, Method> {
-    let set = prost_types::FileDescriptorSet::decode(FILE_DESCRIPTOR_SET).unwrap_or_default();
-    let mut methods = HashMap::new();
-    for file in set.file {
-        for service in &file.service {
-            let service_name = format!("{}.{}", file.package(), service.name());
-            for method in &service.method {
-                let streams = method.client_streaming() || method.server_streaming();
-                let meter = metrics.meter(&service_name, method.name(), streams);
-                methods.insert(
-                    format!("/{service_name}/{}", method.name()),
-                    Method {
-                        service: service_name.clone(),
-                        name: method.name().to_owned(),
-                        streams,
-                        ends: service.name() == "ToolHost",
-                        meter: Arc::new(meter),
-                    },
-                );
-            }
-        }
-    }
-    methods
-}
-
 impl<S> Layer<S> for FrontLayer {
     type Service = Front<S>;
 
@@ -167,6 +145,7 @@ impl<S> Layer<S> for FrontLayer {
         Front {
             inner,
             state: Arc::clone(&self.0),
+            is_remote: true,
         }
     }
 }
@@ -176,11 +155,15 @@ impl<S> Layer<S> for FrontLayer {
 pub(super) struct Front<S> {
     inner: S,
     state: Arc<State>,
+    /// Calls come over the network: their bytes arrive when the caller likes. What
+    /// calls in process has its messages at hand, and reads its answers at once.
+    is_remote: bool,
 }
 
 impl<S> Service<Request<Body>> for Front<S>
 where
     S: Service<Request<Body>, Response = Response<Body>, Error = Infallible>,
+    S: Clone + Send + 'static,
     S::Future: Send + 'static,
 {
     type Response = Response<Answer>;
@@ -192,85 +175,232 @@ where
     }
 
     fn call(&mut self, mut request: Request<Body>) -> Self::Future {
-        let state = &self.state;
-        let Some(method) = state.methods.get(request.uri().path()) else {
-            // Health, reflection, and what is no rpc: none of it does work of ours.
-            return Box::pin(self.inner.call(request).map_ok(Answer::free));
-        };
-        let mut record = Record::start(Arc::clone(&method.meter));
-        let places = if method.streams {
-            &state.streams
-        } else {
-            &state.calls
-        };
-        let Ok(place) = Arc::clone(places).try_acquire_owned() else {
-            let answer = refused(
-                Failure::new(
-                    Code::Overloaded,
-                    "The server has as much to do as it takes on at once",
-                )
-                .suggest("Try again after the time that RetryInfo gives, and later each time"),
-            );
-            method.meter.refuse();
-            record.note(answer.headers());
-            return Box::pin(std::future::ready(Ok(Answer::free(answer))));
-        };
-        let asked = match timeout(request.headers()) {
-            Ok(asked) => asked,
-            Err(failure) => {
-                let answer = refused(failure);
-                record.note(answer.headers());
-                return Box::pin(std::future::ready(Ok(Answer::free(answer))));
-            }
-        };
-        let deadline = asked
-            .or((!method.streams).then_some(state.deadline))
-            .map(|time| Instant::now() + time);
+        // The clone takes the place of the one that is ready.
+        let inner = self.inner.clone();
+        let inner = std::mem::replace(&mut self.inner, inner);
+        let state = Arc::clone(&self.state);
         let extensions = request.extensions_mut();
-        extensions.insert(Principal::anonymous());
-        if let Some(deadline) = deadline {
-            extensions.insert(Deadline(deadline));
+        let peer = extensions
+            .get_or_insert_with(|| state.local.clone())
+            .clone();
+        if extensions.get::<Principal>().is_none() {
+            extensions.insert(Principal::anonymous());
         }
-        let span = span(method, request.headers(), state.exports);
-        let streams = method.streams;
-        let call = self.inner.call(request);
-        let stop = (streams && !method.ends).then(|| state.stop.clone());
-        let work = async move {
-            let answer = AssertUnwindSafe(call).catch_unwind();
-            let answer = match deadline {
-                None => answer.await,
-                Some(deadline) => match tokio::time::timeout_at(deadline, answer).await {
-                    Ok(answer) => answer,
-                    Err(_passed) => Ok(Ok(refused(late()))),
-                },
-            };
-            let answer = match answer {
-                Ok(Ok(answer)) => answer,
-                Ok(Err(never)) => match never {},
-                Err(_panic) => refused(Failure::fault("a handler panicked")),
-            };
-            let span = Span::current();
-            note(&span, &mut record, answer.headers());
-            let guard = Guard {
-                _place: place,
-                deadline: deadline
-                    .filter(|_| streams)
-                    .map(|time| Box::pin(tokio::time::sleep_until(time))),
-                stop: stop.map(|stop| Box::pin(stop.cancelled_owned())),
-                span,
-                record,
-                ended: false,
-            };
-            Ok(answer.map(|inner| Answer {
-                inner,
-                guard: Some(guard),
-            }))
+        let reader = self.is_remote.then(|| peer.clone());
+        let method = state.methods.get(request.uri().path()).cloned();
+        let Some(method) = method else {
+            return Box::pin(other(inner, request, state, reader));
         };
-        Box::pin(work.instrument(span))
+        let span = span(&method, request.headers(), state.exports);
+        let call = Call {
+            inner,
+            state,
+            record: Record::start(Arc::clone(&method.meter)),
+            method,
+            peer,
+            reader,
+        };
+        Box::pin(call.answer(request).instrument(span))
     }
 }
 
-fn late() -> Failure {
+/// A call on its way through the door.
+struct Call<S> {
+    inner: S,
+    state: Arc<State>,
+    method: Arc<Method>,
+    record: Record,
+    peer: Peer,
+    /// Who sends the message and reads the answer over the network.
+    reader: Option<Peer>,
+}
+
+/// What a call has when its message is there.
+struct Admitted {
+    request: Request<Body>,
+    /// When the call ends. None: a stream ends when it likes.
+    deadline: Option<Instant>,
+    /// When work for it ends, at the latest.
+    work_until: Instant,
+    permit: Permit,
+    /// For the bytes of its message.
+    _room: Option<Permit>,
+}
+
+impl<S> Call<S>
+where
+    S: Service<Request<Body>, Response = Response<Body>, Error = Infallible>,
+    S::Future: Send + 'static,
+{
+    async fn answer(mut self, request: Request<Body>) -> Result<Response<Answer>, Infallible> {
+        let admitted = match self.admit(request).await {
+            Ok(admitted) => admitted,
+            Err(failure) => return Ok(self.refuse(failure)),
+        };
+        let Admitted {
+            mut request,
+            deadline,
+            work_until,
+            permit,
+            _room,
+        } = admitted;
+        request.extensions_mut().insert(Deadline(work_until));
+        let answer = with_deadline(work_until, self.inner.call(request));
+        let answer = AssertUnwindSafe(answer).catch_unwind();
+        let answer = match deadline {
+            None => answer.await,
+            Some(deadline) => match tokio::time::timeout_at(deadline, answer).await {
+                Ok(answer) => answer,
+                Err(_passed) => Ok(Ok(refused(late()))),
+            },
+        };
+        let answer = match answer {
+            Ok(Ok(answer)) => answer,
+            Ok(Err(never)) => match never {},
+            Err(_panic) => refused(Failure::fault("a handler panicked")),
+        };
+        let Self {
+            state,
+            method,
+            mut record,
+            reader,
+            ..
+        } = self;
+        let span = Span::current();
+        note(&span, &mut record, answer.headers());
+        let stop = (method.streams && !method.worker).then(|| state.stop.clone());
+        let is_remote = reader.is_some();
+        let (head, body) = answer.into_parts();
+        let guard = |permit| Guard {
+            _permit: permit,
+            deadline: deadline
+                .filter(|_| method.streams)
+                .map(|time| Box::pin(tokio::time::sleep_until(time))),
+            stop: stop.map(|stop| Box::pin(stop.cancelled_owned())),
+            span,
+            record: Some(record),
+            ended: false,
+        };
+        if method.streams || !is_remote {
+            let body = Answer::new(body, reader, Some(guard(Some(permit))));
+            return Ok(Response::from_parts(head, body));
+        }
+        let mut body = Answer::new(body, reader, Some(guard(None)));
+        if let Err(full) = body.book_first().await {
+            let refusal = refused(full.into());
+            return Ok(refusal.map(|body| Answer::new(body, None, None)));
+        }
+        // The answer is made: however long its reader takes, others may call.
+        drop(permit);
+        Ok(Response::from_parts(head, body))
+    }
+
+    /// Waits for the message of a call, and takes its place.
+    async fn admit(&mut self, request: Request<Body>) -> Result<Admitted, Failure> {
+        let begun = Instant::now();
+        let asked = timeout(request.headers())?;
+        if asked == Some(Duration::ZERO) {
+            return Err(late());
+        }
+        let asked = asked.map(|time| begun + time);
+        let (parts, body) = request.into_parts();
+        let (body, room) = match &self.reader {
+            None => (body, None),
+            Some(peer) if self.method.streams_in => {
+                let idle = (!self.method.worker).then_some(self.state.times.idle);
+                (metered(peer, body, idle), None)
+            }
+            Some(peer) => {
+                let body = Intake::collect(peer, body, Length::Message, MAX_MESSAGE_BYTES);
+                let body = match asked {
+                    None => body.await,
+                    Some(asked) => {
+                        let body = tokio::time::timeout_at(asked, body).await;
+                        body.map_err(|_passed| late())?
+                    }
+                };
+                let (body, room) = body?.into_body();
+                (Body::new(body), room)
+            }
+        };
+        let permit = self.peer.try_take(self.method.resource(), 1);
+        let permit = permit.inspect_err(|_| self.method.meter.refuse())?;
+        // Work for a caller takes no longer than the operator lets it, whatever the caller
+        // asks for. A stream may live longer than the work in it.
+        let most = Instant::now() + self.state.times.deadline;
+        let work_until = asked.map_or(most, |asked| asked.min(most));
+        let deadline = if self.method.streams {
+            asked
+        } else {
+            Some(work_until)
+        };
+        Ok(Admitted {
+            request: Request::from_parts(parts, body),
+            deadline,
+            work_until,
+            permit,
+            _room: room,
+        })
+    }
+
+    fn refuse(mut self, failure: Failure) -> Response<Answer> {
+        let answer = refused(failure);
+        self.record.note(answer.headers());
+        answer.map(|body| Answer::new(body, None, None))
+    }
+}
+
+/// The body of a request that streams messages.
+fn metered(peer: &Peer, body: Body, idle: Option<Duration>) -> Body {
+    let body = Metered::new(peer, body, idle);
+    Body::new(body.map_err(|error| match error {
+        IntakeError::Broken(error) => error.into_inner(),
+        // tonic finds the status, and ends the stream with it.
+        error => status(error).into(),
+    }))
+}
+
+/// Health, reflection, and what is no rpc. None of it does work of ours, but streams
+/// are streams, and whoever sends does so within limits.
+async fn other<S>(
+    mut inner: S,
+    request: Request<Body>,
+    state: Arc<State>,
+    reader: Option<Peer>,
+) -> Result<Response<Answer>, Infallible>
+where
+    S: Service<Request<Body>, Response = Response<Body>, Error = Infallible>,
+{
+    let Some(peer) = reader else {
+        let answer = inner.call(request).await?;
+        return Ok(answer.map(|body| Answer::new(body, None, None)));
+    };
+    // Whether the server is well can always be asked.
+    let permit = if request.uri().path() == HEALTH_CHECK {
+        Ok(None)
+    } else {
+        peer.try_take(Resource::Streams, 1).map(Some)
+    };
+    let permit = match permit {
+        Ok(permit) => permit,
+        Err(full) => return Ok(refused(full.into()).map(|body| Answer::new(body, None, None))),
+    };
+    let request = request.map(|body| metered(&peer, body, Some(state.times.idle)));
+    let guard = Guard {
+        _permit: permit,
+        deadline: None,
+        // Who watches the server's health is told by it that the server stops.
+        stop: (!request.uri().path().starts_with(HEALTH))
+            .then(|| Box::pin(state.stop.clone().cancelled_owned())),
+        span: Span::none(),
+        record: None,
+        ended: false,
+    };
+    let answer = inner.call(request).await?;
+    Ok(answer.map(|body| Answer::new(body, Some(peer), Some(guard))))
+}
+
+pub(super) fn late() -> Failure {
     Failure::new(
         Code::Timeout,
         "The deadline passed before the work was done",
@@ -280,7 +410,7 @@ fn late() -> Failure {
 
 /// Notes the status of a call in its span and its record: from the trailers, or from the headers
 /// of an answer that is nothing else.
-fn note(span: &Span, record: &mut Record, headers: &HeaderMap) {
+pub(super) fn note(span: &Span, record: &mut Record, headers: &HeaderMap) {
     if let Some(code) = record.note(headers) {
         span.record("rpc.grpc.status_code", code);
     }
@@ -322,123 +452,6 @@ fn timeout(headers: &HeaderMap) -> Result<Option<Duration>, Failure> {
     })
 }
 
-struct Headers<'a>(&'a HeaderMap);
-
-impl Extractor for Headers<'_> {
-    fn get(&self, key: &str) -> Option<&str> {
-        self.0.get(key)?.to_str().ok()
-    }
-
-    fn keys(&self) -> Vec<&str> {
-        self.0.keys().map(http::HeaderName::as_str).collect()
-    }
-}
-
-/// The span of a call: where spans leave the process, with the names of the
-/// OpenTelemetry conventions for rpc; else with what the log needs, since it
-/// writes every field of every span.
-fn span(method: &Method, headers: &HeaderMap, exports: bool) -> Span {
-    if !exports {
-        // As it is displayed: a text would be searched for what to escape.
-        return tracing::info_span!("rpc", method = %method.name);
-    }
-    let span = tracing::info_span!(
-        "rpc",
-        otel.name = %format_args!("{}/{}", method.service, method.name),
-        otel.kind = "server",
-        rpc.system = "grpc",
-        rpc.service = method.service,
-        rpc.method = method.name,
-        rpc.grpc.status_code = field::Empty,
-    );
-    let parent = opentelemetry::global::get_text_map_propagator(|p| p.extract(&Headers(headers)));
-    // An error means that the span is not recorded: then it needs no parent.
-    let _unrecorded = span.set_parent(parent);
-    span
-}
-
-/// The body of an answer.
-pub(super) struct Answer {
-    inner: Body,
-    guard: Option<Guard>,
-}
-
-impl Answer {
-    /// The answer of what takes no place.
-    pub(super) fn free(answer: Response<Body>) -> Response<Self> {
-        answer.map(|inner| Self { inner, guard: None })
-    }
-}
-
-/// Keeps the call's place, its deadline and its span until the last byte.
-struct Guard {
-    _place: OwnedSemaphorePermit,
-    deadline: Option<Pin<Box<Sleep>>>,
-    stop: Option<Pin<Box<WaitForCancellationFutureOwned>>>,
-    span: Span,
-    record: Record,
-    ended: bool,
-}
-
-impl Guard {
-    fn end(&mut self, failure: Failure) -> Frame<Bytes> {
-        self.ended = true;
-        let mut trailers = HeaderMap::new();
-        // Only the code and the message: the call already had its headers.
-        if status(failure).add_header(&mut trailers).is_err() {
-            trailers.insert("grpc-status", http::HeaderValue::from_static("2"));
-        }
-        note(&self.span, &mut self.record, &trailers);
-        Frame::trailers(trailers)
-    }
-}
-
-impl HttpBody for Answer {
-    type Data = Bytes;
-    type Error = axum::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        let Self { inner, guard } = &mut *self;
-        let Some(guard) = guard else {
-            return Pin::new(inner).poll_frame(cx);
-        };
-        if guard.ended {
-            return Poll::Ready(None);
-        }
-        if let Poll::Ready(frame) = Pin::new(inner).poll_frame(cx) {
-            if let Some(Ok(frame)) = &frame
-                && let Some(trailers) = frame.trailers_ref()
-            {
-                note(&guard.span, &mut guard.record, trailers);
-            }
-            return Poll::Ready(frame);
-        }
-        if let Some(deadline) = &mut guard.deadline
-            && deadline.as_mut().poll(cx).is_ready()
-        {
-            return Poll::Ready(Some(Ok(guard.end(late()))));
-        }
-        if let Some(stop) = &mut guard.stop {
-            ready!(stop.as_mut().poll(cx));
-            let failure = Failure::new(Code::ShuttingDown, "The server is about to stop")
-                .suggest("Connect again and go on from the last resume token");
-            return Poll::Ready(Some(Ok(guard.end(failure))));
-        }
-        Poll::Pending
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.guard.as_ref().is_some_and(|guard| guard.ended) || self.inner.is_end_stream()
-    }
-
-    fn size_hint(&self) -> http_body::SizeHint {
-        self.inner.size_hint()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -459,30 +472,5 @@ mod tests {
             headers.insert("grpc-timeout", value);
             assert!(timeout(&headers).is_err(), "{bad:?} was accepted");
         }
-    }
-
-    #[test]
-    fn the_front_door_knows_which_rpcs_stream() {
-        let methods = methods(&Metrics::default());
-        let streaming: Vec<_> = {
-            let mut names: Vec<_> = methods
-                .values()
-                .filter(|m| m.streams)
-                .map(|m| m.name.clone())
-                .collect();
-            names.sort();
-            names
-        };
-        assert_eq!(
-            streaming,
-            [
-                "Attach",
-                "ExportSkill",
-                "PublishSkills",
-                "StreamToolCall",
-                "Watch"
-            ]
-        );
-        assert!(methods.contains_key("/repertoire.v1.Lookup/GetSkill"));
     }
 }

@@ -1,44 +1,50 @@
-//! The listener: one port, HTTP/1.1 and HTTP/2, with bounds on connections.
+//! The listener: one port, HTTP/1.1 and HTTP/2, with limits on connections.
+//!
+//! Each step of a client has a time: its first bytes (`socket`), the headers of a
+//! request, an answer to a ping, and what it reads (`socket`, `reader`). Bodies have a
+//! least rate (`admission`). So a connection that stalls at any of them ends.
 
 use std::time::Duration;
 
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use super::config::Limits;
 use super::doors::Doors;
 use super::gather::Gather;
+use super::limits::Limits;
+use super::reader::Watched;
+use super::socket::Socket;
+use crate::admission::{Admission, Full, Resource};
 
-/// How long a client may take to send the headers of a request.
-const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
-/// How often an idle HTTP/2 connection is asked whether it is still there.
-const KEEPALIVE: Duration = Duration::from_secs(60);
-const KEEPALIVE_TIMEOUT: Duration = Duration::from_secs(20);
 /// Bytes of a request's headers.
 const MAX_HEADER_BYTES: u32 = 16 * 1024;
 /// Streams that a client may have reset before the server has looked at them
 /// (rapid reset).
 const MAX_PENDING_RESETS: usize = 32;
-/// Bytes in flight on a stream and on a connection.
-const STREAM_WINDOW: u32 = 1024 * 1024;
-const CONNECTION_WINDOW: u32 = 4 * 1024 * 1024;
+/// Bytes in flight on a stream and on a connection. A stream that waits (for room, or
+/// for a skill that is being written) leaves its window full; so that it neither stops
+/// the other streams of its connection, nor has more small frames unread than HTTP/2's
+/// bound on them allows, a stream has little of what a connection has.
+const STREAM_WINDOW: u32 = 256 * 1024;
+const CONNECTION_WINDOW: u32 = 8 * 1024 * 1024;
 
-fn builder(limits: &Limits) -> Builder<TokioExecutor> {
-    let mut builder = Builder::new(TokioExecutor::new());
+fn builder(limits: &Limits) -> Builder<Watched> {
+    let mut builder = Builder::new(Watched(limits.read_time()));
     builder
         .http1()
         .timer(TokioTimer::new())
-        .header_read_timeout(HEADER_TIMEOUT)
+        .header_read_timeout(limits.header_time())
         .max_buf_size(64 * 1024);
     builder
         .http2()
         .timer(TokioTimer::new())
-        .keep_alive_interval(KEEPALIVE)
-        .keep_alive_timeout(KEEPALIVE_TIMEOUT)
+        // A client that has sent half a frame cannot answer: it is let go as well.
+        .keep_alive_interval(limits.header_time().saturating_mul(2))
+        .keep_alive_timeout(limits.header_time())
         .max_header_list_size(MAX_HEADER_BYTES)
         .max_concurrent_streams(limits.streams_per_connection)
         .max_pending_accept_reset_streams(MAX_PENDING_RESETS)
@@ -52,26 +58,21 @@ fn builder(limits: &Limits) -> Builder<TokioExecutor> {
 pub(super) async fn serve(
     listener: TcpListener,
     service: Doors,
+    admission: Admission,
     limits: Limits,
     stop: CancellationToken,
     grace: Duration,
     stopping: impl Future<Output = ()>,
 ) {
     let builder = builder(&limits);
-    let places = std::sync::Arc::new(tokio::sync::Semaphore::new(limits.connections));
     let connections = GracefulShutdown::new();
     loop {
-        // A connection without a place waits in the system's queue.
-        let place = tokio::select! {
-            place = std::sync::Arc::clone(&places).acquire_owned() => place,
-            () = stop.cancelled() => break,
-        };
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
             () = stop.cancelled() => break,
         };
-        let stream = match accepted {
-            Ok((stream, _)) => stream,
+        let (stream, address) = match accepted {
+            Ok(accepted) => accepted,
             Err(error) => {
                 // Out of descriptors, mostly: wait for some to come back.
                 tracing::warn!(%error, "a connection was not taken");
@@ -79,19 +80,37 @@ pub(super) async fn serve(
                 continue;
             }
         };
+        let peer = admission.peer(address.ip());
+        let permit = match peer.try_take(Resource::Connections, 1) {
+            Ok(permit) => permit,
+            Err(Full::Share) => {
+                tracing::debug!(%address, "an address has its share of connections");
+                continue;
+            }
+            // This one waits for another to end, and those behind it wait in the
+            // system's queue.
+            Err(Full::All) => tokio::select! {
+                permit = peer.take(Resource::Connections, 1) => match permit {
+                    Ok(permit) => permit,
+                    Err(_) => continue,
+                },
+                () = stop.cancelled() => break,
+            },
+        };
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!(%error, "a connection goes without TCP_NODELAY");
         }
-        let service = TowerToHyperService::new(service.clone());
+        let service = TowerToHyperService::new(service.clone().for_peer(peer));
+        let socket = Socket::new(stream, limits.header_time(), limits.read_time());
         let connection = builder
-            .serve_connection(TokioIo::new(stream), service)
+            .serve_connection(TokioIo::new(socket), service)
             .into_owned();
         let connection = connections.watch(connection);
         tokio::spawn(async move {
             if let Err(error) = Gather::new(connection).await {
                 tracing::debug!(%error, "a connection ended early");
             }
-            drop(place);
+            drop(permit);
         });
     }
     stopping.await;

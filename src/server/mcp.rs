@@ -11,13 +11,18 @@ use axum::response::{IntoResponse as _, Response};
 use axum::routing::any;
 use http::{Method, StatusCode, header};
 use http_body_util::{BodyExt as _, Full};
-use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::sync::CancellationToken;
 
 use super::guard::WebConfig;
-use crate::http::{Bodies, refused};
+use crate::admission::{self, Peer, Permit, Resource};
+use crate::http::{refused, take};
 use crate::mcp::{Aside, Face, Handler, Kind, Service, Sessions, check, http_service};
 use crate::model::{Code, Failure};
+
+/// Bytes of a request for a stream of what changes, which are kept while it is open.
+const MAX_LISTEN_BYTES: usize = 128 * 1024;
+/// The header that names a session.
+const SESSION: &str = "mcp-session-id";
 
 /// All endpoints. Cheap to clone.
 #[derive(Clone)]
@@ -28,20 +33,13 @@ struct Inner {
     endpoints: HashMap<String, Arc<Endpoint>>,
     /// Names of the sets.
     names: Vec<String>,
-    entrance: Arc<Entrance>,
     web: Arc<WebConfig>,
 }
 
 /// One set of tools.
 struct Endpoint {
     service: Service<Handler>,
-    entrance: Arc<Entrance>,
-}
-
-/// What a message passes before a handler sees it.
-struct Entrance {
     sessions: Arc<Sessions>,
-    bodies: Bodies,
 }
 
 /// A request with a message that a handler may see.
@@ -49,35 +47,32 @@ struct Admitted {
     request: Request<Full<bytes::Bytes>>,
     kind: Kind,
     /// For as long as the message is in work.
-    _room: OwnedSemaphorePermit,
+    _room: Option<Permit>,
 }
 
 impl Endpoints {
-    /// The endpoints of a face. `most` sessions at once; requests of the stateless
-    /// era need none.
+    /// The endpoints of a face. A session ends when its client was not heard of for
+    /// `idle`; requests of the stateless era need none.
     pub(super) fn new(
         face: &Face,
-        most: usize,
-        bodies: Bodies,
+        idle: Duration,
         web: Arc<WebConfig>,
         stop: &CancellationToken,
     ) -> Self {
-        let sessions = Arc::new(Sessions::new(most));
-        let entrance = Arc::new(Entrance { sessions, bodies });
+        let sessions = Arc::new(Sessions::new(idle));
+        tokio::spawn(Arc::clone(&sessions).sweep(stop.clone()));
         let names: Vec<_> = face.gateway().contract().toolsets().into_keys().collect();
         let sets = names.iter().map(|name| Some(name.as_str()));
         let sets = std::iter::once(None).chain(sets);
         let endpoints = sets.filter_map(|set| {
-            let sessions = Arc::clone(&entrance.sessions);
-            let service = http_service(face.handlers(set)?, sessions, stop.clone());
-            let entrance = Arc::clone(&entrance);
+            let sessions = Arc::clone(&sessions);
+            let service = http_service(face.handlers(set)?, Arc::clone(&sessions), stop.clone());
             let path = set.map_or_else(|| "/mcp".to_owned(), |set| format!("/mcp/{set}"));
-            Some((path, Arc::new(Endpoint { service, entrance })))
+            Some((path, Arc::new(Endpoint { service, sessions })))
         });
         Self(Arc::new(Inner {
             endpoints: endpoints.collect(),
             names,
-            entrance,
             web,
         }))
     }
@@ -124,7 +119,7 @@ impl Inner {
     async fn unknown(self: Arc<Self>, request: Request) -> Response {
         let asked = request.uri().path().to_owned();
         if request.method() == Method::POST
-            && let Err(refusal) = self.entrance.admit(request).await
+            && let Err(refusal) = admit(request).await
         {
             return refusal;
         }
@@ -141,20 +136,26 @@ impl Inner {
 
 impl Endpoint {
     async fn answer(self: Arc<Self>, request: Request) -> Response {
-        if request.method() != Method::POST {
-            return self.service.handle(request).await.map(Body::new);
+        let peer = Peer::of(request.extensions());
+        match *request.method() {
+            Method::POST => {}
+            // What changes, for as long as the client likes.
+            Method::GET => return self.stream(request, &peer).await,
+            _ => return self.service.handle(request).await.map(Body::new),
         }
-        let admitted = match self.entrance.admit(request).await {
-            Ok(admitted) => admitted,
-            Err(refusal) => return refusal,
-        };
         let Admitted {
             mut request,
             kind,
             _room,
-        } = admitted;
-        if kind != Kind::Newest {
-            return self.service.handle(request).await.map(Body::new);
+        } = match admit(request).await {
+            Ok(admitted) => admitted,
+            Err(refusal) => return refusal,
+        };
+        match kind {
+            Kind::Newest => {}
+            Kind::Listen => return self.stream(request, &peer).await,
+            Kind::Initialize => return self.begin(request, &peer).await,
+            Kind::Other => return self.service.handle(request).await.map(Body::new),
         }
         let aside = Aside::default();
         request.extensions_mut().insert(aside.clone());
@@ -169,33 +170,76 @@ impl Endpoint {
             Err(error) => refused(Failure::fault(error.to_string())),
         }
     }
-}
 
-impl Entrance {
-    /// Refuses what no handler should see: a session for which there is no place,
-    /// and a text that is no message, or has a key twice.
-    async fn admit(&self, request: Request) -> Result<Admitted, Response> {
-        let (parts, body) = request.into_parts();
-        let (body, room) = self.bodies.take(body).await.map_err(refused)?;
-        let kind = check(&body).map_err(|answer| {
-            let json = [(header::CONTENT_TYPE, "application/json")];
-            (StatusCode::BAD_REQUEST, json, answer).into_response()
-        })?;
-        if kind == Kind::Initialize && self.sessions.is_full().await {
-            let mut full = Failure::new(
-                Code::Overloaded,
-                "The server has as many MCP sessions as it takes on at once",
-            )
-            .suggest(
-                "Try again in a minute, or use protocol version 2026-07-28, which needs no session",
-            );
-            full.retry_after = Some(Duration::from_secs(60));
-            return Err(refused(full));
-        }
-        Ok(Admitted {
-            request: Request::from_parts(parts, Full::new(body)),
-            kind,
-            _room: room,
+    /// A stream is one of those that a peer may have open, until it ends.
+    async fn stream<B>(&self, request: http::Request<B>, peer: &Peer) -> Response
+    where
+        B: http_body::Body + Send + 'static,
+        B::Error: std::fmt::Display,
+    {
+        let permit = match peer.try_take(Resource::Streams, 1) {
+            Ok(permit) => permit,
+            Err(full) => return refused(Failure::from(full)),
+        };
+        let answer = self.service.handle(request).await;
+        answer.map(|body| {
+            Body::new(body.map_frame(move |frame| {
+                let _until_its_end = &permit;
+                frame
+            }))
         })
     }
+
+    /// Begins a session, where there is a place for it.
+    async fn begin(&self, request: http::Request<Full<bytes::Bytes>>, peer: &Peer) -> Response {
+        let permit = match self.sessions.admit(peer).await {
+            Ok(permit) => permit,
+            Err(full) => {
+                let whose = match full {
+                    admission::Full::All => {
+                        "The server has as many MCP sessions as it takes on at once"
+                    }
+                    admission::Full::Share => {
+                        "This address has as many MCP sessions as one address may have"
+                    }
+                };
+                let sentence = format!("{whose}, and all of them have streams open");
+                let mut failure = Failure::new(Code::Overloaded, sentence).suggest(
+                    "Try again in a minute, or use protocol version 2026-07-28, which needs no \
+                     session",
+                );
+                failure.retry_after = Some(Duration::from_secs(60));
+                return refused(failure);
+            }
+        };
+        let answer = self.service.handle(request).await;
+        let id = answer.headers().get(SESSION);
+        if let Some(id) = id.and_then(|id| id.to_str().ok()) {
+            self.sessions.begun(id, permit);
+        }
+        answer.map(Body::new)
+    }
+}
+
+/// Refuses what no handler should see: a text that is no message, or has a key twice,
+/// and a request for a stream that would be kept at any length.
+async fn admit(request: Request) -> Result<Admitted, Response> {
+    let (parts, body) = request.into_parts();
+    let peer = Peer::of(&parts.extensions);
+    let (body, room) = take(&peer, body).await.map_err(refused)?;
+    let kind = check(&body).map_err(|answer| {
+        let json = [(header::CONTENT_TYPE, "application/json")];
+        (StatusCode::BAD_REQUEST, json, answer).into_response()
+    })?;
+    if kind == Kind::Listen && body.len() > MAX_LISTEN_BYTES {
+        let kib = MAX_LISTEN_BYTES >> 10;
+        let sentence = format!("A request for a stream of changes has {kib} KiB at most");
+        let failure = Failure::new(Code::BodyTooLarge, sentence);
+        return Err(refused(failure.suggest("Name fewer resources")));
+    }
+    Ok(Admitted {
+        request: Request::from_parts(parts, Full::new(body)),
+        kind,
+        _room: room,
+    })
 }

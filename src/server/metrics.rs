@@ -19,6 +19,8 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::metrics::info::Info;
 
 use super::front::FrontLayer;
+use crate::admission::{Admission, Resource};
+use crate::executor::Executor;
 use crate::http::{no_such_method, refused};
 use crate::lookup::SearchIndex;
 use crate::lookup::index::Progress;
@@ -186,6 +188,53 @@ pub(super) fn page<S: Clone + Send + Sync + 'static>(
     .fallback(no_such_method)
 }
 
+/// What peers hold, by name.
+fn held(admission: &Admission) -> [(&'static str, &'static str, u64); 8] {
+    let taken = |resource| u64::try_from(admission.taken(resource)).unwrap_or(u64::MAX);
+    [
+        (
+            "repertoire_calls_in_work",
+            "Unary calls in work",
+            taken(Resource::Calls),
+        ),
+        (
+            "repertoire_streams_in_work",
+            "Streams that are open",
+            taken(Resource::Streams),
+        ),
+        (
+            "repertoire_connections",
+            "Connections that are open",
+            taken(Resource::Connections),
+        ),
+        (
+            "repertoire_peers",
+            "Addresses that have something here: a connection, a session",
+            admission.peer_count() as u64,
+        ),
+        (
+            "repertoire_mcp_sessions",
+            "MCP sessions that are open",
+            taken(Resource::Sessions),
+        ),
+        (
+            "repertoire_request_kib",
+            "KiB of requests that arrive or are in work",
+            taken(Resource::Requests),
+        ),
+        (
+            "repertoire_answer_kib",
+            "KiB of answers that wait for their readers",
+            taken(Resource::Answers),
+        ),
+        (
+            "repertoire_worker_streams",
+            "Streams of workers that are open",
+            taken(Resource::Workers),
+        ),
+    ]
+}
+
 fn render(
     front: &FrontLayer,
     registry: &Registry,
@@ -218,14 +267,7 @@ fn render(
         gauge.set(i64::try_from(value).unwrap_or(i64::MAX));
         gauge
     };
-    let (in_work, streaming) = front.in_work();
-    for (name, help, value) in [
-        ("repertoire_calls_in_work", "Unary calls in work", in_work),
-        (
-            "repertoire_streams_in_work",
-            "Streams that are open",
-            streaming,
-        ),
+    let gauges = [
         (
             "repertoire_skills",
             "Skills that are stored",
@@ -271,9 +313,11 @@ fn render(
             "Slots of workers that are held for callers who left",
             tools.abandoned as u64,
         ),
-    ] {
+    ];
+    for (name, help, value) in held(front.admission()).into_iter().chain(gauges) {
         page.register(name, help, gauge(value));
     }
+    register_work(&mut page, registry.executor());
     let dropped = Counter::<u64>::default();
     dropped.inc_by(tools.dropped);
     page.register(
@@ -288,6 +332,52 @@ fn render(
     let media = "application/openmetrics-text; version=1.0.0; charset=utf-8";
     let media = HeaderValue::from_static(media);
     Ok(([(header::CONTENT_TYPE, media)], text).into_response())
+}
+
+/// What each kind of work of the executor is doing.
+fn register_work(page: &mut prometheus_client::registry::Registry, executor: &Executor) {
+    let gauges = [
+        (
+            "repertoire_work_permits",
+            "Work of a kind that may run at once",
+        ),
+        ("repertoire_work_running", "Work of a kind that runs"),
+        (
+            "repertoire_work_waiting",
+            "Calls that wait for work of a kind",
+        ),
+    ]
+    .map(|named| (named, Family::<Labels, Gauge>::default()));
+    let counters = [
+        ("repertoire_work_begun", "Work of a kind that was begun"),
+        (
+            "repertoire_work_refused",
+            "Work of a kind that was refused, because too much of it waited or its time was short",
+        ),
+        (
+            "repertoire_work_abandoned",
+            "Work of a kind whose caller left before it was done",
+        ),
+    ]
+    .map(|named| (named, Family::<Labels, Counter>::default()));
+    for (kind, stats) in executor.stats() {
+        let labels = vec![("kind", kind.name().to_owned())];
+        let values = [stats.permits, stats.in_use, stats.waiting];
+        for ((_, family), value) in gauges.iter().zip(values) {
+            let value = i64::try_from(value).unwrap_or(i64::MAX);
+            family.get_or_create_owned(&labels).set(value);
+        }
+        let values = [stats.begun, stats.refused, stats.abandoned];
+        for ((_, family), value) in counters.iter().zip(values) {
+            family.get_or_create_owned(&labels).inc_by(value);
+        }
+    }
+    for ((name, help), family) in gauges {
+        page.register(name, help, family);
+    }
+    for ((name, help), family) in counters {
+        page.register(name, help, family);
+    }
 }
 
 #[cfg(test)]

@@ -3,30 +3,42 @@
 //! Rules of this room:
 //!
 //! * One port serves gRPC (HTTP/2), and gRPC-Web, REST and MCP (HTTP/1.1 and
-//!   HTTP/2).
+//!   HTTP/2); a socket in the data directory serves commands on this machine (`local`).
 //! * Every call passes one front door (`front`): a place among those in work or
 //!   a refusal at once, the caller's deadline, a span, the caller's name.
+//! * Nothing waits for a client without a limit: for its first bytes, its headers, its
+//!   body, or until it has read its answer (`listen`, `answer`). What it holds
+//!   meanwhile is its share (`admission`).
 //! * Stopping: `NOT_SERVING`, no new connections, streams are told to go, calls in
 //!   work finish, counts are written, the store is closed; five seconds at most.
 //!
 //! Not here: what calls do (`grpc` and below), commands (`cli`).
 
+mod answer;
 mod bundled;
 mod config;
 mod doors;
 mod front;
 mod gather;
 mod guard;
+mod health;
+mod limits;
 mod listen;
+mod local;
 mod mcp;
 mod metrics;
+mod reader;
+mod rpc;
 mod search;
 mod secret;
 mod services;
+mod socket;
 mod telemetry;
 mod tools;
 
 use std::net::SocketAddr;
+use std::num::NonZero;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -34,27 +46,32 @@ use axum::Router;
 use axum::extract::{Request, State};
 use axum::response::Response;
 use axum::routing::any;
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tonic::service::Routes;
+use tower::util::BoxCloneSyncService;
 use tower::{Layer as _, ServiceExt as _};
 use tower_http::cors::{AllowHeaders, AllowMethods, AllowOrigin, CorsLayer};
 
 pub use bundled::bundled_skills;
-pub use config::{Config, ConfigError, Limits, Settings, default_data_directory};
+pub use config::{Config, ConfigError, Settings, default_data_directory};
 pub use guard::{AllowedHost, AllowedOrigin, Origin, WebConfig};
+pub use limits::Limits;
+pub use local::connect_local;
 pub use search::{AnalysisConfig, EmbedderError, Meaning, SearchConfig};
 pub use secret::{SecretError, SecretRef};
 pub use telemetry::{LogFormat, Telemetry};
 pub use tools::{JiraConfig, SqlConfig, ToolsConfig, ToolsError, WorkerConfig};
 
 use crate::composition::{Composition, IndexScorer};
+use crate::contract::v1::admin_server::AdminServer;
 use crate::contract::{FILE_DESCRIPTOR_SET, v1};
+use crate::executor::Executor;
 use crate::gateway::{self, Contract, Gateway, Transport};
-use crate::grpc::{Codebases, CompositionService, LookupService, RegistryService, ToolHostService};
-use crate::http::Bodies;
+use crate::grpc::{AdminService, Codebases};
 use crate::lookup::SearchIndex;
 use crate::mcp::Face;
-use crate::model::{Clock, SystemClock};
+use crate::model::{Clock, Principal, SystemClock};
 use crate::registry::Registry;
 use crate::store::{self, Store};
 use crate::tools::Tools;
@@ -62,6 +79,14 @@ use crate::tools::host::Host;
 use doors::Doors;
 use services::Services;
 
+/// The services of the contract that every listener offers: `Admin` is for the local
+/// socket alone.
+const OFFERED: [&str; 4] = [
+    v1::registry_server::SERVICE_NAME,
+    v1::lookup_server::SERVICE_NAME,
+    v1::composition_server::SERVICE_NAME,
+    v1::tool_host_server::SERVICE_NAME,
+];
 /// How often counts of use are written.
 const USAGE_INTERVAL: Duration = Duration::from_secs(5);
 /// How soon sessions and records of calls are written.
@@ -71,6 +96,8 @@ const GRACE: Duration = Duration::from_secs(4);
 /// How long workers may take to answer the calls they have then: less, so that their
 /// answers still reach the callers.
 const WORKERS_GRACE: Duration = Duration::from_secs(3);
+/// How long work may take to end when it is told to stop.
+const WORK_GRACE: Duration = Duration::from_millis(500);
 /// The largest message a client may send: a skill of 16 MiB with its paths.
 const MAX_MESSAGE_BYTES: usize = 20 * 1024 * 1024;
 
@@ -140,9 +167,16 @@ impl Domain {
         handlers.push(Arc::new(host.clone()));
         let limits = settings.tools.options();
         let (search, codebases) = (settings.search.clone(), settings.analysis.roots.clone());
+        let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
+        let executor = Executor::new(processors);
+        let is_shared = settings.is_shared();
+        // Start-up: once, before any call.
         let opened = tokio::task::spawn_blocking(move || {
             let store = Store::open(&directory, &options)?;
-            let registry = Registry::open(store, Arc::clone(&clock))?;
+            let names = bundled::names(&Contract::load()?, is_shared);
+            let (read, at) = (store, Arc::clone(&clock));
+            let open = move || Registry::open_with(read, at, executor, names);
+            let registry = store::bounded(&directory, open)??;
             let search = search.index(&directory, registry.clone())?;
             let composition = Composition::new(registry.clone())
                 .with_scorer(Arc::new(IndexScorer::new(search.clone())));
@@ -199,12 +233,22 @@ impl Domain {
     /// What calls in process go through: the services behind a front door.
     #[must_use]
     pub fn transport(&self, limits: &Limits) -> Transport {
-        let front = front::FrontLayer::new(limits, CancellationToken::new(), false);
-        front.transport(Services::new(self))
+        let (admission, stop) = (limits.admission(), CancellationToken::new());
+        let front = front::FrontLayer::new(admission, limits.times(), stop, false);
+        let transport = front.transport(Services::new(self));
+        let local = transport.map_request(|mut request: http::Request<tonic::body::Body>| {
+            request.extensions_mut().insert(Principal::local());
+            request
+        });
+        BoxCloneSyncService::new(local)
     }
 
-    /// Writes what waits, and closes the data directory.
+    /// Ends work that runs, writes what waits, and closes the data directory.
     pub async fn close(&self) {
+        let running = self.registry.executor().stop(WORK_GRACE).await;
+        if running > 0 {
+            tracing::warn!(running, "work did not stop when it was told to");
+        }
         if let Err(error) = self.registry.write_usage().await {
             tracing::warn!(%error, "counts of use were not written");
         }
@@ -247,34 +291,19 @@ impl Server {
         let address = listener.local_addr().map_err(refused)?;
 
         let (health, health_service) = tonic_health::server::health_reporter();
-        health
-            .set_serving::<v1::registry_server::RegistryServer<RegistryService>>()
-            .await;
-        health
-            .set_serving::<v1::lookup_server::LookupServer<LookupService>>()
-            .await;
-        health
-            .set_serving::<v1::composition_server::CompositionServer<CompositionService>>()
-            .await;
-        health
-            .set_serving::<v1::tool_host_server::ToolHostServer<ToolHostService>>()
-            .await;
-        let reflection = || {
-            tonic_reflection::server::Builder::configure()
-                .register_encoded_file_descriptor_set(FILE_DESCRIPTOR_SET)
-                .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
-                // So that a client can read the details of a refusal.
-                .register_encoded_file_descriptor_set(tonic_types::pb::FILE_DESCRIPTOR_SET)
-        };
         let services = Services::new(&domain);
         let others = Routes::new(health_service)
             .add_service(reflection().build_v1()?)
             .add_service(reflection().build_v1alpha()?);
         let stop = CancellationToken::new();
-        let front = front::FrontLayer::new(&settings.limits, stop.clone(), telemetry.exports());
+        let (admission, times) = (settings.limits.admission(), settings.limits.times());
+        let exports = telemetry.exports();
+        let front = front::FrontLayer::new(admission.clone(), times, stop.clone(), exports);
         let contract = Contract::load()?;
         let gateway = Gateway::new(contract, front.transport(services.clone()));
-        let bodies = Bodies::default();
+        let (writable, takes_writes) = watch::channel(true);
+        let mode = domain.registry().store().mode();
+        let health = tokio::spawn(health::follow(health, mode, writable, stop.clone()));
         let metrics = metrics::page(
             front.clone(),
             domain.registry().clone(),
@@ -282,16 +311,17 @@ impl Server {
             domain.search().clone(),
         );
         let http =
-            crate::http::router(&gateway, bodies.clone(), stop.clone())?.route("/metrics", metrics);
+            crate::http::router(&gateway, stop.clone(), takes_writes)?.route("/metrics", metrics);
         let face = Face::new(gateway, front::inside(services.clone()));
         let web = Arc::new(settings.web.clone());
-        let sessions = settings.limits.sessions;
-        let mcp = mcp::Endpoints::new(&face, sessions, bodies, web, &stop);
+        let idle = settings.limits.session_time();
+        let mcp = mcp::Endpoints::new(&face, idle, web, &stop);
         let others: Router = others.into_axum_router().reset_fallback();
         let routes = services.routes().into_axum_router().reset_fallback();
         let routes = routes.merge(others.clone());
+        let local_front = front.clone();
         let service = Doors {
-            grpc: front.layer(services.with_others(others.fallback(unknown))),
+            grpc: front.layer(services.with_others(others.clone().fallback(unknown))),
             // Before CORS, which answers for itself.
             web: settings.web.guard(
                 routes
@@ -303,27 +333,42 @@ impl Server {
                     .layer(cors()),
             ),
             mcp,
+            peer: admission.local(),
         };
 
         let url = format!("http://{address}");
-        if let Err(error) = store::remember_endpoint(&settings.data, &url) {
-            tracing::warn!(%error, "commands will need `--server {url}`");
-        }
+        let admin = AdminService {
+            directory: std::path::absolute(&settings.data).unwrap_or(settings.data.clone()),
+            url,
+            started_at: SystemClock.now(),
+            registry: domain.registry().clone(),
+            backups: Arc::new(tokio::sync::Semaphore::new(1)),
+        };
+        let others = others.merge(Routes::new(AdminServer::new(admin)).into_axum_router());
+        let local = services.with_others(others.reset_fallback().fallback(unknown));
+        let local = serve_local(&settings.data, local_front.layer(local), stop.clone());
         let counting = tokio::spawn(write_usage(domain.registry().clone(), stop.clone()));
         let keeping = tokio::spawn(write_sessions(domain.tools.clone(), stop.clone()));
         let running = tokio::spawn({
             let (stop, host) = (stop.clone(), domain.host().clone());
             async move {
-                listen::serve(listener, service, settings.limits, stop.clone(), GRACE, async move {
-                    stop.cancelled().await;
-                    host.stop(WORKERS_GRACE);
-                    health.set_not_serving::<v1::registry_server::RegistryServer<RegistryService>>().await;
-                    health.set_not_serving::<v1::lookup_server::LookupServer<LookupService>>().await;
-                    health.set_not_serving::<v1::composition_server::CompositionServer<CompositionService>>().await;
-                    health.set_not_serving::<v1::tool_host_server::ToolHostServer<ToolHostService>>().await;
-                })
+                listen::serve(
+                    listener,
+                    service,
+                    admission,
+                    settings.limits,
+                    stop.clone(),
+                    GRACE,
+                    async move {
+                        stop.cancelled().await;
+                        host.stop(WORKERS_GRACE);
+                        let _stopped = health.await;
+                    },
+                )
                 .await;
-                store::forget_endpoint(&settings.data);
+                if let Some(local) = local {
+                    let _stopped = local.await;
+                }
                 let _stopped = keeping.await;
                 domain.close().await;
                 let _stopped = counting.await;
@@ -343,6 +388,37 @@ impl Server {
             tracing::error!(%error, "the server did not stop as it should");
         }
     }
+}
+
+/// Serves the local socket of a data directory. A directory that takes no sockets is
+/// served all the same.
+fn serve_local(
+    data: &Path,
+    services: front::Front<Services>,
+    stop: CancellationToken,
+) -> Option<tokio::task::JoinHandle<()>> {
+    match local::LocalSocket::bind(data) {
+        Ok(socket) => Some(tokio::spawn(socket.serve(services, stop, GRACE))),
+        Err(error) => {
+            tracing::warn!(%error, "the local socket cannot be made; commands need --server");
+            None
+        }
+    }
+}
+
+/// What reflection tells on the network.
+fn reflection() -> tonic_reflection::server::Builder<'static> {
+    OFFERED
+        .into_iter()
+        .chain(["grpc.health.v1.Health"])
+        .fold(
+            tonic_reflection::server::Builder::configure(),
+            tonic_reflection::server::Builder::with_service_name,
+        )
+        .register_encoded_file_descriptor_set(FILE_DESCRIPTOR_SET)
+        .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
+        // So that a client can read the details of a refusal.
+        .register_encoded_file_descriptor_set(tonic_types::pb::FILE_DESCRIPTOR_SET)
 }
 
 /// Writes counts of use, now and then.

@@ -1,4 +1,7 @@
 //! Logs on stderr, and spans to a collector where one is named.
+//!
+//! A record of the text log is one line, whatever callers, skills and workers put
+//! into its fields: each field is written by [`fields`].
 
 use std::borrow::Cow;
 use std::io::IsTerminal as _;
@@ -9,9 +12,19 @@ use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::propagation::TraceContextPropagator;
 use opentelemetry_sdk::trace::SdkTracerProvider;
 use serde::Deserialize;
+use tracing::level_filters::LevelFilter;
+use tracing_log::{AsLog as _, LogTracer};
+use tracing_subscriber::field::MakeExt as _;
+use tracing_subscriber::fmt::format::{self, FormatFields};
 use tracing_subscriber::layer::SubscriberExt as _;
-use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{EnvFilter, Layer as _};
+
+use crate::model::printable;
+
+/// Crates whose records are dropped at every level. They free memory when a thread ends,
+/// and log what they free: by then the filters' thread-locals may be gone, and the panic
+/// of that ends the process.
+const SILENT: [&str; 3] = ["crossbeam_epoch", "crossbeam_utils", "sled"];
 
 /// Form of the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, clap::ValueEnum)]
@@ -42,7 +55,10 @@ impl Telemetry {
         let provider = endpoint.map(provider).transpose()?;
         let log = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
         let log = match format {
-            LogFormat::Text => log.with_ansi(std::io::stderr().is_terminal()).boxed(),
+            LogFormat::Text => log
+                .fmt_fields(fields())
+                .with_ansi(std::io::stderr().is_terminal())
+                .boxed(),
             LogFormat::Json => log.json().boxed(),
         };
         let export = provider
@@ -57,10 +73,16 @@ impl Telemetry {
                         .with_target("repertoire", tracing::Level::INFO),
                 )
             });
-        tracing_subscriber::registry()
+        let subscriber = tracing_subscriber::registry()
             .with(export)
-            .with(log.with_filter(filter))
-            .try_init()
+            .with(log.with_filter(filter));
+        tracing::subscriber::set_global_default(subscriber)
+            .map_err(|error| format!("the log: {error}"))?;
+        // Instead of `try_init`, which takes the records of every crate.
+        LogTracer::builder()
+            .ignore_all(SILENT)
+            .with_max_level(LevelFilter::current().as_log())
+            .init()
             .map_err(|error| format!("the log: {error}"))?;
         opentelemetry::global::set_text_map_propagator(TraceContextPropagator::new());
         Ok(Self { provider })
@@ -80,11 +102,24 @@ impl Telemetry {
     }
 }
 
-/// At `info`, rmcp tells of the beginning and the end of each request: that is for
-/// whoever asks for `rmcp=info`.
+/// Fields as `name=value`, each escaped to one line without control characters.
+fn fields() -> impl for<'writer> FormatFields<'writer> + 'static {
+    format::debug_fn(|writer, field, value| {
+        let value = format!("{value:?}");
+        let value = printable(&value);
+        match field.name() {
+            "message" => writer.write_str(&value),
+            name => write!(writer, "{name}={value}"),
+        }
+    })
+    .delimited(" ")
+}
+
+/// At `info`, rmcp tells of the beginning and the end of each request, and the solver of
+/// every choice that it makes: that is for whoever asks for `rmcp=info`, `pubgrub=info`.
 fn quiet(filter: &str) -> Cow<'_, str> {
     if filter.split(',').any(|part| part.trim() == "info") {
-        return format!("rmcp=warn,{filter}").into();
+        return format!("rmcp=warn,pubgrub=warn,{filter}").into();
     }
     filter.into()
 }
@@ -104,7 +139,66 @@ fn provider(endpoint: &str) -> Result<SdkTracerProvider, String> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::{Arc, Mutex};
+
     use super::*;
+
+    /// What was written, as one who reads the log gets it.
+    #[derive(Clone, Default)]
+    struct Written(Arc<Mutex<Vec<u8>>>);
+
+    impl std::io::Write for Written {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.lock().expect("the log").extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_record_is_one_line_whatever_is_in_its_fields() {
+        const FORGED: &str =
+            "x\n2026-11-23T00:00:00Z  INFO repertoire::audit: fake\r\u{1b}[2J\u{202e}\u{85}";
+        let written = Written::default();
+        let writer = written.clone();
+        let log = tracing_subscriber::fmt::layer()
+            .fmt_fields(fields())
+            .with_ansi(false)
+            .without_time()
+            .with_writer(move || writer.clone());
+        tracing::subscriber::with_default(tracing_subscriber::registry().with(log), || {
+            let span = tracing::info_span!("rpc", method = %FORGED, worker = FORGED);
+            span.in_scope(|| {
+                tracing::info!(tool = %FORGED, name = FORGED, path = ?std::path::Path::new(FORGED), "called {FORGED}");
+                tracing::warn!(error = &std::io::Error::other(FORGED) as &dyn std::error::Error, n = 1);
+            });
+        });
+        let text = String::from_utf8(written.0.lock().expect("the log").clone()).expect("text");
+        let lines: Vec<_> = text.lines().collect();
+        assert_eq!(lines.len(), 2, "{text}");
+        assert!(
+            !text
+                .replace('\n', "")
+                .chars()
+                .any(|c| c.is_control() || c == '\u{202e}'),
+            "{text:?}"
+        );
+        let [first, second] = lines.as_slice() else {
+            return;
+        };
+        assert!(
+            first.contains(r"called x\n2026") && first.contains(r" tool=x\n2026"),
+            "{first}"
+        );
+        assert!(
+            second.contains(r" error=x\n2026") || second.contains(r":error=x\n2026"),
+            "{second}"
+        );
+        assert!(second.ends_with("n=1"), "{second}");
+    }
 
     #[test]
     fn a_library_is_as_loud_as_it_was_asked_to_be() {
@@ -112,8 +206,8 @@ mod tests {
             let filter = EnvFilter::try_new(quiet(text)).expect("a filter");
             filter.to_string()
         };
-        assert_eq!(filter("info"), "rmcp=warn,info");
-        assert_eq!(filter("info,rmcp=debug"), "rmcp=debug,info");
+        assert_eq!(filter("info"), "pubgrub=warn,rmcp=warn,info");
+        assert_eq!(filter("info,rmcp=debug"), "pubgrub=warn,rmcp=debug,info");
         for asked in ["debug", "error", "rmcp=info"] {
             assert_eq!(filter(asked), asked);
         }

@@ -41,7 +41,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         .ok_or("the contract has no tools")?;
     let shared = Shared::new();
     let handler = move || Fixtures::new(make(), &shared);
-    let sessions = Arc::new(Sessions::new(settings.limits.sessions));
+    let sessions = Arc::new(Sessions::new(std::time::Duration::from_secs(3600)));
     let stop = CancellationToken::new();
     let service = http_service(handler, sessions, stop.clone());
     let routes = axum::Router::new().route_service("/mcp", service);

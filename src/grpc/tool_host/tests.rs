@@ -319,3 +319,31 @@ async fn a_message_of_100_mib_ends_the_stream_with_its_size_and_fails_the_call()
         "{message}"
     );
 }
+
+#[test]
+fn a_result_with_an_integer_that_a_double_cannot_hold_fails_its_call_by_name() {
+    let object = |id: serde_json::Value| {
+        let json = json!({"rows": [{"id": id}]});
+        convert::object(json.as_object().expect("an object").clone())
+    };
+    let said = |id: serde_json::Value| {
+        super::outcome(v1::Outcome {
+            invocation_id: "one".to_owned(),
+            outcome: Some(result("x".to_owned(), Some(object(id)))),
+        })
+    };
+    let FromWorker::Malformed { id, why } = said(json!(9_007_199_254_740_993_i64)) else {
+        panic!("taken");
+    };
+    assert_eq!(
+        (id.as_str(), why.as_str()),
+        (
+            "one",
+            "result.structured.rows[0].id: Number is too large to be carried exactly; send it as a string"
+        )
+    );
+    assert!(matches!(
+        said(json!("9007199254740993")),
+        FromWorker::Outcome { .. }
+    ));
+}

@@ -31,6 +31,9 @@ pub enum Error {
     /// The registry cannot be read.
     #[error(transparent)]
     Registry(#[from] registry::Error),
+    /// Work was refused, or stopped.
+    #[error(transparent)]
+    Work(#[from] crate::executor::Error),
     /// The work ended before it was done.
     #[error("the work on the index ended early: {0}")]
     Task(String),

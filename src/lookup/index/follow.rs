@@ -1,9 +1,12 @@
 //! Keeping the index in step with the log.
 //!
 //! Writers are never held up: the index reads the log from its own place, gathers
-//! what happened within [`GATHER`], and commits it at once. Vectors are made
-//! afterwards, some at a time, between commits; a search does without those that
-//! are not there yet.
+//! what happened within [`GATHER`], and commits it at once.
+//!
+//! After a start, and where the log no longer reaches back to its place, the index is
+//! compared with the catalog, and what is behind is indexed some at a time: new events
+//! never wait for more than [`SLICE`] of it. Vectors are made afterwards, between
+//! commits; a search does without those that are not there yet.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -11,6 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::embed::{Cache, Embedder};
@@ -23,6 +27,8 @@ use crate::registry::{self, Registry, Watch, WatchFilter};
 const GATHER: Duration = Duration::from_millis(100);
 /// Skills that are indexed before a commit, so that much can be found soon.
 const COMMIT: usize = 10_000;
+/// How long new events wait at most for skills that are behind.
+const SLICE: Duration = Duration::from_millis(250);
 /// How long whoever failed waits before the next try.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Folder of the index of words.
@@ -42,57 +48,80 @@ pub(super) async fn follow(inner: Arc<Inner>, stop: CancellationToken) {
     }
 }
 
+/// What happened: to these skills, up to this place in the log.
+type Events = (BTreeSet<SkillKey>, u64);
+
 /// Opens the index, brings it up to date, and keeps it there. Work that has begun is
 /// never left behind: it looks for itself whether it is to stop.
 async fn keep(inner: &Arc<Inner>, stop: &CancellationToken) -> Result<(), Error> {
+    // Before the catalog is looked at: what happens from here on comes as events.
     let mut watch = inner.registry.watch("", WatchFilter::default())?;
     let fresh = inner.failed.load(Ordering::Relaxed);
     let stopping = stop.clone();
     let mut work = blocking(Arc::clone(inner), move |inner| {
         let mut work = Work::open(inner, fresh, stopping)?;
-        work.catch_up(inner)?;
+        work.compare(inner);
         Ok(work)
     })
     .await?;
-    inner.failed.store(false, Ordering::Relaxed);
     while !stop.is_cancelled() {
-        // Vectors wait for events, not events for vectors.
-        if work.pending {
-            work = blocking(Arc::clone(inner), move |inner| {
-                work.make_vectors(inner)?;
-                Ok(work)
-            })
-            .await?;
-        }
-        let found = if work.pending {
-            gathered(&mut watch, Duration::ZERO).await?
-        } else {
-            let Some(next) = stop.run_until_cancelled(watch.next()).await else {
+        let found = if work.is_idle() {
+            let Some(found) = stop.run_until_cancelled(happened(&mut watch)).await else {
                 return Ok(());
             };
-            let (position, event) = next?;
-            let (mut keys, last) = gathered(&mut watch, GATHER).await?.unwrap_or_default();
-            keys.insert(event.skill_id.key());
-            Some((keys, last.max(position)))
+            found.map(Some)
+        } else {
+            gathered(&mut watch, Duration::ZERO).await
         };
-        if let Some((keys, position)) = found {
-            work = blocking(Arc::clone(inner), move |inner| {
-                work.update(inner, keys, position)?;
-                Ok(work)
-            })
-            .await?;
-        }
+        let events = match found {
+            Err(registry::Error::ResumeTokenExpired) => {
+                tracing::info!(
+                    "the search index fell behind the log and is compared with all skills"
+                );
+                watch = inner.registry.watch("", WatchFilter::default())?;
+                work = blocking(Arc::clone(inner), move |inner| {
+                    work.compare(inner);
+                    Ok(work)
+                })
+                .await?;
+                continue;
+            }
+            found => found?,
+        };
+        work = blocking(Arc::clone(inner), move |inner| {
+            if events.is_none() && work.behind.is_none() {
+                work.make_vectors(inner)?;
+            } else {
+                let begun = Instant::now();
+                let seen = events.as_ref().map_or(work.seen, |(_, position)| *position);
+                let position = inner.registry.store().position();
+                work.index(inner, events, |done| {
+                    let events_wait = || position.borrow().end > seen && begun.elapsed() >= SLICE;
+                    done >= COMMIT || events_wait()
+                })?;
+            }
+            Ok(work)
+        })
+        .await?;
     }
     Ok(())
+}
+
+/// Waits until something happens, and gathers what comes with it.
+async fn happened(watch: &mut Watch) -> Result<Events, registry::Error> {
+    let (position, event) = watch.next().await?;
+    let (mut keys, last) = gathered(watch, GATHER).await?.unwrap_or_default();
+    keys.insert(event.skill_id.key());
+    Ok((keys, last.max(position)))
 }
 
 /// What happened until there was a pause, or for so long.
 async fn gathered(
     watch: &mut Watch,
     patience: Duration,
-) -> Result<Option<(BTreeSet<SkillKey>, u64)>, registry::Error> {
-    let mut found: Option<(BTreeSet<SkillKey>, u64)> = None;
-    let deadline = tokio::time::Instant::now() + patience;
+) -> Result<Option<Events>, registry::Error> {
+    let mut found: Option<Events> = None;
+    let deadline = Instant::now() + patience;
     while found.as_ref().is_none_or(|(keys, _)| keys.len() < COMMIT) {
         match tokio::time::timeout_at(deadline, watch.next()).await {
             Ok(next) => {
@@ -107,7 +136,8 @@ async fn gathered(
     Ok(found)
 }
 
-/// Runs work that blocks off the async threads.
+/// Runs work that blocks off the async threads: that of the follower, one after the other,
+/// so it needs no permit.
 async fn blocking<T: Send + 'static>(
     inner: Arc<Inner>,
     work: impl FnOnce(&Inner) -> Result<T, Error> + Send + 'static,
@@ -118,9 +148,15 @@ async fn blocking<T: Send + 'static>(
 }
 
 /// The writer, and where vectors are kept.
-struct Work {
-    indexer: Indexer,
+pub(super) struct Work {
+    pub(super) indexer: Indexer,
     cache: Option<Cache>,
+    /// Skills whose documents are not as the catalog has them. None: it has caught up.
+    pub(super) behind: Option<Vec<SkillKey>>,
+    /// End of the log when these were found.
+    compared_at: u64,
+    /// Events up to here were indexed.
+    seen: u64,
     /// Where the search for skills without a vector goes on.
     from: u32,
     /// There may be such skills.
@@ -129,7 +165,7 @@ struct Work {
 }
 
 impl Work {
-    fn open(inner: &Inner, fresh: bool, stop: CancellationToken) -> Result<Self, Error> {
+    pub(super) fn open(inner: &Inner, fresh: bool, stop: CancellationToken) -> Result<Self, Error> {
         let folder = inner.folder.join(INDEX);
         std::fs::create_dir_all(&inner.folder)?;
         let registry: Registry = inner.registry.clone();
@@ -153,6 +189,9 @@ impl Work {
         indexer.reload(0)?;
         let mut work = Self {
             pending: cache.is_some(),
+            behind: None,
+            compared_at: 0,
+            seen: 0,
             indexer,
             cache,
             from: 0,
@@ -163,40 +202,56 @@ impl Work {
         Ok(work)
     }
 
-    /// Indexes all that the catalog has and the index has not.
-    fn catch_up(&mut self, inner: &Inner) -> Result<(), Error> {
-        let position = inner.registry.store().position().borrow().end;
-        let behind: Vec<SkillKey> = self.indexer.behind().into_iter().collect();
-        for keys in behind.chunks(COMMIT) {
-            self.indexer.update(keys.iter().cloned(), &self.stop)?;
-            if self.stop.is_cancelled() {
-                return Ok(());
-            }
-            self.indexer.commit(0)?;
-            self.remember_vectors();
-            self.publish(inner);
-        }
-        // Also where nothing was behind: documents that were taken out are gone then.
-        self.indexer.commit(position)?;
-        self.indexer.has_caught_up();
-        self.publish(inner);
-        self.pending = self.cache.is_some();
-        Ok(())
+    /// There is nothing to do until something happens.
+    fn is_idle(&self) -> bool {
+        self.behind.is_none() && !self.pending
     }
 
-    fn update(
+    /// Finds what the catalog has and the index has not. Follow the log from before: what
+    /// happens meanwhile comes as events.
+    pub(super) fn compare(&mut self, inner: &Inner) {
+        self.compared_at = inner.registry.store().position().borrow().end;
+        self.behind = Some(self.indexer.behind().into_iter().collect());
+    }
+
+    /// Indexes what happened, then of what is behind until it is `enough`, told how much
+    /// was done, and makes it findable.
+    pub(super) fn index(
         &mut self,
         inner: &Inner,
-        keys: BTreeSet<SkillKey>,
-        position: u64,
+        events: Option<Events>,
+        enough: impl Fn(usize) -> bool,
     ) -> Result<(), Error> {
+        let (keys, seen) = events.unwrap_or((BTreeSet::new(), self.seen));
+        let catches_up = self.behind.is_some();
         self.indexer.update(keys, &self.stop)?;
+        if let Some(behind) = &mut self.behind {
+            let mut done = 0;
+            let some = std::iter::from_fn(|| {
+                let key = (!enough(done)).then(|| behind.pop())?;
+                done += 1;
+                key
+            });
+            self.indexer.update(some, &self.stop)?;
+        }
         if self.stop.is_cancelled() {
             return Ok(());
         }
-        self.indexer.commit(position)?;
+        self.seen = seen;
         self.pending = self.cache.is_some();
         self.from = 0;
+        // Also where nothing was behind: documents that were taken out are gone then.
+        if self.behind.as_ref().is_none_or(Vec::is_empty) {
+            self.indexer.commit(self.compared_at.max(seen))?;
+            self.indexer.has_caught_up();
+            inner.failed.store(false, Ordering::Relaxed);
+            self.behind = None;
+        } else {
+            self.indexer.commit(self.indexer.position())?;
+        }
+        if catches_up {
+            self.remember_vectors();
+        }
         self.publish(inner);
         Ok(())
     }

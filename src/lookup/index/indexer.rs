@@ -22,8 +22,8 @@ use super::schema;
 use super::snapshot::{Segment, Slot, Snapshot, ordinals};
 use super::ties::Ties;
 use super::vectors::Vectors;
-use super::{Error, looks, tokens};
-use crate::model::SkillKey;
+use super::{Error, tokens};
+use crate::model::{SkillKey, looks};
 use crate::registry::{Head, Registry};
 
 /// Threads that take texts apart. One more reads them.
@@ -180,7 +180,13 @@ impl Indexer {
         self.now.clone()
     }
 
-    /// The skills whose documents are not as the catalog has them.
+    /// Events of the log up to here are in it.
+    pub(super) fn position(&self) -> u64 {
+        self.now.position
+    }
+
+    /// The skills whose documents, or what is kept beside them, are not as the catalog
+    /// has them.
     pub(super) fn behind(&self) -> BTreeSet<SkillKey> {
         let catalog = self.registry.catalog();
         let missing = catalog
@@ -188,7 +194,8 @@ impl Indexer {
             .filter(|head| {
                 let ordinal = self.by_key.get(&head.id.key());
                 let slot = ordinal.and_then(|ordinal| self.now.slot(*ordinal));
-                slot.is_none_or(|slot| Some(slot.number) != head.active)
+                // A slot has the head of the catalog that it was made from.
+                slot.is_none_or(|slot| !Arc::ptr_eq(&slot.head, head))
             })
             .map(|head| head.id.key());
         let gone = self.by_key.keys().filter(|key| {
@@ -385,7 +392,7 @@ impl Slot {
     fn new(head: Arc<Head>, facts: &Facts) -> Self {
         let name = head.summary.as_ref().map(|summary| summary.name.as_str());
         Self {
-            looks: looks::of(name.unwrap_or(head.id.slug())),
+            looks: looks(name.unwrap_or(head.id.slug())).into(),
             twin: false,
             number: facts.number,
             meaning: facts.meaning,

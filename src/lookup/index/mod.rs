@@ -47,7 +47,6 @@ mod follow;
 mod fuse;
 mod indexer;
 mod lexical;
-mod looks;
 mod pieces;
 mod postings;
 mod products;
@@ -86,6 +85,7 @@ pub use search::{Facet, Found, Hit, SearchQuery, Sort, SortBy};
 pub use table::Table;
 pub use transformer::{OpenError, Transformer};
 
+use crate::executor::Stop;
 use crate::registry::Registry;
 use postings::Postings;
 use search::Room;
@@ -245,13 +245,13 @@ impl SearchIndex {
     /// milliseconds.
     ///
     /// # Errors
-    /// The index cannot be read.
-    pub fn search(&self, query: &SearchQuery) -> Result<Found, Error> {
+    /// The index cannot be read, or it is to stop.
+    pub fn search(&self, query: &SearchQuery, stop: &Stop) -> Result<Found, Error> {
         let Some(snapshot) = self.inner.snapshot.load_full() else {
             return Ok(Found::nothing(query));
         };
         let mut room = self.with_rooms(Vec::pop).unwrap_or_default();
-        let found = search::run(&self.inner, &snapshot, query, &mut room);
+        let found = search::run(&self.inner, &snapshot, query, &mut room, stop);
         self.with_rooms(|rooms| {
             if rooms.len() < ROOMS {
                 rooms.push(room);

@@ -15,7 +15,8 @@ use super::{Error, Inner, scale};
 /// so that they read both ways.
 const BESIDE: usize = if cfg!(test) { 4 } else { 200_000 };
 
-/// Reads what words and meaning say of each skill.
+/// Reads what words and meaning say of each skill. The thread beside, where there is one,
+/// ends with the search, and so is bounded by its permit.
 ///
 /// # Errors
 /// The index cannot be read, or the embedder failed.

@@ -16,6 +16,7 @@ use super::snapshot::{Slot, Snapshot};
 use super::terms::Terms;
 use super::tokens::Stemmer;
 use super::{Error, Inner, said, tokens};
+use crate::executor::Stop;
 use crate::model::Location;
 use crate::registry::Head;
 
@@ -153,8 +154,10 @@ pub(super) fn run(
     snapshot: &Snapshot,
     query: &SearchQuery,
     Room { scratch, stemmer }: &mut Room,
+    stop: &Stop,
 ) -> Result<Found, Error> {
     let terms = Terms::read(snapshot, stemmer, &query.text)?;
+    stop.check()?;
     let weighed = said::by_both(inner, snapshot, query, &terms, scratch)?;
     let touched = scratch.touched().iter();
     let best = fuse::answered(&weighed, touched.map(|ordinal| scratch.cell(*ordinal)));
@@ -171,6 +174,7 @@ pub(super) fn run(
         total,
         unfiltered,
     } = search.rank(scratch);
+    stop.check()?;
     search.put_twins_behind(&mut ranked, scratch)?;
     let facets = if query.facets {
         search.facets(&ranked)
@@ -189,6 +193,7 @@ pub(super) fn run(
     } else {
         Vec::new()
     };
+    stop.check()?;
     let hits = search.explained(&page, scratch, stemmer);
     Ok(Found {
         hits,
@@ -202,7 +207,8 @@ pub(super) fn run(
 impl Search<'_> {
     /// What is found and let through, as much of it as is needed.
     fn rank(&self, scratch: &Scratch) -> Ranking {
-        let everything = self.query.filters.is_empty();
+        // Until it has caught up, the index holds documents of skills that are gone.
+        let everything = self.query.filters.is_empty() && self.snapshot.caught_up;
         let takes = |ordinal: u32| everything || self.takes(ordinal);
         let mut best = Best::of(self.needed());
         let mut total = 0;

@@ -1,6 +1,7 @@
 //! The index: what is found, in which order, why, and that it is always the index of
 //! the skills that there are.
 
+mod behind;
 mod consistency;
 mod ranking;
 
@@ -122,7 +123,9 @@ impl World {
 
     async fn ask(&self, query: SearchQuery) -> Found {
         self.index.complete().await;
-        self.index.search(&query).expect("an answer")
+        self.index
+            .search(&query, &Stop::never())
+            .expect("an answer")
     }
 
     /// Slugs of what is found, the best first.

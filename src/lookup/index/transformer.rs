@@ -166,6 +166,7 @@ impl Transformer {
             }
             Ok(made)
         };
+        // These threads end with the call, which holds a permit or is the follower's.
         thread::scope(|scope| {
             let others = self.threads.get().min(parts.len()).saturating_sub(1);
             let others: Vec<_> = (0..others)

@@ -24,10 +24,11 @@ use super::Lookup;
 use super::analysis::{Analysis, TechStackItem};
 use super::areas::{AREAS, Area, Severity};
 use super::index::{self, Part, SearchIndex, SearchQuery, Tier, folded_words};
+use crate::executor::Stop;
 use crate::model::{
     CompatibilityRuleType, ComposabilityRuleType, Reference, SkillKey, TrustTier, VersionSelector,
 };
-use crate::registry::{self, Head, Registry};
+use crate::registry::{Head, Registry};
 pub use model::{Gap, Mode, Priority, Reason, ReasonKind, Recommendation, Recommendations, Wish};
 use texts::{
     covers, is_of_a_technology, main_technologies, names, shown, summary, titles, words_of,
@@ -59,17 +60,19 @@ struct Recommender<'a> {
     main: Vec<&'a TechStackItem>,
     installed: Vec<Arc<Head>>,
     candidates: BTreeMap<SkillKey, Candidate>,
+    stop: &'a Stop,
 }
 
 /// Skills for a codebase. Blocks for some searches.
 ///
 /// # Errors
-/// The index or the registry cannot be read.
+/// The index or the registry cannot be read, or it is to stop.
 pub fn recommend(
     registry: &Registry,
     index: &SearchIndex,
     analysis: &Analysis,
     wish: &Wish,
+    stop: &Stop,
 ) -> Result<Recommendations, index::Error> {
     let mut recommender = Recommender {
         registry,
@@ -78,6 +81,7 @@ pub fn recommend(
         main: main_technologies(analysis),
         installed: installed(registry, &wish.installed),
         candidates: BTreeMap::new(),
+        stop,
     };
     let asked: Vec<(&Area, Severity)> = AREAS
         .iter()
@@ -130,7 +134,7 @@ impl Recommender<'_> {
             words_only: self.wish.mode == Mode::Conservative,
             ..SearchQuery::default()
         };
-        Ok(self.index.search(&query)?.hits)
+        Ok(self.index.search(&query, self.stop)?.hits)
     }
 
     fn add(&mut self, head: &Arc<Head>, reason: Reason, closes: Option<Severity>, main: bool) {
@@ -276,7 +280,8 @@ impl Recommender<'_> {
         Ok(())
     }
 
-    fn requires(&self, head: &Head) -> Result<Vec<String>, registry::Error> {
+    fn requires(&self, head: &Head) -> Result<Vec<String>, index::Error> {
+        self.stop.check()?;
         if head.active.is_none() {
             return Ok(Vec::new());
         }

@@ -137,7 +137,14 @@ fn slugs(found: &Recommendations) -> Vec<&str> {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_fits_the_stack_and_closes_a_gap_comes_first_with_its_reasons() {
     let world = shelf().await;
-    let found = recommend(&world.registry, &world.index, &react_app(), &wish()).expect("an answer");
+    let found = recommend(
+        &world.registry,
+        &world.index,
+        &react_app(),
+        &wish(),
+        &Stop::never(),
+    )
+    .expect("an answer");
     let first = &found.skills[0];
     assert_eq!(first.head.id.slug(), "react-testing");
     assert_eq!(first.priority, Priority::Essential);
@@ -186,7 +193,14 @@ async fn what_is_installed_is_left_out_closes_its_gap_and_pulls_what_it_requires
         ],
         ..wish()
     };
-    let found = recommend(&world.registry, &world.index, &react_app(), &wish).expect("an answer");
+    let found = recommend(
+        &world.registry,
+        &world.index,
+        &react_app(),
+        &wish,
+        &Stop::never(),
+    )
+    .expect("an answer");
     assert!(!slugs(&found).contains(&"react-testing"));
     assert!(
         found.gaps.iter().all(|gap| gap.area != "testing"),
@@ -220,7 +234,14 @@ async fn what_is_installed_is_left_out_closes_its_gap_and_pulls_what_it_requires
         exclude_installed: false,
         ..wish
     };
-    let found = recommend(&world.registry, &world.index, &react_app(), &all).expect("an answer");
+    let found = recommend(
+        &world.registry,
+        &world.index,
+        &react_app(),
+        &all,
+        &Stop::never(),
+    )
+    .expect("an answer");
     assert!(slugs(&found).contains(&"react-testing"));
 }
 
@@ -231,9 +252,22 @@ async fn exploring_adds_what_is_not_plainly_asked_for_and_takes_nothing_away() {
         mode: Mode::Exploratory,
         ..wish()
     };
-    let plain = recommend(&world.registry, &world.index, &react_app(), &wish()).expect("an answer");
-    let daring =
-        recommend(&world.registry, &world.index, &react_app(), &daring).expect("an answer");
+    let plain = recommend(
+        &world.registry,
+        &world.index,
+        &react_app(),
+        &wish(),
+        &Stop::never(),
+    )
+    .expect("an answer");
+    let daring = recommend(
+        &world.registry,
+        &world.index,
+        &react_app(),
+        &daring,
+        &Stop::never(),
+    )
+    .expect("an answer");
     for slug in slugs(&plain) {
         assert!(slugs(&daring).contains(&slug), "{slug}");
     }
@@ -242,7 +276,14 @@ async fn exploring_adds_what_is_not_plainly_asked_for_and_takes_nothing_away() {
         "{:?}",
         slugs(&daring)
     );
-    let again = recommend(&world.registry, &world.index, &react_app(), &wish()).expect("an answer");
+    let again = recommend(
+        &world.registry,
+        &world.index,
+        &react_app(),
+        &wish(),
+        &Stop::never(),
+    )
+    .expect("an answer");
     assert_eq!(slugs(&plain), slugs(&again));
 }
 
@@ -250,7 +291,14 @@ async fn exploring_adds_what_is_not_plainly_asked_for_and_takes_nothing_away() {
 async fn a_codebase_of_nothing_gets_no_skills() {
     let world = shelf().await;
     let nothing = analyze(&Inventory::default(), &AnalysisOptions::default());
-    let found = recommend(&world.registry, &world.index, &nothing, &wish()).expect("an answer");
+    let found = recommend(
+        &world.registry,
+        &world.index,
+        &nothing,
+        &wish(),
+        &Stop::never(),
+    )
+    .expect("an answer");
     assert_eq!((slugs(&found).len(), found.gaps.len()), (0, 0));
     assert!(found.summary.contains("not known"), "{}", found.summary);
 }

@@ -48,7 +48,7 @@ async fn where_all_skills_fit_those_that_fit_the_task_come_first() {
     let lines: Vec<&str> = prompt
         .text
         .lines()
-        .skip(1)
+        .skip(2)
         .map(|line| &line[2..10])
         .collect();
     assert_eq!(lines, ["skill-02", "skill-00", "skill-01"]);
@@ -69,10 +69,10 @@ async fn where_they_do_not_the_best_stand_with_what_they_are_for_and_the_rest_is
     assert!(prompt.tokens() <= 120, "{}", prompt.tokens());
     let lines: Vec<&str> = prompt.text.lines().collect();
     assert_eq!(
-        lines[1],
-        "- skill-41: Does the thing with the number 41 for people who need it done."
+        lines[2],
+        "- skill-41: Does the thing with the number 41 for people who need it done. [a/b]"
     );
-    assert!(lines[2].starts_with("- skill-17: "));
+    assert!(lines[3].starts_with("- skill-17: "));
     assert_eq!(prompt.listed + prompt.left_out, 60);
     let last = lines.last().expect("a note");
     assert_eq!(

@@ -1,0 +1,335 @@
+//! Requests as they arrive: booked by the bytes that are there, at a least rate.
+//!
+//! The first bytes of a body are booked as they come, so that an announced length costs
+//! nothing. Who has sent some of a long body takes the room for all of it at once, or
+//! waits for it: bodies that each have a part of their room and wait for the rest would
+//! wait for one another.
+
+use std::convert::Infallible;
+use std::future::poll_fn;
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll};
+
+use bytes::{Buf as _, Bytes, BytesMut};
+use http::HeaderMap;
+use http_body::{Body, Frame};
+
+use super::pace::Clock;
+use super::{Full, Pace, Peer, Permit, Resource};
+
+/// A body that is there at once and no longer is covered by the permit of its call.
+const SMALL: usize = 16 * 1024;
+/// What a peer sends before the room for a whole body is booked.
+const PROOF: usize = 64 * 1024;
+/// Before a message of gRPC: whether it is compressed, and its length.
+const PREFIX: usize = 5;
+
+/// How long a body says it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Length {
+    /// So many bytes, or not known.
+    Bytes(Option<usize>),
+    /// One message of gRPC, whose length stands before it.
+    Message,
+}
+
+/// A body was not taken in.
+#[derive(Debug, thiserror::Error)]
+pub enum IntakeError<E> {
+    /// It is longer than it may be.
+    #[error("it is longer than {most} bytes")]
+    TooLarge {
+        /// Bytes it may have.
+        most: usize,
+    },
+    /// The peer sends too slowly, or nothing.
+    #[error("it came at less than {bytes_per_second} bytes a second")]
+    Slow {
+        /// The least rate.
+        bytes_per_second: u64,
+    },
+    /// The peer sent no message for too long.
+    #[error("no message came within {} seconds", idle.as_secs())]
+    Idle {
+        /// How long a peer may be silent.
+        idle: std::time::Duration,
+    },
+    /// There is no room for it.
+    #[error(transparent)]
+    Full(#[from] Full),
+    /// It broke off.
+    #[error("it broke off")]
+    Broken(E),
+}
+
+/// The next of a body; none at its end.
+type Arrived<E> = Result<Option<Frame<Bytes>>, IntakeError<E>>;
+
+/// A whole body, with its room.
+#[derive(Debug, Default)]
+pub struct Collected {
+    frames: Vec<Bytes>,
+    trailers: Option<HeaderMap>,
+    room: Option<Permit>,
+}
+
+impl Collected {
+    /// The bytes in one piece, and their room, to be kept for as long as they are in work.
+    #[must_use]
+    pub fn into_bytes(mut self) -> (Bytes, Option<Permit>) {
+        let bytes = if self.frames.len() <= 1 {
+            self.frames.pop().unwrap_or_default()
+        } else {
+            let mut bytes = BytesMut::with_capacity(self.frames.iter().map(Bytes::len).sum());
+            for frame in self.frames {
+                bytes.extend_from_slice(&frame);
+            }
+            bytes.freeze()
+        };
+        (bytes, self.room)
+    }
+
+    /// The body as it came, and its room.
+    #[must_use]
+    pub fn into_body(self) -> (Replay, Option<Permit>) {
+        let replay = Replay {
+            frames: self.frames.into_iter(),
+            trailers: self.trailers,
+        };
+        (replay, self.room)
+    }
+}
+
+/// A body that has arrived.
+#[derive(Debug)]
+pub struct Replay {
+    frames: std::vec::IntoIter<Bytes>,
+    trailers: Option<HeaderMap>,
+}
+
+impl Body for Replay {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        let frame = self.frames.next().map(Frame::data);
+        Poll::Ready(
+            frame
+                .or_else(|| self.trailers.take().map(Frame::trailers))
+                .map(Ok),
+        )
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.frames.len() == 0 && self.trailers.is_none()
+    }
+}
+
+/// Room for the bytes of one body.
+#[derive(Debug)]
+pub struct Intake {
+    peer: Peer,
+    clock: Clock,
+    room: Option<Permit>,
+    received: usize,
+}
+
+impl Intake {
+    /// For a body of a peer.
+    #[must_use]
+    pub fn new(peer: &Peer) -> Self {
+        Self {
+            peer: peer.clone(),
+            clock: Clock::start(peer.pace()),
+            room: None,
+            received: 0,
+        }
+    }
+
+    fn missing(&self, bytes: usize) -> u32 {
+        let kib = u32::try_from(bytes.div_ceil(1024)).unwrap_or(u32::MAX);
+        kib.saturating_sub(self.room.as_ref().map_or(0, Permit::units))
+    }
+
+    /// Books bytes that are there.
+    fn book(&mut self, bytes: usize) -> Result<(), Full> {
+        let missing = self.missing(bytes);
+        match &mut self.room {
+            None => self.room = Some(self.peer.try_take(Resource::Requests, missing)?),
+            Some(room) => room.try_grow(missing)?,
+        }
+        Ok(())
+    }
+
+    /// Books all of a body of which some is there, as soon as there is room for it.
+    async fn book_all(&mut self, bytes: usize) -> Result<(), Full> {
+        let missing = self.missing(bytes);
+        if missing == 0 {
+            return Ok(());
+        }
+        let wait = self.peer.pace().wait;
+        let grow = async {
+            match &mut self.room {
+                None => self.room = Some(self.peer.take(Resource::Requests, missing).await?),
+                Some(room) => room.grow(missing).await?,
+            }
+            Ok(())
+        };
+        let waited = tokio::time::timeout(wait, grow).await;
+        // While the peer had to wait, it could not send.
+        self.clock.restart();
+        // The last attempt says what it is that is missing.
+        waited.unwrap_or_else(|_| self.book(bytes))
+    }
+
+    pub(super) fn pace(&self) -> Pace {
+        self.peer.pace()
+    }
+
+    /// Notes bytes that have arrived, and books them once they are more than a little.
+    pub(super) fn arrived(&mut self, bytes: usize) -> Result<(), Full> {
+        self.clock.arrived(bytes);
+        self.received += bytes;
+        if self.received <= SMALL && self.room.is_none() {
+            return Ok(());
+        }
+        self.book(self.received)
+    }
+
+    /// What had arrived is no longer here.
+    pub(super) fn begin_anew(&mut self) {
+        self.received = 0;
+        self.room = None;
+        self.clock.restart();
+    }
+
+    /// Something has arrived that is not whole.
+    pub(super) const fn is_begun(&self) -> bool {
+        self.received > 0
+    }
+
+    /// The peer has sent nothing for now: what has arrived waits for the rest.
+    pub(super) fn poll_slow(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Full>> {
+        // A call of which nothing is there costs something, too.
+        if let Err(full) = self.book(self.received.max(1)) {
+            return Poll::Ready(Err(full));
+        }
+        self.clock.poll_late(cx).map(Ok)
+    }
+
+    /// Reads a whole body of a peer, of `most` bytes; those of a message are without its
+    /// prefix.
+    ///
+    /// # Errors
+    /// It is too large or too slow, there is no room for it, or it broke off.
+    pub async fn collect<B>(
+        peer: &Peer,
+        body: B,
+        length: Length,
+        most: usize,
+    ) -> Result<Collected, IntakeError<B::Error>>
+    where
+        B: Body<Data = Bytes>,
+    {
+        let most = match length {
+            Length::Bytes(_) => most,
+            Length::Message => most + PREFIX,
+        };
+        let mut intake = Self::new(peer);
+        let mut body = pin!(body);
+        let mut collected = Collected::default();
+        while let Some(frame) = poll_fn(|cx| intake.poll_frame(body.as_mut(), cx)).await? {
+            let data = match frame.into_data() {
+                Ok(data) => data,
+                Err(frame) => {
+                    collected.trailers = frame.into_trailers().ok();
+                    continue;
+                }
+            };
+            if intake.received + data.len() > most {
+                return Err(IntakeError::TooLarge { most });
+            }
+            let booked = intake.arrived(data.len());
+            collected.frames.push(data);
+            if booked.is_err() {
+                intake.book_all(intake.received).await?;
+            }
+            if body.is_end_stream() {
+                break;
+            }
+            let all = match length {
+                Length::Bytes(bytes) => bytes,
+                Length::Message => message_length(&collected.frames),
+            };
+            match all {
+                // Who reads it refuses it by its length.
+                Some(all) if all > most && length == Length::Message => break,
+                Some(all) if intake.received >= PROOF => intake.book_all(all).await?,
+                _ => {}
+            }
+        }
+        collected.room = intake.room;
+        Ok(collected)
+    }
+
+    fn poll_frame<B>(&mut self, body: Pin<&mut B>, cx: &mut Context<'_>) -> Poll<Arrived<B::Error>>
+    where
+        B: Body<Data = Bytes>,
+    {
+        if let Poll::Ready(frame) = body.poll_frame(cx) {
+            return Poll::Ready(frame.transpose().map_err(IntakeError::Broken));
+        }
+        self.poll_slow(cx).map(|slow| {
+            slow?;
+            let bytes_per_second = self.peer.pace().bytes_per_second;
+            Err(IntakeError::Slow { bytes_per_second })
+        })
+    }
+}
+
+/// How long a message of gRPC is with its prefix, once that is there.
+fn message_length(frames: &[Bytes]) -> Option<usize> {
+    let mut prefix = frames.iter().flatten().copied().take(PREFIX).skip(1);
+    let mut length = [0; PREFIX - 1];
+    for byte in &mut length {
+        *byte = prefix.next()?;
+    }
+    let length = usize::try_from((&length[..]).get_u32()).ok()?;
+    length.checked_add(PREFIX)
+}
+
+/// Finds the ends of messages of gRPC in what arrives of them.
+#[derive(Debug, Default)]
+pub(super) struct Messages {
+    prefix: Vec<u8>,
+    /// Bytes that are missing of the message whose prefix is there.
+    missing: usize,
+}
+
+impl Messages {
+    /// How many bytes at the end of what has arrived are of a message that is not whole.
+    pub(super) fn arrived(&mut self, mut data: &[u8], mut open: usize) -> usize {
+        while !data.is_empty() {
+            let prefix = PREFIX - self.prefix.len();
+            if prefix > 0 {
+                let (now, rest) = data.split_at(prefix.min(data.len()));
+                self.prefix.extend_from_slice(now);
+                (data, open) = (rest, open + now.len());
+                if let Some(mut length) = self.prefix.get(1..PREFIX) {
+                    self.missing = usize::try_from(length.get_u32()).unwrap_or(usize::MAX);
+                }
+            }
+            let now = self.missing.min(data.len());
+            (self.missing, open) = (self.missing - now, open + now);
+            data = data.get(now..).unwrap_or_default();
+            if self.prefix.len() == PREFIX && self.missing == 0 {
+                self.prefix.clear();
+                open = 0;
+            }
+        }
+        open
+    }
+}

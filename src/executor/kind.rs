@@ -1,0 +1,75 @@
+//! The kinds of work, and how much of each is done at once.
+
+/// A kind of work, with permits and a queue of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Kind {
+    /// Reading the contents of files, and prompts.
+    Read,
+    /// Searching by words and meaning.
+    Search,
+    /// Composing, solving and selecting sets of skills.
+    Compose,
+    /// Reading, hashing and packing what one call publishes.
+    Publish,
+    /// The same for streams, each of which has a bound on what it sends ahead.
+    Import,
+    /// Comparing versions line by line.
+    Diff,
+    /// Making archives.
+    Export,
+    /// Reading codebases, and recommending skills for them.
+    Analyze,
+}
+
+impl Kind {
+    /// Every kind, in order.
+    pub const ALL: [Self; 8] = [
+        Self::Read,
+        Self::Search,
+        Self::Compose,
+        Self::Publish,
+        Self::Import,
+        Self::Diff,
+        Self::Export,
+        Self::Analyze,
+    ];
+
+    /// Its name, in lower case.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Search => "search",
+            Self::Compose => "compose",
+            Self::Publish => "publish",
+            Self::Import => "import",
+            Self::Diff => "diff",
+            Self::Export => "export",
+            Self::Analyze => "analyze",
+        }
+    }
+
+    /// How much of it runs at once. It keeps processors busy, so more would only take
+    /// them from each other; at least two of what is short, so that one that is slow
+    /// does not stop the others; half of the processors for what is long.
+    #[must_use]
+    pub fn permits(self, processors: usize) -> usize {
+        match self {
+            Self::Read | Self::Search | Self::Compose | Self::Publish | Self::Import => {
+                processors.max(2)
+            }
+            Self::Diff | Self::Export | Self::Analyze => (processors / 2).max(1),
+        }
+    }
+
+    /// How much of it may wait; none: whoever asks has a bound of its own.
+    #[must_use]
+    pub fn queue(self) -> Option<usize> {
+        match self {
+            Self::Read | Self::Search | Self::Publish => Some(512),
+            Self::Compose => Some(128),
+            Self::Diff | Self::Export | Self::Analyze => Some(32),
+            Self::Import => None,
+        }
+    }
+}

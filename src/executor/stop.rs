@@ -1,0 +1,80 @@
+//! Telling work to stop.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use tokio::time::Instant;
+
+use super::Error;
+
+/// Whether work is to stop, and why. Work asks at bounded intervals: at every step of
+/// some microseconds to milliseconds.
+#[derive(Debug, Clone)]
+pub struct Stop {
+    left: Arc<AtomicBool>,
+    stopping: Arc<AtomicBool>,
+    deadline: Option<Instant>,
+}
+
+impl Stop {
+    pub(super) fn new(stopping: &Arc<AtomicBool>, deadline: Instant) -> Self {
+        Self {
+            left: Arc::default(),
+            stopping: Arc::clone(stopping),
+            deadline: Some(deadline),
+        }
+    }
+
+    /// Never: for work that is bounded otherwise.
+    #[must_use]
+    pub fn never() -> Self {
+        Self {
+            left: Arc::default(),
+            stopping: Arc::default(),
+            deadline: None,
+        }
+    }
+
+    /// When a time has come: for work outside of the executor.
+    #[must_use]
+    pub fn at(deadline: Instant) -> Self {
+        Self {
+            deadline: Some(deadline),
+            ..Self::never()
+        }
+    }
+
+    /// When the caller stops waiting. None: not known.
+    #[must_use]
+    pub fn deadline(&self) -> Option<Instant> {
+        self.deadline
+    }
+
+    /// The work is to stop.
+    #[must_use]
+    pub fn is_set(&self) -> bool {
+        self.check().is_err()
+    }
+
+    /// Goes on, unless the work is to stop.
+    ///
+    /// # Errors
+    /// The caller left, its deadline passed, or the server stops.
+    pub fn check(&self) -> Result<(), Error> {
+        if self.left.load(Ordering::Relaxed) {
+            return Err(Error::Left);
+        }
+        if self.stopping.load(Ordering::Relaxed) {
+            return Err(Error::Stopping);
+        }
+        match self.deadline {
+            Some(deadline) if deadline <= Instant::now() => Err(Error::Deadline),
+            _ => Ok(()),
+        }
+    }
+
+    /// The caller left.
+    pub(super) fn leave(&self) {
+        self.left.store(true, Ordering::Relaxed);
+    }
+}

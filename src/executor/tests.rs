@@ -1,0 +1,328 @@
+//! The executor: what is begun, what is refused, and that permits come back.
+
+use std::sync::{Condvar, Mutex};
+
+use proptest::prelude::*;
+use tokio::task::{JoinHandle, yield_now};
+use tokio::time::{Instant, advance};
+
+use super::*;
+
+const PERMITS: usize = 2;
+const QUEUE: usize = 4;
+
+/// Keeps work running until it is opened.
+#[derive(Debug, Default)]
+struct Gate {
+    is_open: Mutex<bool>,
+    changed: Condvar,
+}
+
+impl Gate {
+    fn open(&self) {
+        *self.is_open.lock().expect("a lock") = true;
+        self.changed.notify_all();
+    }
+
+    /// Work that obeys its stop signal.
+    fn pass(&self, stop: &Stop) -> Result<(), Error> {
+        let mut is_open = self.is_open.lock().expect("a lock");
+        while !*is_open {
+            stop.check()?;
+            let look_again = Duration::from_millis(1);
+            is_open = self
+                .changed
+                .wait_timeout(is_open, look_again)
+                .expect("a lock")
+                .0;
+        }
+        Ok(())
+    }
+}
+
+fn small() -> Executor {
+    Executor::with_pools(|kind| Pool::new(PERMITS, kind.queue().map(|_| QUEUE)))
+}
+
+fn stats(executor: &Executor, kind: Kind) -> Stats {
+    let mut all = executor.stats();
+    all.find(|(known, _)| *known == kind).expect("the kind").1
+}
+
+/// A task that runs work behind a gate, with a deadline.
+fn behind(
+    executor: &Executor,
+    kind: Kind,
+    gate: &Arc<Gate>,
+    deadline: Duration,
+) -> JoinHandle<Result<(), Error>> {
+    let (executor, gate) = (executor.clone(), Arc::clone(gate));
+    let deadline = Instant::now() + deadline;
+    tokio::spawn(with_deadline(deadline, async move {
+        executor
+            .run_fallible(kind, move |stop| gate.pass(stop))
+            .await
+    }))
+}
+
+/// Lets all tasks run until each of them waits for something.
+async fn settle() {
+    for _ in 0..8 {
+        yield_now().await;
+    }
+}
+
+/// Waits for what threads do. A test that waits for ever has found something.
+async fn until(mut is_so: impl FnMut() -> bool) {
+    while !is_so() {
+        yield_now().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_ten_thousand_calls_that_cannot_wait_none_is_begun_and_the_next_is_served_at_once() {
+    let executor = Executor::new(2);
+    let (gate, held) = (Arc::new(Gate::default()), Duration::from_secs(3600));
+    let long: Vec<_> = (0..2)
+        .map(|_| behind(&executor, Kind::Search, &gate, held))
+        .collect();
+    until(|| stats(&executor, Kind::Search).begun == 2).await;
+
+    let short: Vec<_> = (0..10_000)
+        .map(|_| behind(&executor, Kind::Search, &gate, Duration::from_millis(10)))
+        .collect();
+    until(|| stats(&executor, Kind::Search).refused == 9_488).await;
+    let full = stats(&executor, Kind::Search);
+    assert_eq!((full.begun, full.waiting), (2, 512));
+    advance(Duration::from_millis(5)).await;
+    let mut answers = Vec::new();
+    for call in short {
+        answers.push(call.await.expect("an answer").expect_err("a refusal"));
+    }
+    assert_eq!(
+        answers
+            .iter()
+            .filter(|a| **a == Error::Full(Kind::Search))
+            .count(),
+        9_488
+    );
+    assert_eq!(
+        answers
+            .iter()
+            .filter(|a| **a == Error::Late(Kind::Search))
+            .count(),
+        512
+    );
+
+    gate.open();
+    for call in long {
+        assert_eq!(call.await.expect("an answer"), Ok(()));
+    }
+    let next = behind(&executor, Kind::Search, &gate, held);
+    assert_eq!(next.await.expect("an answer"), Ok(()));
+    let after = Stats {
+        permits: 2,
+        begun: 3,
+        refused: 10_000,
+        ..Stats::default()
+    };
+    assert_eq!(stats(&executor, Kind::Search), after);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_kind_that_is_full_does_not_hold_up_another() {
+    let executor = small();
+    let (gate, held) = (Arc::new(Gate::default()), Duration::from_secs(3600));
+    let diffs: Vec<_> = (0..PERMITS + QUEUE)
+        .map(|_| behind(&executor, Kind::Diff, &gate, held))
+        .collect();
+    until(|| stats(&executor, Kind::Diff).begun == PERMITS as u64).await;
+    assert_eq!(
+        executor.run(Kind::Diff, |_| ()).await,
+        Err(Error::Full(Kind::Diff))
+    );
+    assert_eq!(executor.run(Kind::Read, |_| 7).await, Ok(7));
+    gate.open();
+    for diff in diffs {
+        assert_eq!(diff.await.expect("an answer"), Ok(()));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_permit_is_held_until_the_work_ends_and_not_until_its_caller_leaves() {
+    let executor = small();
+    let gate = Arc::new(Gate::default());
+    // This work does not look at its signal.
+    let deaf = {
+        let (executor, gate) = (executor.clone(), Arc::clone(&gate));
+        tokio::spawn(async move {
+            executor
+                .run(Kind::Diff, move |_| gate.pass(&Stop::never()))
+                .await
+        })
+    };
+    until(|| stats(&executor, Kind::Diff).begun == 1).await;
+    deaf.abort();
+    assert!(deaf.await.expect_err("it left").is_cancelled());
+    let seen = stats(&executor, Kind::Diff);
+    assert_eq!((seen.in_use, seen.abandoned), (1, 1));
+    gate.open();
+    until(|| stats(&executor, Kind::Diff).in_use == 0).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn work_stops_when_its_caller_leaves_and_when_its_deadline_passes() {
+    let executor = small();
+    let gate = Arc::new(Gate::default());
+    let left = behind(&executor, Kind::Diff, &gate, Duration::from_secs(3600));
+    let late = behind(&executor, Kind::Diff, &gate, Duration::from_secs(1));
+    until(|| stats(&executor, Kind::Diff).begun == 2).await;
+    left.abort();
+    until(|| stats(&executor, Kind::Diff).in_use == 1).await;
+    advance(Duration::from_secs(1)).await;
+    assert_eq!(late.await.expect("an answer"), Err(Error::Deadline));
+    assert_eq!(stats(&executor, Kind::Diff).in_use, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn at_the_end_what_runs_stops_and_what_waits_is_told() {
+    let executor = small();
+    let (gate, held) = (Arc::new(Gate::default()), Duration::from_secs(3600));
+    let calls: Vec<_> = (0..PERMITS + QUEUE)
+        .map(|_| behind(&executor, Kind::Compose, &gate, held))
+        .collect();
+    until(|| stats(&executor, Kind::Compose).begun == PERMITS as u64).await;
+    assert_eq!(executor.stop(held).await, 0);
+    for call in calls {
+        assert_eq!(call.await.expect("an answer"), Err(Error::Stopping));
+    }
+    assert_eq!(executor.run(Kind::Read, |_| ()).await, Err(Error::Stopping));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_deadline_that_has_passed_begins_nothing() {
+    let executor = small();
+    let work = executor.run(Kind::Read, |_| ());
+    assert_eq!(
+        with_deadline(Instant::now(), work).await,
+        Err(Error::Deadline)
+    );
+    assert_eq!(stats(&executor, Kind::Read).begun, 0);
+}
+
+#[test]
+fn there_is_a_thread_for_every_permit() {
+    for processors in [1, 2, 8, 64] {
+        let executor = Executor::new(processors);
+        let permits: usize = executor.stats().map(|(_, stats)| stats.permits).sum();
+        assert!(threads(processors) > permits);
+        assert!(executor.stats().all(|(_, stats)| stats.permits > 0));
+    }
+}
+
+/// What becomes of a caller.
+#[derive(Debug, Clone, Copy)]
+enum Fate {
+    Stays,
+    Leaves,
+    HasLittleTime,
+    Panics,
+}
+
+/// What happens next.
+#[derive(Debug, Clone, Copy)]
+enum Step {
+    Comes(Fate),
+    /// The first caller that was to leave does, wherever it is by then.
+    Leaves,
+    TimePasses,
+    WorkEnds,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let fate = prop_oneof![
+        4 => Just(Fate::Stays),
+        4 => Just(Fate::Leaves),
+        2 => Just(Fate::HasLittleTime),
+        1 => Just(Fate::Panics),
+    ];
+    prop_oneof![
+        6 => fate.prop_map(Step::Comes),
+        3 => Just(Step::Leaves),
+        1 => Just(Step::TimePasses),
+        2 => Just(Step::WorkEnds),
+    ]
+}
+
+async fn permits_come_back(steps: Vec<Step>) {
+    let (executor, kind) = (small(), Kind::Compose);
+    let mut gate = Arc::new(Gate::default());
+    let mut gates = vec![Arc::clone(&gate)];
+    let (mut callers, mut leaving) = (Vec::new(), std::collections::VecDeque::new());
+    for step in steps {
+        match step {
+            Step::Comes(Fate::Stays) => {
+                callers.push(behind(&executor, kind, &gate, Duration::from_secs(3600)));
+            }
+            Step::Comes(Fate::Leaves) => {
+                leaving.push_back(behind(&executor, kind, &gate, Duration::from_secs(3600)));
+            }
+            Step::Comes(Fate::HasLittleTime) => {
+                callers.push(behind(&executor, kind, &gate, Duration::from_millis(10)));
+            }
+            Step::Comes(Fate::Panics) => {
+                let executor = executor.clone();
+                callers.push(tokio::spawn(async move {
+                    executor
+                        .run(kind, |_| std::panic::resume_unwind(Box::new("on purpose")))
+                        .await
+                }));
+            }
+            Step::Leaves => {
+                if let Some(caller) = leaving.pop_front() {
+                    caller.abort();
+                    callers.push(caller);
+                }
+            }
+            Step::TimePasses => advance(Duration::from_millis(6)).await,
+            Step::WorkEnds => {
+                gate.open();
+                gate = Arc::default();
+                gates.push(Arc::clone(&gate));
+            }
+        }
+        // Some steps meet callers that were not polled yet, others those that wait.
+        if !matches!(step, Step::Comes(Fate::Leaves)) {
+            settle().await;
+        }
+        let now = stats(&executor, kind);
+        assert!(now.in_use <= PERMITS && now.waiting <= QUEUE, "{now:?}");
+    }
+    for gate in &gates {
+        gate.open();
+    }
+    for caller in callers.into_iter().chain(leaving) {
+        let _answered_or_left = caller.await;
+    }
+    until(|| stats(&executor, kind).in_use == 0).await;
+    assert_eq!(stats(&executor, kind).waiting, 0);
+    // The next ones are served as if nothing had been.
+    for _ in 0..PERMITS {
+        assert_eq!(executor.run(kind, |_| 7).await, Ok(7));
+    }
+    assert_eq!(executor.stop(Duration::from_secs(1)).await, 0);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn permits_come_back_whenever_callers_leave(steps in prop::collection::vec(step(), 0..40)) {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .start_paused(true)
+            .build()
+            .expect("a runtime");
+        runtime.block_on(permits_come_back(steps));
+    }
+}

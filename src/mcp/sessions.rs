@@ -1,0 +1,410 @@
+//! Sessions of the era of `initialize`: how long they live, and who has how many.
+//!
+//! A session lives as long as its client is heard of: from its last message for a time
+//! that the operator sets, and for as long as it has a stream open. What the server
+//! sends counts for nothing, so the library's own idle timer, which it restarts for
+//! every notice, is off. Where there are as many sessions as there may be, the one that
+//! is idle for longest ends: of the peer that asks, where it has its share, else of the
+//! peer with most. Its client is told that there is no such session, and begins another.
+
+use std::collections::HashMap;
+use std::pin::pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use futures_util::{Stream, StreamExt as _};
+use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
+use rmcp::transport::streamable_http_server::session::local::{
+    LocalSessionManager, LocalSessionManagerError,
+};
+use rmcp::transport::streamable_http_server::session::{
+    ServerSseMessage, SessionId, SessionManager,
+};
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::admission::{Full, Peer, Permit, Resource};
+
+/// Messages of a stream that its client has not read. At more, the stream ends: the
+/// library would stop the whole session until there is room.
+const UNREAD: usize = 64;
+/// How long a session may take to end.
+const CLOSING: Duration = Duration::from_secs(1);
+/// How often sessions are looked at, at most and at least.
+const SWEEP: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
+
+/// Sessions over HTTP.
+#[derive(Debug)]
+pub struct Sessions {
+    inner: LocalSessionManager,
+    idle: Duration,
+    open: Arc<Open>,
+}
+
+type Open = Mutex<HashMap<SessionId, Session>>;
+
+#[derive(Debug)]
+struct Session {
+    /// None: it was begun where nobody counts.
+    permit: Option<Permit>,
+    heard: Instant,
+    streams: usize,
+}
+
+impl Session {
+    fn is_idle(&self) -> bool {
+        self.streams == 0
+    }
+}
+
+fn lock(open: &Open) -> std::sync::MutexGuard<'_, HashMap<SessionId, Session>> {
+    open.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Sessions {
+    /// Sessions that end when their client was not heard of for so long.
+    #[must_use]
+    pub fn new(idle: Duration) -> Self {
+        let mut inner = LocalSessionManager::default();
+        inner.session_config.keep_alive = None;
+        Self {
+            inner,
+            idle,
+            open: Arc::default(),
+        }
+    }
+
+    /// Takes a place for a session of a peer; where there is none, idle sessions end.
+    ///
+    /// # Errors
+    /// All sessions that could end have streams open.
+    pub async fn admit(&self, peer: &Peer) -> Result<Permit, Full> {
+        loop {
+            let full = match peer.try_take(Resource::Sessions, 1) {
+                Ok(permit) => return Ok(permit),
+                Err(full) => full,
+            };
+            let Some(idlest) = self.idlest(peer, full) else {
+                return Err(full);
+            };
+            tracing::info!("an idle MCP session ends, since there is a new one");
+            self.end(&idlest).await;
+        }
+    }
+
+    /// A session has begun, whose place this is.
+    pub fn begun(&self, id: &str, permit: Permit) {
+        if let Some(session) = lock(&self.open).get_mut(id) {
+            session.permit = Some(permit);
+        }
+    }
+
+    /// Ends idle sessions until `stop`.
+    pub async fn sweep(self: Arc<Self>, stop: CancellationToken) {
+        let pause = (self.idle / 10).clamp(SWEEP.0, SWEEP.1);
+        while stop
+            .run_until_cancelled(tokio::time::sleep(pause))
+            .await
+            .is_some()
+        {
+            self.end_idle().await;
+        }
+    }
+
+    async fn end_idle(&self) {
+        let now = Instant::now();
+        let idle: Vec<_> = {
+            let open = lock(&self.open);
+            let idle = open.iter().filter(|(_, session)| {
+                session.is_idle() && now.duration_since(session.heard) >= self.idle
+            });
+            idle.map(|(id, _)| SessionId::clone(id)).collect()
+        };
+        for id in idle {
+            self.end(&id).await;
+        }
+    }
+
+    /// The session to end for one more of a peer.
+    fn idlest(&self, peer: &Peer, full: Full) -> Option<SessionId> {
+        let open = lock(&self.open);
+        let held = || {
+            open.iter()
+                .filter_map(|(id, session)| Some((id, session, session.permit.as_ref()?.peer())))
+        };
+        let of = |peer: &Peer| {
+            held()
+                .filter(|(_, session, owner)| session.is_idle() && owner.is(peer))
+                .min_by_key(|(_, session, _)| session.heard)
+                .map(|(id, _, _)| SessionId::clone(id))
+        };
+        if full == Full::Share {
+            return of(peer);
+        }
+        let mut peers: Vec<(&Peer, usize)> = Vec::new();
+        for (_, _, owner) in held() {
+            match peers.iter_mut().find(|(peer, _)| peer.is(owner)) {
+                Some((_, sessions)) => *sessions += 1,
+                None => peers.push((owner, 1)),
+            }
+        }
+        peers.sort_by_key(|(_, sessions)| std::cmp::Reverse(*sessions));
+        peers.into_iter().find_map(|(peer, _)| of(peer))
+    }
+
+    async fn end(&self, id: &SessionId) {
+        // Its place is free whatever becomes of its worker.
+        lock(&self.open).remove(id);
+        let closing = self.inner.close_session(id);
+        match tokio::time::timeout(CLOSING, closing).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::debug!(%error, "a session did not end as it should"),
+            Err(_late) => tracing::debug!("a session takes long to end"),
+        }
+    }
+
+    /// The client of a session was heard of.
+    fn heard(&self, id: &SessionId) {
+        if let Some(session) = lock(&self.open).get_mut(id) {
+            session.heard = Instant::now();
+        }
+    }
+
+    /// A stream to a client, read here as fast as the session writes it.
+    fn stream(
+        &self,
+        id: &SessionId,
+        messages: impl Stream<Item = ServerSseMessage> + Send + 'static,
+    ) -> impl Stream<Item = ServerSseMessage> + Send + Sync + 'static {
+        let (send, unread) = mpsc::channel(UNREAD);
+        tokio::spawn(async move {
+            let mut messages = pin!(messages);
+            loop {
+                let message = tokio::select! {
+                    message = messages.next() => message,
+                    // The client left: so does the session's end of the stream.
+                    () = send.closed() => return,
+                };
+                match message.map(|message| send.try_send(message)) {
+                    Some(Ok(())) => {}
+                    Some(Err(_)) => {
+                        tracing::debug!("a client does not read a stream of MCP: it ends");
+                        return;
+                    }
+                    None => return,
+                }
+            }
+        });
+        let streaming = Streaming::begin(&self.open, id);
+        futures_util::stream::unfold((unread, streaming), async |(mut unread, streaming)| {
+            let message = unread.recv().await?;
+            Some((message, (unread, streaming)))
+        })
+    }
+}
+
+/// A stream of a session that is open.
+struct Streaming {
+    open: Arc<Open>,
+    id: SessionId,
+}
+
+impl Streaming {
+    fn begin(open: &Arc<Open>, id: &SessionId) -> Self {
+        if let Some(session) = lock(open).get_mut(id) {
+            session.streams += 1;
+        }
+        Self {
+            open: Arc::clone(open),
+            id: SessionId::clone(id),
+        }
+    }
+}
+
+impl Drop for Streaming {
+    fn drop(&mut self) {
+        if let Some(session) = lock(&self.open).get_mut(&self.id) {
+            session.streams = session.streams.saturating_sub(1);
+            session.heard = Instant::now();
+        }
+    }
+}
+
+impl SessionManager for Sessions {
+    type Error = LocalSessionManagerError;
+    type Transport = <LocalSessionManager as SessionManager>::Transport;
+
+    async fn create_session(&self) -> Result<(SessionId, Self::Transport), Self::Error> {
+        let (id, transport) = self.inner.create_session().await?;
+        let session = Session {
+            permit: None,
+            heard: Instant::now(),
+            streams: 0,
+        };
+        lock(&self.open).insert(SessionId::clone(&id), session);
+        Ok((id, transport))
+    }
+
+    async fn initialize_session(
+        &self,
+        id: &SessionId,
+        message: ClientJsonRpcMessage,
+    ) -> Result<ServerJsonRpcMessage, Self::Error> {
+        self.inner.initialize_session(id, message).await
+    }
+
+    /// Asked for with every message of a client.
+    async fn has_session(&self, id: &SessionId) -> Result<bool, Self::Error> {
+        self.heard(id);
+        self.inner.has_session(id).await
+    }
+
+    async fn close_session(&self, id: &SessionId) -> Result<(), Self::Error> {
+        lock(&self.open).remove(id);
+        self.inner.close_session(id).await
+    }
+
+    async fn create_stream(
+        &self,
+        id: &SessionId,
+        message: ClientJsonRpcMessage,
+    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
+        let messages = self.inner.create_stream(id, message).await?;
+        Ok(self.stream(id, messages))
+    }
+
+    async fn accept_message(
+        &self,
+        id: &SessionId,
+        message: ClientJsonRpcMessage,
+    ) -> Result<(), Self::Error> {
+        self.inner.accept_message(id, message).await
+    }
+
+    async fn create_standalone_stream(
+        &self,
+        id: &SessionId,
+    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
+        let messages = self.inner.create_standalone_stream(id).await?;
+        Ok(self.stream(id, messages))
+    }
+
+    async fn resume(
+        &self,
+        id: &SessionId,
+        last_event_id: String,
+    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
+        let messages = self.inner.resume(id, last_event_id).await?;
+        Ok(self.stream(id, messages))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::admission::{Admission, Amounts, Pace};
+
+    const HOUR: Duration = Duration::from_secs(3600);
+
+    fn admission(sessions: usize) -> Admission {
+        let amounts = Amounts {
+            sessions,
+            ..Amounts::UNLIMITED
+        };
+        Admission::new(amounts, 50, Pace::default())
+    }
+
+    async fn begin(sessions: &Sessions, peer: &Peer) -> SessionId {
+        let permit = sessions.admit(peer).await.expect("a place");
+        let (id, _transport) = sessions.create_session().await.expect("a session");
+        sessions.begun(&id, permit);
+        // The order of sessions is that of their times.
+        tokio::time::advance(Duration::from_secs(1)).await;
+        id
+    }
+
+    fn known(sessions: &Sessions, ids: &[&SessionId]) -> Vec<bool> {
+        let open = lock(&sessions.open);
+        ids.iter().map(|id| open.contains_key(*id)).collect()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_session_lives_as_long_as_its_client_is_heard_of_or_has_a_stream() {
+        let (sessions, peer) = (Sessions::new(HOUR), Peer::unlimited());
+        let quiet = begin(&sessions, &peer).await;
+        let talks = begin(&sessions, &peer).await;
+        let streams = begin(&sessions, &peer).await;
+        let stream = sessions.stream(&streams, futures_util::stream::pending());
+        tokio::time::advance(HOUR / 2).await;
+        sessions.has_session(&talks).await.expect("an answer");
+        tokio::time::advance(HOUR / 2).await;
+        sessions.end_idle().await;
+        let all = [&quiet, &talks, &streams];
+        assert_eq!(known(&sessions, &all), [false, true, true]);
+        assert!(!sessions.has_session(&quiet).await.expect("an answer"));
+        drop(stream);
+        tokio::time::advance(HOUR / 2).await;
+        sessions.end_idle().await;
+        assert_eq!(known(&sessions, &all), [false, false, true]);
+        tokio::time::advance(HOUR / 2).await;
+        sessions.end_idle().await;
+        assert_eq!(known(&sessions, &all), [false, false, false]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn where_there_is_no_place_the_session_idle_for_longest_ends() {
+        let (sessions, admission) = (Sessions::new(HOUR), admission(4));
+        let peer = |last| admission.peer([10, 0, 0, last].into());
+        let (one, other, third) = (peer(1), peer(2), peer(3));
+        let first = begin(&sessions, &one).await;
+        let second = begin(&sessions, &one).await;
+        sessions.has_session(&first).await.expect("an answer");
+        tokio::time::advance(Duration::from_secs(1)).await;
+        // It has its share: one of its own ends.
+        let another = begin(&sessions, &one).await;
+        assert_eq!(
+            known(&sessions, &[&first, &second, &another]),
+            [true, false, true]
+        );
+        let theirs = begin(&sessions, &other).await;
+        begin(&sessions, &third).await;
+        // All are taken: it is one of the peer with most.
+        let last = begin(&sessions, &third).await;
+        let all = [&first, &another, &theirs, &last];
+        assert_eq!(known(&sessions, &all), [false, true, true, true]);
+        assert_eq!(admission.taken(Resource::Sessions), 4);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_session_with_a_stream_does_not_end_for_another() {
+        let (sessions, admission) = (Sessions::new(HOUR), admission(2));
+        let peer = admission.peer([10, 0, 0, 1].into());
+        let id = begin(&sessions, &peer).await;
+        let stream = sessions.stream(&id, futures_util::stream::pending());
+        assert_eq!(sessions.admit(&peer).await.map(drop), Err(Full::Share));
+        drop(stream);
+        sessions.admit(&peer).await.expect("its place");
+        assert_eq!(known(&sessions, &[&id]), [false]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_stream_that_nobody_reads_ends_and_its_session_goes_on() {
+        let (sessions, peer) = (Sessions::new(HOUR), Peer::unlimited());
+        let id = begin(&sessions, &peer).await;
+        let (written, messages) = mpsc::channel(1);
+        let messages = futures_util::stream::unfold(messages, async |mut messages| {
+            let message: ServerSseMessage = messages.recv().await?;
+            Some((message, messages))
+        });
+        let stream = sessions.stream(&id, messages);
+        let mut taken = 0;
+        while written.send(ServerSseMessage::default()).await.is_ok() {
+            taken += 1;
+            assert!(taken < 1000, "what nobody reads is kept without a limit");
+        }
+        let read = stream.collect::<Vec<_>>().await;
+        assert_eq!(read.len(), UNREAD);
+        assert_eq!(known(&sessions, &[&id]), [true]);
+    }
+}

@@ -1,0 +1,266 @@
+//! The body of an answer, and what it holds until its reader has taken it.
+//!
+//! * What is longer than a [`PIECE`] goes out piece by piece, so that HTTP/2 keeps no
+//!   more than one of an answer that is not read.
+//! * What waits for its reader is booked: the place of a call is free as soon as its
+//!   answer is made, however long its reader takes.
+//! * A stream keeps its place, its deadline and its span until its end.
+
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use axum::body::Body;
+use bytes::Bytes;
+use http::{HeaderMap, Response};
+use http_body::{Body as HttpBody, Frame, SizeHint};
+use tokio::time::Sleep;
+use tokio_util::sync::WaitForCancellationFutureOwned;
+use tracing::Span;
+
+use super::front::{late, note};
+use super::metrics::Record;
+use super::reader::{self, Polled};
+use crate::admission::{Full, Peer, Permit, Resource};
+use crate::grpc::status;
+use crate::model::{Code, Failure};
+
+/// Bytes that go out at once: a frame of HTTP/2.
+const PIECE: usize = 16 * 1024;
+/// A message of a stream up to which the stream's place covers it.
+const COVERED: usize = 128 * 1024;
+
+/// The body of an answer.
+pub(super) struct Answer {
+    inner: Body,
+    /// What is left of a frame that was longer than a piece.
+    rest: Bytes,
+    /// Of the frame that was looked at: what comes after its bytes.
+    next: Option<Frame<Bytes>>,
+    /// Who reads it. None: this process, which reads at once.
+    reader: Option<Peer>,
+    room: Option<Permit>,
+    guard: Option<Guard>,
+}
+
+/// What a call keeps until its last byte.
+pub(super) struct Guard {
+    /// The place of a stream.
+    pub(super) _permit: Option<Permit>,
+    pub(super) deadline: Option<Pin<Box<Sleep>>>,
+    pub(super) stop: Option<Pin<Box<WaitForCancellationFutureOwned>>>,
+    pub(super) span: Span,
+    pub(super) record: Option<Record>,
+    pub(super) ended: bool,
+}
+
+impl Answer {
+    /// An answer to a reader; none is this process.
+    pub(super) fn new(inner: Body, reader: Option<Peer>, guard: Option<Guard>) -> Self {
+        Self {
+            inner,
+            rest: Bytes::new(),
+            next: None,
+            reader,
+            room: None,
+            guard,
+        }
+    }
+
+    /// Looks at the first frame of an answer that is there as a whole, and books it as
+    /// soon as there is room.
+    ///
+    /// # Errors
+    /// There is none in time.
+    pub(super) async fn book_first(&mut self) -> Result<(), Full> {
+        let inner = &mut self.inner;
+        if inner.is_end_stream() {
+            return Ok(());
+        }
+        let first = std::future::poll_fn(|cx| Pin::new(&mut *inner).poll_frame(cx)).await;
+        // At an end or an error, whoever polls it again is told the same.
+        if let Some(Ok(frame)) = first {
+            match frame.into_data() {
+                Ok(data) => self.rest = data,
+                Err(other) => self.next = Some(other),
+            }
+        }
+        self.book(self.rest.len()).await
+    }
+
+    /// Books an answer whose length is known, as soon as there is room.
+    ///
+    /// # Errors
+    /// There is none in time.
+    pub(super) async fn book_known(&mut self) -> Result<(), Full> {
+        let length = self.inner.size_hint().lower();
+        self.book(usize::try_from(length).unwrap_or(usize::MAX))
+            .await
+    }
+
+    async fn book(&mut self, bytes: usize) -> Result<(), Full> {
+        if bytes == 0 {
+            return Ok(());
+        }
+        let Some(reader) = &self.reader else {
+            return Ok(());
+        };
+        let kib = kib(bytes);
+        self.room = Some(reader.take_in_time(Resource::Answers, kib).await?);
+        Ok(())
+    }
+
+    fn book_now(&mut self, bytes: usize) -> Result<(), Full> {
+        match (&self.reader, &mut self.room) {
+            (None, _) => {}
+            (Some(reader), None) => {
+                self.room = Some(reader.try_take(Resource::Answers, kib(bytes))?);
+            }
+            (Some(_), Some(room)) => room.try_grow(kib(bytes).saturating_sub(room.units()))?,
+        }
+        Ok(())
+    }
+
+    /// The next piece of what is there.
+    fn piece(&mut self) -> Frame<Bytes> {
+        let piece = self.rest.split_to(PIECE.min(self.rest.len()));
+        Frame::data(piece)
+    }
+
+    fn poll_inner(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        let Some(guard) = &mut self.guard else {
+            return Pin::new(&mut self.inner).poll_frame(cx);
+        };
+        if guard.ended {
+            return Poll::Ready(None);
+        }
+        if let Poll::Ready(frame) = Pin::new(&mut self.inner).poll_frame(cx) {
+            if let Some(Ok(frame)) = &frame
+                && let Some(trailers) = frame.trailers_ref()
+            {
+                guard.note(trailers);
+            }
+            return Poll::Ready(frame);
+        }
+        if let Some(deadline) = &mut guard.deadline
+            && deadline.as_mut().poll(cx).is_ready()
+        {
+            return Poll::Ready(Some(Ok(guard.end(late()))));
+        }
+        if let Some(stop) = &mut guard.stop {
+            ready!(stop.as_mut().poll(cx));
+            let failure = Failure::new(Code::ShuttingDown, "The server is about to stop")
+                .suggest("Connect again and go on from the last resume token");
+            return Poll::Ready(Some(Ok(guard.end(failure))));
+        }
+        Poll::Pending
+    }
+
+    fn poll_piece(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        if !self.rest.is_empty() {
+            return Poll::Ready(Some(Ok(self.piece())));
+        }
+        if let Some(next) = self.next.take() {
+            if let (Some(guard), Some(trailers)) = (&mut self.guard, next.trailers_ref()) {
+                guard.note(trailers);
+            }
+            return Poll::Ready(Some(Ok(next)));
+        }
+        let frame = match ready!(self.poll_inner(cx)) {
+            Some(Ok(frame)) => frame,
+            end => return Poll::Ready(end),
+        };
+        let data = match frame.into_data() {
+            Ok(data) => data,
+            Err(other) => return Poll::Ready(Some(Ok(other))),
+        };
+        if data.len() <= PIECE {
+            return Poll::Ready(Some(Ok(Frame::data(data))));
+        }
+        if data.len() > COVERED
+            && let Err(full) = self.book_now(data.len())
+        {
+            // Its headers are out: all that is left is to break it off.
+            return Poll::Ready(Some(Err(axum::Error::new(full))));
+        }
+        self.rest = data;
+        Poll::Ready(Some(Ok(self.piece())))
+    }
+}
+
+fn kib(bytes: usize) -> u32 {
+    u32::try_from(bytes.div_ceil(1024)).unwrap_or(u32::MAX)
+}
+
+/// The answer of what is no call, whose length may be known, to a peer; too much is
+/// refused in the words of `refused`.
+pub(super) async fn to_peer(
+    answer: Response<Body>,
+    peer: &Peer,
+    refused: impl FnOnce(Failure) -> Response<Body>,
+) -> Response<Answer> {
+    let (head, body) = answer.into_parts();
+    let mut answer = Answer::new(body, Some(peer.clone()), None);
+    match answer.book_known().await {
+        Ok(()) => Response::from_parts(head, answer),
+        Err(full) => refused(full.into()).map(|body| Answer::new(body, None, None)),
+    }
+}
+
+impl Guard {
+    fn note(&mut self, headers: &HeaderMap) {
+        if let Some(record) = &mut self.record {
+            note(&self.span, record, headers);
+        }
+    }
+
+    fn end(&mut self, failure: Failure) -> Frame<Bytes> {
+        self.ended = true;
+        let mut trailers = HeaderMap::new();
+        // Only the code and the message: the call already had its headers.
+        if status(failure).add_header(&mut trailers).is_err() {
+            trailers.insert("grpc-status", http::HeaderValue::from_static("2"));
+        }
+        self.note(&trailers);
+        Frame::trailers(trailers)
+    }
+}
+
+impl HttpBody for Answer {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        let polled = self.poll_piece(cx);
+        reader::note(if polled.is_ready() {
+            Polled::Gave
+        } else {
+            Polled::Waits
+        });
+        polled
+    }
+
+    fn is_end_stream(&self) -> bool {
+        let ended = self.guard.as_ref().is_some_and(|guard| guard.ended);
+        self.rest.is_empty() && self.next.is_none() && (ended || self.inner.is_end_stream())
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        let rest = u64::try_from(self.rest.len()).unwrap_or(u64::MAX);
+        let inner = self.inner.size_hint();
+        let mut hint = SizeHint::new();
+        if let Some(upper) = inner.upper() {
+            hint.set_upper(upper.saturating_add(rest));
+        }
+        hint.set_lower(inner.lower().saturating_add(rest));
+        hint
+    }
+}

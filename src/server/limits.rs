@@ -1,0 +1,149 @@
+//! The limits of a server: how much at once, and how long each step may take.
+
+use std::time::Duration;
+
+use serde::Deserialize;
+
+use super::front::Times;
+use crate::admission::{Admission, Amounts, Pace};
+use crate::executor::DEFAULT_DEADLINE;
+
+/// Limits of the server. Of each that says so, one address has a share at most.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Limits {
+    /// What one address may have of connections, calls, streams, sessions, and the bytes
+    /// of requests and answers, in percent.
+    pub share_percent: u8,
+    /// Unary calls in work at once; more are refused. Shared.
+    pub calls: usize,
+    /// Streams open at once; more are refused. Shared.
+    pub streams: usize,
+    /// Streams of workers open at once; more are refused. Not shared: they have a token.
+    pub workers: usize,
+    /// Connections open at once; more wait. Shared: more of one address are closed.
+    pub connections: usize,
+    /// MCP sessions open at once; for more, the one idle for longest ends. Shared.
+    /// Requests of protocol version 2026-07-28 need none.
+    pub sessions: usize,
+    /// Minutes after its client's last message, with no stream open, at which an MCP
+    /// session ends.
+    pub session_minutes: u64,
+    /// Calls of one connection in work at once; more wait.
+    pub streams_per_connection: u32,
+    /// MiB of requests that arrive or are in work; more wait, then are refused. Shared.
+    pub request_mib: usize,
+    /// MiB of answers that wait for their readers; more wait, then are refused. Shared.
+    pub answer_mib: usize,
+    /// Seconds that a unary call, or the work in a stream, may take; a caller's own deadline
+    /// is honoured where it is shorter.
+    pub deadline_seconds: u64,
+    /// Seconds in which a client says what it speaks, sends the headers of a request,
+    /// and answers a ping.
+    pub header_seconds: u64,
+    /// Seconds that a client may send nothing of a body that it has begun.
+    pub body_seconds: u64,
+    /// Bytes a second of a body after that.
+    pub body_bytes_per_second: u64,
+    /// Seconds that a client may read nothing of an answer.
+    pub read_seconds: u64,
+    /// Seconds that a client may send no message on a stream of messages.
+    pub idle_seconds: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            share_percent: 50,
+            calls: 512,
+            streams: 1024,
+            workers: 256,
+            connections: 4096,
+            sessions: 1024,
+            session_minutes: 60,
+            streams_per_connection: 256,
+            request_mib: 256,
+            answer_mib: 256,
+            deadline_seconds: DEFAULT_DEADLINE.as_secs(),
+            header_seconds: 10,
+            body_seconds: 10,
+            body_bytes_per_second: 1024,
+            read_seconds: 60,
+            idle_seconds: 300,
+        }
+    }
+}
+
+impl Limits {
+    pub(super) fn deadline(&self) -> Duration {
+        Duration::from_secs(self.deadline_seconds)
+    }
+
+    pub(super) fn header_time(&self) -> Duration {
+        Duration::from_secs(self.header_seconds)
+    }
+
+    pub(super) fn read_time(&self) -> Duration {
+        Duration::from_secs(self.read_seconds)
+    }
+
+    pub(super) fn session_time(&self) -> Duration {
+        Duration::from_secs(self.session_minutes.saturating_mul(60))
+    }
+
+    pub(super) fn times(&self) -> Times {
+        Times {
+            deadline: self.deadline(),
+            idle: Duration::from_secs(self.idle_seconds),
+        }
+    }
+
+    /// Who has how much at once, with nobody there yet.
+    pub(super) fn admission(&self) -> Admission {
+        let amounts = Amounts {
+            connections: self.connections,
+            calls: self.calls,
+            streams: self.streams,
+            workers: self.workers,
+            sessions: self.sessions,
+            request_kib: self.request_mib << 10,
+            answer_kib: self.answer_mib << 10,
+        };
+        let pace = Pace {
+            grace: Duration::from_secs(self.body_seconds),
+            bytes_per_second: self.body_bytes_per_second,
+            wait: self.deadline(),
+        };
+        Admission::new(amounts, self.share_percent, pace)
+    }
+
+    /// Those that are 0, and must not be.
+    pub(super) fn zeros(&self) -> impl Iterator<Item = &'static str> + use<> {
+        [
+            ("limits.share_percent", self.share_percent == 0),
+            ("limits.calls", self.calls == 0),
+            ("limits.streams", self.streams == 0),
+            ("limits.workers", self.workers == 0),
+            ("limits.connections", self.connections == 0),
+            ("limits.sessions", self.sessions == 0),
+            ("limits.session_minutes", self.session_minutes == 0),
+            (
+                "limits.streams_per_connection",
+                self.streams_per_connection == 0,
+            ),
+            ("limits.request_mib", self.request_mib == 0),
+            ("limits.answer_mib", self.answer_mib == 0),
+            ("limits.deadline_seconds", self.deadline_seconds == 0),
+            ("limits.header_seconds", self.header_seconds == 0),
+            ("limits.body_seconds", self.body_seconds == 0),
+            (
+                "limits.body_bytes_per_second",
+                self.body_bytes_per_second == 0,
+            ),
+            ("limits.read_seconds", self.read_seconds == 0),
+            ("limits.idle_seconds", self.idle_seconds == 0),
+        ]
+        .into_iter()
+        .filter_map(|(key, zero)| zero.then_some(key))
+    }
+}

@@ -1,0 +1,184 @@
+//! A connection's socket, with the two limits that no layer above it has.
+//!
+//! * **First bytes.** Which version of HTTP a client speaks is told by its first bytes,
+//!   and hyper waits for them without a limit. A client that sends none, or only a part
+//!   of the preface of HTTP/2, is let go; from there on hyper's limits hold.
+//! * **Writes.** A client that does not read stops the connection. After a time without
+//!   any progress it is let go, and all that it was to be sent.
+
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::time::{Sleep, sleep};
+
+/// What every client of HTTP/2 sends first.
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+/// A socket with limits.
+pub(super) struct Socket<S> {
+    inner: S,
+    first: First,
+    write: Duration,
+    /// Runs while the client takes nothing.
+    stalled: Option<Pin<Box<Sleep>>>,
+}
+
+/// How far the first bytes are.
+enum First {
+    /// So many bytes, all of them the preface's, and until when the rest must come.
+    Waits(usize, Pin<Box<Sleep>>),
+    Told,
+}
+
+impl<S> Socket<S> {
+    /// `first`: until when the first bytes must be there. `write`: how long a client may
+    /// read nothing of what is sent.
+    pub(super) fn new(inner: S, first: Duration, write: Duration) -> Self {
+        Self {
+            inner,
+            first: First::Waits(0, Box::pin(sleep(first))),
+            write,
+            stalled: None,
+        }
+    }
+
+    /// What became of a write: while it waits, the time runs.
+    fn watch<T>(
+        &mut self,
+        cx: &mut Context<'_>,
+        written: Poll<io::Result<T>>,
+    ) -> Poll<io::Result<T>> {
+        if written.is_ready() {
+            self.stalled = None;
+            return written;
+        }
+        let write = self.write;
+        let stalled = self.stalled.get_or_insert_with(|| Box::pin(sleep(write)));
+        stalled.as_mut().poll(cx).map(|()| {
+            let sentence = "the client reads nothing of what is sent";
+            Err(io::Error::new(io::ErrorKind::TimedOut, sentence))
+        })
+    }
+}
+
+impl First {
+    /// Notes bytes that have come.
+    fn note(&mut self, bytes: &[u8]) {
+        let Self::Waits(so_far, _) = self else { return };
+        let rest = PREFACE.get(*so_far..).unwrap_or_default();
+        *so_far += bytes.len();
+        if bytes.is_empty() || bytes.len() >= rest.len() || !rest.starts_with(bytes) {
+            *self = Self::Told;
+        }
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Socket<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let this = &mut *self;
+        let before = buf.filled().len();
+        let read = Pin::new(&mut this.inner).poll_read(cx, buf);
+        match (&mut this.first, &read) {
+            (First::Told, _) => read,
+            (First::Waits(_, time), Poll::Pending) => time.as_mut().poll(cx).map(|()| {
+                let sentence = "the client did not say which version of HTTP it speaks";
+                Err(io::Error::new(io::ErrorKind::TimedOut, sentence))
+            }),
+            (first, Poll::Ready(_)) => {
+                first.note(buf.filled().get(before..).unwrap_or_default());
+                read
+            }
+        }
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Socket<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.inner).poll_write(cx, buf);
+        self.watch(cx, written)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.inner).poll_write_vectored(cx, bufs);
+        self.watch(cx, written)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.inner.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let flushed = Pin::new(&mut self.inner).poll_flush(cx);
+        self.watch(cx, flushed)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let shut = Pin::new(&mut self.inner).poll_shutdown(cx);
+        self.watch(cx, shut)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, duplex};
+
+    use super::*;
+
+    const FIRST: Duration = Duration::from_secs(10);
+    const WRITE: Duration = Duration::from_secs(30);
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_does_not_say_what_it_speaks_is_let_go() {
+        for said in ["", "P", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r"] {
+            let (mut client, server) = duplex(1024);
+            let mut server = Socket::new(server, FIRST, WRITE);
+            client.write_all(said.as_bytes()).await.expect("bytes");
+            let mut read = Vec::new();
+            let error = server.read_to_end(&mut read).await.expect_err("an end");
+            assert_eq!(error.kind(), io::ErrorKind::TimedOut, "{said:?}");
+            assert_eq!(read, said.as_bytes());
+        }
+        for said in ["G", "PRIM", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"] {
+            let (mut client, server) = duplex(1024);
+            let mut server = Socket::new(server, FIRST, WRITE);
+            client.write_all(said.as_bytes()).await.expect("bytes");
+            let mut read = Vec::new();
+            let reading = server.read_to_end(&mut read);
+            let waits = tokio::time::timeout(FIRST * 2, reading).await;
+            assert!(waits.is_err(), "{said:?} is for hyper to judge");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_reads_nothing_is_let_go_and_a_slow_one_is_not() {
+        let (mut client, server) = duplex(1024);
+        let mut server = Socket::new(server, FIRST, WRITE);
+        let writing = tokio::spawn(async move { server.write_all(&[0; 4096]).await });
+        for _ in 0..3 {
+            tokio::time::sleep(WRITE / 2).await;
+            client.read_exact(&mut [0; 1024]).await.expect("bytes");
+        }
+        writing.await.expect("a task").expect("all was taken");
+
+        let (client, server) = duplex(1024);
+        let mut server = Socket::new(server, FIRST, WRITE);
+        let error = server.write_all(&[0; 4096]).await.expect_err("an end");
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+        drop(client);
+    }
+}
