@@ -150,6 +150,53 @@ fn commands_find_the_server_that_has_the_directory_open() {
 }
 
 #[test]
+fn a_status_names_the_server_that_has_the_directory_open() {
+    let server = Server::start();
+    let data = server.data.display().to_string();
+    let status = support::command(&["status", "--data", &data]);
+    let found: Value = serde_json::from_slice(&status.stdout).expect("JSON");
+    assert_eq!(status.status.code(), Some(0));
+    assert_eq!(
+        json!([
+            found["running"],
+            found["url"],
+            found["process_id"],
+            found["data_directory"]
+        ]),
+        json!([true, server.url, server.pid(), data])
+    );
+    server.terminate();
+    let status = support::command(&["status", "--data", &data]);
+    let found: Value = serde_json::from_slice(&status.stdout).expect("JSON");
+    assert_eq!(status.status.code(), Some(1));
+    assert_eq!(found, json!({"running": false, "data_directory": data}));
+}
+
+#[test]
+fn a_socket_that_a_killed_server_left_leads_nowhere() {
+    let desk = Desk::new();
+    desk.json(&["list"]);
+    let left = desk.directory.path().join("data/socket");
+    drop(std::os::unix::net::UnixListener::bind(&left).expect("a socket"));
+    let source = desk.skill("refunds", REFUNDS);
+    desk.json(&["publish", &source]);
+    assert!(left.exists(), "only a server replaces it");
+}
+
+#[tokio::test]
+async fn the_network_offers_no_admin_service() {
+    use repertoire::contract::v1::GetStatusRequest;
+    use repertoire::contract::v1::admin_client::AdminClient;
+    let server = Server::start();
+    let mut admin = AdminClient::new(server.channel().await);
+    let refused = admin
+        .get_status(GetStatusRequest {})
+        .await
+        .expect_err("a refusal");
+    assert_eq!(refused.code(), tonic::Code::Unimplemented);
+}
+
+#[test]
 fn two_folders_that_claim_one_id_are_never_both_taken_nor_silently_dropped() {
     let desk = Desk::new();
     desk.skill("all/refunds", REFUNDS);
@@ -425,6 +472,12 @@ fn skills_are_composed_checked_and_locked() {
             Some(1),
             "'Bash' is forbidden by 'dev' as `Bash(git push:*)`".to_owned()
         )
+    );
+    let large = r#"{"rows": [{"id": 9007199254740993}]}"#;
+    let refused = desk.refusal(&["check", "Bash", "--skills", "dev", "--arguments", large]);
+    assert_eq!(
+        refused["error"]["message"],
+        "rows[0].id: Number is too large to be carried exactly; send it as a string"
     );
     let refused = desk.refusal(&["check", "Bash", "--skills", "dev", "--arguments", "[]"]);
     assert_eq!(

@@ -67,6 +67,8 @@ pub(super) struct Global {
 pub(super) enum Command {
     /// Start a server.
     Serve(Serve),
+    /// Say where the server of the data directory listens. Exits with 1 without one.
+    Status,
     /// Publish every skill below some folders.
     Import(Import),
     /// Publish one skill.
@@ -131,6 +133,8 @@ pub(super) enum Command {
     Backup(Backup),
     /// Make a data directory from a backup.
     Restore(Restore),
+    /// Save what is whole of a damaged data directory in a new one, and say what is lost.
+    Salvage(Salvage),
     /// Rewrite the data directory without what is no longer used. The server must be stopped.
     Compact,
     /// Make the search index anew. The server must be stopped.
@@ -293,6 +297,9 @@ pub(super) struct Read {
     /// Path of the file inside the skill.
     #[arg(default_value = "")]
     pub(super) path: String,
+    /// The bytes as they are, also to a terminal.
+    #[arg(long)]
+    pub(super) raw: bool,
 }
 
 #[derive(Debug, Args)]
@@ -352,6 +359,9 @@ pub(super) struct Export {
     /// Form of the archive.
     #[arg(long, value_enum, default_value = "tar-gz")]
     pub(super) format: Format,
+    /// Overwrite the file where there is one.
+    #[arg(long)]
+    pub(super) force: bool,
 }
 
 #[derive(Debug, Args)]
@@ -460,6 +470,16 @@ pub(super) struct Backup {
     /// File to write.
     #[arg(value_name = "FILE")]
     pub(super) file: PathBuf,
+    /// Overwrite the file where there is one.
+    #[arg(long)]
+    pub(super) force: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Salvage {
+    /// Directory to make. The damaged one is named by --data, and stays as it is.
+    #[arg(value_name = "NEW")]
+    pub(super) to: PathBuf,
 }
 
 #[derive(Debug, Args)]

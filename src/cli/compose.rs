@@ -11,7 +11,7 @@ use super::args::{Check, Compose, Lock, Policy};
 use super::connect::Client;
 use super::output::{BAD, Failed, GOOD, Output, WARN, json_of, note, table};
 use crate::contract::v1;
-use crate::model::Code;
+use crate::model::{Code, NOT_EXACT, inexact};
 
 type Done = Result<ExitCode, Failed>;
 
@@ -75,19 +75,12 @@ pub(super) async fn compose(client: &mut Client, options: Compose, output: &Outp
 }
 
 pub(super) async fn check(client: &mut Client, options: Check, output: &Output) -> Done {
-    let arguments = match serde_json::from_str(&options.arguments) {
-        Ok(Json::Object(fields)) => object(fields),
-        _ => {
-            return Err(Failed::new(
-                Code::InvalidParameter,
-                "the arguments are not a JSON object",
-            )
-            .hint("write them as '{\"command\": \"git status\"}'"));
-        }
-    };
+    const EXAMPLE: &str = r#"write them as '{"command": "git status"}'"#;
+    let arguments = json_object(&options.arguments, EXAMPLE)?;
+    exact(&arguments)?;
     let request = v1::CheckToolRequest {
         tool: options.tool,
-        arguments: Some(arguments),
+        arguments: Some(object(arguments)),
         skills: options.skills,
         tool_policy: policy(options.policy),
         lock: options.lock.as_deref().map(read).transpose()?,
@@ -222,6 +215,32 @@ fn parse(json: &Json) -> Option<v1::Lock> {
         entries: entries.collect::<Option<_>>()?,
         digest: text(json, "digest")?,
     })
+}
+
+/// The arguments of a tool from the command line.
+pub(super) fn json_object(
+    json: &str,
+    example: &str,
+) -> Result<serde_json::Map<String, Json>, Failed> {
+    let why = match serde_json::from_str(json) {
+        Ok(Json::Object(fields)) => return Ok(fields),
+        Ok(_) => String::new(),
+        Err(error) => format!(": {error}"),
+    };
+    let message = format!("the arguments are not a JSON object{why}");
+    Err(Failed::new(Code::InvalidParameter, message).hint(example))
+}
+
+/// Refuses integers that would arrive as others.
+pub(super) fn exact(arguments: &serde_json::Map<String, Json>) -> Result<(), Failed> {
+    let mut places = arguments.iter();
+    match places.find_map(|(name, value)| inexact(name, value)) {
+        None => Ok(()),
+        Some(place) => Err(
+            Failed::new(Code::InvalidParameter, format!("{place}: {NOT_EXACT}"))
+                .hint("write it in quotes: '{\"id\": \"9007199254740993\"}'"),
+        ),
+    }
 }
 
 pub(super) fn object(fields: serde_json::Map<String, Json>) -> Struct {

@@ -4,19 +4,19 @@ use std::time::Duration;
 
 use http::Request;
 use tonic::body::Body;
-use tonic::transport::Endpoint;
+use tonic::transport::{Channel, Endpoint};
 use tower::util::BoxCloneSyncService;
 use tower::{BoxError, ServiceExt as _};
 
 use super::args::Global;
-use super::output::{self, Failed, registry_code};
+use super::output::{self, Failed, open_code, registry_code};
 use crate::contract::v1::composition_client::CompositionClient;
 use crate::contract::v1::lookup_client::LookupClient;
 use crate::contract::v1::registry_client::RegistryClient;
 use crate::gateway::{MAX_MESSAGE_BYTES, Transport, TransportError};
 use crate::model::Code;
-use crate::server::{Config, Domain, Settings, StartError};
-use crate::store::{self, OpenError};
+use crate::server::{Config, Domain, Settings, StartError, connect_local};
+use crate::store::OpenError;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// The services, wherever they are.
@@ -106,10 +106,14 @@ async fn remote(url: &str) -> Result<Client, Failed> {
         )
         .hint("start one with `repertoire serve`, or name another with --server")
     })?;
+    Ok(over(channel))
+}
+
+fn over(channel: Channel) -> Client {
     let transport = channel
         .map_request(|request: Request<Body>| request)
         .map_err(|error| TransportError::from(BoxError::from(error)));
-    Ok(Client::new(BoxCloneSyncService::new(transport), None))
+    Client::new(BoxCloneSyncService::new(transport), None)
 }
 
 /// The settings of a command: the config file under the flags.
@@ -124,10 +128,8 @@ pub(super) fn settings(global: &Global, config: &Config) -> Settings {
 /// An error of starting, with what to do next.
 pub(super) fn start_failed(error: &StartError) -> Failed {
     let code = match error {
-        StartError::Open(OpenError::InUse { .. }) => Code::DataInUse,
-        StartError::Open(OpenError::Damaged { .. }) => Code::DataDamaged,
+        StartError::Open(error) => open_code(error),
         StartError::Registry(error) => registry_code(error),
-        StartError::Open(_) => Code::DataUnusable,
         StartError::Listen { .. } => Code::AddressUnusable,
         StartError::Tools(_) | StartError::Embedder(_) => Code::ConfigInvalid,
         StartError::Reflection(_) | StartError::Contract(_) | StartError::Route(_) => {
@@ -153,10 +155,8 @@ pub(super) async fn connect(global: &Global, config: &Config) -> Result<Client, 
         return remote(url).await;
     }
     let settings = settings(global, config);
-    if let Some(url) = store::endpoint(&settings.data)
-        && let Ok(client) = remote(&url).await
-    {
-        return Ok(client);
+    if let Some(channel) = connect_local(&settings.data).await {
+        return Ok(over(channel));
     }
     let mut settings = settings;
     if settings.analysis.roots.is_empty() {

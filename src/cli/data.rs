@@ -1,17 +1,23 @@
-//! Commands on the data directory itself, with no server on it.
+//! Commands on the data directory itself: with no server on it, but for backups.
 
+use std::fs::{self, File};
+use std::io::Write as _;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use serde_json::json;
+use tonic::transport::Channel;
 
-use super::args::{Backup, Global, Restore};
+use super::args::{Backup, Global, Restore, Salvage};
 use super::connect::{index, settings, start_failed};
 use super::output::{self, BAD, Failed, GOOD, Output, bytes};
+use crate::contract::v1::BackupRequest;
+use crate::contract::v1::admin_client::AdminClient;
 use crate::model::{Code, SystemClock};
 use crate::registry::Registry;
-use crate::server::{Config, Domain, Settings};
+use crate::server::{Config, Domain, Settings, connect_local};
 use crate::store::{self, Store};
 
 type Done = Result<ExitCode, Failed>;
@@ -66,7 +72,10 @@ pub(super) async fn verify(global: &Global, config: &Config, output: &Output) ->
     let counter = bar.clone();
     let result = blocking(move || {
         let store = open(&settings)?;
-        Ok(check(&store, |count| counter.set_position(count)))
+        let checked = store::bounded(&settings.data, move || {
+            check(&store, |count| counter.set_position(count))
+        });
+        checked.map_err(|error| start_failed(&error.into()))
     })
     .await;
     bar.finish_and_clear();
@@ -91,7 +100,7 @@ pub(super) async fn verify(global: &Global, config: &Config, output: &Output) ->
             output.line(&format!("{BAD}damaged{BAD:#} {damage}"))?;
         }
         output::note(&format!(
-            "Move the directory aside and restore a backup: repertoire restore BACKUP --data {}",
+            "Restore a backup into a new directory (repertoire restore BACKUP --data NEW), or save what is whole: repertoire salvage NEW --data {}",
             data.display()
         ));
     }
@@ -102,6 +111,16 @@ pub(super) async fn verify(global: &Global, config: &Config, output: &Output) ->
     })
 }
 
+/// A file of this name may be written.
+pub(super) fn free(file: &Path, force: bool) -> Result<(), Failed> {
+    if force || !file.exists() {
+        return Ok(());
+    }
+    let taken = format!("the file `{}` is there already", file.display());
+    Err(Failed::new(Code::LocalFileFailed, taken)
+        .hint("name another one, or overwrite it with --force"))
+}
+
 pub(super) async fn backup(
     global: &Global,
     config: &Config,
@@ -109,18 +128,56 @@ pub(super) async fn backup(
     output: &Output,
 ) -> Done {
     let settings = settings(global, config);
-    let file = options.file.clone();
+    let (file, force) = (options.file.clone(), options.force);
     let bar = output::counter("records written");
     let counter = bar.clone();
-    let result = blocking(move || {
-        let store = open(&settings)?;
-        store
-            .backup(&file, |_| true, |count| counter.set_position(count))
-            .map_err(Failed::from)
-    })
-    .await;
+    free(&file, force)?;
+    // A server that has the directory open takes it.
+    let result = if let Some(channel) = connect_local(&settings.data).await {
+        fetch_backup(channel, &file, force).await
+    } else {
+        blocking(move || {
+            let store = open(&settings)?;
+            store
+                .backup(&file, force, |count| counter.set_position(count))
+                .map_err(Failed::from)
+        })
+        .await
+    };
     bar.finish_and_clear();
     told(&options.file, &result?, "wrote", output)
+}
+
+/// Takes a backup from a server, whole or not at all.
+async fn fetch_backup(channel: Channel, file: &Path, force: bool) -> Result<store::Backup, Failed> {
+    let mut admin = AdminClient::new(channel);
+    let mut pieces = admin.backup(BackupRequest {}).await?.into_inner();
+    let mut part = file.as_os_str().to_owned();
+    part.push(".part");
+    let part = PathBuf::from(part);
+    let opened = File::options()
+        .create(true)
+        .truncate(true)
+        .write(true)
+        .mode(0o600)
+        .open(&part);
+    let mut out = opened?;
+    let (mut records, mut size, mut bytes) = (0, 0, 0);
+    while let Some(piece) = pieces.message().await? {
+        (records, size) = (records.max(piece.records), size.max(piece.size_bytes));
+        bytes += piece.chunk.len() as u64;
+        out.write_all(&piece.chunk)?;
+    }
+    out.sync_all()?;
+    if bytes == size {
+        store::place_backup(&part, file, force)?;
+        return Ok(store::Backup { records, bytes });
+    }
+    fs::remove_file(&part)?;
+    Err(Failed::new(
+        Code::ServerUnreachable,
+        format!("the backup ended after {bytes} of {size} bytes"),
+    ))
 }
 
 fn told(path: &Path, backup: &store::Backup, word: &str, output: &Output) -> Done {
@@ -163,36 +220,86 @@ pub(super) async fn restore(
     told(&data, &result?, "restored", output)
 }
 
-fn beside(data: &Path, ending: &str) -> PathBuf {
-    let mut name = data.file_name().unwrap_or_default().to_owned();
-    name.push(ending);
-    data.with_file_name(name)
+/// Saves what is whole of a damaged directory.
+pub(super) async fn salvage(
+    global: &Global,
+    config: &Config,
+    options: &Salvage,
+    output: &Output,
+) -> Done {
+    let settings = settings(global, config);
+    exists(&settings)?;
+    let to = options.to.clone();
+    let bar = output::counter("records saved");
+    let counter = bar.clone();
+    let result = blocking(move || {
+        let salvaged = store::salvage(&settings.data, &to, &settings.store, |count| {
+            counter.set_position(count);
+        })
+        .map_err(Failed::from)?;
+        let store =
+            Store::open(&to, &settings.store).map_err(|error| start_failed(&error.into()))?;
+        let registry = Registry::open(store, Arc::new(SystemClock)).map_err(Failed::from)?;
+        Ok((salvaged, registry))
+    })
+    .await;
+    bar.finish_and_clear();
+    let (salvaged, registry) = result?;
+    let mended = registry.mend().await.map_err(Failed::from)?;
+    registry.store().close().await;
+    let whole = salvaged.is_complete() && mended.lost.is_empty();
+    let to = options.to.display().to_string();
+    if output.is_json() {
+        output.value(&json!({
+            "path": to,
+            "whole": whole,
+            "records": salvaged.records,
+            "skills": mended.skills,
+            "versions": mended.versions,
+            "damaged_records": salvaged.damaged,
+            "unreadable_places": salvaged.gaps,
+            "last_write": salvaged.revision,
+            "last_write_acknowledged": salvaged.acknowledged,
+            "lost": mended.lost,
+        }))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    output.line(&format!(
+        "{GOOD}saved{GOOD:#} {to} ({} skills, {} versions, {} records)",
+        mended.skills, mended.versions, salvaged.records
+    ))?;
+    for lost in &mended.lost {
+        output.line(&format!("{BAD}lost{BAD:#} {lost}"))?;
+    }
+    if salvaged.damaged + salvaged.gaps > 0 {
+        let (damaged, gaps) = (salvaged.damaged, salvaged.gaps);
+        output::note(&format!(
+            "{damaged} damaged records were left out, and {gaps} places of the files cannot be read."
+        ));
+    }
+    if let Some(acknowledged) = salvaged
+        .acknowledged
+        .filter(|last| *last > salvaged.revision)
+    {
+        output::note(&format!(
+            "Write {acknowledged} was acknowledged; the last one that was found is {}.",
+            salvaged.revision
+        ));
+    }
+    output::note(&format!(
+        "Changes are counted anew: watchers list again. Check it with: repertoire verify --data {to}"
+    ));
+    Ok(ExitCode::SUCCESS)
 }
 
-/// Writes what is used to a new directory, checks it, and puts it in the place of
-/// the old one, which is removed last: a crash leaves at least one whole.
+/// Writes the store anew, without what is no longer used.
 pub(super) async fn compact(global: &Global, config: &Config, output: &Output) -> Done {
     let settings = settings(global, config);
     let data = settings.data.clone();
-    let (file, fresh, old) = (
-        beside(&data, ".compact"),
-        beside(&data, ".new"),
-        beside(&data, ".old"),
-    );
     let bar = output::counter("records moved");
     let counter = bar.clone();
     let result = blocking(move || {
-        if old.exists() {
-            return Err(Failed::new(
-                Code::LocalFileFailed,
-                format!("`{}` is there from an earlier run", old.display()),
-            )
-            .hint(
-                "look whether the data directory is whole with `repertoire verify`, then remove it",
-            ));
-        }
         let store = open(&settings)?;
-        let before = folder_size(&settings.data);
         let registry =
             Registry::open(store.clone(), Arc::new(SystemClock)).map_err(Failed::from)?;
         let audit = registry.audit().map_err(Failed::from)?;
@@ -203,38 +310,36 @@ pub(super) async fn compact(global: &Global, config: &Config, output: &Output) -
             )
             .hint("see `repertoire verify`"));
         }
-        store
-            .backup(
-                &file,
-                |digest| audit.contents.contains(digest),
-                |count| counter.set_position(count),
-            )
-            .map_err(Failed::from)?;
-        drop((registry, store));
-        store::restore(&file, &fresh, &settings.store, |count| {
-            counter.set_position(count);
-        })
-        .map_err(Failed::from)?;
-        std::fs::rename(&settings.data, &old)?;
-        std::fs::rename(&fresh, &settings.data)?;
-        std::fs::remove_file(&file)?;
-        std::fs::remove_dir_all(&old)?;
-        Ok((before, folder_size(&settings.data)))
+        drop(registry);
+        store::compact(
+            store,
+            &settings.store,
+            |digest| audit.contents.contains(digest),
+            |count| counter.set_position(count),
+        )
+        .map_err(Failed::from)
     })
     .await;
     bar.finish_and_clear();
-    let (before, after) = result?;
+    let store::Compacted {
+        before,
+        after,
+        replaced,
+    } = result?;
     if output.is_json() {
-        output.value(&json!({"path": data.display().to_string(), "bytes_before": before, "bytes_after": after}))?;
-    } else {
-        let size = |size: u64| bytes(i64::try_from(size).unwrap_or(i64::MAX));
-        output.line(&format!(
-            "{GOOD}compacted{GOOD:#} {} from {} to {}",
-            data.display(),
-            size(before),
-            size(after)
-        ))?;
+        let now = if replaced { after } else { before };
+        output.value(&json!({"path": data.display().to_string(), "bytes_before": before, "bytes_after": now}))?;
+        return Ok(ExitCode::SUCCESS);
     }
+    let size = |size: u64| bytes(i64::try_from(size).unwrap_or(i64::MAX));
+    let data = data.display();
+    output.line(&if replaced {
+        let (before, after) = (size(before), size(after));
+        format!("{GOOD}compacted{GOOD:#} {data} from {before} to {after}")
+    } else {
+        let (before, after) = (size(before), size(after));
+        format!("nothing to gain: {data} has {before}, and would have {after} written anew")
+    })?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -259,15 +364,4 @@ pub(super) async fn reindex(global: &Global, config: &Config, output: &Output) -
         output.line(&format!("{GOOD}indexed{GOOD:#} {skills} in {seconds:.1} s"))?;
     }
     Ok(ExitCode::SUCCESS)
-}
-
-fn folder_size(folder: &Path) -> u64 {
-    let entries = walkdir::WalkDir::new(folder)
-        .into_iter()
-        .filter_map(Result::ok);
-    entries
-        .filter_map(|entry| entry.metadata().ok())
-        .filter(std::fs::Metadata::is_file)
-        .map(|m| m.len())
-        .sum()
 }

@@ -5,52 +5,28 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 
 use super::args::{Home, Import, Publish, Validate};
 use super::connect::Client;
+use super::fate::{Fate, LeftOut, problem_line, problems_json, summarize};
 use super::folder;
-use super::output::{self, BAD, FAINT, Failed, GOOD, Output, WARN, json_of};
+use super::output::{self, BAD, FAINT, Failed, GOOD, Output, note};
 use crate::contract::v1;
 use crate::contract::v1::publish_skills_response::Result as Item;
-use crate::model::{Code, Problem, Severity, SkillId, SkillKey};
+use crate::model::{Code, Problem, SkillId, SkillKey};
 use crate::registry::{Bundle, Candidate};
 
 /// Skills read ahead of the server.
 const AHEAD: usize = 8;
 
-/// What became of one folder.
-enum Fate {
-    Published(Box<v1::PublishSkillResponse>),
-    Refused {
-        code: String,
-        message: String,
-        problems: Vec<v1::Problem>,
-    },
-}
-
-impl Fate {
-    fn refused(problems: Vec<Problem>) -> Self {
-        let errors = problems
-            .iter()
-            .filter(|problem| problem.severity == Severity::Error)
-            .count();
-        Self::Refused {
-            code: "SKILL_INVALID".to_owned(),
-            message: format!(
-                "{errors} {} to mend",
-                if errors == 1 { "problem" } else { "problems" }
-            ),
-            problems: problems.into_iter().map(Into::into).collect(),
-        }
-    }
-}
-
 /// Reads a folder and what it would come to.
 fn read(path: &Path, strict: bool) -> Result<(Bundle, Candidate), Vec<Problem>> {
-    let folder::Read { files, problems } = folder::read(path).map_err(|problem| vec![problem])?;
+    let read = folder::read(path);
+    let is_refused = read.is_refused();
+    let folder::Read { files, problems } = read;
     let bundle = Bundle {
         id: None,
         files,
@@ -59,7 +35,7 @@ fn read(path: &Path, strict: bool) -> Result<(Bundle, Candidate), Vec<Problem>> 
     };
     let mut candidate = bundle.read();
     candidate.problems.extend(problems);
-    if candidate.skill.is_none() || candidate.id.is_none() {
+    if is_refused || candidate.skill.is_none() || candidate.id.is_none() {
         return Err(candidate.problems);
     }
     Ok((bundle, candidate))
@@ -154,8 +130,65 @@ impl Ids {
 }
 
 /// The folders of skills below one.
-fn found_below(root: &Path) -> Result<Vec<PathBuf>, Failed> {
+fn found_below(root: &Path) -> Result<folder::Found, Failed> {
     folder::find(root).map_err(|error| Failed::new(Code::LocalFileFailed, error))
+}
+
+/// What was left out of a folder.
+fn left_out(folder: &Path, problems: &[Problem]) -> LeftOut {
+    let rules = [folder::LEFT_OUT, "file-not-regular"];
+    let left_out = problems
+        .iter()
+        .filter(|problem| rules.contains(&problem.rule.as_str()));
+    left_out
+        .map(|problem| (folder.join(&problem.file), problem.message.clone()))
+        .collect()
+}
+
+/// Reads folders and sends them, while the server takes them.
+struct Reader {
+    ids: Ids,
+    summary: String,
+    strict: bool,
+    left: LeftOut,
+    /// Those whose answers are to come.
+    sent: Arc<Mutex<VecDeque<PathBuf>>>,
+}
+
+impl Reader {
+    /// Those that were not sent, and why.
+    fn read(
+        &mut self,
+        paths: Vec<PathBuf>,
+        items: &mpsc::Sender<v1::PublishSkillsRequest>,
+    ) -> BTreeMap<PathBuf, Fate> {
+        let mut refused = BTreeMap::new();
+        for path in paths {
+            let claimed = read(&path, self.strict).and_then(|(bundle, candidate)| {
+                self.left.extend(left_out(&path, &candidate.problems));
+                Ok((self.ids.claim(&bundle, &candidate, &path)?, bundle))
+            });
+            match claimed {
+                Err(problems) => {
+                    refused.insert(path, Fate::refused(problems));
+                }
+                Ok((id, bundle)) => {
+                    let skill = request(id.to_string(), bundle, &self.summary, None);
+                    let mut sent = self.sent.lock().unwrap_or_else(PoisonError::into_inner);
+                    sent.push_back(path);
+                    drop(sent);
+                    let item = v1::PublishSkillsRequest { skill: Some(skill) };
+                    if items.blocking_send(item).is_err() {
+                        break; // The stream ended; its error is reported below.
+                    }
+                }
+            }
+        }
+        // A skill inside a skill is read with both.
+        self.left.sort();
+        self.left.dedup_by(|a, b| a.0 == b.0);
+        refused
+    }
 }
 
 pub(super) async fn import(
@@ -169,10 +202,13 @@ pub(super) async fn import(
         summary,
         strict,
     } = options;
-    let mut ids = Ids::new(&home);
-    let mut paths = Vec::new();
+    let (mut paths, mut left) = (Vec::new(), LeftOut::new());
     for root in &folders {
-        let found = found_below(root)?;
+        let folder::Found {
+            folders: found,
+            left_out,
+        } = found_below(root)?;
+        left.extend(left_out);
         if found.is_empty() {
             let none = format!("no SKILL.md below {}", root.display());
             return Err(Failed::new(Code::InvalidParameter, none)
@@ -183,33 +219,14 @@ pub(super) async fn import(
     let bar = output::bar(paths.len() as u64, "importing");
     let (items, stream) = mpsc::channel(AHEAD);
     let sent = Arc::new(Mutex::new(VecDeque::new()));
-    let reader = tokio::task::spawn_blocking({
-        let sent = Arc::clone(&sent);
-        move || {
-            let mut refused = BTreeMap::new();
-            for path in paths {
-                let claimed = read(&path, strict).and_then(|(bundle, candidate)| {
-                    Ok((ids.claim(&bundle, &candidate, &path)?, bundle))
-                });
-                match claimed {
-                    Err(problems) => {
-                        refused.insert(path, Fate::refused(problems));
-                    }
-                    Ok((id, bundle)) => {
-                        let skill = request(id.to_string(), bundle, &summary, None);
-                        sent.lock()
-                            .unwrap_or_else(PoisonError::into_inner)
-                            .push_back(path);
-                        let item = v1::PublishSkillsRequest { skill: Some(skill) };
-                        if items.blocking_send(item).is_err() {
-                            break; // The stream ended; its error is reported below.
-                        }
-                    }
-                }
-            }
-            refused
-        }
-    });
+    let mut reader = Reader {
+        ids: Ids::new(&home),
+        summary,
+        strict,
+        left,
+        sent: Arc::clone(&sent),
+    };
+    let reader = tokio::task::spawn_blocking(move || (reader.read(paths, &items), reader.left));
     let mut fates = BTreeMap::new();
     let mut answers = client
         .registry
@@ -231,11 +248,12 @@ pub(super) async fn import(
                     Some(Item::Refused(v1::Refusal {
                         code,
                         message,
-                        recovery_suggestions: _,
+                        recovery_suggestions: hints,
                         problems,
                     })) => Fate::Refused {
                         code,
                         message,
+                        hints,
                         problems,
                     },
                     None => continue,
@@ -246,9 +264,9 @@ pub(super) async fn import(
     };
     drop(answers);
     bar.finish_and_clear();
-    let refused = reader.await.map_err(Failed::fault)?;
+    let (refused, left) = reader.await.map_err(Failed::fault)?;
     fates.extend(refused);
-    summarize(&fates, output)?;
+    summarize(&fates, &left, output)?;
     if let Some(status) = ended {
         return Err(Failed::from(status).hint("import again: what is there already stays as it is"));
     }
@@ -260,108 +278,6 @@ pub(super) async fn import(
     } else {
         ExitCode::SUCCESS
     })
-}
-
-fn summarize(fates: &BTreeMap<PathBuf, Fate>, output: &Output) -> Result<(), Failed> {
-    let (mut created, mut updated, mut unchanged, mut warnings) = (0, 0, 0, 0);
-    let mut refused = Vec::new();
-    for (path, fate) in fates {
-        match fate {
-            Fate::Published(published) => {
-                match published.outcome() {
-                    v1::PublishOutcome::Created => created += 1,
-                    v1::PublishOutcome::Updated => updated += 1,
-                    v1::PublishOutcome::Unchanged | v1::PublishOutcome::Unspecified => {
-                        unchanged += 1;
-                    }
-                }
-                warnings += published
-                    .problems
-                    .iter()
-                    .filter(|p| p.severity() == v1::Severity::Warning)
-                    .count();
-            }
-            Fate::Refused {
-                code,
-                message,
-                problems,
-            } => refused.push((path, code, message, problems)),
-        }
-    }
-    if output.is_json() {
-        let mut items = Vec::new();
-        for (path, code, message, problems) in refused {
-            items.push(json!({
-                "path": path.display().to_string(),
-                "code": code,
-                "message": message,
-                "problems": problems_json(problems)?,
-            }));
-        }
-        return output.value(&json!({
-            "created": created,
-            "updated": updated,
-            "unchanged": unchanged,
-            "warnings": warnings,
-            "refused": items,
-        }));
-    }
-    for (path, code, message, problems) in &refused {
-        output.line(&format!(
-            "{BAD}refused{BAD:#} {} {FAINT}[{code}]{FAINT:#} {message}",
-            path.display()
-        ))?;
-        for problem in problems
-            .iter()
-            .filter(|problem| problem.severity() == v1::Severity::Error)
-        {
-            output.line(&format!("  {}", problem_line(problem)))?;
-        }
-    }
-    output.line(&format!(
-        "{GOOD}{created} created{GOOD:#}, {updated} updated, {unchanged} unchanged, {}{} refused{}",
-        if refused.is_empty() {
-            String::new()
-        } else {
-            BAD.render().to_string()
-        },
-        refused.len(),
-        if refused.is_empty() {
-            String::new()
-        } else {
-            BAD.render_reset().to_string()
-        },
-    ))?;
-    if warnings > 0 {
-        output.line(&format!(
-            "{WARN}{warnings} warnings{WARN:#}; `repertoire validate` shows them"
-        ))?;
-    }
-    Ok(())
-}
-
-fn problems_json(problems: &[v1::Problem]) -> Result<Vec<Value>, Failed> {
-    problems
-        .iter()
-        .map(|problem| json_of("Problem", problem))
-        .collect()
-}
-
-fn problem_line(problem: &v1::Problem) -> String {
-    let (style, word) = match problem.severity() {
-        v1::Severity::Error => (BAD, "error"),
-        v1::Severity::Warning => (WARN, "warning"),
-        v1::Severity::Info | v1::Severity::Unspecified => (FAINT, "info"),
-    };
-    let place = match (problem.file.as_str(), problem.line) {
-        ("", _) => String::new(),
-        (file, 0) => format!("{file}: "),
-        (file, line) => format!("{file}:{line}: "),
-    };
-    format!(
-        "{style}{word}{style:#} {place}{} {FAINT}[{}]{FAINT:#}",
-        problem.message, problem.rule
-    )
 }
 
 pub(super) async fn publish(
@@ -381,16 +297,20 @@ pub(super) async fn publish(
     let path = folder.clone();
     let read = tokio::task::spawn_blocking(move || {
         let (bundle, candidate) = read(&path, strict)?;
-        Ok::<_, Vec<Problem>>((ids.claim(&bundle, &candidate, &path)?, bundle))
+        let left = left_out(&path, &candidate.problems);
+        Ok::<_, Vec<Problem>>((ids.claim(&bundle, &candidate, &path)?, bundle, left))
     });
-    let (claimed, bundle) = match read.await.map_err(Failed::fault)? {
+    let (claimed, bundle, left) = match read.await.map_err(Failed::fault)? {
         Ok(read) => read,
         Err(problems) => {
             let fates = BTreeMap::from([(folder, Fate::refused(problems))]);
-            summarize(&fates, output)?;
+            summarize(&fates, &LeftOut::new(), output)?;
             return Ok(ExitCode::FAILURE);
         }
     };
+    for (path, why) in left {
+        note(&format!("{FAINT}{}: {why}{FAINT:#}", path.display()));
+    }
     let id = id.unwrap_or_else(|| claimed.to_string());
     let request = request(id, bundle, &summary, Some(!no_activate));
     let published = client.registry.publish_skill(request).await?.into_inner();
@@ -421,7 +341,7 @@ pub(super) fn validate(options: &Validate, output: &Output) -> Result<ExitCode, 
     let Validate { folders, strict } = options;
     let (mut valid, mut invalid, mut items) = (0, 0, Vec::new());
     for root in folders {
-        let found = found_below(root)?;
+        let found = found_below(root)?.folders;
         let found = if found.is_empty() {
             vec![root.clone()]
         } else {

@@ -15,13 +15,16 @@ mod args;
 mod compose;
 mod connect;
 mod data;
+mod fate;
 mod folder;
 mod import;
 mod mcp;
 mod output;
+mod paint;
 mod search;
 mod serve;
 mod skills;
+mod status;
 mod tools;
 mod versions;
 
@@ -34,12 +37,11 @@ use output::{Failed, Output};
 use crate::model::Code;
 use crate::server::{Config, ConfigError, LogFormat, Telemetry};
 
-/// Threads for work that blocks: reading, hashing, packing. It keeps a processor
-/// busy, so more of them do no more; but each holds on to some megabytes of pages
-/// that sled frees only when the thread comes back to it.
+/// Threads for work that blocks: as many as the executor has permits, so that nothing
+/// waits behind its back.
 fn blocking_threads() -> usize {
-    // At least 4: an import reads its folders in one while the others publish.
-    std::thread::available_parallelism().map_or(4, |count| (2 * count.get()).max(4))
+    let processors = std::thread::available_parallelism();
+    crate::executor::threads(processors.map_or(1, std::num::NonZero::get))
 }
 
 /// Runs a command line.
@@ -82,10 +84,12 @@ async fn command(cli: Cli, output: &Output) -> Result<ExitCode, Failed> {
     }
     match command {
         Command::Serve(options) => serve::serve(&global, options, config).await,
+        Command::Status => status::status(&global, &config, output).await,
         Command::Validate(options) => import::validate(&options, output),
         Command::Verify => data::verify(&global, &config, output).await,
         Command::Backup(options) => data::backup(&global, &config, &options, output).await,
         Command::Restore(options) => data::restore(&global, &config, &options, output).await,
+        Command::Salvage(options) => data::salvage(&global, &config, &options, output).await,
         Command::Compact => data::compact(&global, &config, output).await,
         Command::Reindex => data::reindex(&global, &config, output).await,
         command => {
@@ -110,7 +114,7 @@ async fn with_client(
         Command::Analyze(options) => search::analyze(client, options, output).await,
         Command::Recommend(options) => search::recommend(client, options, output).await,
         Command::Show(options) => skills::show(client, options, output).await,
-        Command::Read(options) => skills::read(client, options).await,
+        Command::Read(options) => skills::read(client, options, output).await,
         Command::Versions(options) => versions::versions(client, options, output).await,
         Command::Diff(options) => versions::diff(client, options, output).await,
         Command::Activate(options) => versions::activate(client, options, output).await,
@@ -132,10 +136,12 @@ async fn with_client(
         Command::Call(options) => tools::call(client, options, output).await,
         Command::Calls(options) => tools::calls(client, options, output).await,
         Command::Serve(_)
+        | Command::Status
         | Command::Validate(_)
         | Command::Verify
         | Command::Backup(_)
         | Command::Restore(_)
+        | Command::Salvage(_)
         | Command::Compact
         | Command::Reindex => Err(Failed::fault("this command needs no server")),
     }

@@ -3,23 +3,17 @@
 use std::io::{IsTerminal as _, Write as _};
 use std::process::ExitCode;
 
-use anstyle::{AnsiColor, Style};
 use comfy_table::{ContentArrangement, Table, TableComponent};
 use prost::Message;
 use serde_json::{Value, json};
 use tonic_types::StatusExt as _;
 
+pub(super) use super::paint::{BAD, FAINT, GOOD, HINT, Style, WARN};
+use super::paint::{ERROR, json_line, painted};
 use crate::gateway::Contract;
 use crate::model::Code;
 use crate::registry;
-use crate::store::{CommitError, StoreError};
-
-const ERROR: Style = AnsiColor::Red.on_default().bold();
-const HINT: Style = AnsiColor::Cyan.on_default();
-pub(super) const GOOD: Style = AnsiColor::Green.on_default();
-pub(super) const WARN: Style = AnsiColor::Yellow.on_default();
-pub(super) const BAD: Style = AnsiColor::Red.on_default();
-pub(super) const FAINT: Style = Style::new().dimmed();
+use crate::store::{CommitError, OpenError, StoreError};
 
 /// Why a command failed: what a person reads, and what a program reads.
 #[derive(Debug)]
@@ -94,8 +88,20 @@ impl From<registry::Error> for Failed {
 fn store_code(error: &StoreError) -> Code {
     match error {
         StoreError::Damaged { .. } | StoreError::NewerFormat { .. } => Code::DataDamaged,
-        StoreError::Engine(_) => Code::StoreUnavailable,
+        StoreError::Engine(_) | StoreError::Reopening | StoreError::Outrun { .. } => {
+            Code::StoreUnavailable
+        }
+        StoreError::Directory(error) => open_code(error),
         StoreError::Io { .. } | StoreError::NotABackup { .. } => Code::LocalFileFailed,
+    }
+}
+
+/// The code of a directory that cannot be opened.
+pub(super) fn open_code(error: &OpenError) -> Code {
+    match error {
+        OpenError::InUse { .. } => Code::DataInUse,
+        OpenError::Damaged { .. } => Code::DataDamaged,
+        _ => Code::DataUnusable,
     }
 }
 
@@ -143,12 +149,32 @@ impl Output {
     /// Writes a line to stdout.
     #[expect(clippy::unused_self, reason = "read as a part of what writes")]
     pub(super) fn line(&self, line: &str) -> Result<(), Failed> {
-        print(&format!("{line}\n"))
+        print(&format!("{}\n", painted(line)))
     }
 
     pub(super) fn value(&self, value: &Value) -> Result<(), Failed> {
         let text = serde_json::to_string_pretty(value).map_err(Failed::fault)?;
-        self.line(&text)
+        self.json(&text)
+    }
+
+    /// Writes JSON, of one or several lines.
+    #[expect(clippy::unused_self, reason = "read as a part of what writes")]
+    pub(super) fn json(&self, text: &str) -> Result<(), Failed> {
+        if std::io::stdout().is_terminal() {
+            print(&format!("{}\n", json_line(text)))
+        } else {
+            print(&format!("{text}\n"))
+        }
+    }
+
+    /// Writes a file: its bytes, and to a terminal its text, unless `raw` is true.
+    #[expect(clippy::unused_self, reason = "read as a part of what writes")]
+    pub(super) fn file(&self, content: &[u8], raw: bool) -> Result<(), Failed> {
+        let mut stdout = std::io::stdout();
+        let text =
+            (!raw && stdout.is_terminal()).then(|| painted(&String::from_utf8_lossy(content)));
+        let bytes = text.as_deref().map_or(content, str::as_bytes);
+        quietly(stdout.write_all(bytes).and_then(|()| stdout.flush()))
     }
 
     /// A message of the contract as JSON.
@@ -165,7 +191,7 @@ impl Output {
         } = failed;
         if self.json {
             let error = json!({"error": {"code": code, "message": message, "details": places, "recovery_suggestions": hints}});
-            note(&error.to_string());
+            written(&json_line(&error.to_string()));
             return ExitCode::FAILURE;
         }
         let code = if code.is_empty() {
@@ -247,13 +273,22 @@ pub(super) fn counter(what: &str) -> indicatif::ProgressBar {
 
 /// A note to a person, on stderr.
 pub(super) fn note(text: &str) {
+    written(&painted(text));
+}
+
+fn written(text: &str) {
     // Nobody is left to tell where stderr is gone.
     let _unread = writeln!(anstream::stderr(), "{text}");
 }
 
-/// Writes text to stdout. A reader that went away ends the program in peace.
+/// Writes text to stdout.
 fn print(text: &str) -> Result<(), Failed> {
-    match anstream::stdout().write_all(text.as_bytes()) {
+    quietly(anstream::stdout().write_all(text.as_bytes()))
+}
+
+/// A reader that went away ends the program in peace.
+fn quietly(written: std::io::Result<()>) -> Result<(), Failed> {
+    match written {
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
         written => Ok(written?),
     }

@@ -1,5 +1,6 @@
 //! Commands that find skills: by words, and for a codebase.
 
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -7,10 +8,10 @@ use std::time::{Duration, Instant};
 use clap::{Args, ValueEnum};
 
 use super::connect::Client;
-use super::output::{FAINT, Failed, GOOD, Output, WARN, counted, note, table};
+use super::output::{FAINT, Failed, GOOD, Output, Style, WARN, counted, note, table};
 use crate::contract::v1;
 use crate::lookup::analysis::{self, Options};
-use crate::model::Code;
+use crate::model::{Code, printable};
 
 type Done = Result<ExitCode, Failed>;
 
@@ -200,15 +201,12 @@ pub(super) async fn search(client: &mut Client, options: Search, output: &Output
 
 /// What was found, in bold instead of between asterisks.
 fn highlighted(snippet: &str) -> String {
-    let bold = anstyle::Style::new().bold();
+    let bold = Style::Bold;
     let mut text = String::new();
-    for (at, part) in snippet.split("**").enumerate() {
+    for (at, part) in printable(snippet).split("**").enumerate() {
         if at % 2 == 1 {
-            text.extend([
-                bold.render().to_string(),
-                part.to_owned(),
-                bold.render_reset().to_string(),
-            ]);
+            // Into a string it cannot fail.
+            _ = write!(text, "{bold}{part}{bold:#}");
         } else {
             text.push_str(part);
         }

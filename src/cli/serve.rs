@@ -36,6 +36,7 @@ pub(super) async fn serve(
     let telemetry = Telemetry::start(&filter, format, endpoint.as_deref())
         .map_err(|error| Failed::new(Code::ConfigInvalid, error))?;
 
+    crate::store::keep_files_private();
     // Before anything is opened, so that no signal is missed.
     let (mut interrupt, mut terminate) = (
         signal(SignalKind::interrupt())?,

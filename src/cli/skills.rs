@@ -1,6 +1,5 @@
 //! Commands that list, show and hand out skills.
 
-use std::io::Write as _;
 use std::process::ExitCode;
 
 use serde_json::json;
@@ -9,6 +8,7 @@ use tokio::io::AsyncWriteExt as _;
 
 use super::args::{Export, Format, List, OfVersion, Place, Read, Watch};
 use super::connect::Client;
+use super::fate::problem_line;
 use super::output::{FAINT, Failed, GOOD, Output, WARN, bytes, counted, json_of, table, time};
 use crate::contract::v1;
 use crate::model::{Code, Digest};
@@ -176,13 +176,38 @@ pub(super) async fn show(client: &mut Client, options: OfVersion, output: &Outpu
             answer.shadowed_ids.join(", ")
         ))?;
     }
+    problems(client, skill, output).await?;
     Ok(ExitCode::SUCCESS)
 }
 
-pub(super) async fn read(client: &mut Client, options: Read) -> Done {
+/// What was found in the version that is shown: what an author may want to know, a
+/// reader need not.
+async fn problems(
+    client: &mut Client,
+    skill: v1::SkillDetail,
+    output: &Output,
+) -> Result<(), Failed> {
+    let request = v1::GetVersionRequest {
+        skill_id: skill.id,
+        version_number: skill.version_number,
+        ..Default::default()
+    };
+    let version = client.registry.get_version(request).await?.into_inner();
+    let problems = version.version.unwrap_or_default().problems;
+    let problems = problems
+        .iter()
+        .filter(|p| p.severity() != v1::Severity::Info);
+    for problem in problems {
+        output.line(&problem_line(problem))?;
+    }
+    Ok(())
+}
+
+pub(super) async fn read(client: &mut Client, options: Read, output: &Output) -> Done {
     let Read {
         of: OfVersion { skill, at },
         path,
+        raw,
     } = options;
     let (version_number, semantic_version) = version(at);
     let path = if path.is_empty() {
@@ -198,11 +223,7 @@ pub(super) async fn read(client: &mut Client, options: Read) -> Done {
         ..Default::default()
     };
     let file = client.lookup.read_file(request).await?.into_inner();
-    // The bytes of the file and nothing else.
-    match std::io::stdout().write_all(&file.content) {
-        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => {}
-        written => written?,
-    }
+    output.file(&file.content, raw)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -211,6 +232,7 @@ pub(super) async fn export(client: &mut Client, options: Export, output: &Output
         of: OfVersion { skill, at },
         output: file,
         format,
+        force,
     } = options;
     let (version_number, semantic_version) = version(at);
     let format = match format {
@@ -231,6 +253,7 @@ pub(super) async fn export(client: &mut Client, options: Export, output: &Output
         .ok_or_else(|| Failed::fault("the server sent nothing"))?;
     let info = first.info.clone().unwrap_or_default();
     let path = file.unwrap_or_else(|| info.file_name.clone().into());
+    super::data::free(&path, force)?;
     let named = |error: std::io::Error| {
         Failed::new(
             Code::LocalFileFailed,
@@ -298,7 +321,7 @@ pub(super) async fn watch(client: &mut Client, options: Watch, output: &Output) 
             return Ok(ExitCode::SUCCESS);
         };
         if output.is_json() {
-            output.line(&json_of("WatchResponse", &answer)?.to_string())?;
+            output.json(&json_of("WatchResponse", &answer)?.to_string())?;
         } else if let Some(event) = answer.event {
             let version = if event.version_number == 0 {
                 String::new()

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::Args;
 use serde_json::{Map, Value};
 
-use super::compose::object;
+use super::compose::{exact, json_object, object};
 use super::connect::Client;
 use super::output::{BAD, FAINT, Failed, GOOD, Output, WARN, note, table, time};
 use crate::contract::v1;
@@ -274,13 +274,8 @@ fn arguments(
     pairs: &[String],
     schema: &prost_types::Struct,
 ) -> Result<Map<String, Value>, Failed> {
-    let Ok(Value::Object(mut arguments)) = serde_json::from_str(json) else {
-        return Err(Failed::new(
-            Code::InvalidParameter,
-            "the arguments are not a JSON object",
-        )
-        .hint("write them as '{\"query\": \"SELECT 1\"}', or as query='SELECT 1'"));
-    };
+    const EXAMPLE: &str = r#"write them as '{"query": "SELECT 1"}', or as query='SELECT 1'"#;
+    let mut arguments = json_object(json, EXAMPLE)?;
     for pair in pairs {
         let Some((name, value)) = pair.split_once('=') else {
             return Err(Failed::new(
@@ -296,6 +291,7 @@ fn arguments(
         };
         arguments.insert(name.to_owned(), value);
     }
+    exact(&arguments)?;
     Ok(arguments)
 }
 

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use super::args::{Delete, Diff, OfNumber, OfSkill, Yank};
 use super::connect::Client;
-use super::output::{self, BAD, FAINT, Failed, GOOD, Output, WARN, bytes, table, time};
+use super::output::{self, BAD, FAINT, Failed, GOOD, Output, Style, WARN, bytes, table, time};
 use crate::contract::v1;
 use crate::model::Code;
 
@@ -98,12 +98,22 @@ pub(super) async fn diff(client: &mut Client, options: Diff, output: &Output) ->
     }
     for file in &diff.files {
         output.line(&format!("{WARN}{:?}{WARN:#} {}", file.r#type(), file.path))?;
+        let why = match file.line_comparison() {
+            v1::LineComparison::TooLarge => "too large to compare line by line",
+            v1::LineComparison::OverBudget => {
+                "not compared line by line: the files before it took what one answer compares"
+            }
+            _ => "",
+        };
+        if !why.is_empty() {
+            output.line(&format!("{FAINT}{why}{FAINT:#}"))?;
+        }
         for line in file.unified_diff.iter().flat_map(|text| text.lines()) {
             let style = match line.as_bytes().first() {
                 Some(b'+') => GOOD,
                 Some(b'-') => BAD,
                 Some(b'@') => FAINT,
-                _ => anstyle::Style::new(),
+                _ => Style::Plain,
             };
             output.line(&format!("{style}{line}{style:#}"))?;
         }

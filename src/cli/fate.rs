@@ -1,0 +1,170 @@
+//! What became of folders that were imported, as a person or a program is told.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+use super::output::{BAD, FAINT, Failed, GOOD, HINT, Output, Style, WARN, json_of};
+use crate::contract::v1;
+use crate::model::{Problem, Severity};
+
+/// Files that are shown of those that were left out.
+const SHOWN: usize = 20;
+/// What stayed on the machine, with the reason.
+pub(super) type LeftOut = Vec<(PathBuf, String)>;
+
+/// What became of one folder.
+pub(super) enum Fate {
+    Published(Box<v1::PublishSkillResponse>),
+    Refused {
+        code: String,
+        message: String,
+        hints: Vec<String>,
+        problems: Vec<v1::Problem>,
+    },
+}
+
+impl Fate {
+    pub(super) fn refused(problems: Vec<Problem>) -> Self {
+        let errors = problems
+            .iter()
+            .filter(|problem| problem.severity == Severity::Error)
+            .count();
+        Self::Refused {
+            code: "SKILL_INVALID".to_owned(),
+            message: format!(
+                "{errors} {} to mend",
+                if errors == 1 { "problem" } else { "problems" }
+            ),
+            hints: Vec::new(),
+            problems: problems.into_iter().map(Into::into).collect(),
+        }
+    }
+}
+
+pub(super) fn summarize(
+    fates: &BTreeMap<PathBuf, Fate>,
+    left_out: &LeftOut,
+    output: &Output,
+) -> Result<(), Failed> {
+    let (mut created, mut updated, mut unchanged, mut warnings) = (0, 0, 0, 0);
+    let mut refused = Vec::new();
+    for (path, fate) in fates {
+        match fate {
+            Fate::Published(published) => {
+                match published.outcome() {
+                    v1::PublishOutcome::Created => created += 1,
+                    v1::PublishOutcome::Updated => updated += 1,
+                    v1::PublishOutcome::Unchanged | v1::PublishOutcome::Unspecified => {
+                        unchanged += 1;
+                    }
+                }
+                warnings += published
+                    .problems
+                    .iter()
+                    .filter(|p| p.severity() == v1::Severity::Warning)
+                    .count();
+            }
+            Fate::Refused {
+                code,
+                message,
+                hints,
+                problems,
+            } => refused.push((path, code, message, hints, problems)),
+        }
+    }
+    if output.is_json() {
+        let mut items = Vec::new();
+        for (path, code, message, hints, problems) in refused {
+            items.push(json!({
+                "path": path.display().to_string(),
+                "code": code,
+                "message": message,
+                "recovery_suggestions": hints,
+                "problems": problems_json(problems)?,
+            }));
+        }
+        return output.value(&json!({
+            "created": created,
+            "updated": updated,
+            "unchanged": unchanged,
+            "warnings": warnings,
+            "refused": items,
+            "left_out": left_out
+                .iter()
+                .map(|(path, why)| json!({"path": path.display().to_string(), "reason": why}))
+                .collect::<Vec<_>>(),
+        }));
+    }
+    told(left_out, output)?;
+    for (path, code, message, hints, problems) in &refused {
+        output.line(&format!(
+            "{BAD}refused{BAD:#} {} {FAINT}[{code}]{FAINT:#} {message}",
+            path.display()
+        ))?;
+        for problem in problems
+            .iter()
+            .filter(|problem| problem.severity() == v1::Severity::Error)
+        {
+            output.line(&format!("  {}", problem_line(problem)))?;
+        }
+        // Those of problems say no more than the problems do.
+        for hint in hints.iter().filter(|_| problems.is_empty()) {
+            output.line(&format!("  {HINT}hint:{HINT:#} {hint}"))?;
+        }
+    }
+    let style = if refused.is_empty() {
+        Style::Plain
+    } else {
+        BAD
+    };
+    output.line(&format!(
+        "{GOOD}{created} created{GOOD:#}, {updated} updated, {unchanged} unchanged, {style}{} refused{style:#}",
+        refused.len(),
+    ))?;
+    if warnings > 0 {
+        output.line(&format!(
+            "{WARN}{warnings} warnings{WARN:#}; `repertoire validate` shows them"
+        ))?;
+    }
+    Ok(())
+}
+
+/// Says what stayed on the machine.
+fn told(left_out: &LeftOut, output: &Output) -> Result<(), Failed> {
+    for (path, why) in left_out.iter().take(SHOWN) {
+        output.line(&format!("{FAINT}{}: {why}{FAINT:#}", path.display()))?;
+    }
+    if left_out.len() > SHOWN {
+        let more = left_out.len() - SHOWN;
+        output.line(&format!(
+            "{FAINT}and {more} more were left out; --json lists them{FAINT:#}"
+        ))?;
+    }
+    Ok(())
+}
+
+pub(super) fn problems_json(problems: &[v1::Problem]) -> Result<Vec<Value>, Failed> {
+    problems
+        .iter()
+        .map(|problem| json_of("Problem", problem))
+        .collect()
+}
+
+pub(super) fn problem_line(problem: &v1::Problem) -> String {
+    let (style, word) = match problem.severity() {
+        v1::Severity::Error => (BAD, "error"),
+        v1::Severity::Warning => (WARN, "warning"),
+        v1::Severity::Info | v1::Severity::Unspecified => (FAINT, "info"),
+    };
+    let place = match (problem.file.as_str(), problem.line) {
+        ("", _) => String::new(),
+        (file, 0) => format!("{file}: "),
+        (file, line) => format!("{file}:{line}: "),
+    };
+    format!(
+        "{style}{word}{style:#} {place}{} {FAINT}[{}]{FAINT:#}",
+        problem.message, problem.rule
+    )
+}

@@ -1,0 +1,196 @@
+//! Text as a terminal gets it.
+//!
+//! All that is printed passes [`painted`] or [`json_line`]: skills, servers and
+//! files are other people's, and a terminal acts on what it is sent. So a style is
+//! a mark that nobody else can write, which becomes an escape sequence at the end,
+//! and every other control or invisible character is shown as what it is.
+
+use std::fmt::{self, Write as _};
+use std::sync::LazyLock;
+
+use anstyle::AnsiColor;
+
+use crate::model::{invisible, printable_lines};
+
+/// How a part of a text looks: `{GOOD}yes{GOOD:#}`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Style {
+    Error,
+    Hint,
+    Good,
+    Warn,
+    Bad,
+    Faint,
+    Bold,
+    Plain,
+}
+
+pub(super) const ERROR: Style = Style::Error;
+pub(super) const HINT: Style = Style::Hint;
+pub(super) const GOOD: Style = Style::Good;
+pub(super) const WARN: Style = Style::Warn;
+pub(super) const BAD: Style = Style::Bad;
+pub(super) const FAINT: Style = Style::Faint;
+
+/// What a mark begins with: two private characters that are others in each run, so
+/// that no text can hold one.
+static MARK: LazyLock<String> = LazyLock::new(|| {
+    let random = uuid::Uuid::new_v4().as_u128();
+    let private = |bits: u128| {
+        let offset = u32::try_from(bits % 0xFFFD).unwrap_or_default();
+        char::from_u32(0x10_0000 + offset).unwrap_or('\u{100000}')
+    };
+    [private(random >> 64), private(random & 0xFFFF_FFFF)]
+        .iter()
+        .collect()
+});
+
+/// What ends every style.
+const END: char = '.';
+
+impl Style {
+    const ALL: [(char, Self); 8] = [
+        ('e', Self::Error),
+        ('h', Self::Hint),
+        ('g', Self::Good),
+        ('w', Self::Warn),
+        ('b', Self::Bad),
+        ('f', Self::Faint),
+        ('d', Self::Bold),
+        ('p', Self::Plain),
+    ];
+
+    fn ansi(self) -> anstyle::Style {
+        match self {
+            Self::Error => AnsiColor::Red.on_default().bold(),
+            Self::Hint => AnsiColor::Cyan.on_default(),
+            Self::Good => AnsiColor::Green.on_default(),
+            Self::Warn => AnsiColor::Yellow.on_default(),
+            Self::Bad => AnsiColor::Red.on_default(),
+            Self::Faint => anstyle::Style::new().dimmed(),
+            Self::Bold => anstyle::Style::new().bold(),
+            Self::Plain => anstyle::Style::new(),
+        }
+    }
+}
+
+impl fmt::Display for Style {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mark = Self::ALL.iter().find(|(_, style)| style == self);
+        let mark = mark
+            .filter(|_| !f.alternate())
+            .map_or(END, |(mark, _)| *mark);
+        write!(f, "{}{mark}", *MARK)
+    }
+}
+
+/// A text as a terminal gets it: styles as escape sequences, and nothing else that
+/// a terminal acts on.
+pub(super) fn painted(text: &str) -> String {
+    let mut parts = text.split(MARK.as_str());
+    let mut shown = printable_lines(parts.next().unwrap_or_default()).into_owned();
+    let mut open = Style::Plain;
+    for part in parts {
+        let mut rest = part.chars();
+        let mark = rest.next();
+        match Style::ALL.iter().find(|(known, _)| Some(*known) == mark) {
+            Some((_, style)) => {
+                open = *style;
+                shown.push_str(&open.ansi().render().to_string());
+            }
+            None => shown.push_str(&open.ansi().render_reset().to_string()),
+        }
+        shown.push_str(&printable_lines(rest.as_str()));
+    }
+    shown
+}
+
+/// JSON as a terminal gets it: the same value, in which what a terminal acts on is
+/// escaped.
+pub(super) fn json_line(json: &str) -> String {
+    let mut hidden = invisible(json).map(|(at, _, _)| at).peekable();
+    let mut shown = String::with_capacity(json.len());
+    for (at, c) in json.char_indices() {
+        if hidden.next_if_eq(&at).is_none() {
+            shown.push(c);
+            continue;
+        }
+        for unit in c.encode_utf16(&mut [0; 2]) {
+            // Into a string it cannot fail.
+            _ = write!(shown, "\\u{unit:04x}");
+        }
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    /// Titles, screens, links, colours, hidden and reversed text, another line.
+    const HOSTILE: &str =
+        "\u{1b}]0;PWNED\u{7}\u{1b}[2J\u{1b}[31mred\u{9b}1m\r\u{202e}x\u{E0041}\u{200b}\0";
+
+    #[test]
+    fn a_terminal_gets_no_control_character_but_those_of_our_styles() {
+        let text = format!("{GOOD}valid{GOOD:#} {HOSTILE}");
+        assert_eq!(
+            painted(&text),
+            "\u{1b}[32mvalid\u{1b}[0m \\u{1b}]0;PWNED\\u{7}\\u{1b}[2J\\u{1b}[31mred\\u{9b}1m\\r\\u{202e}x\\u{e0041}\\u{200b}\\u{0}"
+        );
+        assert_eq!(painted("a\n\tb 👩‍💻"), "a\n\tb 👩‍💻");
+        assert_eq!(painted("\u{100000}\u{100001}g"), "\u{100000}\u{100001}g");
+    }
+
+    #[test]
+    fn json_for_a_terminal_is_the_same_value_without_control_characters() {
+        let value = json!({"text": format!("{HOSTILE}\u{7f} ü")});
+        let shown = json_line(&value.to_string());
+        assert!(!shown.chars().any(char::is_control), "{shown:?}");
+        assert!(!shown.contains(['\u{202e}', '\u{E0041}']), "{shown:?}");
+        assert_eq!(serde_json::from_str::<Value>(&shown).ok(), Some(value));
+    }
+
+    /// Whatever else writes would go past them.
+    #[test]
+    fn nothing_else_of_the_command_line_writes_to_a_terminal() {
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/cli");
+        for entry in std::fs::read_dir(folder).expect("the room") {
+            let path = entry.expect("an entry").path();
+            let text = std::fs::read_to_string(&path).expect("a file");
+            let name = path
+                .file_name()
+                .and_then(|name| name.to_str())
+                .unwrap_or_default();
+            if matches!(name, "output.rs" | "paint.rs") {
+                continue;
+            }
+            // The address of a server that started; the transport of MCP is no terminal's.
+            let text = text.replace(
+                "writeln!(std::io::stderr(), \"listening on http://{}\", server.address)",
+                "",
+            );
+            for word in [
+                "println!",
+                "print!(",
+                "io::stdout()",
+                "io::stderr()",
+                "anstyle",
+                "anstream",
+            ] {
+                assert!(!text.contains(word), "{name} has {word}");
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_paints_itself(text in ".{0,40}|[\\x00-\\x9f\u{100000}-\u{100010}ge.]{0,40}") {
+            let shown = painted(&text);
+            prop_assert!(!shown.chars().any(|c| c.is_control() && !matches!(c, '\n' | '\t')), "{:?}", shown);
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! What a person's terminal gets of other people's skills: each command in a
+//! pseudo-terminal (`script` of util-linux).
+
+mod support;
+
+use std::process::{Command, Stdio};
+
+use support::BINARY;
+use tempfile::TempDir;
+
+/// The output of a command whose stdout is a terminal; none where there is no
+/// `script`, which is said.
+fn in_terminal(args: &[&str]) -> Option<String> {
+    let quoted = |arg: &&str| format!("'{}'", arg.replace('\'', r"'\''"));
+    let arguments: Vec<_> = args.iter().map(quoted).collect();
+    let output = Command::new("script")
+        .args(["--quiet", "--return", "--command"])
+        .arg(format!("{BINARY} {}", arguments.join(" ")))
+        .arg("/dev/null")
+        .env("TERM", "xterm")
+        .env_remove("NO_COLOR")
+        .stdin(Stdio::null())
+        .output();
+    match output {
+        Ok(output) => Some(String::from_utf8_lossy(&output.stdout).into_owned()),
+        Err(error) => {
+            assert!(
+                std::env::var_os("CI").is_none(),
+                "there is no `script`: {error}"
+            );
+            eprintln!("NOT TESTED in a terminal: there is no `script` of util-linux");
+            None
+        }
+    }
+}
+
+/// The text without colours, and without what takes a finished bar away: these are ours.
+fn without_colours(text: &str) -> String {
+    let text = text.replace("\r\u{1b}[2K", "");
+    let text = text.as_str();
+    let mut plain = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once("\u{1b}[") {
+        plain.push_str(before);
+        let end = after.find(|c: char| !c.is_ascii_digit() && c != ';');
+        let Some(end) = end.filter(|end| after[*end..].starts_with('m')) else {
+            plain.push_str("\u{1b}[");
+            rest = after;
+            continue;
+        };
+        rest = &after[end + 1..];
+    }
+    plain.push_str(rest);
+    plain
+}
+
+#[test]
+fn no_command_sends_a_terminal_what_an_author_or_a_file_wants_it_to_act_on() {
+    let directory = TempDir::new().expect("a folder");
+    let path = |name: &str| directory.path().join(name).display().to_string();
+    let folder = directory.path().join("evil");
+    std::fs::create_dir(&folder).expect("a folder");
+    // All that may stand in a body and in a description that is accepted.
+    let body = "\u{1b}]0;PWNED\u{7}\u{1b}[2J\u{1b}[31mred\u{1b}]8;;http://x\u{7}link\u{9b}1m\u{202e}x\u{E0041}\u{200b}\rover";
+    let skill = format!("---\nname: evil\ndescription: Does evil things, in words.\n---\n{body}\n");
+    std::fs::write(folder.join("SKILL.md"), skill).expect("a file");
+    let data = path("data");
+    let folder = path("evil");
+
+    let run = |args: &[&str]| in_terminal(&[args, &["--data", &data]].concat());
+    let Some(published) = run(&["publish", &folder]) else {
+        return;
+    };
+    assert!(published.contains("created"), "{published:?}");
+    std::fs::write(format!("{folder}/esc\u{1b}[31m\u{202e}.txt"), "x").expect("a file");
+    for args in [
+        &["validate", &folder][..],
+        &["import", &folder],
+        &["search", "evil"],
+        &["show", "evil"],
+        &["list"],
+        &["read", "evil"],
+        &["load", "evil"],
+        &["read", "evil", "no\u{1b}[31m\u{202e}.md"],
+        &["load", "no\u{1b}]0;x\u{7}"],
+        &["list", "--json"],
+        &["validate", &folder, "--json"],
+        &["call", "no\u{1b}[2J", "--skill", "evil"],
+        &["calls"],
+    ] {
+        let shown = run(args).expect("a terminal");
+        let plain = without_colours(&shown);
+        let acts = plain.chars().find(|c| {
+            (c.is_control() && !matches!(c, '\n' | '\r' | '\t'))
+                || matches!(c, '\u{202e}' | '\u{E0041}' | '\u{200b}')
+        });
+        assert_eq!(acts, None, "{args:?}: {shown:?}");
+        assert!(!plain.contains("\rover"), "{args:?}: {shown:?}");
+        assert!(plain.len() > 10, "{args:?}: {shown:?}");
+    }
+    let shown = run(&["show", "evil"]).expect("a terminal");
+    assert!(shown.contains("SKILL.md:5: "), "{shown}");
+    let shown = run(&["read", "evil"]).expect("a terminal");
+    assert!(shown.contains(r"\u{1b}]0;PWNED\u{7}"), "{shown}");
+    let raw = run(&["read", "evil", "--raw"]).expect("a terminal");
+    assert!(raw.contains("\u{1b}]0;PWNED\u{7}"), "{raw:?}");
+    // Into a pipe a file is its bytes.
+    let piped = support::command(&["read", "evil", "--data", &data]).stdout;
+    assert!(String::from_utf8_lossy(&piped).contains(body));
+}
