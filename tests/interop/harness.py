@@ -129,6 +129,12 @@ class Server(Program):
     def registry(self, **more):
         return registry_pb2_grpc.RegistryStub(self.channel(**more))
 
+    def local_registry(self):
+        """As whoever has the data directory reaches it, through the socket in it."""
+        channel = grpc.insecure_channel(f"unix:{self.data}/socket", options=[("grpc.default_authority", "localhost")])
+        self._channels.append(channel)
+        return registry_pb2_grpc.RegistryStub(channel)
+
     def lookup(self, **more):
         return lookup_pb2_grpc.LookupStub(self.channel(**more))
 
@@ -320,10 +326,12 @@ def bundle_digest(files):
 
 
 def publish(server, skill_id, files, **more):
-    """Publishes a version over gRPC."""
+    """Publishes a version over gRPC: to places of the machine as only a caller on it can."""
     files = [registry_pb2.File(path=path, content=content) for path, content in files.items()]
     request = registry_pb2.PublishSkillRequest(skill_id=skill_id, files=files, **more)
-    return server.registry().PublishSkill(request, timeout=CALL_SECONDS)
+    is_personal = skill_id.startswith(("local/project/", "local/user/"))
+    registry = server.local_registry() if is_personal else server.registry()
+    return registry.PublishSkill(request, timeout=CALL_SECONDS)
 
 
 def read_file(server, skill_id, path):

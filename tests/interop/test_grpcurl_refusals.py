@@ -126,8 +126,52 @@ def test_a_bundled_skill_cannot_be_changed(grpcurl, method, more):
         2011,
         metadata={"skill_id": skill_id},
         help=[
-            "Publish your own skill under the same name in `local/project/` or `local/user/`: it hides this one"
+            "Publish a skill of your own under another name; on the server's machine one of the same name in "
+            "`local/project/` or `local/user/` hides this one"
         ],
+    )
+
+
+@pytest.mark.parametrize("skill_id", ["local/project/mine", "Local/User/mine"])
+def test_places_of_the_servers_machine_are_closed_to_the_network(grpcurl, skill_id):
+    ask = {"skillId": skill_id, "files": as_json({"SKILL.md": skill_md("mine")})}
+    assert grpcurl.call("Registry/PublishSkill", ask).refusal == refused(
+        "PERMISSION_DENIED",
+        f"'{skill_id}' is a place of the server's own machine, which no call over the network can write to",
+        "LOCATION_NOT_LOCAL",
+        2021,
+        metadata={"skill_id": skill_id},
+        help=[
+            "Publish it as `SOURCE/AUTHOR/mine` of your own, or as `local/global/mine`",
+            "On the server's machine, `repertoire import DIR --location project` without --server reaches it "
+            "through its data directory",
+        ],
+    )
+
+
+@pytest.mark.parametrize(
+    "skill_id, name, whose, step",
+    [
+        (
+            "github/acme/xlsx", "xlsx", "is, or looks like, the bundled skill `xlsx`",
+            "Publish it under a name of its own, such as `acme-xlsx`",
+        ),
+        (
+            "built-in/repertoire/x", "built-in",
+            "looks like `builtin`, the source of the skills that come with the server",
+            "Choose another source, such as the host of its repository",
+        ),
+    ],
+)
+def test_names_of_the_server_are_reserved(grpcurl, skill_id, name, whose, step):
+    ask = {"skillId": skill_id, "files": as_json({"SKILL.md": skill_md("mine")})}
+    assert grpcurl.call("Registry/PublishSkill", ask).refusal == refused(
+        "PERMISSION_DENIED",
+        f"'{name}' {whose}",
+        "NAME_RESERVED",
+        2019,
+        metadata={"name": name, "skill_id": skill_id},
+        help=[step],
     )
 
 

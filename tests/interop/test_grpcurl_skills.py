@@ -2,7 +2,7 @@
 
 import base64
 
-from harness import as_json, bundle_digest, digest, refused, skill_md, timeless
+from harness import as_json, bundle_digest, digest, publish, refused, skill_md, timeless
 
 REFUNDS = {
     "SKILL.md": skill_md("refunds", "# Refunds\n\nSay é, and mean it.\n", version="1.2.0", category="money"),
@@ -256,12 +256,14 @@ def test_two_versions_are_compared_field_by_field_and_file_by_file(grpcurl):
                 "oldSizeBytes": str(len(old["SKILL.md"])),
                 "newSizeBytes": str(len(new["SKILL.md"])),
                 "unifiedDiff": changed,
+                "lineComparison": "LINE_COMPARISON_COMPARED",
             },
             {
                 "path": "new.bin",
                 "type": "CHANGE_TYPE_ADDED",
                 "newDigest": digest(new["new.bin"]),
                 "newSizeBytes": "2",
+                "lineComparison": "LINE_COMPARISON_NOT_TEXT",
             },
             {
                 "path": "old.md",
@@ -269,6 +271,7 @@ def test_two_versions_are_compared_field_by_field_and_file_by_file(grpcurl):
                 "oldDigest": digest(old["old.md"]),
                 "oldSizeBytes": "4",
                 "unifiedDiff": removed,
+                "lineComparison": "LINE_COMPARISON_COMPARED",
             },
         ],
     }
@@ -341,11 +344,11 @@ def test_every_route_gives_the_published_bytes(grpcurl):
     assert read["text"].encode() == files["scripts/pay.py"]
 
 
-def test_a_command_is_a_short_name_in_any_case_and_a_project_comes_first(grpcurl):
+def test_a_command_is_a_short_name_in_any_case_and_a_project_comes_first(server, grpcurl):
     theirs = {"SKILL.md": skill_md("Pdf", "theirs\n")}
     ours = {"SKILL.md": skill_md("pdf", "ours\n")}
     published(grpcurl, "github/acme/pdf", theirs)
-    published(grpcurl, "local/project/pdf", ours)
+    publish(server, "local/project/pdf", ours)
     answer = grpcurl.call("Lookup/ActivateSkill", {"command": "PDF"}).answer
     assert answer == {
         "skillId": "local/project/pdf",

@@ -403,18 +403,29 @@ def bounded(start, tmp_path, limits):
 
 
 @pytest.mark.parametrize("headers", [{}, {"mcp_method": "initialize"}])
-def test_there_are_no_more_sessions_than_there_may_be(start, tmp_path, headers):
-    endpoint = Http(bounded(start, tmp_path, {"sessions": 2}))
+def test_a_new_session_ends_the_one_that_is_idle_for_longest(start, tmp_path, headers):
+    endpoint = Http(bounded(start, tmp_path, {"sessions": 2, "share_percent": 100}))
     first, second = endpoint.begin(), endpoint.begin()
-    third = endpoint.send(INITIALIZE, **headers)
+    assert first.send(request("ping")).result == {}
+    assert endpoint.send(INITIALIZE, **headers).status == 200
+    assert second.send(request("ping")).status == 404
+    assert first.send(request("ping")).result == {}
+
+
+def test_a_session_with_a_stream_does_not_end_for_another(start, tmp_path):
+    endpoint = Http(bounded(start, tmp_path, {"sessions": 2, "share_percent": 100}))
+    sessions = endpoint.begin(), endpoint.begin()
+    watches = [watching(endpoint, session) for session in sessions]
+    third = endpoint.send(INITIALIZE)
     assert third.status == 429, third
     assert int(third.headers["retry-after"]) > 0
     assert third.json["code"] == "OVERLOADED" and "sessions" in clear(third.json["detail"])
     # Who is in is served, and who needs no session.
-    assert first.send(request("ping")).result == second.send(request("ping")).result == {}
+    assert all(session.send(request("ping")).result == {} for session in sessions)
     assert endpoint.call("list_skills", {}).status == 200
-    first.end()
-    assert endpoint.begin().send(request("ping")).result == {}
+    for watch in watches:
+        watch.leave()
+    assert again(lambda: endpoint.send(INITIALIZE).status == 200)
 
 
 def spellings(count):

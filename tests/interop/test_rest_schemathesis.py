@@ -91,6 +91,11 @@ def test_requests_about_a_skill_that_is_there_are_answered_as_described(start, t
         "query.resume_token" = ""
         "query.max_wait_seconds" = 1
         "body.command" = "refunds"
+
+        # Not the version that is to be activated.
+        [[operations]]
+        include-path-regex = "/yank$"
+        parameters = { "path.version_number" = 1 }
     """
     report = schemathesis(server, tmp_path, "--max-examples", "5", *left_out, config=config)
     accepted = {
