@@ -12,10 +12,9 @@ lint:
 	cargo fmt --check
 	cargo clippy --all-targets -- -D warnings
 
-# The databases of tests/sql_servers.rs, where they can be had, and a real model for
-# the search.
+# The packages that tests need, where they can be had, and a real model for the search.
 unit:
-	tests/databases
+	tests/packages
 	if tests/model target/minilm; then \
 		REPERTOIRE_TEST_MODEL=$(CURDIR)/target/minilm cargo test; \
 	else \
