@@ -137,6 +137,10 @@ impl Executor {
         });
         let done = task.await;
         waiting.over();
+        // Else it was not begun.
+        if !matches!(done, Ok(Err(_))) {
+            pool.finish();
+        }
         done.map_err(|error| Error::Failed(error.to_string()))?
     }
 

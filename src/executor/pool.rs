@@ -19,6 +19,8 @@ pub struct Stats {
     pub waiting: usize,
     /// Work that was begun.
     pub begun: u64,
+    /// Work that ended while its caller still waited for it.
+    pub finished: u64,
     /// Callers that were refused: the queue was full, or too slow for them.
     pub refused: u64,
     /// Callers that left while they waited or while their work ran.
@@ -47,6 +49,7 @@ pub(super) struct Pool {
     queue: Option<usize>,
     waiting: AtomicUsize,
     begun: Count,
+    finished: Count,
     refused: Count,
     abandoned: Count,
 }
@@ -94,6 +97,7 @@ impl Pool {
             queue,
             waiting: AtomicUsize::new(0),
             begun: Count::default(),
+            finished: Count::default(),
             refused: Count::default(),
             abandoned: Count::default(),
         }
@@ -159,6 +163,11 @@ impl Pool {
         self.begun.clone()
     }
 
+    /// Counts work that ended while its caller still waited.
+    pub(super) fn finish(&self) {
+        self.finished.inc();
+    }
+
     /// Gives out no more permits.
     pub(super) fn close(&self) {
         self.permits.close();
@@ -170,6 +179,7 @@ impl Pool {
             in_use: self.size.saturating_sub(self.permits.available_permits()),
             waiting: self.waiting.load(Ordering::Relaxed),
             begun: self.begun.get(),
+            finished: self.finished.get(),
             refused: self.refused.get(),
             abandoned: self.abandoned.get(),
         }

@@ -123,6 +123,7 @@ async fn of_ten_thousand_calls_that_cannot_wait_none_is_begun_and_the_next_is_se
     let after = Stats {
         permits: 2,
         begun: 3,
+        finished: 3,
         refused: 10_000,
         ..Stats::default()
     };

@@ -351,6 +351,10 @@ fn register_work(page: &mut prometheus_client::registry::Registry, executor: &Ex
     let counters = [
         ("repertoire_work_begun", "Work of a kind that was begun"),
         (
+            "repertoire_work_finished",
+            "Work of a kind that ended while its caller waited for it",
+        ),
+        (
             "repertoire_work_refused",
             "Work of a kind that was refused, because too much of it waited or its time was short",
         ),
@@ -367,7 +371,7 @@ fn register_work(page: &mut prometheus_client::registry::Registry, executor: &Ex
             let value = i64::try_from(value).unwrap_or(i64::MAX);
             family.get_or_create_owned(&labels).set(value);
         }
-        let values = [stats.begun, stats.refused, stats.abandoned];
+        let values = [stats.begun, stats.finished, stats.refused, stats.abandoned];
         for ((_, family), value) in counters.iter().zip(values) {
             family.get_or_create_owned(&labels).inc_by(value);
         }

@@ -283,6 +283,11 @@ impl Committer {
                     Ok(())
                 }
                 Err(failed) => {
+                    // Before the answers: whoever hears of the failure finds the store
+                    // read-only, and can wait until it is not.
+                    self.mode.send_replace(Mode::ReadOnly {
+                        reason: failed.reason.clone(),
+                    });
                     for (_, answer, _, _) in accepted {
                         let error = CommitError::Failed(failed.reason.clone());
                         let _gone = answer.send(Err(error));

@@ -206,12 +206,16 @@ fn mariadb() -> Option<Database> {
     }
     let folder = folder();
     let (data, port) = (folder.path().join("data"), free_port());
+    // Of its own: a server that starts deletes the temporary tables of every other
+    // one that has the same folder for them.
+    let temporary = format!("--tmpdir={}", folder.path().display());
     run(command(&install)
         .args([
             "--no-defaults",
             "--skip-test-db",
             "--auth-root-authentication-method=normal",
         ])
+        .arg(&temporary)
         .arg(format!("--datadir={}", data.display())));
     let first = folder.path().join("first.sql");
     fs::write(
@@ -233,6 +237,7 @@ fn mariadb() -> Option<Database> {
                 "--bind-address=127.0.0.1",
                 "--skip-name-resolve",
             ])
+            .arg(&temporary)
             .arg(format!("--datadir={}", data.display()))
             .arg(format!("--port={port}"))
             .arg(format!("--socket={}", at("socket")))
