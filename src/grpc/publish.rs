@@ -214,13 +214,13 @@ pub(super) async fn read(
     let caller = |digest: Digest| {
         let request = format!("PublishSkill\0{skill_id}\0{digest}\0{change_summary}\0{activate}");
         let request = || Digest::of(request.as_bytes());
-        Caller::named(principal, &idempotency_key, request)
+        Caller::named(principal.clone(), &idempotency_key, request)
     };
     let id = match id(lookup, &skill_id) {
         Ok(id) => id,
         Err(refused) if idempotency_key.is_empty() => return Err(refused),
         Err(refused) => {
-            let digest = registry.validate(bundle).await?.digest;
+            let digest = registry.validate(bundle, &principal).await?.digest;
             let answer = registry.answered(&caller(digest))?;
             return answer
                 .map(|published| Publication::Answered(Box::new(published)))

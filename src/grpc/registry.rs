@@ -326,6 +326,7 @@ impl v1::registry_server::Registry for RegistryService {
         &self,
         request: Request<v1::ValidateSkillRequest>,
     ) -> Result<Response<v1::ValidateSkillResponse>, Status> {
+        let caller = principal(&request);
         let v1::ValidateSkillRequest {
             skill_id,
             files,
@@ -334,10 +335,11 @@ impl v1::registry_server::Registry for RegistryService {
         } = request.into_inner();
         let bundle =
             publish::bundle(&self.lookup, &skill_id, files, folder, strict).map_err(status)?;
-        let candidate = self.registry.validate(bundle).await.map_err(status)?;
+        let candidate = self.registry.validate(bundle, &caller).await;
+        let candidate = candidate.map_err(status)?;
         let version = |skill: &crate::model::Skill| skill.version.clone().unwrap_or_default();
         Ok(Response::new(v1::ValidateSkillResponse {
-            valid: candidate.skill.is_some() && candidate.id.is_some(),
+            valid: candidate.is_valid(),
             problems: candidate.problems.into_iter().map(Into::into).collect(),
             skill_id: candidate.id.map(String::from).unwrap_or_default(),
             digest: candidate.digest.to_string(),

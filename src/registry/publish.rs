@@ -12,8 +12,9 @@ use super::{
 };
 use crate::executor::{Kind, Stop};
 use crate::model::{
-    Digest, Event, EventKind, FileEntry, FilePath, MAX_VERSION_PART, Problem, Skill, SkillId,
-    SkillKey, Version, VersionNumber, VersionSelector, Yank, bundle_digest, stated_version,
+    Digest, Event, EventKind, Failure, FileEntry, FilePath, MAX_VERSION_PART, Principal, Problem,
+    Severity, Skill, SkillId, SkillKey, Version, VersionNumber, VersionSelector, Yank,
+    bundle_digest, stated_version,
 };
 use crate::skill_md;
 use crate::store::{Batch, Content, Expect};
@@ -44,6 +45,15 @@ pub struct Candidate {
     pub files: Vec<FileEntry>,
     /// All that was found, errors first.
     pub problems: Vec<Problem>,
+}
+
+impl Candidate {
+    /// It would be published.
+    #[must_use]
+    pub fn is_valid(&self) -> bool {
+        let refuses = |problem: &Problem| problem.severity == Severity::Error;
+        self.id.is_some() && self.skill.is_some() && !self.problems.iter().any(refuses)
+    }
 }
 
 /// A bundle that was read and packed.
@@ -215,13 +225,27 @@ fn new_version(key: &SkillKey, version: &Version, contents: &[Content]) -> Batch
 }
 
 impl Registry {
-    /// Reads a bundle, and says all that is wrong with it; stores nothing.
+    /// Reads a bundle, and says all that is wrong with it, names that the caller may not
+    /// give it among them; stores nothing.
     ///
     /// # Errors
     /// The server failed. A bundle that would be refused is an answer.
-    pub async fn validate(&self, bundle: Bundle) -> Result<Candidate, Error> {
+    pub async fn validate(&self, bundle: Bundle, caller: &Principal) -> Result<Candidate, Error> {
         let read = self.executor().run(Kind::Publish, move |_| bundle.read());
-        Ok(read.await?)
+        let mut candidate = read.await?;
+        if let (Some(id), Some(skill)) = (&candidate.id, &candidate.skill)
+            && let Err(refused) = self.inner.names.permit_version(id, skill, caller)
+        {
+            let Failure {
+                message,
+                suggestions,
+                ..
+            } = refused.into();
+            let parts: Vec<_> = [message].into_iter().chain(suggestions).collect();
+            let problem = Problem::error("name-refused", "", 0, parts.join(". "));
+            candidate.problems.insert(0, problem);
+        }
+        Ok(candidate)
     }
 
     /// Reads and packs a bundle, so that it is ready to be published.

@@ -31,6 +31,7 @@
 //! | `front-matter-unreadable` | error | no YAML, and not to be repaired |
 //! | `front-matter-repaired` | warning | prose without quotes, surrogates of JSON |
 //! | `name-unusable`, `name-hidden-characters` | error | |
+//! | `name-refused` | error | by the registry alone, when a skill is checked: see `registry::names` |
 //! | `name-missing`, `name-not-text`, `name-nonstandard`, `name-too-long`, `name-folder-mismatch` | warning | |
 //! | `description-missing`, `description-invalid` | error | |
 //! | `description-too-long` | warning, or error | above 1,024, or 8,192 characters |

@@ -173,6 +173,11 @@ def test_names_of_the_server_are_reserved(grpcurl, skill_id, name, whose, step):
         metadata={"name": name, "skill_id": skill_id},
         help=[step],
     )
+    checked = grpcurl.call("Registry/ValidateSkill", ask).answer
+    assert "valid" not in checked
+    assert checked["problems"][0] == {
+        "rule": "name-refused", "message": f"'{name}' {whose}. {step}", "severity": "SEVERITY_ERROR",
+    }
 
 
 def test_a_semantic_version_never_gets_other_bytes(grpcurl):
