@@ -390,6 +390,24 @@ async fn serve(data: &Path, everything: &Everything, outcome: &mut Outcome) {
     }
 }
 
+/// All below `store`, as it is and where it was set aside. Files that are set aside are there
+/// under a name that begins with their own.
+fn stored(data: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let read = |folder: &str| {
+        let folder = data.join(folder);
+        let names = if folder.is_dir() {
+            files(&folder)
+        } else {
+            Vec::new()
+        };
+        names.into_iter().map(move |name| {
+            let bytes = fs::read(folder.join(&name)).expect("a file");
+            (name, bytes)
+        })
+    };
+    read("aside").chain(read("store")).collect()
+}
+
 async fn examine(case: &Case, base: &Path, older: &Path, everything: &Everything) -> Outcome {
     let folder = TempDir::new().expect("a folder");
     let data = folder.path().join("data");
@@ -400,6 +418,7 @@ async fn examine(case: &Case, base: &Path, older: &Path, everything: &Everything
         complete: true,
         ..Outcome::default()
     };
+    let before = stored(&data);
     if case.serve_first {
         serve(&data, everything, &mut outcome).await;
         list(&data, everything, &mut outcome);
@@ -408,6 +427,9 @@ async fn examine(case: &Case, base: &Path, older: &Path, everything: &Everything
         verify(&data, everything, &mut outcome);
         list(&data, everything, &mut outcome);
         serve(&data, everything, &mut outcome).await;
+    }
+    if outcome.sort() == "refused" && stored(&data) != before {
+        outcome.wrong.push("what is refused is changed".to_owned());
     }
     if !outcome.verified && case.salvages && data.join("store/db").is_file() {
         salvage(&data, everything, &mut outcome).await;

@@ -23,7 +23,8 @@ use serde::{Deserialize, Serialize};
 
 use super::guard::{Cause, attempt};
 use super::lock::{self, Lock};
-use super::{OpenError, Options, StoreError, guarded, leftovers, private};
+use super::look::{self, Seen};
+use super::{OpenError, Options, Revision, StoreError, guarded, last, leftovers, private};
 
 /// Format of the directories that this version writes.
 ///
@@ -124,13 +125,21 @@ pub(super) fn open(directory: &Path, options: &Options) -> Result<Opened, OpenEr
     Ok(Opened { db, tree, lock })
 }
 
-/// Opens sled in a directory that is locked.
+/// Opens sled in a directory that is locked. Where what was acknowledged cannot be
+/// reached, nothing is changed: sled would overwrite what lies behind the damage.
 pub(super) fn reopen(
     directory: &Path,
     options: &Options,
 ) -> Result<(sled::Db, sled::Tree), OpenError> {
     let store = store_path(directory);
-    engine(&store, options).map_err(|cause| match cause {
+    let acknowledged = last::acknowledged(directory)?;
+    if store.join("db").exists() {
+        match look::look(&store, acknowledged).map_err(at(&store))? {
+            Seen::Whole => {}
+            Seen::Cut(found) => return Err(last::lacks(directory, acknowledged, found)),
+        }
+    }
+    engine_of(&store, options, acknowledged).map_err(|cause| match cause {
         Cause::Locked => OpenError::InUse {
             path: directory.to_owned(),
         },
@@ -139,8 +148,17 @@ pub(super) fn reopen(
     })
 }
 
-/// Opens sled in a store folder; makes one where there is none.
-pub(super) fn engine(store: &Path, options: &Options) -> Result<(sled::Db, sled::Tree), Cause> {
+/// Opens sled in a store folder of which nothing was acknowledged yet; makes one where
+/// there is none.
+fn engine(store: &Path, options: &Options) -> Result<(sled::Db, sled::Tree), Cause> {
+    engine_of(store, options, None)
+}
+
+fn engine_of(
+    store: &Path,
+    options: &Options,
+    acknowledged: Option<Revision>,
+) -> Result<(sled::Db, sled::Tree), Cause> {
     let system = |error: io::Error| Cause::System(error.to_string());
     let config = sled::Config::new()
         .path(store)
@@ -164,8 +182,11 @@ pub(super) fn engine(store: &Path, options: &Options) -> Result<(sled::Db, sled:
                 std::thread::sleep(SLED_PAUSE);
                 waited += SLED_PAUSE;
             }
-            // A snapshot may have a right checksum and belong to another log.
-            Err(Cause::Damaged(_)) if leftovers::set_snapshots_aside(store).map_err(system)? => {}
+            // A snapshot may have a right checksum and belong to another log. Without it sled
+            // passes over what is damaged in the whole of the log.
+            Err(Cause::Damaged(_))
+                if look::look_at_all(store, acknowledged).map_err(system)? == Seen::Whole
+                    && leftovers::set_snapshots_aside(store).map_err(system)? => {}
             opened => return opened,
         }
     }
@@ -188,6 +209,10 @@ pub(super) fn build<T>(
         .and_then(|(db, tree)| {
             let filled = fill(&tree)?;
             guarded(|| db.flush())?;
+            drop((db, tree));
+            // The last write is not at the end of what was filled in, so it does not tell
+            // where the log ends: a snapshot does, which sled writes when it is opened.
+            drop(engine(store, options)?);
             Ok(filled)
         })
         .and_then(|filled| sync(store).map(|()| filled).map_err(io));

@@ -52,6 +52,38 @@ pub(super) fn read(directory: &Path) -> Option<Last> {
     (line(last.revision, &last.log_id) == text).then_some(last)
 }
 
+/// The same, before anything of the directory is changed. Where the file is there and
+/// cannot be read, it could not be written either.
+pub(super) fn acknowledged(directory: &Path) -> Result<Option<Revision>, OpenError> {
+    let path = path(directory);
+    match File::open(&path).and_then(|file| file.metadata()) {
+        Ok(metadata) if metadata.is_dir() => Err(OpenError::Io {
+            path,
+            cause: io::ErrorKind::IsADirectory.into(),
+        }),
+        Err(cause) if cause.kind() != io::ErrorKind::NotFound => Err(OpenError::Io { path, cause }),
+        _ => Ok(read(directory).map(|last| last.revision)),
+    }
+}
+
+/// Refuses a database whose log ends, or is damaged, before what was acknowledged.
+pub(super) fn lacks(
+    directory: &Path,
+    acknowledged: Option<Revision>,
+    found: Option<Revision>,
+) -> OpenError {
+    let cause = match (found, acknowledged) {
+        (Some(found), Some(acknowledged)) if found < acknowledged => {
+            format!("it ends with write {found}, but write {acknowledged} was acknowledged")
+        }
+        (None, Some(acknowledged)) => {
+            format!("its log cannot be read up to write {acknowledged}, which was acknowledged")
+        }
+        _ => "its log ends before its snapshot".to_owned(),
+    };
+    OpenError::damaged(directory, cause)
+}
+
 /// Refuses a database that lacks what was acknowledged.
 pub(super) fn check(
     directory: &Path,
@@ -68,10 +100,7 @@ pub(super) fn check(
         Some(log_id) if log_id != last.log_id => {
             "it is of another origin than its file `last`".to_owned()
         }
-        _ => format!(
-            "it ends with write {revision}, but write {} was acknowledged",
-            last.revision
-        ),
+        _ => return Err(lacks(directory, Some(last.revision), Some(revision))),
     };
     Err(OpenError::damaged(directory, found))
 }

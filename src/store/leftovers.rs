@@ -45,6 +45,16 @@ pub(super) fn set_snapshots_aside(store: &Path) -> io::Result<bool> {
     Ok(!snapshots.is_empty())
 }
 
+/// The place in the log of the newest snapshot that is whole; 0 where there is none.
+pub(super) fn newest_snapshot(store: &Path) -> io::Result<u64> {
+    let whole = snapshots(store)?.into_iter().filter(|path| is_whole(path));
+    let place = |path: PathBuf| {
+        let name = path.file_name()?.to_string_lossy().into_owned();
+        u64::from_str_radix(name.strip_prefix("snap.")?, 16).ok()
+    };
+    Ok(whole.filter_map(place).max().unwrap_or(0))
+}
+
 fn snapshots(store: &Path) -> io::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(store)? {

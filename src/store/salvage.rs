@@ -9,7 +9,6 @@
 //! The event log is not saved: it may have holes, and readers rely on it having none. The new
 //! directory has a new log, which begins at the last commit that was found.
 
-mod engine_log;
 #[cfg(test)]
 mod tests;
 
@@ -17,7 +16,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Bound;
 use std::path::Path;
 
-use self::engine_log::{Leaf, Log, Page};
+use super::engine_log::{Leaf, Log, Page};
 use super::lock::Lock;
 use super::{
     Options, Revision, StoreError, TableId, backup, blob, chunks, directory, guarded, last, log,

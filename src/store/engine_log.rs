@@ -21,19 +21,19 @@ use std::path::{Path, PathBuf};
 
 use crate::store::directory::SEGMENT_BYTES;
 
-const SEGMENT_HEADER: usize = 20;
+pub(super) const SEGMENT_HEADER: usize = 20;
 /// A crc, a kind and three numbers.
-const LARGEST_HEADER: usize = 4 + 1 + 3 * 9;
+pub(super) const LARGEST_HEADER: usize = 4 + 1 + 3 * 9;
 
 /// Kinds of messages, by sled's bytes for them.
-mod kind {
-    pub(super) const CAP: u8 = 2;
-    pub(super) const BATCH: u8 = 3;
-    pub(super) const FREE: u8 = 4;
-    pub(super) const INLINE_NODE: u8 = 8;
-    pub(super) const BLOB_NODE: u8 = 9;
-    pub(super) const INLINE_LINK: u8 = 10;
-    pub(super) const BLOB_LINK: u8 = 11;
+pub(super) mod kind {
+    pub(in crate::store) const CAP: u8 = 2;
+    pub(in crate::store) const BATCH: u8 = 3;
+    pub(in crate::store) const FREE: u8 = 4;
+    pub(in crate::store) const INLINE_NODE: u8 = 8;
+    pub(in crate::store) const BLOB_NODE: u8 = 9;
+    pub(in crate::store) const INLINE_LINK: u8 = 10;
+    pub(in crate::store) const BLOB_LINK: u8 = 11;
 }
 
 /// Where the body of a message is.
@@ -244,25 +244,19 @@ impl Log {
             let Ok(body) = self.body(link.body) else {
                 continue;
             };
+            if let Some((key, value)) = set(&body) {
+                match leaf.records.iter_mut().find(|(known, _)| *known == key) {
+                    Some(record) => record.1 = value,
+                    None => leaf.records.push((key, value)),
+                }
+                continue;
+            }
+            // What happens to a page as a whole shows in the pages that follow.
             let mut rest = body.as_slice();
-            match take_byte(&mut rest) {
-                Some(0) => {
-                    let (Some(key), Some(value)) = (take_bytes(&mut rest), take_bytes(&mut rest))
-                    else {
-                        continue;
-                    };
-                    match leaf.records.iter_mut().find(|(known, _)| *known == key) {
-                        Some(record) => record.1 = value,
-                        None => leaf.records.push((key, value)),
-                    }
-                }
-                Some(1) => {
-                    if let Some(key) = take_bytes(&mut rest) {
-                        leaf.records.retain(|(known, _)| *known != key);
-                    }
-                }
-                // What happens to a page as a whole shows in the pages that follow.
-                _ => {}
+            if take_byte(&mut rest) == Some(1)
+                && let Some(key) = take_bytes(&mut rest)
+            {
+                leaf.records.retain(|(known, _)| *known != key);
             }
         }
         Some(leaf)
@@ -275,48 +269,78 @@ impl Log {
                 self.db.read_exact_at(&mut bytes, offset)?;
                 Ok(bytes)
             }
-            Body::Blob(name) => {
-                let bytes = fs::read(self.blobs.join(name.to_string()))?;
-                match bytes.split_first_chunk() {
-                    Some((checksum, rest))
-                        if crc32fast::hash(rest) == u32::from_le_bytes(*checksum) =>
-                    {
-                        Ok(rest.get(1..).unwrap_or_default().to_vec())
-                    }
-                    _ => Err(io::ErrorKind::InvalidData.into()),
-                }
-            }
+            Body::Blob(name) => blob(&self.blobs, name),
         }
     }
 }
 
-/// The number of a segment: its header's, or that of the first message that is whole.
-fn segment_number(segment: &[u8]) -> Option<u64> {
-    let header = segment.get(..SEGMENT_HEADER)?;
-    let (checksum, rest) = header.split_first_chunk::<4>()?;
-    if crc32fast::hash(rest) == u32::from_le_bytes(*checksum) ^ u32::MAX {
-        let place = i64::from_le_bytes(*rest.first_chunk()?) ^ i64::MAX;
-        return u64::try_from(place)
-            .ok()
-            .filter(|place| place % SEGMENT_BYTES as u64 == 0)
-            .map(|place| place / SEGMENT_BYTES as u64);
+/// The body of a message that is in a file of its own.
+pub(super) fn blob(folder: &Path, name: i64) -> io::Result<Vec<u8>> {
+    let bytes = fs::read(folder.join(name.to_string()))?;
+    match bytes.split_first_chunk() {
+        Some((checksum, rest)) if crc32fast::hash(rest) == u32::from_le_bytes(*checksum) => {
+            Ok(rest.get(1..).unwrap_or_default().to_vec())
+        }
+        _ => Err(io::ErrorKind::InvalidData.into()),
     }
-    (SEGMENT_HEADER..segment.len())
-        .find_map(|at| message(segment, at, None).map(|found| found.segment))
 }
 
-struct Found {
-    kind: u8,
-    segment: u64,
+/// What a segment says of itself.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Header {
+    /// Its number in the log.
+    pub(super) number: u64,
+    /// Up to this place the log was written when the segment was begun.
+    pub(super) stable: u64,
+}
+
+/// The header of a segment, where it is whole.
+pub(super) fn header(segment: &[u8]) -> Option<Header> {
+    let header = segment.get(..SEGMENT_HEADER)?;
+    let (checksum, rest) = header.split_first_chunk::<4>()?;
+    if crc32fast::hash(rest) != u32::from_le_bytes(*checksum) ^ u32::MAX {
+        return None;
+    }
+    let (place, stable) = rest.split_first_chunk::<8>()?;
+    let place = u64::try_from(i64::from_le_bytes(*place) ^ i64::MAX).ok()?;
+    let stable = i64::from_le_bytes(*stable.first_chunk()?) ^ i64::MAX;
+    place
+        .is_multiple_of(SEGMENT_BYTES as u64)
+        .then_some(Header {
+            number: place / SEGMENT_BYTES as u64,
+            // Nothing was, where it is below 0.
+            stable: u64::try_from(stable).unwrap_or(0),
+        })
+}
+
+/// The number of a segment: its header's, or that of the first message that is whole.
+pub(super) fn segment_number(segment: &[u8]) -> Option<u64> {
+    header(segment)
+        .map(|header| header.number)
+        .or_else(|| first_whole(segment, SEGMENT_HEADER).map(|found| found.segment))
+}
+
+/// The first message from a place on that is whole, of whatever segment.
+pub(super) fn first_whole(segment: &[u8], from: usize) -> Option<Found> {
+    (from..segment.len()).find_map(|at| message(segment, at, None))
+}
+
+/// A message that is whole.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Found {
+    pub(super) kind: u8,
+    pub(super) segment: u64,
     page: u64,
-    header: usize,
-    length: usize,
+    /// Bytes before its body.
+    pub(super) header: usize,
+    /// Bytes of its body.
+    pub(super) length: usize,
 }
 
 /// The message at a place of a segment, where there is a whole one.
 ///
 /// Where the number of the segment is known, others are not looked at closely.
-fn message(segment: &[u8], at: usize, expected: Option<u64>) -> Option<Found> {
+pub(super) fn message(segment: &[u8], at: usize, expected: Option<u64>) -> Option<Found> {
     let kind = *segment.get(at + 4)?;
     if kind == 0 || kind > kind::BLOB_LINK {
         return None;
@@ -380,12 +404,34 @@ fn take_bytes(bytes: &mut &[u8]) -> Option<Vec<u8>> {
     Some(taken.to_vec())
 }
 
-fn parse_leaf(mut bytes: &[u8]) -> Option<Leaf> {
-    let bytes = &mut bytes;
+/// The key, without what it shares, and the value of a change that sets one.
+pub(super) fn set(mut change: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
+    let rest = &mut change;
+    (take_byte(rest)? == 0)
+        .then(|| Some((take_bytes(rest)?, take_bytes(rest)?)))
+        .flatten()
+}
+
+/// A leaf that has the place of a key.
+pub(super) fn leaf_around(key: &[u8], mut bytes: &[u8]) -> Option<Leaf> {
+    let whole = bytes;
+    let (_prefix, low, high) = bounds(&mut bytes)?;
+    (low.as_slice() <= key && (high.is_empty() || key < high.as_slice()))
+        .then(|| parse_leaf(whole))
+        .flatten()
+}
+
+/// How much keys share, and between which two they are.
+fn bounds(bytes: &mut &[u8]) -> Option<(usize, Vec<u8>, Vec<u8>)> {
     let (_next, _merging_child, _merging) =
         (take_number(bytes)?, take_number(bytes)?, take_byte(bytes)?);
     let prefix = usize::from(take_byte(bytes)?);
-    let (low, high) = (take_bytes(bytes)?, take_bytes(bytes)?);
+    Some((prefix, take_bytes(bytes)?, take_bytes(bytes)?))
+}
+
+fn parse_leaf(mut bytes: &[u8]) -> Option<Leaf> {
+    let bytes = &mut bytes;
+    let (prefix, low, high) = bounds(bytes)?;
     let is_leaf = take_byte(bytes)? == 0;
     if !is_leaf || prefix > low.len() {
         return None;
