@@ -8,7 +8,8 @@
 //! writers also publish to one common skill, where the order is the server's.
 //!
 //! A quarter of the kills fall into a start, or into `compact`, `backup` or `restore` of
-//! the stopped directory.
+//! the stopped directory. Every other server that is killed under its load compacts
+//! meanwhile, again and again.
 //!
 //! `REPERTOIRE_KILLS` is how often to kill (25), `REPERTOIRE_SEED` what to begin
 //! with (1). The release build does a thousand kills in a quarter of an hour:
@@ -21,6 +22,7 @@ use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -67,6 +69,9 @@ struct Tally {
     starting: usize,
     /// During `compact`, `backup` and `restore`.
     commands: [usize; 3],
+    /// Compactions of a server that served, and how many came to their end.
+    served: usize,
+    served_whole: usize,
     acknowledged: u64,
     refused: u64,
     repeated: u64,
@@ -90,7 +95,8 @@ impl fmt::Display for Tally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{} kills ({} while starting, {} compacting, {} backing up, {} restoring), {} acknowledged writes, {} lost, {} half, {} wrong; \
+            "{} kills ({} while starting, {} compacting, {} backing up, {} restoring), {} compactions while serving, of which {} were done, \
+             {} acknowledged writes, {} lost, {} half, {} wrong; \
              {} refusals and {} repeated answers as expected, {} writes without an answer, of which {} are there, \
              {} MiB read back",
             self.kills,
@@ -98,6 +104,8 @@ impl fmt::Display for Tally {
             self.commands[0],
             self.commands[1],
             self.commands[2],
+            self.served,
+            self.served_whole,
             self.acknowledged,
             self.count(Sort::Lost),
             self.count(Sort::Half),
@@ -551,6 +559,66 @@ fn brief(state: Option<&State>) -> String {
     )
 }
 
+/// Compacts the directory of a server that serves, again and again.
+struct Compacting {
+    /// The server is killed: a command may fail.
+    killed: Arc<AtomicBool>,
+    stop: Arc<AtomicBool>,
+    thread: std::thread::JoinHandle<(usize, usize, Vec<String>)>,
+}
+
+impl Compacting {
+    fn of(data: &Path) -> Self {
+        let data = data.to_owned();
+        let (killed, stop) = (Arc::default(), Arc::default());
+        let (failing, stopped) = (Arc::clone(&killed), Arc::<AtomicBool>::clone(&stop));
+        let thread = std::thread::spawn(move || {
+            let (mut begun, mut done, mut found) = (0, 0, Vec::new());
+            while !stopped.load(Ordering::SeqCst) {
+                begun += 1;
+                let mut child = repertoire(&["compact"], &data)
+                    .stdin(Stdio::null())
+                    .stdout(Stdio::null())
+                    .stderr(Stdio::piped())
+                    .spawn()
+                    .expect("the program starts");
+                let ended = loop {
+                    let ended = child.try_wait().expect("a child");
+                    if ended.is_some() || stopped.load(Ordering::SeqCst) {
+                        break ended;
+                    }
+                    std::thread::sleep(Duration::from_millis(1));
+                };
+                // Without its server it would go on with the directory.
+                let _ended = child.kill();
+                let ran = child.wait_with_output().expect("the child ends");
+                match ended {
+                    Some(status) if status.success() => done += 1,
+                    _ if AtomicBool::load(&failing, Ordering::SeqCst) => {}
+                    _ => found.push(String::from_utf8_lossy(&ran.stderr).into_owned()),
+                }
+            }
+            (begun, done, found)
+        });
+        Self {
+            killed,
+            stop,
+            thread,
+        }
+    }
+
+    /// After the server is gone.
+    fn end(self, tally: &mut Tally) {
+        self.stop.store(true, Ordering::SeqCst);
+        let (begun, done, found) = self.thread.join().expect("a thread");
+        tally.served += begun;
+        tally.served_whole += done;
+        for stderr in found {
+            tally.find(Sort::Wrong, format!("a compaction ended with {stderr}"));
+        }
+    }
+}
+
 /// One data directory and all who write to it.
 struct World {
     folder: TempDir,
@@ -840,14 +908,21 @@ impl World {
             .drain(..)
             .map(|writer| tokio::spawn(writer.work(url.to_owned(), Arc::clone(&self.common))))
             .collect();
+        let compacting = self.dice.percent(50).then(|| Compacting::of(&self.data()));
         // The kill is to come at any moment; nothing waits for this.
         tokio::time::sleep(delay).await;
         let killed = Instant::now();
+        if let Some(compacting) = &compacting {
+            compacting.killed.store(true, Ordering::SeqCst);
+        }
         let stderr = tokio::task::spawn_blocking(move || server.kill())
             .await
             .expect("a kill");
         tally.kills += 1;
         no_panic(tally, &stderr);
+        if let Some(compacting) = compacting {
+            compacting.end(tally);
+        }
         for writer in working {
             let mut writer = writer.await.expect("a writer");
             if let Some((_, error)) = writer.ended.take().filter(|(ended, _)| *ended < killed) {

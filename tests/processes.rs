@@ -7,12 +7,14 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use durability::client::{Client, read_everything};
-use durability::model::{Answer, Op, Skill, State, draft};
+use durability::client::{Client, read_everything, read_skill};
+use durability::model::{Answer, Op, Skill, State, digest, draft};
 use durability::{Dice, START_LIMIT, Server, repertoire, run};
+use repertoire::contract::v1;
+use repertoire::model::seal_token;
 use tempfile::TempDir;
 
 const LIMIT: Duration = Duration::from_secs(20);
@@ -207,7 +209,6 @@ async fn a_second_process_on_a_directory_in_use_refuses_and_says_which() {
     for arguments in [
         &["serve", "--listen", "127.0.0.1:0"][..],
         &["verify"],
-        &["compact"],
         &["reindex"],
     ] {
         let ran = run(repertoire(arguments, &data), LIMIT);
@@ -403,4 +404,116 @@ async fn a_backup_of_a_server_that_writes_is_the_server_at_one_moment() {
         known.get(number).is_none_or(same)
     }));
     stop(server).await;
+}
+
+/// All that happens until the server goes.
+async fn watch_on(url: String, log: String) -> Vec<v1::Event> {
+    let client = Client::connect(&url).await.expect("a client");
+    let request = v1::WatchRequest {
+        resume_token: seal_token("resume", "", &format!("{log}/0")),
+        ..Default::default()
+    };
+    let watch = client.registry.clone().watch(request).await;
+    let mut watch = watch.expect("a watch").into_inner();
+    let mut events: Vec<v1::Event> = Vec::new();
+    while let Ok(Some(answer)) = watch.message().await {
+        events.extend(answer.event);
+    }
+    events
+}
+
+/// Reads a skill, byte by byte, until the server is about to go.
+async fn read_on(
+    url: String,
+    id: String,
+    expected: Option<State>,
+    stops: Arc<AtomicBool>,
+) -> usize {
+    let client = Client::connect(&url).await.expect("a client");
+    let mut reads = 0;
+    loop {
+        match read_skill(&client, &id).await {
+            Ok(found) => assert_eq!(found, expected, "after {reads} reads"),
+            Err(_) if stops.load(Ordering::SeqCst) => return reads,
+            Err(error) => panic!("after {reads} reads: {error}"),
+        }
+        reads += 1;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_is_compacted_serves_on_and_gives_space_back() {
+    let folder = TempDir::new().expect("a folder");
+    let data = folder.path().join("data");
+    let (server, url) = Server::start(&data);
+    let client = Client::connect(&url).await.expect("a client");
+    let mut dice = Dice::new(7);
+    let mut skills = Vec::new();
+    for (name, waste) in [("stays", 1_000), ("goes", 1_500_000)] {
+        let mut skill = Skill::new(format!("local/global/{name}"));
+        for _ in 0..10 {
+            let mut draft = draft(&mut dice, &skill.id, 20_000, None);
+            let files = Arc::make_mut(&mut draft.files);
+            files.insert("assets/more.bin".to_owned(), dice.bytes(waste).into());
+            draft.digest = digest(files);
+            let op = Op::Publish(draft);
+            let answer = client.write(&skill.id, &op, "").await.expect("an answer");
+            assert_eq!(answer, skill.apply(&op));
+        }
+        skills.push(skill);
+    }
+    let goes = client.write(&skills[1].id, &Op::Delete, "").await;
+    assert_eq!(goes.expect("an answer"), skills[1].apply(&Op::Delete));
+    let log = read_everything(&client).await.expect("a log").log;
+    let acknowledged = Arc::new(AtomicUsize::new(0));
+    let writer = tokio::spawn(publish_on(url.clone(), 1, Arc::clone(&acknowledged)));
+    let watcher = tokio::spawn(watch_on(url.clone(), log));
+    let (id, state) = (skills[0].id.clone(), skills[0].state.clone());
+    let stops = Arc::new(AtomicBool::new(false));
+    let reader = tokio::spawn(read_on(url.clone(), id, state, Arc::clone(&stops)));
+    let compact = async |json: bool| {
+        let mut arguments = vec!["compact"];
+        arguments.extend(json.then_some("--json"));
+        let command = repertoire(&arguments, &data);
+        let ran = tokio::task::spawn_blocking(move || run(command, LIMIT)).await;
+        let ran = ran.expect("a task");
+        assert_eq!(ran.code(), Some(0), "{}", ran.stderr);
+        ran.stdout
+    };
+    for round in 0..4 {
+        let before = acknowledged.load(Ordering::SeqCst);
+        let compacted: serde_json::Value =
+            serde_json::from_str(&compact(true).await).expect("JSON");
+        let bytes = |name: &str| compacted[name].as_u64().expect("a size");
+        if round == 0 {
+            assert!(
+                bytes("bytes_after") < bytes("bytes_before"),
+                "{compacted} after a delete"
+            );
+        }
+        // Writes go on after it.
+        while acknowledged.load(Ordering::SeqCst) < before + 5 {
+            assert!(!writer.is_finished(), "the writer gave up");
+            tokio::task::yield_now().await;
+        }
+    }
+    stops.store(true, Ordering::SeqCst);
+    stop(server).await;
+    let left = writer.await.expect("a writer");
+    assert!(reader.await.expect("a reader") > 0);
+    let seen = watcher.await.expect("a watcher");
+
+    let ran = run(repertoire(&["verify"], &data), LIMIT);
+    assert_eq!(ran.code(), Some(0), "{}", ran.stderr);
+    let (server, url) = Server::start(&data);
+    let client = Client::connect(&url).await.expect("a client");
+    let everything = read_everything(&client).await.expect("a whole directory");
+    assert_eq!(everything.skills.get(&skills[0].id), Some(&skills[0].state));
+    assert!(left.states().contains(&everything.skills[&left.skill.id]));
+    // Without a gap, a repeat, or another log; what came with the stop may be missing.
+    assert!(seen.len() >= 20 + acknowledged.load(Ordering::SeqCst));
+    assert_eq!(seen[..], everything.events[..seen.len()]);
+    stop(server).await;
+    // The command says the same where no server runs.
+    assert!(compact(false).await.contains(&data.display().to_string()));
 }

@@ -125,7 +125,9 @@ async fn after_a_flood_of_calls_that_nobody_waits_for_the_next_is_served() {
             println!("{begun} begun, {finished} finished, {abandoned} abandoned, {served} served");
         }
     });
-    accounted.await.expect("what is begun has a caller that waits or left");
+    accounted
+        .await
+        .expect("what is begun has a caller that waits or left");
 }
 
 #[tokio::test(flavor = "multi_thread")]

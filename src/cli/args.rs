@@ -129,13 +129,13 @@ pub(super) enum Command {
     Mcp(Mcp),
     /// Read the whole data directory and say what is damaged. The server must be stopped.
     Verify,
-    /// Write the data directory to one file. The server must be stopped.
+    /// Write the data directory to one file, also while a server runs.
     Backup(Backup),
     /// Make a data directory from a backup.
     Restore(Restore),
     /// Save what is whole of a damaged data directory in a new one, and say what is lost.
     Salvage(Salvage),
-    /// Rewrite the data directory without what is no longer used. The server must be stopped.
+    /// Rewrite the data directory without what is unused, also while a server runs.
     Compact,
     /// Make the search index anew. The server must be stopped.
     Reindex,

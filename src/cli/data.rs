@@ -1,4 +1,5 @@
-//! Commands on the data directory itself: with no server on it, but for backups.
+//! Commands on the data directory itself: with no server on it, but for backups and
+//! compactions, which a server does that has it open.
 
 use std::fs::{self, File};
 use std::io::Write as _;
@@ -13,8 +14,9 @@ use tonic::transport::Channel;
 use super::args::{Backup, Global, Restore, Salvage};
 use super::connect::{index, settings, start_failed};
 use super::output::{self, BAD, Failed, GOOD, Output, bytes};
-use crate::contract::v1::BackupRequest;
 use crate::contract::v1::admin_client::AdminClient;
+use crate::contract::v1::{BackupRequest, CompactRequest};
+use crate::executor::Stop;
 use crate::model::{Code, SystemClock};
 use crate::registry::Registry;
 use crate::server::{Config, Domain, Settings, connect_local};
@@ -298,28 +300,26 @@ pub(super) async fn compact(global: &Global, config: &Config, output: &Output) -
     let data = settings.data.clone();
     let bar = output::counter("records moved");
     let counter = bar.clone();
-    let result = blocking(move || {
-        let store = open(&settings)?;
-        let registry =
-            Registry::open(store.clone(), Arc::new(SystemClock)).map_err(Failed::from)?;
-        let audit = registry.audit().map_err(Failed::from)?;
-        if let Some(damage) = audit.damage.first() {
-            return Err(Failed::new(
-                Code::DataDamaged,
-                format!("the data directory is damaged: {damage}"),
-            )
-            .hint("see `repertoire verify`"));
-        }
-        drop(registry);
-        store::compact(
-            store,
-            &settings.store,
-            |digest| audit.contents.contains(digest),
-            |count| counter.set_position(count),
-        )
-        .map_err(Failed::from)
-    })
-    .await;
+    // A server that has the directory open does it while it serves.
+    let result = if let Some(channel) = connect_local(&settings.data).await {
+        compact_served(channel, |count| counter.set_position(count)).await
+    } else {
+        blocking(move || {
+            let store = open(&settings)?;
+            let registry = Registry::open(store, Arc::new(SystemClock)).map_err(Failed::from)?;
+            let audit = registry.audit().map_err(Failed::from)?;
+            if let Some(damage) = audit.damage.first() {
+                return Err(Failed::new(
+                    Code::DataDamaged,
+                    format!("the data directory is damaged: {damage}"),
+                )
+                .hint("see `repertoire verify`"));
+            }
+            let compacted = registry.compact(&Stop::never(), |count| counter.set_position(count));
+            compacted.map_err(Failed::from)
+        })
+        .await
+    };
     bar.finish_and_clear();
     let store::Compacted {
         before,
@@ -341,6 +341,29 @@ pub(super) async fn compact(global: &Global, config: &Config, output: &Output) -
         format!("nothing to gain: {data} has {before}, and would have {after} written anew")
     })?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Has a server compact the directory that it has open.
+async fn compact_served(
+    channel: Channel,
+    progress: impl Fn(u64),
+) -> Result<store::Compacted, Failed> {
+    let mut admin = AdminClient::new(channel);
+    let mut messages = admin.compact(CompactRequest {}).await?.into_inner();
+    while let Some(message) = messages.message().await? {
+        progress(message.records);
+        if let Some(outcome) = message.outcome {
+            return Ok(store::Compacted {
+                before: outcome.size_bytes_before,
+                after: outcome.size_bytes_after,
+                replaced: outcome.replaced,
+            });
+        }
+    }
+    Err(Failed::new(
+        Code::ServerUnreachable,
+        "the compaction did not come to its end".to_owned(),
+    ))
 }
 
 pub(super) async fn reindex(global: &Global, config: &Config, output: &Output) -> Done {

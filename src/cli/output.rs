@@ -91,6 +91,7 @@ fn store_code(error: &StoreError) -> Code {
         StoreError::Engine(_) | StoreError::Reopening | StoreError::Outrun { .. } => {
             Code::StoreUnavailable
         }
+        StoreError::Busy | StoreError::Compacting | StoreError::Stopped => Code::Overloaded,
         StoreError::Directory(error) => open_code(error),
         StoreError::Io { .. } | StoreError::NotABackup { .. } => Code::LocalFileFailed,
     }

@@ -19,11 +19,13 @@ pub enum Kind {
     Export,
     /// Reading codebases, and recommending skills for them.
     Analyze,
+    /// Backups and compactions, which the operator asks for.
+    Maintain,
 }
 
 impl Kind {
     /// Every kind, in order.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Read,
         Self::Search,
         Self::Compose,
@@ -32,6 +34,7 @@ impl Kind {
         Self::Diff,
         Self::Export,
         Self::Analyze,
+        Self::Maintain,
     ];
 
     /// Its name, in lower case.
@@ -46,6 +49,7 @@ impl Kind {
             Self::Diff => "diff",
             Self::Export => "export",
             Self::Analyze => "analyze",
+            Self::Maintain => "maintain",
         }
     }
 
@@ -59,6 +63,8 @@ impl Kind {
                 processors.max(2)
             }
             Self::Diff | Self::Export | Self::Analyze => (processors / 2).max(1),
+            // Two would work on the same files, and against each other.
+            Self::Maintain => 1,
         }
     }
 
@@ -70,6 +76,7 @@ impl Kind {
             Self::Compose => Some(128),
             Self::Diff | Self::Export | Self::Analyze => Some(32),
             Self::Import => None,
+            Self::Maintain => Some(0),
         }
     }
 }

@@ -3,24 +3,33 @@
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
-use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::stream::{self, Stream, StreamExt as _};
 use jiff::Timestamp;
 use tokio::io::AsyncReadExt as _;
-use tokio::sync::Semaphore;
+use tokio::sync::watch;
+use tokio::time::Instant;
 use tonic::{Request, Response, Status};
 
 use super::convert::time;
 use super::status;
 use crate::contract::v1::admin_server::Admin;
-use crate::contract::v1::{BackupRequest, BackupResponse, GetStatusRequest, GetStatusResponse};
+use crate::contract::v1::{
+    BackupRequest, BackupResponse, CompactOutcome, CompactRequest, CompactResponse,
+    GetStatusRequest, GetStatusResponse,
+};
+use crate::executor::{self, Kind, Stop, with_deadline};
 use crate::model::{Code, Failure};
-use crate::registry::{Error, Registry};
+use crate::registry::{Compacted, Error, Registry};
 
 /// Bytes of a piece of a backup.
 const PIECE: u64 = 64 * 1024;
+/// Pause between two messages of a compaction.
+const PROGRESS: Duration = Duration::from_millis(100);
+/// How long a backup or a compaction may take: for as long as its caller waits.
+const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The service.
 #[derive(Debug, Clone)]
@@ -33,9 +42,9 @@ pub struct AdminService {
     pub started_at: Timestamp,
     /// What it serves.
     pub registry: Registry,
-    /// One backup at a time.
-    pub backups: Arc<Semaphore>,
 }
+
+type Messages<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
 
 impl AdminService {
     /// Writes a backup, and opens it. The file has no name any more.
@@ -46,29 +55,58 @@ impl AdminService {
         let file = file.map_err(|error| Error::Task(format!("the backup: {error}")))?;
         Ok((file, backup.records))
     }
+
+    /// Runs one backup or compaction at a time, for as long as its caller waits. The
+    /// operator's deadline is for callers that others wait behind.
+    async fn maintain<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Registry, &Stop) -> Result<T, Error> + Send + 'static,
+    ) -> Result<T, Status> {
+        let registry = self.registry.clone();
+        let work = move |stop: &Stop| work(&registry, stop);
+        let work = self.registry.executor().run_fallible(Kind::Maintain, work);
+        let done = with_deadline(Instant::now() + LONGEST, work).await;
+        done.map_err(|error| match error {
+            Error::Work(executor::Error::Full(_)) => {
+                let failure =
+                    Failure::new(Code::Overloaded, "Another backup or compaction is at work");
+                status(failure.suggest("Try again when it is done"))
+            }
+            error => status(error),
+        })
+    }
+}
+
+/// Returns when there is something new to tell, and not too soon.
+async fn told(progress: &mut watch::Receiver<u64>) {
+    tokio::time::sleep(PROGRESS).await;
+    if progress.changed().await.is_err() {
+        std::future::pending::<()>().await;
+    }
+}
+
+impl From<Compacted> for CompactOutcome {
+    fn from(compacted: Compacted) -> Self {
+        Self {
+            size_bytes_before: compacted.before,
+            size_bytes_after: compacted.after,
+            replaced: compacted.replaced,
+        }
+    }
 }
 
 #[tonic::async_trait]
 impl Admin for AdminService {
-    type BackupStream = Pin<Box<dyn Stream<Item = Result<BackupResponse, Status>> + Send>>;
+    type BackupStream = Messages<BackupResponse>;
+    type CompactStream = Messages<CompactResponse>;
 
     async fn backup(
         &self,
         _: Request<BackupRequest>,
     ) -> Result<Response<Self::BackupStream>, Status> {
-        let permit = Arc::clone(&self.backups).try_acquire_owned().map_err(|_| {
-            let failure = Failure::new(Code::Overloaded, "Another backup is being taken");
-            status(failure.suggest("Try again when it is done"))
-        })?;
-        let (directory, registry) = (self.directory.clone(), self.registry.clone());
-        // The permit lives as long as the work, whether or not the caller does.
-        let taken = tokio::task::spawn_blocking(move || {
-            let taken = Self::take_backup(&directory, &registry);
-            drop(permit);
-            taken
-        });
-        let taken = taken.await.map_err(|error| status(Failure::fault(error)))?;
-        let (file, records) = taken.map_err(status)?;
+        let directory = self.directory.clone();
+        let taken = self.maintain(move |registry, _| Self::take_backup(&directory, registry));
+        let (file, records) = taken.await?;
         let size_bytes = file.metadata().map_or(0, |facts| facts.len());
         let first = BackupResponse {
             records,
@@ -88,6 +126,40 @@ impl Admin for AdminService {
         });
         let pieces = stream::iter([Ok(first)]).chain(pieces);
         Ok(Response::new(Box::pin(pieces)))
+    }
+
+    async fn compact(
+        &self,
+        _: Request<CompactRequest>,
+    ) -> Result<Response<Self::CompactStream>, Status> {
+        let (sender, progress) = watch::channel(0);
+        let service = self.clone();
+        // The stream holds the work: a caller that leaves drops it, and so tells it to stop.
+        let work = Box::pin(async move {
+            let work = move |registry: &Registry, stop: &Stop| {
+                registry.compact(stop, |records| {
+                    sender.send_replace(records);
+                })
+            };
+            service.maintain(work).await
+        });
+        let messages = stream::try_unfold(Some((work, progress)), async |state| {
+            let Some((mut work, mut progress)) = state else {
+                return Ok(None);
+            };
+            let done = tokio::select! {
+                biased;
+                done = &mut work => Some(done?),
+                // Where the work is over, nothing more is sent of it.
+                () = told(&mut progress) => None,
+            };
+            let message = CompactResponse {
+                records: *progress.borrow(),
+                outcome: done.map(CompactOutcome::from),
+            };
+            Ok(Some((message, done.is_none().then_some((work, progress)))))
+        });
+        Ok(Response::new(Box::pin(messages)))
     }
 
     async fn get_status(

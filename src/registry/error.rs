@@ -2,7 +2,9 @@
 
 use super::Head;
 use crate::executor;
-use crate::model::{Code, Failure, Problem, SkillId, SkillIdError, VersionNumber, VersionSelector};
+use crate::model::{
+    Code, Digest, Failure, Problem, SkillId, SkillIdError, VersionNumber, VersionSelector,
+};
 use crate::store::{CommitError, StoreError};
 
 /// A call on the registry failed.
@@ -155,6 +157,14 @@ pub enum Error {
 }
 
 impl Error {
+    /// A version uses a content that is not stored.
+    pub(super) fn missing(digest: &Digest) -> Self {
+        Self::Store(StoreError::Damaged {
+            key: format!("contents/{digest}"),
+            reason: "it is missing".to_owned(),
+        })
+    }
+
     /// The name of a skill leads to no version.
     pub(super) fn none_active(head: &Head) -> Self {
         let id = head.id.clone();
@@ -287,6 +297,16 @@ impl From<Error> for Failure {
                 };
                 failure.cause = Some(error.into());
                 failure
+            }
+            Error::Store(StoreError::Busy | StoreError::Outrun { .. }) => {
+                new(Code::Overloaded).suggest("Try again when less is written")
+            }
+            Error::Store(StoreError::Compacting) => {
+                new(Code::Overloaded).suggest("Try again when it is done")
+            }
+            // Of a file that the operator asked for: a backup, or a store written anew.
+            Error::Store(StoreError::Io { .. }) => {
+                new(Code::StoreUnavailable).suggest("Look at the disk: all is as it was")
             }
             Error::Store(error) => Failure::fault(error),
             Error::Work(error) => error.into(),

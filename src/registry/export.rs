@@ -7,7 +7,7 @@ use bytes::Bytes;
 use super::{Described, Error, Registry};
 use crate::executor::{Kind, Stop};
 use crate::model::{Digest, FileEntry, SkillId, VersionSelector};
-use crate::store::{Store, StoreError};
+use crate::store::Store;
 
 /// Form of an archive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -67,12 +67,8 @@ impl Archive {
 }
 
 fn content(store: &Store, file: &FileEntry) -> Result<Bytes, Error> {
-    store.content(&file.digest)?.ok_or_else(|| {
-        Error::Store(StoreError::Damaged {
-            key: format!("contents/{}", file.digest),
-            reason: "it is missing".to_owned(),
-        })
-    })
+    let content = store.content(&file.digest)?;
+    content.ok_or_else(|| Error::missing(&file.digest))
 }
 
 fn failed(error: impl std::fmt::Display) -> Error {
@@ -139,7 +135,9 @@ impl Registry {
             let digest = Digest::of(&bytes);
             Ok::<_, Error>((bytes, digest))
         };
-        let (bytes, digest) = self.executor().run_fallible(Kind::Export, pack).await?;
+        let packed = self.executor().run_fallible(Kind::Export, pack).await;
+        let number = of.version.number;
+        let (bytes, digest) = packed.map_err(|error| self.gone(id, number, error))?;
         Ok(Archive {
             of,
             format,

@@ -42,6 +42,7 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use tokio::sync::{Mutex, MutexGuard};
 
+pub use crate::store::Compacted;
 pub use catalog::{Catalog, Facet};
 pub use delete::Deleted;
 pub use diff::{Change, ChangeKind, FieldChange, FileChange, Lines, VersionDiff};
@@ -249,12 +250,7 @@ impl Registry {
     /// The content is damaged.
     pub fn content(&self, file: &FileEntry) -> Result<bytes::Bytes, Error> {
         let content = self.inner.store.content(&file.digest)?;
-        content.ok_or_else(|| {
-            Error::Store(StoreError::Damaged {
-                key: format!("contents/{}", file.digest),
-                reason: "it is missing".to_owned(),
-            })
-        })
+        content.ok_or_else(|| Error::missing(&file.digest))
     }
 
     /// The same, off the async threads.
@@ -274,7 +270,22 @@ impl Registry {
         })?;
         let (this, entry) = (self.clone(), entry.clone());
         let read = move |_: &_| this.content(&entry);
-        self.executor().run_fallible(Kind::Read, read).await
+        let read = self.executor().run_fallible(Kind::Read, read).await;
+        read.map_err(|error| self.gone(id, version.number, error))
+    }
+
+    /// A content of a version may be missing because the skill was deleted, and the store
+    /// compacted, since the version was read: then that is the error.
+    fn gone(&self, id: &SkillId, number: VersionNumber, error: Error) -> Error {
+        let is_missing = matches!(error, Error::Store(StoreError::Damaged { .. }));
+        let stored = |key| self.inner.store.get(&VERSIONS, &key);
+        if is_missing && matches!(stored((id.key(), number)), Ok(None)) {
+            return Error::VersionNotFound {
+                id: id.clone(),
+                version: VersionSelector::Number(number),
+            };
+        }
+        error
     }
 
     /// Makes a plan of what is there now and commits it, starting over where

@@ -1,6 +1,7 @@
 //! Publishing: from files to a version.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
@@ -17,7 +18,7 @@ use crate::model::{
     bundle_digest, stated_version,
 };
 use crate::skill_md;
-use crate::store::{Batch, Content, Expect};
+use crate::store::{Batch, Content, Expect, Pinned};
 
 /// The files of a skill, and how to look at them.
 #[derive(Debug, Clone, Default)]
@@ -65,6 +66,8 @@ pub struct Prepared {
     files: Vec<FileEntry>,
     problems: Vec<Problem>,
     contents: Vec<Content>,
+    /// The contents that are not among them, and are stored.
+    pinned: Arc<Pinned>,
 }
 
 impl Prepared {
@@ -277,6 +280,8 @@ impl Registry {
                 });
             };
             let mut contents = Vec::with_capacity(files.len());
+            // Before it looks what is stored.
+            let pinned = Arc::new(store.pin(files.iter().map(|file| file.digest)));
             for (file, content) in files.iter().zip(bundle.files.values()) {
                 stop.check()?;
                 if !store.has_content(&file.digest)? {
@@ -290,6 +295,7 @@ impl Registry {
                 files,
                 problems,
                 contents,
+                pinned,
             })
         };
         self.executor().run_fallible(kind, prepare).await
@@ -319,6 +325,7 @@ impl Registry {
             files,
             problems,
             contents,
+            pinned,
         } = prepared;
         let names = &self.inner.names;
         names.permit_version(&id, &skill, &caller.principal)?;
@@ -362,6 +369,7 @@ impl Registry {
             };
             let head = next_head(head, &id, &version, activate);
             let mut batch = new_version(&key, &version, &contents);
+            batch.pinned(&pinned);
             let event = Event {
                 kind: EventKind::Published,
                 skill_id: head.id.clone(),

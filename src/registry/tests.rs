@@ -2,6 +2,7 @@ mod catalog;
 mod log;
 mod mend;
 mod repeats;
+mod space;
 mod usage;
 mod versions;
 mod withdrawals;

@@ -3,8 +3,9 @@
 use std::collections::HashSet;
 
 use super::{DIGESTS, Error, Registry, SEMANTICS, VERSIONS};
+use crate::executor::Stop;
 use crate::model::{Digest, VersionNumber};
-use crate::store::prefix;
+use crate::store::{Compacted, Compaction, StoreError, prefix};
 
 /// What checking the registry found.
 #[derive(Debug, Clone, Default)]
@@ -20,6 +21,38 @@ pub struct Audit {
 }
 
 impl Registry {
+    /// Writes the store anew without contents that no version uses, while others read and
+    /// write. `progress` is told how many records were moved. Blocks.
+    ///
+    /// # Errors
+    /// Another one is at work, the store is damaged, the disk refuses, or so much is written
+    /// that there is no end.
+    pub fn compact(&self, stop: &Stop, mut progress: impl FnMut(u64)) -> Result<Compacted, Error> {
+        // First, so that what is used from here on stays as well.
+        let compaction = Compaction::begin(&self.inner.store)?;
+        let mut used = HashSet::new();
+        for entry in self.inner.store.scan(&VERSIONS, b"") {
+            let version = entry?.1.value;
+            stop.check()?;
+            for file in &version.files {
+                if used.insert(file.digest) && !self.inner.store.has_content(&file.digest)? {
+                    return Err(Error::missing(&file.digest));
+                }
+            }
+        }
+        let done = compaction.run(
+            |digest| used.contains(digest),
+            |moved| {
+                progress(moved);
+                stop.check().map_err(|_| StoreError::Stopped)
+            },
+        );
+        if matches!(done, Err(StoreError::Stopped)) {
+            stop.check()?;
+        }
+        Ok(done?)
+    }
+
     /// Looks at every skill and version: is the active version there, has every
     /// version its number, its digest and its contents?
     ///

@@ -342,7 +342,6 @@ impl Server {
             url,
             started_at: SystemClock.now(),
             registry: domain.registry().clone(),
-            backups: Arc::new(tokio::sync::Semaphore::new(1)),
         };
         let others = others.merge(Routes::new(AdminServer::new(admin)).into_axum_router());
         let local = services.with_others(others.reset_fallback().fallback(unknown));

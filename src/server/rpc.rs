@@ -120,6 +120,7 @@ mod tests {
             [
                 "Attach",
                 "Backup",
+                "Compact",
                 "ExportSkill",
                 "PublishSkills",
                 "StreamToolCall",

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest as _, Sha256};
 
-use super::view::{self, Entry, Order, View};
+use super::view::{self, Order, View};
 use super::{Options, StoreError, TableId, blob, directory, guarded, log, private, record};
 use crate::model::Digest;
 
@@ -81,7 +81,8 @@ pub(super) fn verify(view: &View, mut progress: impl FnMut(u64)) -> Verified {
     found
 }
 
-fn content_key(key: &[u8]) -> Option<(Digest, u16)> {
+/// The content and the chunk of a record of contents.
+pub(super) fn content_key(key: &[u8]) -> Option<(Digest, u16)> {
     if TableId::of(key) != Some(TableId::Contents) {
         return None;
     }
@@ -121,25 +122,6 @@ impl<R: Read> Read for Hashing<R> {
         self.hash.update(bytes.get(..count).unwrap_or_default());
         Ok(count)
     }
-}
-
-/// Records that are checked, in the order of their keys, but contents for which `keep`
-/// is false.
-pub(super) fn records(
-    view: &View,
-    keep: impl Fn(&Digest) -> bool,
-) -> impl Iterator<Item = Result<Entry, StoreError>> {
-    let records = view.walk(view::everything(), Order::Ascending);
-    records.filter_map(move |entry| {
-        let checked = entry.and_then(|(key, value)| {
-            if content_key(&key).is_some_and(|(digest, _)| !keep(&digest)) {
-                return Ok(None);
-            }
-            record::open(&key, &value)?;
-            Ok(Some((key, value)))
-        });
-        checked.transpose()
-    })
 }
 
 /// Writes a backup beside its final name, then renames it: there is never half
@@ -390,6 +372,16 @@ impl<'a> Filler<'a> {
     pub(super) fn put(&mut self, key: &[u8], value: &[u8]) -> Result<(), StoreError> {
         self.pending += key.len() + value.len();
         self.batch.insert(key, value);
+        self.make_room()
+    }
+
+    pub(super) fn remove(&mut self, key: &[u8]) -> Result<(), StoreError> {
+        self.pending += key.len();
+        self.batch.remove(key);
+        self.make_room()
+    }
+
+    fn make_room(&mut self) -> Result<(), StoreError> {
         if self.pending > Self::MOST_PENDING {
             self.pending = 0;
             let full = std::mem::take(&mut self.batch);

@@ -1,8 +1,10 @@
 //! A write: preconditions, records, contents, and what happened.
 
+use std::sync::Arc;
+
 use serde::Serialize;
 
-use super::{Content, Key, Revision, Table, blob};
+use super::{Content, Key, Pinned, Revision, Table, blob};
 use crate::model::Event;
 
 /// What must hold of a record for a batch to be written.
@@ -29,6 +31,7 @@ pub struct Batch {
     pub(super) writes: Vec<(Vec<u8>, Option<Vec<u8>>)>,
     pub(super) event: Option<Event>,
     pub(super) effect: Option<Effect>,
+    pub(super) pinned: Option<Arc<Pinned>>,
     pub(super) bytes: usize,
 }
 
@@ -70,6 +73,11 @@ impl Batch {
         for (key, payload) in blob::records(content) {
             self.write(key, Some(payload));
         }
+    }
+
+    /// Keeps contents that the batch uses and does not put until it is written.
+    pub fn pinned(&mut self, pinned: &Arc<Pinned>) {
+        self.pinned = Some(Arc::clone(pinned));
     }
 
     /// Appends to the event log.

@@ -10,6 +10,7 @@
 
 use std::borrow::Cow;
 use std::cell::RefCell;
+use std::ops::Range;
 
 use bytes::Bytes;
 
@@ -58,6 +59,11 @@ fn key(digest: &Digest, chunk: u16) -> Vec<u8> {
     key.extend_from_slice(digest.as_bytes());
     key.extend_from_slice(&chunk.to_be_bytes());
     key
+}
+
+/// The keys of the records of a content.
+pub(super) fn keys(digest: &Digest) -> Range<Vec<u8>> {
+    key(digest, 0)..[&*key(digest, u16::MAX), &[0]].concat()
 }
 
 /// The digest and the chunk of a key of this table.

@@ -23,7 +23,7 @@ use super::group::{Finished, Group};
 use super::last::Notes;
 use super::recovery::Recovery;
 use super::view::View;
-use super::{CommitError, LogPosition, Mode, Options, Revision, guard};
+use super::{CommitError, LogPosition, Mode, Options, Pinned, Revision, directory, guard};
 
 /// Pauses between attempts to write again: the first and the longest.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
@@ -64,10 +64,23 @@ impl Default for Limits {
 /// takes 2^32 at once.
 const UNIT: usize = 1024;
 
-struct Request {
+struct Write {
     batch: Batch,
     answer: oneshot::Sender<Result<Revision, CommitError>>,
     bytes: tokio::sync::OwnedSemaphorePermit,
+}
+
+/// What is done between two groups. An error means that the engine can no longer be
+/// trusted.
+pub(super) type Between = Box<dyn FnOnce(&Committer) -> Result<(), Failed> + Send>;
+
+#[expect(
+    clippy::large_enum_variant,
+    reason = "nearly all of them are the large one"
+)]
+enum Request {
+    Write(Write),
+    Between(Between),
 }
 
 /// Where callers hand their batches over.
@@ -101,15 +114,23 @@ impl Handle {
             .map_err(|_| CommitError::Closed)?;
         let (answer, answered) = oneshot::channel();
         sender
-            .send(Request {
+            .send(Request::Write(Write {
                 batch,
                 answer,
                 bytes,
-            })
+            }))
             .await
             .map_err(|_| CommitError::Closed)?;
         drop(sender);
         answered.await.map_err(|_| CommitError::Closed)?
+    }
+
+    /// Has something done after all that waits now, while nothing is written. Blocks until
+    /// its turn can be taken. It is dropped where the store is closed, or takes no writes.
+    pub(super) fn between(&self, between: Between) {
+        if let Some(sender) = self.sender() {
+            let _closed = sender.blocking_send(Request::Between(between));
+        }
     }
 
     fn sender(&self) -> Option<mpsc::Sender<Request>> {
@@ -190,14 +211,29 @@ impl Committer {
     fn run(mut self, mut waiting: mpsc::Receiver<Request>) {
         let limits = self.options.limits;
         while let Some(first) = waiting.blocking_recv() {
-            let mut bytes = first.batch.bytes;
-            let mut group = vec![first];
-            while group.len() < limits.group && bytes < limits.group_bytes {
-                let Ok(next) = waiting.try_recv() else { break };
-                bytes += next.batch.bytes;
-                group.push(next);
+            let (mut bytes, mut group, mut between) = (0, Vec::new(), None);
+            let mut next = Some(first);
+            while let Some(request) = next {
+                match request {
+                    Request::Write(write) => {
+                        bytes += write.batch.bytes;
+                        group.push(write);
+                    }
+                    Request::Between(work) => {
+                        between = Some(work);
+                        break;
+                    }
+                }
+                let has_room = group.len() < limits.group && bytes < limits.group_bytes;
+                next = has_room.then(|| waiting.try_recv().ok()).flatten();
             }
-            let written = panic::catch_unwind(AssertUnwindSafe(|| self.write(group)))
+            let turn = AssertUnwindSafe(|| {
+                if !group.is_empty() {
+                    self.write(group)?;
+                }
+                between.map_or(Ok(()), |between| between(&self))
+            });
+            let written = panic::catch_unwind(turn)
                 .unwrap_or_else(|panicked| Err(guard::message(&*panicked).into()));
             if let Err(failed) = written
                 && !self.recover(&mut waiting, failed)
@@ -220,7 +256,9 @@ impl Committer {
             let mut waited = Duration::ZERO;
             loop {
                 match waiting.try_recv() {
-                    Ok(request) => {
+                    // Who asked for it sees that it is dropped.
+                    Ok(Request::Between(_)) => {}
+                    Ok(Request::Write(request)) => {
                         let refusal = CommitError::ReadOnly(reason.clone());
                         let _gone = request.answer.send(Err(refusal));
                     }
@@ -251,7 +289,7 @@ impl Committer {
 
     /// Writes a group. An error means that the engine can no longer be trusted;
     /// every caller of the group was answered.
-    fn write(&mut self, requests: Vec<Request>) -> Result<(), Failed> {
+    fn write(&mut self, requests: Vec<Write>) -> Result<(), Failed> {
         if let Some((free, reserve)) = self.nearly_full() {
             for request in requests {
                 let error = CommitError::DiskFull { free, reserve };
@@ -264,13 +302,19 @@ impl Committer {
         let mut accepted = Vec::with_capacity(requests.len());
         let mut refused = Vec::new();
         for request in requests {
-            let Request {
+            let Write {
                 mut batch,
                 answer,
                 bytes,
             } = request;
             match group.add(&mut batch) {
-                Ok(revision) => accepted.push((batch.effect.take(), answer, revision, bytes)),
+                Ok(revision) => accepted.push(Accepted {
+                    effect: batch.effect.take(),
+                    answer,
+                    revision,
+                    bytes,
+                    _pinned: batch.pinned.take(),
+                }),
                 Err(error) => refused.push((answer, error)),
             }
         }
@@ -288,7 +332,7 @@ impl Committer {
                     self.mode.send_replace(Mode::ReadOnly {
                         reason: failed.reason.clone(),
                     });
-                    for (_, answer, _, _) in accepted {
+                    for Accepted { answer, .. } in accepted {
                         let error = CommitError::Failed(failed.reason.clone());
                         let _gone = answer.send(Err(error));
                     }
@@ -306,8 +350,7 @@ impl Committer {
     /// Bytes that the disk has free, and those that are kept, where it has fewer.
     fn nearly_full(&self) -> Option<(u64, u64)> {
         let reserve = self.options.reserve_bytes;
-        let stat = rustix::fs::statvfs(&self.directory).ok()?;
-        let free = stat.f_bavail.saturating_mul(stat.f_frsize);
+        let free = directory::free(&self.directory)?;
         (free < reserve).then_some((free, reserve))
     }
 
@@ -342,7 +385,14 @@ impl Committer {
         // Before the effects: whoever sees one finds the records that it is about.
         self.view.settle(revision);
         let mut answers = Vec::with_capacity(accepted.len());
-        for (effect, answer, revision, bytes) in accepted {
+        for accepted in accepted {
+            let Accepted {
+                effect,
+                answer,
+                revision,
+                bytes,
+                _pinned,
+            } = accepted;
             let done = effect.map_or(Ok(()), |effect| {
                 panic::catch_unwind(AssertUnwindSafe(|| effect(revision)))
             });
@@ -363,9 +413,12 @@ impl Committer {
     }
 }
 
-type Accepted = (
-    Option<Box<dyn FnOnce(Revision) + Send>>,
-    oneshot::Sender<Result<Revision, CommitError>>,
-    Revision,
-    tokio::sync::OwnedSemaphorePermit,
-);
+/// A batch of a group that is on its way to the disk.
+struct Accepted {
+    effect: Option<Box<dyn FnOnce(Revision) + Send>>,
+    answer: oneshot::Sender<Result<Revision, CommitError>>,
+    revision: Revision,
+    bytes: tokio::sync::OwnedSemaphorePermit,
+    /// Until the records that use the contents can be read.
+    _pinned: Option<Arc<Pinned>>,
+}

@@ -150,7 +150,7 @@ pub(super) fn reopen(
 
 /// Opens sled in a store folder of which nothing was acknowledged yet; makes one where
 /// there is none.
-fn engine(store: &Path, options: &Options) -> Result<(sled::Db, sled::Tree), Cause> {
+pub(super) fn engine(store: &Path, options: &Options) -> Result<(sled::Db, sled::Tree), Cause> {
     engine_of(store, options, None)
 }
 
@@ -223,6 +223,12 @@ pub(super) fn build<T>(
     built
 }
 
+/// Bytes that its disk has free, where the system says so.
+pub(super) fn free(directory: &Path) -> Option<u64> {
+    let stat = rustix::fs::statvfs(directory).ok()?;
+    Some(stat.f_bavail.saturating_mul(stat.f_frsize))
+}
+
 /// Removes a folder with all that is in it, where there is one.
 pub(super) fn remove(folder: &Path) -> io::Result<()> {
     match fs::remove_dir_all(folder) {
@@ -232,7 +238,7 @@ pub(super) fn remove(folder: &Path) -> io::Result<()> {
 }
 
 /// Makes sled's files durable, and their names.
-fn sync(store: &Path) -> io::Result<()> {
+pub(super) fn sync(store: &Path) -> io::Result<()> {
     File::open(store.join("db"))?.sync_all()?;
     private::sync_dir(&store.join("blobs"))?;
     private::sync_dir(store)

@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::{Options, directory, guarded};
+use super::{Options, StoreError, directory, guarded};
 
 type SyncData = dyn Fn(&File) -> io::Result<()> + Send + Sync;
 
@@ -13,7 +13,7 @@ type SyncData = dyn Fn(&File) -> io::Result<()> + Send + Sync;
 ///
 /// Tests hand in one that is slow, or that fails.
 #[derive(Clone)]
-pub struct FileSync(Arc<SyncData>);
+pub struct FileSync(pub(super) Arc<SyncData>);
 
 impl FileSync {
     /// Another way.
@@ -72,6 +72,16 @@ pub(super) struct Engine {
 }
 
 impl Engine {
+    /// Opens the database of a folder; makes one where there is none.
+    pub(super) fn open(store: &Path, options: &Options) -> Result<Self, StoreError> {
+        let (db, tree) = directory::engine(store, options)?;
+        let file = File::open(store.join("db")).map_err(|cause| StoreError::Io {
+            path: store.to_owned(),
+            cause,
+        })?;
+        Ok(Self { tree, db, file })
+    }
+
     /// Opens the database of a directory that is open.
     pub(super) fn reopen(directory: &Path, options: &Options) -> Result<Self, String> {
         let (db, tree) =

@@ -113,6 +113,17 @@ pub enum StoreError {
         /// Bytes that are kept.
         most: usize,
     },
+    /// More was written during a compaction than it could bring over.
+    #[error(
+        "so much was written meanwhile that the compaction did not come to its end; all is as it was"
+    )]
+    Busy,
+    /// Another compaction is at work.
+    #[error("the data directory is being compacted already")]
+    Compacting,
+    /// Whoever asked for it, or the server, had it stopped.
+    #[error("the compaction was stopped; all is as it was")]
+    Stopped,
     /// A file cannot be read or written.
     #[error("`{}`: {cause}", path.display())]
     Io {

@@ -37,6 +37,7 @@ mod directory;
 mod engine;
 mod engine_log;
 mod error;
+mod follow;
 mod group;
 mod guard;
 mod last;
@@ -68,9 +69,10 @@ pub use batch::{Batch, Expect};
 pub use blob::Content;
 pub use bounded::bounded;
 pub use committer::Limits;
-pub use compact::{Compacted, compact};
+pub use compact::{Compacted, Compaction};
 pub use engine::FileSync;
 pub use error::{CommitError, OpenError, StoreError};
+pub use follow::Pinned;
 pub use guard::quiet_panics;
 pub use log::LogPosition;
 pub use packed::{Packed, Packer};
@@ -153,8 +155,10 @@ struct Inner {
     position: watch::Receiver<LogPosition>,
     mode: watch::Receiver<Mode>,
     directory: PathBuf,
+    options: Options,
+    pins: Arc<follow::Pins>,
     // Last, so that nobody opens the directory before the database is closed.
-    lock: lock::Lock,
+    _lock: lock::Lock,
 }
 
 impl Store {
@@ -204,7 +208,9 @@ impl Store {
                 position,
                 mode,
                 directory: directory.to_owned(),
-                lock,
+                options: options.clone(),
+                pins: Arc::default(),
+                _lock: lock,
             }),
         })
     }
@@ -302,6 +308,15 @@ impl Store {
     /// The store cannot be read.
     pub fn has_content(&self, digest: &Digest) -> Result<bool, StoreError> {
         blob::exists(&self.inner.view, digest)
+    }
+
+    /// Keeps contents, as long as the answer is there, from a compaction that finds them
+    /// unused: for a write that uses them. Before it looks whether they are stored.
+    ///
+    /// Blocks for the moment in which a compaction exchanges the stores.
+    #[must_use]
+    pub fn pin(&self, digests: impl IntoIterator<Item = Digest>) -> Pinned {
+        self.inner.pins.pin(digests.into_iter().collect())
     }
 
     /// Writes a batch; returns when it is durable and visible to every reader.

@@ -12,7 +12,7 @@ use std::path::Path;
 
 use super::committer::Committer;
 use super::engine::{Engine, Failed};
-use super::{directory, log, record};
+use super::{directory, log, private, record};
 
 /// Bytes that a snapshot of sled may have, which it writes when it is opened.
 const SMALL: usize = 64 * 1024;
@@ -46,6 +46,9 @@ impl Recovery {
         // would answer nothing.
         let file = directory::store_path(&committer.directory).join("db");
         let size = fs::metadata(&file).map_err(text)?.len();
+        // What failed may be a compaction that exchanged the folders: no write is
+        // acknowledged that a power cut could leave in one that has no name.
+        private::sync_dir(&committer.directory).map_err(text)?;
         probe(&committer.directory, 0, SMALL).map_err(text)?;
         probe(&committer.directory, size + GROWTH, 1).map_err(text)?;
         if !self.opened {
@@ -87,7 +90,7 @@ impl Recovery {
 }
 
 /// Refuses a database that lacks what was acknowledged.
-fn compare(engine: &Engine, committer: &Committer) -> Result<(), String> {
+pub(super) fn compare(engine: &Engine, committer: &Committer) -> Result<(), String> {
     let found = log::last_revision(&engine.tree).map_err(|error| error.to_string())?;
     let log_id = log::id(&engine.tree).map_err(|error| error.to_string())?;
     if found < committer.revision || log_id.as_deref() != Some(&committer.log_id) {

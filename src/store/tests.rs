@@ -47,7 +47,7 @@ fn event(slug: &str) -> Event {
     }
 }
 
-fn with_event(slug: &str) -> Batch {
+pub(super) fn with_event(slug: &str) -> Batch {
     let mut batch = put(slug, "x");
     batch.event(event(slug));
     batch

@@ -18,6 +18,7 @@ use arc_swap::{ArcSwap, ArcSwapOption};
 use sled::IVec;
 
 use super::engine::Engine;
+use super::follow::Changes;
 use super::snapshot::Snapshot;
 use super::{Revision, StoreError, guarded};
 
@@ -36,6 +37,8 @@ const PAGES: Range<usize> = 16..256;
 struct Durable {
     revision: Revision,
     snapshots: Vec<Weak<Snapshot>>,
+    /// What changed since a compaction has begun.
+    changes: Option<Changes>,
 }
 
 /// The durable records.
@@ -64,7 +67,7 @@ impl View {
             in_flight: ArcSwap::default(),
             durable: Mutex::new(Durable {
                 revision,
-                snapshots: Vec::new(),
+                ..Durable::default()
             }),
             failed: Mutex::new(None),
             opened: Condvar::new(),
@@ -220,7 +223,38 @@ impl View {
     pub(super) fn settle(&self, revision: Revision) {
         let mut durable = lock(&self.durable);
         durable.revision = revision;
-        self.in_flight.store(Arc::default());
+        let before = self.in_flight.swap(Arc::default());
+        // Not earlier: who takes a key from there reads what the group made of it.
+        if let Some(changes) = &mut durable.changes {
+            changes.add(before.keys());
+        }
+    }
+
+    /// Keeps the keys that are written from now on, until [`View::unfollow`]. False: they
+    /// are kept for somebody else.
+    pub(super) fn follow(&self) -> bool {
+        let mut durable = lock(&self.durable);
+        let is_free = durable.changes.is_none();
+        durable.changes.get_or_insert_default();
+        is_free
+    }
+
+    /// What changed since it was asked last.
+    pub(super) fn changes(&self) -> Changes {
+        let mut durable = lock(&self.durable);
+        durable
+            .changes
+            .replace(Changes::default())
+            .unwrap_or_default()
+    }
+
+    /// Keys that [`View::changes`] would give now.
+    pub(super) fn changed(&self) -> usize {
+        lock(&self.durable).changes.as_ref().map_or(0, Changes::len)
+    }
+
+    pub(super) fn unfollow(&self) {
+        lock(&self.durable).changes = None;
     }
 
     /// What the group in flight, or one that failed, has changed.
@@ -249,19 +283,19 @@ impl View {
         let Some(old) = self.engine.swap(None) else {
             return true;
         };
-        for _ in 0..READERS {
-            if Arc::strong_count(&old) == 1 {
-                // sled writes what it has when its last handle is dropped, and may panic.
-                let _closed = guarded(|| {
-                    drop(old);
-                    Ok(())
-                });
-                return true;
+        match let_go(old) {
+            Ok(()) => true,
+            Err(old) => {
+                self.put(old);
+                false
             }
-            std::thread::sleep(PAUSE);
         }
-        self.put(old);
-        false
+    }
+
+    /// Puts a database that holds the same in the place of the one that there is, which
+    /// reads that are under way still have. Nothing is written meanwhile.
+    pub(super) fn replace(&self, engine: Engine) -> Option<Arc<Engine>> {
+        self.engine.swap(Some(Arc::new(engine)))
     }
 
     /// Puts a database in the place of the one that there is, or was.
@@ -275,6 +309,22 @@ impl View {
         *failed = None;
         self.opened.notify_all();
     }
+}
+
+/// Closes a database that no reader gets any more, once the last one is done.
+pub(super) fn let_go(old: Arc<Engine>) -> Result<(), Arc<Engine>> {
+    for _ in 0..READERS {
+        if Arc::strong_count(&old) == 1 {
+            // sled writes what it has when its last handle is dropped, and may panic.
+            let _closed = guarded(|| {
+                drop(old);
+                Ok(())
+            });
+            return Ok(());
+        }
+        std::thread::sleep(PAUSE);
+    }
+    Err(old)
 }
 
 /// In which order records are read.

@@ -1,12 +1,35 @@
+mod serving;
+
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
+use std::sync::Mutex;
 
 use tempfile::TempDir;
 
 use super::*;
 use crate::store::tests::{everything, filled, open, options};
 use crate::store::{Batch, Content, OpenError};
+
+/// Compacts a store, and does something at each step.
+fn compacted(
+    store: &Store,
+    keep: impl Fn(&Digest) -> bool,
+    reached: impl Fn(Step) + Send + Sync + 'static,
+) -> Result<Compacted, StoreError> {
+    let compaction = Compaction::begin(store)?;
+    compaction.steps(keep, |_| Ok(()), &(Arc::new(reached) as Reached))
+}
+
+/// The same on a thread that may block.
+async fn compacted_beside(
+    store: Store,
+    keep: impl Fn(&Digest) -> bool + Send + 'static,
+    reached: impl Fn(Step) + Send + Sync + 'static,
+) -> Result<Compacted, StoreError> {
+    let task = tokio::task::spawn_blocking(move || compacted(&store, keep, reached));
+    task.await.expect("a task")
+}
 
 fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).expect("a folder");
@@ -42,25 +65,33 @@ async fn a_kill_at_any_step_of_compaction_leaves_a_directory_that_opens_whole() 
         .map(|n| Digest::of(&crate::store::tests::noise(usize::from(n) * 3_000, 7)))
         .collect();
     let log = store.log_id().to_owned();
-    let mut states = Vec::new();
-    let compacted = run(
+    let states = Arc::new(Mutex::new(Vec::new()));
+    let (kept_ones, reached) = (first.clone(), Arc::clone(&states));
+    let folder = directory.path().to_owned();
+    let done = compacted_beside(
         store,
-        &options(),
-        |digest| first.contains(digest),
-        |_| (),
-        |step| {
+        move |digest| kept_ones.contains(digest),
+        move |step| {
             // What a process that is killed here leaves behind.
-            let state = directory.path().join(format!("{step:?}"));
+            let state = folder.join(format!("{step:?}"));
             copy(&data, &state);
-            states.push((step, state));
+            reached.lock().expect("a lock").push((step, state));
         },
-    )
-    .expect("compaction");
-    assert!(compacted.replaced && compacted.after < compacted.before);
+    );
+    let done = done.await.expect("compaction");
+    assert!(done.replaced && done.after < done.before);
+    let states = std::mem::take(&mut *states.lock().expect("a lock"));
     let steps: Vec<_> = states.iter().map(|(step, _)| *step).collect();
     assert_eq!(
         steps,
-        [Step::Filling, Step::Filled, Step::Exchanged, Step::Removed]
+        [
+            Step::Filling,
+            Step::Filled,
+            Step::Followed,
+            Step::Held,
+            Step::Exchanged,
+            Step::Removed
+        ]
     );
     let is_kept = |key: &[u8]| {
         let digest = crate::store::blob::parse_key(key).map(|(bytes, _)| Digest::from(bytes));
@@ -98,46 +129,54 @@ async fn a_kill_at_any_step_of_compaction_leaves_a_directory_that_opens_whole() 
 }
 
 #[tokio::test]
-async fn a_store_with_nothing_to_gain_stays_as_it_is_and_so_does_one_that_is_in_use() {
+async fn a_store_with_nothing_to_gain_stays_as_it_is() {
     let directory = TempDir::new().expect("a folder");
     let store = filled(&directory).await;
-    let other = store.clone();
-    let error = compact(store, &options(), |_| true, |_| ()).expect_err("it is in use");
-    assert!(error.to_string().contains("still in use"), "{error}");
-    let before = everything(&other);
-    let first = compact(other, &options(), |_| true, |_| ()).expect("compaction");
-    let again = compact(open(&directory), &options(), |_| true, |_| ()).expect("compaction");
+    let before = everything(&store);
+    let first = compacted_beside(store.clone(), |_| true, |_| ()).await;
+    let again = compacted_beside(store.clone(), |_| true, |_| ()).await;
+    let again = again.expect("compaction");
     assert!(!again.replaced, "{first:?}, then {again:?}");
-    let store = open(&directory);
     assert_eq!(everything(&store), before);
     assert!(!directory.path().join("data/store.new").exists());
+    drop(store);
+    assert_eq!(everything(&open(&directory)), before);
 }
 
 #[tokio::test]
-async fn nobody_opens_a_directory_while_it_is_compacted() {
+async fn nobody_opens_a_directory_or_compacts_it_while_it_is_compacted() {
     let directory = TempDir::new().expect("a folder");
     let data = directory.path().join("data");
-    let mut refused = Vec::new();
-    run(
-        wasteful(&directory).await,
-        &options(),
+    let refused = Arc::new(Mutex::new(Vec::new()));
+    let store = wasteful(&directory).await;
+    let (told, beside) = (Arc::clone(&refused), store.clone());
+    let done = compacted_beside(
+        store,
         |_| false,
-        |_| (),
-        |step| {
-            let error = Store::open(&data, &options()).expect_err("in use");
-            refused.push((step, matches!(error, OpenError::InUse { .. })));
+        move |step| {
+            let opened = Store::open(&data, &options());
+            let in_use = matches!(opened, Err(OpenError::InUse { .. }));
+            let begun = Compaction::begin(&beside);
+            let compacting = matches!(begun, Err(StoreError::Compacting));
+            told.lock()
+                .expect("a lock")
+                .push((step, in_use, compacting));
         },
-    )
-    .expect("compaction");
-    assert_eq!(
-        refused,
-        [
-            (Step::Filling, true),
-            (Step::Filled, true),
-            (Step::Exchanged, true),
-            (Step::Removed, true)
-        ]
     );
+    done.await.expect("compaction");
+    let steps = [
+        Step::Filling,
+        Step::Filled,
+        Step::Followed,
+        Step::Held,
+        Step::Exchanged,
+        Step::Removed,
+    ];
+    assert_eq!(
+        *refused.lock().expect("a lock"),
+        steps.map(|step| (step, true, true))
+    );
+    drop(refused);
     drop(open(&directory));
 }
 
@@ -148,7 +187,8 @@ async fn only_the_owner_reads_a_directory_whatever_the_modes_were() {
     let file = directory.path().join("backup");
     let store = wasteful(&directory).await;
     store.backup(&file, false, |_| {}).expect("a backup");
-    compact(store, &options(), |_| false, |_| ()).expect("compaction");
+    let done = compacted_beside(store, |_| false, |_| ()).await;
+    assert!(done.expect("compaction").replaced);
     let open_to_all = fs::Permissions::from_mode(0o755);
     for name in ["", "store", "store/db", "last"] {
         fs::set_permissions(data.join(name), open_to_all.clone()).expect("a mode");

@@ -32,7 +32,10 @@ async fn unguarded(sql: &Sql, attempts: &[&str]) {
                 for order in [Order::Query, Order::Explain, Order::Prepare] {
                     let outcome = sql.engine.run(order, &unchecked(attempt), bounds).await;
                     let busy = |error: &ToolError| error.message.contains("busy");
-                    assert!(!outcome.as_ref().is_err_and(busy), "{attempt:?} was not tried");
+                    assert!(
+                        !outcome.as_ref().is_err_and(busy),
+                        "{attempt:?} was not tried"
+                    );
                 }
             })
             .await;

@@ -1,0 +1,109 @@
+//! What a compaction keeps, and what readers are told of what it did not.
+
+use super::*;
+use crate::executor::Stop;
+use crate::registry::ArchiveFormat;
+
+const MORE: &str = "more bytes than one version needs\n";
+
+fn with_more(body: &str) -> Bundle {
+    bundle(ID, &[("SKILL.md", &text("", body)), ("more.md", MORE)])
+}
+
+impl World {
+    async fn compact(&self) -> bool {
+        let registry = self.registry.clone();
+        let done = tokio::task::spawn_blocking(move || registry.compact(&Stop::never(), |_| ()));
+        done.await.expect("a task").expect("compaction").replaced
+    }
+
+    async fn with_more(&self, body: &str) -> Arc<Version> {
+        let prepared = self
+            .registry
+            .prepare(with_more(body))
+            .await
+            .expect("a skill");
+        let caller = caller("");
+        let published = self.registry.publish(prepared, "", true, &caller);
+        published.await.expect("published");
+        self.active().version
+    }
+
+    fn active(&self) -> Described {
+        let active = self.registry.describe(&skill(ID), &VersionSelector::Active);
+        active.expect("a version")
+    }
+
+    async fn delete(&self) {
+        let (id, caller) = (skill(ID), caller(""));
+        let deleted = self.registry.delete(&id, &caller);
+        deleted.await.expect("deleted");
+    }
+
+    fn has_more(&self) -> bool {
+        let digest = Digest::of(MORE.as_bytes());
+        self.registry.store().has_content(&digest).expect("a store")
+    }
+}
+
+#[tokio::test]
+async fn a_version_has_the_contents_that_were_unused_when_it_was_packed() {
+    let world = World::new();
+    world.with_more("first").await;
+    world.delete().await;
+    // It packs what is not stored, and leaves out what nothing uses at this moment.
+    let prepared = world.registry.prepare(with_more("second")).await;
+    assert!(world.compact().await);
+    let prepared = prepared.expect("a skill");
+    let published = world
+        .registry
+        .publish(prepared, "", true, &caller(""))
+        .await;
+    published.expect("published");
+    let version = world.active().version;
+    let file = world.registry.file(&skill(ID), &version, "more.md").await;
+    assert_eq!(file.expect("a file"), MORE);
+    let audit = world.registry.audit().expect("an audit");
+    assert_eq!(audit.damage, Vec::<String>::new());
+    // It is used from here on, and unused once more after a delete.
+    world.compact().await;
+    assert!(world.has_more());
+    world.delete().await;
+    assert!(world.compact().await);
+    assert!(!world.has_more());
+}
+
+#[tokio::test]
+async fn who_reads_a_version_that_was_deleted_and_compacted_is_told_that_it_is_gone() {
+    let world = World::new();
+    let version = world.with_more("first").await;
+    world.delete().await;
+    assert!(world.compact().await);
+    let error = world.registry.file(&skill(ID), &version, "more.md").await;
+    assert_eq!(code(error.expect_err("gone")), Code::VersionNotFound);
+    let format = ArchiveFormat::Zip;
+    let selector = VersionSelector::Number(version.number);
+    let error = world.registry.export(&skill(ID), &selector, format).await;
+    assert_eq!(code(error.expect_err("gone")), Code::SkillNotFound);
+}
+
+#[tokio::test]
+async fn one_compaction_at_a_time_and_none_of_a_version_that_lacks_a_content() {
+    let world = World::new();
+    world.with_more("first").await;
+    let begun = crate::store::Compaction::begin(world.registry.store()).expect("begun");
+    let refused = |registry: &Registry| {
+        code(
+            registry
+                .compact(&Stop::never(), |_| ())
+                .expect_err("refused"),
+        )
+    };
+    assert_eq!(refused(&world.registry), Code::Overloaded);
+    let done = tokio::task::spawn_blocking(move || begun.run(|_| false, |_| Ok(())));
+    assert!(done.await.expect("a task").expect("compaction").replaced);
+    assert_eq!(refused(&world.registry), Code::DataDamaged);
+    let passed = Stop::at(tokio::time::Instant::now());
+    let stopped = world.registry.compact(&passed, |_| ());
+    assert_eq!(code(stopped.expect_err("late")), Code::Timeout);
+}
