@@ -319,7 +319,7 @@ const WORDS: [&str; 12] = [
     "then", "each",
 ];
 
-fn prose(dice: &mut Dice, length: usize) -> String {
+pub fn prose(dice: &mut Dice, length: usize) -> String {
     let mut text = String::with_capacity(length + 16);
     while text.len() < length {
         text.push_str(WORDS[dice.index(WORDS.len())]);

@@ -1,3 +1,4 @@
+mod failing;
 mod serving;
 
 use std::fs;
@@ -5,11 +6,39 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::sync::Mutex;
 
+use bytes::Bytes;
 use tempfile::TempDir;
+use tokio::runtime::Runtime;
 
 use super::*;
-use crate::store::tests::{everything, filled, open, options};
+use crate::store::tests::{everything, filled, noise, open, options};
 use crate::store::{Batch, Content, OpenError};
+
+fn runtime() -> Runtime {
+    Runtime::new().expect("a runtime")
+}
+
+fn content(seed: u8) -> (Digest, Bytes, Batch) {
+    let bytes = noise(70_000, seed);
+    let digest = Digest::of(&bytes);
+    let mut batch = Batch::new();
+    batch.content(&Content::pack(digest, &bytes));
+    (digest, bytes, batch)
+}
+
+fn has_new_folder(directory: &TempDir) -> bool {
+    directory.path().join("data/store.new").exists()
+}
+
+/// Opens it again, and looks whether it is whole and holds the same.
+fn assert_holds(directory: &TempDir, expected: &[(Vec<u8>, Vec<u8>)]) {
+    let store = open(directory);
+    assert!(
+        everything(&store) == expected,
+        "other records after a start"
+    );
+    assert_eq!(store.verify(|_| {}).damage, Vec::<String>::new());
+}
 
 /// Compacts a store, and does something at each step.
 fn compacted(
@@ -48,7 +77,7 @@ fn copy(from: &Path, to: &Path) {
 async fn wasteful(directory: &TempDir) -> Store {
     let store = filled(directory).await;
     for round in 0_u8..40 {
-        let content = crate::store::tests::noise(300_000, round);
+        let content = noise(300_000, round);
         let mut batch = Batch::new();
         batch.content(&Content::pack(Digest::of(&content), &content));
         store.commit(batch).await.expect("a commit");
@@ -62,7 +91,7 @@ async fn a_kill_at_any_step_of_compaction_leaves_a_directory_that_opens_whole() 
     let data = directory.path().join("data");
     let store = wasteful(&directory).await;
     let first: Vec<_> = (0..30_u8)
-        .map(|n| Digest::of(&crate::store::tests::noise(usize::from(n) * 3_000, 7)))
+        .map(|n| Digest::of(&noise(usize::from(n) * 3_000, 7)))
         .collect();
     let log = store.log_id().to_owned();
     let states = Arc::new(Mutex::new(Vec::new()));
