@@ -112,17 +112,17 @@ async fn after_a_flood_of_calls_that_nobody_waits_for_the_next_is_served() {
     lookup.read_file(skill_md()).await.expect("a file");
     idle(&server, "search").await;
     // The first search and the last are of nobody who left.
-    let served = 2 + answers.iter().filter(|answer| answer.is_ok()).count() as u64;
+    let answered = 2 + answers.iter().filter(|answer| answer.is_ok()).count() as u64;
     let accounted = tokio::time::timeout(Duration::from_secs(60), async {
         loop {
             let begun = figure(&server, "begun_total", "search").await;
             let finished = figure(&server, "finished_total", "search").await;
             let abandoned = figure(&server, "abandoned_total", "search").await;
             // Who left is counted when its task is dropped, which may come after its work.
-            if finished >= served && begun <= finished + abandoned {
+            if finished >= answered && begun <= finished + abandoned {
                 break;
             }
-            println!("{begun} begun, {finished} finished, {abandoned} abandoned, {served} served");
+            println!("{begun} begun, {finished} finished, {abandoned} abandoned, {answered} answered");
         }
     });
     accounted
