@@ -47,7 +47,7 @@ fn blocking_threads() -> usize {
 /// Runs a command line.
 #[must_use]
 pub fn run(cli: Cli) -> ExitCode {
-    crate::store::quiet_panics();
+    crate::model::quiet_panics();
     let output = if matches!(cli.command, Command::Serve(_)) {
         // Nobody parses why a server did not start; its log is for people.
         Output::text(cli.global.json)

@@ -4,6 +4,9 @@ use super::{analysis, index};
 use crate::model::{Code, Failure, SkillUriError};
 use crate::registry;
 
+/// After this, an index that is made anew can be searched again, or says how far it is.
+const REBUILDING: std::time::Duration = std::time::Duration::from_secs(1);
+
 const FORM: &str = "Write the URI as `skill://NAME` or `skill://SOURCE/AUTHOR/NAME/SKILL.md`";
 
 /// A read failed.
@@ -95,6 +98,11 @@ impl From<index::Error> for Failure {
         match error {
             index::Error::Registry(error) => error.into(),
             index::Error::Work(error) => error.into(),
+            index::Error::Rebuilding => {
+                let mut failure = Self::new(Code::IndexUnavailable, error.to_string());
+                failure.retry_after = Some(REBUILDING);
+                failure.suggest("Try again in a moment")
+            }
             // The index is made anew by itself.
             error => Self::fault(error),
         }

@@ -23,7 +23,7 @@ use super::group::{Finished, Group};
 use super::last::Notes;
 use super::recovery::Recovery;
 use super::view::View;
-use super::{CommitError, LogPosition, Mode, Options, Pinned, Revision, directory, guard};
+use super::{CommitError, LogPosition, Mode, Options, Pinned, Revision, directory};
 
 /// Pauses between attempts to write again: the first and the longest.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
@@ -234,7 +234,7 @@ impl Committer {
                 between.map_or(Ok(()), |between| between(&self))
             });
             let written = panic::catch_unwind(turn)
-                .unwrap_or_else(|panicked| Err(guard::message(&*panicked).into()));
+                .unwrap_or_else(|panicked| Err(crate::model::panic_words(&*panicked).into()));
             if let Err(failed) = written
                 && !self.recover(&mut waiting, failed)
             {
@@ -271,7 +271,7 @@ impl Committer {
                 }
             }
             let attempt = panic::catch_unwind(AssertUnwindSafe(|| recovery.attempt(self)))
-                .unwrap_or_else(|panicked| Err(guard::message(&*panicked)));
+                .unwrap_or_else(|panicked| Err(crate::model::panic_words(&*panicked)));
             match attempt {
                 Ok(()) => {
                     tracing::info!("the store takes writes again");
@@ -399,7 +399,7 @@ impl Committer {
             let outcome = match done {
                 Ok(()) => Ok(revision),
                 Err(panicked) => {
-                    let reason = guard::message(&*panicked);
+                    let reason = crate::model::panic_words(&*panicked);
                     tracing::error!(reason, revision, "the effect of a write panicked");
                     Err(CommitError::Effect(reason))
                 }

@@ -1,15 +1,10 @@
 //! sled panics on damaged files, and says what is wrong in its own words. Here both
 //! become errors of ours; its words go to the log, at debug.
 
-use std::cell::Cell;
 use std::io;
-use std::panic::{self, AssertUnwindSafe};
 
 use super::StoreError;
-
-thread_local! {
-    static GUARDED: Cell<bool> = const { Cell::new(false) };
-}
+use crate::model::caught;
 
 /// What the system says where it refuses, as sled's panics hand it on; the files are
 /// as they were.
@@ -48,17 +43,13 @@ pub(super) fn guarded<T>(call: impl FnOnce() -> sled::Result<T>) -> Result<T, St
 
 /// The same, with what kind of failure it was.
 pub(super) fn attempt<T>(call: impl FnOnce() -> sled::Result<T>) -> Result<T, Cause> {
-    let before = GUARDED.replace(true);
-    let result = panic::catch_unwind(AssertUnwindSafe(call));
-    GUARDED.set(before);
-    match result {
+    match caught(call) {
         Ok(Ok(value)) => Ok(value),
         Ok(Err(error)) => {
             tracing::debug!(engine = %error, "the engine failed");
             Err(failed(&error))
         }
-        Err(payload) => {
-            let words = message(&*payload);
+        Err(words) => {
             tracing::debug!(engine = words, "the engine panicked");
             Err(refusal(&words).map_or_else(
                 || Cause::Damaged("its pages do not fit together".to_owned()),
@@ -96,39 +87,4 @@ fn failed(error: &sled::Error) -> Cause {
 fn refusal(words: &str) -> Option<String> {
     let refusal = REFUSALS.iter().find(|refusal| words.contains(**refusal));
     refusal.map(|refusal| (*refusal).to_owned())
-}
-
-/// What a panic said.
-pub(super) fn message(payload: &(dyn std::any::Any + Send)) -> String {
-    let text = payload
-        .downcast_ref::<&str>()
-        .map(|text| (*text).to_owned())
-        .or_else(|| payload.downcast_ref::<String>().cloned());
-    text.map_or_else(
-        || "the engine gave up".to_owned(),
-        |text| {
-            text.lines()
-                .next()
-                .unwrap_or_default()
-                .chars()
-                .take(200)
-                .collect()
-        },
-    )
-}
-
-/// Keeps panics that become errors from being printed as well.
-///
-/// Call it once, at the start of a program.
-pub fn quiet_panics() {
-    let print = panic::take_hook();
-    panic::set_hook(Box::new(move |info| {
-        let engine = GUARDED.get()
-            || std::thread::current()
-                .name()
-                .is_some_and(|name| name.starts_with("sled-"));
-        if !engine {
-            print(info);
-        }
-    }));
 }

@@ -73,7 +73,6 @@ pub use compact::{Compacted, Compaction};
 pub use engine::FileSync;
 pub use error::{CommitError, OpenError, StoreError};
 pub use follow::Pinned;
-pub use guard::quiet_panics;
 pub use log::LogPosition;
 pub use packed::{Packed, Packer};
 pub use private::keep_files_private;

@@ -1,5 +1,5 @@
-//! What can go wrong with the index. None of it reaches a caller: the index is made
-//! anew, and a search sees the last state that there was.
+//! What can go wrong with the index. Nearly none of it reaches a caller: the index is
+//! made anew, and a search sees the last state that there was.
 
 use super::embed::EmbedError;
 use crate::registry;
@@ -22,6 +22,15 @@ pub enum Error {
         /// The segment.
         segment: usize,
     },
+    /// A file is not what was written.
+    #[error("the file `{}` of the index of words is damaged", file.display())]
+    Checksum {
+        /// The file.
+        file: std::path::PathBuf,
+    },
+    /// A search met damage.
+    #[error("the search index is damaged, and is made anew")]
+    Rebuilding,
     /// Four thousand million skills.
     #[error("there are more skills than the index can number")]
     Full,

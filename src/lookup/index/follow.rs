@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 use super::embed::{Cache, Embedder};
 use super::indexer::Indexer;
 use super::{Error, Inner, row_of};
-use crate::model::SkillKey;
+use crate::model::{SkillKey, caught};
 use crate::registry::{self, Registry, Watch, WatchFilter};
 
 /// How long events are gathered before they are committed together.
@@ -43,8 +43,10 @@ pub(super) async fn follow(inner: Arc<Inner>, stop: CancellationToken) {
             return;
         };
         tracing::error!(error = %failed, "the search index stopped; it is made anew");
-        inner.failed.store(true, Ordering::Relaxed);
-        stop.run_until_cancelled(tokio::time::sleep(PATIENCE)).await;
+        if inner.failed.swap(true, Ordering::Relaxed) {
+            // It was being made anew already.
+            stop.run_until_cancelled(tokio::time::sleep(PATIENCE)).await;
+        }
     }
 }
 
@@ -56,6 +58,7 @@ type Events = (BTreeSet<SkillKey>, u64);
 async fn keep(inner: &Arc<Inner>, stop: &CancellationToken) -> Result<(), Error> {
     // Before the catalog is looked at: what happens from here on comes as events.
     let mut watch = inner.registry.watch("", WatchFilter::default())?;
+    let mut damage = inner.damage.subscribe();
     let fresh = inner.failed.load(Ordering::Relaxed);
     let stopping = stop.clone();
     let mut work = blocking(Arc::clone(inner), move |inner| {
@@ -66,13 +69,18 @@ async fn keep(inner: &Arc<Inner>, stop: &CancellationToken) -> Result<(), Error>
     .await?;
     while !stop.is_cancelled() {
         let found = if work.is_idle() {
-            let Some(found) = stop.run_until_cancelled(happened(&mut watch)).await else {
-                return Ok(());
-            };
-            found.map(Some)
+            tokio::select! {
+                found = happened(&mut watch) => found.map(Some),
+                () = stop.cancelled() => return Ok(()),
+                // What happened meanwhile is found when the new index is compared.
+                _ = damage.changed() => return Err(Error::Rebuilding),
+            }
         } else {
             gathered(&mut watch, Duration::ZERO).await
         };
+        if damage.has_changed().unwrap_or(false) {
+            return Err(Error::Rebuilding);
+        }
         let events = match found {
             Err(registry::Error::ResumeTokenExpired) => {
                 tracing::info!(
@@ -142,7 +150,9 @@ async fn blocking<T: Send + 'static>(
     inner: Arc<Inner>,
     work: impl FnOnce(&Inner) -> Result<T, Error> + Send + 'static,
 ) -> Result<T, Error> {
-    tokio::task::spawn_blocking(move || work(&inner))
+    // The engine of words panics on files that are damaged.
+    let work = move || caught(|| work(&inner)).map_err(Error::Task)?;
+    tokio::task::spawn_blocking(work)
         .await
         .map_err(|error| Error::Task(error.to_string()))?
 }

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use imbl::HashMap;
 use rustc_hash::FxHashMap;
 use tantivy::directory::MmapDirectory;
+use tantivy::index::SegmentComponent;
 use tantivy::indexer::LogMergePolicy;
 use tantivy::schema::{Term, Value as _};
 use tantivy::{Index, IndexReader, IndexWriter, ReloadPolicy, TantivyDocument};
@@ -23,7 +24,7 @@ use super::snapshot::{Segment, Slot, Snapshot, ordinals};
 use super::ties::Ties;
 use super::vectors::Vectors;
 use super::{Error, tokens};
-use crate::model::{SkillKey, looks};
+use crate::model::{SkillKey, caught, looks};
 use crate::registry::{Head, Registry};
 
 /// Threads that take texts apart. One more reads them.
@@ -68,7 +69,8 @@ impl Indexer {
     ) -> Result<Self, Error> {
         let form = folder.join(FORM_FILE);
         if std::fs::read_to_string(&form).is_ok_and(|found| found == form_of(&registry)) {
-            match Self::at(folder, registry.clone(), dimensions) {
+            let opened = caught(|| Self::at(folder, registry.clone(), dimensions));
+            match opened.map_err(Error::Task).flatten() {
                 Ok(indexer) => return Ok(indexer),
                 Err(error) => {
                     tracing::warn!(%error, "the search index cannot be read and is made anew");
@@ -102,6 +104,7 @@ impl Indexer {
             MmapDirectory::open(&words).map_err(tantivy::TantivyError::from)?,
             schema,
         )?;
+        check(&index)?;
         index.tokenizers().register(schema::STEMS, tokens::stems());
         index.tokenizers().register(schema::WORDS, tokens::plain());
         let writer = index.writer_with_num_threads(THREADS, THREADS * WRITER_BYTES)?;
@@ -386,6 +389,30 @@ impl Indexer {
     pub(super) fn is_sparse(&self) -> bool {
         self.now.slots.len() > self.now.live * 2 + UNUSED
     }
+}
+
+/// Compares every file with its checksum. The engine believes what it reads: sizes that
+/// no memory has, places outside of a file.
+fn check(index: &Index) -> Result<(), Error> {
+    const FILES: [SegmentComponent; 6] = [
+        SegmentComponent::Postings,
+        SegmentComponent::Positions,
+        SegmentComponent::FastFields,
+        SegmentComponent::FieldNorms,
+        SegmentComponent::Terms,
+        SegmentComponent::Store,
+    ];
+    for segment in index.searchable_segment_metas()? {
+        let deleted = segment.has_deletes().then_some(SegmentComponent::Delete);
+        for component in FILES.into_iter().chain(deleted) {
+            let file = segment.relative_path(component);
+            let checked = index.directory().validate_checksum(&file);
+            if !checked.map_err(tantivy::TantivyError::from)? {
+                return Err(Error::Checksum { file });
+            }
+        }
+    }
+    Ok(())
 }
 
 impl Slot {

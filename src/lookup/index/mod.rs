@@ -120,6 +120,8 @@ struct Inner {
     snapshot: ArcSwapOption<Snapshot>,
     progress: watch::Sender<Progress>,
     failed: AtomicBool,
+    /// Changes where a search met damage.
+    damage: watch::Sender<()>,
     rooms: Mutex<Vec<Room>>,
     postings: Postings,
 }
@@ -144,6 +146,18 @@ impl Inner {
         self.postings.make_room(snapshot.live);
         self.snapshot.store(Some(Arc::new(snapshot)));
         self.progress.send_replace(progress);
+    }
+}
+
+impl Inner {
+    /// Lets nobody search a state that is damaged, and has the index made anew.
+    fn discard(&self, damaged: &Arc<Snapshot>) {
+        let current = self.snapshot.load_full();
+        if current.is_some_and(|current| Arc::ptr_eq(&current, damaged)) {
+            self.snapshot.store(None);
+            self.progress.send_replace(Progress::default());
+            self.damage.send_replace(());
+        }
     }
 }
 
@@ -182,6 +196,7 @@ impl SearchIndex {
                 snapshot: ArcSwapOption::empty(),
                 progress: watch::Sender::default(),
                 failed: AtomicBool::new(false),
+                damage: watch::Sender::default(),
                 rooms: Mutex::default(),
                 postings: Postings::default(),
             }),
@@ -244,14 +259,22 @@ impl SearchIndex {
     /// Finds skills. Blocks for as long as the words and vectors take to read:
     /// milliseconds.
     ///
+    /// A search that meets damage has the index made anew.
+    ///
     /// # Errors
-    /// The index cannot be read, or it is to stop.
+    /// The index is damaged, or the search is to stop.
     pub fn search(&self, query: &SearchQuery, stop: &Stop) -> Result<Found, Error> {
         let Some(snapshot) = self.inner.snapshot.load_full() else {
             return Ok(Found::nothing(query));
         };
         let mut room = self.with_rooms(Vec::pop).unwrap_or_default();
         let found = search::run(&self.inner, &snapshot, query, &mut room, stop);
+        if let Err(error @ (Error::Words(_) | Error::Task(_))) = found {
+            // The room may be left half full.
+            tracing::warn!(%error, "a search met damage");
+            self.inner.discard(&snapshot);
+            return Err(Error::Rebuilding);
+        }
         self.with_rooms(|rooms| {
             if rooms.len() < ROOMS {
                 rooms.push(room);

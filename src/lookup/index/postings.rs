@@ -153,6 +153,12 @@ impl Postings {
         });
     }
 
+    /// Keeps none of them.
+    #[cfg(test)]
+    pub(super) fn forget(&self) {
+        self.with(Cache::clear);
+    }
+
     fn with<T>(&self, work: impl FnOnce(&mut Kept) -> T) -> T {
         work(&mut self.kept.lock().unwrap_or_else(PoisonError::into_inner))
     }

@@ -4,7 +4,7 @@
 use std::panic::resume_unwind;
 
 use super::lexical::{self, Scratch, Weighed};
-use super::search::SearchQuery;
+use super::search::{SearchQuery, reading};
 use super::snapshot::Snapshot;
 use super::terms::Terms;
 use super::vectors::Query;
@@ -32,7 +32,8 @@ pub(super) fn by_both(
         let read = by_meaning(inner, snapshot, query, &mut near);
         read.map(|()| near)
     };
-    let mut words = || lexical::score(snapshot, &inner.postings, &terms.groups, scratch);
+    let mut words =
+        || reading(|| lexical::score(snapshot, &inner.postings, &terms.groups, scratch));
     let (near, weighed) = if snapshot.slots.len() < BESIDE || query.words_only {
         // Meaning first: what words say is read again later, and stays near the
         // processor this way.

@@ -17,7 +17,7 @@ use super::terms::Terms;
 use super::tokens::Stemmer;
 use super::{Error, Inner, said, tokens};
 use crate::executor::Stop;
-use crate::model::Location;
+use crate::model::{Location, caught};
 use crate::registry::Head;
 
 /// Skills that only meaning finds, at most.
@@ -145,6 +145,11 @@ impl Found {
     }
 }
 
+/// Reads of the index of words; its engine panics on files that are damaged.
+pub(super) fn reading<T>(read: impl FnOnce() -> tantivy::Result<T>) -> Result<T, Error> {
+    Ok(caught(read).map_err(Error::Task)??)
+}
+
 /// Runs a search on a state of the index.
 ///
 /// # Errors
@@ -156,7 +161,7 @@ pub(super) fn run(
     Room { scratch, stemmer }: &mut Room,
     stop: &Stop,
 ) -> Result<Found, Error> {
-    let terms = Terms::read(snapshot, stemmer, &query.text)?;
+    let terms = reading(|| Terms::read(snapshot, stemmer, &query.text))?;
     stop.check()?;
     let weighed = said::by_both(inner, snapshot, query, &terms, scratch)?;
     let touched = scratch.touched().iter();

@@ -3,6 +3,7 @@
 
 mod behind;
 mod consistency;
+mod damaged;
 mod ranking;
 
 use std::collections::BTreeMap;

@@ -25,10 +25,8 @@ mod matrix;
 #[cfg(test)]
 mod tests;
 
-use std::any::Any;
 use std::fmt;
 use std::num::NonZeroUsize;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -41,7 +39,7 @@ use tokenizers::{
 pub use folder::OpenError;
 
 use super::embed::{EmbedError, Embedder};
-use crate::model::Digest;
+use crate::model::{Digest, caught, panic_words};
 use bert::{Bert, Pooling, Token};
 use folder::{Folder, Tensors};
 
@@ -91,7 +89,7 @@ impl Transformer {
         let digest = digest(&read);
         let weights = Tensors::new(&read.weights_file, &read.weights)?;
         let bert = Bert::new(&weights, read.shape)?;
-        let tokenizer = guarded(|| tokenizer(&read))
+        let tokenizer = caught(|| tokenizer(&read))
             .map_err(|panic| OpenError::damaged(&read.tokenizer_file, panic))??;
         let name = folder.file_name().unwrap_or(folder.as_os_str());
         let available = thread::available_parallelism().map_or(1, NonZeroUsize::get);
@@ -126,7 +124,7 @@ impl Transformer {
         if text.is_empty() {
             return Ok(Vec::new());
         }
-        let tokens = guarded(|| self.tokenizer.encode_fast(text, true))
+        let tokens = caught(|| self.tokenizer.encode_fast(text, true))
             .map_err(|panic| EmbedError(format!("the tokenizer failed: {panic}")))?
             .map_err(|error| EmbedError(format!("the tokenizer failed: {error}")))?;
         if tokens
@@ -182,7 +180,7 @@ impl Transformer {
                 made.extend(
                     other
                         .join()
-                        .map_err(|panic| EmbedError(words_of(&*panic)))??,
+                        .map_err(|panic| EmbedError(panic_words(&*panic)))??,
                 );
             }
             Ok(made)
@@ -301,16 +299,4 @@ fn tokenizer(folder: &Folder) -> Result<Tokenizer, OpenError> {
     tokenizer.with_truncation(Some(cut)).map_err(wrong)?;
     tokenizer.with_padding(None);
     Ok(tokenizer)
-}
-
-/// What some work gives; what it panicked with, where it did. The library of tokens
-/// does so on some files that it reads.
-fn guarded<T>(work: impl FnOnce() -> T) -> Result<T, String> {
-    catch_unwind(AssertUnwindSafe(work)).map_err(|panic| words_of(&*panic))
-}
-
-fn words_of(panic: &(dyn Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().copied();
-    let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-    text.unwrap_or("it panicked").to_owned()
 }

@@ -9,6 +9,8 @@ use crate::model::Digest;
 use crate::store::tests::{noise, note, open, options, put};
 use crate::store::{Content, OpenError, Store, directory, salvage};
 
+type Damage = Box<dyn Fn(&mut Vec<u8>)>;
+
 /// A directory whose log has some segments since it was opened last, and before.
 async fn long(directory: &TempDir) {
     for round in 0..2_u8 {
@@ -67,7 +69,6 @@ async fn a_directory_that_is_refused_is_left_as_the_damage_left_it() {
     since.pop();
     assert!(since.len() >= 3, "{} segments", since.len());
     let (first, last) = (since[0], since[since.len() - 1]);
-    type Damage = Box<dyn Fn(&mut Vec<u8>)>;
     let cases: Vec<(&str, Damage)> = vec![
         (
             "a bit of the first one",

@@ -1,0 +1,70 @@
+//! Panics of libraries that become errors.
+//!
+//! Some libraries panic on damaged files. Where one is called, that is an error like
+//! others, and nothing is printed.
+
+use std::any::Any;
+use std::cell::Cell;
+use std::panic::{self, AssertUnwindSafe};
+
+thread_local! {
+    static GUARDED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// How threads of libraries begin their names that hand on their panics, or end by them
+/// alone: those of sled and of tantivy.
+const THREADS: [&str; 4] = ["sled-", "merge_thread_", "segment_updater", "thrd-tantivy-"];
+
+/// Characters of what a panic says that are kept.
+const WORDS: usize = 200;
+
+/// What some work gives; what it panicked with, where it did.
+///
+/// # Errors
+/// It panicked.
+pub fn caught<T>(work: impl FnOnce() -> T) -> Result<T, String> {
+    let before = GUARDED.replace(true);
+    let result = panic::catch_unwind(AssertUnwindSafe(work));
+    GUARDED.set(before);
+    result.map_err(|payload| panic_words(&*payload))
+}
+
+/// What a panic said, as far as its first line goes.
+#[must_use]
+pub fn panic_words(payload: &(dyn Any + Send)) -> String {
+    let text = payload.downcast_ref::<&str>().copied();
+    let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
+    let line = text.map(|text| text.lines().next().unwrap_or_default());
+    let line = line.unwrap_or("it gave no reason");
+    line.chars().take(WORDS).collect()
+}
+
+/// Keeps panics that become errors from being printed as well.
+///
+/// Call it once, at the start of a program.
+pub fn quiet_panics() {
+    let print = panic::take_hook();
+    panic::set_hook(Box::new(move |info| {
+        let thread = std::thread::current();
+        let is_theirs = |name: &str| THREADS.iter().any(|theirs| name.starts_with(theirs));
+        if !GUARDED.get() && !thread.name().is_some_and(is_theirs) {
+            print(info);
+        }
+    }));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_is_told_in_its_first_line() {
+        assert_eq!(caught(|| 1), Ok(1));
+        let said = |payload: Box<dyn Any + Send>| {
+            caught(|| panic::resume_unwind(payload)).expect_err("a panic")
+        };
+        assert_eq!(said(Box::new("one")), "one");
+        assert_eq!(said(Box::new("two\nthree".to_owned())), "two");
+        assert_eq!(said(Box::new(4)), "it gave no reason");
+    }
+}
