@@ -12,14 +12,17 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use durability::client::{Client, Everything, read_everything, read_skill};
-use durability::model::{Op, Skill, State, draft};
+use durability::model::{Files, Kept, Op, Skill, State, draft};
 use durability::{Dice, Ran, Server, repertoire, run};
 use repertoire::contract::v1;
+use repertoire::model::{SystemClock, VersionNumber};
+use repertoire::registry::Registry;
+use repertoire::store::{Options, Store};
 use tempfile::TempDir;
 use tonic::Code;
 
@@ -89,8 +92,8 @@ struct Case {
     damage: Damage,
     /// The server comes before `verify`, which may change what it finds.
     serve_first: bool,
-    /// What is refused is salvaged as well.
-    salvages: bool,
+    /// What is saved of it is served, too.
+    serves_saved: bool,
 }
 
 impl fmt::Display for Case {
@@ -306,8 +309,73 @@ fn list(data: &Path, everything: &Everything, outcome: &mut Outcome) {
     }
 }
 
+/// Reads every byte of every skill of a directory, without a server.
+fn saved_skills(data: &Path) -> Result<BTreeMap<String, State>, String> {
+    let options = Options {
+        reserve_bytes: 0,
+        ..Options::default()
+    };
+    let store = Store::open(data, &options).map_err(|error| error.to_string())?;
+    let registry =
+        Registry::open(store, Arc::new(SystemClock)).map_err(|error| error.to_string())?;
+    let mut found = BTreeMap::new();
+    for head in registry.catalog().by_location() {
+        let mut state = State {
+            active: head.active.map_or(0, VersionNumber::get),
+            ..State::default()
+        };
+        let mut token = String::new();
+        loop {
+            let page = registry.list_versions(&head.id, 100, &token);
+            let page = page.map_err(|error| format!("{}: {error}", head.id))?;
+            for described in &page.versions {
+                let version = &described.version;
+                let mut files = Files::new();
+                for file in &version.files {
+                    let content = registry.content(file);
+                    let content =
+                        content.map_err(|error| format!("{} {}: {error}", head.id, file.path))?;
+                    files.insert(file.path.to_string(), content);
+                }
+                let kept = Kept {
+                    semantic: version.semantic.to_string(),
+                    digest: version.digest.to_string(),
+                    summary: version.change_summary.clone(),
+                    yanked: described.yank.as_ref().map(|yank| yank.reason.clone()),
+                    files: Arc::new(files),
+                };
+                state.versions.insert(version.number.get(), kept);
+            }
+            match page.next {
+                Some(next) => token = next,
+                None => break,
+            }
+        }
+        found.insert(head.id.to_string(), state);
+    }
+    Ok(found)
+}
+
+/// Compares a skill as it was read with what it was.
+fn compare(id: &str, was: Option<&State>, found: Option<&State>, outcome: &mut Outcome) {
+    if found == was {
+        return;
+    }
+    outcome.complete = false;
+    // What is shown must be what it was, even where something lacks.
+    let known = was.into_iter().flat_map(|state| &state.versions);
+    let known: BTreeMap<_, _> = known.map(|(number, kept)| (number, &kept.files)).collect();
+    for (number, kept) in found.iter().flat_map(|state| &state.versions) {
+        if known.get(number).is_some_and(|files| **files != kept.files) {
+            outcome
+                .wrong
+                .push(format!("version {number} of '{id}' has other bytes"));
+        }
+    }
+}
+
 /// Saves what is whole of a directory that is refused, and reads every byte of it.
-async fn salvage(data: &Path, everything: &Everything, outcome: &mut Outcome) {
+async fn salvage(data: &Path, everything: &Everything, serves: bool, outcome: &mut Outcome) {
     let saved = data.with_file_name("saved");
     let ran = run(
         repertoire(
@@ -335,7 +403,20 @@ async fn salvage(data: &Path, everything: &Everything, outcome: &mut Outcome) {
             ran.stdout, ran.stderr
         ));
     }
-    serve(&saved, everything, false, &mut after).await;
+    match saved_skills(&saved) {
+        Ok(mut found) => {
+            for (id, state) in &everything.skills {
+                compare(id, state.as_ref(), found.remove(id).as_ref(), &mut after);
+            }
+        }
+        Err(error) => after
+            .wrong
+            .push(format!("what is saved cannot be read: {error}")),
+    }
+    if serves {
+        serve(&saved, everything, false, &mut after).await;
+        assert!(after.served || !after.wrong.is_empty(), "it says why not");
+    }
     let lost = said["lost"].as_array().is_none_or(|lost| !lost.is_empty());
     if !after.complete && said["whole"] == true && !lost {
         after
@@ -393,21 +474,7 @@ async fn serve(data: &Path, everything: &Everything, searches: bool, outcome: &m
     let client = Client::connect(&url).await.expect("a client");
     for (id, state) in &everything.skills {
         match read_skill(&client, id).await {
-            Ok(found) if found == *state => {}
-            Ok(found) => {
-                outcome.complete = false;
-                // What is shown must be what it was, even where something lacks.
-                let known = state.iter().flat_map(|state| &state.versions);
-                let known: BTreeMap<_, _> =
-                    known.map(|(number, kept)| (number, &kept.files)).collect();
-                for (number, kept) in found.iter().flat_map(|state| &state.versions) {
-                    if known.get(number).is_some_and(|files| **files != kept.files) {
-                        outcome
-                            .wrong
-                            .push(format!("version {number} of '{id}' has other bytes"));
-                    }
-                }
-            }
+            Ok(found) => compare(id, state.as_ref(), found.as_ref(), outcome),
             Err(error) => {
                 outcome.complete = false;
                 outcome.said = error;
@@ -465,8 +532,8 @@ async fn examine(case: &Case, base: &Path, older: &Path, everything: &Everything
     if outcome.sort() == "refused" && stored(&data) != before {
         outcome.wrong.push("what is refused is changed".to_owned());
     }
-    if !outcome.verified && case.salvages && data.join("store/db").is_file() {
-        salvage(&data, everything, &mut outcome).await;
+    if !outcome.verified && data.join("store/db").is_file() {
+        salvage(&data, everything, case.serves_saved, &mut outcome).await;
     }
     if outcome.verified && !outcome.complete {
         outcome
@@ -516,13 +583,13 @@ async fn a_damaged_file_is_read_whole_or_said_to_be_damaged() {
         }
         for damage in damages {
             let serve_first = cases.len().is_multiple_of(2);
-            // To save what is left takes as long as all else: a part of them will do.
-            let salvages = thorough || cases.len().is_multiple_of(5);
+            // Every byte of what is saved is read; that a server does so shows in some.
+            let serves_saved = thorough || cases.len().is_multiple_of(5);
             cases.push(Case {
                 file: file.clone(),
                 damage,
                 serve_first,
-                salvages,
+                serves_saved,
             });
         }
     }
