@@ -122,7 +122,9 @@ async fn after_a_flood_of_calls_that_nobody_waits_for_the_next_is_served() {
             if finished >= answered && begun <= finished + abandoned {
                 break;
             }
-            println!("{begun} begun, {finished} finished, {abandoned} abandoned, {answered} answered");
+            println!(
+                "{begun} begun, {finished} finished, {abandoned} abandoned, {answered} answered"
+            );
         }
     });
     accounted

@@ -56,7 +56,10 @@ impl Contract {
             let value = value(field, text);
             // In a message 0 is what nobody chose; a path names something.
             if value.as_u64() == Some(0) {
-                say(&field.json, "Number must be greater than or equal to 1".to_owned());
+                say(
+                    &field.json,
+                    "Number must be greater than or equal to 1".to_owned(),
+                );
                 continue;
             }
             match request.get(&field.json) {
