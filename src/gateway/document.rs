@@ -156,8 +156,8 @@ impl Document<'_> {
             None => (json!({"type": "string"}), String::new()),
         };
         // 0 is what nobody chose: see `Contract::gather`.
-        if schema["minimum"] == 0 {
-            schema["minimum"] = json!(1);
+        if let Some(least) = schema.get_mut("minimum").filter(|least| **least == 0) {
+            *least = json!(1);
         }
         let mut say = |name: &str, schema: Json, description: String| {
             item.parameters.push(json!({

@@ -242,31 +242,32 @@ pub(super) async fn publish(
     registry: &Registry,
     publication: Publication,
 ) -> Result<v1::PublishSkillResponse, Failure> {
-    let published = match publication {
-        Publication::Answered(published) => *published,
+    let (published, problems) = match publication {
+        Publication::Answered(published) => {
+            // They are part of the version, which never changes; one that was deleted since
+            // has none any more.
+            let problems = registry.problems(&published.id, published.version.number)?;
+            (*published, problems)
+        }
         Publication::New {
             prepared,
             change_summary,
             activate,
             caller,
         } => {
+            // Nothing is read once it is written: a disk that fails then would make a failure
+            // of what was done.
+            let problems = prepared.problems().to_vec();
             let published = registry.publish(*prepared, &change_summary, activate, &caller);
-            published.await?
+            (published.await?, problems)
         }
     };
-    answer(registry, published)
-}
-
-fn answer(registry: &Registry, published: Published) -> Result<v1::PublishSkillResponse, Failure> {
     let Published {
         id,
         outcome,
         version,
         entry,
     } = published;
-    // They are part of the version, which never changes; one that was deleted since has
-    // none any more.
-    let problems = registry.problems(&id, version.number)?;
     Ok(v1::PublishSkillResponse {
         uri: SkillUri::of(&id, &entry).to_string(),
         skill_id: id.to_string(),

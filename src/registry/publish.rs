@@ -76,6 +76,12 @@ impl Prepared {
     pub fn digest(&self) -> Digest {
         self.digest
     }
+
+    /// What was found in them.
+    #[must_use]
+    pub fn problems(&self) -> &[Problem] {
+        &self.problems
+    }
 }
 
 /// What publishing came to.
