@@ -151,14 +151,10 @@ impl Document<'_> {
             let mut fields = shape.fields.iter();
             fields.find(|field| field.descriptor.name() == name)
         });
-        let (mut schema, comment) = match field {
+        let (schema, comment) = match field {
             Some(field) => apart(self.requests.field(field)),
             None => (json!({"type": "string"}), String::new()),
         };
-        // 0 is what nobody chose: see `Contract::gather`.
-        if let Some(least) = schema.get_mut("minimum").filter(|least| **least == 0) {
-            *least = json!(1);
-        }
         let mut say = |name: &str, schema: Json, description: String| {
             item.parameters.push(json!({
                 "name": name, "in": "path", "required": true,

@@ -499,13 +499,6 @@ fn a_url_is_gathered_into_a_request() {
         wrong("semantic_version", "Given twice")
     );
     assert_eq!(
-        gather(&[("skill_id", "a"), ("version_number", "0")], &[], None),
-        wrong(
-            "version_number",
-            "Number must be greater than or equal to 1"
-        )
-    );
-    assert_eq!(
         gather(&[], &[], Some(json!({}))),
         wrong("", "Expected no body")
     );

@@ -54,14 +54,6 @@ impl Contract {
             let field = shape.and_then(|shape| by_proto_name(shape, &name));
             let Some(field) = field else { continue };
             let value = value(field, text);
-            // In a message 0 is what nobody chose; a path names something.
-            if value.as_u64() == Some(0) {
-                say(
-                    &field.json,
-                    "Number must be greater than or equal to 1".to_owned(),
-                );
-                continue;
-            }
             match request.get(&field.json) {
                 Some(other) if *other != value => {
                     say(

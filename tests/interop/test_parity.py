@@ -739,6 +739,8 @@ DEEDS = [*PUBLISHES, *CHANGES, *USES, *EVENTS, *SESSIONS, *CALLS]
 
 def from_afar(value):
     """What a caller on the server's machine did, as if it had been done over the network."""
+    if isinstance(value, Refused):
+        return value
     if isinstance(value, dict):
         return {
             name: "anonymous" if name in ("actor", "created_by") and inner == "local" else from_afar(inner)
