@@ -146,6 +146,20 @@ fn facets(head: &Head) -> Vec<Facet> {
     facets
 }
 
+/// The first key that may start with `prefix`, and the range of keys after `after`, or
+/// from there on.
+fn beginning(
+    prefix: &str,
+    after: Option<&SkillKey>,
+) -> (SkillKey, (Bound<SkillKey>, Bound<SkillKey>)) {
+    let first = SkillKey::from_stored(prefix);
+    let start = match after {
+        Some(after) if *after >= first => Bound::Excluded(after.clone()),
+        _ => Bound::Included(first.clone()),
+    };
+    (first, (start, Bound::Unbounded))
+}
+
 impl Catalog {
     pub(super) fn build<E>(
         heads: impl Iterator<Item = Result<Head, E>>,
@@ -359,12 +373,7 @@ impl Catalog {
         prefix: &str,
         after: Option<&SkillKey>,
     ) -> impl Iterator<Item = &'a Arc<Head>> {
-        let first = SkillKey::from_stored(prefix);
-        let start = match after {
-            Some(after) if *after >= first => Bound::Excluded(after.clone()),
-            _ => Bound::Included(first.clone()),
-        };
-        let range = (start, Bound::Unbounded);
+        let (first, range) = beginning(prefix, after);
         let mut sets: Vec<_> = self
             .live_sets()
             .map(|set| set.range(range.clone()).peekable())
@@ -387,13 +396,9 @@ impl Catalog {
         prefix: &str,
         after: Option<&SkillKey>,
     ) -> impl Iterator<Item = &'a Arc<Head>> {
-        let first = SkillKey::from_stored(prefix);
-        let start = match after {
-            Some(after) if *after >= first => Bound::Excluded(after.clone()),
-            _ => Bound::Included(first.clone()),
-        };
+        let (first, range) = beginning(prefix, after);
         self.heads
-            .range((start, Bound::Unbounded))
+            .range(range)
             .take_while(move |(key, _)| key.as_str().starts_with(first.as_str()))
             .map(|(_, head)| head)
     }

@@ -126,6 +126,12 @@ fn wish() -> Wish {
     }
 }
 
+/// What is recommended to the app.
+fn recommended(world: &World, wish: &Wish) -> Recommendations {
+    let (registry, index) = (&world.registry, &world.index);
+    recommend(registry, index, &react_app(), wish, &Stop::never()).expect("an answer")
+}
+
 fn slugs(found: &Recommendations) -> Vec<&str> {
     found
         .skills
@@ -137,14 +143,7 @@ fn slugs(found: &Recommendations) -> Vec<&str> {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_fits_the_stack_and_closes_a_gap_comes_first_with_its_reasons() {
     let world = shelf().await;
-    let found = recommend(
-        &world.registry,
-        &world.index,
-        &react_app(),
-        &wish(),
-        &Stop::never(),
-    )
-    .expect("an answer");
+    let found = recommended(&world, &wish());
     let first = &found.skills[0];
     assert_eq!(first.head.id.slug(), "react-testing");
     assert_eq!(first.priority, Priority::Essential);
@@ -193,14 +192,7 @@ async fn what_is_installed_is_left_out_closes_its_gap_and_pulls_what_it_requires
         ],
         ..wish()
     };
-    let found = recommend(
-        &world.registry,
-        &world.index,
-        &react_app(),
-        &wish,
-        &Stop::never(),
-    )
-    .expect("an answer");
+    let found = recommended(&world, &wish);
     assert!(!slugs(&found).contains(&"react-testing"));
     assert!(
         found.gaps.iter().all(|gap| gap.area != "testing"),
@@ -234,14 +226,7 @@ async fn what_is_installed_is_left_out_closes_its_gap_and_pulls_what_it_requires
         exclude_installed: false,
         ..wish
     };
-    let found = recommend(
-        &world.registry,
-        &world.index,
-        &react_app(),
-        &all,
-        &Stop::never(),
-    )
-    .expect("an answer");
+    let found = recommended(&world, &all);
     assert!(slugs(&found).contains(&"react-testing"));
 }
 
@@ -252,22 +237,8 @@ async fn exploring_adds_what_is_not_plainly_asked_for_and_takes_nothing_away() {
         mode: Mode::Exploratory,
         ..wish()
     };
-    let plain = recommend(
-        &world.registry,
-        &world.index,
-        &react_app(),
-        &wish(),
-        &Stop::never(),
-    )
-    .expect("an answer");
-    let daring = recommend(
-        &world.registry,
-        &world.index,
-        &react_app(),
-        &daring,
-        &Stop::never(),
-    )
-    .expect("an answer");
+    let plain = recommended(&world, &wish());
+    let daring = recommended(&world, &daring);
     for slug in slugs(&plain) {
         assert!(slugs(&daring).contains(&slug), "{slug}");
     }
@@ -276,14 +247,7 @@ async fn exploring_adds_what_is_not_plainly_asked_for_and_takes_nothing_away() {
         "{:?}",
         slugs(&daring)
     );
-    let again = recommend(
-        &world.registry,
-        &world.index,
-        &react_app(),
-        &wish(),
-        &Stop::never(),
-    )
-    .expect("an answer");
+    let again = recommended(&world, &wish());
     assert_eq!(slugs(&plain), slugs(&again));
 }
 
