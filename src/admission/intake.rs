@@ -241,7 +241,16 @@ impl Intake {
         let mut intake = Self::new(peer);
         let mut body = pin!(body);
         let mut collected = Collected::default();
-        while let Some(frame) = poll_fn(|cx| intake.poll_frame(body.as_mut(), cx)).await? {
+        loop {
+            let arrived = match poll_fn(|cx| intake.poll_frame(body.as_mut(), cx)).await {
+                // There is no room for the little that is there: it waits for it, too.
+                Err(IntakeError::Full(_)) => {
+                    intake.book_all(intake.received.max(1)).await?;
+                    continue;
+                }
+                arrived => arrived?,
+            };
+            let Some(frame) = arrived else { break };
             let data = match frame.into_data() {
                 Ok(data) => data,
                 Err(frame) => {
