@@ -8,9 +8,13 @@ use std::path::{Path, PathBuf};
 const ROOMS: &[(&str, &[&str])] = &[
     ("model", &[]),
     ("executor", &["model"]),
+    ("admission", &["model"]),
     ("skill_md", &["model"]),
     ("store", &["model"]),
-    ("registry", &["model", "executor", "skill_md", "store"]),
+    (
+        "registry",
+        &["model", "executor", "admission", "skill_md", "store"],
+    ),
     ("lookup", &["model", "executor", "skill_md", "registry"]),
     ("composition", &["model", "executor", "registry", "lookup"]),
     (
@@ -25,7 +29,6 @@ const ROOMS: &[(&str, &[&str])] = &[
             "composition",
         ],
     ),
-    ("admission", &["model"]),
     ("contract", &[]),
     ("gateway", &["model", "admission", "contract"]),
     ("mcp", &["model", "admission", "contract", "gateway"]),

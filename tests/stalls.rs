@@ -77,6 +77,15 @@ async fn pace(lookup: &mut LookupClient<Channel>, url: &str) -> (f64, Duration) 
     (rate, p99)
 }
 
+/// Waits until something is so.
+async fn until(what: &str, is_so: impl AsyncFn() -> bool) {
+    let started = Instant::now();
+    while !is_so().await {
+        assert!(started.elapsed() < RELEASE, "{what} never was");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
 /// Waits until the server holds no more than so many streams, and nothing else.
 async fn released(url: &str, streams: u64) {
     let started = Instant::now();
@@ -208,13 +217,27 @@ fn skill(id: &str, body: &str) -> v1::PublishSkillRequest {
 }
 
 fn large(id: &str, mib: usize) -> v1::PublishSkillRequest {
+    let bytes = (0..mib << 20).map(|at| (at.wrapping_mul(2_654_435_761) >> 13).to_le_bytes()[0]);
+    with_file(id, bytes.collect())
+}
+
+/// The same of noise, which an archive makes no smaller.
+fn noisy(id: &str, mib: usize) -> v1::PublishSkillRequest {
+    let mut state = 0x9E37_79B9_7F4A_7C15_u64;
+    let words = (0..mib << 17).flat_map(|_| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state.to_le_bytes()
+    });
+    with_file(id, words.collect())
+}
+
+fn with_file(id: &str, bytes: Vec<u8>) -> v1::PublishSkillRequest {
     let mut request = skill(id, "Large.");
-    let noise: Vec<u8> = (0..mib << 20)
-        .map(|at: usize| (at.wrapping_mul(2_654_435_761) >> 13).to_le_bytes()[0])
-        .collect();
     request.files.push(v1::File {
         path: "noise.bin".to_owned(),
-        content: noise.into(),
+        content: bytes.into(),
     });
     request
 }
@@ -296,6 +319,104 @@ async fn downloads_that_nobody_reads_stop_no_other_and_are_let_go() {
     assert!(index.json()["skills"].is_array());
     released(&server.url, 0).await;
     drop(unread);
+}
+
+/// An rpc with its message.
+fn rpc(path: &str, message: &impl prost::Message) -> Target {
+    Target::Rpc {
+        path: path.to_owned(),
+        message: stalled::framed(&message.encode_to_vec()),
+    }
+}
+
+/// A file by gRPC, gRPC-Web, REST and MCP, and an archive with it; with the kind of work
+/// that reads it.
+fn large_answers(id: &str) -> [(&'static str, Target); 5] {
+    let file = v1::ReadFileRequest {
+        skill_id: id.to_owned(),
+        path: "noise.bin".to_owned(),
+        ..Default::default()
+    };
+    let archive = v1::ExportSkillRequest {
+        skill_id: id.to_owned(),
+        ..Default::default()
+    };
+    let route = |verb: &str, path: &str, body: String| Target::Route {
+        verb: verb.to_owned(),
+        path: path.to_owned(),
+        body,
+        streams: false,
+    };
+    let read_file = "/repertoire.v1.Lookup/ReadFile";
+    let web = stalled::framed(&prost::Message::encode_to_vec(&file)).to_vec();
+    let web = String::from_utf8(web).expect("lengths below 128");
+    let rest = format!("/api/v1/skills/{}/files/noise.bin", id.replace('/', "%2F"));
+    let resource = serde_json::json!({"uri": format!("skill://{id}/noise.bin"), "_meta": {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": {"name": "t", "version": "1"},
+        "io.modelcontextprotocol/clientCapabilities": {},
+    }});
+    let resource = stalled::mcp("resources/read", &resource).to_string();
+    [
+        ("read", rpc(read_file, &file)),
+        (
+            "export",
+            rpc("/repertoire.v1.Registry/ExportSkill", &archive),
+        ),
+        ("read", route("POST", read_file, web)),
+        ("read", route("GET", &rest, String::new())),
+        ("read", route("POST", "/mcp", resource)),
+    ]
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_answer_is_not_made_before_there_is_room_for_it() {
+    const MIB: usize = 4;
+    const CALLS: u64 = 40;
+    let config = "limits:\n  answer_mib: 32\n  deadline_seconds: 120\n  read_seconds: 120\n";
+    let id = "a/b/large";
+    for (kind, target) in large_answers(id) {
+        let server = Server::with(&[], config);
+        let url = &server.url;
+        let mut registry = server.registry().await;
+        let published = registry.publish_skill(noisy(id, MIB)).await;
+        published.expect("a version");
+        let begun = format!("repertoire_work_begun_total{{kind=\"{kind}\"}}");
+        let before = gauge(url, &begun).await;
+        let busy = || async {
+            gauge(url, "repertoire_calls_in_work").await
+                + gauge(url, "repertoire_streams_in_work").await
+        };
+        let first = stall(url, &target, Stage::Unread).await;
+        let streams = u64::from(kind == "export");
+        let made = async || gauge(url, &begun).await > before && busy().await == streams;
+        until(&format!("the first of {target:?}"), made).await;
+        let held = gauge(url, "repertoire_answer_kib").await;
+        // In base64 it is a third longer.
+        assert!(
+            (4 << 10..6 << 10).contains(&held),
+            "{target:?} holds {held} KiB"
+        );
+        let mut unread = vec![first];
+        for _ in 1..CALLS {
+            unread.push(stall(url, &target, Stage::Unread).await);
+        }
+        let arrived = async || busy().await + gauge(url, &begun).await - before >= CALLS;
+        until(&format!("the last of {target:?}"), arrived).await;
+        // What waited for its turn before these has had it when they are answered.
+        calls(&mut server.lookup().await, url).await;
+        for path in ["files/SKILL.md", "export"] {
+            let other = get(url, &format!("/api/v1/skills/write_sql/{path}")).await;
+            assert_eq!(other.status, 200);
+        }
+        let made = gauge(url, &begun).await - before - 1;
+        // MCP reads a file twice where it is no text.
+        assert!(made <= 8, "{made} of {target:?} were made");
+        let held = gauge(url, "repertoire_answer_kib").await;
+        assert!(held <= 16 << 10, "{target:?} holds {held} KiB of 16 MiB");
+        drop(unread);
+        released(url, 0).await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -3,7 +3,9 @@
 //! The first bytes of a body are booked as they come, so that an announced length costs
 //! nothing. Who has sent some of a long body takes the room for all of it at once, or
 //! waits for it: bodies that each have a part of their room and wait for the rest would
-//! wait for one another.
+//! wait for one another. One whose length is not told takes as much as it may have.
+//! While it waits, a body has the place of a call, though none is begun yet: so a peer
+//! has no more bodies that wait than calls.
 
 use std::convert::Infallible;
 use std::future::poll_fn;
@@ -13,11 +15,12 @@ use std::task::{Context, Poll};
 use bytes::{Buf as _, Bytes, BytesMut};
 use http::HeaderMap;
 use http_body::{Body, Frame};
+use tokio::time::Instant;
 
 use super::pace::Clock;
 use super::{Full, Pace, Peer, Permit, Resource};
 
-/// A body that is there at once and no longer is covered by the permit of its call.
+/// A body that is there at once and no longer needs no room.
 const SMALL: usize = 16 * 1024;
 /// What a peer sends before the room for a whole body is booked.
 const PROOF: usize = 64 * 1024;
@@ -135,6 +138,8 @@ pub struct Intake {
     clock: Clock,
     room: Option<Permit>,
     received: usize,
+    /// Until when it waits for room, once it does.
+    patience: Option<Instant>,
 }
 
 impl Intake {
@@ -146,12 +151,12 @@ impl Intake {
             clock: Clock::start(peer.pace()),
             room: None,
             received: 0,
+            patience: None,
         }
     }
 
     fn missing(&self, bytes: usize) -> u32 {
-        let kib = u32::try_from(bytes.div_ceil(1024)).unwrap_or(u32::MAX);
-        kib.saturating_sub(self.room.as_ref().map_or(0, Permit::units))
+        kib(bytes).saturating_sub(self.room.as_ref().map_or(0, Permit::units))
     }
 
     /// Books bytes that are there.
@@ -166,43 +171,70 @@ impl Intake {
 
     /// Books all of a body of which some is there, as soon as there is room for it.
     async fn book_all(&mut self, bytes: usize) -> Result<(), Full> {
-        let missing = self.missing(bytes);
-        if missing == 0 {
+        if self.book(bytes).is_ok() {
             return Ok(());
         }
-        let wait = self.peer.pace().wait;
-        let grow = async {
-            match &mut self.room {
-                None => self.room = Some(self.peer.take(Resource::Requests, missing).await?),
-                Some(room) => room.grow(missing).await?,
-            }
-            Ok(())
-        };
-        let waited = tokio::time::timeout(wait, grow).await;
+        let _place = self.peer.try_take(Resource::Calls, 1)?;
+        let more = self.more(bytes).await?;
+        self.take(more);
+        Ok(())
+    }
+
+    /// Waits for the room that is missing. All waits of a body together take no longer
+    /// than one may.
+    pub(super) fn more(
+        &mut self,
+        bytes: usize,
+    ) -> impl Future<Output = Result<Permit, Full>> + Send + use<> {
+        let until = Instant::now() + self.peer.pace().wait;
+        let until = *self.patience.get_or_insert(until);
+        let (peer, missing) = (self.peer.clone(), self.missing(bytes));
+        let has = self.room.as_ref().map_or(0, Permit::units);
+        async move {
+            let all = usize::try_from(has + missing).unwrap_or(usize::MAX);
+            peer.may_have(Resource::Requests, all)?;
+            let taken = tokio::time::timeout_at(until, peer.take(Resource::Requests, missing));
+            let taken = taken.await;
+            // The last attempt says what it is that is missing.
+            taken.unwrap_or_else(|_late| peer.try_take(Resource::Requests, missing))
+        }
+    }
+
+    /// Adds room that was waited for.
+    pub(super) fn take(&mut self, more: Permit) {
+        match &mut self.room {
+            None => self.room = Some(more),
+            Some(room) => room.absorb(more),
+        }
         // While the peer had to wait, it could not send.
         self.clock.restart();
-        // The last attempt says what it is that is missing.
-        waited.unwrap_or_else(|_| self.book(bytes))
     }
 
     pub(super) fn pace(&self) -> Pace {
         self.peer.pace()
     }
 
-    /// Notes bytes that have arrived, and books them once they are more than a little.
-    pub(super) fn arrived(&mut self, bytes: usize) -> Result<(), Full> {
+    /// Notes bytes that have arrived of `all`, and books them once they are more than a
+    /// little; all, once the peer has sent a part. The error is how many to wait for.
+    pub(super) fn arrived(&mut self, bytes: usize, all: usize) -> Result<(), usize> {
         self.clock.arrived(bytes);
         self.received += bytes;
         if self.received <= SMALL && self.room.is_none() {
             return Ok(());
         }
-        self.book(self.received)
+        let bytes = if self.received >= PROOF {
+            all.max(self.received)
+        } else {
+            self.received
+        };
+        self.book(bytes).map_err(|_full| bytes)
     }
 
     /// What had arrived is no longer here.
     pub(super) fn begin_anew(&mut self) {
         self.received = 0;
         self.room = None;
+        self.patience = None;
         self.clock.restart();
     }
 
@@ -238,6 +270,7 @@ impl Intake {
             Length::Bytes(_) => most,
             Length::Message => most + PREFIX,
         };
+        let unknown = peer.most(Resource::Requests).saturating_mul(1024);
         let mut intake = Self::new(peer);
         let mut body = pin!(body);
         let mut collected = Collected::default();
@@ -261,24 +294,27 @@ impl Intake {
             if intake.received + data.len() > most {
                 return Err(IntakeError::TooLarge { most });
             }
-            let booked = intake.arrived(data.len());
+            let bytes = data.len();
             collected.frames.push(data);
-            if booked.is_err() {
-                intake.book_all(intake.received).await?;
+            let all = match length {
+                _ if body.is_end_stream() => 0,
+                Length::Bytes(Some(bytes)) => bytes,
+                Length::Bytes(None) => most.min(unknown),
+                Length::Message => match message_length(&collected.frames) {
+                    // Who reads it refuses it by its length.
+                    Some(all) if all > most => break,
+                    all => all.unwrap_or_default(),
+                },
+            };
+            if let Err(missing) = intake.arrived(bytes, all) {
+                intake.book_all(missing).await?;
             }
             if body.is_end_stream() {
                 break;
             }
-            let all = match length {
-                Length::Bytes(bytes) => bytes,
-                Length::Message => message_length(&collected.frames),
-            };
-            match all {
-                // Who reads it refuses it by its length.
-                Some(all) if all > most && length == Length::Message => break,
-                Some(all) if intake.received >= PROOF => intake.book_all(all).await?,
-                _ => {}
-            }
+        }
+        if let Some(room) = &mut intake.room {
+            room.shrink_to(kib(intake.received));
         }
         collected.room = intake.room;
         Ok(collected)
@@ -299,6 +335,10 @@ impl Intake {
     }
 }
 
+fn kib(bytes: usize) -> u32 {
+    u32::try_from(bytes.div_ceil(1024)).unwrap_or(u32::MAX)
+}
+
 /// How long a message of gRPC is with its prefix, once that is there.
 fn message_length(frames: &[Bytes]) -> Option<usize> {
     let mut prefix = frames.iter().flatten().copied().take(PREFIX).skip(1);
@@ -315,7 +355,7 @@ fn message_length(frames: &[Bytes]) -> Option<usize> {
 pub(super) struct Messages {
     prefix: Vec<u8>,
     /// Bytes that are missing of the message whose prefix is there.
-    missing: usize,
+    pub(super) missing: usize,
 }
 
 impl Messages {

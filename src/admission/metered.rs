@@ -10,12 +10,11 @@ use http_body::{Body, Frame, SizeHint};
 use tokio::time::{Sleep, sleep};
 
 use super::intake::{Intake, IntakeError, Messages};
-use super::{Full, Peer};
+use super::{Full, Peer, Permit};
 
 /// Messages of gRPC of a peer. Between two of them it may be silent for a while; a
 /// message that has begun comes at the least rate, and its bytes are booked until it is
 /// whole.
-#[derive(Debug)]
 pub struct Metered<B> {
     body: B,
     intake: Intake,
@@ -24,7 +23,15 @@ pub struct Metered<B> {
     idle: Option<Duration>,
     /// Runs while the peer is silent.
     silent: Option<Pin<Box<Sleep>>>,
+    /// Room that is waited for, and the frame that has arrived and needs it. Nothing more
+    /// is read meanwhile, and the peer's window closes.
+    waits: Option<(Option<Frame<Bytes>>, More)>,
 }
+
+/// The next of a stream; none at its end.
+type Next<E> = Option<Result<Frame<Bytes>, IntakeError<E>>>;
+
+type More = Pin<Box<dyn Future<Output = Result<Permit, Full>> + Send>>;
 
 impl<B> Metered<B> {
     /// Meters the body of a peer, which may be silent for `idle` between two messages;
@@ -35,13 +42,15 @@ impl<B> Metered<B> {
             body,
             idle,
             silent: None,
+            waits: None,
             intake: Intake::new(peer),
             messages: Messages::default(),
             open: 0,
         }
     }
 
-    fn arrived(&mut self, data: &[u8]) -> Result<(), Full> {
+    /// Notes what has arrived; the error is how much room it needs before it goes on.
+    fn arrived(&mut self, data: &[u8]) -> Result<(), usize> {
         let open = self.messages.arrived(data, self.open);
         if open < self.open + data.len() {
             self.intake.begin_anew();
@@ -52,7 +61,21 @@ impl<B> Metered<B> {
         if more == 0 {
             return Ok(());
         }
-        self.intake.arrived(more)
+        self.intake.arrived(more, open + self.messages.missing)
+    }
+}
+
+impl<B: Body<Data = Bytes> + Unpin> Metered<B> {
+    /// Waits for room for so many bytes, and then goes on.
+    fn wait(
+        mut self: Pin<&mut Self>,
+        frame: Option<Frame<Bytes>>,
+        bytes: usize,
+        cx: &mut Context<'_>,
+    ) -> Poll<Next<B::Error>> {
+        let more = self.intake.more(bytes);
+        self.waits = Some((frame, Box::pin(more)));
+        self.poll_frame(cx)
     }
 }
 
@@ -65,15 +88,30 @@ impl<B: Body<Data = Bytes> + Unpin> Body for Metered<B> {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
         let this = &mut *self;
+        if let Some((frame, mut more)) = this.waits.take() {
+            let Poll::Ready(more) = more.as_mut().poll(cx) else {
+                this.waits = Some((frame, more));
+                return Poll::Pending;
+            };
+            match more {
+                Ok(more) => this.intake.take(more),
+                Err(full) => return Poll::Ready(Some(Err(full.into()))),
+            }
+            if let Some(frame) = frame {
+                return Poll::Ready(Some(Ok(frame)));
+            }
+        }
         if let Poll::Ready(frame) = Pin::new(&mut this.body).poll_frame(cx) {
             this.silent = None;
-            return Poll::Ready(frame.map(|frame| {
-                let frame = frame.map_err(IntakeError::Broken)?;
-                if let Some(data) = frame.data_ref() {
-                    this.arrived(data)?;
-                }
-                Ok(frame)
-            }));
+            let frame = match frame {
+                Some(Ok(frame)) => frame,
+                end => return Poll::Ready(end.map(|end| end.map_err(IntakeError::Broken))),
+            };
+            let arrived = frame.data_ref().map_or(Ok(()), |data| this.arrived(data));
+            let Err(bytes) = arrived else {
+                return Poll::Ready(Some(Ok(frame)));
+            };
+            return self.wait(Some(frame), bytes, cx);
         }
         if !this.intake.is_begun() {
             let Some(idle) = this.idle else {
@@ -85,17 +123,20 @@ impl<B: Body<Data = Bytes> + Unpin> Body for Metered<B> {
                 .poll(cx)
                 .map(|()| Some(Err(IntakeError::Idle { idle })));
         }
-        this.intake.poll_slow(cx).map(|slow| {
-            let bytes_per_second = this.intake.pace().bytes_per_second;
-            Some(Err(match slow {
-                Ok(()) => IntakeError::Slow { bytes_per_second },
-                Err(full) => full.into(),
-            }))
-        })
+        match std::task::ready!(this.intake.poll_slow(cx)) {
+            Ok(()) => {
+                let bytes_per_second = this.intake.pace().bytes_per_second;
+                Poll::Ready(Some(Err(IntakeError::Slow { bytes_per_second })))
+            }
+            Err(_full) => {
+                let bytes = this.open;
+                self.wait(None, bytes, cx)
+            }
+        }
     }
 
     fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
+        self.waits.is_none() && self.body.is_end_stream()
     }
 
     fn size_hint(&self) -> SizeHint {

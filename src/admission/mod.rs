@@ -12,6 +12,10 @@
 //!   only the limits for all.
 //! * A peer that sends a request sends it at a least rate ([`Pace`]), and its bytes are
 //!   booked as they arrive ([`Intake`]).
+//! * An answer that is large has its room before it is made ([`reserve`]).
+//! * Whoever waits for room holds a place of a call or of a stream, so that no more of a
+//!   peer waits than it has of those; and no more of its room than a little, since those
+//!   that hold a part and wait for the rest would wait for one another.
 //!
 //! Not here: what is refused with which words (`server`, `http`, `mcp`), deadlines of
 //! calls (`server::front`).
@@ -19,7 +23,9 @@
 mod intake;
 mod metered;
 mod pace;
+mod permit;
 mod refusal;
+mod reserved;
 #[cfg(test)]
 mod tests;
 
@@ -32,6 +38,9 @@ use tokio::sync::Semaphore;
 pub use intake::{Collected, Intake, IntakeError, Length, Replay};
 pub use metered::Metered;
 pub use pace::Pace;
+pub use permit::Permit;
+use reserved::Reserved;
+pub use reserved::{reserve, with_reader};
 
 /// What a peer can hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -187,7 +196,11 @@ struct Account {
 
 /// Whoever is at the other end of a connection. Cheap to clone.
 #[derive(Debug, Clone)]
-pub struct Peer(Arc<Account>);
+pub struct Peer {
+    account: Arc<Account>,
+    /// Where it has room of its own for the answer to one call.
+    reserved: Option<Reserved>,
+}
 
 /// There is nothing free.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -231,7 +244,7 @@ impl Admission {
         };
         let mut peers = self.peers();
         if let Some(account) = peers.get(&address).and_then(Weak::upgrade) {
-            return Peer(account);
+            return account.into();
         }
         let account = Arc::new(Account {
             admission: Arc::clone(&self.0),
@@ -239,17 +252,18 @@ impl Admission {
             free: Some(Free::new(|resource| self.share(resource))),
         });
         peers.insert(address, Arc::downgrade(&account));
-        Peer(account)
+        account.into()
     }
 
     /// The server's own process, or who comes through a local socket: no share.
     #[must_use]
     pub fn local(&self) -> Peer {
-        Peer(Arc::new(Account {
+        let account = Account {
             admission: Arc::clone(&self.0),
             address: None,
             free: None,
-        }))
+        };
+        Arc::new(account).into()
     }
 
     /// What one peer may have at most.
@@ -306,6 +320,15 @@ impl Drop for Account {
     }
 }
 
+impl From<Arc<Account>> for Peer {
+    fn from(account: Arc<Account>) -> Self {
+        Self {
+            account,
+            reserved: None,
+        }
+    }
+}
+
 impl Peer {
     /// A peer without limits, for services that stand behind no server.
     #[must_use]
@@ -323,13 +346,34 @@ impl Peer {
     /// How fast it has to send.
     #[must_use]
     pub fn pace(&self) -> Pace {
-        self.0.admission.pace
+        self.account.admission.pace
     }
 
     /// The two are one peer.
     #[must_use]
     pub fn is(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
+        Arc::ptr_eq(&self.account, &other.account)
+    }
+
+    /// What it may have of a resource at most.
+    #[must_use]
+    pub fn most(&self, resource: Resource) -> usize {
+        let admission = Admission(Arc::clone(&self.account.admission));
+        if self.account.free.is_none() {
+            return admission.limit(resource);
+        }
+        admission.share(resource)
+    }
+
+    /// Nobody may have more of a resource, however long it waits.
+    fn may_have(&self, resource: Resource, units: usize) -> Result<(), Full> {
+        if units > Admission(Arc::clone(&self.account.admission)).limit(resource) {
+            return Err(Full::All);
+        }
+        if units > self.most(resource) {
+            return Err(Full::Share);
+        }
+        Ok(())
     }
 
     /// Takes some of a resource, or nothing at all.
@@ -365,105 +409,5 @@ impl Peer {
         let mut permit = Permit::none(self, resource);
         permit.grow(units).await?;
         Ok(permit)
-    }
-}
-
-/// Some of a resource, until it is dropped.
-#[derive(Debug)]
-pub struct Permit {
-    peer: Peer,
-    resource: Resource,
-    units: u32,
-}
-
-impl Permit {
-    fn none(peer: &Peer, resource: Resource) -> Self {
-        Self {
-            peer: peer.clone(),
-            resource,
-            units: 0,
-        }
-    }
-
-    /// Whose it is.
-    #[must_use]
-    pub const fn peer(&self) -> &Peer {
-        &self.peer
-    }
-
-    /// How much it is.
-    #[must_use]
-    pub const fn units(&self) -> u32 {
-        self.units
-    }
-
-    /// Takes more, or nothing.
-    ///
-    /// # Errors
-    /// So much is not free now.
-    pub fn try_grow(&mut self, units: u32) -> Result<(), Full> {
-        let account = &*self.peer.0;
-        let share = match &account.free {
-            None => None,
-            Some(free) => {
-                let share = free.of(self.resource).try_acquire_many(units);
-                Some(share.map_err(|_| Full::Share)?)
-            }
-        };
-        let all = account.admission.free.of(self.resource);
-        let all = all.try_acquire_many(units).map_err(|_| Full::All)?;
-        // From here on it is this permit that gives both back.
-        all.forget();
-        if let Some(share) = share {
-            share.forget();
-        }
-        self.units += units;
-        Ok(())
-    }
-
-    /// Takes more as soon as it is free.
-    ///
-    /// # Errors
-    /// It is more than a peer may have.
-    pub async fn grow(&mut self, units: u32) -> Result<(), Full> {
-        let account = &*self.peer.0;
-        let total = usize::try_from(self.units + units).unwrap_or(usize::MAX);
-        let admission = Admission(Arc::clone(&account.admission));
-        if total > admission.limit(self.resource) {
-            return Err(Full::All);
-        }
-        let share = match &account.free {
-            None => None,
-            Some(_) if total > admission.share(self.resource) => return Err(Full::Share),
-            Some(free) => {
-                let share = free.of(self.resource).acquire_many(units).await;
-                Some(share.map_err(|_| Full::Share)?)
-            }
-        };
-        let all = admission.0.free.of(self.resource).acquire_many(units).await;
-        all.map_err(|_| Full::All)?.forget();
-        if let Some(share) = share {
-            share.forget();
-        }
-        self.units += units;
-        Ok(())
-    }
-
-    /// Gives all but `units` back.
-    pub fn shrink_to(&mut self, units: u32) {
-        let back = self.units.saturating_sub(units);
-        self.units -= back;
-        let account = &*self.peer.0;
-        let back = usize::try_from(back).unwrap_or(0);
-        account.admission.free.of(self.resource).add_permits(back);
-        if let Some(free) = &account.free {
-            free.of(self.resource).add_permits(back);
-        }
-    }
-}
-
-impl Drop for Permit {
-    fn drop(&mut self) {
-        self.shrink_to(0);
     }
 }

@@ -249,6 +249,31 @@ async fn bodies_without_room_wait_for_it_and_are_refused_after_their_time() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_beginning_of_a_body_waits_for_room_and_is_refused_after_its_time() {
+    let admission = admission();
+    let peer = admission.peer(address("10.0.0.1"));
+    let first = peer.try_take(Resource::Requests, 200).expect("its share");
+    let (_send, silent) = body();
+    let refused = Intake::collect(&peer, silent, Length::Message, 1 << 20).await;
+    let refused = refused.expect_err("no room");
+    assert!(
+        matches!(refused, IntakeError::Full(Full::Share)),
+        "{refused}"
+    );
+    let (send, begun) = body();
+    send.send(message(2048).slice(..1000)).expect("a reader");
+    let mut waits = Box::pin(Intake::collect(&peer, begun, Length::Message, 1 << 20));
+    assert!((&mut waits).now_or_never().is_none());
+    drop(first);
+    assert!((&mut waits).now_or_never().is_none());
+    assert_eq!(admission.taken(Resource::Requests), 1);
+    send.send(message(2048).slice(1000..)).expect("a reader");
+    drop(send);
+    let (bytes, _room) = waits.await.expect("a body").into_bytes();
+    assert_eq!(bytes, message(2048));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_stream_of_messages_is_booked_message_by_message_and_may_rest_between_them() {
     let admission = admission();
     let peer = admission.peer(address("10.0.0.1"));
@@ -274,4 +299,144 @@ async fn a_stream_of_messages_is_booked_message_by_message_and_may_rest_between_
     assert!(rest.is_err(), "between two messages there is no hurry");
     let idle = body.frame().await.expect("an end").expect_err("too long");
     assert!(matches!(idle, IntakeError::Idle { .. }), "{idle}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn bodies_of_unknown_length_do_not_wait_for_one_another() {
+    let admission = admission();
+    let peer = admission.peer(address("10.0.0.1"));
+    let read = |pieces: usize| {
+        let (send, body) = body();
+        for _ in 0..pieces {
+            send.send(zeros(16 << 10)).expect("a reader");
+        }
+        let peer = peer.clone();
+        async move {
+            let read = Intake::collect(&peer, body, Length::Bytes(None), 1 << 20).await;
+            read.map(|body| body.into_bytes().0.len())
+        }
+    };
+    // Two of 144 KiB in a share of 200.
+    let (one, other) = tokio::join!(read(9), read(9));
+    assert_eq!(one.expect("a body"), 144 << 10);
+    assert_eq!(other.expect("a body"), 144 << 10);
+    assert_eq!(admission.taken(Resource::Requests), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_that_waits_for_room_has_the_place_of_a_call() {
+    let admission = admission();
+    let peer = admission.peer(address("10.0.0.1"));
+    let room = peer.try_take(Resource::Requests, 200).expect("its share");
+    let read = || {
+        let (send, body) = body();
+        send.send(zeros(20 << 10)).expect("a reader");
+        let peer = peer.clone();
+        async move { Intake::collect(&peer, body, Length::Bytes(None), 1 << 20).await }
+    };
+    let mut waiting = [Box::pin(read()), Box::pin(read())];
+    for body in &mut waiting {
+        assert!(body.now_or_never().is_none());
+    }
+    assert_eq!(admission.taken(Resource::Calls), 2);
+    let refused = read().now_or_never().expect("at once");
+    let refused = refused.expect_err("a peer has two calls");
+    assert!(matches!(refused, IntakeError::Full(Full::Share)));
+    drop(room);
+    for body in waiting {
+        body.await.expect("a body");
+    }
+    assert_eq!(admission.taken(Resource::Calls), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn all_waits_of_a_body_together_take_no_longer_than_one_may() {
+    let admission = admission();
+    let peer = admission.peer(address("10.0.0.1"));
+    let started = tokio::time::Instant::now();
+    let mut room = peer.try_take(Resource::Requests, 200).expect("its share");
+    let (send, body) = body();
+    send.send(zeros(20 << 10)).expect("a reader");
+    let reading = tokio::spawn({
+        let peer = peer.clone();
+        async move { Intake::collect(&peer, body, Length::Bytes(None), 1 << 20).await }
+    });
+    let wait = Pace::default().wait;
+    tokio::time::sleep(wait / 2).await;
+    room.shrink_to(180);
+    tokio::task::yield_now().await;
+    send.send(zeros(20 << 10)).expect("a reader");
+    let refused = reading.await.expect("a task").expect_err("no room");
+    assert!(matches!(refused, IntakeError::Full(Full::Share)));
+    assert_eq!(started.elapsed().as_secs(), wait.as_secs());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_of_messages_waits_for_room_and_goes_on() {
+    let admission = admission();
+    let peer = admission.peer(address("10.0.0.1"));
+    let long = message(100 << 10);
+    for begun in [long.slice(..50 << 10), long.slice(..3)] {
+        let room = peer.try_take(Resource::Requests, 200).expect("its share");
+        let (send, body) = body();
+        let mut body = Metered::new(&peer, body, None);
+        send.send(begun.clone()).expect("a reader");
+        send.send(long.slice(begun.len()..60 << 10))
+            .expect("a reader");
+        send.send(long.slice(60 << 10..)).expect("a reader");
+        drop(send);
+        let first = body.frame().now_or_never();
+        assert_eq!(first.is_none(), begun.len() > 3, "a little needs no room");
+        let read = async {
+            let mut read = first.map_or(0, |frame| {
+                let frame = frame.expect("a frame").expect("data");
+                frame.into_data().expect("data").len()
+            });
+            while let Some(frame) = body.frame().await {
+                read += frame.expect("data").into_data().expect("data").len();
+            }
+            read
+        };
+        let mut read = Box::pin(read);
+        assert!((&mut read).now_or_never().is_none());
+        drop(room);
+        assert_eq!(read.await, long.len());
+        assert_eq!(admission.taken(Resource::Requests), 0);
+    }
+    let _room = peer.try_take(Resource::Requests, 200).expect("its share");
+    let (send, body) = body();
+    let mut body = Metered::new(&peer, body, None);
+    send.send(long.slice(..50 << 10)).expect("a reader");
+    let refused = body.frame().await.expect("an end").expect_err("no room");
+    assert!(matches!(refused, IntakeError::Full(Full::Share)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_has_room_before_it_is_made_and_no_more_than_it_needs_after() {
+    let admission = admission();
+    let peer = admission.peer(address("10.0.0.1")).for_call();
+    let taken = || admission.taken(Resource::Answers);
+    with_reader(peer.clone(), async {
+        reserve(1000).await.expect("a little");
+        assert_eq!(taken(), 0);
+        // A share of answers is 50 KiB here: what is longer has all of it.
+        reserve(1 << 20).await.expect("its share");
+        assert_eq!(taken(), 50);
+        reserve(1 << 20).await.expect("one after the other");
+        assert_eq!(taken(), 50);
+    })
+    .await;
+    let room = peer.room(20).await.expect("less than it had");
+    assert_eq!((room.units(), taken()), (20, 20));
+    let another = peer.for_call();
+    let waits = with_reader(another.clone(), reserve(1 << 20));
+    let mut waits = Box::pin(waits);
+    assert!((&mut waits).now_or_never().is_none());
+    drop(room);
+    waits.await.expect("its share");
+    let longer = another.room(60).now_or_never().expect("no wait");
+    assert_eq!(longer.map(drop), Err(Full::Share));
+    assert_eq!(taken(), 0);
+    reserve(1 << 20).await.expect("nobody reads it");
+    assert_eq!(taken(), 0);
 }

@@ -1,29 +1,24 @@
 //! The Registry service.
 
 use std::pin::Pin;
-use std::sync::Arc;
 
 use futures_util::{Stream, stream};
 use serde::de::DeserializeOwned;
-use tokio::sync::Semaphore;
 use tonic::{Request, Response, Status, Streaming};
 
 use super::bulk::Bulk;
 use super::convert::{self, info};
 use super::{
-    caller, number, page_size, principal, publish, reference, selector, status, time_left, token,
-    watch,
+    caller, number, page_size, principal, publish, reference, selector, status, token, watch,
 };
-use crate::admission::{Full, Peer, Resource};
+use crate::admission::Peer;
 use crate::contract::v1;
 use crate::executor::Kind;
 use crate::lookup::{Lookup, Resolved};
-use crate::model::{Failure, SkillId, VersionNumber};
+use crate::model::{SkillId, VersionNumber};
 use crate::registry::{Caller, Registry, UsageKind};
 use crate::skill_md;
 
-/// Archives made at once; each takes up to twice 16 MiB.
-const EXPORTS: usize = 8;
 /// Bytes of an archive in one message.
 const CHUNK: usize = 64 * 1024;
 
@@ -33,7 +28,6 @@ pub struct RegistryService {
     registry: Registry,
     lookup: Lookup,
     bulk: Bulk,
-    exports: Arc<Semaphore>,
 }
 
 type Answers<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
@@ -46,7 +40,6 @@ impl RegistryService {
             lookup: Lookup::new(registry.clone()),
             bulk: Bulk::new(&registry),
             registry,
-            exports: Arc::new(Semaphore::new(EXPORTS)),
         }
     }
 
@@ -354,7 +347,6 @@ impl v1::registry_server::Registry for RegistryService {
         request: Request<v1::ExportSkillRequest>,
     ) -> Result<Response<Self::ExportSkillStream>, Status> {
         let reader = Peer::of(request.extensions());
-        let time = time_left(&request);
         let v1::ExportSkillRequest {
             skill_id,
             version_number,
@@ -366,19 +358,11 @@ impl v1::registry_server::Registry for RegistryService {
         let selector = selector(version_number, &semantic_version)?;
         let format =
             convert::archive_format(v1::ArchiveFormat::try_from(format).unwrap_or_default());
-        // The place ends with the making: what waits for its reader holds its bytes.
-        let made = async {
-            let place = self.exports.acquire().await;
-            let _place = place.map_err(|error| status(Failure::fault(error)))?;
-            let archive = self.registry.export(&id, &selector, format).await;
-            archive.map_err(status)
-        };
-        let made = tokio::time::timeout(time, made).await;
-        let archive = made.unwrap_or_else(|_passed| Err(status(Full::All)))?;
+        let archive = self.registry.export(&id, &selector, format).await;
+        let archive = archive.map_err(status)?;
         let kib = archive.bytes.len().div_ceil(1024);
         let kib = u32::try_from(kib).unwrap_or(u32::MAX);
-        let kib = if info_only { 0 } else { kib };
-        let room = reader.take_in_time(Resource::Answers, kib).await;
+        let room = reader.room(if info_only { 0 } else { kib }).await;
         let room = room.map_err(status)?;
         let (head, version) = (&archive.of.head, &archive.of.version);
         if !info_only {

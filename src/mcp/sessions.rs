@@ -7,6 +7,7 @@
 //! is idle for longest ends: of the peer that asks, where it has its share, else of the
 //! peer with most. Its client is told that there is no such session, and begins another.
 
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -33,6 +34,11 @@ const UNREAD: usize = 64;
 const CLOSING: Duration = Duration::from_secs(1);
 /// How often sessions are looked at, at most and at least.
 const SWEEP: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
+
+tokio::task_local! {
+    /// The place of the session that the request in work begins.
+    static PLACE: Cell<Option<Permit>>;
+}
 
 /// Sessions over HTTP.
 #[derive(Debug)]
@@ -93,11 +99,13 @@ impl Sessions {
         }
     }
 
-    /// A session has begun, whose place this is.
-    pub fn begun(&self, id: &str, permit: Permit) {
-        if let Some(session) = lock(&self.open).get_mut(id) {
-            session.permit = Some(permit);
-        }
+    /// Handles a request that begins a session, whose place this is. The session has it
+    /// from its first moment: its client may be gone before the answer is there.
+    pub fn begin<F: Future>(
+        permit: Permit,
+        handling: F,
+    ) -> impl Future<Output = F::Output> + use<F> {
+        PLACE.scope(Cell::new(Some(permit)), handling)
     }
 
     /// Ends idle sessions until `stop`.
@@ -112,17 +120,25 @@ impl Sessions {
         }
     }
 
+    /// Its client was not heard of for too long.
+    fn is_over(&self, session: &Session) -> bool {
+        session.is_idle() && session.heard.elapsed() >= self.idle
+    }
+
     async fn end_idle(&self) {
-        let now = Instant::now();
         let idle: Vec<_> = {
             let open = lock(&self.open);
-            let idle = open.iter().filter(|(_, session)| {
-                session.is_idle() && now.duration_since(session.heard) >= self.idle
-            });
+            let idle = open.iter().filter(|(_, session)| self.is_over(session));
             idle.map(|(id, _)| SessionId::clone(id)).collect()
         };
         for id in idle {
-            self.end(&id).await;
+            // Those before it took their time: it may have been heard of.
+            let session = lock(&self.open)
+                .get(&id)
+                .map(|session| self.is_over(session));
+            if session == Some(true) {
+                self.end(&id).await;
+            }
         }
     }
 
@@ -238,7 +254,7 @@ impl SessionManager for Sessions {
     async fn create_session(&self) -> Result<(SessionId, Self::Transport), Self::Error> {
         let (id, transport) = self.inner.create_session().await?;
         let session = Session {
-            permit: None,
+            permit: PLACE.try_with(Cell::take).ok().flatten(),
             heard: Instant::now(),
             streams: 0,
         };
@@ -317,8 +333,8 @@ mod tests {
 
     async fn begin(sessions: &Sessions, peer: &Peer) -> SessionId {
         let permit = sessions.admit(peer).await.expect("a place");
-        let (id, _transport) = sessions.create_session().await.expect("a session");
-        sessions.begun(&id, permit);
+        let begun = Sessions::begin(permit, sessions.create_session());
+        let (id, _transport) = begun.await.expect("a session");
         // The order of sessions is that of their times.
         tokio::time::advance(Duration::from_secs(1)).await;
         id
@@ -374,6 +390,30 @@ mod tests {
         let all = [&first, &another, &theirs, &last];
         assert_eq!(known(&sessions, &all), [false, true, true, true]);
         assert_eq!(admission.taken(Resource::Sessions), 4);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_session_whose_client_left_while_it_began_has_its_place_until_it_ends() {
+        let (sessions, admission) = (Sessions::new(HOUR), admission(2));
+        let peer = admission.peer([10, 0, 0, 1].into());
+        let permit = sessions.admit(&peer).await.expect("a place");
+        let beginning = Sessions::begin(permit, async {
+            let _transport = sessions.create_session().await.expect("a session");
+            futures_util::future::pending::<()>().await;
+        });
+        let mut beginning = Box::pin(beginning);
+        while admission.taken(Resource::Sessions) == 0 || lock(&sessions.open).is_empty() {
+            assert!(futures_util::FutureExt::now_or_never(&mut beginning).is_none());
+            tokio::task::yield_now().await;
+        }
+        drop(beginning);
+        assert_eq!(admission.taken(Resource::Sessions), 1);
+        begin(&sessions, &peer).await;
+        // It is one that can end for another.
+        assert_eq!(lock(&sessions.open).len(), 1);
+        tokio::time::advance(HOUR).await;
+        sessions.end_idle().await;
+        assert_eq!(admission.taken(Resource::Sessions), 0);
     }
 
     #[tokio::test(start_paused = true)]

@@ -1,11 +1,11 @@
 //! What can go wrong with skills and versions, and what each means to a caller.
 
 use super::Head;
-use crate::executor;
 use crate::model::{
     Code, Digest, Failure, Problem, SkillId, SkillIdError, VersionNumber, VersionSelector,
 };
 use crate::store::{CommitError, StoreError};
+use crate::{admission, executor};
 
 /// A call on the registry failed.
 #[derive(Debug, thiserror::Error)]
@@ -151,6 +151,9 @@ pub enum Error {
     /// Work was refused, or stopped.
     #[error(transparent)]
     Work(#[from] executor::Error),
+    /// There is no room for an answer.
+    #[error(transparent)]
+    Full(#[from] admission::Full),
     /// A task of the server's own failed.
     #[error("a task failed: {0}")]
     Task(String),
@@ -310,6 +313,7 @@ impl From<Error> for Failure {
             }
             Error::Store(error) => Failure::fault(error),
             Error::Work(error) => error.into(),
+            Error::Full(full) => full.into(),
             Error::Task(cause) => Failure::fault(cause),
         }
     }

@@ -5,6 +5,7 @@ use std::io::{self, Write as _};
 use bytes::Bytes;
 
 use super::{Described, Error, Registry};
+use crate::admission;
 use crate::executor::{Kind, Stop};
 use crate::model::{Digest, FileEntry, SkillId, VersionSelector};
 use crate::store::Store;
@@ -127,6 +128,8 @@ impl Registry {
     ) -> Result<Archive, Error> {
         let of = self.describe(id, selector)?;
         let (store, version) = (self.inner.store.clone(), std::sync::Arc::clone(&of.version));
+        let contents: u64 = version.files.iter().map(|file| file.size).sum();
+        admission::reserve(contents).await?;
         let pack = move |stop: &Stop| {
             let bytes = match format {
                 ArchiveFormat::TarGz => tar_gz(&store, &version.files, stop),

@@ -59,6 +59,7 @@ pub use verify::Audit;
 pub use versions::{Activated, Described, Release, VersionPage, Withdrawn};
 pub use watch::{Step, Watch, WatchFilter};
 
+use crate::admission;
 use crate::executor::{Executor, Kind};
 use crate::model::{
     Clock, Digest, Event, FileEntry, SkillId, SkillKey, Version, VersionNumber, VersionSelector,
@@ -253,10 +254,10 @@ impl Registry {
         content.ok_or_else(|| Error::missing(&file.digest))
     }
 
-    /// The same, off the async threads.
+    /// The same, off the async threads, once the answer that it is for has room for it.
     ///
     /// # Errors
-    /// The version has no such file, or its content is damaged.
+    /// The version has no such file, or its content is damaged; there is no room.
     pub async fn file(
         &self,
         id: &SkillId,
@@ -269,6 +270,7 @@ impl Registry {
             path: path.to_owned(),
         })?;
         let (this, entry) = (self.clone(), entry.clone());
+        admission::reserve(entry.size).await?;
         let read = move |_: &_| this.content(&entry);
         let read = self.executor().run_fallible(Kind::Read, read).await;
         read.map_err(|error| self.gone(id, version.number, error))

@@ -28,6 +28,13 @@ use crate::model::{Code, Failure};
 const PIECE: usize = 16 * 1024;
 /// A message of a stream up to which the stream's place covers it.
 const COVERED: usize = 128 * 1024;
+/// An answer that needs no room: its stream alone costs as much. Who asks whether the
+/// server is well is told so however full it is.
+const FREE: usize = 1024;
+
+/// Beside an answer: its bytes are booked, whatever they go through next.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Booked;
 
 /// The body of an answer.
 pub(super) struct Answer {
@@ -38,6 +45,8 @@ pub(super) struct Answer {
     next: Option<Frame<Bytes>>,
     /// Who reads it. None: this process, which reads at once.
     reader: Option<Peer>,
+    /// It is what the connection sends: others are read by this process on the way.
+    is_outermost: bool,
     room: Option<Permit>,
     guard: Option<Guard>,
 }
@@ -60,6 +69,7 @@ impl Answer {
             inner,
             rest: Bytes::new(),
             next: None,
+            is_outermost: reader.is_some(),
             reader,
             room: None,
             guard,
@@ -67,10 +77,10 @@ impl Answer {
     }
 
     /// Looks at the first frame of an answer that is there as a whole, and books it as
-    /// soon as there is room.
+    /// soon as there is room. Its call still has its place.
     ///
     /// # Errors
-    /// There is none in time.
+    /// There is no room in time.
     pub(super) async fn book_first(&mut self) -> Result<(), Full> {
         let inner = &mut self.inner;
         if inner.is_end_stream() {
@@ -84,40 +94,50 @@ impl Answer {
                 Err(other) => self.next = Some(other),
             }
         }
-        self.book(self.rest.len()).await
-    }
-
-    /// Books an answer whose length is known, as soon as there is room.
-    ///
-    /// # Errors
-    /// There is none in time.
-    pub(super) async fn book_known(&mut self) -> Result<(), Full> {
-        let length = self.inner.size_hint().lower();
-        self.book(usize::try_from(length).unwrap_or(usize::MAX))
-            .await
-    }
-
-    async fn book(&mut self, bytes: usize) -> Result<(), Full> {
-        if bytes == 0 {
-            return Ok(());
-        }
-        let Some(reader) = &self.reader else {
+        let (Some(reader), bytes) = (&self.reader, self.rest.len()) else {
             return Ok(());
         };
-        let kib = kib(bytes);
-        self.room = Some(reader.take_in_time(Resource::Answers, kib).await?);
+        if bytes > FREE {
+            self.room = Some(reader.room(kib(bytes)).await?);
+        }
+        Ok(())
+    }
+
+    /// Books an answer whose length is known, as soon as there is room. The place of its
+    /// call is free by now: it waits where it can have one again.
+    ///
+    /// # Errors
+    /// There is no room in time.
+    async fn book_known(&mut self) -> Result<(), Full> {
+        let (Some(reader), Some(length)) = (&self.reader, self.inner.size_hint().exact()) else {
+            return Ok(());
+        };
+        let bytes = usize::try_from(length).unwrap_or(usize::MAX);
+        if bytes > FREE {
+            self.room = Some(match reader.try_take(Resource::Calls, 1) {
+                Ok(_place) => reader.room(kib(bytes)).await?,
+                Err(_full) => reader.room_now(kib(bytes))?,
+            });
+        }
         Ok(())
     }
 
     fn book_now(&mut self, bytes: usize) -> Result<(), Full> {
-        match (&self.reader, &mut self.room) {
-            (None, _) => {}
-            (Some(reader), None) => {
-                self.room = Some(reader.try_take(Resource::Answers, kib(bytes))?);
-            }
-            (Some(_), Some(room)) => room.try_grow(kib(bytes).saturating_sub(room.units()))?,
-        }
+        let Some(reader) = &self.reader else {
+            return Ok(());
+        };
+        self.room = Some(match self.room.take() {
+            Some(mut room) => room.resize(kib(bytes)).map(|()| room)?,
+            None => reader.room_now(kib(bytes))?,
+        });
         Ok(())
+    }
+
+    /// What became of the call, where it is told otherwise than by the answer.
+    pub(super) fn note(&mut self, headers: &HeaderMap) {
+        if let Some(guard) = &mut self.guard {
+            guard.note(headers);
+        }
     }
 
     /// The next piece of what is there.
@@ -205,11 +225,14 @@ pub(super) async fn to_peer(
     refused: impl FnOnce(Failure) -> Response<Body>,
 ) -> Response<Answer> {
     let (head, body) = answer.into_parts();
-    let mut answer = Answer::new(body, Some(peer.clone()), None);
-    match answer.book_known().await {
+    let reader = head.extensions.get::<Booked>().is_none();
+    let mut answer = Answer::new(body, reader.then(|| peer.clone()), None);
+    let mut answer = match answer.book_known().await {
         Ok(()) => Response::from_parts(head, answer),
         Err(full) => refused(full.into()).map(|body| Answer::new(body, None, None)),
-    }
+    };
+    answer.body_mut().is_outermost = true;
+    answer
 }
 
 impl Guard {
@@ -240,11 +263,13 @@ impl HttpBody for Answer {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
         let polled = self.poll_piece(cx);
-        reader::note(if polled.is_ready() {
-            Polled::Gave
-        } else {
-            Polled::Waits
-        });
+        if self.is_outermost {
+            reader::note(if polled.is_ready() {
+                Polled::Gave
+            } else {
+                Polled::Waits
+            });
+        }
         polled
     }
 
@@ -262,5 +287,82 @@ impl HttpBody for Answer {
         }
         hint.set_lower(inner.lower().saturating_add(rest));
         hint
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt as _;
+
+    use super::*;
+    use crate::admission::{Admission, Amounts, Pace};
+
+    const AMOUNTS: Amounts = Amounts {
+        calls: 2,
+        answer_kib: 100,
+        ..Amounts::UNLIMITED
+    };
+
+    #[expect(clippy::needless_pass_by_value, reason = "as a door has it")]
+    fn refused(failure: Failure) -> Response<Body> {
+        let mut answer = Response::new(Body::from(failure.to_string()));
+        *answer.status_mut() = http::StatusCode::TOO_MANY_REQUESTS;
+        answer
+    }
+
+    fn answer(bytes: usize) -> Response<Body> {
+        Response::new(Body::from(vec![7; bytes]))
+    }
+
+    #[test]
+    fn a_short_answer_needs_no_room_and_what_is_booked_is_not_booked_again() {
+        let admission = Admission::new(AMOUNTS, 100, Pace::default());
+        let peer = admission.peer([10, 0, 0, 1].into());
+        let _all = peer.try_take(Resource::Answers, 100).expect("all there is");
+        let mut booked = answer(FREE + 1);
+        booked.extensions_mut().insert(Booked);
+        for answer in [answer(FREE), booked] {
+            let sent = to_peer(answer, &peer, refused).now_or_never();
+            assert_eq!(sent.expect("at once").status(), http::StatusCode::OK);
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_that_waits_for_room_has_the_place_of_a_call_again() {
+        let admission = Admission::new(AMOUNTS, 100, Pace::default());
+        let peer = admission.peer([10, 0, 0, 1].into());
+        let all = peer.try_take(Resource::Answers, 100).expect("all there is");
+        let send = || Box::pin(to_peer(answer(FREE + 1), &peer, refused));
+        let mut waiting = [send(), send()];
+        for sending in &mut waiting {
+            assert!(sending.now_or_never().is_none());
+        }
+        assert_eq!(admission.taken(Resource::Calls), 2);
+        let third = send().now_or_never().expect("at once");
+        assert_eq!(third.status(), http::StatusCode::TOO_MANY_REQUESTS);
+        drop(all);
+        for sending in waiting {
+            let answer = sending.await;
+            assert_eq!(answer.status(), http::StatusCode::OK);
+            assert_eq!(admission.taken(Resource::Answers), 2);
+        }
+        assert_eq!(admission.taken(Resource::Answers), 0);
+        assert_eq!(admission.taken(Resource::Calls), 0);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_gives_back_what_was_reserved_for_it_and_it_does_not_need() {
+        let admission = Admission::new(AMOUNTS, 100, Pace::default());
+        let peer = admission.peer([10, 0, 0, 1].into()).for_call();
+        let reserve =
+            || crate::admission::with_reader(peer.clone(), crate::admission::reserve(1 << 20));
+        reserve().await.expect("all there is");
+        let sent = to_peer(answer(10 << 10), &peer, refused).await;
+        assert_eq!(admission.taken(Resource::Answers), 10);
+        drop(sent);
+        reserve().await.expect("all there is");
+        let longer = to_peer(answer(101 << 10), &peer, refused).await;
+        assert_eq!(longer.status(), http::StatusCode::TOO_MANY_REQUESTS);
+        assert_eq!(admission.taken(Resource::Answers), 0);
     }
 }

@@ -56,11 +56,11 @@ impl Service<Request<Incoming>> for Doors {
     fn call(&mut self, request: Request<Incoming>) -> Self::Future {
         let native = is_grpc(&request);
         let mut request = request.map(Body::new);
-        request.extensions_mut().insert(self.peer.clone());
+        let peer = self.peer.for_call();
+        request.extensions_mut().insert(peer.clone());
         if native {
             return self.grpc.call(request);
         }
-        let peer = self.peer.clone();
         if let Some(direct) = self.mcp.direct(&request) {
             return Box::pin(async move {
                 let answer = direct(request).await;

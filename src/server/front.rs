@@ -38,11 +38,13 @@ use tower::{Layer, Service, ServiceExt as _};
 use tracing::{Instrument as _, Span};
 
 use super::MAX_MESSAGE_BYTES;
-use super::answer::{Answer, Guard};
+use super::answer::{Answer, Booked, Guard};
 use super::metrics::{Metrics, Record};
 use super::rpc::{Method, methods, span};
 use super::services::Services;
-use crate::admission::{Admission, Intake, IntakeError, Length, Metered, Peer, Permit, Resource};
+use crate::admission::{
+    Admission, Intake, IntakeError, Length, Metered, Peer, Permit, Resource, with_reader,
+};
 use crate::executor::with_deadline;
 use crate::gateway::Transport;
 use crate::grpc::{Deadline, status};
@@ -246,6 +248,7 @@ where
         } = admitted;
         request.extensions_mut().insert(Deadline(work_until));
         let answer = with_deadline(work_until, self.inner.call(request));
+        let answer = with_reader(self.peer.clone(), answer);
         let answer = AssertUnwindSafe(answer).catch_unwind();
         let answer = match deadline {
             None => answer.await,
@@ -270,7 +273,10 @@ where
         note(&span, &mut record, answer.headers());
         let stop = (method.streams && !method.worker).then(|| state.stop.clone());
         let is_remote = reader.is_some();
-        let (head, body) = answer.into_parts();
+        let (mut head, body) = answer.into_parts();
+        if is_remote {
+            head.extensions.insert(Booked);
+        }
         let guard = |permit| Guard {
             _permit: permit,
             deadline: deadline
@@ -286,8 +292,16 @@ where
             return Ok(Response::from_parts(head, body));
         }
         let mut body = Answer::new(body, reader, Some(guard(None)));
-        if let Err(full) = body.book_first().await {
-            let refusal = refused(full.into());
+        let booked = match tokio::time::timeout_at(work_until, body.book_first()).await {
+            Ok(booked) => booked.map_err(|full| {
+                method.meter.refuse();
+                Failure::from(full)
+            }),
+            Err(_passed) => Err(late()),
+        };
+        if let Err(failure) = booked {
+            let refusal = refused(failure);
+            body.note(refusal.headers());
             return Ok(refusal.map(|body| Answer::new(body, None, None)));
         }
         // The answer is made: however long its reader takes, others may call.

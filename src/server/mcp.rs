@@ -21,8 +21,6 @@ use crate::model::{Code, Failure};
 
 /// Bytes of a request for a stream of what changes, which are kept while it is open.
 const MAX_LISTEN_BYTES: usize = 128 * 1024;
-/// The header that names a session.
-const SESSION: &str = "mcp-session-id";
 
 /// All endpoints. Cheap to clone.
 #[derive(Clone)]
@@ -212,11 +210,7 @@ impl Endpoint {
                 return refused(failure);
             }
         };
-        let answer = self.service.handle(request).await;
-        let id = answer.headers().get(SESSION);
-        if let Some(id) = id.and_then(|id| id.to_str().ok()) {
-            self.sessions.begun(id, permit);
-        }
+        let answer = Sessions::begin(permit, self.service.handle(request)).await;
         answer.map(Body::new)
     }
 }

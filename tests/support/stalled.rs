@@ -54,7 +54,7 @@ impl Stage {
 pub enum Target {
     /// An rpc, with a message that it takes.
     Rpc { path: String, message: Bytes },
-    /// A route of REST, or an endpoint of MCP.
+    /// A route of REST, an endpoint of MCP, or an rpc by gRPC-Web.
     Route {
         verb: String,
         path: String,
@@ -272,9 +272,27 @@ fn whole(url: &str, target: &Target) -> String {
         unreachable!("routes are written as text")
     };
     let host = url.trim_start_matches("http://");
+    let kind = if path.starts_with("/repertoire.v1.") {
+        "grpc-web+proto"
+    } else {
+        "json"
+    };
+    // What the newest protocol of MCP has beside a message.
+    let message: Json = serde_json::from_str(body).unwrap_or_default();
+    let version = &message["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"];
+    let mut more = String::new();
+    for (name, value) in [
+        ("mcp-protocol-version", version),
+        ("mcp-method", &message["method"]),
+        ("mcp-name", &message["params"]["uri"]),
+    ] {
+        if let (Some(_), Some(value)) = (version.as_str(), value.as_str()) {
+            more.extend([name, ": ", value, "\r\n"]);
+        }
+    }
     format!(
-        "{verb} {path} HTTP/1.1\r\nhost: {host}\r\ncontent-type: application/json\r\n\
-         accept: application/json, text/event-stream\r\ncontent-length: {}\r\n\r\n{body}",
+        "{verb} {path} HTTP/1.1\r\nhost: {host}\r\ncontent-type: application/{kind}\r\n\
+         accept: application/json, text/event-stream\r\n{more}content-length: {}\r\n\r\n{body}",
         body.len()
     )
 }

@@ -101,7 +101,8 @@ async fn keep(inner: &Arc<Inner>, stop: &CancellationToken) -> Result<(), Error>
                 work.make_vectors(inner)?;
             } else {
                 let begun = Instant::now();
-                let seen = events.as_ref().map_or(work.seen, |(_, position)| *position);
+                let seen = events.as_ref().map_or(0, |(_, position)| *position);
+                let seen = seen.max(work.seen);
                 let position = inner.registry.store().position();
                 work.index(inner, events, |done| {
                     let events_wait = || position.borrow().end > seen && begun.elapsed() >= SLICE;
@@ -163,10 +164,8 @@ pub(super) struct Work {
     cache: Option<Cache>,
     /// Skills whose documents are not as the catalog has them. None: it has caught up.
     pub(super) behind: Option<Vec<SkillKey>>,
-    /// End of the log when these were found.
-    compared_at: u64,
-    /// Events up to here were indexed.
-    seen: u64,
+    /// What happened up to here was indexed, or is among these.
+    pub(super) seen: u64,
     /// Where the search for skills without a vector goes on.
     from: u32,
     /// There may be such skills.
@@ -200,7 +199,6 @@ impl Work {
         let mut work = Self {
             pending: cache.is_some(),
             behind: None,
-            compared_at: 0,
             seen: 0,
             indexer,
             cache,
@@ -220,7 +218,7 @@ impl Work {
     /// Finds what the catalog has and the index has not. Follow the log from before: what
     /// happens meanwhile comes as events.
     pub(super) fn compare(&mut self, inner: &Inner) {
-        self.compared_at = inner.registry.store().position().borrow().end;
+        self.seen = inner.registry.store().position().borrow().end;
         self.behind = Some(self.indexer.behind().into_iter().collect());
     }
 
@@ -232,7 +230,8 @@ impl Work {
         events: Option<Events>,
         enough: impl Fn(usize) -> bool,
     ) -> Result<(), Error> {
-        let (keys, seen) = events.unwrap_or((BTreeSet::new(), self.seen));
+        let (keys, position) = events.unwrap_or_default();
+        let seen = position.max(self.seen);
         let catches_up = self.behind.is_some();
         self.indexer.update(keys, &self.stop)?;
         if let Some(behind) = &mut self.behind {
@@ -252,7 +251,7 @@ impl Work {
         self.from = 0;
         // Also where nothing was behind: documents that were taken out are gone then.
         if self.behind.as_ref().is_none_or(Vec::is_empty) {
-            self.indexer.commit(self.compared_at.max(seen))?;
+            self.indexer.commit(seen)?;
             self.indexer.has_caught_up();
             inner.failed.store(false, Ordering::Relaxed);
             self.behind = None;

@@ -103,6 +103,9 @@ async fn what_is_gone_is_not_counted_before_the_index_has_caught_up() {
     let open = || Work::open(&index.inner, false, CancellationToken::new()).expect("an index");
     let mut work = open();
     work.compare(&index.inner);
+    // No event waits that the comparison did not see.
+    let end = registry.store().position().borrow().end;
+    assert_eq!((work.seen, end > 0), (end, true));
     work.index(&index.inner, None, |_| false).expect("indexed");
     assert_eq!(found(&index, "does").1, 2);
     drop(work);
