@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use jiff::Timestamp;
+
 use super::catalog::Withdrawal;
 use super::head::SemanticEntry;
 use super::yanks::YANKS;
@@ -35,6 +37,10 @@ struct Kept {
     newest: Option<Version>,
     active: Option<Version>,
     numbers: BTreeSet<VersionNumber>,
+    /// The highest semantic version: a version may be lower than one before it.
+    highest: Option<semver::Version>,
+    /// When the first of them was published.
+    created_at: Option<Timestamp>,
 }
 
 impl Registry {
@@ -113,6 +119,8 @@ impl Registry {
             changes += self.index(key, &version, &mut batch)?;
             mended.versions += 1;
             kept.numbers.insert(number);
+            kept.highest = kept.highest.max(Some(version.semantic.clone()));
+            kept.created_at.get_or_insert(version.created_at);
             if head
                 .as_ref()
                 .is_some_and(|head| head.active == Some(number))
@@ -131,6 +139,8 @@ impl Registry {
                 changes = 0;
             }
         }
+        // Those of versions that are lost are not given again.
+        kept.highest = kept.highest.max(self.highest_ever(key)?);
         // Bytes that lead to a version that is not there would be taken for published.
         for entry in store.scan(&DIGESTS, &prefix(key)) {
             let (rest, number) = entry.map(|(rest, stored)| (rest, stored.value))?;
@@ -214,12 +224,12 @@ fn head_of(
             deleted: false,
             first_number: *first,
             last_number: known.last().copied().unwrap_or(last.number),
-            highest: last.semantic.clone(),
+            highest: kept.highest.clone().unwrap_or(last.semantic.clone()),
             active,
             summary: kept.newest.as_ref().map(Summary::from),
             withdrawn: imbl::OrdSet::new(),
             inline: BTreeMap::new(),
-            created_at: last.created_at,
+            created_at: kept.created_at.unwrap_or(last.created_at),
             updated_at: last.created_at,
         });
     };
@@ -229,8 +239,8 @@ fn head_of(
     if let Some(last) = known.last().filter(|last| **last > head.last_number) {
         head.last_number = *last;
     }
-    if let Some(newest) = &kept.newest {
-        head.highest = head.highest.max(newest.semantic.clone());
+    if let Some(highest) = &kept.highest {
+        head.highest = head.highest.max(highest.clone());
     }
     let numbers = head.first_number.get()..=head.last_number.get();
     let missing: Vec<u32> = numbers

@@ -125,3 +125,50 @@ async fn a_skill_whose_head_is_gone_gets_one_from_its_versions() {
     assert_eq!(world.published(ID, &text("", "three")).await, 3);
     assert_eq!(world.published(ID, &text("", "four")).await, 4);
 }
+
+/// A lower version may be stated later, for those who stay with an older line.
+#[tokio::test]
+async fn the_version_after_the_highest_is_given_once_a_back_port_is_the_newest() {
+    for is_head_lost in [true, false] {
+        let world = World::new();
+        for (at, stated) in [(10, "2.0.0"), (20, "1.5.0")] {
+            world.clock.0.store(at, Ordering::Relaxed);
+            world.published(ID, &text(stated, stated)).await;
+        }
+        let key = skill(ID).key();
+        let damage = |registry: &Registry, batch: &mut Batch| {
+            if is_head_lost {
+                batch.delete(&HEADS, &key);
+                return;
+            }
+            // An older head, since the later one is lost.
+            let stored = registry.stored_head(&key).expect("a store");
+            let mut stored = stored.expect("a head");
+            stored.value.highest = semver::Version::new(1, 4, 0);
+            let revision = Some(stored.revision);
+            registry.put_head(batch, revision, stored.value, Withdrawal::None);
+        };
+        let (world, _) = world.mended(damage).await;
+        let head = world.registry.head(&skill(ID)).expect("a head");
+        let seconds = [head.created_at, head.updated_at].map(Timestamp::as_second);
+        assert_eq!(seconds, [10, 20], "the head is lost: {is_head_lost}");
+        world.published(ID, &text("", "derived")).await;
+        assert_eq!(world.versions(ID)[0].1, "2.0.1");
+    }
+}
+
+#[tokio::test]
+async fn the_version_after_a_lost_one_is_above_it() {
+    let world = World::new();
+    for stated in ["1.0.0", "2.0.0"] {
+        world.published(ID, &text(stated, stated)).await;
+    }
+    let key = skill(ID).key();
+    let damage = |_: &Registry, batch: &mut Batch| {
+        batch.delete(&HEADS, &key);
+        batch.delete(&VERSIONS, &(key.clone(), number(2)));
+    };
+    let (world, _) = world.mended(damage).await;
+    world.published(ID, &text("", "derived")).await;
+    assert_eq!(world.versions(ID)[0].1, "2.0.1");
+}
