@@ -53,7 +53,7 @@ mod salvage;
 mod snapshot;
 mod table;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod view;
 
 use std::path::{Path, PathBuf};

@@ -3,6 +3,7 @@ mod fuzz;
 mod in_flight;
 mod log;
 mod sizes;
+pub(crate) mod unreadable;
 
 use std::fs;
 use std::path::Path;

@@ -16,6 +16,8 @@ use std::time::{Duration, Instant};
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 use sled::IVec;
+use tokio::runtime::{Handle, RuntimeFlavor};
+use tokio::sync::Semaphore;
 
 use super::engine::Engine;
 use super::follow::Changes;
@@ -30,6 +32,8 @@ pub(super) type Entry = (IVec, IVec);
 const PAUSE: Duration = Duration::from_millis(1);
 /// How long readers may still have the database that is to be closed.
 const READERS: u32 = 1000;
+/// Tasks that may wait at once for a database that is opened again: each takes a thread.
+pub(super) const MOST_TASKS: usize = 64;
 /// Records of the first page of a walk, and of the largest.
 const PAGES: Range<usize> = 16..256;
 
@@ -52,6 +56,8 @@ pub(super) struct View {
     failed: Mutex<Option<Instant>>,
     opened: Condvar,
     patience: Duration,
+    /// Places of tasks that wait for it.
+    places: Semaphore,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -72,6 +78,7 @@ impl View {
             failed: Mutex::new(None),
             opened: Condvar::new(),
             patience,
+            places: Semaphore::new(MOST_TASKS),
         }
     }
 
@@ -79,24 +86,49 @@ impl View {
     pub(super) fn engine(&self) -> Result<Arc<Engine>, StoreError> {
         match self.engine.load_full() {
             Some(engine) => Ok(engine),
-            None => self.opened_again().ok_or(StoreError::Reopening),
+            None => self.opened_again(None)?.ok_or(StoreError::Reopening),
         }
     }
 
-    /// The database that takes the place of one that has failed. None: it has not, or it
-    /// takes too long.
-    fn opened_again(&self) -> Option<Arc<Engine>> {
+    /// The database that takes the place of the one that was tried, or of none. None: it has
+    /// not failed, so there will be no other. An error: that takes too long, or too many tasks
+    /// wait for it.
+    fn opened_again(
+        &self,
+        tried: Option<&Weak<Engine>>,
+    ) -> Result<Option<Arc<Engine>>, StoreError> {
+        let has_failed = lock(&self.failed).is_some();
+        let found = self.other_than(tried);
+        if found.is_some() || !has_failed {
+            return Ok(found);
+        }
+        let flavor = Handle::try_current().map(|runtime| runtime.runtime_flavor());
+        if !matches!(flavor, Ok(RuntimeFlavor::MultiThread)) {
+            return self.wait(tried);
+        }
+        // Many callers read on the threads of the runtime, which must not all wait here.
+        let place = self.places.try_acquire();
+        let _place = place.map_err(|_| StoreError::Reopening)?;
+        tokio::task::block_in_place(|| self.wait(tried))
+    }
+
+    fn other_than(&self, tried: Option<&Weak<Engine>>) -> Option<Arc<Engine>> {
+        let found = self.engine.load_full();
+        found.filter(|found| tried.is_none_or(|tried| tried.as_ptr() != Arc::as_ptr(found)))
+    }
+
+    /// Waits for a database other than the one that was tried.
+    fn wait(&self, tried: Option<&Weak<Engine>>) -> Result<Option<Arc<Engine>>, StoreError> {
         let mut failed = lock(&self.failed);
-        let mut waited = false;
         loop {
-            let Some(since) = *failed else {
-                return self.engine.load_full().filter(|_| waited);
+            let found = self.other_than(tried);
+            let Some(since) = failed.filter(|_| found.is_none()) else {
+                return Ok(found);
             };
-            let left = self.patience.checked_sub(since.elapsed())?;
+            let left = self.patience.saturating_sub(since.elapsed());
             if left.is_zero() {
-                return None;
+                return Err(StoreError::Reopening);
             }
-            waited = true;
             failed = self
                 .opened
                 .wait_timeout(failed, left)
@@ -106,19 +138,27 @@ impl View {
     }
 
     /// Reads from the database; once more where it has failed and was opened again.
-    fn read<T>(&self, read: impl Fn(&sled::Tree) -> sled::Result<T>) -> Result<T, StoreError> {
+    pub(super) fn read<T>(
+        &self,
+        read: impl Fn(&sled::Tree) -> sled::Result<T>,
+    ) -> Result<T, StoreError> {
         let engine = self.engine.load();
         let Some(open) = engine.as_ref() else {
             drop(engine);
             let engine = self.engine()?;
             return guarded(|| read(&engine.tree));
         };
-        let found = guarded(|| read(&open.tree));
+        let error = match guarded(|| read(&open.tree)) {
+            Ok(found) => return Ok(found),
+            Err(error) => error,
+        };
+        // It is not held here meanwhile, since it is to be closed.
+        let tried = Arc::downgrade(open);
         drop(engine);
-        found.or_else(|error| match self.opened_again() {
+        match self.opened_again(Some(&tried))? {
             Some(engine) => guarded(|| read(&engine.tree)),
             None => Err(error),
-        })
+        }
     }
 
     /// A record.
@@ -286,7 +326,10 @@ impl View {
         match let_go(old) {
             Ok(()) => true,
             Err(old) => {
-                self.put(old);
+                // It is still the one that has failed.
+                let _failed = lock(&self.failed);
+                self.engine.store(Some(old));
+                self.opened.notify_all();
                 false
             }
         }

@@ -1,0 +1,154 @@
+//! Reads while the database cannot be read, until it is opened again.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::*;
+use crate::store::engine::Engine;
+use crate::store::view::{MOST_TASKS, View};
+
+/// Longer than a loaded machine needs. A read that holds up whoever is to open the database
+/// again fails after that.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A store whose database answers no read, as after a write that failed.
+pub(crate) struct Unreadable {
+    view: Arc<View>,
+    whole: Arc<Engine>,
+    _folder: TempDir,
+}
+
+/// A database that answers no read.
+fn engine(folder: &TempDir) -> Engine {
+    let engine = Engine::open(&folder.path().join("store"), &options()).expect("a database");
+    engine.db.drop_tree(b"records").expect("gone");
+    engine
+}
+
+impl Unreadable {
+    pub(crate) fn new(store: &Store) -> Self {
+        let view = Arc::clone(&store.inner.view);
+        let folder = TempDir::new().expect("a folder");
+        view.fail();
+        let whole = view.replace(engine(&folder)).expect("a database");
+        Self {
+            view,
+            whole,
+            _folder: folder,
+        }
+    }
+
+    pub(crate) fn open_again(self) {
+        // Whoever has it since before lets go of it.
+        let mut shared = self.whole;
+        let whole = loop {
+            match Arc::try_unwrap(shared) {
+                Ok(whole) => break whole,
+                Err(still) => shared = still,
+            }
+            std::thread::yield_now();
+        };
+        self.view.open(whole);
+    }
+}
+
+/// Options with which reads wait as long as a test may take.
+pub(crate) fn patient() -> Options {
+    Options {
+        reopen_patience: PATIENCE,
+        ..options()
+    }
+}
+
+pub(super) async fn patient_store(directory: &TempDir) -> Store {
+    let store = Store::open(&directory.path().join("data"), &patient()).expect("a store");
+    for key in ["a", "b", "c"] {
+        store.commit(with_event(key)).await.expect("a commit");
+    }
+    store
+}
+
+/// Goes on when all that was spawned before has begun: for one worker, which takes its
+/// tasks in their order.
+pub(crate) async fn begun() {
+    tokio::spawn(async {}).await.expect("a task");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_read_that_waits_for_the_database_holds_up_no_other_task() {
+    let directory = TempDir::new().expect("a folder");
+    let store = patient_store(&directory).await;
+    let unreadable = Unreadable::new(&store);
+    let reading = tokio::spawn({
+        let store = store.clone();
+        async move { note(&store, "a") }
+    });
+    begun().await;
+    unreadable.open_again();
+    assert_eq!(reading.await.expect("a reader").as_deref(), Some("x"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn so_many_tasks_wait_for_the_database_and_more_are_refused_at_once() {
+    let directory = TempDir::new().expect("a folder");
+    let store = patient_store(&directory).await;
+    let unreadable = Unreadable::new(&store);
+    let readers: Vec<_> = (0..2 * MOST_TASKS)
+        .map(|_| {
+            let store = store.clone();
+            tokio::spawn(async move { store.get(&NOTES, "a") })
+        })
+        .collect();
+    begun().await;
+    let mut refused = 0;
+    for reader in &readers {
+        refused += usize::from(reader.is_finished());
+    }
+    assert_eq!(refused, MOST_TASKS);
+    unreadable.open_again();
+    let mut answered = 0;
+    for reader in readers {
+        match reader.await.expect("a reader") {
+            Ok(_) => answered += 1,
+            Err(error) => assert!(matches!(error, StoreError::Reopening), "{error}"),
+        }
+    }
+    assert_eq!(answered, MOST_TASKS);
+}
+
+/// Between the failed read and its next one the database may be there already.
+#[test]
+fn a_read_that_failed_is_done_again_where_the_database_is_open_by_then() {
+    let directory = TempDir::new().expect("a folder");
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    let store = runtime.block_on(patient_store(&directory));
+    let unreadable = std::cell::Cell::new(Some(Unreadable::new(&store)));
+    let failing = store.inner.view.read(|tree| {
+        let found = tree.get(b"\x01log_id");
+        if let Some(unreadable) = unreadable.take() {
+            assert!(found.is_err());
+            unreadable.open_again();
+        }
+        found
+    });
+    assert!(failing.expect("a database").is_some());
+}
+
+/// A database that readers do not let go of stays the one that has failed.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_database_that_could_not_be_closed_is_still_waited_for() {
+    let directory = TempDir::new().expect("a folder");
+    let store = patient_store(&directory).await;
+    let unreadable = Unreadable::new(&store);
+    let view = &store.inner.view;
+    let held = view.engine().expect("a database");
+    assert!(!view.close(), "a reader has it");
+    drop(held);
+    let reading = tokio::spawn({
+        let store = store.clone();
+        async move { note(&store, "a") }
+    });
+    begun().await;
+    unreadable.open_again();
+    assert_eq!(reading.await.expect("a reader").as_deref(), Some("x"));
+}
