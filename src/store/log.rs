@@ -4,6 +4,7 @@
 //! the log.
 
 use super::group::Changes;
+use super::view::{Order, View};
 use super::{Key as _, Limits, Revision, StoreError, TableId, guarded, record};
 use crate::model::Event;
 
@@ -183,19 +184,17 @@ pub(super) fn append(
     Ok(position)
 }
 
+/// Events after a place, as readers see them.
 pub(super) fn after(
-    tree: &sled::Tree,
+    view: &View,
     sequence: u64,
     limit: usize,
 ) -> Result<Vec<(u64, Event)>, StoreError> {
     let from = event_key(sequence.saturating_add(1));
     let to = vec![TableId::Events.byte() + 1];
-    let mut records = tree.range(from..to);
     let mut events = Vec::new();
-    while events.len() < limit {
-        let Some((key, value)) = guarded(|| records.next().transpose())? else {
-            break;
-        };
+    for entry in view.walk(from..to, Order::Ascending).take(limit) {
+        let (key, value) = entry?;
         let (_, payload) = record::open(&key, &value)?;
         let damaged = |reason: String| StoreError::Damaged {
             key: record::printable(&key),

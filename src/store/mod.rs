@@ -345,9 +345,9 @@ impl Store {
         sequence: u64,
         limit: usize,
     ) -> Result<Option<Vec<(u64, Event)>>, StoreError> {
-        // Events beyond the end are on their way: a crash may still take them back.
+        // Events beyond the end are not known to whoever waits for one yet.
         let end = self.inner.position.borrow().end;
-        let mut events = log::after(&self.inner.view.engine()?.tree, sequence, limit)?;
+        let mut events = log::after(&self.inner.view, sequence, limit)?;
         // After the read: the start moves before a reader can miss what was forgotten.
         if sequence < self.inner.position.borrow().start {
             return Ok(None);

@@ -1,5 +1,6 @@
 //! What the log keeps, and what readers at its edge are told.
 
+use super::unreadable::{Unreadable, begun, patient_store};
 use super::*;
 
 fn keeping(directory: &TempDir, keep_events: u64) -> Store {
@@ -167,4 +168,19 @@ async fn a_restored_directory_has_the_same_records_and_a_log_of_its_own() {
     drop(restored);
     let again = Store::open(&copy, &options()).expect("a store");
     assert_eq!(again.log_id(), id);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn events_are_read_once_the_database_is_open_again() {
+    let directory = TempDir::new().expect("a folder");
+    let store = patient_store(&directory).await;
+    let unreadable = Unreadable::new(&store);
+    let reading = tokio::spawn({
+        let store = store.clone();
+        async move { store.events_after(1, 10) }
+    });
+    begun().await;
+    unreadable.open_again();
+    let events = reading.await.expect("a reader").expect("events");
+    assert_eq!(events, Some(vec![(2, event("b")), (3, event("c"))]));
 }
