@@ -57,7 +57,7 @@ impl VersionUsage {
     }
 }
 
-#[derive(Debug, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 struct Stored {
     versions: BTreeMap<VersionNumber, VersionUsage>,
 }
@@ -82,6 +82,8 @@ struct Writing {
 struct Waiting {
     counts: HashMap<SkillKey, Stored>,
     writing: HashMap<SkillKey, Writing>,
+    /// How often counts have ceased to be on their way.
+    settled: u64,
     /// Uses of a version by a session, as hashes.
     remembered: quick_cache::unsync::Cache<u64, ()>,
 }
@@ -110,6 +112,7 @@ impl Default for Usage {
             waiting: Mutex::new(Waiting {
                 counts: HashMap::new(),
                 writing: HashMap::new(),
+                settled: 0,
                 remembered: quick_cache::unsync::Cache::new(REMEMBERED),
             }),
             writer: tokio::sync::Mutex::new(()),
@@ -118,6 +121,7 @@ impl Default for Usage {
 }
 
 impl Usage {
+    /// Not for work that reads the store: every reader of a skill counts, and would wait.
     fn with<T>(&self, work: impl FnOnce(&mut Waiting) -> T) -> T {
         work(&mut self.waiting.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -162,20 +166,27 @@ impl Registry {
     /// A record is damaged, or the store cannot be read.
     pub fn usage(&self, head: &Head) -> Result<Vec<(VersionNumber, VersionUsage)>, Error> {
         let key = head.id.key();
-        let usage = self.inner.usage.with(|waiting| {
+        let usage = loop {
+            let settled = self.inner.usage.with(|waiting| waiting.settled);
             let stored = self.inner.store.get(&USAGE, &key)?;
             let revision = stored.as_ref().map(|stored| stored.revision);
             let mut usage = stored.map(|stored| stored.value).unwrap_or_default();
-            if let Some(writing) = waiting.writing.get(&key)
-                && writing.onto == revision
-            {
-                usage.add(&writing.counts);
+            let whole = self.inner.usage.with(|waiting| {
+                if let Some(writing) = waiting.writing.get(&key)
+                    && writing.onto == revision
+                {
+                    usage.add(&writing.counts);
+                }
+                if let Some(counts) = waiting.counts.get(&key) {
+                    usage.add(counts);
+                }
+                // Else what was on its way may be in a later record than this one.
+                waiting.settled == settled
+            });
+            if whole {
+                break usage;
             }
-            if let Some(counts) = waiting.counts.get(&key) {
-                usage.add(counts);
-            }
-            Ok::<_, Error>(usage)
-        })?;
+        };
         // A read that was under way while its skill was deleted counts for a number
         // that the skill published since does not have.
         let mut versions = usage.versions;
@@ -203,11 +214,15 @@ impl Registry {
 
     /// Counts that were on their way are in the store now, or wait again.
     fn settle_counts(&self) -> Result<(), Error> {
+        let keys = |waiting: &mut Waiting| waiting.writing.keys().cloned().collect::<Vec<_>>();
+        let mut found = Vec::new();
+        for key in self.inner.usage.with(keys) {
+            let stored = self.inner.store.get(&USAGE, &key)?;
+            found.push((key, stored.map(|stored| stored.revision)));
+        }
         self.inner.usage.with(|waiting| {
-            let keys: Vec<_> = waiting.writing.keys().cloned().collect();
-            for key in keys {
-                let stored = self.inner.store.get(&USAGE, &key)?;
-                let revision = stored.map(|stored| stored.revision);
+            waiting.settled += 1;
+            for (key, revision) in found {
                 if let Some(writing) = waiting.writing.remove(&key)
                     && writing.onto == revision
                 {
@@ -215,37 +230,43 @@ impl Registry {
                     counts.add(&writing.counts);
                 }
             }
-            Ok(())
-        })
+        });
+        Ok(())
     }
 
     /// The next counts to be written. They are readable all the while.
     fn counts_batch(&self) -> Result<Option<Batch>, Error> {
-        let mut batch = Batch::new();
-        self.inner.usage.with(|waiting| {
+        let keys = self.inner.usage.with(|waiting| {
             let catalog = self.inner.catalog.load();
             // A skill that was deleted meanwhile has nothing to count.
             waiting.counts.retain(|key, _| catalog.get(key).is_some());
-            let keys: Vec<_> = waiting
-                .counts
-                .keys()
-                .take(SKILLS_A_WRITE)
-                .cloned()
-                .collect();
-            for key in keys {
-                let stored = self.inner.store.get(&USAGE, &key)?;
+            let keys = waiting.counts.keys().take(SKILLS_A_WRITE);
+            keys.cloned().collect::<Vec<_>>()
+        });
+        let mut found = Vec::new();
+        for key in keys {
+            let stored = self.inner.store.get(&USAGE, &key)?;
+            found.push((key, stored));
+        }
+        let mut batch = Batch::new();
+        let mut taken = Vec::new();
+        self.inner.usage.with(|waiting| {
+            for (key, stored) in found {
                 let Some(counts) = waiting.counts.remove(&key) else {
                     continue;
                 };
                 let onto = stored.as_ref().map(|stored| stored.revision);
-                let mut record = stored.map(|stored| stored.value).unwrap_or_default();
-                record.add(&counts);
-                batch.expect(&USAGE, &key, onto.into());
-                batch.put(&USAGE, &key, &record);
+                let record = stored.map(|stored| stored.value).unwrap_or_default();
+                taken.push((key.clone(), onto, record, counts.clone()));
                 waiting.writing.insert(key, Writing { counts, onto });
             }
-            Ok((!waiting.writing.is_empty()).then_some(batch))
-        })
+        });
+        for (key, onto, record, counts) in &mut taken {
+            record.add(counts);
+            batch.expect(&USAGE, key, (*onto).into());
+            batch.put(&USAGE, key, record);
+        }
+        Ok((!taken.is_empty()).then_some(batch))
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::{Mutex, mpsc};
 
 use super::*;
 use crate::store::FileSync;
+use crate::store::tests::unreadable::{Unreadable, begun, patient};
 
 fn reads(registry: &Registry) -> u64 {
     let head = registry.head(&skill(ID)).expect("a head");
@@ -77,4 +78,36 @@ async fn counts_are_read_once_while_they_are_written_and_when_that_fails() {
         registry.write_usage().await.expect("written");
         assert_eq!(reads(&registry), before + 2);
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn counting_does_not_wait_for_usage_that_is_read() {
+    let directory = TempDir::new().expect("a folder");
+    let store = Store::open(&directory.path().join("data"), &patient()).expect("a store");
+    let registry = Registry::open(store, Arc::new(Hands::default())).expect("a registry");
+    let files = [("SKILL.md", &*text("", "one"))];
+    publish(&registry, ID, &files, &caller(""))
+        .await
+        .expect("a version");
+    let read = || {
+        let head = registry.head(&skill(ID)).expect("a head");
+        registry.count(&head, number(1), UsageKind::Read, "");
+    };
+    read();
+    let unreadable = Unreadable::new(registry.store());
+    let reading = tokio::spawn({
+        let registry = registry.clone();
+        async move { reads(&registry) }
+    });
+    let writing = tokio::spawn({
+        let registry = registry.clone();
+        async move { registry.write_usage().await.is_ok() }
+    });
+    begun().await;
+    read();
+    unreadable.open_again();
+    assert!((1..=2).contains(&reading.await.expect("a reader")));
+    assert!(writing.await.expect("a writer"));
+    registry.write_usage().await.expect("written");
+    assert_eq!(reads(&registry), 2);
 }
