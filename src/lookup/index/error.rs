@@ -3,6 +3,7 @@
 
 use super::embed::EmbedError;
 use crate::registry;
+use crate::store::StoreError;
 
 /// The index cannot be written or read.
 #[derive(Debug, thiserror::Error)]
@@ -46,4 +47,14 @@ pub enum Error {
     /// The work ended before it was done.
     #[error("the work on the index ended early: {0}")]
     Task(String),
+}
+
+impl Error {
+    /// The store is opened again after a failed write: nothing is wrong with the index.
+    pub(super) fn passes(&self) -> bool {
+        matches!(
+            self,
+            Self::Registry(registry::Error::Store(StoreError::Reopening))
+        )
+    }
 }

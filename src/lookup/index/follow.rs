@@ -5,7 +5,8 @@
 //!
 //! After a start, and where the log no longer reaches back to its place, the index is
 //! compared with the catalog, and what is behind is indexed some at a time: new events
-//! never wait for more than [`SLICE`] of it. Vectors are made afterwards, between
+//! never wait for more than [`SLICE`] of it. The same is done once the store can be read
+//! again, where a failed write took it away for a while. Vectors are made afterwards, between
 //! commits; a search does without those that are not there yet.
 
 use std::collections::BTreeSet;
@@ -31,6 +32,8 @@ const COMMIT: usize = 10_000;
 const SLICE: Duration = Duration::from_millis(250);
 /// How long whoever failed waits before the next try.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// How long it waits for a store that is opened again.
+const PAUSE: Duration = Duration::from_secs(1);
 /// Folder of the index of words.
 pub(super) const INDEX: &str = "index";
 /// Vectors that are made before a search may see them.
@@ -42,6 +45,11 @@ pub(super) async fn follow(inner: Arc<Inner>, stop: CancellationToken) {
         let Err(failed) = keep(&inner, &stop).await else {
             return;
         };
+        if failed.passes() {
+            tracing::warn!(error = %failed, "the search index waits for the store");
+            stop.run_until_cancelled(tokio::time::sleep(PAUSE)).await;
+            continue;
+        }
         tracing::error!(error = %failed, "the search index stopped; it is made anew");
         if inner.failed.swap(true, Ordering::Relaxed) {
             // It was being made anew already.
@@ -308,6 +316,10 @@ impl Work {
             match super::document::meaning_of(&inner.registry, slot) {
                 Ok(text) => texts.push((ordinal, slot.meaning, text)),
                 Err(error) => {
+                    let error = Error::from(error);
+                    if error.passes() {
+                        return Err(error);
+                    }
                     tracing::warn!(%error, skill = %slot.head.id, "no meaning can be made of it");
                 }
             }

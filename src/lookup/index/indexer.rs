@@ -243,6 +243,10 @@ impl Indexer {
             match Document::read(&self.registry, head) {
                 Ok(document) => self.add(head, document)?,
                 Err(error) => {
+                    let error = Error::from(error);
+                    if error.passes() {
+                        return Err(error);
+                    }
                     tracing::error!(%error, skill = %head.id, "the skill cannot be searched for");
                     self.remove(&key);
                 }

@@ -1,7 +1,13 @@
 //! An index that is behind: after a start, and where the log went on without it.
 
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+
 use super::super::follow::Work;
 use super::*;
+use crate::store::FileSync;
+use crate::store::tests::unreadable::{Unreadable, begun};
 
 fn keeping(folder: &Path, keep_events: u64) -> Registry {
     let options = Options {
@@ -138,4 +144,88 @@ async fn a_head_that_changed_while_nobody_looked_is_the_one_that_is_sorted_by() 
     published.expect("published");
     work.compare(&index.inner);
     assert_eq!(work.behind, Some(vec![id("a/b/one").key()]));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn an_index_whose_store_is_opened_again_meanwhile_is_kept() {
+    let directory = TempDir::new().expect("a folder");
+    let stalled = Arc::new(AtomicBool::new(false));
+    let (reached_sender, reached) = mpsc::channel();
+    let (go, gone) = mpsc::channel::<()>();
+    let gone = Mutex::new(gone);
+    let sync = FileSync::new({
+        let stalled = Arc::clone(&stalled);
+        move |file| {
+            if stalled.swap(false, Ordering::SeqCst) {
+                reached_sender.send(()).expect("a test");
+                gone.lock().expect("a lock").recv().expect("a test");
+            }
+            file.sync_data()
+        }
+    });
+    let options = Options {
+        reserve_bytes: 0,
+        sync,
+        reopen_patience: std::time::Duration::ZERO,
+        ..Options::default()
+    };
+    let store = Store::open(&directory.path().join("data"), &options).expect("a store");
+    let registry = Registry::open(store, Arc::new(SystemClock)).expect("a registry");
+    skill(&registry, "old").await;
+    // Without vectors to be made it waits for events and for nothing else.
+    let folder = directory.path().join("search");
+    let index = SearchIndex::new(registry.clone(), folder.clone(), None);
+    let stop = CancellationToken::new();
+    let following = tokio::spawn({
+        let (index, stop) = (index.clone(), stop.clone());
+        async move { index.follow(stop).await }
+    });
+    index.caught_up().await;
+    let kept = folder.join(follow::INDEX).join("kept");
+    std::fs::write(&kept, "").expect("a file");
+
+    stalled.store(true, Ordering::SeqCst);
+    let publishing = tokio::spawn({
+        let registry = registry.clone();
+        async move { skill(&registry, "new").await }
+    });
+    let reached = tokio::task::spawn_blocking(move || reached.recv());
+    reached.await.expect("a task").expect("a sync");
+    let unreadable = Unreadable::new(registry.store());
+    go.send(()).expect("a sync that waits");
+    publishing.await.expect("published");
+    // The index was told of it before the publisher was.
+    begun().await;
+    assert!(!index.is_failing(), "it is made anew");
+    unreadable.open_again();
+    index.caught_up().await;
+    assert!(kept.exists(), "the index was made anew");
+    assert_eq!(found(&index, "new").0, ["new"]);
+    assert_eq!(index.progress().indexed, 2);
+    stop.cancel();
+    following.await.expect("it stops");
+}
+
+#[tokio::test]
+async fn a_skill_that_cannot_be_read_for_a_moment_stays_in_the_index() {
+    let directory = TempDir::new().expect("a folder");
+    let options = Options {
+        reserve_bytes: 0,
+        reopen_patience: std::time::Duration::ZERO,
+        ..Options::default()
+    };
+    let store = Store::open(&directory.path().join("data"), &options).expect("a store");
+    let registry = Registry::open(store, Arc::new(SystemClock)).expect("a registry");
+    skill(&registry, "one").await;
+    let index = index(&registry, &directory.path().join("search"));
+    let mut work = Work::open(&index.inner, false, CancellationToken::new()).expect("an index");
+    work.compare(&index.inner);
+    let unreadable = Unreadable::new(registry.store());
+    let error = work.index(&index.inner, None, |_| false);
+    let error = error.expect_err("a store that cannot be read");
+    assert!(error.passes(), "{error}");
+    unreadable.open_again();
+    work.compare(&index.inner);
+    work.index(&index.inner, None, |_| false).expect("indexed");
+    assert_eq!(found(&index, "one").0, ["one"]);
 }
