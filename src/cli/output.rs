@@ -88,9 +88,10 @@ impl From<registry::Error> for Failed {
 fn store_code(error: &StoreError) -> Code {
     match error {
         StoreError::Damaged { .. } | StoreError::NewerFormat { .. } => Code::DataDamaged,
-        StoreError::Engine(_) | StoreError::Reopening | StoreError::Outrun { .. } => {
-            Code::StoreUnavailable
-        }
+        StoreError::Engine(_)
+        | StoreError::Reopening
+        | StoreError::Outrun { .. }
+        | StoreError::NotDurable { .. } => Code::StoreUnavailable,
         StoreError::Busy | StoreError::Compacting | StoreError::Stopped => Code::Overloaded,
         StoreError::Directory(error) => open_code(error),
         StoreError::Io { .. } | StoreError::NotABackup { .. } => Code::LocalFileFailed,

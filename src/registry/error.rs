@@ -311,6 +311,8 @@ impl From<Error> for Failure {
             Error::Store(StoreError::Io { .. }) => {
                 new(Code::StoreUnavailable).suggest("Look at the disk: all is as it was")
             }
+            Error::Store(StoreError::NotDurable { .. }) => new(Code::StoreUnavailable)
+                .suggest("Look at the disk: the new store is in use, and writes wait until the disk takes it"),
             Error::Store(error) => Failure::fault(error),
             Error::Work(error) => error.into(),
             Error::Full(full) => full.into(),

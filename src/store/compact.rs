@@ -65,6 +65,8 @@ enum Step {
     Followed,
     /// Writes wait, and both stores hold the same.
     Held,
+    /// The folders were exchanged, but that is not durable.
+    Swapped,
     Exchanged,
     Removed,
 }
@@ -112,7 +114,7 @@ impl Compaction {
     ///
     /// # Errors
     /// A record is damaged, the disk refuses, or more is written than can be brought over.
-    /// All is as it was then.
+    /// All is as it was then, but with [`StoreError::NotDurable`].
     pub fn run(
         self,
         keep: impl Fn(&Digest) -> bool,
@@ -159,7 +161,10 @@ impl Compaction {
                 let _read = old.map(view::let_go);
             }
         }
-        folders.remove_new()?;
+        // It took effect, whatever becomes of the other store.
+        if let Err(error) = folders.remove_new() {
+            tracing::warn!(%error, "a folder that is not used stays until the next compaction or start");
+        }
         reached(Step::Removed);
         Ok(compacted)
     }
@@ -408,7 +413,11 @@ impl Pause {
                 reason: error.to_string(),
                 dropped: false,
             };
-            let _answered = answer.send(Ok(Ok(Exchange::Unsynced(folders.io(error)))));
+            let unsynced = StoreError::NotDurable {
+                path: folders.directory.clone(),
+                cause: error,
+            };
+            let _answered = answer.send(Ok(Ok(Exchange::Unsynced(unsynced))));
             return Err(failed);
         }
         (self.reached)(Step::Exchanged);
@@ -427,7 +436,9 @@ impl Pause {
         guarded(|| engine.tree.insert(key, last))?;
         self.folders.sync(engine, &committer.options)?;
         (self.reached)(Step::Held);
-        exchange(&self.folders.new, &self.folders.store).map_err(|error| self.folders.io(error))
+        exchange(&self.folders.new, &self.folders.store).map_err(|error| self.folders.io(error))?;
+        (self.reached)(Step::Swapped);
+        Ok(())
     }
 }
 

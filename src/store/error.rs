@@ -124,6 +124,17 @@ pub enum StoreError {
     /// Whoever asked for it, or the server, had it stopped.
     #[error("the compaction was stopped; all is as it was")]
     Stopped,
+    /// A compaction took effect, but a power cut may still bring the old store back.
+    #[error(
+        "the store written anew is in use, but the disk has not taken the exchange yet: `{}`: {cause}",
+        path.display()
+    )]
+    NotDurable {
+        /// The directory that cannot be synced.
+        path: PathBuf,
+        /// Why.
+        cause: io::Error,
+    },
     /// A file cannot be read or written.
     #[error("`{}`: {cause}", path.display())]
     Io {

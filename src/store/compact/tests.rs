@@ -118,6 +118,7 @@ async fn a_kill_at_any_step_of_compaction_leaves_a_directory_that_opens_whole() 
             Step::Filled,
             Step::Followed,
             Step::Held,
+            Step::Swapped,
             Step::Exchanged,
             Step::Removed
         ]
@@ -198,6 +199,7 @@ async fn nobody_opens_a_directory_or_compacts_it_while_it_is_compacted() {
         Step::Filled,
         Step::Followed,
         Step::Held,
+        Step::Swapped,
         Step::Exchanged,
         Step::Removed,
     ];

@@ -152,6 +152,71 @@ fn what_fails_between_the_exchange_and_its_end_goes_on_with_the_new_store() {
 }
 
 #[test]
+fn a_compaction_whose_old_store_cannot_be_removed_is_one_that_took_effect() {
+    let (runtime, directory) = (runtime(), TempDir::new().expect("a folder"));
+    let store = runtime.block_on(wasteful(&directory));
+    let new = directory.path().join("data/store.new");
+    let (there, aside) = (new.clone(), directory.path().join("aside"));
+    let done = compacted(
+        &store,
+        |_| false,
+        move |step| {
+            if step == Step::Exchanged {
+                // No folder of that name can be removed.
+                fs::rename(&there, &aside).expect("renamed");
+                fs::write(&there, "").expect("a file");
+            }
+        },
+    );
+    assert!(done.expect("a compaction").replaced);
+    assert!(has_new_folder(&directory));
+    fs::remove_file(new).expect("removed");
+    let expected = everything(&store);
+    drop(store);
+    assert_holds(&directory, &expected);
+}
+
+#[test]
+fn a_compaction_that_may_not_be_durable_says_that_its_store_is_in_use() {
+    let (runtime, directory) = (runtime(), TempDir::new().expect("a folder"));
+    let store = runtime.block_on(wasteful(&directory));
+    let unused = content(3);
+    runtime.block_on(store.commit(unused.2)).expect("a commit");
+    let mode = store.mode();
+    let data = directory.path().join("data");
+    let away = directory.path().join("away");
+    let (from, to) = (data.clone(), away.clone());
+    let done = compacted(
+        &store,
+        |_| false,
+        move |step| {
+            if step == Step::Swapped {
+                fs::rename(&from, &to).expect("renamed");
+            }
+        },
+    );
+    let error = done.expect_err("a folder that cannot be synced");
+    fs::rename(&away, &data).expect("renamed");
+    assert!(matches!(error, StoreError::NotDurable { .. }), "{error}");
+    assert!(!error.to_string().contains("as it was"), "{error}");
+    let failure = crate::model::Failure::from(crate::registry::Error::from(error));
+    assert_eq!(failure.code, crate::model::Code::StoreUnavailable);
+    assert!(
+        failure.suggestions[0].starts_with("Look at the disk: the new store is in use"),
+        "{failure:?}"
+    );
+    writes_again(&runtime, mode);
+    assert!(store.content(&unused.0).expect("a store").is_none());
+    runtime
+        .block_on(store.commit(put("a", "1")))
+        .expect("a commit");
+    let expected = everything(&store);
+    drop(store);
+    assert_holds(&directory, &expected);
+    assert!(!has_new_folder(&directory));
+}
+
+#[test]
 fn a_store_that_was_compacted_takes_back_a_write_that_fails() {
     let (runtime, directory) = (runtime(), TempDir::new().expect("a folder"));
     drop(runtime.block_on(wasteful(&directory)));

@@ -56,7 +56,7 @@ fn what_is_written_meanwhile_is_there_afterwards_and_the_log_goes_on() {
                             .send(handle.spawn(async move { store.commit(put("held", "1")).await }))
                             .expect("a test");
                     }
-                    Step::Exchanged | Step::Removed => {}
+                    Step::Swapped | Step::Exchanged | Step::Removed => {}
                 }
                 assert_eq!(note(store, "k99").as_deref(), Some("1"), "{step:?}");
             },
