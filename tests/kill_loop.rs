@@ -7,8 +7,8 @@
 //! which of the two shows the log, and then the skill must be so in full. All
 //! writers also publish to one common skill, where the order is the server's.
 //!
-//! A quarter of the kills fall into a start, or into `compact`, `backup` or `restore` of
-//! the stopped directory. Every other server that is killed under its load compacts
+//! A quarter of the kills fall into a start, or into `compact`, `backup`, `restore` or
+//! `salvage` of the stopped directory. Every other server that is killed under its load compacts
 //! meanwhile, again and again.
 //!
 //! `REPERTOIRE_KILLS` is how often to kill (25), `REPERTOIRE_SEED` what to begin
@@ -19,7 +19,8 @@ mod durability;
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::fs;
+use std::fs::{self, File};
+use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -67,8 +68,8 @@ impl fmt::Debug for Found {
 struct Tally {
     kills: usize,
     starting: usize,
-    /// During `compact`, `backup` and `restore`.
-    commands: [usize; 3],
+    /// During `compact`, `backup`, `restore` and `salvage`.
+    commands: [usize; 4],
     /// Compactions of a server that served, and how many came to their end.
     served: usize,
     served_whole: usize,
@@ -95,7 +96,7 @@ impl fmt::Display for Tally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{} kills ({} while starting, {} compacting, {} backing up, {} restoring), {} compactions while serving, of which {} were done, \
+            "{} kills ({} while starting, {} compacting, {} backing up, {} restoring, {} salvaging), {} compactions while serving, of which {} were done, \
              {} acknowledged writes, {} lost, {} half, {} wrong; \
              {} refusals and {} repeated answers as expected, {} writes without an answer, of which {} are there, \
              {} MiB read back",
@@ -104,6 +105,7 @@ impl fmt::Display for Tally {
             self.commands[0],
             self.commands[1],
             self.commands[2],
+            self.commands[3],
             self.served,
             self.served_whole,
             self.acknowledged,
@@ -629,8 +631,8 @@ struct World {
     before: Everything,
     /// About how long a server takes to start.
     start: Duration,
-    /// About how long `compact`, `backup` and `restore` take.
-    commands: [Duration; 3],
+    /// About how long `compact`, `backup`, `restore` and `salvage` take.
+    commands: [Duration; 4],
 }
 
 impl World {
@@ -645,7 +647,7 @@ impl World {
             common: Common::default(),
             before: Everything::default(),
             start: Duration::from_millis(150),
-            commands: [Duration::from_millis(400); 3],
+            commands: [Duration::from_millis(400); 4],
         }
     }
 
@@ -666,10 +668,11 @@ impl World {
     /// Kills something that works on the stopped directory.
     fn kill_at_rest(&mut self, tally: &mut Tally) {
         let there = self.data().join("FORMAT").exists();
-        match self.dice.below(10) {
+        match self.dice.below(12) {
             4..6 if there => self.kill_compacting(tally),
             6..8 if there => self.kill_backing_up(tally),
             8..10 if there => self.kill_restoring(tally),
+            10..12 if there => self.kill_salvaging(tally),
             _ => self.kill_starting(tally),
         }
     }
@@ -780,6 +783,57 @@ impl World {
             );
         }
         fs::remove_dir_all(&copy).expect("a folder");
+    }
+
+    /// What a killed salvage of a damaged directory leaves is mended, or says that it was
+    /// cut short and can be salvaged into again.
+    fn kill_salvaging(&mut self, tally: &mut Tally) {
+        let (damaged, saved) = (
+            self.folder.path().join("damaged"),
+            self.folder.path().join("saved"),
+        );
+        fs::create_dir_all(damaged.join("store")).expect("a folder");
+        for name in ["FORMAT", "store/db"] {
+            fs::copy(self.data().join(name), damaged.join(name)).expect("a copy");
+        }
+        // Some pages, so that versions lack a content and heads a version.
+        let file = File::options()
+            .write(true)
+            .open(damaged.join("store/db"))
+            .expect("a file");
+        let size = file.metadata().expect("a file").len();
+        for _ in 0..8 {
+            let at = self.dice.below(size);
+            file.write_all_at(&[0x55; 64], at).expect("written");
+        }
+        let name = saved.to_str().expect("a name");
+        let salvage = || repertoire(&["salvage", name], &damaged);
+        self.kill_command(3, salvage(), tally);
+        let verify = || run(repertoire(&["verify"], &saved), VERIFY_LIMIT);
+        if !saved.join("store").exists() {
+            if saved.join("store.restoring").exists() {
+                let ran = verify();
+                if ran.code() != Some(1) || !ran.stderr.contains("was cut short; run it again") {
+                    tally.find(
+                        Sort::Wrong,
+                        format!("half a salvage: {} {}", ran.stdout, ran.stderr),
+                    );
+                }
+            }
+            let ran = run(salvage(), VERIFY_LIMIT);
+            if ran.code() != Some(0) {
+                tally.find(Sort::Lost, format!("a second salvage: {}", ran.stderr));
+            }
+        }
+        let ran = verify();
+        if ran.code() != Some(0) {
+            tally.find(
+                Sort::Half,
+                format!("salvaged: {} {}", ran.stdout, ran.stderr),
+            );
+        }
+        fs::remove_dir_all(&saved).expect("a folder");
+        fs::remove_dir_all(&damaged).expect("a folder");
     }
 
     /// Starts a server that must come up.

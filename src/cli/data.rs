@@ -235,20 +235,25 @@ pub(super) async fn salvage(
     let bar = output::counter("records saved");
     let counter = bar.clone();
     let result = blocking(move || {
-        let salvaged = store::salvage(&settings.data, &to, &settings.store, |count| {
+        let saved = store::salvage(&settings.data, &to, &settings.store, |count| {
             counter.set_position(count);
         })
         .map_err(Failed::from)?;
-        let store =
-            Store::open(&to, &settings.store).map_err(|error| start_failed(&error.into()))?;
+        let store = saved.open().map_err(|error| start_failed(&error.into()))?;
         let registry = Registry::open(store, Arc::new(SystemClock)).map_err(Failed::from)?;
-        Ok((salvaged, registry))
+        Ok((saved, registry))
     })
     .await;
     bar.finish_and_clear();
-    let (salvaged, registry) = result?;
+    let (saved, registry) = result?;
     let mended = registry.mend().await.map_err(Failed::from)?;
     registry.store().close().await;
+    // Not before: what does not fit together is no directory for a server.
+    let salvaged = blocking(move || {
+        drop(registry);
+        saved.complete().map_err(Failed::from)
+    })
+    .await?;
     let whole = salvaged.is_complete() && mended.lost.is_empty();
     let to = options.to.display().to_string();
     if output.is_json() {

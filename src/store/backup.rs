@@ -250,27 +250,18 @@ pub fn restore(
         reason,
     };
     let claim = directory::claim(to)?;
-    let restored = File::open(from).map_err(at(from)).and_then(|file| {
-        let bytes = file.metadata().map_err(at(from))?.len();
-        let mut reader = BufReader::new(file);
-        begin(&mut reader).map_err(unusable)?;
-        let records = directory::build(&claim.store(), options, |tree| {
-            let records = fill(reader, tree, &unusable, &mut progress)?;
-            log::renew(tree)?;
-            Ok(records)
-        })?;
-        Ok(Backup { records, bytes })
-    });
-    match restored {
-        Ok(backup) => {
-            claim.complete().map_err(at(to))?;
-            Ok(backup)
-        }
-        Err(error) => {
-            claim.abandon();
-            Err(error)
-        }
-    }
+    let file = File::open(from).map_err(at(from))?;
+    let bytes = file.metadata().map_err(at(from))?.len();
+    let mut reader = BufReader::new(file);
+    begin(&mut reader).map_err(unusable)?;
+    let store = claim.store();
+    let records = directory::build(&store, options, |tree| {
+        let records = fill(reader, tree, &unusable, &mut progress)?;
+        log::renew(tree)?;
+        Ok(records)
+    })?;
+    claim.complete(&store).map_err(at(to))?;
+    Ok(Backup { records, bytes })
 }
 
 /// Reads what a backup begins with.

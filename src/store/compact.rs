@@ -475,4 +475,4 @@ fn size(store: &Path) -> u64 {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

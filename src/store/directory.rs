@@ -7,7 +7,7 @@
 //! DATA/last              the last acknowledged write, see `last`
 //! DATA/socket            of the server that has it open, see `server::local`
 //! DATA/store.new/        compaction at work, or what a kill left of it
-//! DATA/store.restoring/  a restore at work, or what a kill left of it
+//! DATA/store.restoring/  a restore or a salvage at work, or what a kill left of it
 //! DATA/aside/            damaged files that are not needed, see `leftovers`
 //! ```
 //!
@@ -35,7 +35,7 @@ const PRODUCT: &str = "repertoire";
 const UNFINISHED: &str = "FORMAT.new";
 /// Folder that compaction fills.
 pub(super) const COMPACTING: &str = "store.new";
-/// Folder that a restore fills.
+/// Folder that a restore fills: with a store, or a salvage with a data directory.
 pub(super) const RESTORING: &str = "store.restoring";
 /// Folder that a file system keeps at its root.
 const OF_THE_FILE_SYSTEM: &str = "lost+found";
@@ -93,7 +93,7 @@ pub(super) fn open(directory: &Path, options: &Options) -> Result<Opened, OpenEr
     if directory.join(RESTORING).exists() && !(ours && store.exists()) {
         return Err(OpenError::CutShort {
             path: directory.to_owned(),
-            what: "a restore into it was cut short".to_owned(),
+            what: "a restore or salvage into it was cut short".to_owned(),
             next: "run it again, or remove the directory".to_owned(),
         });
     }
@@ -203,24 +203,32 @@ pub(super) fn build<T>(
         path: store.to_owned(),
         cause,
     };
-    remove(store).map_err(io)?;
+    clear(store).map_err(io)?;
     let built = engine(store, options)
         .map_err(StoreError::from)
         .and_then(|(db, tree)| {
             let filled = fill(&tree)?;
             guarded(|| db.flush())?;
             drop((db, tree));
-            // The last write is not at the end of what was filled in, so it does not tell
-            // where the log ends: a snapshot does, which sled writes when it is opened.
-            drop(engine(store, options)?);
+            end(store, options)?;
             Ok(filled)
-        })
-        .and_then(|filled| sync(store).map(|()| filled).map_err(io));
+        });
     if built.is_err() {
         // What stays is removed by the next start.
         let _gone = remove(store);
     }
     built
+}
+
+/// Makes a store durable that was filled, and closed.
+pub(super) fn end(store: &Path, options: &Options) -> Result<(), StoreError> {
+    // The last write is not at the end of what was filled in, so it does not tell
+    // where the log ends: a snapshot does, which sled writes when it is opened.
+    drop(engine(store, options)?);
+    sync(store).map_err(|cause| StoreError::Io {
+        path: store.to_owned(),
+        cause,
+    })
 }
 
 /// Bytes that its disk has free, where the system says so.
@@ -235,6 +243,24 @@ pub(super) fn remove(folder: &Path) -> io::Result<()> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         removed => removed,
     }
+}
+
+/// Removes all that is in a folder, where there is one. The folder stays: it says what was
+/// begun.
+pub(super) fn clear(folder: &Path) -> io::Result<()> {
+    let entries = match fs::read_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        entries => entries?,
+    };
+    for entry in entries {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            fs::remove_dir_all(entry.path())?;
+        } else {
+            fs::remove_file(entry.path())?;
+        }
+    }
+    Ok(())
 }
 
 /// Makes sled's files durable, and their names.
@@ -384,13 +410,15 @@ pub(super) fn finish(directory: &Path) -> io::Result<()> {
 }
 
 /// A directory to restore into: a new one, an empty one, or one over which another
-/// restore was cut short. Nobody else opens it meanwhile.
+/// restore was cut short. Nobody else opens it meanwhile. Dropped before it is completed,
+/// it leaves the directory as it was.
 #[derive(Debug)]
 pub(super) struct Claim {
     directory: PathBuf,
     /// It was not there before.
     made: bool,
-    lock: Lock,
+    completed: bool,
+    _lock: Lock,
 }
 
 pub(super) fn claim(directory: &Path) -> Result<Claim, OpenError> {
@@ -412,7 +440,8 @@ pub(super) fn claim(directory: &Path) -> Result<Claim, OpenError> {
     Ok(Claim {
         directory: directory.to_owned(),
         made,
-        lock,
+        completed: false,
+        _lock: lock,
     })
 }
 
@@ -430,16 +459,25 @@ impl Claim {
         self.directory.join(RESTORING)
     }
 
-    /// The store is whole: makes the directory one of ours. The rename is the moment at which it
-    /// is; until then a start says that the restore was cut short.
-    pub(super) fn complete(self) -> io::Result<()> {
+    /// The store is whole, and lies in or below [`Claim::store`]: makes the directory one of
+    /// ours. The rename is the moment at which it is; until then a start says that it was cut
+    /// short.
+    pub(super) fn complete(mut self, store: &Path) -> io::Result<()> {
+        self.completed = true;
         finish(&self.directory)?;
-        fs::rename(self.store(), store_path(&self.directory))?;
-        private::sync_dir(&self.directory)
+        fs::rename(store, store_path(&self.directory))?;
+        private::sync_dir(&self.directory)?;
+        // What lay beside the store, if anything: a start removes it as well.
+        let _gone = remove(&self.store());
+        Ok(())
     }
+}
 
-    /// Nothing came of it: leaves the directory as it was.
-    pub(super) fn abandon(self) {
+impl Drop for Claim {
+    fn drop(&mut self) {
+        if self.completed {
+            return;
+        }
         // What stays is no more than untidy: a start says what it is.
         for name in [UNFINISHED, "FORMAT"] {
             let _gone = fs::remove_file(self.directory.join(name));
@@ -449,7 +487,6 @@ impl Claim {
         if self.made {
             let _gone = fs::remove_dir(&self.directory);
         }
-        drop(self.lock);
     }
 }
 

@@ -76,7 +76,7 @@ pub use follow::Pinned;
 pub use log::LogPosition;
 pub use packed::{Packed, Packer};
 pub use private::keep_files_private;
-pub use salvage::{Salvaged, salvage};
+pub use salvage::{Salvaged, Saved, salvage};
 pub use table::{Key, Table, TableId, prefix};
 
 use crate::model::{Digest, Event};

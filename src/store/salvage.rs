@@ -16,11 +16,12 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Bound;
 use std::path::Path;
 
+use super::directory::Claim;
 use super::engine_log::{Leaf, Log, Page};
 use super::lock::Lock;
 use super::{
-    Options, Revision, StoreError, TableId, backup, blob, chunks, directory, guarded, last, log,
-    record,
+    OpenError, Options, Revision, Store, StoreError, TableId, backup, blob, chunks, directory,
+    guarded, last, log, record,
 };
 use crate::model::Digest;
 
@@ -41,10 +42,19 @@ pub struct Salvaged {
     pub contents_lost: u64,
 }
 
+/// A new directory with what was saved. It is one that opens only once it is completed;
+/// dropped before, it leaves nothing behind.
+#[derive(Debug)]
+pub struct Saved {
+    claim: Claim,
+    options: Options,
+    salvaged: Salvaged,
+}
+
 /// Fills a new data directory with every record of a damaged one that is whole.
 ///
-/// The old directory stays as it is. Its records may not fit together: see
-/// `Registry::mend`.
+/// The old directory stays as it is. The records may not fit together: the new one is
+/// opened and mended (`Registry::mend`) before it is completed.
 ///
 /// # Errors
 /// The database file cannot be read at all, another process has the old directory open,
@@ -54,36 +64,53 @@ pub fn salvage(
     to: &Path,
     options: &Options,
     progress: impl FnMut(u64),
-) -> Result<Salvaged, StoreError> {
+) -> Result<Saved, StoreError> {
     // One that cannot be written to has nobody who writes to it.
     let _lock = match Lock::take(from) {
-        Err(super::OpenError::Io { .. }) => None,
+        Err(OpenError::Io { .. }) => None,
         lock => Some(lock?),
     };
     let claim = directory::claim(to)?;
-    let store = directory::store_path(from);
-    let salvaged = Log::read(&store, |_| ())
-        .map_err(|cause| StoreError::Io {
-            path: store.join("db"),
-            cause,
-        })
-        .and_then(|log| {
-            directory::build(&claim.store(), options, |tree| {
-                fill(&log, tree, from, progress)
-            })
-        });
-    match salvaged {
-        Ok(salvaged) => {
-            claim.complete().map_err(|cause| StoreError::Io {
-                path: to.to_owned(),
-                cause,
-            })?;
-            Ok(salvaged)
-        }
-        Err(error) => {
-            claim.abandon();
-            Err(error)
-        }
+    let at = |path: &Path| {
+        let path = path.to_owned();
+        move |cause| StoreError::Io { path, cause }
+    };
+    let log = directory::store_path(from);
+    let log = Log::read(&log, |_| ()).map_err(at(&log.join("db")))?;
+    // A data directory of its own, so that it can be opened by those who mend it.
+    let unfinished = claim.store();
+    directory::clear(&unfinished).map_err(at(&unfinished))?;
+    let store = directory::store_path(&unfinished);
+    let salvaged = directory::build(&store, options, |tree| fill(&log, tree, from, progress))?;
+    directory::finish(&unfinished).map_err(at(&unfinished))?;
+    Ok(Saved {
+        claim,
+        options: options.clone(),
+        salvaged,
+    })
+}
+
+impl Saved {
+    /// Opens it as it is now, to be mended.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub fn open(&self) -> Result<Store, OpenError> {
+        Store::open(&self.claim.store(), &self.options)
+    }
+
+    /// Makes it a data directory like any other, once the store that was opened of it is
+    /// closed. Says what was saved, and what was not.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub fn complete(self) -> Result<Salvaged, StoreError> {
+        let path = self.claim.store();
+        let store = directory::store_path(&path);
+        directory::end(&store, &self.options)?;
+        let completed = self.claim.complete(&store);
+        completed.map_err(|cause| StoreError::Io { path, cause })?;
+        Ok(self.salvaged)
     }
 }
 

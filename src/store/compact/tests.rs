@@ -60,7 +60,7 @@ async fn compacted_beside(
     task.await.expect("a task")
 }
 
-fn copy(from: &Path, to: &Path) {
+pub(in crate::store) fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).expect("a folder");
     for entry in fs::read_dir(from).expect("a folder") {
         let entry = entry.expect("an entry");

@@ -136,7 +136,7 @@ async fn a_restore_that_was_cut_short_is_no_empty_directory_and_can_be_repeated(
             .expect_err("it is not whole")
             .to_string();
         assert!(
-            error.contains("a restore into it was cut short; run it again"),
+            error.contains("a restore or salvage into it was cut short; run it again"),
             "{error}"
         );
         restore(&file, &data, &options(), |_| {}).expect("a restore");

@@ -48,6 +48,7 @@ fn below(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
 
 fn salvaged(from: &Path, to: &Path) -> (u64, Revision) {
     let salvaged = salvage(from, to, &options(), |_| ()).expect("what is whole");
+    let salvaged = salvaged.complete().expect("a directory");
     fs::remove_dir_all(to).expect("a folder");
     (salvaged.records, salvaged.revision)
 }

@@ -73,6 +73,7 @@ fn salvage_damaged(
     damage(&mut bytes);
     fs::write(damaged.join("store/db"), &bytes).expect("a file");
     let salvaged = salvage(&damaged, &to, &options(), |_| ()).expect("what is whole");
+    let salvaged = salvaged.complete().expect("a directory");
     assert_eq!(
         fs::read(damaged.join("store/db")).expect("a file"),
         bytes,
@@ -232,4 +233,49 @@ fn ranges_of_keys_join_where_they_touch() {
         .filter(|c| covered.contains(c.to_string().as_bytes()))
         .collect();
     assert_eq!(inside, "abcdefghijklm");
+}
+
+#[tokio::test]
+async fn what_was_saved_is_no_directory_before_it_was_mended() {
+    let directory = TempDir::new().expect("a folder");
+    drop(used(&directory).await);
+    let (data, to) = (
+        directory.path().join("data"),
+        directory.path().join("saved"),
+    );
+    let saved = salvage(&data, &to, &options(), |_| ()).expect("what is whole");
+    let store = saved.open().expect("a store");
+    let mended = store.commit(put("mended", "1")).await;
+    mended.expect("a commit");
+    store.close().await;
+    let records = self::saved(&store);
+    drop(store);
+    // What a kill leaves here opens nowhere, and can be salvaged into again.
+    let killed = directory.path().join("killed");
+    crate::store::compact::tests::copy(&to, &killed);
+    let error = Store::open(&killed, &options()).expect_err("it is not whole");
+    assert!(matches!(error, OpenError::CutShort { .. }), "{error}");
+    let again = salvage(&data, &killed, &options(), |_| ()).expect("what is whole");
+    assert_eq!(
+        again.complete().expect("a directory").records,
+        saved.salvaged.records
+    );
+
+    let salvaged = saved.complete().expect("a directory");
+    assert!(salvaged.is_complete());
+    let store = Store::open(&to, &options()).expect("a store");
+    assert_eq!(self::saved(&store), records);
+    assert_eq!(note(&store, "mended").as_deref(), Some("1"));
+    store.commit(put("mended", "2")).await.expect("a commit");
+    drop(store);
+    let mut names: Vec<_> = fs::read_dir(&to)
+        .expect("a folder")
+        .map(|entry| entry.expect("an entry").file_name())
+        .collect();
+    names.sort();
+    assert_eq!(names, ["FORMAT", "last", "lock", "store"]);
+
+    let dropped = directory.path().join("dropped");
+    drop(salvage(&data, &dropped, &options(), |_| ()).expect("what is whole"));
+    assert!(!dropped.exists(), "nothing is left of it");
 }
