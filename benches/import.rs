@@ -1,7 +1,7 @@
 //! 50,000 skills of real size through the public API, and what they cost at rest.
 //!
 //! Bars: the import, the server's memory at its peak, the start with all of them
-//! stored, memory at rest, and the data directory.
+//! stored, memory at rest, also after minutes of churn, and the data directory.
 
 #![expect(
     clippy::cast_precision_loss,
@@ -123,6 +123,51 @@ async fn read_all(server: &Server, skills: usize) -> f64 {
     begin.elapsed().as_secs_f64()
 }
 
+/// Publishes, reads, finds and deletes for so long; the calls that it made.
+async fn churn(server: &Server, corpus: &Corpus, skills: usize, time: Duration) -> usize {
+    let channel = connect(server).await;
+    let end = Instant::now() + time;
+    let calls = futures_util::stream::iter(0..)
+        .take_while(|_| std::future::ready(Instant::now() < end))
+        .map(|at: usize| {
+            let mut registry = v1::registry_client::RegistryClient::new(channel.clone());
+            let mut lookup = v1::lookup_client::LookupClient::new(channel.clone());
+            let number = at * 7919 % skills;
+            let mut skill = corpus.request(number);
+            async move {
+                let skill_id = skill.skill_id.clone();
+                for file in &mut skill.files {
+                    file.content = [&file.content[..], format!("{at}\n").as_bytes()]
+                        .concat()
+                        .into();
+                }
+                let archive = v1::ExportSkillRequest {
+                    skill_id: skill_id.clone(),
+                    ..Default::default()
+                };
+                let search = v1::SearchRequest {
+                    query: format!("copy with the number {at}"),
+                    ..Default::default()
+                };
+                // Another caller may have deleted it a moment before.
+                let _published = registry.publish_skill(skill).await;
+                if let Ok(pieces) = registry.export_skill(archive).await {
+                    pieces.into_inner().for_each(|_| async {}).await;
+                }
+                lookup.search(search).await.expect("an answer");
+                // None of those that are looked for later.
+                if number % 4 == 2 {
+                    let request = v1::DeleteSkillRequest {
+                        skill_id,
+                        ..Default::default()
+                    };
+                    let _deleted = registry.delete_skill(request).await;
+                }
+            }
+        });
+    calls.buffer_unordered(AHEAD).count().await
+}
+
 async fn still_there(server: &Server, skills: usize) {
     let mut client = v1::lookup_client::LookupClient::new(connect(server).await);
     for at in [0, skills / 2, skills - 1] {
@@ -224,6 +269,19 @@ async fn main() {
         Bar::AtMost(300.0),
     );
     still_there(&server, skills).await;
+
+    let before = server.memory("VmRSS");
+    let time = Duration::from_secs(if support::quick() { 5 } else { 300 });
+    let rounds = churn(&server, &Corpus::load(), skills, time).await;
+    figure("rounds of churn", rounds as f64, "");
+    tokio::time::sleep(IDLE).await;
+    figure("  memory after", mib(server.memory("VmRSS")), "MiB");
+    against(
+        "memory at rest after churn / before",
+        server.memory("VmRSS") as f64 / before as f64,
+        "x",
+        Bar::AtMost(1.3),
+    );
 
     server.kill();
     let (server, _, serving) = start(&data).await;
