@@ -168,6 +168,21 @@ async fn churn(server: &Server, corpus: &Corpus, skills: usize, time: Duration) 
     calls.buffer_unordered(AHEAD).count().await
 }
 
+async fn memory_after_churn(server: &Server, skills: usize) {
+    let before = server.memory("VmRSS");
+    let time = Duration::from_secs(if support::quick() { 5 } else { 300 });
+    let rounds = churn(server, &Corpus::load(), skills, time).await;
+    figure("rounds of churn", rounds as f64, "");
+    tokio::time::sleep(IDLE).await;
+    figure("  memory after", mib(server.memory("VmRSS")), "MiB");
+    against(
+        "memory at rest after churn / before",
+        server.memory("VmRSS") as f64 / before as f64,
+        "x",
+        Bar::AtMost(1.3),
+    );
+}
+
 async fn still_there(server: &Server, skills: usize) {
     let mut client = v1::lookup_client::LookupClient::new(connect(server).await);
     for at in [0, skills / 2, skills - 1] {
@@ -270,18 +285,7 @@ async fn main() {
     );
     still_there(&server, skills).await;
 
-    let before = server.memory("VmRSS");
-    let time = Duration::from_secs(if support::quick() { 5 } else { 300 });
-    let rounds = churn(&server, &Corpus::load(), skills, time).await;
-    figure("rounds of churn", rounds as f64, "");
-    tokio::time::sleep(IDLE).await;
-    figure("  memory after", mib(server.memory("VmRSS")), "MiB");
-    against(
-        "memory at rest after churn / before",
-        server.memory("VmRSS") as f64 / before as f64,
-        "x",
-        Bar::AtMost(1.3),
-    );
+    memory_after_churn(&server, skills).await;
 
     server.kill();
     let (server, _, serving) = start(&data).await;

@@ -285,39 +285,48 @@ impl From<Error> for Failure {
                 .detail("skill_id", &id)
                 .suggest("State a `version` in the front matter that the skill has not had"),
             Error::Contention => new(Code::WriteContention).suggest("Try again"),
-            Error::Store(error @ (StoreError::Damaged { .. } | StoreError::NewerFormat { .. })) => {
-                let mut failure = Failure::new(Code::DataDamaged, "A stored record is damaged")
-                    .suggest("Ask the operator to run `repertoire verify` and to restore a backup");
-                failure.cause = Some(error.into());
-                failure
-            }
             Error::Commit(error) => refused(error),
-            Error::Store(error @ (StoreError::Engine(_) | StoreError::Reopening)) => {
-                let mut failure = Failure::new(Code::StoreUnavailable, "The server cannot read its disk");
-                failure = match error {
-                    StoreError::Reopening => failure.suggest("Try again in a moment"),
-                    _ => failure.suggest("Ask the operator to look at the server's log and its disk"),
-                };
-                failure.cause = Some(error.into());
-                failure
-            }
-            Error::Store(StoreError::Busy | StoreError::Outrun { .. }) => {
-                new(Code::Overloaded).suggest("Try again when less is written")
-            }
-            Error::Store(StoreError::Compacting) => {
-                new(Code::Overloaded).suggest("Try again when it is done")
-            }
-            // Of a file that the operator asked for: a backup, or a store written anew.
-            Error::Store(StoreError::Io { .. }) => {
-                new(Code::StoreUnavailable).suggest("Look at the disk: all is as it was")
-            }
-            Error::Store(StoreError::NotDurable { .. }) => new(Code::StoreUnavailable)
-                .suggest("Look at the disk: the new store is in use, and writes wait until the disk takes it"),
-            Error::Store(error) => Failure::fault(error),
+            Error::Store(error) => stored(error),
             Error::Work(error) => error.into(),
             Error::Full(full) => full.into(),
             Error::Task(cause) => Failure::fault(cause),
         }
+    }
+}
+
+/// What a store that failed means to its caller.
+fn stored(error: StoreError) -> Failure {
+    let message = error.to_string();
+    let new = |code| Failure::new(code, message);
+    match error {
+        StoreError::Damaged { .. } | StoreError::NewerFormat { .. } => {
+            let mut failure = Failure::new(Code::DataDamaged, "A stored record is damaged")
+                .suggest("Ask the operator to run `repertoire verify` and to restore a backup");
+            failure.cause = Some(error.into());
+            failure
+        }
+        StoreError::Engine(_) | StoreError::Reopening => {
+            let mut failure =
+                Failure::new(Code::StoreUnavailable, "The server cannot read its disk");
+            failure = match error {
+                StoreError::Reopening => failure.suggest("Try again in a moment"),
+                _ => failure.suggest("Ask the operator to look at the server's log and its disk"),
+            };
+            failure.cause = Some(error.into());
+            failure
+        }
+        StoreError::Busy | StoreError::Outrun { .. } => {
+            new(Code::Overloaded).suggest("Try again when less is written")
+        }
+        StoreError::Compacting => new(Code::Overloaded).suggest("Try again when it is done"),
+        // Of a file that the operator asked for: a backup, or a store written anew.
+        StoreError::Io { .. } => {
+            new(Code::StoreUnavailable).suggest("Look at the disk: all is as it was")
+        }
+        StoreError::NotDurable { .. } => new(Code::StoreUnavailable).suggest(
+            "Look at the disk: the new store is in use, and writes wait until the disk takes it",
+        ),
+        error => Failure::fault(error),
     }
 }
 
