@@ -9,7 +9,7 @@ use serde_json::{Map, Value as Json};
 
 use super::Contract;
 use super::shape::{Field, Special};
-use crate::model::{FieldProblem, NOT_EXACT, is_inexact, printable, redacted};
+use crate::model::{FieldProblem, NOT_EXACT, is_inexact, shown};
 
 /// What is wrong with a value: place, rule, sentence.
 pub(super) type Wrong = Vec<FieldProblem>;
@@ -298,9 +298,7 @@ impl Reader<'_> {
 
 /// What a message may repeat of a caller's text.
 pub(super) fn escaped(text: &str) -> String {
-    let text = redacted(text);
-    let short: String = text.chars().take(80).collect();
-    printable(&short).into_owned()
+    shown(text, 80)
 }
 
 /// A float as the whole number that it is.

@@ -7,7 +7,7 @@ use tonic::Status;
 use tonic_types::{ErrorDetails, StatusExt as _};
 
 use crate::contract::{Violation, v1};
-use crate::model::{Failure, FieldProblem, Kind, Severity, printable_lines, redacted};
+use crate::model::{Failure, FieldProblem, Kind, Severity, shown_lines};
 
 /// `domain` of every `google.rpc.ErrorInfo` of this server.
 pub const DOMAIN: &str = "repertoire";
@@ -50,12 +50,7 @@ fn code(kind: Kind) -> tonic::Code {
 /// What goes out of a text, which may repeat a caller's: no credentials, and
 /// nothing that a terminal acts on.
 fn short(text: &str, chars: usize) -> String {
-    let text = redacted(text);
-    let text = printable_lines(&text);
-    if text.chars().nth(chars).is_none() {
-        return text.into_owned();
-    }
-    text.chars().take(chars).chain(['…']).collect()
+    shown_lines(text, chars)
 }
 
 /// Bytes of message and details on the wire: the message escaped, the details in

@@ -4,7 +4,15 @@ use rmcp::ErrorData;
 use serde_json::json;
 
 use crate::gateway::Refusal;
-use crate::model::redacted;
+use crate::model::shown;
+
+/// Characters that are repeated of an address: more than any that names something has.
+const ADDRESS_CHARS: usize = 4_000;
+
+/// An address as it is repeated to whoever gave it.
+pub(super) fn address(uri: &str) -> String {
+    shown(uri, ADDRESS_CHARS)
+}
 
 /// A refusal as a JSON-RPC error. A fault is told without its insides; it was
 /// logged where it happened.
@@ -21,7 +29,7 @@ pub(super) fn protocol(refusal: &Refusal) -> ErrorData {
 pub(super) fn skill(refusal: &Refusal, uri: &str) -> ErrorData {
     let mut error = protocol(refusal);
     if let Some(data) = error.data.as_mut().and_then(|data| data.as_object_mut()) {
-        data.insert("uri".to_owned(), json!(redacted(uri)));
+        data.insert("uri".to_owned(), json!(address(uri)));
     }
     error
 }
@@ -34,7 +42,7 @@ pub(super) fn resource(refusal: &Refusal, uri: &str) -> ErrorData {
     }
     let mut data = refusal.json();
     if let Some(data) = data.as_object_mut() {
-        data.insert("uri".to_owned(), json!(redacted(uri)));
+        data.insert("uri".to_owned(), json!(address(uri)));
     }
     ErrorData::resource_not_found(refusal.text(), Some(data))
 }

@@ -16,7 +16,7 @@ use super::error::{self, protocol};
 use super::handler::{Handler, TTL_MS};
 use super::resources::{MARKDOWN, cursor, select};
 use crate::gateway::Refusal;
-use crate::model::{SkillUri, SkillUriError, VersionSelector, redacted};
+use crate::model::{SkillUri, SkillUriError, VersionSelector};
 
 /// Media type of a directory.
 const DIRECTORY: &str = "inode/directory";
@@ -137,14 +137,14 @@ impl Handler {
     /// The skill whose instructions an address names.
     pub(super) async fn skill(&self, uri: &str) -> Result<GetSkillResult, ErrorData> {
         let unknown =
-            |why: String| ErrorData::invalid_params(why, Some(json!({"uri": redacted(uri)})));
+            |why: String| ErrorData::invalid_params(why, Some(json!({"uri": error::address(uri)})));
         let address: SkillUri = uri
             .parse()
             .map_err(|error: SkillUriError| unknown(error.to_string()))?;
         let root = uri.strip_suffix(ENTRY).ok_or_else(|| {
             unknown(format!(
                 "'{}' is not the address of a SKILL.md",
-                redacted(uri)
+                error::address(uri)
             ))
         })?;
         let version = self
@@ -156,7 +156,7 @@ impl Handler {
         entry.validate().map_err(|error| {
             unknown(format!(
                 "the skill at '{}' does not keep to the Agent Skills standard: {error}",
-                redacted(uri)
+                error::address(uri)
             ))
         })?;
         Ok(GetSkillResult::new(entry)
@@ -170,7 +170,7 @@ impl Handler {
         uri: &str,
     ) -> Result<ReadResourceDirectoryResult, ErrorData> {
         let unknown =
-            |why: String| ErrorData::invalid_params(why, Some(json!({"uri": redacted(uri)})));
+            |why: String| ErrorData::invalid_params(why, Some(json!({"uri": error::address(uri)})));
         let base = uri.trim_end_matches('/');
         let parsed: SkillUri = base
             .parse()
@@ -213,7 +213,7 @@ impl Handler {
         if children.is_empty() {
             return Err(unknown(format!(
                 "'{}' is not a directory of the skill",
-                redacted(uri)
+                error::address(uri)
             )));
         }
         Ok(ReadResourceDirectoryResult::with_all_items(children))

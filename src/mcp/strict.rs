@@ -19,7 +19,7 @@ use serde_json::{Value as Json, json};
 
 use super::glance::{LISTEN, VERSION, glance};
 use crate::gateway::strict_json;
-use crate::model::{printable, redacted};
+use crate::model::shown;
 
 /// JSON-RPC 2.0: what was sent is no JSON.
 const PARSE_ERROR: i32 = -32700;
@@ -166,12 +166,8 @@ pub(super) fn too_long(most: usize) -> Vec<u8> {
 }
 
 fn form(method: &str, why: &serde_json::Error) -> String {
-    let why = why.to_string();
-    let why: String = redacted(&why).chars().take(300).collect();
-    format!(
-        "The params of {method} are not of its form: {}",
-        printable(&why)
-    )
+    let why = shown(&why.to_string(), 300);
+    format!("The params of {method} are not of its form: {why}")
 }
 
 /// What is wrong with a request of which the library made nothing: a method that
@@ -198,11 +194,8 @@ pub(super) fn unknown(request: &CustomRequest, sessions: bool) -> ErrorData {
     if let Some(why) = why {
         return ErrorData::invalid_params(form(&request.method, &why), None);
     }
-    let shown: String = redacted(&request.method)
-        .chars()
-        .take(SHOWN_CHARS)
-        .collect();
-    let sentence = format!("This server has no method '{}'", printable(&shown));
+    let method = shown(&request.method, SHOWN_CHARS);
+    let sentence = format!("This server has no method '{method}'");
     ErrorData::new(ErrorCode::METHOD_NOT_FOUND, sentence, None)
 }
 

@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
-use aho_corasick::{AhoCorasick, MatchKind};
+use aho_corasick::{AhoCorasick, FindIter, Match, MatchKind};
 
 /// A credential in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,18 +91,202 @@ static PREFIXES: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
 
 /// The credentials of a text, in their order.
 pub fn credentials(text: &str) -> impl Iterator<Item = Credential> {
-    let prefixes = PREFIXES.as_ref().into_iter();
-    let found = prefixes.flat_map(move |prefixes| prefixes.find_iter(text));
-    let mut end = 0;
-    found.filter_map(move |found| {
+    Scan::new(text, false)
+}
+
+/// Finds the credentials of a text in time that grows as the text does.
+///
+/// Where prefixes stand close together, one run of characters follows many of them;
+/// so each run remembers where it ended, and no byte is looked at twice for the same
+/// question.
+struct Scan<'a> {
+    text: &'a str,
+    found: Option<FindIter<'static, 'a>>,
+    /// The text is the beginning of a longer one: what runs to its end may be the
+    /// beginning of a credential, and is taken for one.
+    is_cut: bool,
+    /// Where the last credential ended.
+    end: usize,
+    letters: Run,
+    capitals: Run,
+    token: Run,
+    /// The parts of a token, between points.
+    parts: [Run; 3],
+    value: Run,
+    /// Bytes that were looked at.
+    #[cfg(test)]
+    looked: usize,
+}
+
+/// Characters of one kind that follow each other.
+#[derive(Debug, Clone, Copy, Default)]
+struct Run {
+    /// Where they end.
+    end: usize,
+    /// The same without points at the end: one that ends a sentence is none of a
+    /// token's.
+    solid: usize,
+}
+
+fn is_token(byte: u8) -> bool {
+    is_part(byte) || byte == b'.'
+}
+
+fn is_part(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')
+}
+
+fn is_capital(byte: u8) -> bool {
+    byte.is_ascii_uppercase() || byte.is_ascii_digit()
+}
+
+fn is_value(byte: u8) -> bool {
+    byte.is_ascii_graphic() && !b"&\"'`,;<>)}]".contains(&byte)
+}
+
+impl<'a> Scan<'a> {
+    fn new(text: &'a str, is_cut: bool) -> Self {
+        let prefixes: Option<&'static AhoCorasick> = PREFIXES.as_ref();
+        Self {
+            text,
+            found: prefixes.map(|prefixes| prefixes.find_iter(text)),
+            is_cut,
+            end: 0,
+            letters: Run::default(),
+            capitals: Run::default(),
+            token: Run::default(),
+            parts: Default::default(),
+            value: Run::default(),
+            #[cfg(test)]
+            looked: 0,
+        }
+    }
+
+    /// The run of a kind that goes on at `from`. `from` is never before that of the
+    /// last call, so a run that ends behind it is still the one.
+    fn run(&mut self, run: fn(&mut Self) -> &mut Run, from: usize, takes: fn(u8) -> bool) -> Run {
+        let known = *run(self);
+        if from < known.end {
+            return Run {
+                solid: known.solid.max(from),
+                ..known
+            };
+        }
+        let rest = self.text.as_bytes().get(from..).unwrap_or_default();
+        let taken = rest.iter().take_while(|byte| takes(**byte)).count();
+        let points = rest.get(..taken).unwrap_or_default().iter().rev();
+        let points = points.take_while(|byte| **byte == b'.').count();
+        let new = Run {
+            end: from + taken,
+            solid: from + taken - points,
+        };
+        *run(self) = new;
+        #[cfg(test)]
+        {
+            self.looked += taken + points + 1;
+        }
+        new
+    }
+
+    fn token(&mut self, from: usize) -> Run {
+        self.run(|scan| &mut scan.token, from, is_token)
+    }
+
+    /// Where what begins at `from` may go on behind the end of the text.
+    fn is_open(&self, from: usize, end: usize) -> bool {
+        self.is_cut && from < end && end == self.text.len()
+    }
+
+    /// Where a credential ends whose prefix ends at `from`; none where it is none.
+    fn credential_end(&mut self, form: Form, from: usize) -> Option<usize> {
+        match form {
+            Form::Alphanumeric(least) => {
+                let is_letter = |byte: u8| byte.is_ascii_alphanumeric();
+                let Run { end, .. } = self.run(|scan| &mut scan.letters, from, is_letter);
+                (end - from >= least || self.is_open(from, end)).then_some(end)
+            }
+            Form::Capitals(exactly) => {
+                let Run { end, .. } = self.run(|scan| &mut scan.capitals, from, is_capital);
+                let is_open = end - from < exactly && self.is_open(from, end);
+                let is_one = end - from == exactly && self.token(from).solid == end;
+                (is_open || is_one).then_some(end)
+            }
+            Form::Token(least) => {
+                let Run { end, solid } = self.token(from);
+                (solid - from >= least || self.is_open(from, end)).then_some(solid)
+            }
+            Form::Jwt => {
+                let Run { end, solid } = self.token(from);
+                if self.is_open(from, end) {
+                    return Some(end);
+                }
+                let header = self.run(|scan| &mut scan.parts[0], from, is_part).end;
+                self.byte(header).filter(|byte| *byte == b'.')?;
+                let claims = self.run(|scan| &mut scan.parts[1], header + 1, is_part).end;
+                self.byte(claims).filter(|byte| *byte == b'.')?;
+                let signature = self.run(|scan| &mut scan.parts[2], claims + 1, is_part).end;
+                let is_jwt = header - from >= 8
+                    && self.text.get(header + 1..claims)?.starts_with("eyJ")
+                    && signature - claims > 8
+                    && signature == solid;
+                is_jwt.then_some(solid)
+            }
+            Form::PrivateKey => {
+                let rest = self.text.get(from..)?;
+                let kind = |byte: &u8| byte.is_ascii_uppercase() || *byte == b' ';
+                let kind = rest.bytes().take_while(kind).count();
+                #[cfg(test)]
+                {
+                    self.looked += kind;
+                }
+                let line = rest.get(..kind)?;
+                let is_key =
+                    line.ends_with("PRIVATE KEY") && rest.get(kind..)?.starts_with("-----");
+                if !is_key {
+                    return None;
+                }
+                // All of it, so that nothing of the key is left where it is cut out.
+                let key = rest.find("-----END ").unwrap_or(rest.len());
+                #[cfg(test)]
+                {
+                    self.looked += key;
+                }
+                Some(from + key)
+            }
+            Form::UserInfo => {
+                let rest = self.text.get(from..)?;
+                // Among them is what the next `://` has, so none is looked at twice.
+                let ends = |c: char| c.is_whitespace() || matches!(c, '/' | '?' | '#' | '"' | '\'');
+                let authority = rest.split(ends).next().unwrap_or_default();
+                #[cfg(test)]
+                {
+                    self.looked += authority.len();
+                }
+                if self.is_open(from, from + authority.len()) {
+                    return Some(from + authority.len());
+                }
+                let (user, _) = authority.rsplit_once('@')?;
+                (!user.is_empty()).then_some(from + user.len())
+            }
+            Form::Value => {
+                let Run { end, .. } = self.run(|scan| &mut scan.value, from, is_value);
+                (end - from >= 8 || self.is_open(from, end)).then_some(end)
+            }
+        }
+    }
+
+    fn byte(&self, at: usize) -> Option<u8> {
+        self.text.as_bytes().get(at).copied()
+    }
+
+    /// The credential that a prefix begins.
+    fn credential(&mut self, found: Match) -> Option<Credential> {
         let (prefix, what, form) = FORMS.get(found.pattern().as_usize())?;
-        let rest = text.get(found.end()..)?;
-        let before = text.get(..found.start())?.chars().next_back();
-        let is_inside = before.is_some_and(|c| c.is_ascii_alphanumeric());
-        let len = form.length(rest)?;
         let is_certain = !matches!(form, Form::UserInfo | Form::Value);
+        let before = self.text.as_bytes().get(..found.start())?.last();
+        let is_inside = before.is_some_and(u8::is_ascii_alphanumeric);
         // `task-…` holds no `sk-…`.
-        if found.start() < end || (is_certain && is_inside && *prefix != "-----BEGIN ") {
+        if found.start() < self.end || (is_certain && is_inside && *prefix != "-----BEGIN ") {
             return None;
         }
         // The name of a value is no secret, and helps a reader.
@@ -111,64 +295,24 @@ pub fn credentials(text: &str) -> impl Iterator<Item = Credential> {
         } else {
             found.end()
         };
-        end = found.end() + len;
+        self.end = self.credential_end(*form, found.end())?;
         Some(Credential {
             at,
-            len: end - at,
+            len: self.end - at,
             what,
             is_certain,
         })
-    })
+    }
 }
 
-impl Form {
-    /// Bytes of the credential behind its prefix; none where it is none.
-    fn length(self, rest: &str) -> Option<usize> {
-        let run = |takes: fn(u8) -> bool| rest.bytes().take_while(|b| takes(*b)).count();
-        let is_token = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.');
-        // A point that ends a sentence is none of its own.
-        let token = || {
-            let token = rest.get(..run(is_token)).unwrap_or_default();
-            token.trim_end_matches('.')
-        };
-        match self {
-            Self::Alphanumeric(least) => {
-                let length = run(|b| b.is_ascii_alphanumeric());
-                (length >= least).then_some(length)
-            }
-            Self::Capitals(exactly) => {
-                let length = run(|b| b.is_ascii_uppercase() || b.is_ascii_digit());
-                (length == exactly && token().len() == length).then_some(length)
-            }
-            Self::Token(least) => {
-                let length = token().len();
-                (length >= least).then_some(length)
-            }
-            Self::Jwt => {
-                let parts: Vec<_> = token().split('.').collect();
-                let [header, claims, signature] = parts.as_slice() else {
-                    return None;
-                };
-                let is_jwt = header.len() >= 8 && claims.starts_with("eyJ") && signature.len() >= 8;
-                is_jwt.then_some(token().len())
-            }
-            Self::PrivateKey => {
-                let kind = run(|b| b.is_ascii_uppercase() || matches!(b, b' '));
-                let line = rest.get(..kind)?;
-                let end = line.ends_with("PRIVATE KEY") && rest.get(kind..)?.starts_with("-----");
-                // All of it, so that nothing of the key is left where it is cut out.
-                let key = || rest.find("-----END ").unwrap_or(rest.len());
-                end.then(key)
-            }
-            Self::UserInfo => {
-                let ends = |c: char| c.is_whitespace() || matches!(c, '/' | '?' | '#' | '"' | '\'');
-                let authority = rest.split(ends).next().unwrap_or_default();
-                let (user, _) = authority.rsplit_once('@')?;
-                (!user.is_empty()).then_some(user.len())
-            }
-            Self::Value => {
-                let length = run(|b| b.is_ascii_graphic() && !b"&\"'`,;<>)}]".contains(&b));
-                (length >= 8).then_some(length)
+impl Iterator for Scan<'_> {
+    type Item = Credential;
+
+    fn next(&mut self) -> Option<Credential> {
+        loop {
+            let found = self.found.as_mut()?.next()?;
+            if let Some(credential) = self.credential(found) {
+                return Some(credential);
             }
         }
     }
@@ -203,9 +347,20 @@ pub fn is_placeholder(credential: &str) -> bool {
 /// A text without the credentials in it, for what is repeated to a caller.
 #[must_use]
 pub fn redacted(text: &str) -> Cow<'_, str> {
+    without(Scan::new(text, false))
+}
+
+/// The same for the beginning of a longer text: what runs to its end goes, too, where
+/// it may be the beginning of a credential.
+pub(super) fn redacted_start(start: &str) -> Cow<'_, str> {
+    without(Scan::new(start, true))
+}
+
+fn without(scan: Scan<'_>) -> Cow<'_, str> {
+    let text = scan.text;
     let mut shown = String::new();
     let mut end = 0;
-    for Credential { at, len, .. } in credentials(text) {
+    for Credential { at, len, .. } in scan {
         shown.push_str(text.get(end..at).unwrap_or_default());
         shown.push_str("[redacted]");
         end = at + len;
@@ -281,6 +436,71 @@ mod tests {
             ("Bearer abcdefgh12345678", "Bearer [redacted]"),
         ] {
             assert_eq!(redacted(text), shown);
+        }
+    }
+
+    #[test]
+    fn each_byte_is_looked_at_a_bounded_number_of_times() {
+        let key = format!("AKIA{}-", letters(16).to_uppercase());
+        let token = format!("sk-ant-{}", ".".repeat(40));
+        for piece in [
+            "eyJ-",
+            "eyJ.",
+            "-eyJaaaaaaaa.eyJaaaaaaaa",
+            "-eyJ.eyJ-eyJ",
+            "token=",
+            "token=a&",
+            "Bearer ",
+            "sk-",
+            "-AKIA",
+            "AIza-",
+            "xoxb-",
+            "SG.",
+            "://",
+            "://a@",
+            "-----BEGIN ",
+            "-----BEGIN RSA PRIVATE KEY-----",
+            "-----BEGIN RSA PRIVATE KEY-----\n-----END ",
+            &key,
+            &token,
+        ] {
+            let text = piece.repeat(20_000 / piece.len());
+            for text in [text.clone(), format!("{text}{}", ".".repeat(20_000))] {
+                for is_cut in [false, true] {
+                    let mut scan = Scan::new(&text, is_cut);
+                    for _ in scan.by_ref() {}
+                    let most = 8 * text.len();
+                    assert!(scan.looked <= most, "{piece:?}: {} bytes", scan.looked);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_a_cut_leaves_of_a_credential_is_not_repeated() {
+        for secret in [
+            format!("AKIA{}", letters(16).to_uppercase()),
+            format!("ghp_{}", letters(36)),
+            format!("sk-ant-api03-{}", letters(40)),
+            format!("eyJ{0}.eyJ{0}.{0}", letters(20)),
+        ] {
+            for end in 1..=secret.len() {
+                let text = format!("Set it to {}", &secret[..end]);
+                let prefix = FORMS.iter().find(|form| secret.starts_with(form.0));
+                let prefix = prefix.expect("its form").0.len();
+                // Only what comes behind the prefix is secret.
+                let is_shown = !redacted_start(&text).contains("[redacted]");
+                assert!(!is_shown || end <= prefix, "{text}");
+            }
+        }
+        for (start, shown) in [
+            ("https://me:s3cr", "https://[redacted]"),
+            ("https://me:s@cr", "https://[redacted]"),
+            ("https://example.com/a", "https://example.com/a"),
+            ("x?token=abc", "x?token=[redacted]"),
+            ("Bearer ab, and mo", "Bearer ab, and mo"),
+        ] {
+            assert_eq!(redacted_start(start), shown);
         }
     }
 

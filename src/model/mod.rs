@@ -55,7 +55,7 @@ pub use skill::{
 };
 pub use skill_id::{Location, SkillId, SkillIdError, SkillKey};
 pub use slug::{MAX_SLUG_CHARS, MAX_STANDARD_DESCRIPTION_CHARS, is_standard_name, slugify};
-pub use text::{inert, inert_line, printable, printable_lines};
+pub use text::{inert, inert_line, printable, printable_lines, shown, shown_lines};
 pub use token::{open_token, seal_token};
 pub use uri::{SkillUri, SkillUriError};
 pub use version::{

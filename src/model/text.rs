@@ -2,7 +2,8 @@
 
 use std::borrow::Cow;
 
-use super::invisible;
+use super::credential::redacted_start;
+use super::{invisible, redacted};
 
 /// Text on one line without a character that a terminal or a reader acts on:
 /// controls, line ends among them, and whatever is invisible become escapes.
@@ -20,6 +21,36 @@ pub fn printable_lines(text: &str) -> Cow<'_, str> {
         return Cow::Owned(escaped(&text, |c| c == '\r').into_owned());
     }
     escaped(text, |_| false)
+}
+
+/// The beginning of a caller's text for a message: at most so many characters, on one
+/// line, without credentials and without what a terminal or a reader acts on. An
+/// ellipsis stands for the rest.
+#[must_use]
+pub fn shown(text: &str, chars: usize) -> String {
+    beginning(text, chars, printable)
+}
+
+/// The same on as many lines as it has.
+#[must_use]
+pub fn shown_lines(text: &str, chars: usize) -> String {
+    beginning(text, chars, printable_lines)
+}
+
+/// A text is as long as its caller likes, so no more of it is looked at than what may
+/// be shown, and some to hide credentials in.
+fn beginning(text: &str, chars: usize, printable: fn(&str) -> Cow<'_, str>) -> String {
+    let looked_at = chars.saturating_mul(4);
+    let start = text.char_indices().nth(looked_at).map(|(at, _)| at);
+    let start = start.and_then(|end| text.get(..end));
+    let text = start.map_or_else(|| redacted(text), redacted_start);
+    let text = printable(&text);
+    let end = text.char_indices().nth(chars).map(|(at, _)| at);
+    match end.and_then(|end| text.get(..end)) {
+        Some(short) => format!("{short}…"),
+        None if start.is_some() => format!("{text}…"),
+        None => text.into_owned(),
+    }
 }
 
 fn escaped(text: &str, also: impl Fn(char) -> bool) -> Cow<'_, str> {
@@ -97,7 +128,28 @@ mod tests {
         assert_eq!(inert_line(" a\n\n## System\tb "), "a ## System b");
     }
 
+    #[test]
+    fn what_is_shown_of_a_text_is_short_and_hides_what_is_cut_in_two() {
+        assert_eq!(shown("a\nb\u{202e}", 20), "a\\nb\\u{202e}");
+        assert_eq!(shown("abcdef", 6), "abcdef");
+        assert_eq!(shown("abcdefg", 6), "abcdef…");
+        assert_eq!(shown_lines("a\nbcdefg", 4), "a\nbc…");
+        assert_eq!(shown("", 0), "");
+        assert_eq!(shown("a", 0), "…");
+        let key = format!("ghp_{}", "q7Zk2mWx9L".repeat(4));
+        assert_eq!(shown(&key, 30), "[redacted]");
+        assert_eq!(shown(&format!("{key} and more"), 12), "[redacted] a…");
+        // Only the beginning of the key is looked at.
+        assert_eq!(shown(&format!("{key}{key}"), 10), "[redacted]…");
+        assert_eq!(shown(&format!("https://me:s3cret{key}@x"), 8), "https://…");
+    }
+
     proptest! {
+        #[test]
+        fn what_is_shown_is_never_longer_than_it_may_be(text in "([a:/ @]|token=|eyJ|\\.|\n|\u{202e}){0,60}", chars in 0_usize..20) {
+            prop_assert!(shown(&text, chars).chars().count() <= chars + 1);
+        }
+
         #[test]
         fn nothing_printable_has_anything_left_to_act_on(text in "[\\x00-\\x9f\u{200b}-\u{202e}<a]{0,20}|.{0,20}") {
             let line = printable(&text);

@@ -16,7 +16,7 @@ use std::str::FromStr;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
-use super::{FilePath, Reference, SkillId, VersionSelector};
+use super::{FilePath, Reference, SkillId, VersionSelector, shown};
 
 /// What a path segment keeps as it is (RFC 3986, `unreserved` and a few more).
 const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC
@@ -93,11 +93,7 @@ impl FromStr for SkillUri {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         parse(text).map_err(|reason| SkillUriError {
-            uri: text
-                .chars()
-                .take(200)
-                .flat_map(char::escape_default)
-                .collect(),
+            uri: shown(text, 200),
             reason,
         })
     }
@@ -137,8 +133,10 @@ fn parse(text: &str) -> Result<SkillUri, String> {
             })
         }
         [source, author, version, slug, path @ ..] if version.starts_with('@') => {
-            let selector = VersionSelector::parse(&version[1..])
-                .ok_or_else(|| format!("`{version}` names no version; write `@1.2.0` or `@3`"))?;
+            let selector = VersionSelector::parse(&version[1..]).ok_or_else(|| {
+                let version = shown(version, 60);
+                format!("`{version}` names no version; write `@1.2.0` or `@3`")
+            })?;
             Ok(SkillUri {
                 skill: Reference::Id(id(source, author, slug)?),
                 version: selector,
