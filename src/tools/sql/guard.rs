@@ -19,6 +19,7 @@ use sqlparser::parser::Parser;
 use sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer, Whitespace, Word};
 use tokio::sync::Semaphore;
 
+use super::budget::Budget;
 use super::dialect::Dialect;
 use super::functions::Functions;
 use super::names::Names;
@@ -164,7 +165,7 @@ pub(super) fn judge(
 }
 
 /// The tokens of a text. Strings keep their escapes: so they are written as they were.
-fn tokens(dialect: Dialect, sql: &str) -> Result<Vec<TokenWithSpan>, Refusal> {
+pub(super) fn tokens(dialect: Dialect, sql: &str) -> Result<Vec<TokenWithSpan>, Refusal> {
     Tokenizer::new(dialect.grammar(), sql)
         .with_unescape(false)
         .tokenize_with_location()
@@ -172,11 +173,17 @@ fn tokens(dialect: Dialect, sql: &str) -> Result<Vec<TokenWithSpan>, Refusal> {
 }
 
 /// The one statement of some tokens.
-fn parse(dialect: Dialect, tokens: Vec<TokenWithSpan>) -> Result<Statement, Refusal> {
-    let mut statements = Parser::new(dialect.grammar())
+pub(super) fn parse(dialect: Dialect, tokens: Vec<TokenWithSpan>) -> Result<Statement, Refusal> {
+    let budget = Budget::new(dialect.grammar(), &tokens);
+    let statements = Parser::new(&budget)
         .with_tokens_with_locations(tokens)
-        .parse_statements()
-        .map_err(|error| Refusal::syntax(error.to_string()))?;
+        .parse_statements();
+    if budget.is_spent() {
+        return Err(Refusal::syntax(
+            "The query is nested too deeply to be read. Write it with fewer levels, as with WITH.",
+        ));
+    }
+    let mut statements = statements.map_err(|error| Refusal::syntax(error.to_string()))?;
     match (statements.pop(), statements.is_empty()) {
         (Some(statement), true) => Ok(statement),
         _ => Err(one_at_a_time()),

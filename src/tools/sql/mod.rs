@@ -19,6 +19,7 @@
 //! Not here: which tools a skill declares, and who may call them (the gate);
 //! resources of a skill that are files.
 
+mod budget;
 mod catalog;
 mod config;
 mod dialect;

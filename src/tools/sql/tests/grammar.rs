@@ -9,6 +9,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::strategy::ValueTree as _;
 use proptest::test_runner::{Config as Runs, RngAlgorithm, TestRng, TestRunner};
+use sqlparser::parser::Parser;
 
 use super::dialect::Dialect;
 use super::functions::{Allowed, Functions};
@@ -279,6 +280,20 @@ proptest! {
             {
                 prop_assert_eq!(scan(dialect, &functions, &checked), Ok(()));
             }
+        }
+    }
+
+    /// A bound on its work changes nothing of a language.
+    #[test]
+    fn a_budget_reads_what_its_language_reads(sql in statement()) {
+        for (_, dialect) in dialects() {
+            let Ok(tokens) = guard::tokens(dialect, &sql) else { continue };
+            let read = Parser::new(dialect.grammar())
+                .with_tokens_with_locations(tokens.clone())
+                .parse_statements();
+            let bounded = guard::parse(dialect, tokens).ok();
+            let read = read.ok().filter(|read| read.len() == 1).and_then(|mut read| read.pop());
+            prop_assert_eq!(bounded, read);
         }
     }
 

@@ -1,5 +1,7 @@
 use std::sync::Arc;
 
+use sqlparser::ast::Statement;
+
 use super::dialect::Dialect;
 use super::functions::Functions;
 use super::guard::{Guard, Refusal};
@@ -218,6 +220,39 @@ fn where_writing_is_allowed_rows_and_tables_may_be_changed_and_nothing_else() {
     }
 }
 
+/// `SELECT`, then so many levels.
+fn nested(levels: usize, open: &str, inside: &str, close: &str) -> String {
+    let (open, close) = (open.repeat(levels), close.repeat(levels));
+    format!("SELECT {open}{inside}{close}")
+}
+
+/// What a parser makes of so many levels of a form, on a stack that is deep enough.
+fn read(dialect: Dialect, levels: usize, form: [&str; 3]) -> Result<Statement, Refusal> {
+    let [open, inside, close] = form;
+    let sql = nested(levels, open, inside, close);
+    let tokens = guard::tokens(dialect, &sql).expect("tokens");
+    let parse = move || guard::parse(dialect, tokens);
+    let thread = std::thread::Builder::new().stack_size(64 << 20);
+    let thread = thread.spawn(parse).expect("a thread");
+    thread.join().expect("an answer")
+}
+
+#[test]
+fn what_the_parser_reads_twice_at_each_level_is_read_a_bounded_number_of_times() {
+    for (_, dialect) in dialects() {
+        for form in [
+            ["position(", "1", ")"],
+            ["* FROM ((SELECT ", "1", ") a JOIN t ON 1)"],
+        ] {
+            assert!(read(dialect, 3, form).is_ok(), "{form:?}");
+            let refused = (4..=20).find_map(|levels| read(dialect, levels, form).err());
+            let message = refused.expect("a bound").message;
+            let is_bounded = message.contains("nested") || message.contains("recursion limit");
+            assert!(is_bounded, "{message}");
+        }
+    }
+}
+
 #[tokio::test]
 async fn long_and_deep_statements_are_refused_or_read_without_harm() {
     for (_, dialect) in dialects() {
@@ -244,6 +279,9 @@ async fn long_and_deep_statements_are_refused_or_read_without_harm() {
                 "CASE WHEN (".repeat(20),
                 ") THEN 1 END".repeat(20)
             ),
+            nested(20, "position(", "1", ")"),
+            nested(45, "position(", "1", ")"),
+            nested(45, "position(", &format!("'{}'", "a".repeat(90_000)), ")"),
         ] {
             let refusal = guard.checked(&deep).await.expect("a verdict");
             // What only SQLite may know goes to its engine, which has limits of its own.
