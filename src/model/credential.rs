@@ -173,17 +173,17 @@ impl<'a> Scan<'a> {
             };
         }
         let rest = self.text.as_bytes().get(from..).unwrap_or_default();
-        let taken = rest.iter().take_while(|byte| takes(**byte)).count();
-        let points = rest.get(..taken).unwrap_or_default().iter().rev();
+        let count = rest.iter().take_while(|byte| takes(**byte)).count();
+        let points = rest.get(..count).unwrap_or_default().iter().rev();
         let points = points.take_while(|byte| **byte == b'.').count();
         let new = Run {
-            end: from + taken,
-            solid: from + taken - points,
+            end: from + count,
+            solid: from + count - points,
         };
         *run(self) = new;
         #[cfg(test)]
         {
-            self.looked += taken + points + 1;
+            self.looked += count + points + 1;
         }
         new
     }

@@ -55,17 +55,13 @@ impl Budget {
     }
 
     fn step(&self) -> Result<(), ParserError> {
-        match self.left.get().checked_sub(1) {
-            Some(left) => {
-                self.left.set(left);
-                Ok(())
-            }
-            None => {
-                self.is_spent.set(true);
-                // The one error that the parser does not take for a wrong way.
-                Err(ParserError::RecursionLimitExceeded)
-            }
+        if let Some(left) = self.left.get().checked_sub(1) {
+            self.left.set(left);
+            return Ok(());
         }
+        self.is_spent.set(true);
+        // The one error that the parser does not take for a wrong way.
+        Err(ParserError::RecursionLimitExceeded)
     }
 }
 

@@ -76,16 +76,22 @@ pub(super) fn late(limit: Duration) -> ToolError {
     .suggest("Read its plan with sql_explain_query, narrow the range, or aggregate first")
 }
 
-/// It took too long, and whether it has ended is not known.
-pub(super) fn given_up(limit: Duration) -> ToolError {
-    ToolError::new(
+/// It took too long, and whether it has ended is not known; `may_write`: nor whether it
+/// has changed anything.
+pub(super) fn given_up(limit: Duration, may_write: bool) -> ToolError {
+    let error = ToolError::new(
         ToolErrorKind::Timeout,
         format!(
             "The statement took longer than {} seconds and was given up; the database may still work on it.",
             limit.as_secs_f64()
         ),
-    )
-    .suggest("Read its plan with sql_explain_query, narrow the range, or aggregate first")
+    );
+    let error = if may_write {
+        error.suggest("If it was to change anything, look whether it did before you send it again")
+    } else {
+        error
+    };
+    error.suggest("Read its plan with sql_explain_query, narrow the range, or aggregate first")
 }
 
 /// A statement failed. `limit` is how long it may take.

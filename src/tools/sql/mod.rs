@@ -139,7 +139,7 @@ impl Sql {
         // for one that does not keep to it.
         tokio::time::timeout(bounds.time + Duration::from_millis(500), work)
             .await
-            .unwrap_or_else(|_| Err(error::given_up(bounds.time)))
+            .unwrap_or_else(|_| Err(error::given_up(bounds.time, !self.guard.read_only)))
     }
 
     async fn query(&self, sql: &str, bounds: Bounds) -> Result<Output, ToolError> {

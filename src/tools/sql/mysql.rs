@@ -8,6 +8,7 @@
 //! strings and names end where the parser of the guard thinks that they do.
 
 use std::future::Future;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::TryStreamExt as _;
@@ -17,6 +18,8 @@ use sqlx::{
     AssertSqlSafe, Column as _, ConnectOptions as _, Connection as _, Decode, Either,
     Executor as _, MySql, Row as _, SqlSafeStr as _, Statement as _, TypeInfo as _, ValueRef as _,
 };
+#[cfg(test)]
+use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 use super::engine::{Order, Question};
@@ -77,7 +80,7 @@ impl Opener for MySqlOpener {
 
 /// A `MySQL` or `MariaDB` database.
 pub(super) struct MySqlEngine {
-    pool: Pool<MySqlOpener>,
+    pool: Arc<Pool<MySqlOpener>>,
 }
 
 impl MySqlEngine {
@@ -89,7 +92,7 @@ impl MySqlEngine {
             .statement_cache_capacity(0)
             .disable_statement_logging();
         Self {
-            pool: Pool::new(MySqlOpener { options, powerful }),
+            pool: Arc::new(Pool::new(MySqlOpener { options, powerful })),
         }
     }
 
@@ -120,13 +123,19 @@ impl MySqlEngine {
             "ROLLBACK"
         };
         match sqlx::raw_sql(end).execute(connection).await {
-            Ok(_) => close(lease).await,
+            Ok(_) => close(lease),
             Err(cause) if order == Order::Write && outcome.is_ok() => {
                 outcome = Err(error::statement(cause, bounds.time));
             }
             Err(_) => {}
         }
         outcome
+    }
+
+    /// Places that no call and no session that is being closed holds.
+    #[cfg(test)]
+    pub(super) fn places(&self) -> &Arc<Semaphore> {
+        self.pool.places()
     }
 
     /// Answers of the catalog.
@@ -158,16 +167,21 @@ impl MySqlEngine {
         }
         let ended = sqlx::raw_sql("ROLLBACK").execute(connection).await.is_ok();
         if ended && answers.iter().all(|rows| rows.cut.is_none()) {
-            close(lease).await;
+            close(lease);
         }
         Ok(answers)
     }
 }
 
 /// Ends a session. The driver has no command that cleans one, and locks by name,
-/// variables and temporary tables would outlive the transaction.
-async fn close(lease: Lease<Connected>) {
-    drop(timeout(CLOSING, lease.connection.inner.close()).await);
+/// variables and temporary tables would outlive the transaction. Its place is free when
+/// it has ended; the answer, which may be of a write, does not wait for that.
+fn close(lease: Lease<Connected>) {
+    tokio::spawn(async move {
+        let Lease { connection, place } = lease;
+        drop(timeout(CLOSING, connection.inner.close()).await);
+        drop(place);
+    });
 }
 
 async fn begin(connection: &mut Connected, order: Order, bounds: Bounds) -> Result<(), ToolError> {

@@ -58,7 +58,8 @@ pub(super) struct Pool<O: Opener> {
 pub(super) struct Lease<C> {
     /// The connection.
     pub(super) connection: C,
-    _place: OwnedSemaphorePermit,
+    /// Free once this is dropped.
+    pub(super) place: OwnedSemaphorePermit,
 }
 
 impl<O: Opener> Pool<O> {
@@ -83,28 +84,31 @@ impl<O: Opener> Pool<O> {
         while let Some(mut connection) = self.idle() {
             // The server may have gone away since.
             if let Ok(true) = timeout(PATIENCE, O::alive(&mut connection)).await {
-                return Ok(Lease {
-                    connection,
-                    _place: place,
-                });
+                return Ok(Lease { connection, place });
             }
         }
         match timeout(PATIENCE, self.opener.open()).await {
-            Ok(Ok(connection)) => Ok(Lease {
-                connection,
-                _place: place,
-            }),
+            Ok(Ok(connection)) => Ok(Lease { connection, place }),
             Ok(Err(error)) => Err(error),
             Err(_) => Err(error::unreachable()),
         }
     }
 
+    /// Of connections, free or not.
+    #[cfg(test)]
+    pub(super) fn places(&self) -> &Arc<Semaphore> {
+        &self.places
+    }
+
     /// Keeps a connection for the next call. Its last answer was read, and nothing of
     /// the call is left in its session.
     pub(super) fn give_back(&self, lease: Lease<O::Connection>) {
+        let Lease { connection, place } = lease;
         self.idle
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
-            .push(lease.connection);
+            .push(connection);
+        // Then whoever waits for it finds the connection.
+        drop(place);
     }
 }

@@ -12,6 +12,7 @@
 //! that is cleaned after each call.
 
 use std::future::Future;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::TryStreamExt as _;
@@ -21,6 +22,8 @@ use sqlx::{
     AssertSqlSafe, Column as _, ConnectOptions as _, Connection as _, Either, Executor as _,
     Row as _, SqlSafeStr as _, Statement as _, TypeInfo as _, ValueRef as _,
 };
+#[cfg(test)]
+use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 use super::engine::{Order, Question};
@@ -76,7 +79,7 @@ impl Opener for PostgresOpener {
 
 /// A `PostgreSQL` database.
 pub(super) struct PostgresEngine {
-    pool: Pool<PostgresOpener>,
+    pool: Arc<Pool<PostgresOpener>>,
 }
 
 impl PostgresEngine {
@@ -87,7 +90,7 @@ impl PostgresEngine {
             .statement_cache_capacity(0)
             .disable_statement_logging();
         Self {
-            pool: Pool::new(PostgresOpener { options, powerful }),
+            pool: Arc::new(Pool::new(PostgresOpener { options, powerful })),
         }
     }
 
@@ -121,7 +124,7 @@ impl PostgresEngine {
             "ROLLBACK"
         };
         match sqlx::raw_sql(end).execute(connection).await {
-            Ok(_) => self.clean(lease).await,
+            Ok(_) => self.clean(lease),
             Err(cause) if order == Order::Write && outcome.is_ok() => {
                 outcome = Err(error::statement(cause, bounds.time));
             }
@@ -132,11 +135,23 @@ impl PostgresEngine {
 
     /// Keeps a connection without what outlives a transaction: advisory locks, settings,
     /// prepared statements, temporary tables. Where that fails it is closed.
-    async fn clean(&self, mut lease: Lease<PostgresConnection>) {
-        let discard = sqlx::raw_sql("DISCARD ALL").execute(&mut lease.connection.inner);
-        if matches!(timeout(CLEANING, discard).await, Ok(Ok(_))) {
-            self.pool.give_back(lease);
-        }
+    ///
+    /// The answer does not wait for it, since the call's time may end meanwhile: what was
+    /// committed would be told as given up, and be written again. The place does.
+    fn clean(&self, mut lease: Lease<PostgresConnection>) {
+        let pool = Arc::clone(&self.pool);
+        tokio::spawn(async move {
+            let discard = sqlx::raw_sql("DISCARD ALL").execute(&mut lease.connection.inner);
+            if matches!(timeout(CLEANING, discard).await, Ok(Ok(_))) {
+                pool.give_back(lease);
+            }
+        });
+    }
+
+    /// Places that no call and no session that is being cleaned holds.
+    #[cfg(test)]
+    pub(super) fn places(&self) -> &Arc<Semaphore> {
+        self.pool.places()
     }
 
     /// Answers of the catalog.
@@ -168,7 +183,7 @@ impl PostgresEngine {
         }
         let ended = sqlx::raw_sql("ROLLBACK").execute(connection).await.is_ok();
         if ended && answers.iter().all(|rows| rows.cut.is_none()) {
-            self.clean(lease).await;
+            self.clean(lease);
         }
         Ok(answers)
     }

@@ -168,8 +168,71 @@ async fn postgresql_and_mariadb_alone_keep_their_data_unchanged() {
         let watch = Watch::begin(&server).await;
         refuses(&sql, WRITES).await;
         unguarded(&sql, &attempts::attempts(server.letter)).await;
+        all_are_back(&sql).await;
         watch.nothing_is_left(&server).await;
+        if server.letter == 'p' {
+            answers_before_it_cleans(&server).await;
+        }
     }
+}
+
+/// Waits until every session of a server is clean, or closed.
+async fn all_are_back(sql: &Sql) {
+    let places = match &sql.engine {
+        Engine::Postgres(engine) => engine.places(),
+        Engine::MySql(engine) => engine.places(),
+        Engine::Sqlite(_) => panic!("no server"),
+    };
+    let all = u32::try_from(pool::CONNECTIONS).expect("a few");
+    drop(places.acquire_many(all).await.expect("places"));
+}
+
+/// A write that was committed is told as such, however long its session takes to be
+/// clean. Until it is, its place is taken.
+async fn answers_before_it_cleans(server: &databases::Database) {
+    let mut config = settings(Some(through_what_holds_back(&server.url).await));
+    config.read_only = false;
+    config.timeout = Duration::from_secs(2);
+    let sql = Sql::open(config).expect("a database");
+    let changed = query(&sql, "UPDATE customers SET name = name WHERE id = 1").await;
+    changed.expect("a write");
+    let Engine::Postgres(engine) = &sql.engine else {
+        panic!("not PostgreSQL");
+    };
+    assert_eq!(engine.places().available_permits(), pool::CONNECTIONS - 1);
+}
+
+/// The address of a way to a server that lets everything through up to a word to clean
+/// the session.
+async fn through_what_holds_back(url: &str) -> String {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, copy};
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await;
+    let listener = listener.expect("a port");
+    let (before, after) = url.split_once('@').expect("an address");
+    let (server, base) = after.split_once('/').expect("a database");
+    let port = listener.local_addr().expect("an address").port();
+    let server = server.to_owned();
+    tokio::spawn(async move {
+        while let Ok((client, _)) = listener.accept().await {
+            let server = tokio::net::TcpStream::connect(&server).await;
+            let (mut answers, mut orders) = server.expect("a server").into_split();
+            let (mut said, mut told) = client.into_split();
+            tokio::spawn(async move { copy(&mut answers, &mut told).await });
+            tokio::spawn(async move {
+                let mut words = [0; 4096];
+                while let Ok(length @ 1..) = said.read(&mut words).await {
+                    if words[..length]
+                        .windows(11)
+                        .any(|word| word == b"DISCARD ALL")
+                    {
+                        std::future::pending::<()>().await;
+                    }
+                    orders.write_all(&words[..length]).await.expect("a server");
+                }
+            });
+        }
+    });
+    format!("{before}@127.0.0.1:{port}/{base}")
 }
 
 /// What could be left behind beside rows: looked at by others.

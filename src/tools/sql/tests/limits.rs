@@ -201,6 +201,33 @@ async fn while_a_thread_is_not_back_its_permit_is_taken() {
     all_are_back(&sql).await;
 }
 
+/// A write that ended just then would be written again.
+#[tokio::test(start_paused = true)]
+async fn what_a_thread_did_just_after_its_deadline_is_told() {
+    let sql = std::sync::Arc::new(sample());
+    let (go_on, wait) = std::sync::mpsc::channel::<()>();
+    let call = tokio::spawn({
+        let sql = std::sync::Arc::clone(&sql);
+        async move {
+            let work = engine(&sql).work(false, sql.bounds, move |_| {
+                wait.recv().expect("a word");
+                Ok(Ok("written"))
+            });
+            work.await
+        }
+    });
+    // It has begun, and its time is over.
+    tokio::task::yield_now().await;
+    tokio::time::advance(sql.bounds.time + Duration::from_millis(1)).await;
+    tokio::task::yield_now().await;
+    go_on.send(()).expect("a thread");
+    // Time stands still while this is busy.
+    while !call.is_finished() {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(call.await.expect("a call").expect("an outcome"), "written");
+}
+
 #[tokio::test]
 async fn the_caller_may_wait_for_less_time_than_the_operator_allows() {
     let sql = sample();
