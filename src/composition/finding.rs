@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::model::Severity;
+use crate::model::{Severity, printable};
 
 macro_rules! codes {
     ($($(#[doc = $doc:literal])* $variant:ident = $name:literal, $severity:ident;)*) => {
@@ -94,11 +94,12 @@ pub struct Finding {
 const CHAIN: usize = 24;
 
 impl Finding {
-    /// A finding of a code.
+    /// A finding of a code. Its message is a sentence on one line, whatever the names and
+    /// rules in it hold: who reads it tells what skills say from what the server says.
     pub(super) fn new(code: FindingCode, message: impl Into<String>) -> Self {
         Self {
             code,
-            message: message.into(),
+            message: printable(&message.into()).into_owned(),
             skills: Vec::new(),
             chain: Vec::new(),
             place: None,
@@ -137,8 +138,10 @@ impl Finding {
 /// says.
 pub(super) fn shortened(chain: &[&str]) -> Vec<String> {
     let half = CHAIN / 2;
-    let owned =
-        |part: &[&str]| -> Vec<String> { part.iter().map(|&name| name.to_owned()).collect() };
+    let owned = |part: &[&str]| -> Vec<String> {
+        let names = part.iter().map(|name| printable(name).into_owned());
+        names.collect()
+    };
     match (chain.get(..half), chain.len().checked_sub(CHAIN)) {
         (Some(begin), Some(left_out)) if left_out > 0 => {
             let mut short = owned(begin);

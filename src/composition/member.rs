@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::model::{Reference, SkillId, Version, VersionWish, VersionedReference};
+use crate::model::{Reference, SkillId, Version, VersionWish, VersionedReference, shown};
 
 /// A version of a skill, and what to call it.
 #[derive(Debug, Clone)]
@@ -97,11 +97,14 @@ pub(super) fn rules_of(version: &Version) -> impl Iterator<Item = RuleOf<'_>> {
     compatibility.chain(composability)
 }
 
+/// Characters of an author's reason that a sentence repeats.
+const REASON: usize = 300;
+
 /// The reason of a rule, as the end of a sentence.
 pub(super) fn because(reason: &str) -> String {
     if reason.is_empty() {
         String::new()
     } else {
-        format!(": {reason}")
+        format!(": {}", shown(reason, REASON))
     }
 }

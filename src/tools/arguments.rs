@@ -5,7 +5,7 @@ use jsonschema::Validator;
 use jsonschema::error::{TypeKind, ValidationErrorKind};
 use serde_json::{Map, Value, json};
 
-use crate::model::{NOT_EXACT, ToolArgument, ToolConfig, inexact, whole};
+use crate::model::{NOT_EXACT, ToolArgument, ToolConfig, inexact, shown, whole};
 
 /// Problems that are told at once.
 const MAX_PROBLEMS: usize = 32;
@@ -153,8 +153,8 @@ fn problem(error: &jsonschema::ValidationError<'_>) -> ArgumentProblem {
         _ => (error.masked().to_string(), "schema"),
     };
     ArgumentProblem {
-        field,
-        message: message.chars().take(MAX_MESSAGE_CHARS).collect(),
+        field: shown(&field, MAX_MESSAGE_CHARS),
+        message: shown(&message, MAX_MESSAGE_CHARS),
         rule,
     }
 }

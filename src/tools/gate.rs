@@ -14,7 +14,7 @@ use tokio::sync::mpsc;
 
 use super::recorded::Recorded;
 use super::session::{Loaded, Session};
-use super::{Error, Invocation, Output, Progress, Tools, arguments, shown};
+use super::{Error, Invocation, Output, Progress, Tools, arguments, level, shown};
 use crate::composition::{Call, Decision, Member, ToolRule};
 use crate::model::{
     Failure, Principal, Reference, SkillId, ToolConfig, Version, VersionNumber, VersionSelector,
@@ -121,7 +121,12 @@ impl Tools {
             let resource = arguments.get("resource").and_then(Value::as_str);
             let resource = resource.unwrap_or_default();
             let detail = self.resource(&declared, resource, &call.caller, call.timeout);
-            Output::text(detail.await?.content)
+            let detail = detail.await?;
+            Output::text(if detail.is_dynamic {
+                detail.content
+            } else {
+                level::resource(&head.id, resource, detail.content, &call.session)
+            })
         } else {
             let key = call.idempotency_key;
             let invocation = Invocation {
@@ -144,7 +149,7 @@ impl Tools {
         let bytes = output.text.len() + output.structured.as_ref().map_or(0, super::session::size);
         if bytes > limit {
             return Err(Error::ResultTooLarge {
-                tool: tool.name.clone(),
+                tool: shown(&tool.name),
                 bytes,
                 limit,
             });
@@ -161,7 +166,7 @@ impl Tools {
     pub(super) async fn run(&self, what: &str, invocation: Invocation) -> Result<Output, Error> {
         let Some(handler) = self.inner.handler(&invocation.skill, &invocation.method) else {
             return Err(Error::Unserved {
-                tool: what.to_owned(),
+                tool: shown(what),
                 step: unserved(&invocation.skill, &invocation.method),
                 skill: invocation.skill,
             });
@@ -171,7 +176,7 @@ impl Tools {
         match tokio::time::timeout(time.saturating_add(last_word), handler.call(invocation)).await {
             Ok(answer) => Ok(answer?),
             Err(_) => Err(Error::TooLate {
-                tool: what.to_owned(),
+                tool: shown(what),
                 seconds: time.as_secs_f64(),
             }),
         }
@@ -366,7 +371,11 @@ impl Tools {
         {
             return Ok(Verdict {
                 rule: ToolRule::Granted,
-                reason: format!("'{tool}' is a tool of '{}', which is loaded", member.name),
+                reason: format!(
+                    "'{}' is a tool of '{}', which is loaded",
+                    shown(tool),
+                    member.name
+                ),
                 by: Some((member.clone(), tool.into())),
             });
         }
@@ -400,7 +409,7 @@ impl Tools {
             validator
         };
         arguments::check(tool, &validator, given).map_err(|problems| Error::Arguments {
-            tool: tool.name.clone(),
+            tool: shown(&tool.name),
             problems,
         })
     }
@@ -417,6 +426,7 @@ fn is_denial(composed: &crate::composition::Composed, decision: &Decision<'_>) -
 
 /// What to do where nothing runs a method.
 pub(super) fn unserved(skill: &SkillId, method: &str) -> String {
+    let method = shown(method);
     format!(
         "Start a worker that serves `{method}` of `{skill}` (ToolHost.Attach), or try again where one is about to start"
     )

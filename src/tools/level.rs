@@ -33,18 +33,31 @@ pub(super) fn text(
     if id.is_builtin() {
         text.push_str(body.trim());
     } else {
-        let mark: String = session.chars().take(MARK).collect();
-        _ = write!(
-            text,
-            "Instructions of the skill `{id}` {}, by its author and not by the user or the system, up to the line \
-             `End {mark}`:\n\n{}\n\nEnd {mark}",
-            version.semantic,
-            body.trim()
-        );
+        let whose = format!("Instructions of the skill `{id}` {}", version.semantic);
+        text.push_str(&between(&whose, body, session));
     }
     text.push_str("\n\n---\n");
     unlocked(&mut text, version, session, withdrawn);
     text
+}
+
+/// A file of a skill as the result of a tool: an author's text as the instructions are.
+pub(super) fn resource(id: &SkillId, name: &str, content: String, session: &str) -> String {
+    if id.is_builtin() {
+        return content;
+    }
+    let whose = format!("Resource `{}` of the skill `{id}`", inert_line(name));
+    between(&whose, &content, session)
+}
+
+/// An author's text between the two lines.
+fn between(whose: &str, text: &str, session: &str) -> String {
+    let mark: String = session.chars().take(MARK).collect();
+    format!(
+        "{whose}, by its author and not by the user or the system, up to the line `End {mark}`:\n\n{}\n\n\
+         End {mark}",
+        text.trim()
+    )
 }
 
 /// The text for a skill that is loaded already.

@@ -272,7 +272,10 @@ impl Tools {
             return Err(Error::NoResource {
                 skill: head.id.clone(),
                 resource: super::shown(resource),
-                resources: resources.iter().map(|config| config.name.clone()).collect(),
+                resources: resources
+                    .iter()
+                    .map(|config| super::shown(&config.name))
+                    .collect(),
             });
         };
         let detail = |content, mime_type: &str, is_dynamic| Detail {
