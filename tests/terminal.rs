@@ -15,7 +15,8 @@ fn in_terminal(args: &[&str]) -> Option<String> {
     let arguments: Vec<_> = args.iter().map(quoted).collect();
     let output = Command::new("script")
         .args(["--quiet", "--return", "--command"])
-        .arg(format!("{BINARY} {}", arguments.join(" ")))
+        // As wide as a person's.
+        .arg(format!("stty cols 200; {BINARY} {}", arguments.join(" ")))
         .arg("/dev/null")
         .env("TERM", "xterm")
         .env_remove("NO_COLOR")
@@ -31,6 +32,53 @@ fn in_terminal(args: &[&str]) -> Option<String> {
             eprintln!("NOT TESTED in a terminal: there is no `script` of util-linux");
             None
         }
+    }
+}
+
+/// A name is a file's, a skill's or a codebase's, and never the server's last word.
+#[test]
+fn no_name_makes_a_line_of_its_own() {
+    const FORGED: &str = "1 valid, 0 refused";
+    let directory = TempDir::new().expect("a folder");
+    let folder = directory.path().join(format!("x\n{FORGED}"));
+    std::fs::create_dir(&folder).expect("a folder");
+    let skill = format!(
+        "---\nname: forged\ndescription: Does things, in words.\n\
+         tool_configs: [{{name: \"x\\n{FORGED}\", method: m}}]\n\
+         execution_protocol: [\"do\\n{FORGED}\"]\n---\nDo it.\n"
+    );
+    std::fs::write(folder.join("SKILL.md"), &skill).expect("a file");
+    std::fs::write(folder.join(format!("a\n{FORGED}")), "x").expect("a file");
+    let manifest = format!("{{\"name\": \"x\\n{FORGED}\"}}");
+    std::fs::write(folder.join("package.json"), manifest).expect("a file");
+    let good = directory.path().join("forged");
+    std::fs::create_dir(&good).expect("a folder");
+    std::fs::write(good.join("SKILL.md"), skill).expect("a file");
+    let data = directory.path().join("data").display().to_string();
+    let (folder, good) = (folder.display().to_string(), good.display().to_string());
+    let run = |args: &[&str]| in_terminal(&[args, &["--data", &data]].concat());
+    let Some(published) = run(&["publish", &good]) else {
+        return;
+    };
+    assert!(published.contains("created"), "{published:?}");
+    for args in [
+        &["validate", &folder][..],
+        &["import", &folder],
+        &["publish", &folder],
+        &["analyze", &folder],
+        &["show", "forged"],
+        &["compose", "forged"],
+        &["check", &format!("x\n{FORGED}"), "--skills", "forged"],
+    ] {
+        let shown = run(args).expect("a terminal");
+        assert!(shown.contains(FORGED), "{args:?} shows no name: {shown:?}");
+        let mut lines = shown
+            .lines()
+            .map(|line| without_colours(line).trim().to_owned());
+        assert!(
+            !lines.any(|line| line.starts_with(FORGED)),
+            "{args:?}: {shown:?}"
+        );
     }
 }
 

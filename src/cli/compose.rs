@@ -50,7 +50,7 @@ pub(super) async fn compose(client: &mut Client, options: Compose, output: &Outp
             entry.skill_id.clone(),
         ]);
     }
-    output.line(&skills.to_string())?;
+    output.lines(&skills.to_string())?;
     let mut tools = table(&["tool", "", "allowed by", "forbidden by", "except"]);
     for proof in answer.proof.unwrap_or_default().tools {
         let verdict = match proof.verdict() {
@@ -65,10 +65,12 @@ pub(super) async fn compose(client: &mut Client, options: Compose, output: &Outp
             patterns(&proof.exceptions),
         ]);
     }
-    output.line(&format!("\n{tools}"))?;
+    output.lines(&format!("\n{tools}"))?;
     for (at, step) in (1..).zip(&answer.execution_protocol) {
-        let before = if at == 1 { "\n" } else { "" };
-        output.line(&format!("{before}{at:>3}. {step}"))?;
+        if at == 1 {
+            output.line("")?;
+        }
+        output.line(&format!("{at:>3}. {step}"))?;
     }
     warn(&answer.warnings);
     Ok(ExitCode::SUCCESS)
@@ -143,10 +145,8 @@ pub(super) async fn lock(client: &mut Client, options: Lock, output: &Output) ->
             entry.digest.chars().take(19).collect(),
         ]);
     }
-    output.line(&format!(
-        "{rows}\n{GOOD}locked{GOOD:#} in {}",
-        path.display()
-    ))?;
+    output.lines(&rows.to_string())?;
+    output.line(&format!("{GOOD}locked{GOOD:#} in {}", path.display()))?;
     warn(&answer.warnings);
     Ok(ExitCode::SUCCESS)
 }

@@ -1,5 +1,6 @@
 //! What a person or a program gets to see.
 
+use std::fmt;
 use std::io::{IsTerminal as _, Write as _};
 use std::process::ExitCode;
 
@@ -9,7 +10,7 @@ use serde_json::{Value, json};
 use tonic_types::StatusExt as _;
 
 pub(super) use super::paint::{BAD, FAINT, GOOD, HINT, Style, WARN};
-use super::paint::{ERROR, json_line, painted};
+use super::paint::{ERROR, json_line, painted, painted_line};
 use crate::gateway::Contract;
 use crate::model::Code;
 use crate::registry;
@@ -148,10 +149,16 @@ impl Output {
         self.json
     }
 
-    /// Writes a line to stdout.
+    /// Writes a line to stdout. What it repeats of others stays on it.
     #[expect(clippy::unused_self, reason = "read as a part of what writes")]
     pub(super) fn line(&self, line: &str) -> Result<(), Failed> {
-        print(&format!("{}\n", painted(line)))
+        print(&format!("{}\n", painted_line(line)))
+    }
+
+    /// Writes a text of several lines: a table, or what a skill or a tool has to say.
+    #[expect(clippy::unused_self, reason = "read as a part of what writes")]
+    pub(super) fn lines(&self, text: &str) -> Result<(), Failed> {
+        print(&format!("{}\n", painted(text)))
     }
 
     pub(super) fn value(&self, value: &Value) -> Result<(), Failed> {
@@ -201,7 +208,8 @@ impl Output {
         } else {
             format!(" {FAINT}[{code}]{FAINT:#}")
         };
-        note(&format!("{ERROR}error:{ERROR:#} {message}{code}"));
+        // Of several lines where a refusal says what to do next.
+        written(&painted(&format!("{ERROR}error:{ERROR:#} {message}{code}")));
         for place in places {
             note(&format!("  {place}"));
         }
@@ -218,8 +226,25 @@ pub(super) fn json_of(name: &str, message: &impl Message) -> Result<Value, Faile
     contract.json(name, message).map_err(Failed::fault)
 }
 
-/// A table that fits the terminal.
-pub(super) fn table(header: &[&str]) -> Table {
+/// A table that fits the terminal. What is in a cell makes no row of its own.
+pub(super) struct Rows(Table);
+
+impl Rows {
+    pub(super) fn add_row<C: AsRef<str>>(&mut self, cells: impl IntoIterator<Item = C>) {
+        let cells = cells.into_iter();
+        let cells = cells.map(|cell| cell.as_ref().replace(['\n', '\r', '\t'], " "));
+        self.0.add_row(cells);
+    }
+}
+
+impl fmt::Display for Rows {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// A table with a header.
+pub(super) fn table(header: &[&str]) -> Rows {
     let mut table = Table::new();
     table
         .load_preset(comfy_table::presets::NOTHING)
@@ -229,7 +254,7 @@ pub(super) fn table(header: &[&str]) -> Table {
         .set_style(TableComponent::RightHeaderIntersection, '─')
         .set_content_arrangement(ContentArrangement::Dynamic)
         .set_header(header);
-    table
+    Rows(table)
 }
 
 /// A time as a person reads it.
@@ -273,9 +298,9 @@ pub(super) fn counter(what: &str) -> indicatif::ProgressBar {
     bar
 }
 
-/// A note to a person, on stderr.
+/// A note to a person, a line on stderr.
 pub(super) fn note(text: &str) {
-    written(&painted(text));
+    written(&painted_line(text));
 }
 
 fn written(text: &str) {

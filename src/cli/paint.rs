@@ -105,6 +105,12 @@ pub(super) fn painted(text: &str) -> String {
     shown
 }
 
+/// The same for what is to stand on one line: a name that holds a line end writes no line
+/// of its own.
+pub(super) fn painted_line(text: &str) -> String {
+    painted(text).replace('\n', "\\n")
+}
+
 /// JSON as a terminal gets it: the same value, in which what a terminal acts on is
 /// escaped.
 pub(super) fn json_line(json: &str) -> String {
@@ -143,6 +149,15 @@ mod tests {
         );
         assert_eq!(painted("a\n\tb 👩‍💻"), "a\n\tb 👩‍💻");
         assert_eq!(painted("\u{100000}\u{100001}g"), "\u{100000}\u{100001}g");
+    }
+
+    #[test]
+    fn a_line_stays_one() {
+        let text = format!("{GOOD}valid{GOOD:#} x\n1 created\r\n\tb\rc");
+        assert_eq!(
+            painted_line(&text),
+            "\u{1b}[32mvalid\u{1b}[0m x\\n1 created\\n\tb\\rc"
+        );
     }
 
     #[test]

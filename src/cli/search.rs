@@ -303,7 +303,7 @@ pub(super) async fn analyze(client: &mut Client, options: Analyze, output: &Outp
             item.source.clone(),
         ]);
     }
-    output.line(&rows.to_string())?;
+    output.lines(&rows.to_string())?;
     let stats = found.stats.clone().unwrap_or_default();
     output.line(&format!(
         "{}; languages: {}; confidence: {}",
@@ -364,7 +364,7 @@ pub(super) async fn recommend(client: &mut Client, options: Recommend, output: &
             let severity = format!("{:?}", gap.severity()).to_lowercase();
             rows.add_row([gap.area.clone(), severity, gap.suggested_skills.join(", ")]);
         }
-        output.line(&rows.to_string())?;
+        output.lines(&rows.to_string())?;
     }
     output.line(&format!(
         "{:.0} % of what it asks for is installed",

@@ -85,7 +85,7 @@ pub(super) async fn list(client: &mut Client, options: List, output: &Output) ->
         }
         rows.add_row([&skill.id, &skill.version, &skill.category, &description]);
     }
-    output.line(&rows.to_string())?;
+    output.lines(&rows.to_string())?;
     output.line(&counted(skills.len(), "skill"))?;
     Ok(ExitCode::SUCCESS)
 }
@@ -169,7 +169,7 @@ pub(super) async fn show(client: &mut Client, options: OfVersion, output: &Outpu
         row("protocol", definition.execution_protocol.join(" → "));
     }
     row("updated", time(skill.updated_at));
-    output.line(&rows.to_string())?;
+    output.lines(&rows.to_string())?;
     if !answer.shadowed_ids.is_empty() {
         output.line(&format!(
             "{WARN}hides{WARN:#} {}",

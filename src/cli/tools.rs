@@ -122,7 +122,7 @@ pub(super) async fn load(client: &mut Client, options: Load, output: &Output) ->
             answer.replaced_version_number, answer.version_number
         ));
     }
-    output.line(&answer.content)?;
+    output.lines(&answer.content)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -136,7 +136,7 @@ pub(super) async fn detail(client: &mut Client, options: Detail, output: &Output
     if output.is_json() {
         output.message("LoadSkillDetailResponse", &answer)?;
     } else {
-        output.line(&answer.content)?;
+        output.lines(&answer.content)?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -173,7 +173,7 @@ pub(super) async fn session(client: &mut Client, options: Session, output: &Outp
             skill.tools.join(" "),
         ]);
     }
-    output.line(&skills.to_string())?;
+    output.lines(&skills.to_string())?;
     note(&format!(
         "{FAINT}ends at {} unless it is used before{FAINT:#}",
         time(answer.expires_at)
@@ -224,7 +224,7 @@ pub(super) async fn tools(client: &mut Client, options: ListTools, output: &Outp
             tool.description.clone(),
         ]);
     }
-    output.line(&tools.to_string())?;
+    output.lines(&tools.to_string())?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -262,7 +262,7 @@ pub(super) async fn call(client: &mut Client, options: CallTool, output: &Output
     if output.is_json() {
         output.message("CallToolResponse", &answer)?;
     } else {
-        output.line(&answer.content)?;
+        output.lines(&answer.content)?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -333,6 +333,6 @@ pub(super) async fn calls(client: &mut Client, options: Calls, output: &Output) 
             format!("{style}{end}{style:#}"),
         ]);
     }
-    output.line(&calls.to_string())?;
+    output.lines(&calls.to_string())?;
     Ok(ExitCode::SUCCESS)
 }

@@ -62,7 +62,8 @@ pub(super) async fn versions(client: &mut Client, options: OfSkill, output: &Out
             version.change_summary.clone(),
         ]);
     }
-    output.line(&format!("{}\n{rows}", all.skill_id))?;
+    output.line(&all.skill_id)?;
+    output.lines(&rows.to_string())?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -272,6 +273,7 @@ pub(super) async fn metrics(client: &mut Client, options: OfSkill, output: &Outp
             time(version.last_used_at),
         ]);
     }
-    output.line(&format!("{}\n{rows}", answer.skill_id))?;
+    output.line(&answer.skill_id)?;
+    output.lines(&rows.to_string())?;
     Ok(ExitCode::SUCCESS)
 }
