@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::output::{BAD, FAINT, Failed, GOOD, HINT, Output, Style, WARN, json_of};
 use crate::contract::v1;
-use crate::model::{Problem, Severity};
+use crate::model::{Code, Problem, Severity};
 
 /// Files that are shown of those that were left out.
 const SHOWN: usize = 20;
@@ -26,6 +26,16 @@ pub(super) enum Fate {
 }
 
 impl Fate {
+    /// The server said nothing of it.
+    pub(super) fn unanswered() -> Self {
+        Self::Refused {
+            code: Code::ServerUnreachable.name().to_owned(),
+            message: "The server ended the import before it answered for this folder".to_owned(),
+            hints: vec!["import again: what is there already stays as it is".to_owned()],
+            problems: Vec::new(),
+        }
+    }
+
     pub(super) fn refused(problems: Vec<Problem>) -> Self {
         let errors = problems
             .iter()

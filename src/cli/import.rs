@@ -8,6 +8,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde_json::json;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
+use tokio_stream::{Stream, StreamExt as _};
+use tonic::Status;
 
 use super::args::{Home, Import, Publish, Validate};
 use super::connect::Client;
@@ -191,6 +193,44 @@ impl Reader {
     }
 }
 
+/// What became of the folders that were sent, in the order of the answers, and why there
+/// are no more of them.
+async fn told(
+    mut answers: impl Stream<Item = Result<v1::PublishSkillsResponse, Status>> + Unpin,
+    sent: &Mutex<VecDeque<PathBuf>>,
+    each: impl Fn(),
+) -> (BTreeMap<PathBuf, Fate>, Option<Status>) {
+    let mut fates = BTreeMap::new();
+    while let Some(answer) = answers.next().await {
+        let answer = match answer {
+            Ok(answer) => answer,
+            Err(status) => return (fates, Some(status)),
+        };
+        each();
+        let mut sent = sent.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(path) = sent.pop_front() else {
+            continue;
+        };
+        let fate = match answer.result {
+            Some(Item::Published(published)) => Fate::Published(Box::new(published)),
+            Some(Item::Refused(v1::Refusal {
+                code,
+                message,
+                recovery_suggestions: hints,
+                problems,
+            })) => Fate::Refused {
+                code,
+                message,
+                hints,
+                problems,
+            },
+            None => Fate::unanswered(),
+        };
+        fates.insert(path, fate);
+    }
+    (fates, None)
+}
+
 pub(super) async fn import(
     client: &mut Client,
     options: Import,
@@ -226,58 +266,40 @@ pub(super) async fn import(
         left,
         sent: Arc::clone(&sent),
     };
+    let all = paths.clone();
     let reader = tokio::task::spawn_blocking(move || (reader.read(paths, &items), reader.left));
-    let mut fates = BTreeMap::new();
-    let mut answers = client
+    let answers = client
         .registry
         .publish_skills(ReceiverStream::new(stream))
         .await?
         .into_inner();
-    let ended = loop {
-        match answers.message().await {
-            Ok(None) => break None,
-            Err(status) => break Some(status),
-            Ok(Some(answer)) => {
-                bar.inc(1);
-                let path = sent
-                    .lock()
-                    .unwrap_or_else(PoisonError::into_inner)
-                    .pop_front();
-                let fate = match answer.result {
-                    Some(Item::Published(published)) => Fate::Published(Box::new(published)),
-                    Some(Item::Refused(v1::Refusal {
-                        code,
-                        message,
-                        recovery_suggestions: hints,
-                        problems,
-                    })) => Fate::Refused {
-                        code,
-                        message,
-                        hints,
-                        problems,
-                    },
-                    None => continue,
-                };
-                fates.insert(path.unwrap_or_default(), fate);
-            }
-        }
-    };
-    drop(answers);
+    let (mut fates, ended) = told(answers, &sent, || bar.inc(1)).await;
     bar.finish_and_clear();
     let (refused, left) = reader.await.map_err(Failed::fault)?;
     fates.extend(refused);
+    let fates = completed(fates, all);
     summarize(&fates, &left, output)?;
     if let Some(status) = ended {
         return Err(Failed::from(status).hint("import again: what is there already stays as it is"));
     }
-    let refused = fates
-        .values()
-        .any(|fate| matches!(fate, Fate::Refused { .. }));
-    Ok(if refused {
+    Ok(exit(&fates))
+}
+
+/// What became of all folders: an answer that did not come is no success.
+fn completed(mut fates: BTreeMap<PathBuf, Fate>, all: Vec<PathBuf>) -> BTreeMap<PathBuf, Fate> {
+    for path in all {
+        fates.entry(path).or_insert_with(Fate::unanswered);
+    }
+    fates
+}
+
+fn exit(fates: &BTreeMap<PathBuf, Fate>) -> ExitCode {
+    let mut fates = fates.values();
+    if fates.any(|fate| matches!(fate, Fate::Refused { .. })) {
         ExitCode::FAILURE
     } else {
         ExitCode::SUCCESS
-    })
+    }
 }
 
 pub(super) async fn publish(
@@ -387,4 +409,35 @@ pub(super) fn validate(options: &Validate, output: &Output) -> Result<ExitCode, 
     } else {
         ExitCode::FAILURE
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_folder_without_an_answer_is_refused() {
+        let paths = ["a", "b", "c", "d"].map(PathBuf::from);
+        let sent = Mutex::new(VecDeque::from(paths.clone()));
+        let answer = |result| v1::PublishSkillsResponse {
+            result,
+            ..Default::default()
+        };
+        let published = Item::Published(v1::PublishSkillResponse::default());
+        let answers = [Ok(answer(Some(published))), Ok(answer(None))];
+        let answers = tokio_stream::iter(answers);
+        let (fates, ended) = told(answers, &sent, || ()).await;
+        assert!(ended.is_none());
+        let fates = completed(fates, paths.to_vec());
+        let codes: Vec<_> = fates
+            .values()
+            .map(|fate| match fate {
+                Fate::Published(_) => "",
+                Fate::Refused { code, .. } => code,
+            })
+            .collect();
+        let no_answer = Code::ServerUnreachable.name();
+        assert_eq!(codes, ["", no_answer, no_answer, no_answer]);
+        assert_eq!(exit(&fates), ExitCode::FAILURE);
+    }
 }
