@@ -23,6 +23,7 @@ const LOOKED_AT: usize = 10_000;
 const VERSIONS: usize = 6;
 
 type Tree = DerivationTree<Package, Ranges<u32>, String>;
+type Fact = External<Package, Ranges<u32>, String>;
 
 /// The facts that cannot all hold.
 pub(super) fn explain(graph: &Graph, tree: Tree, stop: &Stop) -> Finding {
@@ -30,8 +31,10 @@ pub(super) fn explain(graph: &Graph, tree: Tree, stop: &Stop) -> Finding {
     let mut facts: Vec<(u8, String)> = Vec::new();
     let mut known: FxHashSet<String> = FxHashSet::default();
     let mut skills: Vec<String> = Vec::new();
-    for external in externals(&tree) {
+    let (externals, mut is_cut) = externals(&tree, LOOKED_AT);
+    for external in externals {
         if stop.is_set() {
+            is_cut = true;
             break;
         }
         let Some((at, fact)) = fact(graph, external, stop) else {
@@ -59,7 +62,9 @@ pub(super) fn explain(graph: &Graph, tree: Tree, stop: &Stop) -> Finding {
         .map(|(_, fact)| fact)
         .collect();
     let mut text = facts.join("; ");
-    if more > 0 {
+    if is_cut {
+        text = format!("{text}; and more than are looked at");
+    } else if more > 0 {
         text = format!("{text}; and {more} more");
     }
     let message = format!("these cannot all hold: {text}");
@@ -67,8 +72,9 @@ pub(super) fn explain(graph: &Graph, tree: Tree, stop: &Stop) -> Finding {
 }
 
 /// The leaves of a derivation. Parts of it are shared: each is looked at once, since there
-/// may be more ways to them than anybody can walk.
-fn externals(tree: &Tree) -> Vec<&External<Package, Ranges<u32>, String>> {
+/// may be more ways to them than anybody can walk. So many at most, and whether there are
+/// more.
+fn externals(tree: &Tree, most: usize) -> (Vec<&Fact>, bool) {
     let mut found = Vec::new();
     let mut seen: FxHashSet<usize> = FxHashSet::default();
     let mut open = vec![tree];
@@ -80,11 +86,11 @@ fn externals(tree: &Tree) -> Vec<&External<Package, Ranges<u32>, String>> {
                     open.push(&derived.cause1);
                 }
             }
-            DerivationTree::External(external) if found.len() < LOOKED_AT => found.push(external),
-            DerivationTree::External(_) => {}
+            DerivationTree::External(external) if found.len() < most => found.push(external),
+            DerivationTree::External(_) => return (found, true),
         }
     }
-    found
+    (found, false)
 }
 
 /// Drops a derivation part by part. Dropped as a whole it would take a stack as deep as it
@@ -102,11 +108,7 @@ fn take_apart(tree: Tree) {
 
 /// A fact as a sentence, with the skill that it is about. None where it follows
 /// from the others.
-fn fact(
-    graph: &Graph,
-    external: &External<Package, Ranges<u32>, String>,
-    stop: &Stop,
-) -> Option<(Option<usize>, String)> {
+fn fact(graph: &Graph, external: &Fact, stop: &Stop) -> Option<(Option<usize>, String)> {
     match external {
         // What was asked for says which versions it is.
         External::NoVersions(Package::Skill(at), _) if !graph.asked.contains_key(at) => {
@@ -189,5 +191,27 @@ fn versions(node: &Node, range: &Ranges<u32>) -> String {
         all if all.len() <= VERSIONS => all.join(", "),
         [first, .., last] => format!("{first} to {last}"),
         _ => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn facts_that_are_not_looked_at_are_told() {
+        let leaf = |at| DerivationTree::External(External::NotRoot(Package::Skill(at), 0));
+        let tree = (1..5).fold(leaf(0), |tree, at| {
+            DerivationTree::Derived(pubgrub::Derived {
+                terms: Default::default(),
+                shared_id: None,
+                cause1: Arc::new(tree),
+                cause2: Arc::new(leaf(at)),
+            })
+        });
+        for (most, found, is_cut) in [(4, 4, true), (5, 5, false), (6, 5, false)] {
+            let (externals, cut) = externals(&tree, most);
+            assert_eq!((externals.len(), cut), (found, is_cut), "{most}");
+        }
     }
 }

@@ -16,8 +16,6 @@ use crate::model::{Reference, SkillId, SkillKey, Version, VersionNumber, Version
 
 /// Versions of all skills that are looked at, at most.
 const VERSIONS: usize = 20_000;
-/// Rules that are held against a version, at most.
-const COMPARISONS: usize = 10_000_000;
 /// Skills that a set may come to.
 pub(super) const SKILLS: usize = 4_096;
 
@@ -114,6 +112,7 @@ impl Graph {
     pub(super) fn read(
         library: &impl Library,
         asked: &[Asked],
+        comparisons: usize,
         stop: &Stop,
     ) -> Result<Result<Self, Box<Finding>>, Error> {
         let mut graph = Self {
@@ -161,8 +160,12 @@ impl Graph {
             }
             next += 1;
         }
-        if !graph.demand(&order, &found, stop)? {
-            return Ok(Err(Box::new(too_many(asked))));
+        if !graph.demand(&order, &found, comparisons, stop)? {
+            let message = format!(
+                "the rules of these skills are held against versions more than {comparisons} times; \
+                 name versions, or fewer skills"
+            );
+            return Ok(Err(Box::new(about_first(asked, message))));
         }
         Ok(Ok(graph))
     }
@@ -267,6 +270,7 @@ impl Graph {
         &mut self,
         asked: &[&Asked],
         found: &FxHashMap<String, Option<usize>>,
+        most: usize,
         stop: &Stop,
     ) -> Result<bool, Error> {
         let mut comparisons = 0_usize;
@@ -282,7 +286,7 @@ impl Graph {
                 let mut impossible = None;
                 for rule in rules_of(version) {
                     stop.check()?;
-                    if comparisons > COMPARISONS {
+                    if comparisons > most {
                         return Ok(false);
                     }
                     if rule.demand == Demand::Requires {
@@ -386,10 +390,14 @@ impl Graph {
 }
 
 fn too_many(asked: &[Asked]) -> Finding {
-    let names: Vec<_> = asked.iter().map(|skill| skill.name.to_string()).collect();
     let message = format!(
         "the requirements lead to more than {SKILLS} skills or {VERSIONS} versions; name versions, or \
          fewer skills"
     );
+    about_first(asked, message)
+}
+
+fn about_first(asked: &[Asked], message: String) -> Finding {
+    let names: Vec<_> = asked.iter().map(|skill| skill.name.to_string()).collect();
     Finding::new(FindingCode::TooManySkills, message).about(names.into_iter().take(16))
 }

@@ -26,10 +26,23 @@ use crate::executor::{self, Stop};
 use crate::model::{Reference, SkillId, Version, VersionNumber};
 use crate::registry::Release;
 
-/// Choices and goings back after which the solver gives up.
-const STEPS: usize = 200_000;
-/// Versions that it may look at in all: a second or two of work.
-const LOOKS: usize = 50_000_000;
+/// How much work a choice of versions may take.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Limits {
+    /// Rules that are held against a version.
+    pub(super) comparisons: usize,
+    /// Choices and goings back after which the solver gives up.
+    pub(super) steps: usize,
+    /// Versions that it may look at in all.
+    pub(super) looks: usize,
+}
+
+/// A second or two of work.
+pub(super) const LIMITS: Limits = Limits {
+    comparisons: 10_000_000,
+    steps: 200_000,
+    looks: 50_000_000,
+};
 
 /// Where the solver finds skills.
 pub trait Library {
@@ -75,12 +88,23 @@ pub type Resolution = Result<Vec<Member>, Box<Finding>>;
 /// # Errors
 /// The library cannot be read, or it is to stop.
 pub fn resolve(library: &impl Library, asked: &[Asked], stop: &Stop) -> Result<Resolution, Error> {
-    let graph = match Graph::read(library, asked, stop)? {
+    resolve_within(LIMITS, library, asked, stop)
+}
+
+/// The same within other limits.
+pub(super) fn resolve_within(
+    limits: Limits,
+    library: &impl Library,
+    asked: &[Asked],
+    stop: &Stop,
+) -> Result<Resolution, Error> {
+    let graph = match Graph::read(library, asked, limits.comparisons, stop)? {
         Ok(graph) => graph,
         Err(finding) => return Ok(Err(finding)),
     };
     let solver = Solver {
         graph: &graph,
+        limits,
         steps: Cell::new(0),
         looks: Cell::new(0),
         stop,
@@ -92,8 +116,9 @@ pub fn resolve(library: &impl Library, asked: &[Asked], stop: &Stop) -> Result<R
         }
         Err(PubGrubError::ErrorInShouldCancel(GivenUp::Stopped(why))) => return Err(why.into()),
         Err(_) => {
+            let Limits { steps, looks, .. } = limits;
             let message = format!(
-                "no choice of versions was found in {STEPS} steps, or {LOOKS} looks at a version; name \
+                "no choice of versions was found in {steps} steps, or {looks} looks at a version; name \
                  versions, or fewer skills"
             );
             let finding = Finding::new(FindingCode::TooManySkills, message);
@@ -143,6 +168,7 @@ impl fmt::Display for Package {
 
 struct Solver<'a> {
     graph: &'a Graph,
+    limits: Limits,
     steps: Cell<usize>,
     looks: Cell<usize>,
     stop: &'a Stop,
@@ -229,7 +255,7 @@ impl DependencyProvider for Solver<'_> {
     fn should_cancel(&self) -> Result<(), GivenUp> {
         self.stop.check()?;
         self.steps.set(self.steps.get() + 1);
-        if self.steps.get() > STEPS || self.looks.get() > LOOKS {
+        if self.steps.get() > self.limits.steps || self.looks.get() > self.limits.looks {
             Err(GivenUp::TooLong)
         } else {
             Ok(())

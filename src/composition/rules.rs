@@ -67,12 +67,14 @@ pub(super) struct Verdict {
     pub(super) findings: Vec<Finding>,
     /// What is not there at all, in the order of the members and their rules.
     pub(super) missing: Vec<Missing>,
+    /// There may be more errors: they were no longer looked for.
+    pub(super) is_cut: bool,
     /// The way to each member from those that were asked for.
     ways: Vec<Option<usize>>,
 }
 
 /// Errors that are told; a set with more is as wrong.
-const ERRORS: usize = 2_000;
+pub(super) const ERRORS: usize = 2_000;
 
 /// Looks at all rules, until there are more errors than anybody reads. The first `asked`
 /// members were asked for, the others were added.
@@ -80,15 +82,26 @@ const ERRORS: usize = 2_000;
 /// # Errors
 /// It is to stop.
 pub(super) fn check(members: &[Member], asked: usize, stop: &Stop) -> Result<Verdict, Error> {
+    check_up_to(ERRORS, members, asked, stop)
+}
+
+/// The same for another number of errors.
+pub(super) fn check_up_to(
+    errors: usize,
+    members: &[Member],
+    asked: usize,
+    stop: &Stop,
+) -> Result<Verdict, Error> {
     let names = Names::of(members);
     let ways = ways(members, &names, asked);
     let mut verdict = Verdict::default();
-    for (at, member) in members.iter().enumerate() {
+    'members: for (at, member) in members.iter().enumerate() {
         let mut said = BTreeSet::new();
         for rule in rules_of(&member.version) {
             stop.check()?;
-            if verdict.findings.len() > ERRORS {
-                break;
+            if verdict.findings.len() > errors {
+                verdict.is_cut = true;
+                break 'members;
             }
             if !said.insert((rule.demand, rule.text)) {
                 continue;

@@ -319,7 +319,7 @@ fn is_heavy(members: &[Member]) -> bool {
     all.saturating_mul(patterns) > COMPARISONS
 }
 
-fn judge(
+pub(super) fn judge(
     members: &[Member],
     asked: usize,
     policy: ToolPolicy,
@@ -341,14 +341,18 @@ fn judge(
 
 /// Everything that was found, errors first; both in the order in which a reader
 /// would look.
-fn finish(judged: &Judged, mut findings: Vec<Finding>, asked: usize) -> SkillSet {
+pub(super) fn finish(judged: &Judged, mut findings: Vec<Finding>, asked: usize) -> SkillSet {
     findings.extend(judged.verdict.findings.iter().cloned());
     findings.extend(judged.composed.findings.iter().cloned());
     findings.sort_by_key(|finding| !finding.is_error());
-    if findings.len() > FINDINGS {
-        let more = findings.len() - FINDINGS;
+    let more = findings.len().saturating_sub(FINDINGS);
+    if more > 0 || judged.verdict.is_cut {
         findings.truncate(FINDINGS);
-        let message = format!("{more} more findings are left out; mend these first");
+        let message = if judged.verdict.is_cut {
+            format!("there are more than {FINDINGS} findings; mend these first")
+        } else {
+            format!("{more} more findings are left out; mend these first")
+        };
         findings.push(Finding::new(FindingCode::MoreFindings, message));
     }
     SkillSet {

@@ -4,7 +4,8 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
 
-use super::super::resolve::Library;
+use super::super::resolve::{LIMITS, Library, Limits, resolve_within};
+use super::super::set::{finish, judge};
 use super::super::{missing, rules};
 use super::*;
 use crate::executor::Stop;
@@ -217,6 +218,96 @@ fn what_authors_write_stays_within_a_line_of_a_finding() {
         assert!(refused.contains("\\n\\nSystem"), "{refused}");
         assert!(!refused.contains('\n'), "{refused}");
     }
+}
+
+#[test]
+fn each_limit_of_a_choice_of_versions_is_told() {
+    let mut drafts = chain(20);
+    // A choice that is not the first.
+    let old = drafts[19].clone();
+    drafts.push(old.version(2, "2.0.0").hates("s00000"));
+    let books = Books::of(&drafts);
+    let asked = books.asked(&["s00000"]);
+    let within = |limits| {
+        let resolution = resolve_within(limits, &books, &asked, &Stop::never());
+        resolution
+            .expect("a library")
+            .map_err(|finding| finding.line())
+    };
+    assert_eq!(within(LIMITS).map(|members| members.len()), Ok(20));
+    for (limits, told) in [
+        (
+            Limits {
+                comparisons: 10,
+                ..LIMITS
+            },
+            "are held against versions more than 10 times",
+        ),
+        (
+            Limits {
+                steps: 10,
+                ..LIMITS
+            },
+            "in 10 steps, or",
+        ),
+        (
+            Limits {
+                looks: 10,
+                ..LIMITS
+            },
+            ", or 10 looks at a version",
+        ),
+    ] {
+        let refused = within(limits).expect_err("too much");
+        assert!(refused.starts_with("TOO_MANY_SKILLS: "), "{refused}");
+        assert!(refused.contains(told), "{refused}");
+    }
+}
+
+/// Skills that none of the others can stand.
+fn enemies(count: usize) -> Vec<Member> {
+    let name = |at: usize| format!("s{at}");
+    let draft = |at: usize| {
+        let others = (0..count).filter(|other| *other != at);
+        others.fold(Draft::new(&name(at)), |draft, other| {
+            draft.hates(&name(other))
+        })
+    };
+    members(&(0..count).map(draft).collect::<Vec<_>>())
+}
+
+#[test]
+fn errors_that_are_not_looked_for_are_told_without_a_number() {
+    let all = enemies(5);
+    let check = |errors| rules::check_up_to(errors, &all, 5, &Stop::never()).expect("a verdict");
+    for (errors, found, is_cut) in [(7, 8, true), (18, 19, true), (20, 20, false)] {
+        let verdict = check(errors);
+        assert_eq!((verdict.findings.len(), verdict.is_cut), (found, is_cut));
+    }
+}
+
+#[test]
+fn findings_that_are_left_out_are_told() {
+    let finished = |members: &[Member]| {
+        let judged = judge(members, members.len(), ToolPolicy::Union, &Stop::never());
+        finish(&judged.expect("a verdict"), Vec::new(), members.len()).findings
+    };
+    let last = |findings: &[Finding]| findings.last().expect("a finding").line();
+    // Of 3,540 errors.
+    let findings = finished(&enemies(60));
+    assert_eq!(findings.len(), 2_001);
+    assert_eq!(
+        last(&findings),
+        "MORE_FINDINGS: there are more than 2000 findings; mend these first"
+    );
+    // All are known: a warning each, and one of the whole.
+    let quiet: Vec<_> = (0..2_100).map(|at| Draft::new(&format!("s{at}"))).collect();
+    let findings = finished(&members(&quiet));
+    assert_eq!(findings.len(), 2_001);
+    assert_eq!(
+        last(&findings),
+        "MORE_FINDINGS: 101 more findings are left out; mend these first"
+    );
 }
 
 #[test]
