@@ -29,12 +29,10 @@ const PLAIN: &[&str] = &[
     "dirname",
     "du",
     "echo",
-    "egrep",
     "exit",
     "expand",
     "expr",
     "false",
-    "fgrep",
     "file",
     "fold",
     "free",
@@ -99,14 +97,20 @@ const PLAIN: &[&str] = &[
 
 /// Unless an argument begins with one of these.
 const BUT_FOR: &[(&str, &[&str])] = &[
+    // Some systems have `ugrep` by these names, which takes any beginning of an option.
+    ("egrep", GREP),
+    ("fgrep", GREP),
     ("find", &["-exec", "-ok"]),
-    ("grep", &["--filter", "--pager", "--view"]),
+    ("grep", GREP),
     // `-v` takes the name of a variable, and an index in it is evaluated.
     ("printf", &["-v"]),
     ("rg", &["--hostname-bin", "--pre"]),
     // GNU takes any beginning of a long option for it: `--compress-program`.
     ("sort", &["--co"]),
 ];
+
+/// Options by which `ugrep` runs programs.
+const GREP: &[&str] = &["--filter", "--pager", "--view"];
 
 /// Commands of Git to which no other program can be named.
 const GIT: &[&str] = &[
@@ -210,6 +214,8 @@ mod tests {
             "/bin/cat x",
             "cat x | sort -u | uniq -c",
             "grep -rn 'a b' .",
+            "egrep -n 'a|b' x",
+            "/usr/bin/fgrep a x",
             "find . -name '*.rs' -type f",
             "find . -name x.*",
             "rg foo",
@@ -238,6 +244,11 @@ mod tests {
             "sort --compress-program=sh x",
             "sort --comp sh x",
             "rg --pre sh x",
+            "grep --filter='*:sh' a x",
+            "egrep --filter='*:sh' a x",
+            "fgrep --pager=sh a x",
+            "/usr/bin/egrep --view=sh a x",
+            "egrep a *",
             "printf -v 'a[0]' x",
             "git -c alias.x=y x",
             "git --exec-path=. status",
