@@ -306,7 +306,7 @@ fn findings_that_are_left_out_are_told() {
     assert_eq!(findings.len(), 2_001);
     assert_eq!(
         last(&findings),
-        "MORE_FINDINGS: 101 more findings are left out; mend these first"
+        "MORE_FINDINGS: 100 more findings are left out; mend these first"
     );
 }
 
