@@ -141,7 +141,10 @@ pub(super) async fn backup(
         blocking(move || {
             let store = open(&settings)?;
             store
-                .backup(&file, force, |count| counter.set_position(count))
+                .backup(&file, force, |count| {
+                    counter.set_position(count);
+                    Ok(())
+                })
                 .map_err(Failed::from)
         })
         .await

@@ -1,7 +1,6 @@
 //! `repertoire.v1.Admin`.
 
-use std::fs::{self, File};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::pin::Pin;
 use std::time::Duration;
 
@@ -47,15 +46,6 @@ pub struct AdminService {
 type Messages<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
 
 impl AdminService {
-    /// Writes a backup, and opens it. The file has no name any more.
-    fn take_backup(directory: &Path, registry: &Registry) -> Result<(File, u64), Error> {
-        let path = directory.join("backup");
-        let backup = registry.store().backup(&path, true, |_| {})?;
-        let file = File::open(&path).and_then(|file| fs::remove_file(&path).map(|()| file));
-        let file = file.map_err(|error| Error::Task(format!("the backup: {error}")))?;
-        Ok((file, backup.records))
-    }
-
     /// Runs one backup or compaction at a time, for as long as its caller waits. The
     /// operator's deadline is for callers that others wait behind.
     async fn maintain<T: Send + 'static>(
@@ -104,13 +94,11 @@ impl Admin for AdminService {
         &self,
         _: Request<BackupRequest>,
     ) -> Result<Response<Self::BackupStream>, Status> {
-        let directory = self.directory.clone();
-        let taken = self.maintain(move |registry, _| Self::take_backup(&directory, registry));
-        let (file, records) = taken.await?;
-        let size_bytes = file.metadata().map_or(0, |facts| facts.len());
+        let taken = self.maintain(Registry::backup);
+        let (file, backup) = taken.await?;
         let first = BackupResponse {
-            records,
-            size_bytes,
+            records: backup.records,
+            size_bytes: backup.bytes,
             chunk: Bytes::new(),
         };
         let file = tokio::fs::File::from_std(file);

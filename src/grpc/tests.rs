@@ -12,6 +12,7 @@ use crate::model::{Digest, SystemClock};
 use crate::registry::{Registry, WatchFilter};
 use crate::store::{Options, Store};
 
+mod admin;
 mod fuzz;
 
 /// Both services over a data directory of its own.

@@ -1,11 +1,12 @@
 //! Checking that what is stored fits together.
 
 use std::collections::HashSet;
+use std::fs::File;
 
 use super::{DIGESTS, Error, Registry, SEMANTICS, VERSIONS};
 use crate::executor::Stop;
 use crate::model::{Digest, VersionNumber};
-use crate::store::{Compacted, Compaction, StoreError, prefix};
+use crate::store::{Backup, Compacted, Compaction, StoreError, prefix};
 
 /// What checking the registry found.
 #[derive(Debug, Clone, Default)]
@@ -18,6 +19,14 @@ pub struct Audit {
     pub contents: HashSet<Digest>,
     /// What does not fit, as sentences.
     pub damage: Vec<String>,
+}
+
+/// What the work came to, or why it was stopped.
+fn stopped<T>(done: Result<T, StoreError>, stop: &Stop) -> Result<T, Error> {
+    if matches!(done, Err(StoreError::Stopped)) {
+        stop.check()?;
+    }
+    Ok(done?)
 }
 
 impl Registry {
@@ -47,10 +56,16 @@ impl Registry {
                 stop.check().map_err(|_| StoreError::Stopped)
             },
         );
-        if matches!(done, Err(StoreError::Stopped)) {
-            stop.check()?;
-        }
-        Ok(done?)
+        stopped(done, stop)
+    }
+
+    /// Takes a backup, while others read and write, in a file that has no name. Blocks.
+    ///
+    /// # Errors
+    /// The store is damaged, or the disk refuses.
+    pub fn backup(&self, stop: &Stop) -> Result<(File, Backup), Error> {
+        let progress = |_| stop.check().map_err(|_| StoreError::Stopped);
+        stopped(self.inner.store.backup_unnamed(progress), stop)
     }
 
     /// Looks at every skill and version: is the active version there, has every

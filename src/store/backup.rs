@@ -10,7 +10,7 @@
 //! the keys.
 
 use std::fs::{self, File};
-use std::io::{self, BufReader, BufWriter, Read, Write};
+use std::io::{self, BufReader, BufWriter, Read, Seek as _, Write};
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest as _, Sha256};
@@ -23,6 +23,8 @@ const MAGIC: &[u8] = b"REPERTOIRE BACKUP 2\n";
 /// What older versions wrote: the same of a directory of format 1.
 const OLDER: &[u8] = b"REPERTOIRE BACKUP 1\n";
 const FAMILY: &[u8] = b"REPERTOIRE BACKUP ";
+/// Records between two looks at what the disk has free.
+pub(super) const LOOK: u64 = 256;
 const MAX_KEY: u32 = 4096;
 const MAX_VALUE: u32 = 64 * 1024 * 1024;
 
@@ -131,7 +133,7 @@ pub(super) fn write(
     view: &View,
     to: &Path,
     replace: bool,
-    mut progress: impl FnMut(u64),
+    mut progress: impl FnMut(u64) -> Result<(), StoreError>,
 ) -> Result<Backup, StoreError> {
     // Looked at before the work, and again by the rename.
     if !replace && to.exists() {
@@ -139,8 +141,9 @@ pub(super) fn write(
     }
     let temporary = PathBuf::from(format!("{}.part", to.display()));
     let error = at(&temporary);
-    let written = write_part(view, &temporary, &error, &mut progress);
-    let named = written.and_then(|backup| {
+    let file = private::writable().truncate(true).open(&temporary);
+    let file = file.map_err(&error)?;
+    let named = write_to(view, file, &error, &mut progress).and_then(|(_, backup)| {
         place_backup(&temporary, to, replace).map_err(at(to))?;
         Ok(backup)
     });
@@ -174,16 +177,28 @@ pub fn place_backup(temporary: &Path, to: &Path, replace: bool) -> io::Result<()
     private::sync_dir(parent.unwrap_or(Path::new(".")))
 }
 
-fn write_part(
+/// Writes a backup to a file that has no name any more: it goes with whoever has it open.
+/// `named` is the name that it has for a moment.
+pub(super) fn write_unnamed(
     view: &View,
-    temporary: &Path,
+    named: &Path,
+    mut progress: impl FnMut(u64) -> Result<(), StoreError>,
+) -> Result<(File, Backup), StoreError> {
+    let error = at(named);
+    let file = private::writable().read(true).truncate(true).open(named);
+    let file = file.map_err(&error)?;
+    fs::remove_file(named).map_err(&error)?;
+    let (mut file, backup) = write_to(view, file, &error, &mut progress)?;
+    file.rewind().map_err(&error)?;
+    Ok((file, backup))
+}
+
+fn write_to(
+    view: &View,
+    mut file: File,
     error: &impl Fn(io::Error) -> StoreError,
-    progress: &mut impl FnMut(u64),
-) -> Result<Backup, StoreError> {
-    let mut file = private::writable()
-        .truncate(true)
-        .open(temporary)
-        .map_err(error)?;
+    progress: &mut impl FnMut(u64) -> Result<(), StoreError>,
+) -> Result<(File, Backup), StoreError> {
     file.write_all(MAGIC).map_err(error)?;
     let packer = zstd::Encoder::new(BufWriter::new(file), 3).map_err(error)?;
     let mut out = Hashing {
@@ -210,8 +225,7 @@ fn write_part(
         out.write_all(&key).map_err(error)?;
         out.write_all(&value).map_err(error)?;
         count += 1;
-        progress(count);
-        Ok(())
+        progress(count)
     })?;
     out.write_all(&[0]).map_err(error)?;
     out.write_all(&count.to_be_bytes()).map_err(error)?;
@@ -224,10 +238,11 @@ fn write_part(
         .map_err(|e| error(e.into_error()))?;
     file.sync_all().map_err(error)?;
     let bytes = file.metadata().map_err(error)?.len();
-    Ok(Backup {
+    let backup = Backup {
         records: count,
         bytes,
-    })
+    };
+    Ok((file, backup))
 }
 
 /// Fills a new data directory from a backup.

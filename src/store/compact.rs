@@ -37,8 +37,6 @@ use crate::model::Digest;
 /// A store that would not be smaller by one part in so many stays: two that hold the
 /// same differ by a little.
 const LEAST_GAIN: u64 = 20;
-/// Records between two looks at what the disk has free.
-const LOOK: u64 = 256;
 /// How often what was written meanwhile is brought over before it gives up.
 const ROUNDS: usize = 16;
 /// Records that are brought over while writes wait: about as many as two groups have.
@@ -283,7 +281,7 @@ impl Work<'_> {
         let view = &self.store.inner.view;
         for entry in view.walk(view::everything(), Order::Ascending) {
             let (key, value) = entry?;
-            if self.moved.is_multiple_of(LOOK) {
+            if self.moved.is_multiple_of(backup::LOOK) {
                 self.room()?;
             }
             if backup::content_key(&key).is_some_and(|(digest, _)| !keep(&digest)) {
@@ -305,19 +303,8 @@ impl Work<'_> {
     /// Refuses to take the last of the disk, which writes need.
     fn room(&self) -> Result<(), StoreError> {
         let inner = &self.store.inner;
-        let (free, reserve) = (
-            directory::free(&inner.directory),
-            inner.options.reserve_bytes,
-        );
-        match free.filter(|free| *free < reserve) {
-            None => Ok(()),
-            Some(free) => Err(self.folders.io(io::Error::new(
-                io::ErrorKind::StorageFull,
-                format!(
-                    "the disk has {free} bytes free, fewer than the {reserve} that are kept in reserve; a compaction needs room for a second store"
-                ),
-            ))),
-        }
+        directory::room(&inner.directory, inner.options.reserve_bytes)
+            .map_err(|error| self.folders.io(error))
     }
 
     /// Has the committer pause, and ends it there.

@@ -8,6 +8,7 @@
 //! DATA/socket            of the server that has it open, see `server::local`
 //! DATA/store.new/        compaction at work, or what a kill left of it
 //! DATA/store.restoring/  a restore or a salvage at work, or what a kill left of it
+//! DATA/backup.new        a backup that a server was about to take; it has no name for long
 //! DATA/aside/            damaged files that are not needed, see `leftovers`
 //! ```
 //!
@@ -37,6 +38,8 @@ const UNFINISHED: &str = "FORMAT.new";
 pub(super) const COMPACTING: &str = "store.new";
 /// Folder that a restore fills: with a store, or a salvage with a data directory.
 pub(super) const RESTORING: &str = "store.restoring";
+/// File of a backup that is handed out.
+pub(super) const BACKING_UP: &str = "backup.new";
 /// Folder that a file system keeps at its root.
 const OF_THE_FILE_SYSTEM: &str = "lost+found";
 
@@ -112,6 +115,11 @@ pub(super) fn open(directory: &Path, options: &Options) -> Result<Opened, OpenEr
             tracing::info!(folder = %leftover.display(), "removing what a kill left behind");
             fs::remove_dir_all(&leftover).map_err(at(&leftover))?;
         }
+    }
+    let backup = directory.join(BACKING_UP);
+    match fs::remove_file(&backup) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(at(&backup)(error)),
+        _ => {}
     }
     let (db, tree) = reopen(directory, options)?;
     if !ours {
@@ -235,6 +243,19 @@ pub(super) fn end(store: &Path, options: &Options) -> Result<(), StoreError> {
 pub(super) fn free(directory: &Path) -> Option<u64> {
     let stat = rustix::fs::statvfs(directory).ok()?;
     Some(stat.f_bavail.saturating_mul(stat.f_frsize))
+}
+
+/// Refuses to take the last of the disk, which writes need.
+pub(super) fn room(directory: &Path, reserve: u64) -> io::Result<()> {
+    match free(directory).filter(|free| *free < reserve) {
+        None => Ok(()),
+        Some(free) => Err(io::Error::new(
+            io::ErrorKind::StorageFull,
+            format!(
+                "the disk has {free} bytes free, fewer than the {reserve} that are kept in reserve"
+            ),
+        )),
+    }
 }
 
 /// Removes a folder with all that is in it, where there is one.

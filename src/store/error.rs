@@ -122,7 +122,7 @@ pub enum StoreError {
     #[error("the data directory is being compacted already")]
     Compacting,
     /// Whoever asked for it, or the server, had it stopped.
-    #[error("the compaction was stopped; all is as it was")]
+    #[error("the work was stopped; all is as it was")]
     Stopped,
     /// A compaction took effect, but a power cut may still bring the old store back.
     #[error(

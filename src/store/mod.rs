@@ -56,6 +56,8 @@ mod table;
 pub(crate) mod tests;
 mod view;
 
+use std::fs::File;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -383,17 +385,59 @@ impl Store {
     /// Writes every record to a file that [`restore`] and any later version read: those
     /// of the revision at which it begins, while writes go on.
     ///
-    /// A file that is there is overwritten only if `replace` says so.
+    /// A file that is there is overwritten only if `replace` says so. `progress` is told how
+    /// many records were written; its error ends the work. The reserve of the disk stays
+    /// free.
     ///
     /// # Errors
-    /// A record is damaged, the file is there, or it cannot be written.
+    /// A record is damaged, the file is there, or it cannot be written. Nothing is left of it
+    /// then.
     pub fn backup(
         &self,
         to: &Path,
         replace: bool,
-        progress: impl FnMut(u64),
+        mut progress: impl FnMut(u64) -> Result<(), StoreError>,
     ) -> Result<Backup, StoreError> {
-        backup::write(&self.inner.view, to, replace, progress)
+        // What lies on another disk takes nothing from writes.
+        let disk = |path: &Path| std::fs::metadata(path).ok().map(|found| found.dev());
+        let parent = to.parent().filter(|parent| !parent.as_os_str().is_empty());
+        let shared = disk(parent.unwrap_or(Path::new("."))) == disk(&self.inner.directory);
+        if shared {
+            self.room(to)?;
+        }
+        backup::write(&self.inner.view, to, replace, |count| {
+            if shared && count.is_multiple_of(backup::LOOK) {
+                self.room(to)?;
+            }
+            progress(count)
+        })
+    }
+
+    /// The same to a file that has no name, and goes with whoever has it open.
+    ///
+    /// # Errors
+    /// As [`Store::backup`].
+    pub fn backup_unnamed(
+        &self,
+        mut progress: impl FnMut(u64) -> Result<(), StoreError>,
+    ) -> Result<(File, Backup), StoreError> {
+        let path = self.inner.directory.join(directory::BACKING_UP);
+        self.room(&path)?;
+        backup::write_unnamed(&self.inner.view, &path, |count| {
+            if count.is_multiple_of(backup::LOOK) {
+                self.room(&path)?;
+            }
+            progress(count)
+        })
+    }
+
+    /// Refuses to take the last of the disk for a file.
+    fn room(&self, file: &Path) -> Result<(), StoreError> {
+        let room = directory::room(&self.inner.directory, self.inner.options.reserve_bytes);
+        room.map_err(|cause| StoreError::Io {
+            path: file.to_owned(),
+            cause,
+        })
     }
 }
 

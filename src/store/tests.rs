@@ -439,7 +439,7 @@ async fn a_restored_backup_holds_what_was_backed_up() {
         directory.path().join("backup"),
         directory.path().join("copy"),
     );
-    let backup = store.backup(&file, false, |_| {}).expect("a backup");
+    let backup = store.backup(&file, false, |_| Ok(())).expect("a backup");
     let restored = restore(&file, &copy, &options(), |_| {}).expect("a restore");
     assert_eq!(restored, backup);
     let before = records(&store);
@@ -454,7 +454,7 @@ async fn a_backup_that_is_cut_short_or_changed_restores_nothing() {
     let file = directory.path().join("backup");
     filled(&directory)
         .await
-        .backup(&file, false, |_| {})
+        .backup(&file, false, |_| Ok(()))
         .expect("a backup");
     let whole = fs::read(&file).expect("a file");
     let copy = directory.path().join("copy");

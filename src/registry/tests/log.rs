@@ -18,7 +18,7 @@ async fn a_token_of_before_a_restore_is_refused_however_much_was_published_since
     world.published(ID, &text("", "kept")).await;
     let folder = world.directory.path();
     let (file, copy) = (folder.join("backup"), folder.join("copy"));
-    let backup = world.registry.store().backup(&file, false, |_| {});
+    let backup = world.registry.store().backup(&file, false, |_| Ok(()));
     backup.expect("a backup");
     world.published(ID, &text("", "lost")).await;
     let token = world.registry.resume_token();

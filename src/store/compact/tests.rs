@@ -217,7 +217,7 @@ async fn only_the_owner_reads_a_directory_whatever_the_modes_were() {
     let data = directory.path().join("data");
     let file = directory.path().join("backup");
     let store = wasteful(&directory).await;
-    store.backup(&file, false, |_| {}).expect("a backup");
+    store.backup(&file, false, |_| Ok(())).expect("a backup");
     let done = compacted_beside(store, |_| false, |_| ()).await;
     assert!(done.expect("compaction").replaced);
     let open_to_all = fs::Permissions::from_mode(0o755);

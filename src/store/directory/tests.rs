@@ -99,7 +99,7 @@ async fn an_empty_volume_will_do_for_a_start_and_for_a_restore() {
     fs::create_dir_all(data.join("lost+found")).expect("a folder");
     let store = filled(&directory).await;
     let records = kept(&store);
-    store.backup(&file, false, |_| {}).expect("a backup");
+    store.backup(&file, false, |_| Ok(())).expect("a backup");
     drop(store);
     assert_eq!(
         names(&data),
@@ -123,7 +123,7 @@ async fn a_restore_that_was_cut_short_is_no_empty_directory_and_can_be_repeated(
     let file = directory.path().join("backup");
     let store = filled(&directory).await;
     let records = kept(&store);
-    store.backup(&file, false, |_| {}).expect("a backup");
+    store.backup(&file, false, |_| Ok(())).expect("a backup");
     drop(store);
     // What a kill leaves: after the folder, after FORMAT.new, after FORMAT.
     for (marks, number) in [&[][..], &["FORMAT.new"], &["FORMAT"]].iter().zip(0..) {
@@ -154,7 +154,7 @@ async fn nobody_opens_a_directory_while_it_is_restored() {
         directory.path().join("new"),
     );
     let store = filled(&directory).await;
-    store.backup(&file, false, |_| {}).expect("a backup");
+    store.backup(&file, false, |_| Ok(())).expect("a backup");
     let mut looked = 0;
     restore(&file, &data, &options(), |count| {
         if count == 20 {
@@ -222,10 +222,12 @@ async fn a_backup_overwrites_nothing_unasked_and_nothing_may_lie_behind_its_end(
     );
     let store = filled(&directory).await;
     fs::write(&file, "years of work").expect("a file");
-    let error = store.backup(&file, false, |_| {}).expect_err("it is there");
+    let error = store
+        .backup(&file, false, |_| Ok(()))
+        .expect_err("it is there");
     assert!(error.to_string().contains("exists"), "{error}");
     assert_eq!(fs::read(&file).expect("a file"), b"years of work");
-    store.backup(&file, true, |_| {}).expect("a backup");
+    store.backup(&file, true, |_| Ok(())).expect("a backup");
     assert_eq!(names(directory.path()), ["backup", "data"]);
     let whole = fs::read(&file).expect("a file");
     let packed = zstd::bulk::compress(b"more", 1).expect("packed");

@@ -183,7 +183,7 @@ async fn a_store_that_was_written_anew_has_to_be_whole_to_its_end() {
         let later = put(&format!("note-{n}"), &format!("number {n}"));
         store.commit(later).await.expect("a commit");
     }
-    store.backup(&backup, false, |_| ()).expect("a backup");
+    store.backup(&backup, false, |_| Ok(())).expect("a backup");
     crate::store::restore(&backup, &data, &options(), |_| ()).expect("restored");
     let file = data.join("store/db");
     let mut db = fs::read(&file).expect("a file");

@@ -46,6 +46,7 @@ fn a_backup_holds_the_records_of_its_beginning_whatever_is_written_meanwhile() {
                 runtime.block_on(store.commit(batch)).expect("a commit");
             }
         }
+        Ok(())
     });
     assert_eq!(backup.expect("a backup").records, whole.len() as u64);
     assert_ne!(notes(&store), before);
@@ -90,7 +91,7 @@ async fn every_backup_under_writers_is_the_store_at_one_revision() {
     for n in 0..6 {
         let (file, store) = (directory.path().join(format!("b{n}")), store.clone());
         let path = file.clone();
-        let taken = tokio::task::spawn_blocking(move || store.backup(&path, false, |_| {}));
+        let taken = tokio::task::spawn_blocking(move || store.backup(&path, false, |_| Ok(())));
         taken.await.expect("a task").expect("a backup");
         copies.push(file);
     }
@@ -115,4 +116,73 @@ async fn every_backup_under_writers_is_the_store_at_one_revision() {
         }
         assert_eq!(notes(&copy), model, "at revision {revision}");
     }
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let mut names: Vec<_> = fs::read_dir(folder)
+        .expect("a folder")
+        .map(|entry| entry.expect("an entry").file_name())
+        .map(|name| name.into_string().expect("a name"))
+        .collect();
+    names.sort();
+    names
+}
+
+#[tokio::test]
+async fn a_backup_that_is_stopped_or_has_no_room_leaves_nothing() {
+    let directory = TempDir::new().expect("a folder");
+    let data = directory.path().join("data");
+    let file = directory.path().join("backup");
+    let store = filled(&directory).await;
+    let there = names(&data);
+    let stop = |count| (count < 7).then_some(()).ok_or(StoreError::Stopped);
+    let stopped = store.backup(&file, false, stop);
+    assert!(matches!(stopped, Err(StoreError::Stopped)), "{stopped:?}");
+    let stopped = store.backup_unnamed(stop);
+    assert!(matches!(stopped, Err(StoreError::Stopped)), "{stopped:?}");
+    drop(store);
+    let full = Options {
+        reserve_bytes: u64::MAX,
+        ..options()
+    };
+    let store = Store::open(&data, &full).expect("a store");
+    for error in [
+        store.backup(&file, false, |_| Ok(())).expect_err("full"),
+        store.backup_unnamed(|_| Ok(())).expect_err("full"),
+    ] {
+        assert!(error.to_string().contains("kept in reserve"), "{error}");
+    }
+    drop(store);
+    assert_eq!(names(directory.path()), ["data"]);
+    assert_eq!(names(&data), there);
+}
+
+#[tokio::test]
+async fn what_a_kill_leaves_of_a_backup_goes_and_a_file_of_the_owner_stays() {
+    let directory = TempDir::new().expect("a folder");
+    let data = directory.path().join("data");
+    let records = everything(&filled(&directory).await);
+    for name in ["backup.new", "backup", "backup.part"] {
+        fs::write(data.join(name), name).expect("a file");
+    }
+    let store = open(&directory);
+    assert!(!data.join("backup.new").exists());
+    let (mut file, backup) = store.backup_unnamed(|_| Ok(())).expect("a backup");
+    assert!(!data.join("backup.new").exists(), "it has no name");
+    for name in ["backup", "backup.part"] {
+        assert_eq!(fs::read_to_string(data.join(name)).expect("a file"), name);
+    }
+    let (path, copy) = (
+        directory.path().join("backup"),
+        directory.path().join("copy"),
+    );
+    let mut named = fs::File::create(&path).expect("a file");
+    let bytes = std::io::copy(&mut file, &mut named).expect("a copy");
+    assert_eq!(
+        (bytes, backup.records),
+        (backup.bytes, records.len() as u64)
+    );
+    restore(&path, &copy, &options(), |_| {}).expect("a restore");
+    let copy = Store::open(&copy, &options()).expect("a store");
+    assert_eq!(super::records(&copy), super::records(&store));
 }

@@ -151,7 +151,7 @@ async fn a_restored_directory_has_the_same_records_and_a_log_of_its_own() {
         directory.path().join("backup"),
         directory.path().join("copy"),
     );
-    store.backup(&file, false, |_| {}).expect("a backup");
+    store.backup(&file, false, |_| Ok(())).expect("a backup");
     restore(&file, &copy, &options(), |_| {}).expect("a restore");
     let restored = Store::open(&copy, &options()).expect("a store");
     assert_ne!(restored.log_id(), store.log_id());
