@@ -143,7 +143,8 @@ fn text(store: &Store, file: Option<&FileEntry>) -> Result<Result<String, Lines>
         return Ok(Err(Lines::TooLarge));
     }
     let content = store.content(&file.digest)?;
-    let text = content.and_then(|content| String::from_utf8(content.to_vec()).ok());
+    let content = content.ok_or_else(|| Error::missing(&file.digest))?;
+    let text = String::from_utf8(content.to_vec()).ok();
     Ok(text
         .filter(|text| !text.contains('\0'))
         .ok_or(Lines::NotText))
@@ -249,7 +250,11 @@ impl Registry {
         .collect();
         let store = self.inner.store.clone();
         let work = move |stop: &Stop| files(&store, &old, &new, stop);
-        let files = self.executor().run_fallible(Kind::Diff, work).await?;
+        let files = self.executor().run_fallible(Kind::Diff, work).await;
+        let files = files.map_err(|error| {
+            let error = self.gone(id, from.version.number, error);
+            self.gone(id, to.version.number, error)
+        })?;
         Ok(VersionDiff {
             from,
             to,

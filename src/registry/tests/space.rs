@@ -3,6 +3,7 @@
 use super::*;
 use crate::executor::Stop;
 use crate::registry::ArchiveFormat;
+use crate::store::{Batch, Table, TableId};
 
 const MORE: &str = "more bytes than one version needs\n";
 
@@ -85,6 +86,30 @@ async fn who_reads_a_version_that_was_deleted_and_compacted_is_told_that_it_is_g
     let selector = VersionSelector::Number(version.number);
     let error = world.registry.export(&skill(ID), &selector, format).await;
     assert_eq!(code(error.expect_err("gone")), Code::SkillNotFound);
+}
+
+/// The version that is active, and one without it, compared while their contents go.
+#[tokio::test]
+async fn a_diff_of_a_version_that_lacks_a_content_says_so() {
+    let world = World::new();
+    world.with_more("first").await;
+    world.published(ID, &text("", "second")).await;
+    let digest = Digest::of(MORE.as_bytes());
+    let contents: Table<(Digest, u16), ()> = Table::new(TableId::Contents);
+    let mut batch = Batch::new();
+    batch.delete(&contents, &(digest, 0));
+    let committed = world.registry.store().commit(batch).await;
+    committed.expect("a commit");
+    for (from, to) in [(1, 2), (2, 1)] {
+        let (from, to) = (Some(number(from)), Some(number(to)));
+        let error = world.registry.diff(&skill(ID), from, to).await;
+        assert_eq!(code(error.expect_err("damage")), Code::DataDamaged);
+    }
+    // And where a version is gone by then, that is what is said.
+    let error = Error::missing(&digest);
+    world.delete().await;
+    let error = world.registry.gone(&skill(ID), number(2), error);
+    assert_eq!(code(error), Code::VersionNotFound);
 }
 
 #[tokio::test]
