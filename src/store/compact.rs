@@ -258,7 +258,7 @@ impl Work<'_> {
             progress(self.moved)?;
             folders.sync(&engine, &inner.options)?;
             (self.reached)(Step::Followed);
-            if inner.view.changed() > MOST_HELD {
+            if !inner.view.changed_at_most(MOST_HELD) {
                 continue;
             }
             match self.end(engine)? {
@@ -377,10 +377,10 @@ impl Pause {
         let (view, folders) = (&committer.view, &self.folders);
         // Who looks whether a content is stored, looks into the new store from here on.
         let _closed = self.pins.close();
-        let ready = if view.changed() > MOST_HELD {
-            Ok(Err(engine))
-        } else {
+        let ready = if view.changed_at_most(MOST_HELD) {
             self.finish(committer, &engine).map(|()| Ok(engine))
+        } else {
+            Ok(Err(engine))
         };
         let engine = match ready {
             Ok(Ok(engine)) => engine,

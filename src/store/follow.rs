@@ -6,19 +6,29 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::model::Digest;
 
-/// Bytes of keys that are kept at once, each with what it costs to keep.
-const MOST_BYTES: usize = 64 * 1024 * 1024;
+/// What it costs to keep a key, beside its bytes.
 const COST: usize = 64;
 
 /// Keys that were written.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Changes {
     keys: BTreeSet<Vec<u8>>,
     bytes: usize,
+    /// Bytes that are kept.
+    most: usize,
     full: bool,
 }
 
 impl Changes {
+    pub(super) fn new(most: usize) -> Self {
+        Self {
+            keys: BTreeSet::new(),
+            bytes: 0,
+            most,
+            full: false,
+        }
+    }
+
     pub(super) fn add<'a>(&mut self, keys: impl Iterator<Item = &'a Vec<u8>>) {
         if self.full {
             return;
@@ -30,14 +40,15 @@ impl Changes {
             self.bytes += key.len() + COST;
             self.keys.insert(key.clone());
         }
-        if self.bytes > MOST_BYTES {
+        if self.bytes > self.most {
             self.full = true;
             self.keys.clear();
         }
     }
 
-    pub(super) fn len(&self) -> usize {
-        self.keys.len()
+    /// They are known, and no more than that.
+    pub(super) fn fit(&self, most: usize) -> bool {
+        !self.full && self.keys.len() <= most
     }
 
     /// The keys, in order. None: there were too many.
@@ -127,5 +138,22 @@ impl Drop for Pinned {
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_that_are_no_longer_known_never_fit() {
+        let mut changes = Changes::new(10 * (4 + COST));
+        let keys: Vec<_> = (0..11_u32).map(|n| n.to_be_bytes().to_vec()).collect();
+        changes.add(keys.iter().take(10));
+        changes.add(keys.iter().take(10));
+        assert!(changes.fit(10) && !changes.fit(9));
+        changes.add(keys.iter());
+        assert!(!changes.fit(usize::MAX), "writes would wait for nothing");
+        assert_eq!(changes.keys(), None);
     }
 }

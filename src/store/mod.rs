@@ -103,6 +103,11 @@ pub struct Options {
     pub limits: Limits,
     /// How a group is made to survive a power cut.
     pub sync: FileSync,
+    /// Bytes of overwritten records that are kept for a backup at most; it fails beyond.
+    pub backup_bytes: usize,
+    /// Bytes of keys that are kept for a compaction at once, each with what it costs to
+    /// keep; it fails beyond.
+    pub compaction_bytes: usize,
     /// After a write error, how long reads wait for the database to be opened again.
     pub reopen_patience: Duration,
 }
@@ -115,6 +120,8 @@ impl Default for Options {
             reserve_bytes: 64 * 1024 * 1024,
             limits: Limits::default(),
             sync: FileSync::default(),
+            backup_bytes: 256 * 1024 * 1024,
+            compaction_bytes: 64 * 1024 * 1024,
             reopen_patience: Duration::from_secs(2),
         }
     }
@@ -182,11 +189,7 @@ impl Store {
         let (sender, position) = watch::channel(opened.position);
         let (mode_sender, mode) = watch::channel(Mode::ReadWrite);
         let file = directory::database_file(directory)?;
-        let view = Arc::new(View::new(
-            Engine { tree, db, file },
-            revision,
-            options.reopen_patience,
-        ));
+        let view = Arc::new(View::new(Engine { tree, db, file }, revision, options));
         let committer = committer::spawn(committer::Committer {
             view: Arc::clone(&view),
             notes: last::Notes::open(directory, revision, &opened.log_id)?,

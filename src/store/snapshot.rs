@@ -12,8 +12,6 @@ use sled::IVec;
 use super::view::{Before, Entry, Order, View, everything};
 use super::{Revision, StoreError, record};
 
-/// Bytes of overwritten records that are kept at most.
-const MOST_BYTES: usize = 256 * 1024 * 1024;
 /// Records that are read at once.
 const PAGE: usize = 256;
 
@@ -30,13 +28,16 @@ struct Kept {
 #[derive(Debug)]
 pub(super) struct Snapshot {
     pub(super) revision: Revision,
+    /// Bytes that are kept at most.
+    most: usize,
     kept: Mutex<Kept>,
 }
 
 impl Snapshot {
-    pub(super) fn new(revision: Revision) -> Self {
+    pub(super) fn new(revision: Revision, most: usize) -> Self {
         Self {
             revision,
+            most,
             kept: Mutex::default(),
         }
     }
@@ -61,7 +62,7 @@ impl Snapshot {
             kept.bytes += key.len() + value.len();
             kept.before.insert(key.clone(), value.clone());
         }
-        if kept.bytes > MOST_BYTES {
+        if kept.bytes > self.most {
             kept.full = true;
             kept.before.clear();
         }
@@ -90,7 +91,7 @@ impl Snapshot {
             // After the page was read: whatever was missing or new in it is known here.
             let mut kept = self.kept();
             if kept.full {
-                return Err(StoreError::Outrun { most: MOST_BYTES });
+                return Err(StoreError::Outrun { most: self.most });
             }
             let mut rest = kept.before.split_off(&page.covered.end);
             std::mem::swap(&mut rest, &mut kept.before);

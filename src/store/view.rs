@@ -22,7 +22,7 @@ use tokio::sync::Semaphore;
 use super::engine::Engine;
 use super::follow::Changes;
 use super::snapshot::Snapshot;
-use super::{Revision, StoreError, guarded};
+use super::{Options, Revision, StoreError, guarded};
 
 /// Records as they were before a group; none: there was none.
 pub(super) type Before = BTreeMap<Vec<u8>, Option<IVec>>;
@@ -58,6 +58,9 @@ pub(super) struct View {
     patience: Duration,
     /// Places of tasks that wait for it.
     places: Semaphore,
+    /// See [`Options`].
+    backup_bytes: usize,
+    compaction_bytes: usize,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -65,9 +68,9 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl View {
-    /// Reads that need a database that is opened again wait for `patience`, counted from
+    /// Reads that need a database that is opened again wait for a while, counted from
     /// the failure; then they fail at once.
-    pub(super) fn new(engine: Engine, revision: Revision, patience: Duration) -> Self {
+    pub(super) fn new(engine: Engine, revision: Revision, options: &Options) -> Self {
         Self {
             engine: ArcSwapOption::from_pointee(engine),
             in_flight: ArcSwap::default(),
@@ -77,8 +80,10 @@ impl View {
             }),
             failed: Mutex::new(None),
             opened: Condvar::new(),
-            patience,
+            patience: options.reopen_patience,
             places: Semaphore::new(MOST_TASKS),
+            backup_bytes: options.backup_bytes,
+            compaction_bytes: options.compaction_bytes,
         }
     }
 
@@ -275,22 +280,26 @@ impl View {
     pub(super) fn follow(&self) -> bool {
         let mut durable = lock(&self.durable);
         let is_free = durable.changes.is_none();
-        durable.changes.get_or_insert_default();
+        durable
+            .changes
+            .get_or_insert_with(|| Changes::new(self.compaction_bytes));
         is_free
     }
 
     /// What changed since it was asked last.
     pub(super) fn changes(&self) -> Changes {
         let mut durable = lock(&self.durable);
-        durable
-            .changes
-            .replace(Changes::default())
-            .unwrap_or_default()
+        let none = || Changes::new(self.compaction_bytes);
+        durable.changes.replace(none()).unwrap_or_else(none)
     }
 
-    /// Keys that [`View::changes`] would give now.
-    pub(super) fn changed(&self) -> usize {
-        lock(&self.durable).changes.as_ref().map_or(0, Changes::len)
+    /// So few keys changed that [`View::changes`] would give no more than `most` now.
+    pub(super) fn changed_at_most(&self, most: usize) -> bool {
+        let durable = lock(&self.durable);
+        durable
+            .changes
+            .as_ref()
+            .is_none_or(|changes| changes.fit(most))
     }
 
     pub(super) fn unfollow(&self) {
@@ -305,7 +314,7 @@ impl View {
     /// The records as they are now, whatever is written from now on.
     pub(super) fn snapshot(&self) -> Arc<Snapshot> {
         let mut durable = lock(&self.durable);
-        let snapshot = Arc::new(Snapshot::new(durable.revision));
+        let snapshot = Arc::new(Snapshot::new(durable.revision, self.backup_bytes));
         snapshot.keep(&self.in_flight.load());
         durable.snapshots.push(Arc::downgrade(&snapshot));
         snapshot

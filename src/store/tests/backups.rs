@@ -186,3 +186,42 @@ async fn what_a_kill_leaves_of_a_backup_goes_and_a_file_of_the_owner_stays() {
     let copy = Store::open(&copy, &options()).expect("a store");
     assert_eq!(super::records(&copy), super::records(&store));
 }
+
+#[test]
+fn a_backup_that_is_outrun_says_so_and_leaves_nothing() {
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    let directory = TempDir::new().expect("a folder");
+    let file = directory.path().join("backup");
+    let options = Options {
+        backup_bytes: 50_000,
+        ..options()
+    };
+    let store = Store::open(&directory.path().join("data"), &options).expect("a store");
+    let value = "v".repeat(1000);
+    let mut batch = Batch::new();
+    for n in 0..1000 {
+        batch.put(&NOTES, &*format!("k{n:04}"), &value);
+    }
+    runtime.block_on(store.commit(batch)).expect("a commit");
+    // Behind the place that was reached, so that all of it has to be kept: little, then much.
+    for (overwritten, fits) in [(20, true), (200, false)] {
+        let backup = store.backup(&file, false, |count| {
+            if count == 1 {
+                let mut batch = Batch::new();
+                for n in 0..overwritten {
+                    batch.put(&NOTES, &*format!("k{:04}", 999 - n), &"w".repeat(1000));
+                }
+                runtime.block_on(store.commit(batch)).expect("a commit");
+            }
+            Ok(())
+        });
+        assert_eq!(file.exists(), fits);
+        match backup {
+            Ok(_) => assert!(fits),
+            Err(StoreError::Outrun { most }) => assert_eq!((most, fits), (50_000, false)),
+            Err(error) => panic!("{error}"),
+        }
+        let _gone = fs::remove_file(&file);
+    }
+    assert_eq!(names(directory.path()), ["data"]);
+}

@@ -41,6 +41,36 @@ fn where_more_is_written_than_can_be_brought_over_all_stays_as_it_is() {
     assert_holds(&directory, &expected);
 }
 
+/// So many that they are not even kept.
+#[test]
+fn where_more_is_written_than_is_kept_all_stays_as_it_is() {
+    let (runtime, directory) = (runtime(), TempDir::new().expect("a folder"));
+    drop(runtime.block_on(wasteful(&directory)));
+    let options = Options {
+        compaction_bytes: 10_000,
+        ..options()
+    };
+    let store = Store::open(&directory.path().join("data"), &options).expect("a store");
+    let (handle, beside) = (runtime.handle().clone(), store.clone());
+    let done = compacted(
+        &store,
+        |_| false,
+        move |step| {
+            if step == Step::Followed {
+                let mut batch = Batch::new();
+                for n in 0..200 {
+                    batch.put(&NOTES, &*format!("n{n}"), &"x".to_owned());
+                }
+                handle.block_on(beside.commit(batch)).expect("a commit");
+            }
+        },
+    );
+    assert!(matches!(done, Err(StoreError::Busy)), "{done:?}");
+    assert!(!has_new_folder(&directory));
+    let done = compacted(&store, |_| false, |_| ());
+    assert!(done.expect("with nothing in its way").replaced);
+}
+
 #[test]
 fn what_fails_before_the_exchange_leaves_a_store_that_serves() {
     let (runtime, directory) = (runtime(), TempDir::new().expect("a folder"));
