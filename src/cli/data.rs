@@ -18,7 +18,7 @@ use crate::contract::v1::admin_client::AdminClient;
 use crate::contract::v1::{BackupRequest, CompactRequest};
 use crate::executor::Stop;
 use crate::model::{Code, SystemClock};
-use crate::registry::Registry;
+use crate::registry::{self, Registry};
 use crate::server::{Config, Domain, Settings, connect_local};
 use crate::store::{self, Store};
 
@@ -315,16 +315,15 @@ pub(super) async fn compact(global: &Global, config: &Config, output: &Output) -
         blocking(move || {
             let store = open(&settings)?;
             let registry = Registry::open(store, Arc::new(SystemClock)).map_err(Failed::from)?;
-            let audit = registry.audit().map_err(Failed::from)?;
-            if let Some(damage) = audit.damage.first() {
-                return Err(Failed::new(
-                    Code::DataDamaged,
-                    format!("the data directory is damaged: {damage}"),
-                )
-                .hint("see `repertoire verify`"));
-            }
             let compacted = registry.compact(&Stop::never(), |count| counter.set_position(count));
-            compacted.map_err(Failed::from)
+            compacted.map_err(|error| {
+                let is_damage = matches!(error, registry::Error::Unfit { .. });
+                let failed = Failed::from(error);
+                if is_damage {
+                    return failed.hint("see `repertoire verify`");
+                }
+                failed
+            })
         })
         .await
     };

@@ -115,6 +115,7 @@ pub(super) fn registry_code(error: &registry::Error) -> Code {
             store_code(error)
         }
         registry::Error::Commit(_) => Code::StoreUnavailable,
+        registry::Error::Unfit { .. } => Code::DataDamaged,
         _ => Code::InternalError,
     }
 }

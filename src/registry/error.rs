@@ -142,6 +142,12 @@ pub enum Error {
     /// Other writes kept coming between.
     #[error("Other writes to the same skill kept coming between")]
     Contention,
+    /// What is stored does not fit together.
+    #[error("the data directory is damaged: {damage}")]
+    Unfit {
+        /// The first thing that does not, as a sentence.
+        damage: String,
+    },
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -284,6 +290,8 @@ impl From<Error> for Failure {
             Error::OutOfVersions { id } => new(Code::VersionConflict)
                 .detail("skill_id", &id)
                 .suggest("State a `version` in the front matter that the skill has not had"),
+            Error::Unfit { .. } => new(Code::DataDamaged)
+                .suggest("Look at all of it with the server stopped (`repertoire verify`), and restore a backup or save what is whole (`repertoire salvage`)"),
             Error::Contention => new(Code::WriteContention).suggest("Try again"),
             Error::Commit(error) => refused(error),
             Error::Store(error) => stored(error),

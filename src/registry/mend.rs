@@ -270,7 +270,7 @@ fn head_of(
 }
 
 /// The skill of a key that begins with one.
-fn id_of(key: &[u8]) -> Option<SkillId> {
+pub(super) fn id_of(key: &[u8]) -> Option<SkillId> {
     let end = key.iter().position(|byte| *byte == 0)?;
     std::str::from_utf8(key.get(..end)?).ok()?.parse().ok()
 }

@@ -132,3 +132,72 @@ async fn one_compaction_at_a_time_and_none_of_a_version_that_lacks_a_content() {
     let stopped = world.registry.compact(&passed, |_| ());
     assert_eq!(code(stopped.expect_err("late")), Code::Timeout);
 }
+
+/// What a running server and a stopped one look at is the same.
+#[tokio::test]
+async fn a_directory_that_does_not_fit_together_is_not_compacted() {
+    let world = World::new();
+    let version = world.with_more("first").await;
+    let key = skill(ID).key();
+    let mut batch = Batch::new();
+    batch.delete(&DIGESTS, &(key.clone(), version.digest));
+    let committed = world.registry.store().commit(batch).await;
+    committed.expect("a commit");
+    let refused = |registry: &Registry| {
+        let error = registry.compact(&Stop::never(), |_| ());
+        error.expect_err("refused").to_string()
+    };
+    assert_eq!(
+        refused(&world.registry),
+        "the data directory is damaged: version 1 of 'github/acme/refunds' is not found by its digest"
+    );
+    let mut batch = Batch::new();
+    batch.put(&DIGESTS, &(key.clone(), version.digest), &version.number);
+    batch.delete(&HEADS, &key);
+    let committed = world.registry.store().commit(batch).await;
+    committed.expect("a commit");
+    let world = world.again().await;
+    assert_eq!(
+        refused(&world.registry),
+        "the data directory is damaged: versions of 'github/acme/refunds' belong to no skill"
+    );
+    assert!(world.has_more(), "they keep their contents");
+}
+
+/// Some skill changes at every moment; none of that is damage.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_audit_beside_writes_finds_no_damage() {
+    let world = World::new();
+    let stop = Arc::new(std::sync::atomic::AtomicBool::new(false));
+    let writers: Vec<_> = (0..3)
+        .map(|writer| {
+            let (registry, stop) = (world.registry.clone(), Arc::clone(&stop));
+            tokio::spawn(async move {
+                let id = format!("a/b/skill-{writer}");
+                let mut round = 0;
+                while !stop.load(Ordering::Relaxed) {
+                    let body = text("", &format!("round {round}"));
+                    let files = [("SKILL.md", &*body)];
+                    let published = publish(&registry, &id, &files, &caller("")).await;
+                    published.expect("published");
+                    if round % 5 == 4 {
+                        let deleted = registry.delete(&skill(&id), &caller("")).await;
+                        deleted.expect("deleted");
+                    }
+                    round += 1;
+                }
+            })
+        })
+        .collect();
+    let registry = world.registry.clone();
+    let audits = tokio::task::spawn_blocking(move || {
+        let audits = (0..300).map(|_| registry.audit().expect("an audit").damage);
+        audits.flatten().collect::<Vec<_>>()
+    });
+    let damage = audits.await.expect("a task");
+    stop.store(true, Ordering::Relaxed);
+    for writer in writers {
+        writer.await.expect("a writer");
+    }
+    assert_eq!(damage, Vec::<String>::new());
+}
