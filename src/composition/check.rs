@@ -2,9 +2,10 @@
 //!
 //! What is forbidden is looked at first; what cannot be told is not permitted.
 
-use super::doubt::{Doubt, shown_up_to};
+use super::doubt::Doubt;
 use super::proof::Statement;
 use super::{Call, Composed, ToolRule};
+use crate::model::shown;
 
 /// Characters that a sentence repeats of a tool's name or a pattern.
 const SHOWN: usize = 200;
@@ -112,10 +113,10 @@ impl Composed {
     /// The answer as a sentence.
     #[must_use]
     pub fn reason(&self, call: &Call<'_>, decision: &Decision<'_>) -> String {
-        let tool = shown_up_to(call.tool, SHOWN);
+        let tool = shown(call.tool, SHOWN);
         let said = decision.by.and_then(|statement| {
             let member = self.members.get(statement.member)?;
-            Some((&*member.name, shown_up_to(statement.pattern, SHOWN)))
+            Some((&*member.name, shown(statement.pattern, SHOWN)))
         });
         match (decision.rule, said) {
             (ToolRule::Granted | ToolRule::GrantedExcept, Some((skill, pattern))) => {

@@ -1,6 +1,6 @@
 //! Why it cannot be told whether a pattern covers a call.
 
-use crate::model::printable;
+use crate::model;
 
 /// Why it cannot be told, as a clause that follows a comma.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -68,14 +68,5 @@ const SHOWN: usize = 60;
 
 /// A caller's text, short and on one line.
 pub(super) fn shown(text: &str) -> Box<str> {
-    shown_up_to(text, SHOWN)
-}
-
-/// The same with another limit.
-pub(super) fn shown_up_to(text: &str, chars: usize) -> Box<str> {
-    let mut short: String = text.chars().take(chars).collect();
-    if short.len() < text.len() {
-        short.push('…');
-    }
-    printable(&short).replace('\n', " ").into()
+    model::shown(text, SHOWN).into()
 }

@@ -8,6 +8,7 @@ use unicode_normalization::UnicodeNormalization as _;
 use super::doubt::{Doubt, shown};
 use super::glob;
 use super::pattern::Answer;
+use crate::model::is_ignorable;
 
 /// Where a path begins: what begins elsewhere cannot be compared.
 fn anchor(path: &str) -> Option<char> {
@@ -49,16 +50,9 @@ fn odd_letter(letter: char) -> Option<&'static str> {
     match letter {
         '\\' => Some("a backslash"),
         ':' => Some("a colon"),
-        letter if letter.is_control() || is_ignored(letter) => Some("an invisible character"),
+        letter if letter.is_control() || is_ignorable(letter) => Some("an invisible character"),
         _ => None,
     }
-}
-
-/// Some file systems leave these letters out before they compare.
-fn is_ignored(letter: char) -> bool {
-    matches!(letter,
-        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-        | '\u{2060}'..='\u{206f}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{e0000}'..='\u{e0fff}')
 }
 
 fn odd_part(part: &str) -> Option<&'static str> {
@@ -149,7 +143,7 @@ pub(super) fn matches(pattern: &str, path: &str) -> Result<bool, Doubt> {
 fn folded(text: &str) -> String {
     let folded: String = text.nfkd().flat_map(char::to_lowercase).collect();
     // Lower case letters may come apart once more.
-    folded.nfkd().filter(|c| !is_ignored(*c)).collect()
+    folded.nfkd().filter(|c| !is_ignorable(*c)).collect()
 }
 
 fn compared(pattern: &str, path: &str) -> Result<bool, Doubt> {

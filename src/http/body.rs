@@ -8,7 +8,7 @@ use serde_json::Value as Json;
 
 use crate::admission::{Intake, IntakeError, Length, Peer, Permit};
 use crate::gateway::{MAX_JSON_BYTES, Refusal, strict_json};
-use crate::model::{Code, Failure};
+use crate::model::{Code, Failure, shown};
 
 /// A body that was read, and its room.
 #[derive(Debug)]
@@ -103,7 +103,7 @@ fn content_type(headers: &HeaderMap) -> Result<(), Refusal> {
     let sentence = match text {
         None => "The body has no Content-Type".to_owned(),
         Some(text) => {
-            let shown: String = text.chars().take(80).collect();
+            let shown = shown(text, 80);
             format!("The server reads no body of the Content-Type '{shown}'")
         }
     };

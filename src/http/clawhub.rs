@@ -22,7 +22,7 @@ use super::rest::nowhere;
 use super::shelf::{Call, Shelf, Which, unless_gone, wins};
 use crate::contract::v1;
 use crate::gateway::Refusal;
-use crate::model::{Code, Failure};
+use crate::model::{Code, Failure, shown};
 
 const BASE: &str = "/clawhub";
 const API: &str = "/clawhub/api/v1/";
@@ -116,7 +116,7 @@ fn required<'a>(call: &'a Call, name: &str) -> Result<&'a str, Refusal> {
 }
 
 fn no_tag(tag: &str) -> Refusal {
-    let tag: String = tag.chars().take(64).collect();
+    let tag = shown(tag, 64);
     Failure::new(Code::VersionNotFound, format!("There is no tag '{tag}'"))
         .suggest("Ask for `latest`, or for a version")
         .into()

@@ -13,7 +13,7 @@ use super::handler::{Handler, TTL_MS};
 use super::resources::{cursor, described};
 use crate::contract::v1;
 use crate::gateway::Refusal;
-use crate::model::inert_line;
+use crate::model::{inert_line, shown};
 
 /// The argument of every prompt.
 pub(super) const REQUEST: &str = "request";
@@ -56,7 +56,7 @@ impl Handler {
             }
         };
         if let Some(name) = arguments.keys().next() {
-            let name: String = name.chars().take(64).flat_map(char::escape_debug).collect();
+            let name = shown(name, 64);
             return Err(ErrorData::invalid_params(
                 format!("Unrecognized key(s) in object: '{name}'"),
                 None,

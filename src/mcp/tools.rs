@@ -17,6 +17,7 @@ use super::error::protocol;
 use super::handler::{Handler, TTL_MS, context};
 use crate::contract::v1;
 use crate::gateway::{self, Contract, JsonText, Progress, Refusal, Structured, ToolAnswer};
+use crate::model::shown;
 
 /// Where a result says why it is an error, for programs; the text is for models.
 const ERROR: &str = "repertoire.v1/error";
@@ -143,12 +144,7 @@ impl Handler {
                 let called = self.call_unlocked(&params.name, arguments, request);
                 return Ok(CallToolResponse::Complete(called.await?));
             }
-            let name: String = params
-                .name
-                .chars()
-                .take(64)
-                .flat_map(char::escape_debug)
-                .collect();
+            let name = shown(&params.name, 64);
             return Err(ErrorData::invalid_params(
                 format!("There is no tool '{name}' here; tools/list names those that are"),
                 None,

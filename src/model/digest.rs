@@ -85,7 +85,7 @@ impl FromStr for Digest {
     type Err = DigestError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let wrong = || DigestError(text.chars().take(80).collect());
+        let wrong = || DigestError(super::shown(text, 80));
         let hex = text.strip_prefix("sha256:").ok_or_else(wrong)?;
         if hex.len() != 64 || !hex.bytes().all(|b| b.is_ascii_hexdigit()) {
             return Err(wrong());

@@ -7,7 +7,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use unicode_normalization::UnicodeNormalization as _;
 
-use super::invisible;
+use super::{invisible, is_ignorable};
 
 /// The most bytes a path has.
 const MAX_PATH_BYTES: usize = 512;
@@ -106,7 +106,7 @@ pub struct FilePathError {
 /// A name without all in which disks see no difference: case, folded in full (`ß`
 /// is `ss`), the form of Unicode, and what is not seen, which some of them drop.
 fn folded(name: &str) -> String {
-    let seen = |c: &char| !matches!(c, '\u{200C}'..='\u{200F}' | '\u{FE00}'..='\u{FE0F}' | '\u{E0000}'..='\u{E0FFF}');
+    let seen = |c: &char| !is_ignorable(*c);
     let lower = name.nfkc().filter(seen).flat_map(char::to_lowercase);
     // Capitals in between, since `ß` becomes two letters there only.
     let folded = lower
@@ -192,11 +192,8 @@ fn unportable_path(text: &str) -> Option<String> {
 }
 
 fn refused(path: &str, reason: String) -> FilePathError {
-    let path = path.chars().take(120).flat_map(char::escape_default);
-    FilePathError {
-        path: path.collect(),
-        reason,
-    }
+    let path = super::shown(path, 120);
+    FilePathError { path, reason }
 }
 
 impl FromStr for FilePath {
@@ -331,6 +328,7 @@ mod tests {
             ("e\u{301}.md", "\u{e9}.md"),
             ("Σ", "ς"),
             ("⚙\u{fe0f}.md", "⚙.md"),
+            ("\u{1820}\u{180b}.md", "\u{1820}.md"),
         ] {
             assert_eq!(key(one), key(other), "{one} and {other}");
         }

@@ -37,6 +37,20 @@ impl Invisible {
     }
 }
 
+/// Nobody sees the character for itself: it is a sign for its neighbours, or for nothing.
+/// Some disks leave such characters out before they compare names. Where [`invisible`]
+/// looks at what stands around one, this does not.
+#[must_use]
+pub fn is_ignorable(c: char) -> bool {
+    is_selector(c)
+        || matches!(c,
+            '\u{AD}' | '\u{34F}' | '\u{61C}' | '\u{115F}' | '\u{1160}' | '\u{17B4}' | '\u{17B5}'
+            | '\u{180B}'..='\u{180F}' | '\u{200B}'..='\u{200F}' | '\u{2028}'..='\u{202E}'
+            | '\u{2060}'..='\u{206F}' | '\u{3164}' | '\u{FEFF}' | '\u{FFA0}'
+            | '\u{FFF0}'..='\u{FFFB}' | '\u{FFFE}' | '\u{FFFF}' | '\u{1BCA0}'..='\u{1BCA3}'
+            | '\u{1D173}'..='\u{1D17A}' | '\u{E0000}'..='\u{E0FFF}')
+}
+
 /// The invisible characters of a text, each with the byte it begins at.
 pub fn invisible(text: &str) -> impl Iterator<Item = (usize, char, Invisible)> {
     // Nearly every text has none, and most are ASCII.
@@ -130,26 +144,7 @@ fn kind(before: Option<char>, c: char, after: Option<char>, has_rtl: bool) -> Op
             before.is_some_and(|c| matches!(c, '\u{1800}'..='\u{18AF}')),
             Invisible::ZeroWidth,
         ),
-        '\u{AD}'
-        | '\u{34F}'
-        | '\u{115F}'
-        | '\u{1160}'
-        | '\u{17B4}'
-        | '\u{17B5}'
-        | '\u{200B}'
-        | '\u{2028}'
-        | '\u{2029}'
-        | '\u{2060}'..='\u{2065}'
-        | '\u{206A}'..='\u{206F}'
-        | '\u{3164}'
-        | '\u{FEFF}'
-        | '\u{FFA0}'
-        | '\u{FFF0}'..='\u{FFFB}'
-        | '\u{FFFE}'
-        | '\u{FFFF}'
-        | '\u{1BCA0}'..='\u{1BCA3}'
-        | '\u{1D173}'..='\u{1D17A}' => Some(Invisible::ZeroWidth),
-        _ => None,
+        c => is_ignorable(c).then_some(Invisible::ZeroWidth),
     }
 }
 
@@ -175,7 +170,7 @@ fn is_pictograph(c: char) -> bool {
         | '\u{3030}' | '\u{303D}' | '\u{3297}' | '\u{3299}' | '\u{1F000}'..='\u{1FAFF}')
 }
 
-fn is_selector(c: char) -> bool {
+pub(super) fn is_selector(c: char) -> bool {
     matches!(c, '\u{FE00}'..='\u{FE0F}' | '\u{E0100}'..='\u{E01EF}')
 }
 
@@ -254,6 +249,17 @@ mod tests {
         assert_eq!(kinds(other), [Invisible::Payload; 3]);
         // Behind a flag that is whole, tags hide as they do elsewhere.
         assert_eq!(kinds(&format!("{flag} \u{E0041}")), [Invisible::Payload]);
+    }
+
+    /// What is found where it stands is left out wherever names are compared.
+    #[test]
+    fn what_is_invisible_beside_letters_is_ignorable() {
+        for c in '\0'..=char::MAX {
+            let found = kinds(&format!("a{c}b"));
+            let is_found = found.iter().any(|kind| *kind != Invisible::Control);
+            let is_seen_to = matches!(c, '\u{FE00}'..='\u{FE0F}');
+            assert_eq!(is_found || is_seen_to, is_ignorable(c), "{c:?}");
+        }
     }
 
     proptest! {

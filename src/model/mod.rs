@@ -42,7 +42,7 @@ pub use digest::{Digest, DigestError, bundle_digest};
 pub use event::{Event, EventKind};
 pub use failure::{Code, Failure, FieldProblem, Kind};
 pub use file_path::{FilePath, FilePathError, is_device};
-pub use invisible::{Invisible, invisible};
+pub use invisible::{Invisible, invisible, is_ignorable};
 pub use looks::looks;
 pub use number::{MAX_EXACT, NOT_EXACT, inexact, is_inexact, whole};
 pub use panics::{caught, panic_words, quiet_panics};

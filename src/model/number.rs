@@ -48,7 +48,7 @@ pub fn inexact(path: &str, json: &Value) -> Option<String> {
             items.find_map(|(at, item)| inexact(&format!("{path}[{at}]"), item))
         }
         Value::Object(fields) => fields.iter().find_map(|(name, field)| {
-            let name: String = super::printable(name).chars().take(80).collect();
+            let name = super::shown(name, 80);
             inexact(&format!("{path}.{name}"), field)
         }),
         Value::Null | Value::Bool(_) | Value::String(_) => None,

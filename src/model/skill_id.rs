@@ -155,11 +155,7 @@ impl FromStr for SkillId {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let wrong = |reason: String| SkillIdError {
-            id: text
-                .chars()
-                .take(120)
-                .flat_map(char::escape_default)
-                .collect(),
+            id: super::shown(text, 120),
             reason,
         };
         let segments: Vec<&str> = text.splitn(4, '/').collect();

@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, HashSet};
 use bytes::Bytes;
 use serde::de::DeserializeOwned;
 
-use super::findings::{Findings, shown, shown_up_to};
+use super::findings::{Findings, shown};
 use super::keys::{Entry, Keys};
 use super::tree::{Node, Shape};
-use crate::model::{FilePath, ResourceConfig, Skill, ToolConfig};
+use crate::model::{self, FilePath, ResourceConfig, Skill, ToolConfig};
 
 /// Reads them into a skill, and compares resources with the files.
 pub(super) fn read(
@@ -87,7 +87,7 @@ fn invalid(
         format!(
             "`{}` was left out: {place}{}",
             entry.label(),
-            shown_up_to(error, 200)
+            model::shown(error, 200)
         ),
     );
 }

@@ -1,6 +1,6 @@
 //! Problems as they are found, and how an author's words are shown in them.
 
-use crate::model::{Problem, printable};
+use crate::model::{self, Problem};
 
 /// What makes a text unfit to be read: which rule, which line, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,33 +68,9 @@ impl Findings {
 /// Characters shown of an author's text.
 const SHOWN: usize = 60;
 
-/// An author's text in a message: cut, on one line, and with nothing in it that
-/// a terminal or a reader could be misled by.
+/// An author's text in a message.
 pub(super) fn shown(text: &str) -> String {
-    shown_up_to(text, SHOWN)
-}
-
-/// The same with another limit.
-pub(super) fn shown_up_to(text: &str, limit: usize) -> String {
-    let end = text.char_indices().nth(limit).map(|(at, _)| at);
-    let cut = end.and_then(|end| text.get(..end)).unwrap_or(text);
-    let mut out = printable(cut).into_owned();
-    if end.is_some() {
-        out.push('…');
-    }
-    out
-}
-
-/// The character is not seen where it stands, or changes how its neighbours
-/// are seen: controls, zero-width and bidirectional marks, fillers, variation
-/// selectors of the supplement, and Unicode tags, which carry whole hidden texts.
-pub(super) fn is_hidden(c: char) -> bool {
-    c.is_control()
-        || matches!(u32::from(c),
-            0xAD | 0x34F | 0x61C | 0x115F | 0x1160 | 0x17B4 | 0x17B5
-            | 0x180B..=0x180F | 0x200B..=0x200F | 0x2028..=0x202E | 0x2060..=0x206F
-            | 0x3164 | 0xFEFF | 0xFFA0 | 0xFFF0..=0xFFFB | 0xFFFE | 0xFFFF
-            | 0xE0000..=0xE0FFF)
+    model::shown(text, SHOWN)
 }
 
 /// Things that are listed in one message.

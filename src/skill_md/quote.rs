@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::findings::is_hidden;
+use crate::model::is_ignorable;
 
 /// The text in double quotes, on one line. What a reader would not see is
 /// escaped.
@@ -16,7 +16,9 @@ pub(super) fn quote(text: &str) -> String {
             '\n' => out.push_str("\\n"),
             '\r' => out.push_str("\\r"),
             '\t' => out.push_str("\\t"),
-            c if is_hidden(c) => out.push_str(&escape(u32::from(c))),
+            // Those that choose how an emoji looks are as good as seen.
+            '\u{FE00}'..='\u{FE0F}' => out.push(c),
+            c if c.is_control() || is_ignorable(c) => out.push_str(&escape(u32::from(c))),
             c => out.push(c),
         }
     }

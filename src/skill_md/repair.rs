@@ -5,11 +5,12 @@
 //! quotes that can be read as it is, what is refused stays refused, and each repair is
 //! reported. No line is added or dropped, so lines stay those of the file.
 
-use super::findings::{Fault, Findings, shown_up_to};
+use super::findings::{Fault, Findings};
 use super::outline::Unread;
 use super::quote::{escape, quote};
 use super::tree::Tree;
 use super::walk;
+use crate::model;
 
 /// What was done to a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,7 +64,10 @@ fn not_yaml(front: &str, first_line: usize, line: usize, reason: &str) -> Fault 
     let message = if text.get(..indent).unwrap_or_default().contains('\t') {
         format!("Line {line} is indented with a tab; YAML takes spaces only")
     } else {
-        format!("The front matter is not YAML: {}", shown_up_to(reason, 200))
+        format!(
+            "The front matter is not YAML: {}",
+            model::shown(reason, 200)
+        )
     };
     Fault::new("front-matter-unreadable", line, message)
 }

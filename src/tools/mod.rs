@@ -48,7 +48,7 @@ pub use session::Loaded;
 
 use crate::composition::Composition;
 use crate::lookup::Lookup;
-use crate::model::{Clock, Digest, SkillId, printable};
+use crate::model::{self, Clock, Digest, SkillId};
 use crate::registry::{Head, Registry};
 use crate::store::{CommitError, StoreError};
 
@@ -197,11 +197,5 @@ impl Inner {
 
 /// The beginning of a caller's text, for messages and records.
 fn shown(text: &str) -> String {
-    let end = text.char_indices().nth(64).map(|(at, _)| at);
-    let mut shown =
-        printable(text.get(..end.unwrap_or(text.len())).unwrap_or_default()).into_owned();
-    if end.is_some() {
-        shown.push('…');
-    }
-    shown
+    model::shown(text, 64)
 }

@@ -42,6 +42,8 @@ fn a_path_that_may_be_a_forbidden_one_is_undecided() {
         "~root/x",
         "file:///etc/passwd",
         "/%65tc/passwd",
+        "/e\u{3164}tc/passwd",
+        "/e\u{115f}tc/passwd",
     ] {
         let (rule, reason) = asked("Read", &json!({ "file_path": path }));
         assert_eq!(rule, ToolRule::Undecided, "{path}: {reason}");

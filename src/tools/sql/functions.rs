@@ -12,6 +12,7 @@ use rustc_hash::FxHashSet;
 use serde::Deserialize;
 
 use super::dialect::Dialect;
+use crate::model::shown;
 
 /// A function that the operator allows beside the listed ones: `name` or `schema.name`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -44,8 +45,7 @@ impl FromStr for FunctionName {
             None => (None, lower.as_str()),
         };
         if !plain(name) || schema.is_some_and(|schema| !plain(schema)) {
-            let shown: String = text.chars().take(80).collect();
-            return Err(FunctionNameError(shown));
+            return Err(FunctionNameError(shown(text, 80)));
         }
         Ok(Self {
             schema: schema.map(str::to_owned),

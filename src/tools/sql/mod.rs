@@ -58,7 +58,7 @@ use self::guard::{Checked, Guard};
 use self::names::Names;
 use self::rows::Bounds;
 use super::{Handler, Invocation, LOAD_CORE, Output, ToolError, ToolErrorKind, Work};
-use crate::model::SkillId;
+use crate::model::{SkillId, shown};
 
 /// Methods that it runs.
 const METHODS: &[&str] = &[
@@ -379,7 +379,7 @@ fn unknown(tables: &[TableName], name: &str) -> ToolError {
         let near: Vec<String> = near.iter().map(|name| format!("'{name}'")).collect();
         format!("Did you mean {}?", near.join(" or "))
     };
-    let shown: String = name.chars().take(100).collect();
+    let shown = shown(name, 100);
     ToolError::new(
         ToolErrorKind::Invalid,
         format!("There is no table '{shown}'."),

@@ -1,6 +1,7 @@
 //! Why a statement is not sent.
 
 use super::functions::Functions;
+use crate::model::shown;
 use crate::tools::{ToolError, ToolErrorKind};
 
 /// Why a statement is not sent.
@@ -59,7 +60,7 @@ impl Refusal {
             let near: Vec<String> = near.iter().map(|name| format!("{name}()")).collect();
             format!("Listed functions with such a name: {}", near.join(", "))
         };
-        let shown: String = name.chars().take(100).collect();
+        let shown = shown(name, 100);
         let at = if place == (0, 0) {
             String::new()
         } else {
