@@ -1,10 +1,8 @@
 //! Commands on the data directory itself: with no server on it, but for backups and
 //! compactions, which a server does that has it open.
 
-use std::fs::{self, File};
 use std::io::Write as _;
-use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -157,28 +155,17 @@ pub(super) async fn backup(
 async fn fetch_backup(channel: Channel, file: &Path, force: bool) -> Result<store::Backup, Failed> {
     let mut admin = AdminClient::new(channel);
     let mut pieces = admin.backup(BackupRequest {}).await?.into_inner();
-    let mut part = file.as_os_str().to_owned();
-    part.push(".part");
-    let part = PathBuf::from(part);
-    let opened = File::options()
-        .create(true)
-        .truncate(true)
-        .write(true)
-        .mode(0o600)
-        .open(&part);
-    let mut out = opened?;
+    let beside = store::Beside::private(file)?;
     let (mut records, mut size, mut bytes) = (0, 0, 0);
     while let Some(piece) = pieces.message().await? {
         (records, size) = (records.max(piece.records), size.max(piece.size_bytes));
         bytes += piece.chunk.len() as u64;
-        out.write_all(&piece.chunk)?;
+        beside.file().write_all(&piece.chunk)?;
     }
-    out.sync_all()?;
     if bytes == size {
-        store::place_backup(&part, file, force)?;
+        beside.place(force)?;
         return Ok(store::Backup { records, bytes });
     }
-    fs::remove_file(&part)?;
     Err(Failed::new(
         Code::ServerUnreachable,
         format!("the backup ended after {bytes} of {size} bytes"),

@@ -1,10 +1,11 @@
 //! Commands that list, show and hand out skills.
 
+use std::io::Write as _;
+use std::path::{Component, Path, PathBuf};
 use std::process::ExitCode;
 
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
-use tokio::io::AsyncWriteExt as _;
 
 use super::args::{Export, Format, List, OfVersion, Place, Read, Watch};
 use super::connect::Client;
@@ -12,6 +13,7 @@ use super::fate::problem_line;
 use super::output::{FAINT, Failed, GOOD, Output, WARN, bytes, counted, json_of, table, time};
 use crate::contract::v1;
 use crate::model::{Code, Digest};
+use crate::store::Beside;
 
 const PAGE: i32 = 500;
 
@@ -227,6 +229,21 @@ pub(super) async fn read(client: &mut Client, options: Read, output: &Output) ->
     Ok(ExitCode::SUCCESS)
 }
 
+/// The name that a server gives a file, where it is a name in this folder and nothing else.
+fn plain(name: &str) -> Result<PathBuf, Failed> {
+    let path = Path::new(name);
+    let mut segments = path.components();
+    let is_plain = matches!(
+        (segments.next(), segments.next()),
+        (Some(Component::Normal(only)), None) if only == path.as_os_str()
+    );
+    if is_plain && !name.starts_with('.') && !name.chars().any(char::is_control) {
+        return Ok(path.to_owned());
+    }
+    let refused = format!("the server names the archive {name:?}, which is no plain file name");
+    Err(Failed::new(Code::LocalFileFailed, refused).hint("name a file yourself with --output"))
+}
+
 pub(super) async fn export(client: &mut Client, options: Export, output: &Output) -> Done {
     let Export {
         of: OfVersion { skill, at },
@@ -252,7 +269,10 @@ pub(super) async fn export(client: &mut Client, options: Export, output: &Output
         .await?
         .ok_or_else(|| Failed::fault("the server sent nothing"))?;
     let info = first.info.clone().unwrap_or_default();
-    let path = file.unwrap_or_else(|| info.file_name.clone().into());
+    let path = match file {
+        Some(file) => file,
+        None => plain(&info.file_name)?,
+    };
     super::data::free(&path, force)?;
     let named = |error: std::io::Error| {
         Failed::new(
@@ -260,31 +280,28 @@ pub(super) async fn export(client: &mut Client, options: Export, output: &Output
             format!("cannot write {}: {error}", path.display()),
         )
     };
-    // Beside its name until it is whole.
-    let part = path.with_extension("part");
-    let mut archive = tokio::fs::File::create(&part).await.map_err(named)?;
+    let archive = Beside::new(&path).map_err(named)?;
     let mut written = 0_u64;
     let mut digest = Sha256::new();
     let mut next = Some(first);
     while let Some(message) = next {
-        archive.write_all(&message.chunk).await.map_err(named)?;
+        archive.file().write_all(&message.chunk).map_err(named)?;
         digest.update(&message.chunk);
         written += message.chunk.len() as u64;
         next = chunks.message().await?;
     }
-    archive.sync_all().await.map_err(named)?;
     let digest = Digest::from(<[u8; 32]>::from(digest.finalize())).to_string();
     if digest != info.digest {
         return Err(Failed::new(
             Code::DataDamaged,
             format!(
                 "{} is not what the server made: its digest is {digest}, not {}",
-                part.display(),
+                path.display(),
                 info.digest
             ),
         ));
     }
-    tokio::fs::rename(&part, &path).await.map_err(named)?;
+    archive.place(force).map_err(named)?;
     if output.is_json() {
         output.value(&json!({"path": path.display().to_string(), "bytes": written, "archive": json_of("ArchiveInfo", &info)?}))?;
     } else {
@@ -338,6 +355,25 @@ pub(super) async fn watch(client: &mut Client, options: Watch, output: &Output) 
                 event.skill_id,
                 event.actor,
             ))?;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_names_a_file_in_this_folder_and_no_other() {
+        assert_eq!(
+            plain("refunds-1.1.0.zip").ok(),
+            Some(PathBuf::from("refunds-1.1.0.zip"))
+        );
+        for name in [
+            "", ".", "..", "/etc/x", "../x", "a/../b", "a/b", "a/", "./a", ".bashrc", "a\nb",
+            "a\0b",
+        ] {
+            assert!(plain(name).is_err(), "{name:?}");
         }
     }
 }

@@ -11,10 +11,11 @@
 
 use std::fs::{self, File};
 use std::io::{self, BufReader, BufWriter, Read, Seek as _, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use sha2::{Digest as _, Sha256};
 
+use super::beside::Beside;
 use super::view::{self, Order, View};
 use super::{Options, StoreError, TableId, blob, directory, guarded, log, private, record};
 use crate::model::Digest;
@@ -126,55 +127,23 @@ impl<R: Read> Read for Hashing<R> {
     }
 }
 
-/// Writes a backup beside its final name, then renames it: there is never half
-/// a backup under that name. A file that is there is overwritten only if `replace`
-/// says so.
+/// Writes a backup beside its name, which it gets once it is whole. A file that is there is
+/// overwritten only if `replace` says so.
 pub(super) fn write(
     view: &View,
     to: &Path,
     replace: bool,
     mut progress: impl FnMut(u64) -> Result<(), StoreError>,
 ) -> Result<Backup, StoreError> {
-    // Looked at before the work, and again by the rename.
+    let error = at(to);
+    // Looked at before the work, and again when it gets its name.
     if !replace && to.exists() {
-        return Err(at(to)(io::ErrorKind::AlreadyExists.into()));
+        return Err(error(io::ErrorKind::AlreadyExists.into()));
     }
-    let temporary = PathBuf::from(format!("{}.part", to.display()));
-    let error = at(&temporary);
-    let file = private::writable().truncate(true).open(&temporary);
-    let file = file.map_err(&error)?;
-    let named = write_to(view, file, &error, &mut progress).and_then(|(_, backup)| {
-        place_backup(&temporary, to, replace).map_err(at(to))?;
-        Ok(backup)
-    });
-    if named.is_err() {
-        // Half a backup is of no use, and eats what a full disk has left.
-        let _gone = fs::remove_file(&temporary);
-    }
-    named
-}
-
-/// Gives a backup that is whole its name. One that has it already is replaced only if
-/// `replace` says so.
-///
-/// # Errors
-/// There is a file of that name, or the file cannot be renamed.
-pub fn place_backup(temporary: &Path, to: &Path, replace: bool) -> io::Result<()> {
-    // Unlike a rename, a link never takes the place of a file; but not every file system
-    // has links.
-    let linked = !replace
-        && match fs::hard_link(temporary, to) {
-            Ok(()) => true,
-            Err(_) if !to.exists() => false,
-            Err(error) => return Err(error),
-        };
-    if linked {
-        fs::remove_file(temporary)?;
-    } else {
-        fs::rename(temporary, to)?;
-    }
-    let parent = to.parent().filter(|parent| !parent.as_os_str().is_empty());
-    private::sync_dir(parent.unwrap_or(Path::new(".")))
+    let beside = Beside::private(to).map_err(&error)?;
+    let backup = write_to(view, beside.file(), &error, &mut progress)?;
+    beside.place(replace).map_err(error)?;
+    Ok(backup)
 }
 
 /// Writes a backup to a file that has no name any more: it goes with whoever has it open.
@@ -186,19 +155,19 @@ pub(super) fn write_unnamed(
 ) -> Result<(File, Backup), StoreError> {
     let error = at(named);
     let file = private::writable().read(true).truncate(true).open(named);
-    let file = file.map_err(&error)?;
+    let mut file = file.map_err(&error)?;
     fs::remove_file(named).map_err(&error)?;
-    let (mut file, backup) = write_to(view, file, &error, &mut progress)?;
+    let backup = write_to(view, &file, &error, &mut progress)?;
     file.rewind().map_err(&error)?;
     Ok((file, backup))
 }
 
 fn write_to(
     view: &View,
-    mut file: File,
+    mut file: &File,
     error: &impl Fn(io::Error) -> StoreError,
     progress: &mut impl FnMut(u64) -> Result<(), StoreError>,
-) -> Result<(File, Backup), StoreError> {
+) -> Result<Backup, StoreError> {
     file.write_all(MAGIC).map_err(error)?;
     let packer = zstd::Encoder::new(BufWriter::new(file), 3).map_err(error)?;
     let mut out = Hashing {
@@ -238,11 +207,10 @@ fn write_to(
         .map_err(|e| error(e.into_error()))?;
     file.sync_all().map_err(error)?;
     let bytes = file.metadata().map_err(error)?.len();
-    let backup = Backup {
+    Ok(Backup {
         records: count,
         bytes,
-    };
-    Ok((file, backup))
+    })
 }
 
 /// Fills a new data directory from a backup.

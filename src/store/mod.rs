@@ -28,6 +28,7 @@
 
 mod backup;
 mod batch;
+mod beside;
 mod blob;
 mod bounded;
 mod chunks;
@@ -66,8 +67,9 @@ use bytes::Bytes;
 use serde::de::DeserializeOwned;
 use tokio::sync::watch;
 
-pub use backup::{Backup, Verified, place_backup, restore};
+pub use backup::{Backup, Verified, restore};
 pub use batch::{Batch, Expect};
+pub use beside::Beside;
 pub use blob::Content;
 pub use bounded::bounded;
 pub use committer::Limits;
