@@ -2,7 +2,8 @@
 //! points, with what was not synced dropped wholly, in part, or not at all. Every state
 //! must open, hold what was acknowledged, and hold what was read.
 //!
-//! A child process, which is this program again, does the writes below strace. It
+//! A child process, which is this program again, does the writes below strace, and
+//! compacts the store beside and after them. It
 //! notes what was acknowledged and what a reader saw in a file, so that the order of
 //! notes, writes and syncs is that of the trace.
 //!
@@ -24,11 +25,12 @@ use bytes::Bytes;
 use durability::Dice;
 use power::disk::{Disk, Loss};
 use power::trace::{CALLS, Event, Trace};
+use repertoire::executor::Stop;
 use repertoire::model::{
     Digest, FilePath, Principal, SkillId, SystemClock, VersionNumber, bundle_digest,
 };
 use repertoire::registry::{Bundle, Caller, Registry};
-use repertoire::store::{Options, Store};
+use repertoire::store::{Batch, Content, Options, Store};
 use tempfile::TempDir;
 
 const CHILD: &str = "REPERTOIRE_POWER_CUT_CHILD";
@@ -180,6 +182,18 @@ async fn write(registry: Registry, notes: Arc<File>, writer: usize, part: std::o
     }
 }
 
+/// Writes the store anew, without a content that nothing uses: so it is exchanged.
+async fn compact(registry: Registry, name: String) {
+    let unused = Bytes::from(name.repeat(1000));
+    let mut batch = Batch::new();
+    batch.content(&Content::pack(Digest::of(&unused), &unused));
+    let committed = registry.store().commit(batch).await;
+    committed.expect("a content");
+    let compact = move || registry.compact(&Stop::never(), |_| ());
+    let compacted = tokio::task::spawn_blocking(compact).await.expect("a task");
+    assert!(compacted.expect("a compaction").replaced);
+}
+
 /// What is recorded. Does nothing but in the child.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn child_that_writes() {
@@ -209,9 +223,11 @@ async fn child_that_writes() {
                 tokio::spawn(write(registry.clone(), Arc::clone(&notes), writer, part))
             })
             .collect();
+        compact(registry.clone(), format!("beside {half}")).await;
         for writer in writers {
             writer.await.expect("a writer");
         }
+        compact(registry.clone(), format!("after {half}")).await;
         done.store(true, Ordering::SeqCst);
         reader.join().expect("a reader");
         if half == 0 {
@@ -317,6 +333,11 @@ fn a_power_cut_takes_nothing_that_was_acknowledged_or_read() {
         .count();
     assert_eq!(blobs, 0, "sled writes no page to a file");
 
+    let exchanges: Vec<usize> = (1..=trace.events.len())
+        .filter(|at| matches!(trace.events[at - 1], Event::Exchange(..)))
+        .collect();
+    assert_eq!(exchanges.len(), 4, "compactions that took effect");
+
     let mut dice = Dice::new(setting("REPERTOIRE_SEED", 1) as u64);
     let cuts = setting("REPERTOIRE_POWER_CUTS", 30);
     let mut places: Vec<usize> = (0..cuts)
@@ -324,6 +345,13 @@ fn a_power_cut_takes_nothing_that_was_acknowledged_or_read() {
         .collect();
     // The end, where everything is acknowledged.
     places[0] = trace.events.len();
+    // Before each exchange, after it, and after what is done next. Once for each loss.
+    for at in exchanges {
+        for place in [at - 1, at, at + 2, at + 8] {
+            places.extend([place.min(trace.events.len()); 4]);
+        }
+    }
+    let cuts = places.len();
     places.sort_unstable();
     let (mut disk, mut known, mut at) = (Disk::default(), Known::default(), 0);
     let mut wrong = Vec::new();
