@@ -17,7 +17,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::beside::Beside;
 use super::view::{self, Order, View};
-use super::{Options, StoreError, TableId, blob, directory, guarded, log, private, record};
+use super::{Options, StoreError, TableId, blob, claim, directory, guarded, log, private, record};
 use crate::model::Digest;
 
 const MAGIC: &[u8] = b"REPERTOIRE BACKUP 2\n";
@@ -232,7 +232,7 @@ pub fn restore(
         path: from.to_owned(),
         reason,
     };
-    let claim = directory::claim(to)?;
+    let claim = claim::claim(to)?;
     let file = File::open(from).map_err(at(from))?;
     let bytes = file.metadata().map_err(at(from))?.len();
     let mut reader = BufReader::new(file);

@@ -32,8 +32,10 @@ use super::{OpenError, Options, Revision, StoreError, guarded, last, leftovers, 
 /// 2: withdrawals have records of their own, which format 1 kept in the heads of skills.
 const FORMAT: u32 = 2;
 const PRODUCT: &str = "repertoire";
-/// Name of the FORMAT file while the directory is made.
-const UNFINISHED: &str = "FORMAT.new";
+/// Name of the file that says that a directory is one of ours.
+pub(super) const MARKER: &str = "FORMAT";
+/// Its name while the directory is made.
+pub(super) const UNFINISHED: &str = "FORMAT.new";
 /// Folder that compaction fills.
 pub(super) const COMPACTING: &str = "store.new";
 /// Folder that a restore fills: with a store, or a salvage with a data directory.
@@ -74,10 +76,10 @@ fn unfinished_path(directory: &Path) -> PathBuf {
 }
 
 fn marker_path(directory: &Path) -> PathBuf {
-    directory.join("FORMAT")
+    directory.join(MARKER)
 }
 
-fn at(path: &Path) -> impl Fn(io::Error) -> OpenError + use<> {
+pub(super) fn at(path: &Path) -> impl Fn(io::Error) -> OpenError + use<> {
     let path = path.to_owned();
     move |cause| OpenError::Io {
         path: path.clone(),
@@ -113,6 +115,8 @@ pub(super) fn open(directory: &Path, options: &Options) -> Result<Opened, OpenEr
     for leftover in [COMPACTING, RESTORING].map(|name| directory.join(name)) {
         if leftover.exists() {
             tracing::info!(folder = %leftover.display(), "removing what a kill left behind");
+            // It may be the store that was exchanged for this one: not before that is durable.
+            private::sync_dir(directory).map_err(at(directory))?;
             fs::remove_dir_all(&leftover).map_err(at(&leftover))?;
         }
     }
@@ -315,7 +319,7 @@ fn is_ours(directory: &Path) -> Result<bool, OpenError> {
 
 /// What is in a directory without a FORMAT file that neither a start, nor a restore, nor
 /// a file system leaves there.
-fn foreign(directory: &Path) -> Result<Option<String>, OpenError> {
+pub(super) fn foreign(directory: &Path) -> Result<Option<String>, OpenError> {
     let entries = match fs::read_dir(directory) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         entries => entries.map_err(at(directory))?,
@@ -325,9 +329,7 @@ fn foreign(directory: &Path) -> Result<Option<String>, OpenError> {
         let name = entry.map_err(at(directory))?.file_name();
         let known = [lock::NAME, UNFINISHED, RESTORING, OF_THE_FILE_SYSTEM];
         // The FORMAT file may have come meanwhile.
-        if known.iter().any(|known| name == *known)
-            || name == "FORMAT"
-            || (begun && name == "store")
+        if known.iter().any(|known| name == *known) || name == MARKER || (begun && name == "store")
         {
             continue;
         }
@@ -428,87 +430,6 @@ pub(super) fn finish(directory: &Path) -> io::Result<()> {
     let parent = fs::canonicalize(directory)?;
     let _synced = parent.parent().map(private::sync_dir);
     Ok(())
-}
-
-/// A directory to restore into: a new one, an empty one, or one over which another
-/// restore was cut short. Nobody else opens it meanwhile. Dropped before it is completed,
-/// it leaves the directory as it was.
-#[derive(Debug)]
-pub(super) struct Claim {
-    directory: PathBuf,
-    /// It was not there before.
-    made: bool,
-    completed: bool,
-    _lock: Lock,
-}
-
-pub(super) fn claim(directory: &Path) -> Result<Claim, OpenError> {
-    let vacant = || match is_vacant(directory) {
-        Ok(true) => Ok(()),
-        Ok(false) => Err(at(directory)(io::Error::new(
-            io::ErrorKind::AlreadyExists,
-            "the directory is not empty; name a new one",
-        ))),
-        Err(error) => Err(error),
-    };
-    vacant()?;
-    let made = !directory.exists();
-    let lock = Lock::take(directory)?;
-    vacant()?;
-    // From here on a start sees that something was begun.
-    let restoring = directory.join(RESTORING);
-    private::create_dir(&restoring).map_err(at(&restoring))?;
-    Ok(Claim {
-        directory: directory.to_owned(),
-        made,
-        completed: false,
-        _lock: lock,
-    })
-}
-
-fn is_vacant(directory: &Path) -> Result<bool, OpenError> {
-    if store_path(directory).exists() || foreign(directory)?.is_some() {
-        return Ok(false);
-    }
-    // A restore that was cut short at its end has both, and no store.
-    Ok(!marker_path(directory).exists() || directory.join(RESTORING).exists())
-}
-
-impl Claim {
-    /// Where to build the store.
-    pub(super) fn store(&self) -> PathBuf {
-        self.directory.join(RESTORING)
-    }
-
-    /// The store is whole, and lies in or below [`Claim::store`]: makes the directory one of
-    /// ours. The rename is the moment at which it is; until then a start says that it was cut
-    /// short.
-    pub(super) fn complete(mut self, store: &Path) -> io::Result<()> {
-        self.completed = true;
-        finish(&self.directory)?;
-        fs::rename(store, store_path(&self.directory))?;
-        private::sync_dir(&self.directory)?;
-        // What lay beside the store, if anything: a start removes it as well.
-        let _gone = remove(&self.store());
-        Ok(())
-    }
-}
-
-impl Drop for Claim {
-    fn drop(&mut self) {
-        if self.completed {
-            return;
-        }
-        // What stays is no more than untidy: a start says what it is.
-        for name in [UNFINISHED, "FORMAT"] {
-            let _gone = fs::remove_file(self.directory.join(name));
-        }
-        let _gone = remove(&self.store());
-        let _gone = fs::remove_file(self.directory.join(lock::NAME));
-        if self.made {
-            let _gone = fs::remove_dir(&self.directory);
-        }
-    }
 }
 
 /// The database file, for syncing. All that is in it is durable.

@@ -32,6 +32,7 @@ mod beside;
 mod blob;
 mod bounded;
 mod chunks;
+mod claim;
 mod committer;
 mod compact;
 mod directory;

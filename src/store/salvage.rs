@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Bound;
 use std::path::Path;
 
-use super::directory::Claim;
+use super::claim::{self, Claim};
 use super::engine_log::{Leaf, Log, Page};
 use super::lock::Lock;
 use super::{
@@ -70,7 +70,7 @@ pub fn salvage(
         Err(OpenError::Io { .. }) => None,
         lock => Some(lock?),
     };
-    let claim = directory::claim(to)?;
+    let claim = claim::claim(to)?;
     let at = |path: &Path| {
         let path = path.to_owned();
         move |cause| StoreError::Io { path, cause }
