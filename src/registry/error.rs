@@ -166,6 +166,12 @@ pub enum Error {
 }
 
 impl Error {
+    /// It is over by itself: the store is opened again after a failed write.
+    #[must_use]
+    pub const fn passes(&self) -> bool {
+        matches!(self, Self::Store(StoreError::Reopening))
+    }
+
     /// A version uses a content that is not stored.
     pub(super) fn missing(digest: &Digest) -> Self {
         Self::Store(StoreError::Damaged {

@@ -3,7 +3,6 @@
 
 use super::embed::EmbedError;
 use crate::registry;
-use crate::store::StoreError;
 
 /// The index cannot be written or read.
 #[derive(Debug, thiserror::Error)]
@@ -52,9 +51,6 @@ pub enum Error {
 impl Error {
     /// The store is opened again after a failed write: nothing is wrong with the index.
     pub(super) fn passes(&self) -> bool {
-        matches!(
-            self,
-            Self::Registry(registry::Error::Store(StoreError::Reopening))
-        )
+        matches!(self, Self::Registry(error) if error.passes())
     }
 }
