@@ -133,6 +133,23 @@ async fn after_a_flood_of_calls_that_nobody_waits_for_the_next_is_served() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_burst_of_calls_waits_for_places_and_is_answered() {
+    let server = Server::with(&[], "limits:\n  calls: 2\n  wait_seconds: 60\n");
+    let lookup = server.lookup().await;
+    let answers = stream::iter(0..100)
+        .map(|_| {
+            let mut lookup = lookup.clone();
+            async move { lookup.search(search()).await }
+        })
+        .buffer_unordered(100);
+    let refused: Vec<Status> = answers
+        .filter_map(|answer| async { answer.err() })
+        .collect()
+        .await;
+    assert!(refused.is_empty(), "{refused:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_caller_cannot_wait_longer_than_the_operator_lets_it() {
     let server = Server::with(&[], "limits:\n  deadline_seconds: 1\n");
     let path = http::uri::PathAndQuery::from_static("/repertoire.v1.Lookup/GetSkill");

@@ -124,14 +124,13 @@ pub fn memory(process: u32, name: &str) -> u64 {
 }
 
 /// Runs this thread, and what it starts from here on, on one processor. Does
-/// nothing on a machine that has only one.
+/// nothing on a machine that has no such processor.
 pub fn pin(processor: usize) {
-    if std::thread::available_parallelism().is_ok_and(|count| count.get() > 1) || processor == 0 {
-        let mut set = CpuSet::new();
-        set.set(processor);
-        if let Err(error) = rustix::thread::sched_setaffinity(None, &set) {
-            eprintln!("not pinned to processor {processor}: {error}");
-        }
+    let mut set = CpuSet::new();
+    set.set(processor);
+    // How many there are cannot be asked of a thread that is pinned already: it is told one.
+    if let Err(error) = rustix::thread::sched_setaffinity(None, &set) {
+        eprintln!("not pinned to processor {processor}: {error}");
     }
 }
 

@@ -14,7 +14,7 @@ use std::task::{Context, Poll};
 
 use bytes::{Buf as _, Bytes, BytesMut};
 use http::HeaderMap;
-use http_body::{Body, Frame};
+use http_body::{Body, Frame, SizeHint};
 use tokio::time::Instant;
 
 use super::pace::Clock;
@@ -129,6 +129,11 @@ impl Body for Replay {
     fn is_end_stream(&self) -> bool {
         self.frames.len() == 0 && self.trailers.is_none()
     }
+
+    fn size_hint(&self) -> SizeHint {
+        let bytes = self.frames.as_slice().iter().map(Bytes::len).sum::<usize>();
+        SizeHint::with_exact(u64::try_from(bytes).unwrap_or(u64::MAX))
+    }
 }
 
 /// Room for the bytes of one body.
@@ -193,10 +198,7 @@ impl Intake {
         async move {
             let all = usize::try_from(has + missing).unwrap_or(usize::MAX);
             peer.may_have(Resource::Requests, all)?;
-            let taken = tokio::time::timeout_at(until, peer.take(Resource::Requests, missing));
-            let taken = taken.await;
-            // The last attempt says what it is that is missing.
-            taken.unwrap_or_else(|_late| peer.try_take(Resource::Requests, missing))
+            peer.take_until(Resource::Requests, missing, until).await
         }
     }
 

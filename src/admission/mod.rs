@@ -34,6 +34,7 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use tokio::sync::Semaphore;
+use tokio::time::Instant;
 
 pub use intake::{Collected, Intake, IntakeError, Length, Replay};
 pub use metered::Metered;
@@ -395,7 +396,21 @@ impl Peer {
         if let Ok(permit) = self.try_take(resource, units) {
             return Ok(permit);
         }
-        let taken = tokio::time::timeout(self.pace().wait, self.take(resource, units)).await;
+        self.take_until(resource, units, Instant::now() + self.pace().wait)
+            .await
+    }
+
+    /// The same until a given time.
+    ///
+    /// # Errors
+    /// It was not free by then, or is more than a peer may have.
+    pub async fn take_until(
+        &self,
+        resource: Resource,
+        units: u32,
+        until: Instant,
+    ) -> Result<Permit, Full> {
+        let taken = tokio::time::timeout_at(until, self.take(resource, units)).await;
         // The last attempt says what it is that is missing.
         taken.unwrap_or_else(|_late| self.try_take(resource, units))
     }

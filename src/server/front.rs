@@ -1,11 +1,10 @@
 //! The front door of every call.
 //!
 //! * **Admission.** So many calls in work at once, and so many streams, of which an
-//!   address has a share; a caller for whom there is no place is refused at once with
-//!   `RESOURCE_EXHAUSTED`, which costs less than a queue that nobody gets out of in
-//!   time. A call takes its place when its message is there, and gives it back when its
-//!   answer is made: what a peer sends or reads slowly is booked by its bytes and takes
-//!   no place. A stream keeps its place until it ends.
+//!   address has a share. A call takes its place when its message is there, and gives it
+//!   back when its answer is made: what a peer sends or reads slowly is booked by its
+//!   bytes and takes no place. A stream keeps its place until it ends. A call for which
+//!   there is no place waits for one, but not for long ([`overload`](super::overload)).
 //! * **Deadline.** `grpc-timeout` is honoured up to the server's own, which a unary call
 //!   without one gets from the moment its message is there. When it passes, the work is
 //!   dropped and the answer is `DEADLINE_EXCEEDED`.
@@ -40,8 +39,10 @@ use tracing::{Instrument as _, Span};
 use super::MAX_MESSAGE_BYTES;
 use super::answer::{Answer, Booked, Guard};
 use super::metrics::{Metrics, Record};
+use super::overload::{self, Patience};
 use super::rpc::{Method, methods, span};
 use super::services::Services;
+use super::timeout::timeout;
 use crate::admission::{
     Admission, Intake, IntakeError, Length, Metered, Peer, Permit, Resource, with_reader,
 };
@@ -57,6 +58,8 @@ pub(super) struct Times {
     pub(super) deadline: Duration,
     /// A stream whose client sends nothing, where it is the client's turn.
     pub(super) idle: Duration,
+    /// A call for which there is no place.
+    pub(super) wait: Duration,
 }
 
 struct State {
@@ -234,8 +237,27 @@ where
     S: Service<Request<Body>, Response = Response<Body>, Error = Infallible>,
     S::Future: Send + 'static,
 {
-    async fn answer(mut self, request: Request<Body>) -> Result<Response<Answer>, Infallible> {
-        let admitted = match self.admit(request).await {
+    async fn answer(self, request: Request<Body>) -> Result<Response<Answer>, Infallible> {
+        let asked = match timeout(request.headers()) {
+            Ok(asked) => asked,
+            Err(failure) => return Ok(self.refuse(failure)),
+        };
+        let patience = Patience::new(self.state.times.wait, asked);
+        let (peer, stop) = (self.peer.clone(), self.state.stop.clone());
+        let answer = self.work(request, asked, patience).await?;
+        if overload::is_refusal(answer.headers()) {
+            patience.before_refusal(&peer, &stop).await;
+        }
+        Ok(answer)
+    }
+
+    async fn work(
+        mut self,
+        request: Request<Body>,
+        asked: Option<Duration>,
+        patience: Patience,
+    ) -> Result<Response<Answer>, Infallible> {
+        let admitted = match self.admit(request, asked, patience).await {
             Ok(admitted) => admitted,
             Err(failure) => return Ok(self.refuse(failure)),
         };
@@ -310,9 +332,13 @@ where
     }
 
     /// Waits for the message of a call, and takes its place.
-    async fn admit(&mut self, request: Request<Body>) -> Result<Admitted, Failure> {
+    async fn admit(
+        &mut self,
+        request: Request<Body>,
+        asked: Option<Duration>,
+        patience: Patience,
+    ) -> Result<Admitted, Failure> {
         let begun = Instant::now();
-        let asked = timeout(request.headers())?;
         if asked == Some(Duration::ZERO) {
             return Err(late());
         }
@@ -337,8 +363,12 @@ where
                 (Body::new(body), room)
             }
         };
-        let permit = self.peer.try_take(self.method.resource(), 1);
-        let permit = permit.inspect_err(|_| self.method.meter.refuse())?;
+        let bytes = match &room {
+            Some(_booked) => 0,
+            None => body.size_hint().lower(),
+        };
+        let permit = patience.place(&self.peer, self.method.resource(), bytes);
+        let permit = permit.await.inspect_err(|_| self.method.meter.refuse())?;
         // Work for a caller takes no longer than the operator lets it, whatever the caller
         // asks for. A stream may live longer than the work in it.
         let most = Instant::now() + self.state.times.deadline;
@@ -433,58 +463,4 @@ pub(super) fn note(span: &Span, record: &mut Record, headers: &HeaderMap) {
 /// A failure as a whole gRPC answer.
 fn refused(failure: Failure) -> Response<Body> {
     status(failure).into_http()
-}
-
-/// The deadline a caller asks for (gRPC over HTTP/2, `Timeout`): at most eight
-/// digits and a unit.
-fn timeout(headers: &HeaderMap) -> Result<Option<Duration>, Failure> {
-    let Some(value) = headers.get("grpc-timeout") else {
-        return Ok(None);
-    };
-    let parsed = value.to_str().ok().and_then(|text| {
-        let (digits, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
-        if digits.len() > 8 || !digits.bytes().all(|b| b.is_ascii_digit()) {
-            return None;
-        }
-        let number: u64 = digits.parse().ok()?;
-        Some(match unit {
-            "H" => Duration::from_secs(number * 3600),
-            "M" => Duration::from_secs(number * 60),
-            "S" => Duration::from_secs(number),
-            "m" => Duration::from_millis(number),
-            "u" => Duration::from_micros(number),
-            "n" => Duration::from_nanos(number),
-            _ => return None,
-        })
-    });
-    parsed.map(Some).ok_or_else(|| {
-        Failure::new(
-            Code::InvalidParameter,
-            "The header grpc-timeout is up to eight digits and a unit, such as 500m",
-        )
-        .field("grpc-timeout", "not a timeout")
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_timeout_is_read_as_grpc_writes_it() {
-        let read = |text: &str| {
-            let mut headers = HeaderMap::new();
-            headers.insert("grpc-timeout", text.parse().expect("a header"));
-            timeout(&headers).ok().flatten()
-        };
-        assert_eq!(read("100m"), Some(Duration::from_millis(100)));
-        assert_eq!(read("2H"), Some(Duration::from_secs(7200)));
-        assert_eq!(read("0n"), Some(Duration::ZERO));
-        for bad in ["", "m", "1", "1x", "-1m", "123456789m", "1.5S", "１m"] {
-            let mut headers = HeaderMap::new();
-            let value = http::HeaderValue::from_bytes(bad.as_bytes()).expect("a header");
-            headers.insert("grpc-timeout", value);
-            assert!(timeout(&headers).is_err(), "{bad:?} was accepted");
-        }
-    }
 }

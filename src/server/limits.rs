@@ -15,11 +15,12 @@ pub struct Limits {
     /// What one address may have of connections, calls, streams, sessions, and the bytes
     /// of requests and answers, in percent.
     pub share_percent: u8,
-    /// Unary calls in work at once; more are refused. Shared.
+    /// Unary calls in work at once; more wait, then are refused. Shared.
     pub calls: usize,
-    /// Streams open at once; more are refused. Shared.
+    /// Streams open at once; more wait, then are refused. Shared.
     pub streams: usize,
-    /// Streams of workers open at once; more are refused. Not shared: they have a token.
+    /// Streams of workers open at once; more wait, then are refused. Not shared: they have a
+    /// token.
     pub workers: usize,
     /// Connections open at once; more wait. Shared: more of one address are closed.
     pub connections: usize,
@@ -38,6 +39,9 @@ pub struct Limits {
     /// Seconds that a unary call, or the work in a stream, may take; a caller's own deadline
     /// is honoured where it is shorter.
     pub deadline_seconds: u64,
+    /// Seconds that a call waits for a place, and until one is told that there is too much
+    /// to do; half of its own time where that is shorter. 0: it is refused at once.
+    pub wait_seconds: u64,
     /// Seconds in which a client says what it speaks, sends the headers of a request,
     /// and answers a ping.
     pub header_seconds: u64,
@@ -65,6 +69,7 @@ impl Default for Limits {
             request_mib: 256,
             answer_mib: 256,
             deadline_seconds: DEFAULT_DEADLINE.as_secs(),
+            wait_seconds: 2,
             header_seconds: 10,
             body_seconds: 10,
             body_bytes_per_second: 1024,
@@ -95,6 +100,7 @@ impl Limits {
         Times {
             deadline: self.deadline(),
             idle: Duration::from_secs(self.idle_seconds),
+            wait: Duration::from_secs(self.wait_seconds),
         }
     }
 

@@ -27,6 +27,7 @@ mod listen;
 mod local;
 mod mcp;
 mod metrics;
+mod overload;
 mod reader;
 mod rpc;
 mod search;
@@ -34,6 +35,7 @@ mod secret;
 mod services;
 mod socket;
 mod telemetry;
+mod timeout;
 mod tools;
 
 use std::net::SocketAddr;

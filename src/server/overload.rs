@@ -1,0 +1,186 @@
+//! What becomes of calls when there are more than the server takes on.
+//!
+//! * A call for which there is no place waits for one, first come, first served. It waits
+//!   for `limits.wait_seconds`, or for half of the time that it has where that is shorter:
+//!   so a burst is answered, and nothing is begun that would be late.
+//! * A call that is refused because there is too much to do, whatever it was that was full,
+//!   is told so after `limits.wait_seconds` too, or shortly before the end of its time.
+//!   Callers that call again as soon as they are refused would keep the processors busy
+//!   with refusals, and calls in work would wait behind them.
+//! * Who waits is booked as a request that arrives, with its message and at least a KiB. So
+//!   there is a limit to how many wait, of which an address has a share; beyond it a call
+//!   is refused at once.
+
+use std::time::Duration;
+
+use http::HeaderMap;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::admission::{Full, Peer, Permit, Resource};
+
+/// How long a call waits for a place, and for a refusal.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Patience {
+    for_place: Duration,
+    /// When the caller may be told of a refusal.
+    refusal: Instant,
+}
+
+impl Patience {
+    /// Of a call that begins now and has so much time; none: as much as it needs.
+    pub(super) fn new(most: Duration, time: Option<Duration>) -> Self {
+        let shorter = |time: Option<Duration>| time.map_or(most, |time| most.min(time));
+        Self {
+            for_place: shorter(time.map(|time| time / 2)),
+            // It learns the reason before its time has passed.
+            refusal: Instant::now() + shorter(time.map(|time| time / 10 * 9)),
+        }
+    }
+
+    /// The place of a call whose message is there, `bytes` of which are not booked.
+    ///
+    /// # Errors
+    /// None was free in time.
+    pub(super) async fn place(
+        &self,
+        peer: &Peer,
+        resource: Resource,
+        bytes: u64,
+    ) -> Result<Permit, Full> {
+        let at_once = peer.try_take(resource, 1);
+        if at_once.is_ok() {
+            return at_once;
+        }
+        let kib = u32::try_from(bytes.div_ceil(1024)).unwrap_or(u32::MAX);
+        let _waiting = peer.try_take(Resource::Requests, kib.max(1))?;
+        let until = Instant::now() + self.for_place;
+        peer.take_until(resource, 1, until).await
+    }
+
+    /// Waits until a call may be told that there is too much to do, or the server stops.
+    pub(super) async fn before_refusal(&self, peer: &Peer, stop: &CancellationToken) {
+        let Ok(_waiting) = peer.try_take(Resource::Requests, 1) else {
+            return;
+        };
+        tokio::select! {
+            () = tokio::time::sleep_until(self.refusal) => {}
+            () = stop.cancelled() => {}
+        }
+    }
+}
+
+/// The answer says that there is too much to do.
+pub(super) fn is_refusal(headers: &HeaderMap) -> bool {
+    let exhausted = http::HeaderValue::from_static("8");
+    headers.get(tonic::Status::GRPC_STATUS) == Some(&exhausted)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::admission::{Admission, Amounts, Pace};
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    /// One call at once, and so many KiB of requests.
+    fn admission(request_kib: usize) -> Admission {
+        let amounts = Amounts {
+            calls: 1,
+            request_kib,
+            ..Amounts::UNLIMITED
+        };
+        Admission::new(amounts, 100, Pace::default())
+    }
+
+    /// How a call with no place to go ends, and after how long.
+    async fn refusal(peer: &Peer, most: Duration, time: Option<Duration>) -> (Full, Duration) {
+        let begun = Instant::now();
+        let patience = Patience::new(most, time);
+        let full = patience.place(peer, Resource::Calls, 1).await;
+        let full = full.expect_err("there is no place");
+        (full, begun.elapsed())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_call_waits_for_its_place_and_is_booked_meanwhile() {
+        let admission = admission(8);
+        let peer = admission.peer([10, 0, 0, 1].into());
+        let taken = peer.try_take(Resource::Calls, 1).expect("a place");
+        let patience = Patience::new(SECOND * 2, None);
+        let waiting = tokio::spawn({
+            let peer = peer.clone();
+            async move { patience.place(&peer, Resource::Calls, 5 * 1024).await }
+        });
+        tokio::time::sleep(SECOND).await;
+        assert_eq!(admission.taken(Resource::Requests), 5, "its message");
+        drop(taken);
+        let place = waiting.await.expect("no panic").expect("a place");
+        assert_eq!(admission.taken(Resource::Calls), 1);
+        assert_eq!(admission.taken(Resource::Requests), 0);
+        drop(place);
+        assert_eq!(admission.taken(Resource::Calls), 0);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_call_waits_for_half_of_its_time_at_most() {
+        let admission = admission(8);
+        let peer = admission.peer([10, 0, 0, 1].into());
+        let _taken = peer.try_take(Resource::Calls, 1).expect("a place");
+        let most = SECOND * 2;
+        for (time, expected) in [
+            (None, most),
+            (Some(SECOND * 30), most),
+            (Some(SECOND), SECOND / 2),
+        ] {
+            let (full, waited) = refusal(&peer, most, time).await;
+            assert_eq!(full, Full::Share, "{time:?}");
+            let late = waited.saturating_sub(expected);
+            assert!(
+                waited >= expected && late < SECOND / 10,
+                "{time:?} {waited:?}"
+            );
+        }
+        let at_once = refusal(&peer, Duration::ZERO, None).await.1;
+        assert!(at_once < SECOND / 10, "{at_once:?}");
+        assert_eq!(admission.taken(Resource::Requests), 0);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_cannot_be_booked_does_not_wait() {
+        let admission = admission(1);
+        let peer = admission.peer([10, 0, 0, 1].into());
+        let _taken = peer.try_take(Resource::Calls, 1).expect("a place");
+        let _room = peer.try_take(Resource::Requests, 1).expect("room");
+        let (_, waited) = refusal(&peer, SECOND, None).await;
+        assert_eq!(waited, Duration::ZERO);
+        let begun = Instant::now();
+        let patience = Patience::new(SECOND, None);
+        patience
+            .before_refusal(&peer, &CancellationToken::new())
+            .await;
+        assert_eq!(begun.elapsed(), Duration::ZERO);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_refusal_waits_for_most_of_the_time_of_a_call_and_no_longer_than_the_server() {
+        let admission = admission(8);
+        let peer = admission.peer([10, 0, 0, 1].into());
+        let stop = CancellationToken::new();
+        let (begun, patience) = (Instant::now(), Patience::new(SECOND * 2, None));
+        // What the call did before it was refused counts.
+        tokio::time::sleep(SECOND).await;
+        patience.before_refusal(&peer, &stop).await;
+        let waited = begun.elapsed();
+        assert!(waited >= SECOND * 2 && waited < SECOND * 3, "{waited:?}");
+        let (begun, patience) = (Instant::now(), Patience::new(SECOND * 2, Some(SECOND)));
+        patience.before_refusal(&peer, &stop).await;
+        let waited = begun.elapsed();
+        assert!(waited >= SECOND / 2 && waited < SECOND, "{waited:?}");
+        stop.cancel();
+        let (begun, patience) = (Instant::now(), Patience::new(SECOND * 2, None));
+        patience.before_refusal(&peer, &stop).await;
+        assert_eq!(begun.elapsed(), Duration::ZERO);
+        assert_eq!(admission.taken(Resource::Requests), 0);
+    }
+}

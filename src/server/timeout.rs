@@ -1,0 +1,64 @@
+//! The deadline that a caller asks for.
+
+use std::time::Duration;
+
+use http::HeaderMap;
+
+use crate::model::{Code, Failure};
+
+/// The time that a call may take (gRPC over HTTP/2, `Timeout`): at most eight digits and
+/// a unit.
+///
+/// # Errors
+/// It is written otherwise.
+pub(super) fn timeout(headers: &HeaderMap) -> Result<Option<Duration>, Failure> {
+    let Some(value) = headers.get("grpc-timeout") else {
+        return Ok(None);
+    };
+    let parsed = value.to_str().ok().and_then(|text| {
+        let (digits, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
+        if digits.len() > 8 || !digits.bytes().all(|b| b.is_ascii_digit()) {
+            return None;
+        }
+        let number: u64 = digits.parse().ok()?;
+        Some(match unit {
+            "H" => Duration::from_secs(number * 3600),
+            "M" => Duration::from_secs(number * 60),
+            "S" => Duration::from_secs(number),
+            "m" => Duration::from_millis(number),
+            "u" => Duration::from_micros(number),
+            "n" => Duration::from_nanos(number),
+            _ => return None,
+        })
+    });
+    parsed.map(Some).ok_or_else(|| {
+        Failure::new(
+            Code::InvalidParameter,
+            "The header grpc-timeout is up to eight digits and a unit, such as 500m",
+        )
+        .field("grpc-timeout", "not a timeout")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_timeout_is_read_as_grpc_writes_it() {
+        let read = |text: &str| {
+            let mut headers = HeaderMap::new();
+            headers.insert("grpc-timeout", text.parse().expect("a header"));
+            timeout(&headers).ok().flatten()
+        };
+        assert_eq!(read("100m"), Some(Duration::from_millis(100)));
+        assert_eq!(read("2H"), Some(Duration::from_secs(7200)));
+        assert_eq!(read("0n"), Some(Duration::ZERO));
+        for bad in ["", "m", "1", "1x", "-1m", "123456789m", "1.5S", "１m"] {
+            let mut headers = HeaderMap::new();
+            let value = http::HeaderValue::from_bytes(bad.as_bytes()).expect("a header");
+            headers.insert("grpc-timeout", value);
+            assert!(timeout(&headers).is_err(), "{bad:?} was accepted");
+        }
+    }
+}
