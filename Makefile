@@ -10,20 +10,20 @@ test: lint unit doc
 
 lint:
 	cargo fmt --check
-	cargo clippy --all-targets -- -D warnings
+	cargo clippy --workspace --all-targets -- -D warnings
 
 # The packages that tests need, where they can be had, and a real model for the search.
 unit:
 	tests/packages
 	if tests/model target/minilm; then \
-		REPERTOIRE_TEST_MODEL=$(CURDIR)/target/minilm cargo test; \
+		REPERTOIRE_TEST_MODEL=$(CURDIR)/target/minilm cargo test --workspace; \
 	else \
 		echo '*** unit: the model of the search cannot be had ***' >&2; \
 		cargo test; \
 	fi
 
 doc:
-	RUSTDOCFLAGS="-D warnings" cargo doc --no-deps --document-private-items
+	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --document-private-items
 
 release:
 	cargo build --release

@@ -34,7 +34,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     tonic_prost_build::configure()
         .bytes(".repertoire.v1")
-        .codec_path("crate::grpc::CheckedCodec")
+        .codec_path("crate::contract::CheckedCodec")
         .compile_fds(compiler.file_descriptor_set())?;
 
     let pool = DescriptorPool::decode(descriptors.as_slice())?;

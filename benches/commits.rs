@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use redb::{Database, Durability, TableDefinition};
-use repertoire::store::{Batch, Limits, Options, Store, Table, TableId};
+use store::{Batch, Limits, Options, Store, Table, TableId};
 use support::{Bar, Random, against, figure, median, micros, quantile};
 use tokio::sync::{mpsc, oneshot};
 

@@ -18,14 +18,14 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use composition::{Asked, Error, Library, Member, ToolPolicy, compose, resolve};
 use jiff::Timestamp;
-use repertoire::composition::{Asked, Error, Library, Member, ToolPolicy, compose, resolve};
-use repertoire::contract::v1;
-use repertoire::model::{
+use model::{
     ComposabilityRule, ComposabilityRuleType, Digest, Principal, Reference, Skill, SkillId,
     Version, VersionNumber,
 };
-use repertoire::registry::Release;
+use registry::Release;
+use repertoire::contract::v1;
 use serde_json::json;
 use support::load::{self, Call, constant};
 use support::process::{Server, pin};
@@ -204,8 +204,7 @@ fn resolving() {
         text: "s0000".to_owned(),
         id: first,
     }];
-    let solve =
-        || resolve(&books, &asked, &repertoire::executor::Stop::never()).expect("a library");
+    let solve = || resolve(&books, &asked, &executor::Stop::never()).expect("a library");
     let members = solve().expect("a set");
     let count = if support::quick() { 3 } else { 100 };
     let times = rounds(count, || {

@@ -9,13 +9,14 @@ mod support;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use executor::Stop;
 use futures_util::StreamExt as _;
-use repertoire::executor::Stop;
-use repertoire::lookup::SearchIndex;
-use repertoire::lookup::index::{SearchQuery, Table};
-use repertoire::model::{Principal, SystemClock};
-use repertoire::registry::{Bundle, Caller, Registry};
-use repertoire::store::{Options, Store};
+use model::{Principal, SystemClock};
+use registry::{Bundle, Caller, Registry};
+
+use embed::Table;
+use search::{SearchIndex, SearchQuery};
+use store::{Options, Store};
 use support::corpus::Corpus;
 use support::process::memory;
 use support::{Bar, against, figure, mib, quantile, quick};
@@ -47,9 +48,7 @@ fn bundle(corpus: &Corpus, at: usize, summaries: bool) -> Bundle {
     Bundle {
         id: Some(request.skill_id.parse().expect("an id")),
         files: files
-            .filter(|(path, _): &(repertoire::model::FilePath, _)| {
-                !summaries || path.as_str() == "SKILL.md"
-            })
+            .filter(|(path, _): &(model::FilePath, _)| !summaries || path.as_str() == "SKILL.md")
             .collect(),
         ..Bundle::default()
     }

@@ -6,8 +6,8 @@ mod support;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use model::Digest;
 use repertoire::contract::v1;
-use repertoire::model::Digest;
 use serde_json::Value;
 use support::Server;
 

@@ -9,8 +9,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
-use repertoire::model::{FilePath, Severity};
-use repertoire::skill_md::{Options, Reading, body, read};
+use model::{FilePath, Severity};
+use skill_md::{Options, Reading, body, read};
 
 /// Keys that the reference validator does not know and Repertoire does.
 const OURS: &[&str] = &["author", "tags", "triggers", "version"];

@@ -19,10 +19,10 @@ use std::time::{Duration, Instant};
 use durability::client::{Client, Everything, read_everything, read_skill};
 use durability::model::{Files, Kept, Op, Skill, State, draft};
 use durability::{Dice, Ran, Server, repertoire, run};
+use model::{SystemClock, VersionNumber};
+use registry::Registry;
 use repertoire::contract::v1;
-use repertoire::model::{SystemClock, VersionNumber};
-use repertoire::registry::Registry;
-use repertoire::store::{Options, Store};
+use store::{Options, Store};
 use tempfile::TempDir;
 use tonic::Code;
 

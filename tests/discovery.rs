@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use std::io::Read as _;
 
 use bytes::Bytes;
+use model::Digest;
 use repertoire::contract::v1;
-use repertoire::model::Digest;
 use serde_json::{Value, json};
 use support::Server;
 use support::web::{Answer, ask, get};

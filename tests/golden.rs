@@ -6,10 +6,10 @@ mod support;
 use std::fmt::Write as _;
 use std::path::Path;
 
+use model::Code;
 use prost_reflect::{DescriptorPool, FieldDescriptor, Kind, MessageDescriptor};
 use repertoire::contract::FILE_DESCRIPTOR_SET;
 use repertoire::gateway::Contract;
-use repertoire::model::Code;
 use serde_json::{Value, json};
 
 fn check(file: &str, found: &str) {
@@ -223,7 +223,7 @@ fn the_page_of_errors_lists_every_code() {
          | code | number | gRPC status | what it means |\n|---|---|---|---|\n",
     );
     for code in Code::ALL {
-        let status = repertoire::grpc::status(repertoire::model::Failure::new(*code, "x")).code();
+        let status = repertoire::contract::status(model::Failure::new(*code, "x")).code();
         writeln!(
             out,
             "| `{}` | {} | {status:?} | {} |",

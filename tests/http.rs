@@ -655,7 +655,7 @@ async fn a_download_is_what_grpc_exports_byte_for_byte() {
         }
         let path = format!("/api/v1/skills/refunds/export?format={format}&info_only=true");
         let told = get(&server.url, &path).await;
-        let digest = format!("\"{}\"", repertoire::model::Digest::of(&exported));
+        let digest = format!("\"{}\"", model::Digest::of(&exported));
         assert_eq!((told.status.as_u16(), told.body.len()), (200, 0));
         assert_eq!(told.header("etag"), digest);
         let path = format!("/api/v1/skills/refunds/export?format={format}");

@@ -23,14 +23,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
 use durability::Dice;
+use executor::Stop;
+use model::{Digest, FilePath, Principal, SkillId, SystemClock, VersionNumber, bundle_digest};
 use power::disk::{Disk, Loss};
 use power::trace::{CALLS, Event, Trace};
-use repertoire::executor::Stop;
-use repertoire::model::{
-    Digest, FilePath, Principal, SkillId, SystemClock, VersionNumber, bundle_digest,
-};
-use repertoire::registry::{Bundle, Caller, Registry};
-use repertoire::store::{Batch, Content, Options, Store};
+use registry::{Bundle, Caller, Registry};
+use store::{Batch, Content, Options, Store};
 use tempfile::TempDir;
 
 const CHILD: &str = "REPERTOIRE_POWER_CUT_CHILD";

@@ -13,8 +13,8 @@ use std::time::Duration;
 use durability::client::{Client, read_everything, read_skill};
 use durability::model::{Answer, Op, Skill, State, digest, draft};
 use durability::{Dice, START_LIMIT, Server, repertoire, run};
+use model::seal_token;
 use repertoire::contract::v1;
-use repertoire::model::seal_token;
 use tempfile::TempDir;
 
 const LIMIT: Duration = Duration::from_secs(20);

@@ -10,12 +10,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use repertoire::executor::Stop;
-use repertoire::lookup::SearchIndex;
-use repertoire::lookup::index::{Both, Embedder, SearchQuery, Table, Transformer};
-use repertoire::model::{Principal, SystemClock};
-use repertoire::registry::{Bundle, Caller, Registry};
-use repertoire::store::{Options, Store};
+use embed::{Both, Embedder, Table, Transformer};
+use executor::Stop;
+use model::{Principal, SystemClock};
+use registry::{Bundle, Caller, Registry};
+use search::SearchIndex;
+use search::SearchQuery;
+use store::{Options, Store};
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 

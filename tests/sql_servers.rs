@@ -16,12 +16,10 @@ use std::io::Write;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use repertoire::model::{Digest, VersionNumber};
-use repertoire::tools::{
-    Handler as _, Invocation, LOAD_CORE, Output, ToolError, ToolErrorKind,
-    sql::{Config as SqlSettings, Sql},
-};
+use handler::{Handler as _, Invocation, LOAD_CORE, Output, ToolError, ToolErrorKind};
+use model::{Digest, VersionNumber};
 use serde_json::{Map, Value, json};
+use sql::{Config as SqlSettings, Sql};
 
 fn settings(url: Option<String>) -> SqlSettings {
     SqlSettings {

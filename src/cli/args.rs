@@ -199,7 +199,7 @@ impl Home {
     pub(super) fn segments(&self) -> (&str, &str) {
         match (&self.source, &self.author) {
             (Some(source), Some(author)) => (source, author),
-            _ => (crate::model::SkillId::LOCAL, self.location.author()),
+            _ => (model::SkillId::LOCAL, self.location.author()),
         }
     }
 }

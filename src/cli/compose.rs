@@ -11,7 +11,7 @@ use super::args::{Check, Compose, Lock, Policy};
 use super::connect::Client;
 use super::output::{BAD, Failed, GOOD, Output, WARN, json_of, note, table};
 use crate::contract::v1;
-use crate::model::{Code, NOT_EXACT, inexact};
+use model::{Code, NOT_EXACT, inexact};
 
 type Done = Result<ExitCode, Failed>;
 

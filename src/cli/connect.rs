@@ -14,9 +14,9 @@ use crate::contract::v1::composition_client::CompositionClient;
 use crate::contract::v1::lookup_client::LookupClient;
 use crate::contract::v1::registry_client::RegistryClient;
 use crate::gateway::{MAX_MESSAGE_BYTES, Transport, TransportError};
-use crate::model::Code;
 use crate::server::{Config, Domain, Settings, StartError, connect_local};
-use crate::store::OpenError;
+use model::Code;
+use store::OpenError;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// The services, wherever they are.

@@ -14,11 +14,11 @@ use super::connect::{index, settings, start_failed};
 use super::output::{self, BAD, Failed, GOOD, Output, bytes};
 use crate::contract::v1::admin_client::AdminClient;
 use crate::contract::v1::{BackupRequest, CompactRequest};
-use crate::executor::Stop;
-use crate::model::{Code, SystemClock};
-use crate::registry::{self, Registry};
 use crate::server::{Config, Domain, Settings, connect_local};
-use crate::store::{self, Store};
+use executor::Stop;
+use model::{Code, SystemClock};
+use registry::Registry;
+use store::Store;
 
 type Done = Result<ExitCode, Failed>;
 
@@ -367,8 +367,7 @@ pub(super) async fn reindex(global: &Global, config: &Config, output: &Output) -
     let domain = Domain::open(&settings).await;
     let domain = domain.map_err(|error| start_failed(&error))?;
     let search = domain.search().clone();
-    let unremoved =
-        |error: crate::lookup::index::Error| Failed::new(Code::LocalFileFailed, error.to_string());
+    let unremoved = |error: search::Error| Failed::new(Code::LocalFileFailed, error.to_string());
     blocking(move || search.remove().map_err(unremoved)).await?;
     index(&domain).await;
     let indexed = domain.search().progress().indexed;

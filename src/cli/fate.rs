@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::output::{BAD, FAINT, Failed, GOOD, HINT, Output, Style, WARN, json_of};
 use crate::contract::v1;
-use crate::model::{Code, Problem, Severity};
+use model::{Code, Problem, Severity};
 
 /// Files that are shown of those that were left out.
 const SHOWN: usize = 20;

@@ -13,8 +13,8 @@ use ignore::Match;
 use ignore::gitignore::Gitignore;
 use walkdir::{DirEntry, WalkDir};
 
-use crate::model::{FilePath, FilePathError, MAX_FILES, MAX_SKILL_BYTES, Problem, Severity};
-use crate::skill_md::is_secret_name;
+use model::{FilePath, FilePathError, MAX_FILES, MAX_SKILL_BYTES, Problem, Severity};
+use skill_md::is_secret_name;
 
 /// Folders that tools make.
 const RUBBISH_FOLDERS: [&str; 13] = [

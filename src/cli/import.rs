@@ -18,8 +18,8 @@ use super::folder;
 use super::output::{self, BAD, FAINT, Failed, GOOD, Output, note};
 use crate::contract::v1;
 use crate::contract::v1::publish_skills_response::Result as Item;
-use crate::model::{Code, Problem, SkillId, SkillKey};
-use crate::registry::{Bundle, Candidate};
+use model::{Code, Problem, SkillId, SkillKey};
+use registry::{Bundle, Candidate};
 
 /// Skills read ahead of the server.
 const AHEAD: usize = 8;

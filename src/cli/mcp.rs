@@ -10,7 +10,7 @@ use super::connect::Client;
 use super::output::Failed;
 use crate::gateway::{Contract, Gateway};
 use crate::mcp::{Face, serve_stdio};
-use crate::model::Code;
+use model::Code;
 
 pub(super) async fn mcp(client: &mut Client, options: &Mcp) -> Result<ExitCode, Failed> {
     client.follow().await;

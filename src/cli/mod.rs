@@ -34,20 +34,20 @@ pub use args::Cli;
 use args::Command;
 use output::{Failed, Output};
 
-use crate::model::Code;
 use crate::server::{Config, ConfigError, LogFormat, Telemetry};
+use model::Code;
 
 /// Threads for work that blocks: as many as the executor has permits, so that nothing
 /// waits behind its back.
 fn blocking_threads() -> usize {
     let processors = std::thread::available_parallelism();
-    crate::executor::threads(processors.map_or(1, std::num::NonZero::get))
+    executor::threads(processors.map_or(1, std::num::NonZero::get))
 }
 
 /// Runs a command line.
 #[must_use]
 pub fn run(cli: Cli) -> ExitCode {
-    crate::model::quiet_panics();
+    model::quiet_panics();
     let output = if matches!(cli.command, Command::Serve(_)) {
         // Nobody parses why a server did not start; its log is for people.
         Output::text(cli.global.json)

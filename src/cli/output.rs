@@ -12,9 +12,8 @@ use tonic_types::StatusExt as _;
 pub(super) use super::paint::{BAD, FAINT, GOOD, HINT, Style, WARN};
 use super::paint::{ERROR, json_line, painted, painted_line};
 use crate::gateway::Contract;
-use crate::model::Code;
-use crate::registry;
-use crate::store::{CommitError, OpenError, StoreError};
+use model::Code;
+use store::{CommitError, OpenError, StoreError};
 
 /// Why a command failed: what a person reads, and what a program reads.
 #[derive(Debug)]

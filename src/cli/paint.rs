@@ -10,7 +10,7 @@ use std::sync::LazyLock;
 
 use anstyle::AnsiColor;
 
-use crate::model::{invisible, printable_lines};
+use model::{invisible, printable_lines};
 
 /// How a part of a text looks: `{GOOD}yes{GOOD:#}`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

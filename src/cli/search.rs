@@ -10,8 +10,8 @@ use clap::{Args, ValueEnum};
 use super::connect::Client;
 use super::output::{FAINT, Failed, GOOD, Output, Style, WARN, counted, note, table};
 use crate::contract::v1;
-use crate::lookup::analysis::{self, Options};
-use crate::model::{Code, printable};
+use codebase::Options;
+use model::{Code, printable};
 
 type Done = Result<ExitCode, Failed>;
 
@@ -240,7 +240,7 @@ fn reason(why: &v1::SearchMatch) -> String {
 fn files(folder: &Path, options: &Options) -> Result<Vec<v1::CodebaseFile>, Failed> {
     let end = Instant::now() + PATIENCE;
     let stop = || Instant::now() >= end;
-    let inventory = analysis::walk(folder, options, &stop).map_err(|error| {
+    let inventory = ::codebase::walk(folder, options, &stop).map_err(|error| {
         Failed::new(Code::LocalFileFailed, error.to_string()).hint("name the folder of a codebase")
     })?;
     let mut files: Vec<v1::CodebaseFile> = inventory

@@ -8,8 +8,8 @@ use tokio::signal::unix::{SignalKind, signal};
 use super::args::{Global, Serve};
 use super::connect::{settings, start_failed};
 use super::output::Failed;
-use crate::model::Code;
 use crate::server::{Config, Server, Telemetry};
+use model::Code;
 
 pub(super) async fn serve(
     global: &Global,
@@ -36,7 +36,7 @@ pub(super) async fn serve(
     let telemetry = Telemetry::start(&filter, format, endpoint.as_deref())
         .map_err(|error| Failed::new(Code::ConfigInvalid, error))?;
 
-    crate::store::keep_files_private();
+    store::keep_files_private();
     // Before anything is opened, so that no signal is missed.
     let (mut interrupt, mut terminate) = (
         signal(SignalKind::interrupt())?,

@@ -12,8 +12,8 @@ use super::connect::Client;
 use super::fate::problem_line;
 use super::output::{FAINT, Failed, GOOD, Output, WARN, bytes, counted, json_of, table, time};
 use crate::contract::v1;
-use crate::model::{Code, Digest};
-use crate::store::Beside;
+use model::{Code, Digest};
+use store::Beside;
 
 const PAGE: i32 = 500;
 
@@ -213,7 +213,7 @@ pub(super) async fn read(client: &mut Client, options: Read, output: &Output) ->
     } = options;
     let (version_number, semantic_version) = version(at);
     let path = if path.is_empty() {
-        crate::model::FilePath::SKILL_MD.to_owned()
+        model::FilePath::SKILL_MD.to_owned()
     } else {
         path
     };

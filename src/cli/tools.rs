@@ -9,7 +9,7 @@ use super::compose::{exact, json_object, object};
 use super::connect::Client;
 use super::output::{BAD, FAINT, Failed, GOOD, Output, WARN, note, table, time};
 use crate::contract::v1;
-use crate::model::Code;
+use model::Code;
 
 type Done = Result<ExitCode, Failed>;
 

@@ -7,7 +7,7 @@ use super::args::{Delete, Diff, OfNumber, OfSkill, Yank};
 use super::connect::Client;
 use super::output::{self, BAD, FAINT, Failed, GOOD, Output, Style, WARN, bytes, table, time};
 use crate::contract::v1;
-use crate::model::Code;
+use model::Code;
 
 type Done = Result<ExitCode, Failed>;
 

@@ -2,13 +2,17 @@
 //!
 //! Everything here comes from `proto/repertoire/v1`. A request is checked
 //! against its `buf.validate` rules ([`Checked`]) once, where it is decoded, so no
-//! handler sees one that breaks them.
+//! handler sees one that breaks them. A failure becomes a status in one place ([`status()`]).
 //!
-//! Not here: what the calls do (`grpc`), how failures are spelled (`grpc`).
+//! Not here: what the calls do (`grpc`).
 
 mod check;
+mod codec;
+mod status;
 
 pub use check::{Checked, Violation};
+pub use codec::CheckedCodec;
+pub use status::{DOMAIN, invalid, refusal, status};
 
 /// Messages and services of `repertoire.v1`.
 #[allow(

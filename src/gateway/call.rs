@@ -19,8 +19,8 @@ use super::answer::{Structured, ToolAnswer, envelope};
 use super::codec::DynamicCodec;
 use super::parse::Wrong;
 use super::{Contract, Error, Method, Refusal, Tool};
-use crate::admission::Peer;
-use crate::model::{Code, Failure};
+use admission::Peer;
+use model::{Code, Failure};
 
 /// What a call goes through: services in process, or a channel to a server.
 pub type Transport = BoxCloneSyncService<Request<Body>, Response<Body>, TransportError>;

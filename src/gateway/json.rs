@@ -15,7 +15,7 @@ use serde_json::{Map, Value as Json};
 
 use super::shape::{Field, Holds, Shape, Special};
 use super::{Contract, Error};
-use crate::model::whole;
+use model::whole;
 
 /// Messages inside messages.
 pub(super) const MAX_DEPTH: usize = 100;

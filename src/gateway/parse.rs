@@ -9,7 +9,7 @@ use serde_json::{Map, Value as Json};
 
 use super::Contract;
 use super::shape::{Field, Special};
-use crate::model::{FieldProblem, NOT_EXACT, is_inexact, shown};
+use model::{FieldProblem, NOT_EXACT, is_inexact, shown};
 
 /// What is wrong with a value: place, rule, sentence.
 pub(super) type Wrong = Vec<FieldProblem>;

@@ -7,7 +7,7 @@ use serde_json::{Map, Value as Json, json};
 use tonic::{Code, Status};
 use tonic_types::StatusExt as _;
 
-use crate::model::{self, Failure};
+use model::Failure;
 
 /// Why a call came to nothing. Read from a status and its `google.rpc` details.
 #[derive(Debug, Clone, PartialEq)]

@@ -10,7 +10,7 @@ use serde_json::{Map, Value as Json};
 
 use super::Refusal;
 use super::parse::escaped;
-use crate::model::{Code, Failure};
+use model::{Code, Failure};
 
 /// Objects and arrays inside one another. Messages of the contract need far fewer;
 /// the parser below would give up at 128 with a sentence of its own.

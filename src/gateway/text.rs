@@ -5,7 +5,7 @@ use serde_json::{Map, Value as Json};
 
 use super::shape::{Field, Shape};
 use super::{Contract, Method, Refusal, Route, RouteBody};
-use crate::model::{Failure, FieldProblem};
+use model::{Failure, FieldProblem};
 
 /// An HTTP request to a route, taken apart.
 #[derive(Debug, Default)]

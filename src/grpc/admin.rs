@@ -13,15 +13,15 @@ use tokio::time::Instant;
 use tonic::{Request, Response, Status};
 
 use super::convert::time;
-use super::status;
+use crate::contract::status;
 use crate::contract::v1::admin_server::Admin;
 use crate::contract::v1::{
     BackupRequest, BackupResponse, CompactOutcome, CompactRequest, CompactResponse,
     GetStatusRequest, GetStatusResponse,
 };
-use crate::executor::{self, Kind, Stop, with_deadline};
-use crate::model::{Code, Failure};
-use crate::registry::{Compacted, Error, Registry};
+use executor::{Kind, Stop, with_deadline};
+use model::{Code, Failure};
+use registry::{Compacted, Error, Registry};
 
 /// Bytes of a piece of a backup.
 const PIECE: u64 = 64 * 1024;

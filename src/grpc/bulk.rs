@@ -11,13 +11,13 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tonic::{Status, Streaming};
 
 use super::publish;
-use super::status::refusal;
+use crate::contract::refusal;
 use crate::contract::v1;
 use crate::contract::v1::publish_skills_response::Result as Published;
-use crate::executor::Kind;
-use crate::lookup::Lookup;
-use crate::model::{Failure, Principal};
-use crate::registry::Registry;
+use executor::Kind;
+use lookup::Lookup;
+use model::{Failure, Principal};
+use registry::Registry;
 
 /// Items of one stream in work at once.
 const ITEMS: usize = 64;

@@ -8,15 +8,14 @@ use tonic::{Request, Status};
 
 use super::convert::{count, time};
 use super::search::{rounded, summary};
-use super::{status, time_left};
-use crate::contract::v1;
-use crate::executor::{Kind, Stop};
-use crate::lookup::SearchIndex;
-use crate::lookup::analysis::{self, Analysis, InlineFile, Inventory, Options};
-use crate::lookup::recommend::{self, Mode, Priority, ReasonKind, Recommendation, Wish};
-use crate::lookup::{Severity, index};
-use crate::model::{Clock, Code, Failure};
-use crate::registry::{Catalog, Registry};
+use super::time_left;
+use crate::contract::{status, v1};
+use codebase::{Analysis, InlineFile, Inventory, Options, Severity};
+use executor::{Kind, Stop};
+use model::{Clock, Code, Failure};
+use recommend::{Mode, Priority, ReasonKind, Recommendation, Wish};
+use registry::{Catalog, Registry};
+use search::SearchIndex;
 
 /// Skills that are recommended where no number is asked for.
 const LIMIT: usize = 10;
@@ -72,8 +71,8 @@ async fn look(
         // Before the caller's deadline, so that what was found still reaches it.
         let stop = || stop.is_set() || Instant::now() >= deadline;
         let (path, inventory) = if place.files.is_empty() {
-            let root = analysis::below(&roots, Path::new(&place.path))?;
-            let inventory = analysis::walk(&root, &options, &stop)?;
+            let root = ::codebase::below(&roots, Path::new(&place.path))?;
+            let inventory = ::codebase::walk(&root, &options, &stop)?;
             (root.display().to_string(), inventory)
         } else {
             let files = place.files.into_iter().map(|file| InlineFile {
@@ -86,12 +85,12 @@ async fn look(
         Ok(Seen {
             path,
             installed: inventory.skills(),
-            analysis: analysis::analyze(&inventory, &options),
+            analysis: ::codebase::analyze(&inventory, &options),
         })
     };
     let seen = registry.executor().run(Kind::Analyze, work);
     let seen = seen.await.map_err(status)?;
-    seen.map_err(|error: analysis::Error| status(error))
+    seen.map_err(|error: ::codebase::Error| status(error))
 }
 
 fn place(path: String, files: Vec<v1::CodebaseFile>) -> Result<Place, Status> {
@@ -148,11 +147,11 @@ pub(super) async fn analyze(
             version: project.version,
             description: project.description,
             r#type: match project.kind {
-                analysis::ProjectKind::Monorepo => v1::ProjectType::Monorepo,
-                analysis::ProjectKind::Single => v1::ProjectType::Single,
-                analysis::ProjectKind::Library => v1::ProjectType::Library,
-                analysis::ProjectKind::Application => v1::ProjectType::Application,
-                analysis::ProjectKind::Unknown => v1::ProjectType::Unknown,
+                ::codebase::ProjectKind::Monorepo => v1::ProjectType::Monorepo,
+                ::codebase::ProjectKind::Single => v1::ProjectType::Single,
+                ::codebase::ProjectKind::Library => v1::ProjectType::Library,
+                ::codebase::ProjectKind::Application => v1::ProjectType::Application,
+                ::codebase::ProjectKind::Unknown => v1::ProjectType::Unknown,
             }
             .into(),
             package_manager: project.package_manager.map(|manager| manager.to_string()),
@@ -169,9 +168,9 @@ pub(super) async fn analyze(
             languages_detected: stats.languages_detected,
         }),
         confidence_level: match confidence_level {
-            analysis::ConfidenceLevel::High => v1::ConfidenceLevel::High,
-            analysis::ConfidenceLevel::Medium => v1::ConfidenceLevel::Medium,
-            analysis::ConfidenceLevel::Low => v1::ConfidenceLevel::Low,
+            ::codebase::ConfidenceLevel::High => v1::ConfidenceLevel::High,
+            ::codebase::ConfidenceLevel::Medium => v1::ConfidenceLevel::Medium,
+            ::codebase::ConfidenceLevel::Low => v1::ConfidenceLevel::Low,
         }
         .into(),
         signals: signals
@@ -185,16 +184,16 @@ pub(super) async fn analyze(
     })
 }
 
-fn item(item: analysis::TechStackItem) -> v1::TechStackItem {
+fn item(item: ::codebase::TechStackItem) -> v1::TechStackItem {
     v1::TechStackItem {
         technology_id: item.technology_id,
         name: item.name,
         r#type: match item.kind {
-            analysis::TechnologyKind::Language => v1::TechnologyType::Language,
-            analysis::TechnologyKind::Framework => v1::TechnologyType::Framework,
-            analysis::TechnologyKind::Tool => v1::TechnologyType::Tool,
-            analysis::TechnologyKind::Platform => v1::TechnologyType::Platform,
-            analysis::TechnologyKind::Library => v1::TechnologyType::Library,
+            ::codebase::TechnologyKind::Language => v1::TechnologyType::Language,
+            ::codebase::TechnologyKind::Framework => v1::TechnologyType::Framework,
+            ::codebase::TechnologyKind::Tool => v1::TechnologyType::Tool,
+            ::codebase::TechnologyKind::Platform => v1::TechnologyType::Platform,
+            ::codebase::TechnologyKind::Library => v1::TechnologyType::Library,
         }
         .into(),
         version: item.version,
@@ -246,7 +245,7 @@ pub(super) async fn recommend(
     let work =
         move |stop: &Stop| recommend::recommend(&registry, &search, &seen.analysis, &wish, stop);
     let found = executor.run_fallible(Kind::Analyze, work).await;
-    let found = found.map_err(|error: index::Error| status(error))?;
+    let found = found.map_err(|error: search::Error| status(error))?;
     let here: Vec<_> = found.installed.iter().map(|head| head.id.clone()).collect();
     Ok(v1::RecommendSkillsResponse {
         recommendations: found

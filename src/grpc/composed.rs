@@ -3,12 +3,12 @@
 use serde_json::{Map, Value};
 
 use super::convert::{self, object};
-use crate::composition::{
+use crate::contract::v1;
+use composition::{
     Composed, Finding, Lock, LockEntry, Member, Promised, Said, Sayings, SetQuery, SkillSet,
     Statement, Statements, ToolPolicy, ToolProof, ToolRule,
 };
-use crate::contract::v1;
-use crate::model::Severity;
+use model::Severity;
 
 /// The policy of a request; none where it is left to the lock.
 pub(super) fn policy(policy: i32) -> Option<ToolPolicy> {

@@ -3,10 +3,10 @@
 use tonic::{Request, Response, Status};
 
 use super::composed::{self, names, said, texts};
-use super::{convert, status, wrong};
-use crate::composition::{Call, Composition, Spawn};
-use crate::contract::v1;
-use crate::tools::Tools;
+use super::{convert, wrong};
+use crate::contract::{status, v1};
+use composition::{Call, Composition, Spawn};
+use tools::Tools;
 
 /// The Composition service over the domain.
 #[derive(Debug, Clone)]

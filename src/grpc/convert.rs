@@ -5,12 +5,12 @@ use prost_types::value::Kind;
 use prost_types::{ListValue, Struct, Value};
 
 use crate::contract::v1;
-use crate::lookup::{Found, NameForm};
-use crate::model::{
+use lookup::{Found, NameForm};
+use model::{
     CompatibilityRuleType, ComposabilityRuleType, EventKind, FileEntry, Location, Skill, SkillId,
     SkillUri, TrustTier, whole,
 };
-use crate::registry::{
+use registry::{
     ArchiveFormat, Catalog, Change, ChangeKind, Described, Head, Lines, Outcome, VersionDiff,
     VersionState,
 };

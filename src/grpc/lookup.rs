@@ -3,14 +3,14 @@
 use tonic::{Request, Response, Status};
 
 use super::convert::{self, ids, info};
-use super::{Codebases, codebase, page_size, reference, search, selector, status, token, tools};
-use crate::contract::v1;
-use crate::executor::Kind;
-use crate::lookup::index::SearchQuery;
-use crate::lookup::{EXPLORATION_PERCENT, ListQuery, Lookup, SearchIndex, Task};
-use crate::model::{Location, TrustTier};
-use crate::registry::Registry;
-use crate::tools::Tools;
+use super::{Codebases, codebase, page_size, reference, search, selector, token, tools};
+use crate::contract::{status, v1};
+use ::lookup::{EXPLORATION_PERCENT, ListQuery, Lookup, Task};
+use ::search::{SearchIndex, SearchQuery};
+use ::tools::Tools;
+use executor::Kind;
+use model::{Location, TrustTier};
+use registry::Registry;
 
 /// Skills that are looked for to fit a task.
 const FITTING: usize = 400;

@@ -4,7 +4,7 @@
 //!
 //! * No logic: what a call does stands in the domain, what a message must look
 //!   like stands in the contract and is checked where it is decoded
-//!   ([`CheckedCodec`]).
+//!   ([`CheckedCodec`](crate::contract::CheckedCodec)).
 //! * Every failure leaves through [`status()`], the one place that spells them.
 //!
 //! Not here: listeners, limits and deadlines (`server`), other faces.
@@ -12,7 +12,6 @@
 mod admin;
 mod bulk;
 mod codebase;
-mod codec;
 mod composed;
 mod composition;
 mod convert;
@@ -20,7 +19,6 @@ mod lookup;
 mod publish;
 mod registry;
 mod search;
-mod status;
 #[cfg(test)]
 mod tests;
 mod tool_host;
@@ -29,21 +27,19 @@ mod watch;
 
 pub use admin::AdminService;
 pub use codebase::Codebases;
-pub use codec::CheckedCodec;
 pub use composition::CompositionService;
 pub use lookup::LookupService;
 pub use registry::RegistryService;
-pub use status::{DOMAIN, status};
 pub use tool_host::ToolHostService;
 
 use std::time::Duration;
 
 use tonic::{Request, Status};
 
-use crate::contract::v1;
-use crate::executor::DEFAULT_DEADLINE;
-use crate::model::{Code, Digest, Failure, Principal, Reference, VersionNumber, VersionSelector};
-use crate::registry::Caller;
+use crate::contract::{status, v1};
+use ::registry::Caller;
+use executor::DEFAULT_DEADLINE;
+use model::{Code, Digest, Failure, Principal, Reference, VersionNumber, VersionSelector};
 
 /// Who makes a call, as the server's layers found out.
 fn principal<T>(request: &Request<T>) -> Principal {
@@ -125,9 +121,9 @@ fn token(next: Option<String>) -> String {
     next.unwrap_or_default()
 }
 
-impl From<crate::model::Problem> for v1::Problem {
-    fn from(problem: crate::model::Problem) -> Self {
-        let crate::model::Problem {
+impl From<model::Problem> for v1::Problem {
+    fn from(problem: model::Problem) -> Self {
+        let model::Problem {
             rule,
             file,
             line,
@@ -135,9 +131,9 @@ impl From<crate::model::Problem> for v1::Problem {
             severity,
         } = problem;
         let severity = match severity {
-            crate::model::Severity::Error => v1::Severity::Error,
-            crate::model::Severity::Warning => v1::Severity::Warning,
-            crate::model::Severity::Info => v1::Severity::Info,
+            model::Severity::Error => v1::Severity::Error,
+            model::Severity::Warning => v1::Severity::Warning,
+            model::Severity::Info => v1::Severity::Info,
         };
         Self {
             rule,

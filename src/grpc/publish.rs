@@ -5,16 +5,16 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 
 use super::convert;
-use super::status::invalid;
+use crate::contract::invalid;
 use crate::contract::{Checked as _, v1};
-use crate::executor::Kind;
-use crate::lookup::Lookup;
-use crate::model::{
+use executor::Kind;
+use lookup::Lookup;
+use model::{
     Code, Digest, Failure, FilePath, Principal, Reference, ResourceConfig, SkillId, SkillUri,
     ToolArgument, ToolConfig,
 };
-use crate::registry::{Bundle, Caller, Prepared, Published, Registry};
-use crate::skill_md::{self, Draft};
+use registry::{Bundle, Caller, Prepared, Published, Registry};
+use skill_md::Draft;
 
 /// A request that was read.
 pub(super) enum Publication {
@@ -44,7 +44,7 @@ fn id(lookup: &Lookup, text: &str) -> Result<Option<SkillId>, Failure> {
         Ok(id) => Ok(Some(id)),
         Err(error) => match lookup.resolve(&Reference::Name(text.to_owned())) {
             Ok(resolved) => Ok(Some(resolved.head.id.clone())),
-            Err(_) => Err(crate::registry::Error::Id(error).into()),
+            Err(_) => Err(registry::Error::Id(error).into()),
         },
     }
 }

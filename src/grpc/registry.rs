@@ -8,16 +8,13 @@ use tonic::{Request, Response, Status, Streaming};
 
 use super::bulk::Bulk;
 use super::convert::{self, info};
-use super::{
-    caller, number, page_size, principal, publish, reference, selector, status, token, watch,
-};
-use crate::admission::Peer;
-use crate::contract::v1;
-use crate::executor::Kind;
-use crate::lookup::{Lookup, Resolved};
-use crate::model::{SkillId, VersionNumber};
-use crate::registry::{Caller, Registry, UsageKind};
-use crate::skill_md;
+use super::{caller, number, page_size, principal, publish, reference, selector, token, watch};
+use crate::contract::{status, v1};
+use admission::Peer;
+use executor::Kind;
+use lookup::{Lookup, Resolved};
+use model::{SkillId, VersionNumber};
+use registry::{Caller, Registry, UsageKind};
 
 /// Bytes of an archive in one message.
 const CHUNK: usize = 64 * 1024;
@@ -330,7 +327,7 @@ impl v1::registry_server::Registry for RegistryService {
             publish::bundle(&self.lookup, &skill_id, files, folder, strict).map_err(status)?;
         let candidate = self.registry.validate(bundle, &caller).await;
         let candidate = candidate.map_err(status)?;
-        let version = |skill: &crate::model::Skill| skill.version.clone().unwrap_or_default();
+        let version = |skill: &model::Skill| skill.version.clone().unwrap_or_default();
         Ok(Response::new(v1::ValidateSkillResponse {
             valid: candidate.is_valid(),
             problems: candidate.problems.into_iter().map(Into::into).collect(),

@@ -3,14 +3,13 @@
 use tonic::Status;
 
 use super::convert::{author, count, time, trust_tier};
-use super::status;
-use crate::contract::v1;
-use crate::executor::{Kind, Stop};
-use crate::lookup::index::{
+use crate::contract::{status, v1};
+use executor::{Kind, Stop};
+use model::{Code, Failure, Location, TrustTier};
+use registry::{Catalog, Head, Registry};
+use search::{
     Analysis, Facet, Filters, Found, Part, SearchIndex, SearchQuery, Sort, SortBy, Tier, Why,
 };
-use crate::model::{Code, Failure, Location, TrustTier};
-use crate::registry::{Catalog, Head, Registry};
 
 /// Skills of a page where no number is asked for.
 const LIMIT: usize = 10;

@@ -8,9 +8,9 @@ use tonic::Response;
 use super::*;
 use crate::contract::v1::lookup_server::Lookup as _;
 use crate::contract::v1::registry_server::Registry as _;
-use crate::model::{Digest, SystemClock};
-use crate::registry::{Registry, WatchFilter};
-use crate::store::{Options, Store};
+use ::registry::{Registry, WatchFilter};
+use model::{Digest, SystemClock};
+use store::{Options, Store};
 
 mod admin;
 mod fuzz;
@@ -23,8 +23,8 @@ struct World {
     lookup: LookupService,
 }
 
-fn tools(registry: &Registry) -> crate::tools::Tools {
-    let options = crate::tools::Options {
+fn tools(registry: &Registry) -> ::tools::Tools {
+    let options = ::tools::Options {
         session_idle: jiff::SignedDuration::from_hours(1),
         sessions: 10,
         calls_per_session: 2,
@@ -32,10 +32,9 @@ fn tools(registry: &Registry) -> crate::tools::Tools {
         keep_calls: 10,
         skills: Vec::new(),
     };
-    let composition = crate::composition::Composition::new(registry.clone());
+    let composition = ::composition::Composition::new(registry.clone());
     let clock = Arc::new(SystemClock);
-    crate::tools::Tools::open(registry.clone(), composition, clock, Vec::new(), options)
-        .expect("tools")
+    ::tools::Tools::open(registry.clone(), composition, clock, Vec::new(), options).expect("tools")
 }
 
 impl World {
@@ -48,7 +47,7 @@ impl World {
         let store = Store::open(&directory.path().join("data"), &options).expect("a store");
         let domain = Registry::open(store, Arc::new(SystemClock)).expect("a registry");
         let folder = directory.path().join("search");
-        let index = crate::lookup::SearchIndex::new(domain.clone(), folder, None);
+        let index = ::search::SearchIndex::new(domain.clone(), folder, None);
         let codebases = Codebases::new(Vec::new(), Arc::new(SystemClock));
         Self {
             _directory: directory,

@@ -8,11 +8,11 @@ use tonic::metadata::MetadataMap;
 use tonic::{Request, Response, Status, Streaming};
 use tonic_types::StatusExt as _;
 
-use super::{convert, status};
-use crate::contract::{Checked as _, v1};
-use crate::model::{Code, Failure, NOT_EXACT, SkillIdError, inexact};
-use crate::tools::host::{FromWorker, Hello, Host, Served, ToWorker, Welcome};
-use crate::tools::{Invocation, Output, Progress, ToolError, ToolErrorKind};
+use super::convert;
+use crate::contract::{Checked as _, invalid, status, v1};
+use handler::{Invocation, Output, Progress, ToolError, ToolErrorKind};
+use model::{Code, Failure, NOT_EXACT, SkillIdError, inexact};
+use tools::host::{FromWorker, Hello, Host, Served, ToWorker, Welcome};
 
 /// The longest time that a worker may say to wait: what a message can hold may be
 /// more than a clock can.
@@ -117,7 +117,7 @@ fn hello(said: v1::Hello) -> Result<Hello, Failure> {
         for violation in &mut violations {
             violation.field.insert_str(0, "hello.");
         }
-        return Err(super::status::invalid(violations));
+        return Err(invalid(violations));
     }
     let v1::Hello {
         name,

@@ -8,11 +8,11 @@ use tonic::{Request, Response, Status};
 
 use super::composed::fields;
 use super::convert::{self, ids};
-use super::{number, page_size, principal, reference, selector, status, time_left, token};
-use crate::contract::v1;
-use crate::tools::{
-    CallRecord, Called, ListedTool, Load, LoadedStatus, Progress, SessionSkill, ToolCall,
-    ToolQuery, Tools,
+use super::{number, page_size, principal, reference, selector, time_left, token};
+use crate::contract::{status, v1};
+use handler::Progress;
+use tools::{
+    CallRecord, Called, ListedTool, Load, LoadedStatus, SessionSkill, ToolCall, ToolQuery, Tools,
 };
 
 /// Progress that waits to be sent; what comes faster is passed over.

@@ -6,10 +6,10 @@ use futures_util::future::Either;
 use futures_util::{Stream, StreamExt as _, future, stream};
 use tonic::Status;
 
-use super::{convert, number, status};
-use crate::contract::v1;
-use crate::model::{Event, SkillId, SkillIdError};
-use crate::registry::{self, Registry, Step, Watch, WatchFilter};
+use super::{convert, number};
+use crate::contract::{status, v1};
+use model::{Event, SkillId, SkillIdError};
+use registry::{Registry, Step, Watch, WatchFilter};
 
 /// How often a watcher whose place moved without an event is told its new place.
 const FRESH: Duration = Duration::from_secs(10);

@@ -6,9 +6,9 @@ use http::{HeaderMap, header};
 use http_body::Body as _;
 use serde_json::Value as Json;
 
-use crate::admission::{Intake, IntakeError, Length, Peer, Permit};
 use crate::gateway::{MAX_JSON_BYTES, Refusal, strict_json};
-use crate::model::{Code, Failure, shown};
+use admission::{Intake, IntakeError, Length, Peer, Permit};
+use model::{Code, Failure, shown};
 
 /// A body that was read, and its room.
 #[derive(Debug)]

@@ -22,7 +22,7 @@ use super::rest::nowhere;
 use super::shelf::{Call, Shelf, Which, unless_gone, wins};
 use crate::contract::v1;
 use crate::gateway::Refusal;
-use crate::model::{Code, Failure, shown};
+use model::{Code, Failure, shown};
 
 const BASE: &str = "/clawhub";
 const API: &str = "/clawhub/api/v1/";
@@ -102,7 +102,7 @@ async fn answer(shelf: &Shelf, request: &http::request::Parts) -> Result<Respons
 
 fn page(call: &Call, json: &Json) -> Response {
     let text = json.to_string();
-    let tag = crate::model::Digest::of(text.as_bytes()).to_string();
+    let tag = model::Digest::of(text.as_bytes()).to_string();
     call.file(&tag, "application/json", Body::from(text))
 }
 

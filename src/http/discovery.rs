@@ -23,7 +23,7 @@ use super::rest::nowhere;
 use super::shelf::{Call, Shelf, Which, pieces, unless_gone, wins};
 use crate::contract::v1;
 use crate::gateway::{Context, Refusal};
-use crate::model::is_standard_name;
+use model::is_standard_name;
 
 const SKILLS: &str = "/.well-known/agent-skills/";
 const SKILLS_0_1: &str = "/.well-known/skills/";

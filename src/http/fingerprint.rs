@@ -7,7 +7,7 @@
 use std::cmp::Ordering;
 
 use crate::contract::v1;
-use crate::model::Digest;
+use model::Digest;
 
 /// ASCII that is no letter, in the order of the root collation.
 const ORDER: &str = " _-,;:!?.'\"()[]{}@*/\\&#%`^+<=>|~$0123456789";

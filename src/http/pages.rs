@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::rest::Rest;
 use super::stream::unchanged;
-use crate::model::Digest;
+use model::Digest;
 
 /// The meaning of every code, which a problem's `type` points to.
 const ERRORS: &str = include_str!("../../docs/errors.md");

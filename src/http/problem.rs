@@ -9,7 +9,7 @@ use serde_json::{Map, Value as Json, json};
 use tonic::Code as GrpcCode;
 
 use crate::gateway::Refusal;
-use crate::model::Code;
+use model::Code;
 
 /// A refusal as an HTTP answer.
 #[must_use]
@@ -110,7 +110,7 @@ fn status(refusal: &Refusal) -> StatusCode {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::Failure;
+    use model::Failure;
 
     fn refusal(code: GrpcCode) -> Refusal {
         tonic::Status::new(code, "x").into()

@@ -13,9 +13,9 @@ use super::problem::refused;
 use super::routes::{Found, Routes, Way};
 use super::stream;
 use super::template::{Path, TemplateError, decode};
-use crate::admission::Peer;
 use crate::gateway::{Context, Gateway, Parts, Refusal};
-use crate::model::{Code, Failure};
+use admission::Peer;
+use model::{Code, Failure};
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 

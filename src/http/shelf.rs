@@ -20,7 +20,7 @@ use crate::contract::v1;
 use crate::contract::v1::lookup_client::LookupClient;
 use crate::contract::v1::registry_client::RegistryClient;
 use crate::gateway::{Context, Gateway, MAX_MESSAGE_BYTES, Refusal, Transport};
-use crate::model::Failure;
+use model::Failure;
 
 /// Digests of archives that are remembered: some 200 bytes each.
 const ARCHIVES: usize = 65_536;

@@ -8,7 +8,7 @@
 use percent_encoding::percent_decode_str;
 
 use crate::gateway::Refusal;
-use crate::model::{Code, Failure};
+use model::{Code, Failure};
 
 /// A template, such as `/api/v1/skills/{skill_id=*/*/*}/files/{path=**}`.
 #[derive(Debug, Clone, PartialEq, Eq)]

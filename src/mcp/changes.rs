@@ -20,7 +20,7 @@ use super::handler::Handler;
 use crate::contract::v1;
 use crate::contract::v1::registry_client::RegistryClient;
 use crate::gateway::{Refusal, Transport};
-use crate::model::{Reference, SkillUri};
+use model::{Reference, SkillUri};
 
 /// Events that a listener may lag behind.
 const QUEUE: usize = 1024;
@@ -319,7 +319,7 @@ impl Handler {
         };
         if let Err(status) = self.lookup().read_skill(request).await {
             let refusal = Refusal::from(status);
-            if refusal.code != crate::model::Code::FileNotText.name() {
+            if refusal.code != model::Code::FileNotText.name() {
                 return Err(resource(&refusal, &uri));
             }
         }

@@ -4,7 +4,7 @@ use rmcp::ErrorData;
 use serde_json::json;
 
 use crate::gateway::Refusal;
-use crate::model::shown;
+use model::shown;
 
 /// Characters that are repeated of an address: more than any that names something has.
 const ADDRESS_CHARS: usize = 4_000;

@@ -19,7 +19,7 @@ use super::error::protocol;
 use super::handler::{Handler, context};
 use super::tools::result;
 use crate::gateway::{Refusal, ToolAnswer};
-use crate::model::{SkillId, inert_line};
+use model::{SkillId, inert_line};
 
 /// The set that lists them.
 pub(super) const TOOLSET: &str = "gated";

@@ -17,9 +17,9 @@ use rmcp::{ErrorData, ServerHandler};
 use super::changes::{Changes, Listener, within_limits};
 use super::gated;
 use super::tools::Tools;
-use crate::admission::Peer;
 use crate::contract::v1::lookup_client::LookupClient;
 use crate::gateway::{Context, Gateway, MAX_MESSAGE_BYTES, Transport};
+use admission::Peer;
 
 const INSTRUCTIONS: &str = "This server keeps agent skills: instructions, with files and tools, for doing a kind of \
 task well. Before a task, look whether a skill fits (the `skill` tool lists them; `list_skills` pages through all) and \

@@ -13,7 +13,7 @@ use super::handler::{Handler, TTL_MS};
 use super::resources::{cursor, described};
 use crate::contract::v1;
 use crate::gateway::Refusal;
-use crate::model::{inert_line, shown};
+use model::{inert_line, shown};
 
 /// The argument of every prompt.
 pub(super) const REQUEST: &str = "request";

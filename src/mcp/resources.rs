@@ -14,7 +14,7 @@ use super::error::{protocol, resource};
 use super::handler::{Handler, TTL_MS};
 use crate::contract::v1;
 use crate::gateway::Refusal;
-use crate::model::{Code, SkillId, SkillUri, VersionSelector, inert_line};
+use model::{Code, SkillId, SkillUri, VersionSelector, inert_line};
 
 /// Skills on a page of a list.
 pub(super) const PAGE: i32 = 100;

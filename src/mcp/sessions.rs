@@ -25,7 +25,7 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::admission::{Full, Peer, Permit, Resource};
+use admission::{Full, Peer, Permit, Resource};
 
 /// Messages of a stream that its client has not read. At more, the stream ends: the
 /// library would stop the whole session until there is room.
@@ -319,7 +319,7 @@ impl SessionManager for Sessions {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::admission::{Admission, Amounts, Pace};
+    use admission::{Admission, Amounts, Pace};
 
     const HOUR: Duration = Duration::from_secs(3600);
 

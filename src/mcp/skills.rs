@@ -16,7 +16,7 @@ use super::error::{self, protocol};
 use super::handler::{Handler, TTL_MS};
 use super::resources::{MARKDOWN, cursor, select};
 use crate::gateway::Refusal;
-use crate::model::{SkillUri, SkillUriError, VersionSelector};
+use model::{SkillUri, SkillUriError, VersionSelector};
 
 /// Media type of a directory.
 const DIRECTORY: &str = "inode/directory";
@@ -103,9 +103,8 @@ impl Handler {
             "skill_id": skill_id, "version_number": number, "semantic_version": semantic,
         });
         let answer = self.gateway().ask("GetVersion", request).await?;
-        Version::read(&answer).ok_or_else(|| {
-            crate::model::Failure::fault("a version without its front matter").into()
-        })
+        Version::read(&answer)
+            .ok_or_else(|| model::Failure::fault("a version without its front matter").into())
     }
 
     /// A page of the skills that keep to the standard.

@@ -19,7 +19,7 @@ use serde_json::{Value as Json, json};
 
 use super::glance::{LISTEN, VERSION, glance};
 use crate::gateway::strict_json;
-use crate::model::shown;
+use model::shown;
 
 /// JSON-RPC 2.0: what was sent is no JSON.
 const PARSE_ERROR: i32 = -32700;
@@ -229,7 +229,7 @@ mod tests {
             "1e400",
             "\"protocolVersion\":\"2026-07-28\"",
         ];
-        crate::tests::fuzz("mcp_message", &words, |input| {
+        testing::fuzz("mcp_message", &words, |input| {
             let close = look(input).map(|_| ());
             // A glance never passes what a close look refuses.
             assert!(glance(input).is_none() || close.is_ok());

@@ -17,7 +17,7 @@ use super::error::protocol;
 use super::handler::{Handler, TTL_MS, context};
 use crate::contract::v1;
 use crate::gateway::{self, Contract, JsonText, Progress, Refusal, Structured, ToolAnswer};
-use crate::model::shown;
+use model::shown;
 
 /// Where a result says why it is an error, for programs; the text is for models.
 const ERROR: &str = "repertoire.v1/error";

@@ -20,9 +20,9 @@ use tracing::Span;
 use super::front::{late, note};
 use super::metrics::Record;
 use super::reader::{self, Polled};
-use crate::admission::{Full, Peer, Permit, Resource};
-use crate::grpc::status;
-use crate::model::{Code, Failure};
+use crate::contract::status;
+use admission::{Full, Peer, Permit, Resource};
+use model::{Code, Failure};
 
 /// Bytes that go out at once: a frame of HTTP/2.
 const PIECE: usize = 16 * 1024;
@@ -295,7 +295,7 @@ mod tests {
     use futures_util::FutureExt as _;
 
     use super::*;
-    use crate::admission::{Admission, Amounts, Pace};
+    use admission::{Admission, Amounts, Pace};
 
     const AMOUNTS: Amounts = Amounts {
         calls: 2,
@@ -354,8 +354,7 @@ mod tests {
     async fn an_answer_gives_back_what_was_reserved_for_it_and_it_does_not_need() {
         let admission = Admission::new(AMOUNTS, 100, Pace::default());
         let peer = admission.peer([10, 0, 0, 1].into()).for_call();
-        let reserve =
-            || crate::admission::with_reader(peer.clone(), crate::admission::reserve(1 << 20));
+        let reserve = || admission::with_reader(peer.clone(), admission::reserve(1 << 20));
         reserve().await.expect("all there is");
         let sent = to_peer(answer(10 << 10), &peer, refused).await;
         assert_eq!(admission.taken(Resource::Answers), 10);

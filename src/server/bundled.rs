@@ -6,8 +6,8 @@ use bytes::Bytes;
 use include_dir::{Dir, DirEntry, include_dir};
 
 use crate::gateway::Contract;
-use crate::model::{FilePath, Principal, SkillId};
-use crate::registry::{Bundle, Caller, Error, Names, Registry};
+use model::{FilePath, Principal, SkillId};
+use registry::{Bundle, Caller, Error, Names, Registry};
 
 static SKILLS: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/skills");
 

@@ -10,7 +10,6 @@ use super::guard::WebConfig;
 use super::limits::Limits;
 use super::search::{AnalysisConfig, SearchConfig};
 use super::tools::ToolsConfig;
-use crate::store;
 
 /// What a config file may say. Every key may be left out.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]

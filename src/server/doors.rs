@@ -20,8 +20,8 @@ use super::answer::{Answer, to_peer};
 use super::front::Front;
 use super::mcp::Endpoints;
 use super::services::Services;
-use crate::admission::Peer;
 use crate::http::refused;
+use admission::Peer;
 
 /// All doors.
 #[derive(Clone)]

@@ -4,7 +4,7 @@
 //!   address has a share. A call takes its place when its message is there, and gives it
 //!   back when its answer is made: what a peer sends or reads slowly is booked by its
 //!   bytes and takes no place. A stream keeps its place until it ends. A call for which
-//!   there is no place waits for one, but not for long ([`overload`](super::overload)).
+//!   there is no place waits for one, but not for long ([`overload`]).
 //! * **Deadline.** `grpc-timeout` is honoured up to the server's own, which a unary call
 //!   without one gets from the moment its message is there. When it passes, the work is
 //!   dropped and the answer is `DEADLINE_EXCEEDED`.
@@ -43,13 +43,14 @@ use super::overload::{self, Patience};
 use super::rpc::{Method, methods, span};
 use super::services::Services;
 use super::timeout::timeout;
-use crate::admission::{
+use crate::contract::status;
+use crate::gateway::Transport;
+use crate::grpc::Deadline;
+use admission::{
     Admission, Intake, IntakeError, Length, Metered, Peer, Permit, Resource, with_reader,
 };
-use crate::executor::with_deadline;
-use crate::gateway::Transport;
-use crate::grpc::{Deadline, status};
-use crate::model::{Code, Failure, Principal};
+use executor::with_deadline;
+use model::{Code, Failure, Principal};
 
 /// How long calls may take.
 #[derive(Debug, Clone, Copy)]

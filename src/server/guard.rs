@@ -13,6 +13,7 @@
 
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
 use axum::extract::{Request, State};
@@ -21,9 +22,10 @@ use axum::response::Response;
 use http::uri::Authority;
 use http::{HeaderMap, Uri, header};
 use serde::Deserialize;
+use tower_http::cors::{AllowHeaders, AllowMethods, AllowOrigin, CorsLayer};
 
 use crate::http::refused;
-use crate::model::{Code, Failure};
+use model::{Code, Failure};
 
 /// What browsers may do.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
@@ -235,6 +237,29 @@ async fn check(State(web): State<Arc<WebConfig>>, request: Request, next: Next) 
         Ok(()) => next.run(request).await,
         Err(failure) => refused(failure),
     }
+}
+
+/// What a page of another origin may read. The guard has let in only origins that
+/// may ask, so each is told that it may.
+pub(super) fn cors() -> CorsLayer {
+    // By name: what a page does not see otherwise.
+    let exposed = [
+        "grpc-status",
+        "grpc-message",
+        "grpc-status-details-bin",
+        "content-disposition",
+        "etag",
+        "mcp-protocol-version",
+        "mcp-session-id",
+        "retry-after",
+        "x-request-id",
+    ];
+    CorsLayer::new()
+        .allow_origin(AllowOrigin::mirror_request())
+        .allow_headers(AllowHeaders::mirror_request())
+        .allow_methods(AllowMethods::mirror_request())
+        .expose_headers(exposed.map(http::HeaderName::from_static))
+        .max_age(Duration::from_secs(600))
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use tonic_health::server::HealthReporter;
 
 use super::OFFERED;
 use crate::contract::v1;
-use crate::store::Mode;
+use store::Mode;
 
 /// The server as a whole, as health checks name it.
 const WHOLE: &str = "";

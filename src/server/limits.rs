@@ -5,8 +5,8 @@ use std::time::Duration;
 use serde::Deserialize;
 
 use super::front::Times;
-use crate::admission::{Admission, Amounts, Pace};
-use crate::executor::DEFAULT_DEADLINE;
+use admission::{Admission, Amounts, Pace};
+use executor::DEFAULT_DEADLINE;
 
 /// Limits of the server. Of each that says so, one address has a share at most.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]

@@ -18,7 +18,7 @@ use super::gather::Gather;
 use super::limits::Limits;
 use super::reader::Watched;
 use super::socket::Socket;
-use crate::admission::{Admission, Full, Resource};
+use admission::{Admission, Full, Resource};
 
 /// Bytes of a request's headers.
 const MAX_HEADER_BYTES: u32 = 16 * 1024;

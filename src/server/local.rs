@@ -35,7 +35,7 @@ use tower::ServiceExt as _;
 
 use super::front::Front;
 use super::services::Services;
-use crate::model::Principal;
+use model::Principal;
 
 const NAME: &str = "socket";
 /// The socket's name until it may be connected to.

@@ -14,10 +14,10 @@ use http_body_util::{BodyExt as _, Full};
 use tokio_util::sync::CancellationToken;
 
 use super::guard::WebConfig;
-use crate::admission::{self, Peer, Permit, Resource};
 use crate::http::{refused, take};
 use crate::mcp::{Aside, Face, Handler, Kind, Service, Sessions, check, http_service};
-use crate::model::{Code, Failure};
+use admission::{Peer, Permit, Resource};
+use model::{Code, Failure};
 
 /// Bytes of a request for a stream of what changes, which are kept while it is open.
 const MAX_LISTEN_BYTES: usize = 128 * 1024;

@@ -19,14 +19,14 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::metrics::info::Info;
 
 use super::front::FrontLayer;
-use crate::admission::{Admission, Resource};
-use crate::executor::Executor;
 use crate::http::{no_such_method, refused};
-use crate::lookup::SearchIndex;
-use crate::lookup::index::Progress;
-use crate::model::Failure;
-use crate::registry::Registry;
-use crate::tools::host::{Host, Stats};
+use admission::{Admission, Resource};
+use executor::Executor;
+use model::Failure;
+use registry::Registry;
+use search::Progress;
+use search::SearchIndex;
+use tools::host::{Host, Stats};
 
 /// Upper bounds of durations, in seconds.
 const SECONDS: [f64; 15] = [

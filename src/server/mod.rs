@@ -53,7 +53,6 @@ use tokio_util::sync::CancellationToken;
 use tonic::service::Routes;
 use tower::util::BoxCloneSyncService;
 use tower::{Layer as _, ServiceExt as _};
-use tower_http::cors::{AllowHeaders, AllowMethods, AllowOrigin, CorsLayer};
 
 pub use bundled::bundled_skills;
 pub use config::{Config, ConfigError, Settings, default_data_directory};
@@ -65,21 +64,21 @@ pub use secret::{SecretError, SecretRef};
 pub use telemetry::{LogFormat, Telemetry};
 pub use tools::{JiraConfig, SqlConfig, ToolsConfig, ToolsError, WorkerConfig};
 
-use crate::composition::{Composition, IndexScorer};
 use crate::contract::v1::admin_server::AdminServer;
 use crate::contract::{FILE_DESCRIPTOR_SET, v1};
-use crate::executor::Executor;
 use crate::gateway::{self, Contract, Gateway, Transport};
 use crate::grpc::{AdminService, Codebases};
-use crate::lookup::SearchIndex;
 use crate::mcp::Face;
-use crate::model::{Clock, Principal, SystemClock};
-use crate::registry::Registry;
-use crate::store::{self, Store};
-use crate::tools::Tools;
-use crate::tools::host::Host;
+use ::search::SearchIndex;
+use ::tools::Tools;
+use ::tools::host::Host;
+use composition::{Composition, IndexScorer};
 use doors::Doors;
+use executor::Executor;
+use model::{Clock, Principal, SystemClock};
+use registry::Registry;
 use services::Services;
+use store::Store;
 
 /// The services of the contract that every listener offers: `Admin` is for the local
 /// socket alone.
@@ -111,7 +110,7 @@ pub enum StartError {
     Open(#[from] store::OpenError),
     /// What is stored cannot be read.
     #[error(transparent)]
-    Registry(#[from] crate::registry::Error),
+    Registry(#[from] registry::Error),
     /// The address is taken, or not ours.
     #[error("cannot listen on {address}: {cause}")]
     Listen {
@@ -184,7 +183,7 @@ impl Domain {
                 .with_scorer(Arc::new(IndexScorer::new(search.clone())));
             let (reads, sets) = (registry.clone(), composition.clone());
             let tools = Tools::open(reads, sets, Arc::clone(&clock), handlers, limits)
-                .map_err(crate::registry::Error::from)?;
+                .map_err(registry::Error::from)?;
             Ok::<_, StartError>(Self {
                 registry,
                 composition,
@@ -200,7 +199,7 @@ impl Domain {
         });
         let domain = opened
             .await
-            .map_err(|error| crate::registry::Error::Task(error.to_string()))??;
+            .map_err(|error| registry::Error::Task(error.to_string()))??;
         bundled::publish(&domain.registry).await?;
         Ok(domain)
     }
@@ -332,7 +331,7 @@ impl Server {
                     .layer(tonic_web::GrpcWebLayer::new())
                     .merge(mcp.routes())
                     .fallback_service(any(no_rpc).with_state(http))
-                    .layer(cors()),
+                    .layer(guard::cors()),
             ),
             mcp,
             peer: admission.local(),
@@ -449,29 +448,6 @@ async fn write_sessions(tools: Tools, stop: CancellationToken) {
             pause = USAGE_INTERVAL;
         }
     }
-}
-
-/// What a page of another origin may read. The guard has let in only origins that
-/// may ask, so each is told that it may.
-fn cors() -> CorsLayer {
-    // By name: what a page does not see otherwise.
-    let exposed = [
-        "grpc-status",
-        "grpc-message",
-        "grpc-status-details-bin",
-        "content-disposition",
-        "etag",
-        "mcp-protocol-version",
-        "mcp-session-id",
-        "retry-after",
-        "x-request-id",
-    ];
-    CorsLayer::new()
-        .allow_origin(AllowOrigin::mirror_request())
-        .allow_headers(AllowHeaders::mirror_request())
-        .allow_methods(AllowMethods::mirror_request())
-        .expose_headers(exposed.map(http::HeaderName::from_static))
-        .max_age(Duration::from_secs(600))
 }
 
 /// What is no rpc: a gRPC client gets a gRPC answer, whoever else what HTTP has.

@@ -17,7 +17,7 @@ use http::HeaderMap;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::admission::{Full, Peer, Permit, Resource};
+use admission::{Full, Peer, Permit, Resource};
 
 /// How long a call waits for a place, and for a refusal.
 #[derive(Debug, Clone, Copy)]
@@ -79,7 +79,7 @@ pub(super) fn is_refusal(headers: &HeaderMap) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::admission::{Admission, Amounts, Pace};
+    use admission::{Admission, Amounts, Pace};
 
     const SECOND: Duration = Duration::from_secs(1);
 

@@ -10,8 +10,8 @@ use tracing::{Span, field};
 use tracing_opentelemetry::OpenTelemetrySpanExt as _;
 
 use super::metrics::{Meter, Metrics};
-use crate::admission::Resource;
 use crate::contract::FILE_DESCRIPTOR_SET;
+use admission::Resource;
 
 /// What is known of an rpc before it is called.
 pub(super) struct Method {

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
-use crate::lookup::SearchIndex;
-use crate::lookup::index::{Both, Embedder, Table, Transformer};
-use crate::registry::Registry;
+use embed::{Both, Embedder, Table, Transformer};
+use registry::Registry;
+use search::SearchIndex;
 
 /// What the built-in table counts beside a transformer: it knows more languages, the
 /// transformer more of each sentence. Found on judged queries.

@@ -19,7 +19,7 @@ use tracing_subscriber::fmt::format::{self, FormatFields};
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::{EnvFilter, Layer as _};
 
-use crate::model::printable;
+use model::printable;
 
 /// Crates whose records are dropped at every level. They free memory when a thread ends,
 /// and log what they free: by then the filters' thread-locals may be gone, and the panic

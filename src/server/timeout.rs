@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use http::HeaderMap;
 
-use crate::model::{Code, Failure};
+use model::{Code, Failure};
 
 /// The time that a call may take (gRPC over HTTP/2, `Timeout`): at most eight digits and
 /// a unit.

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
+use model::{open_token, seal_token};
 use repertoire::contract::v1;
 use repertoire::contract::v1::lookup_client::LookupClient;
 use repertoire::contract::v1::registry_client::RegistryClient;
-use repertoire::model::{open_token, seal_token};
 use tonic::Status;
 use tonic::transport::{Channel, Endpoint};
 use tonic_types::StatusExt as _;

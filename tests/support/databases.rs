@@ -25,7 +25,7 @@ pub const USER: &str = "reporteruser";
 pub const READER: &str = "readeruser";
 
 /// The sample database as the product has it.
-const SAMPLE: &str = include_str!("../../src/tools/sql/sample.sql");
+const SAMPLE: &str = include_str!("../../crates/sql/src/sample.sql");
 
 /// A server, stopped when it is dropped.
 pub struct Database {

@@ -1,5 +1,5 @@
 use super::*;
-use crate::tests::fuzz;
+use testing::fuzz;
 
 /// The method that the first line names, and the rest.
 fn split<'a>(contract: &Contract, input: &'a [u8]) -> (Arc<Method>, &'a [u8]) {

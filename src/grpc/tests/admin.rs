@@ -10,9 +10,9 @@ use tokio::time::Instant;
 
 use super::*;
 use crate::contract::v1::admin_server::Admin as _;
-use crate::executor::{Error as WorkError, Kind, Stop};
-use crate::store::FileSync;
-use crate::store::tests::unreadable::{Unreadable, patient};
+use executor::{Error as WorkError, Kind, Stop};
+use store::FileSync;
+use store::unreadable::{Unreadable, patient};
 
 /// As long as a loaded machine may need.
 const LIMIT: Duration = Duration::from_secs(30);
@@ -52,7 +52,7 @@ async fn a_backup_heeds_that_it_is_to_stop() {
     let stopped = service.registry.backup(&Stop::at(Instant::now()));
     let error = stopped.expect_err("nobody waits for it");
     assert!(
-        matches!(error, crate::registry::Error::Work(WorkError::Deadline)),
+        matches!(error, ::registry::Error::Work(WorkError::Deadline)),
         "{error}"
     );
 }
@@ -108,8 +108,8 @@ async fn a_caller_who_leaves_ends_a_compaction_which_leaves_all_as_it_was() {
     let service = service(&directory, &options);
     let content = bytes::Bytes::from_static(b"nothing uses it");
     let digest = Digest::of(&content);
-    let mut batch = crate::store::Batch::new();
-    batch.content(&crate::store::Content::pack(digest, &content));
+    let mut batch = store::Batch::new();
+    batch.content(&store::Content::pack(digest, &content));
     let store = service.registry.store().clone();
     store.commit(batch).await.expect("a commit");
 

@@ -1,6 +1,6 @@
 use super::*;
-use crate::model::seal_token;
-use crate::tests::fuzz;
+use model::seal_token;
+use testing::fuzz;
 
 /// A refusal of the caller's text, and no fault of the server's.
 fn refused<T>(answer: Result<Response<T>, Status>, token: &str) {

@@ -13,9 +13,9 @@ use crate::contract::v1::attach_request::Message as Says;
 use crate::contract::v1::attach_response::Message as Told;
 use crate::contract::v1::tool_host_client::ToolHostClient;
 use crate::contract::v1::tool_host_server::ToolHostServer;
-use crate::model::{Digest, VersionNumber};
-use crate::tools::Handler as _;
-use crate::tools::host::{Admitted, Config};
+use handler::Handler as _;
+use model::{Digest, VersionNumber};
+use tools::host::{Admitted, Config};
 
 const TOKEN: &str = "0123456789abcdef";
 const SKILL: &str = "acme/ops/report";

@@ -4,7 +4,6 @@ use serde::Deserialize;
 
 use super::super::secret::SecretRef;
 use super::{ToolsError, ids};
-use crate::tools::jira;
 
 /// A Jira.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]

@@ -14,8 +14,11 @@ pub use sql::SqlConfig;
 pub use workers::WorkerConfig;
 
 use super::bundled::bundled_skills;
-use crate::model::SkillId;
-use crate::tools::{Handler, Options, jira::Jira, sql::Sql};
+use ::jira::Jira;
+use ::sql::Sql;
+use ::tools::Options;
+use handler::Handler;
+use model::SkillId;
 
 /// A setting of the tools cannot be used. Never holds a secret.
 #[derive(Debug, thiserror::Error)]

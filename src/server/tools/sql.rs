@@ -6,7 +6,6 @@ use serde::Deserialize;
 
 use super::super::secret::SecretRef;
 use super::{ToolsError, ids};
-use crate::tools::sql;
 
 /// A database.
 #[derive(Debug, Clone, PartialEq, Deserialize)]

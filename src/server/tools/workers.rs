@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use super::super::secret::SecretRef;
 use super::{ToolsConfig, ToolsError};
-use crate::tools::host::{self, Admitted};
+use tools::host::{self, Admitted};
 
 /// Characters that a worker's token has at least: fewer can be guessed.
 const MIN_TOKEN_CHARS: usize = 16;

@@ -1,0 +1,437 @@
+//! Admission: how much of the server a peer may have at once.
+//!
+//! Rules of this room:
+//!
+//! * Every resource that a peer can hold has a limit for all, and a share of it that
+//!   one peer has at most: connections, calls, streams, sessions, and the bytes of
+//!   requests and answers. There is one mechanism for all of them: a [`Peer`] takes a
+//!   [`Permit`], and dropping the permit gives it back.
+//! * A peer is an address. Clients behind one proxy are one peer, which is what
+//!   `limits.share_percent` is for. What runs in the server's own process, or comes
+//!   through a local socket, is no peer that could lock others out: it has no share,
+//!   only the limits for all.
+//! * A peer that sends a request sends it at a least rate ([`Pace`]), and its bytes are
+//!   booked as they arrive ([`Intake`]).
+//! * An answer that is large has its room before it is made ([`reserve`]).
+//! * Whoever waits for room holds a place of a call or of a stream, so that no more of a
+//!   peer waits than it has of those; and no more of its room than a little, since those
+//!   that hold a part and wait for the rest would wait for one another.
+//!
+//! Not here: what is refused with which words (`server`, `http`, `mcp`), deadlines of
+//! calls (`server::front`).
+
+// What may fail in a test may not in the product; the rest is in Cargo.toml.
+#![warn(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    clippy::print_stderr
+)]
+
+mod intake;
+mod metered;
+mod pace;
+mod permit;
+mod refusal;
+mod reserved;
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use tokio::sync::Semaphore;
+use tokio::time::Instant;
+
+pub use intake::{Collected, Intake, IntakeError, Length, Replay};
+pub use metered::Metered;
+pub use pace::Pace;
+pub use permit::Permit;
+use reserved::Reserved;
+pub use reserved::{reserve, with_reader};
+
+/// What a peer can hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Resource {
+    /// Open connections.
+    Connections,
+    /// Unary calls in work.
+    Calls,
+    /// Open streams.
+    Streams,
+    /// Streams of workers, which have a limit of their own, so that watchers cannot
+    /// lock them out. They prove themselves by a token, so one address may have all.
+    Workers,
+    /// MCP sessions.
+    Sessions,
+    /// KiB of requests that arrive or are in work.
+    Requests,
+    /// KiB of answers that wait for their readers.
+    Answers,
+}
+
+impl Resource {
+    /// All of them.
+    pub const ALL: [Self; 7] = [
+        Self::Connections,
+        Self::Calls,
+        Self::Streams,
+        Self::Workers,
+        Self::Sessions,
+        Self::Requests,
+        Self::Answers,
+    ];
+
+    /// Its name in metrics.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Connections => "connections",
+            Self::Calls => "calls",
+            Self::Streams => "streams",
+            Self::Workers => "workers",
+            Self::Sessions => "sessions",
+            Self::Requests => "request_kib",
+            Self::Answers => "answer_kib",
+        }
+    }
+}
+
+/// How many of each resource there are, for all peers together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Amounts {
+    /// Connections.
+    pub connections: usize,
+    /// Unary calls.
+    pub calls: usize,
+    /// Streams.
+    pub streams: usize,
+    /// Streams of workers.
+    pub workers: usize,
+    /// MCP sessions.
+    pub sessions: usize,
+    /// KiB of requests.
+    pub request_kib: usize,
+    /// KiB of answers.
+    pub answer_kib: usize,
+}
+
+impl Amounts {
+    /// No limits to speak of.
+    pub const UNLIMITED: Self = Self {
+        connections: Semaphore::MAX_PERMITS,
+        calls: Semaphore::MAX_PERMITS,
+        streams: Semaphore::MAX_PERMITS,
+        workers: Semaphore::MAX_PERMITS,
+        sessions: Semaphore::MAX_PERMITS,
+        request_kib: Semaphore::MAX_PERMITS,
+        answer_kib: Semaphore::MAX_PERMITS,
+    };
+
+    const fn of(&self, resource: Resource) -> usize {
+        match resource {
+            Resource::Connections => self.connections,
+            Resource::Calls => self.calls,
+            Resource::Streams => self.streams,
+            Resource::Workers => self.workers,
+            Resource::Sessions => self.sessions,
+            Resource::Requests => self.request_kib,
+            Resource::Answers => self.answer_kib,
+        }
+    }
+}
+
+/// What is free of each resource.
+#[derive(Debug)]
+struct Free {
+    connections: Semaphore,
+    calls: Semaphore,
+    streams: Semaphore,
+    workers: Semaphore,
+    sessions: Semaphore,
+    requests: Semaphore,
+    answers: Semaphore,
+}
+
+impl Free {
+    fn new(amount: impl Fn(Resource) -> usize) -> Self {
+        let semaphore = |resource| Semaphore::new(amount(resource).min(Semaphore::MAX_PERMITS));
+        Self {
+            connections: semaphore(Resource::Connections),
+            calls: semaphore(Resource::Calls),
+            streams: semaphore(Resource::Streams),
+            workers: semaphore(Resource::Workers),
+            sessions: semaphore(Resource::Sessions),
+            requests: semaphore(Resource::Requests),
+            answers: semaphore(Resource::Answers),
+        }
+    }
+
+    fn of(&self, resource: Resource) -> &Semaphore {
+        match resource {
+            Resource::Connections => &self.connections,
+            Resource::Calls => &self.calls,
+            Resource::Streams => &self.streams,
+            Resource::Workers => &self.workers,
+            Resource::Sessions => &self.sessions,
+            Resource::Requests => &self.requests,
+            Resource::Answers => &self.answers,
+        }
+    }
+}
+
+/// The limits of a server, and who has how much of them. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Admission(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    amounts: Amounts,
+    share_percent: u8,
+    pace: Pace,
+    free: Free,
+    peers: Mutex<HashMap<IpAddr, Weak<Account>>>,
+}
+
+/// What one peer has.
+#[derive(Debug)]
+struct Account {
+    admission: Arc<Inner>,
+    address: Option<IpAddr>,
+    /// What is free of its shares. None: it has no share.
+    free: Option<Free>,
+}
+
+/// Whoever is at the other end of a connection. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Peer {
+    account: Arc<Account>,
+    /// Where it has room of its own for the answer to one call.
+    reserved: Option<Reserved>,
+}
+
+/// There is nothing free.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Full {
+    /// All peers together have what there is.
+    #[error("the server has as much of this as it takes on at once")]
+    All,
+    /// The peer has its share.
+    #[error("this address has as much of this as one address may have at once")]
+    Share,
+}
+
+impl Admission {
+    /// Limits for all, of which one peer has `share_percent` at most, and at least one.
+    #[must_use]
+    pub fn new(amounts: Amounts, share_percent: u8, pace: Pace) -> Self {
+        Self(Arc::new(Inner {
+            free: Free::new(|resource| amounts.of(resource)),
+            amounts,
+            share_percent: share_percent.clamp(1, 100),
+            pace,
+            peers: Mutex::default(),
+        }))
+    }
+
+    /// The peer at an address. An IPv6 host has as many addresses as it likes, so a
+    /// network of 64 bits is one peer.
+    #[must_use]
+    pub fn peer(&self, address: IpAddr) -> Peer {
+        let address = match address.to_canonical() {
+            IpAddr::V6(address) => {
+                let network = u128::from(address) & (u128::MAX << 64);
+                // Addresses of this machine and of no network stay as they are.
+                if network == 0 {
+                    IpAddr::V6(address)
+                } else {
+                    IpAddr::V6(network.into())
+                }
+            }
+            address @ IpAddr::V4(_) => address,
+        };
+        let mut peers = self.peers();
+        if let Some(account) = peers.get(&address).and_then(Weak::upgrade) {
+            return account.into();
+        }
+        let account = Arc::new(Account {
+            admission: Arc::clone(&self.0),
+            address: Some(address),
+            free: Some(Free::new(|resource| self.share(resource))),
+        });
+        peers.insert(address, Arc::downgrade(&account));
+        account.into()
+    }
+
+    /// The server's own process, or who comes through a local socket: no share.
+    #[must_use]
+    pub fn local(&self) -> Peer {
+        let account = Account {
+            admission: Arc::clone(&self.0),
+            address: None,
+            free: None,
+        };
+        Arc::new(account).into()
+    }
+
+    /// What one peer may have at most.
+    #[must_use]
+    pub fn share(&self, resource: Resource) -> usize {
+        let amount = self.0.amounts.of(resource);
+        if resource == Resource::Workers {
+            return amount;
+        }
+        let percent = usize::from(self.0.share_percent);
+        // In this order, since an amount may be as large as a number can be.
+        let share = amount / 100 * percent + (amount % 100 * percent).div_ceil(100);
+        share.max(1)
+    }
+
+    /// What all peers together may have.
+    #[must_use]
+    pub fn limit(&self, resource: Resource) -> usize {
+        self.0.amounts.of(resource)
+    }
+
+    /// What is taken now.
+    #[must_use]
+    pub fn taken(&self, resource: Resource) -> usize {
+        let free = self.0.free.of(resource).available_permits();
+        let limit = self.0.amounts.of(resource).min(Semaphore::MAX_PERMITS);
+        limit.saturating_sub(free)
+    }
+
+    /// Peers that are known now: those with a connection, or with something that
+    /// outlives one.
+    #[must_use]
+    pub fn peer_count(&self) -> usize {
+        self.peers().len()
+    }
+
+    fn peers(&self) -> std::sync::MutexGuard<'_, HashMap<IpAddr, Weak<Account>>> {
+        self.0.peers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Account {
+    fn drop(&mut self) {
+        let Some(address) = self.address else { return };
+        let peers = &self.admission.peers;
+        let mut peers = peers.lock().unwrap_or_else(PoisonError::into_inner);
+        // Unless the peer came back in the meantime.
+        if peers
+            .get(&address)
+            .is_some_and(|known| known.strong_count() == 0)
+        {
+            peers.remove(&address);
+        }
+    }
+}
+
+impl From<Arc<Account>> for Peer {
+    fn from(account: Arc<Account>) -> Self {
+        Self {
+            account,
+            reserved: None,
+        }
+    }
+}
+
+impl Peer {
+    /// A peer without limits, for services that stand behind no server.
+    #[must_use]
+    pub fn unlimited() -> Self {
+        Admission::new(Amounts::UNLIMITED, 100, Pace::default()).local()
+    }
+
+    /// The peer of a request: what the listener put beside it. One that came through
+    /// no listener is of this process.
+    #[must_use]
+    pub fn of(extensions: &http::Extensions) -> Self {
+        extensions.get().cloned().unwrap_or_else(Self::unlimited)
+    }
+
+    /// How fast it has to send.
+    #[must_use]
+    pub fn pace(&self) -> Pace {
+        self.account.admission.pace
+    }
+
+    /// The two are one peer.
+    #[must_use]
+    pub fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.account, &other.account)
+    }
+
+    /// What it may have of a resource at most.
+    #[must_use]
+    pub fn most(&self, resource: Resource) -> usize {
+        let admission = Admission(Arc::clone(&self.account.admission));
+        if self.account.free.is_none() {
+            return admission.limit(resource);
+        }
+        admission.share(resource)
+    }
+
+    /// Nobody may have more of a resource, however long it waits.
+    fn may_have(&self, resource: Resource, units: usize) -> Result<(), Full> {
+        if units > Admission(Arc::clone(&self.account.admission)).limit(resource) {
+            return Err(Full::All);
+        }
+        if units > self.most(resource) {
+            return Err(Full::Share);
+        }
+        Ok(())
+    }
+
+    /// Takes some of a resource, or nothing at all.
+    ///
+    /// # Errors
+    /// So much is not free now.
+    pub fn try_take(&self, resource: Resource, units: u32) -> Result<Permit, Full> {
+        let mut permit = Permit::none(self, resource);
+        permit.try_grow(units)?;
+        Ok(permit)
+    }
+
+    /// Takes some of a resource as soon as it is free, if that is within the time that
+    /// requests and answers wait for room.
+    ///
+    /// # Errors
+    /// It was not free in time, or is more than a peer may have.
+    pub async fn take_in_time(&self, resource: Resource, units: u32) -> Result<Permit, Full> {
+        if let Ok(permit) = self.try_take(resource, units) {
+            return Ok(permit);
+        }
+        self.take_until(resource, units, Instant::now() + self.pace().wait)
+            .await
+    }
+
+    /// The same until a given time.
+    ///
+    /// # Errors
+    /// It was not free by then, or is more than a peer may have.
+    pub async fn take_until(
+        &self,
+        resource: Resource,
+        units: u32,
+        until: Instant,
+    ) -> Result<Permit, Full> {
+        let taken = tokio::time::timeout_at(until, self.take(resource, units)).await;
+        // The last attempt says what it is that is missing.
+        taken.unwrap_or_else(|_late| self.try_take(resource, units))
+    }
+
+    /// Takes some of a resource as soon as it is free, in the order of asking: first of
+    /// the peer's share, then of what there is for all.
+    ///
+    /// # Errors
+    /// It is more than a peer may have.
+    pub async fn take(&self, resource: Resource, units: u32) -> Result<Permit, Full> {
+        let mut permit = Permit::none(self, resource);
+        permit.grow(units).await?;
+        Ok(permit)
+    }
+}

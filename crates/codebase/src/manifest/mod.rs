@@ -1,0 +1,203 @@
+//! Manifests: files that say what a project is and what it depends on.
+//!
+//! Each format has a reader that takes a text and gives a [`Manifest`], or says
+//! what is wrong with the text. Nothing is executed, fetched or expanded; formats
+//! that are programs (`setup.py`, Gradle, `Gemfile`) are read for what stands there
+//! in plain words.
+
+mod cargo;
+mod containers;
+mod dotnet;
+mod go;
+mod gradle;
+mod kinds;
+mod maven;
+mod npm;
+mod others;
+mod php;
+mod pins;
+mod pyproject;
+mod python;
+mod ruby;
+
+use std::collections::BTreeMap;
+
+use super::options::Limits;
+use super::report::{PackageManager, Source};
+use super::text::Broken;
+
+/// Bytes of a dependency's name, or of what is said of its version.
+pub(super) const MAX_WORD: usize = 300;
+
+/// What a file is read as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    /// A manifest.
+    Manifest,
+    /// The versions that a package manager chose.
+    Lockfile,
+}
+
+impl Form {
+    /// Bytes of such a file.
+    pub(super) fn limit(self, limits: &Limits) -> usize {
+        match self {
+            Self::Manifest => limits.manifest_bytes,
+            Self::Lockfile => limits.lockfile_bytes,
+        }
+    }
+}
+
+/// What a dependency's name belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum Ecosystem {
+    Npm,
+    Python,
+    Cargo,
+    Go,
+    Jvm,
+    Php,
+    Ruby,
+    Dotnet,
+    Dart,
+    Elixir,
+    Swift,
+    Image,
+}
+
+impl Ecosystem {
+    /// Its name in the table of technologies.
+    pub(super) fn place(self) -> &'static str {
+        match self {
+            Self::Npm => "npm",
+            Self::Python => "pypi",
+            Self::Cargo => "cargo",
+            Self::Go => "go",
+            Self::Jvm => "maven",
+            Self::Php => "composer",
+            Self::Ruby => "gem",
+            Self::Dotnet => "nuget",
+            Self::Dart => "pub",
+            Self::Elixir => "hex",
+            Self::Swift => "swift",
+            Self::Image => "image",
+        }
+    }
+
+    /// Languages that its packages are written in.
+    pub(super) fn languages(self) -> &'static [&'static str] {
+        match self {
+            Self::Npm => &["typescript", "javascript", "vue", "svelte"],
+            Self::Python => &["python"],
+            Self::Cargo => &["rust"],
+            Self::Go => &["go"],
+            Self::Jvm => &["java", "kotlin", "scala", "groovy"],
+            Self::Php => &["php"],
+            Self::Ruby => &["ruby"],
+            Self::Dotnet => &["csharp", "fsharp", "visual-basic"],
+            Self::Dart => &["dart"],
+            Self::Elixir => &["elixir"],
+            Self::Swift => &["swift"],
+            Self::Image => &[],
+        }
+    }
+
+    /// What installs its packages where nothing says more.
+    pub(super) fn manager(self) -> Option<PackageManager> {
+        Some(match self {
+            Self::Npm => PackageManager::Npm,
+            Self::Python => PackageManager::Pip,
+            Self::Cargo => PackageManager::Cargo,
+            Self::Go => PackageManager::Go,
+            Self::Jvm => PackageManager::Maven,
+            Self::Php => PackageManager::Composer,
+            Self::Ruby => PackageManager::Bundler,
+            Self::Dotnet => PackageManager::Nuget,
+            Self::Dart => PackageManager::Pub,
+            Self::Elixir => PackageManager::Mix,
+            Self::Swift => PackageManager::Swift,
+            Self::Image => return None,
+        })
+    }
+}
+
+/// What a package is for, as far as its manifest tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Purpose {
+    Library,
+    Application,
+}
+
+/// Something that a package depends on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Dependency {
+    pub(super) name: String,
+    /// What the manifest says of its version.
+    pub(super) requirement: Option<String>,
+    /// It is only for developing, testing or building, or it is optional.
+    pub(super) development: bool,
+}
+
+/// What a manifest says.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Manifest {
+    pub(super) name: Option<String>,
+    pub(super) version: Option<String>,
+    pub(super) description: Option<String>,
+    pub(super) dependencies: Vec<Dependency>,
+    /// Languages and platforms that it is of, by their ids, with their versions.
+    pub(super) platforms: Vec<(&'static str, Option<String>)>,
+    /// It holds several packages together.
+    pub(super) workspace: bool,
+    pub(super) purpose: Option<Purpose>,
+    pub(super) manager: Option<PackageManager>,
+    /// Requirements, by name, for manifests below that name no version.
+    pub(super) offers: BTreeMap<String, String>,
+    /// What stands in it for those that inherit: a version, a description.
+    pub(super) bequeaths: (Option<String>, Option<String>),
+    /// What was read over, and why.
+    pub(super) remarks: Vec<String>,
+}
+
+impl Manifest {
+    /// Adds a dependency. A name that is longer than any package's is none.
+    pub(super) fn needs(&mut self, name: &str, requirement: Option<&str>, development: bool) {
+        if !name.is_empty() && name.len() <= MAX_WORD {
+            let requirement = requirement.filter(|text| text.len() <= MAX_WORD);
+            self.dependencies.push(Dependency {
+                name: name.to_owned(),
+                requirement: requirement.map(str::to_owned),
+                development,
+            });
+        }
+    }
+}
+
+/// A manifest in its place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Found {
+    pub(super) path: String,
+    pub(super) ecosystem: Ecosystem,
+    pub(super) source: Source,
+    pub(super) manifest: Manifest,
+}
+
+/// What the file at this path is read as; none where it is not read.
+pub(super) fn form(path: &str) -> Option<Form> {
+    if super::lock::is_read(path) {
+        return Some(Form::Lockfile);
+    }
+    kinds::find(path).map(|_| Form::Manifest)
+}
+
+/// Reads a manifest; none where the file is none.
+pub(super) fn read(path: &str, text: &str) -> Option<Result<Found, Broken>> {
+    let kind = kinds::find(path)?;
+    let found = (kind.read)(text).map(|manifest| Found {
+        path: path.to_owned(),
+        ecosystem: kind.ecosystem,
+        source: kind.source,
+        manifest,
+    });
+    Some(found)
+}

@@ -1,0 +1,228 @@
+//! What a project is: its name, its kind, its package managers.
+
+use std::collections::BTreeSet;
+
+use super::inventory::{Inventory, depth, folder};
+use super::lock;
+use super::manifest::{Ecosystem, Found, Purpose};
+use super::report::{Fact, PackageManager, Project, ProjectKind, Source, TechnologyKind};
+use super::stack::{aside, is_above};
+use super::table::{Technology, table};
+
+/// Which of several manifests in one folder speaks for the project, where files
+/// do not tell: those for building assets or tools come last.
+const ORDER: &[Ecosystem] = &[
+    Ecosystem::Cargo,
+    Ecosystem::Go,
+    Ecosystem::Jvm,
+    Ecosystem::Dotnet,
+    Ecosystem::Php,
+    Ecosystem::Ruby,
+    Ecosystem::Elixir,
+    Ecosystem::Dart,
+    Ecosystem::Swift,
+    Ecosystem::Python,
+    Ecosystem::Npm,
+];
+
+/// What the project is.
+pub(super) fn project(
+    manifests: &[Found],
+    inventory: &Inventory,
+    languages: &[(&'static Technology, usize)],
+) -> Project {
+    let mut packages: Vec<&Found> = manifests
+        .iter()
+        .filter(|found| !matches!(found.source, Source::ContainerImage | Source::VersionFile))
+        .filter(|found| !aside(&found.path))
+        .collect();
+    let files = |ecosystem: Ecosystem| -> usize {
+        let own = ecosystem.languages();
+        let of = languages
+            .iter()
+            .filter(|(language, _)| own.contains(&language.id));
+        of.map(|(_, count)| count).sum()
+    };
+    let order = |ecosystem: Ecosystem| ORDER.iter().position(|found| *found == ecosystem);
+    packages.sort_by_key(|found| {
+        let share = std::cmp::Reverse(files(found.ecosystem));
+        (
+            depth(&found.path),
+            share,
+            order(found.ecosystem),
+            !names(found),
+            &found.path,
+        )
+    });
+    let main = packages.first().copied();
+    // Without one at the root, several beside one another have no name in common.
+    let folders: BTreeSet<&str> = packages.iter().map(|found| folder(&found.path)).collect();
+    let scattered = folders.len() > 1 && !folders.contains("");
+    let workspace = packages.iter().any(|found| {
+        found.manifest.workspace && (folder(&found.path).is_empty() || Some(*found) == main)
+    });
+    let beside: Vec<&Found> = packages
+        .iter()
+        .copied()
+        .filter(|found| {
+            main.is_some_and(|main| {
+                main.ecosystem == found.ecosystem && folder(&main.path) == folder(&found.path)
+            })
+        })
+        .filter(|_| !scattered)
+        .collect();
+    let said =
+        |of: fn(&Found) -> Option<&String>| beside.iter().find_map(|found| of(found)).cloned();
+    Project {
+        name: said(|found| found.manifest.name.as_ref()),
+        version: said(|found| found.manifest.version.as_ref()).or_else(|| {
+            bequeathed(&beside, manifests, |found| {
+                found.manifest.bequeaths.0.as_ref()
+            })
+        }),
+        description: said(|found| found.manifest.description.as_ref()).or_else(|| {
+            bequeathed(&beside, manifests, |found| {
+                found.manifest.bequeaths.1.as_ref()
+            })
+        }),
+        kind: match main {
+            None => ProjectKind::Unknown,
+            Some(_) if workspace || scattered => ProjectKind::Monorepo,
+            Some(main) => match purpose(main, &beside, inventory) {
+                Some(Purpose::Application) => ProjectKind::Application,
+                Some(Purpose::Library) => ProjectKind::Library,
+                None => ProjectKind::Single,
+            },
+        },
+        package_manager: main.and_then(|main| manager(main, &beside, inventory)),
+        package_managers: managers(&packages, inventory),
+    }
+}
+
+fn names(found: &Found) -> bool {
+    found.manifest.name.is_some()
+}
+
+/// What a workspace says for its members, or for itself where it is no package.
+fn bequeathed(
+    beside: &[&Found],
+    all: &[Found],
+    of: fn(&Found) -> Option<&String>,
+) -> Option<String> {
+    let main = beside.first()?;
+    let mut above = all
+        .iter()
+        .filter(|found| found.ecosystem == main.ecosystem && is_above(&found.path, &main.path));
+    above.find_map(of).cloned()
+}
+
+/// What the project is for: what it says, else what stands in its folder, else
+/// whether it uses a framework that makes applications.
+fn purpose(main: &Found, beside: &[&Found], inventory: &Inventory) -> Option<Purpose> {
+    let said = |purpose: Purpose| {
+        beside
+            .iter()
+            .any(|found| found.manifest.purpose == Some(purpose))
+    };
+    let place = folder(&main.path);
+    let at = |name: &str| {
+        let path = format!("{place}/{name}");
+        inventory.files.contains_key(path.trim_start_matches('/'))
+    };
+    let below = |name: &str| {
+        let path = format!("{place}/{name}");
+        let path = path.trim_start_matches('/');
+        let mut from = inventory.files.range(path.to_owned()..);
+        from.next()
+            .is_some_and(|(found, _)| found.starts_with(path))
+    };
+    let (runs, is_used) = match main.ecosystem {
+        Ecosystem::Cargo => (at("src/main.rs") || below("src/bin/"), at("src/lib.rs")),
+        Ecosystem::Go => (at("main.go") || below("cmd/"), false),
+        Ecosystem::Python => (
+            ["manage.py", "app.py", "main.py", "wsgi.py"]
+                .into_iter()
+                .any(at),
+            false,
+        ),
+        Ecosystem::Ruby => (at("config.ru"), false),
+        Ecosystem::Php => (at("artisan") || at("public/index.php"), false),
+        _ => (false, false),
+    };
+    let framed = || {
+        let mut used = beside.iter().flat_map(|found| {
+            let direct = found
+                .manifest
+                .dependencies
+                .iter()
+                .filter(|needed| !needed.development);
+            direct.flat_map(|needed| table().dependency(found.ecosystem.place(), &needed.name))
+        });
+        used.any(|shown| {
+            let facts = &shown.technology.facts;
+            let framework = shown.technology.kind == TechnologyKind::Framework;
+            framework && (facts.contains(&Fact::Frontend) || facts.contains(&Fact::Backend))
+        })
+    };
+    if said(Purpose::Application) || runs {
+        Some(Purpose::Application)
+    } else if said(Purpose::Library) || is_used {
+        Some(Purpose::Library)
+    } else {
+        framed().then_some(Purpose::Application)
+    }
+}
+
+/// The manager that the manifest names, else that of the nearest lockfile, else the
+/// one that comes with the ecosystem.
+fn manager(main: &Found, beside: &[&Found], inventory: &Inventory) -> Option<PackageManager> {
+    let named = main.manifest.manager;
+    let named = named.or_else(|| beside.iter().find_map(|found| found.manifest.manager));
+    named
+        .or_else(|| {
+            let locks = inventory
+                .files
+                .keys()
+                .filter(|path| is_above(path, &main.path));
+            let own = locks.filter_map(|path| {
+                let (ecosystem, manager) = lock::manager(path)?;
+                (ecosystem == main.ecosystem).then_some((depth(path), manager))
+            });
+            own.max_by_key(|(depth, manager)| (*depth, std::cmp::Reverse(*manager)))
+                .map(|(_, manager)| manager)
+        })
+        .or_else(|| main.ecosystem.manager())
+}
+
+/// All managers: those that manifests and lockfiles name, and the one of an
+/// ecosystem for which nothing names any.
+fn managers(packages: &[&Found], inventory: &Inventory) -> Vec<PackageManager> {
+    let mut found: BTreeSet<(Ecosystem, PackageManager)> = BTreeSet::new();
+    for path in inventory.files.keys().filter(|path| !aside(path)) {
+        found.extend(lock::manager(path));
+    }
+    for package in packages {
+        let pip = matches!(package.source, Source::Requirements | Source::Setup);
+        let named = package
+            .manifest
+            .manager
+            .or(pip.then_some(PackageManager::Pip));
+        found.extend(named.map(|manager| (package.ecosystem, manager)));
+    }
+    for package in packages {
+        if !found
+            .iter()
+            .any(|(ecosystem, _)| *ecosystem == package.ecosystem)
+        {
+            found.extend(
+                package
+                    .ecosystem
+                    .manager()
+                    .map(|manager| (package.ecosystem, manager)),
+            );
+        }
+    }
+    let managers: BTreeSet<PackageManager> =
+        found.into_iter().map(|(_, manager)| manager).collect();
+    managers.into_iter().collect()
+}

@@ -1,0 +1,121 @@
+//! What can go wrong with sets of skills, and what each means to a caller.
+
+use super::Finding;
+use model::{Code, Failure, FieldProblem};
+
+/// A call on sets of skills failed.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The skills do not go together.
+    #[error("{}", invalid(errors))]
+    Invalid {
+        /// All that is wrong.
+        errors: Vec<Finding>,
+    },
+    /// A value is wrong.
+    #[error("{message}")]
+    Parameter {
+        /// Field of the request.
+        field: &'static str,
+        /// What is wrong with it.
+        message: String,
+        /// What to do next.
+        step: &'static str,
+    },
+    /// A skill could not be found or read.
+    #[error(transparent)]
+    Lookup(#[from] lookup::Error),
+    /// The registry failed.
+    #[error(transparent)]
+    Registry(#[from] registry::Error),
+    /// Work was refused, or stopped.
+    #[error(transparent)]
+    Work(#[from] executor::Error),
+}
+
+fn invalid(errors: &[Finding]) -> String {
+    match errors {
+        [] => "The skills cannot be composed".to_owned(),
+        [one] => format!("The skills cannot be composed: {}", one.message),
+        [first, more @ ..] => format!(
+            "The skills cannot be composed: {} (and {} more)",
+            first.message,
+            more.len()
+        ),
+    }
+}
+
+/// What mends a finding, by its code.
+fn step(code: super::FindingCode) -> &'static str {
+    use super::FindingCode as Code;
+    match code {
+        Code::UnknownSkill => {
+            "List the skills to see which there are; publish the one that is missing"
+        }
+        Code::InvalidReference => {
+            "Write a version as NAME@1.2.0, NAME@3, NAME@^1.2 or NAME@sha256:…; without one it is the active version"
+        }
+        Code::VersionUnsatisfied => {
+            "List the versions of the skill, and ask for one that all rules take"
+        }
+        Code::MissingRequiredSkill => {
+            "Add the skills that are required, or set `resolve` to have them added"
+        }
+        Code::IncompatibleSkills | Code::ForbiddenCombination => {
+            "Leave out one of the skills that do not go together"
+        }
+        Code::RequirementsUnsolvable => {
+            "Change one of the facts: ask for other versions, or for fewer skills"
+        }
+        Code::TooManySkills | Code::TooManyTools => "Ask for fewer skills, or name versions",
+        Code::LockMismatch => {
+            "Compose without the lock, look at what changed, and keep the new lock"
+        }
+        _ => "ValidateSkillSet lists all that is wrong",
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        let message = error.to_string();
+        match error {
+            Error::Invalid { errors } => {
+                let mut failure = Failure::new(Code::SkillSetInvalid, message);
+                let mut steps: Vec<&str> = errors.iter().map(|error| step(error.code)).collect();
+                steps.dedup();
+                for (at, text) in steps.iter().enumerate() {
+                    if !steps.iter().take(at).any(|before| before == text) {
+                        failure = failure.suggest(*text);
+                    }
+                }
+                let mut codes: Vec<_> = errors.iter().map(|error| error.code).collect();
+                codes.sort_unstable();
+                codes.dedup();
+                let codes: Vec<_> = codes.into_iter().map(super::FindingCode::name).collect();
+                failure = failure.detail("errors", codes.join(","));
+                failure.fields = errors
+                    .into_iter()
+                    .map(|error| FieldProblem {
+                        field: match error.place {
+                            Some(place) => format!("skills[{place}]"),
+                            None => "skills".to_owned(),
+                        },
+                        message: error.line(),
+                        rule: error.code.name(),
+                    })
+                    .collect();
+                failure
+            }
+            Error::Parameter {
+                field,
+                message,
+                step,
+            } => Failure::new(Code::InvalidParameter, message.clone())
+                .field(field, message)
+                .suggest(step),
+            Error::Lookup(error) => error.into(),
+            Error::Registry(error) => error.into(),
+            Error::Work(error) => error.into(),
+        }
+    }
+}

@@ -1,0 +1,403 @@
+//! What can be reached from skills by their requirements: every version that may
+//! be chosen, and what each demands.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use pubgrub::Ranges;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::finding::{Finding, FindingCode};
+use super::member::{Demand, because, meets, rules_of};
+use super::resolve::{Asked, Library, Package};
+use super::{Error, Member};
+use executor::Stop;
+use model::{Reference, SkillId, SkillKey, Version, VersionNumber, VersionWish};
+
+/// Versions of all skills that are looked at, at most.
+const VERSIONS: usize = 20_000;
+/// Skills that a set may come to.
+pub(super) const SKILLS: usize = 4_096;
+
+/// A skill that may be chosen.
+#[derive(Debug)]
+pub(super) struct Node {
+    pub(super) id: SkillId,
+    pub(super) name: Arc<str>,
+    /// The version to take where it will do.
+    pub(super) preferred: Option<u32>,
+    /// Its versions, lowest first.
+    pub(super) choices: Vec<Arc<Version>>,
+    demands: Vec<Demands>,
+}
+
+/// What a version demands.
+#[derive(Debug)]
+pub(super) enum Demands {
+    /// Of each of these packages one of these versions.
+    Of(BTreeMap<Package, Ranges<u32>>),
+    /// What cannot be had.
+    Impossible(String),
+}
+
+/// Two skills that cannot stand each other.
+#[derive(Debug)]
+pub(super) struct Conflict {
+    /// Who says so.
+    pub(super) by: usize,
+    /// Whom it names.
+    with: usize,
+}
+
+/// All of it.
+#[derive(Debug)]
+pub(super) struct Graph {
+    nodes: Vec<Node>,
+    places: FxHashMap<SkillKey, usize>,
+    /// Places by short name.
+    short: FxHashMap<String, Vec<usize>>,
+    pub(super) conflicts: Vec<Conflict>,
+    pub(super) root: Demands,
+    /// What was asked for, by place.
+    pub(super) asked: BTreeMap<usize, String>,
+}
+
+impl Node {
+    pub(super) fn len(&self) -> u32 {
+        u32::try_from(self.choices.len()).unwrap_or(u32::MAX)
+    }
+
+    pub(super) fn demands(&self, version: u32) -> Option<&Demands> {
+        self.demands.get(usize::try_from(version).ok()?)
+    }
+
+    pub(super) fn choice(&self, version: u32) -> Option<&Arc<Version>> {
+        self.choices.get(usize::try_from(version).ok()?)
+    }
+
+    fn member(&self, version: &Arc<Version>) -> Member {
+        Member {
+            name: Arc::clone(&self.name),
+            id: self.id.clone(),
+            version: Arc::clone(version),
+        }
+    }
+
+    /// The versions that a rule would take.
+    fn meeting(&self, wish: &VersionWish) -> Ranges<u32> {
+        range(&self.choices, |version| meets(version, wish))
+    }
+}
+
+/// The places of those that fit, in as few pieces as they make.
+fn range(choices: &[Arc<Version>], fits: impl Fn(&Arc<Version>) -> bool) -> Ranges<u32> {
+    let mut ranges = Ranges::empty();
+    let mut begin = None;
+    let places = (0_u32..).zip(choices.iter().map(Some).chain([None]));
+    for (at, version) in places {
+        match (begin, version.is_some_and(&fits)) {
+            (None, true) => begin = Some(at),
+            (Some(from), false) => {
+                ranges = ranges.union(&Ranges::between(from, at));
+                begin = None;
+            }
+            _ => {}
+        }
+    }
+    ranges
+}
+
+impl Graph {
+    /// Reads what can be reached. Refuses, by a finding, what is too much.
+    pub(super) fn read(
+        library: &impl Library,
+        asked: &[Asked],
+        comparisons: usize,
+        stop: &Stop,
+    ) -> Result<Result<Self, Box<Finding>>, Error> {
+        let mut graph = Self {
+            nodes: Vec::new(),
+            places: FxHashMap::default(),
+            short: FxHashMap::default(),
+            conflicts: Vec::new(),
+            root: Demands::Of(BTreeMap::new()),
+            asked: BTreeMap::new(),
+        };
+        // In the order of the ids, so that the order of the request cannot matter.
+        let mut order: Vec<_> = asked.iter().collect();
+        order.sort_by_cached_key(|skill| skill.id.key());
+        let mut versions = 0;
+        for skill in &order {
+            versions += graph.add(library, &skill.id, &skill.name, &skill.numbers, stop)?;
+        }
+        let mut found: FxHashMap<String, Option<usize>> = FxHashMap::default();
+        let mut next = 0;
+        while let Some(node) = graph.nodes.get(next) {
+            let mut wanted = Vec::new();
+            for version in &node.choices {
+                let rules = rules_of(version).filter(|rule| rule.demand == Demand::Requires);
+                wanted.extend(rules.map(|rule| rule.target.skill));
+            }
+            for reference in wanted {
+                stop.check()?;
+                let text = reference.to_string().to_lowercase();
+                if found.contains_key(&text) {
+                    continue;
+                }
+                let mut place = graph.meant(&reference).first().copied();
+                if place.is_none()
+                    && let Some((id, name)) = library.find(&reference)
+                {
+                    if !graph.places.contains_key(&id.key()) {
+                        versions += graph.add(library, &id, &name, &[], stop)?;
+                    }
+                    place = graph.place(&id);
+                }
+                found.insert(text, place);
+                if versions > VERSIONS || graph.nodes.len() > SKILLS {
+                    return Ok(Err(Box::new(too_many(asked))));
+                }
+            }
+            next += 1;
+        }
+        if !graph.demand(&order, &found, comparisons, stop)? {
+            let message = format!(
+                "the rules of these skills are held against versions more than {comparisons} times; \
+                 name versions, or fewer skills"
+            );
+            return Ok(Err(Box::new(about_first(asked, message))));
+        }
+        Ok(Ok(graph))
+    }
+
+    /// Adds a skill with its versions; those of `exact` even where they were
+    /// withdrawn.
+    fn add(
+        &mut self,
+        library: &impl Library,
+        id: &SkillId,
+        name: &Arc<str>,
+        exact: &[VersionNumber],
+        stop: &Stop,
+    ) -> Result<usize, Error> {
+        let active = library.active(id);
+        let mut choices = Vec::new();
+        let mut preferred = None;
+        for release in library.releases(id)? {
+            stop.check()?;
+            // Of what was asked for nothing else can be chosen, and the highest is.
+            let (is_choice, is_preferred) = if exact.is_empty() {
+                (!release.is_yanked, active == Some(release.number))
+            } else {
+                (exact.contains(&release.number), false)
+            };
+            if !is_choice {
+                continue;
+            }
+            if is_preferred {
+                preferred = u32::try_from(choices.len()).ok();
+            }
+            choices.push(library.version(id, release.number)?);
+            if choices.len() > VERSIONS {
+                break;
+            }
+        }
+        let count = choices.len();
+        let place = self.nodes.len();
+        self.places.insert(id.key(), place);
+        let mut names: FxHashSet<String> = choices
+            .iter()
+            .map(|version| version.skill.name.to_lowercase())
+            .collect();
+        names.insert(id.slug().to_lowercase());
+        for name in names {
+            self.short.entry(name).or_default().push(place);
+        }
+        self.nodes.push(Node {
+            id: id.clone(),
+            name: Arc::clone(name),
+            preferred,
+            choices,
+            demands: Vec::new(),
+        });
+        Ok(count.max(1))
+    }
+
+    pub(super) fn place(&self, id: &SkillId) -> Option<usize> {
+        self.places.get(&id.key()).copied()
+    }
+
+    pub(super) fn node(&self, at: usize) -> Option<&Node> {
+        self.nodes.get(at)
+    }
+
+    pub(super) fn member(&self, at: usize, version: u32) -> Option<Member> {
+        let node = self.nodes.get(at)?;
+        Some(node.member(node.choice(version)?))
+    }
+
+    /// The skills of the graph that a reference means.
+    fn meant(&self, reference: &Reference) -> Vec<usize> {
+        match reference {
+            Reference::Id(id) => self.place(id).into_iter().collect(),
+            Reference::Name(name) => {
+                let places = self.short.get(&name.to_lowercase());
+                places.cloned().unwrap_or_default()
+            }
+        }
+    }
+
+    /// Writes down what was asked for.
+    fn want(&mut self, asked: &[&Asked]) {
+        let mut root = BTreeMap::new();
+        for skill in asked {
+            let Some((at, node)) = self
+                .place(&skill.id)
+                .and_then(|at| Some((at, self.node(at)?)))
+            else {
+                continue;
+            };
+            let wanted = range(&node.choices, |v| skill.numbers.contains(&v.number));
+            root.insert(Package::Skill(at), wanted);
+            self.asked.insert(at, skill.text.clone());
+        }
+        self.root = Demands::Of(root);
+    }
+
+    /// Writes down what each version demands, once all skills are known. False: it would
+    /// take too many comparisons.
+    fn demand(
+        &mut self,
+        asked: &[&Asked],
+        found: &FxHashMap<String, Option<usize>>,
+        most: usize,
+        stop: &Stop,
+    ) -> Result<bool, Error> {
+        let mut comparisons = 0_usize;
+        self.want(asked);
+        let mut all: Vec<Vec<Demands>> = Vec::with_capacity(self.nodes.len());
+        // Whom a conflict is with learns of it when all are known.
+        let mut against: Vec<(usize, Ranges<u32>, usize)> = Vec::new();
+        let mut known: FxHashMap<(usize, usize, String), usize> = FxHashMap::default();
+        for (at, node) in self.nodes.iter().enumerate() {
+            let mut of_node = Vec::with_capacity(node.choices.len());
+            for version in &node.choices {
+                let mut demands = BTreeMap::new();
+                let mut impossible = None;
+                for rule in rules_of(version) {
+                    stop.check()?;
+                    if comparisons > most {
+                        return Ok(false);
+                    }
+                    if rule.demand == Demand::Requires {
+                        let text = rule.target.skill.to_string().to_lowercase();
+                        let place = found.get(&text).copied().flatten();
+                        let Some(target) = place.and_then(|place| self.node(place)) else {
+                            demands.insert(Package::Unknown(rule.text.into()), Ranges::full());
+                            continue;
+                        };
+                        if place == Some(at) {
+                            if !meets(version, &rule.target.version) {
+                                impossible = Some(format!(
+                                    "'{}' {} requires itself as '{}'",
+                                    node.name, version.semantic, rule.text
+                                ));
+                            }
+                            continue;
+                        }
+                        comparisons += target.choices.len();
+                        let meeting = target.meeting(&rule.target.version);
+                        let package = Package::Skill(place.unwrap_or_default());
+                        let both = match demands.get(&package) {
+                            Some(before) => meeting.intersection(before),
+                            None => meeting,
+                        };
+                        demands.insert(package, both);
+                        continue;
+                    }
+                    for place in self.meant(&rule.target.skill) {
+                        comparisons += 1;
+                        if place == at {
+                            continue;
+                        }
+                        let Some(target) = self.node(place) else {
+                            continue;
+                        };
+                        let key = (
+                            at,
+                            place,
+                            format!("{:?}{}", rule.demand, rule.target.version),
+                        );
+                        let conflict = *known.entry(key).or_insert_with(|| {
+                            let conflict = against.len();
+                            comparisons += target.choices.len();
+                            against.push((place, target.meeting(&rule.target.version), conflict));
+                            conflict
+                        });
+                        demands.insert(Package::Conflict(conflict), Ranges::singleton(0_u32));
+                    }
+                }
+                of_node.push(match impossible {
+                    Some(why) => Demands::Impossible(why),
+                    None => Demands::Of(demands),
+                });
+            }
+            all.push(of_node);
+        }
+        let mut conflicts: Vec<_> = known.into_iter().collect();
+        conflicts.sort_by_key(|(_, conflict)| *conflict);
+        let conflicts = conflicts.into_iter();
+        self.conflicts = conflicts
+            .map(|((by, with, _), _)| Conflict { by, with })
+            .collect();
+        for (place, meeting, conflict) in against {
+            let Some(of_node) = all.get_mut(place) else {
+                continue;
+            };
+            for (at, demands) in (0_u32..).zip(of_node) {
+                if let Demands::Of(demands) = demands
+                    && meeting.contains(&at)
+                {
+                    demands.insert(Package::Conflict(conflict), Ranges::singleton(1_u32));
+                }
+            }
+        }
+        for (node, demands) in self.nodes.iter_mut().zip(all) {
+            node.demands = demands;
+        }
+        Ok(true)
+    }
+
+    /// How a skill says that it cannot stand another.
+    pub(super) fn told(&self, conflict: &Conflict, stop: &Stop) -> String {
+        let (Some(by), Some(with)) = (self.node(conflict.by), self.node(conflict.with)) else {
+            return String::new();
+        };
+        let rules = by.choices.iter().flat_map(|version| rules_of(version));
+        let said = rules
+            .take_while(|_| !stop.is_set())
+            .filter(|rule| rule.demand != Demand::Requires)
+            .find(|rule| self.meant(&rule.target.skill).contains(&conflict.with));
+        let (verb, reason) = match said {
+            Some(rule) if rule.demand == Demand::Forbids => {
+                ("forbids to be composed with", because(rule.reason))
+            }
+            Some(rule) => ("is incompatible with", because(rule.reason)),
+            None => ("is incompatible with", String::new()),
+        };
+        format!("{verb} '{}'{reason}", with.name)
+    }
+}
+
+fn too_many(asked: &[Asked]) -> Finding {
+    let message = format!(
+        "the requirements lead to more than {SKILLS} skills or {VERSIONS} versions; name versions, or \
+         fewer skills"
+    );
+    about_first(asked, message)
+}
+
+fn about_first(asked: &[Asked], message: String) -> Finding {
+    let names: Vec<_> = asked.iter().map(|skill| skill.name.to_string()).collect();
+    Finding::new(FindingCode::TooManySkills, message).about(names.into_iter().take(16))
+}

@@ -1,0 +1,131 @@
+//! Sets of skills: what they permit together, whether they go together, and
+//! which ones a task needs.
+//!
+//! Rules of this room:
+//!
+//! * A tool is permitted where the policy grants it and nothing forbids it. What
+//!   cannot be told is reported, and not permitted.
+//! * Nothing depends on the order of the skills but the order of lists, which
+//!   is that of first appearance.
+//! * Everything that is wrong is told, with the shortest way that explains it.
+//! * Composing, checking and solving see definitions only; what they are of is
+//!   loaded before. So they are functions, and a composition of the same versions
+//!   is the same for ever, which is why it may be remembered.
+//! * It reads permissions. It is no sandbox: whoever runs tools asks `CheckTool`.
+//!
+//! Not here: running tools, sessions (`lookup`), installed sets, budgets.
+
+// What may fail in a test may not in the product; the rest is in Cargo.toml.
+#![warn(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    clippy::print_stderr
+)]
+
+mod call;
+mod check;
+mod command_line;
+mod command_rule;
+mod compose;
+mod doubt;
+mod error;
+mod explain;
+mod finding;
+mod glob;
+mod graph;
+mod host;
+mod indexed;
+mod load;
+mod lock;
+mod member;
+mod missing;
+mod path;
+mod pattern;
+mod programs;
+mod proof;
+mod resolve;
+mod rules;
+mod scorer;
+mod select;
+mod set;
+mod spoken;
+mod subagent;
+#[cfg(test)]
+mod tests;
+mod texts;
+
+pub use call::Call;
+pub use check::Decision;
+pub use compose::{Composed, Promised, compose};
+pub use doubt::Doubt;
+pub use error::Error;
+pub use finding::{Finding, FindingCode};
+pub use indexed::IndexScorer;
+pub use lock::{Lock, LockEntry};
+pub use member::Member;
+pub use proof::{Statement, Statements, ToolProof, ToolRule};
+pub use resolve::{Asked, Library, Resolution, resolve};
+pub use scorer::{Hit, Hits, Scorer, Text, WordScorer};
+pub use select::{Selected, Selection};
+pub use set::{SetQuery, SkillSet};
+pub use subagent::{Spawn, Subagent};
+pub use texts::{Said, Sayings};
+
+use std::sync::Arc;
+
+use executor::Executor;
+use registry::Registry;
+
+/// Questions about sets of skills. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Composition {
+    registry: Registry,
+    judged: Arc<set::Cache>,
+    scorer: Arc<dyn Scorer>,
+}
+
+impl Composition {
+    /// Questions about the skills of a registry.
+    #[must_use]
+    pub fn new(registry: Registry) -> Self {
+        Self {
+            registry,
+            judged: Arc::new(set::cache()),
+            scorer: Arc::new(WordScorer),
+        }
+    }
+
+    fn executor(&self) -> &Executor {
+        self.registry.executor()
+    }
+
+    /// The same with other judgement on which skills fit a task.
+    #[must_use]
+    pub fn with_scorer(mut self, scorer: Arc<dyn Scorer>) -> Self {
+        self.scorer = scorer;
+        self
+    }
+}
+
+/// How the tools of several skills are put together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub enum ToolPolicy {
+    /// Granted where at least one skill allows it.
+    #[default]
+    Union,
+    /// Granted where every skill allows it.
+    Intersection,
+}
+
+impl ToolPolicy {
+    /// Its name, in lower case.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Union => "union",
+            Self::Intersection => "intersection",
+        }
+    }
+}

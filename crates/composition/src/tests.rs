@@ -1,0 +1,323 @@
+mod fuzz;
+mod hostile;
+mod patterns;
+mod properties;
+mod shell;
+mod solving;
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde_json::Map;
+
+use super::*;
+use model::{
+    CompatibilityRule, CompatibilityRuleType, ComposabilityRule, ComposabilityRuleType, Digest,
+    FilePath, OutputContract, Principal, Skill, SkillId, Version, VersionNumber,
+};
+
+/// A skill of a test.
+#[derive(Debug, Clone)]
+struct Draft {
+    id: String,
+    skill: Skill,
+    number: u32,
+    semantic: String,
+}
+
+impl Draft {
+    fn new(slug: &str) -> Self {
+        let skill = Skill {
+            name: slug.to_owned(),
+            description: String::new(),
+            entry: FilePath::skill_md(),
+            version: None,
+            category: String::new(),
+            author: None,
+            license: String::new(),
+            compatibility: String::new(),
+            homepage: String::new(),
+            repository: String::new(),
+            tags: Vec::new(),
+            triggers: Vec::new(),
+            technologies: Vec::new(),
+            allowed_tools: Vec::new(),
+            forbidden_tools: Vec::new(),
+            execution_protocol: Vec::new(),
+            preconditions: Vec::new(),
+            postconditions: Vec::new(),
+            output_contract: None,
+            compatibility_rules: Vec::new(),
+            composability_rules: Vec::new(),
+            tool_configs: Vec::new(),
+            resource_configs: Vec::new(),
+            long_description: String::new(),
+            excerpt: String::new(),
+            chars: 0,
+            front_matter: Map::new(),
+        };
+        Self {
+            id: format!("a/b/{slug}"),
+            skill,
+            number: 1,
+            semantic: "1.0.0".to_owned(),
+        }
+    }
+
+    fn version(mut self, number: u32, semantic: &str) -> Self {
+        self.number = number;
+        semantic.clone_into(&mut self.semantic);
+        self
+    }
+
+    fn allows<S: AsRef<str>>(mut self, tools: &[S]) -> Self {
+        self.skill.allowed_tools = tools.iter().map(|t| t.as_ref().to_owned()).collect();
+        self
+    }
+
+    fn forbids_tools<S: AsRef<str>>(mut self, tools: &[S]) -> Self {
+        self.skill.forbidden_tools = tools.iter().map(|t| t.as_ref().to_owned()).collect();
+        self
+    }
+
+    fn requires(mut self, skill: &str) -> Self {
+        self.skill.composability_rules.push(ComposabilityRule {
+            kind: ComposabilityRuleType::Requires,
+            skill: skill.to_owned(),
+            reason: String::new(),
+        });
+        self
+    }
+
+    fn hates(mut self, skill: &str) -> Self {
+        self.skill.compatibility_rules.push(CompatibilityRule {
+            kind: CompatibilityRuleType::Incompatible,
+            skill: skill.to_owned(),
+            reason: String::new(),
+        });
+        self
+    }
+
+    fn gives(mut self, kind: &str) -> Self {
+        self.skill.output_contract = Some(OutputContract {
+            kind: kind.to_owned(),
+            schema: None,
+        });
+        self
+    }
+
+    fn id(&self) -> SkillId {
+        self.id.parse().expect("an id")
+    }
+
+    fn build(&self) -> Arc<Version> {
+        Arc::new(Version {
+            number: VersionNumber::new(self.number).expect("a number"),
+            semantic: self.semantic.parse().expect("a version"),
+            digest: Digest::of(format!("{self:?}").as_bytes()),
+            skill: self.skill.clone(),
+            files: Vec::new(),
+            problems: Vec::new(),
+            created_at: Timestamp::UNIX_EPOCH,
+            created_by: Principal::system(),
+            change_summary: String::new(),
+        })
+    }
+
+    fn member(&self) -> Member {
+        Member {
+            name: self.id().slug().into(),
+            id: self.id(),
+            version: self.build(),
+        }
+    }
+}
+
+fn members(drafts: &[Draft]) -> Vec<Member> {
+    drafts.iter().map(Draft::member).collect()
+}
+
+fn allowed(composed: &Composed) -> Vec<&str> {
+    composed.allowed_tools().collect()
+}
+
+fn forbidden(composed: &Composed) -> Vec<&str> {
+    composed.forbidden_tools().collect()
+}
+
+fn lines(findings: &[Finding]) -> Vec<String> {
+    findings.iter().map(Finding::line).collect()
+}
+
+#[test]
+fn an_allow_is_cut_by_a_forbid_that_covers_it_and_kept_with_exceptions_otherwise() {
+    let drafts = [
+        Draft::new("dev").allows(&["Bash", "Bash(git push:*)", "mcp__db__query", "Read"]),
+        Draft::new("safe").forbids_tools(&["Bash(git:*)", "mcp__db"]),
+    ];
+    let composed = compose(&members(&drafts), ToolPolicy::Union);
+    assert_eq!(allowed(&composed), ["Bash", "Read"]);
+    assert_eq!(forbidden(&composed), ["Bash(git:*)", "mcp__db"]);
+    let rules: Vec<_> = composed
+        .tools()
+        .map(|proof| (proof.tool, proof.rule, proof.exceptions.len()))
+        .collect();
+    assert_eq!(
+        rules,
+        [
+            ("Bash", ToolRule::GrantedExcept, 1),
+            ("Bash(git push:*)", ToolRule::Forbidden, 0),
+            ("Bash(git:*)", ToolRule::Forbidden, 0),
+            ("Read", ToolRule::Granted, 0),
+            ("mcp__db", ToolRule::Forbidden, 0),
+            ("mcp__db__query", ToolRule::Forbidden, 0),
+        ]
+    );
+}
+
+#[test]
+fn what_cannot_be_told_of_patterns_is_reported_and_not_permitted() {
+    let drafts = [
+        Draft::new("a").allows(&["Skill(x)", "write", "Bash(open"]),
+        Draft::new("b")
+            .allows(&["y"])
+            .forbids_tools(&["Skill(y)", "Write"]),
+    ];
+    let composed = compose(&members(&drafts), ToolPolicy::Union);
+    assert_eq!(
+        lines(&composed.findings),
+        [
+            "TOOL_PATTERN_UNDECIDED: `Bash(open` cannot be read as a tool; it permits nothing",
+            "TOOL_PATTERN_UNDECIDED: whether `Skill(y)`, which is forbidden, covers calls of `Skill(x)`, \
+             which is allowed, cannot be told; calls that it may cover are not permitted",
+            "TOOL_PATTERN_UNDECIDED: whether `Write`, which is forbidden, covers calls of `write`, which is \
+             allowed, cannot be told; calls that it may cover are not permitted",
+        ]
+    );
+    let none = Map::new();
+    for tool in ["Skill", "write", "Write", "Bash"] {
+        let call = Call::new(tool, &none);
+        assert!(!composed.check(&call).rule.allows(), "{tool}");
+    }
+}
+
+#[test]
+fn a_tool_in_lower_case_with_any_arguments_is_the_tool() {
+    let drafts = [
+        Draft::new("a").allows(&["bash", "ls"]),
+        Draft::new("b").forbids_tools(&["bash(*)"]),
+    ];
+    let composed = compose(&members(&drafts), ToolPolicy::Union);
+    assert_eq!(allowed(&composed), ["ls"]);
+    // One that nobody can read is told of once.
+    let drafts = [
+        Draft::new("a").allows(&["X)"]),
+        Draft::new("b").forbids_tools(&["x)"]),
+    ];
+    let composed = compose(&members(&drafts), ToolPolicy::Union);
+    let untold = composed.findings.iter();
+    let untold = untold.filter(|f| f.message.starts_with("whether `x)`"));
+    assert_eq!(untold.count(), 1, "{:?}", composed.findings);
+}
+
+#[test]
+fn texts_that_begin_alike_are_told_apart_and_put_in_order() {
+    let tool = |end: &str| format!("mcp__a_long_name__of_a_tool_{end}");
+    let drafts = [
+        Draft::new("a").allows(&[
+            &tool("b"),
+            "ab",
+            &tool("a"),
+            "a",
+            &format!(" {} ", tool("b")),
+        ]),
+        Draft::new("b")
+            .allows(&["a\0", &tool("a"), &tool("aa")])
+            .forbids_tools(&[&tool("aa"), "\u{e9}"]),
+    ];
+    let composed = compose(&members(&drafts), ToolPolicy::Union);
+    let tools: Vec<_> = composed
+        .tools()
+        .map(|proof| (proof.tool, proof.grants.len(), proof.denials.len()))
+        .collect();
+    assert_eq!(
+        tools,
+        [
+            ("a", 1, 0),
+            ("a\0", 1, 0),
+            ("ab", 1, 0),
+            (&tool("a"), 2, 0),
+            (&tool("aa"), 1, 1),
+            (&tool("b"), 1, 0),
+            ("\u{e9}", 0, 1),
+        ]
+    );
+}
+
+#[test]
+fn the_intersection_keeps_what_every_skill_allows_and_explains_the_rest() {
+    let drafts = [
+        Draft::new("a").allows(&["Bash", "Read", "Bash(npm:*)"]),
+        Draft::new("b").allows(&["Bash(git:*)", "Read", "Write"]),
+    ];
+    let composed = compose(&members(&drafts), ToolPolicy::Intersection);
+    assert_eq!(allowed(&composed), ["Read", "Bash(git:*)"]);
+    let arguments = Map::new();
+    let call = Call::new("Write", &arguments);
+    let decision = composed.check(&call);
+    assert_eq!(
+        composed.reason(&call, &decision),
+        "'Write' is allowed by 'b' as `Write`, but not by every skill, as the intersection demands"
+    );
+    let beside = [
+        Draft::new("a").allows(&["Bash(git *)"]),
+        Draft::new("b").allows(&["Bash(* -v)"]),
+    ];
+    let composed = compose(&members(&beside), ToolPolicy::Intersection);
+    assert_eq!(
+        lines(&composed.findings),
+        [
+            "EMPTY_TOOLSET: the skills together allow no tool",
+            "TOOL_PATTERN_UNDECIDED: `Bash(* -v)` and `Bash(git *)` may share calls, but no pattern names \
+             those; none of them is permitted",
+        ]
+    );
+}
+
+#[test]
+fn output_contracts_that_differ_are_kept_apart_and_told() {
+    let drafts = [
+        Draft::new("a").allows(&["x"]).gives("report"),
+        Draft::new("b").allows(&["x"]).gives("patch"),
+        Draft::new("c").allows(&["x"]).gives("report"),
+    ];
+    let composed = compose(&members(&drafts), ToolPolicy::Union);
+    let promised: Vec<_> = composed
+        .output_contracts
+        .iter()
+        .map(|promised| (promised.kind.as_str(), promised.members.as_slice()))
+        .collect();
+    assert_eq!(promised, [("report", &[0, 2][..]), ("patch", &[1][..])]);
+    assert_eq!(
+        lines(&composed.findings),
+        [
+            "OUTPUT_CONTRACT_CONFLICT: 'a', 'b' and 'c' promise outputs of the types 'patch' and 'report'"
+        ]
+    );
+}
+
+#[test]
+fn a_list_names_what_it_left_out() {
+    let names: Vec<String> = (0..11).map(|at| format!("s{at}")).collect();
+    for (count, text) in [
+        (0, ""),
+        (1, "'s0'"),
+        (3, "'s0', 's1' and 's2'"),
+        (
+            11,
+            "'s0', 's1', 's2', 's3', 's4', 's5', 's6', 's7' and 3 more",
+        ),
+    ] {
+        assert_eq!(finding::listed(&names[..count]), text);
+    }
+}

@@ -1,0 +1,64 @@
+//! Texts as vectors.
+//!
+//! | module | what makes them |
+//! |---|---|
+//! | `table`, `pieces` | a built-in table of pieces of words |
+//! | `transformer` | a sentence transformer from a folder |
+//! | `both` | two at once |
+//!
+//! Rules:
+//!
+//! * The same text gets the same vector on every machine, and [`Embedder::digest`] changes
+//!   where it would not.
+//! * Nothing is fetched.
+//!
+//! Not here: which texts of a skill have vectors, and where these are kept (`search`).
+
+// What may fail in a test may not in the product; the rest is in Cargo.toml.
+#![warn(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    clippy::print_stderr
+)]
+
+mod both;
+mod pieces;
+mod table;
+mod transformer;
+
+use std::fmt::Debug;
+
+pub use both::{Both, BothError};
+pub use table::Table;
+pub use transformer::{OpenError, Transformer};
+
+use model::Digest;
+
+/// Makes vectors of texts.
+pub trait Embedder: Debug + Send + Sync {
+    /// Name of what makes them, for people: what it is and where it comes from.
+    fn name(&self) -> &str;
+
+    /// Changes whenever the same text would get another vector.
+    fn digest(&self) -> Digest;
+
+    /// Values of each vector.
+    fn dimensions(&self) -> usize;
+
+    /// Texts that are best given at once.
+    fn batch(&self) -> usize;
+
+    /// A vector of length 1 for each text; of length 0 where a text says nothing to
+    /// it. Blocks.
+    ///
+    /// # Errors
+    /// What makes them failed, in its words.
+    fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, EmbedError>;
+}
+
+/// Vectors cannot be made.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct EmbedError(pub String);

@@ -1,0 +1,118 @@
+//! The built-in embedder: a table with a row for each word, or piece of one.
+//!
+//! The vector of a text is the sum of its rows, of length 1. So it costs some
+//! microseconds, knows no order of words, and needs no network and no other file.
+//! `table/README.md` says where the table comes from and what it was measured at.
+
+use std::sync::LazyLock;
+
+use super::pieces::Pieces;
+use super::{EmbedError, Embedder};
+use model::Digest;
+
+/// Values of a row.
+const DIMENSIONS: usize = 192;
+const ROWS: &[u8] = include_bytes!("../table/table.bin");
+const WORDS: &str = include_str!("../table/words.txt");
+
+/// Of so many rows one goes into the digest: a table that is fitted again differs in
+/// nearly all of them.
+const SAMPLE: usize = 64;
+
+static PIECES: LazyLock<Pieces> = LazyLock::new(|| Pieces::new(WORDS));
+
+/// The table that comes with the server. It is read when it is first asked.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Table;
+
+impl Table {
+    /// The rows of a text, in its order.
+    #[cfg(test)]
+    pub(super) fn rows_of(text: &str) -> Vec<u32> {
+        PIECES.rows_of(text)
+    }
+
+    fn vector(text: &str) -> Vec<f32> {
+        let mut sum = vec![0.0_f32; DIMENSIONS];
+        for row in PIECES.rows_of(text) {
+            let from = row as usize * DIMENSIONS;
+            let row = ROWS.get(from..from + DIMENSIONS).unwrap_or_default();
+            for (sum, byte) in sum.iter_mut().zip(row) {
+                *sum += f32::from(byte.cast_signed());
+            }
+        }
+        unit(sum)
+    }
+}
+
+/// A vector at length 1; one of length 0 stays as it is.
+fn unit(mut vector: Vec<f32>) -> Vec<f32> {
+    let length = vector.iter().map(|value| value * value).sum::<f32>().sqrt();
+    if length > 0.0 {
+        for value in &mut vector {
+            *value /= length;
+        }
+    }
+    vector
+}
+
+impl Embedder for Table {
+    fn name(&self) -> &'static str {
+        "built-in table"
+    }
+
+    fn digest(&self) -> Digest {
+        let mut sample = WORDS.as_bytes().to_vec();
+        for row in ROWS.chunks(DIMENSIONS).step_by(SAMPLE) {
+            sample.extend_from_slice(row);
+        }
+        Digest::of(&sample)
+    }
+
+    fn dimensions(&self) -> usize {
+        DIMENSIONS
+    }
+
+    fn batch(&self) -> usize {
+        2_048
+    }
+
+    fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, EmbedError> {
+        Ok(texts.iter().map(|text| Self::vector(text)).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rows_and_the_vectors_of_texts_are_those_of_the_script_that_made_the_table() {
+        #[derive(serde::Deserialize)]
+        struct Golden {
+            text: String,
+            tokens: Vec<u32>,
+            first8: Vec<f32>,
+        }
+        let golden: Vec<Golden> =
+            serde_json::from_str(include_str!("../table/golden.json")).expect("golden texts");
+        assert!(golden.len() >= 30, "{} texts", golden.len());
+        let table = Table;
+        for Golden {
+            text,
+            tokens,
+            first8,
+        } in golden
+        {
+            assert_eq!(Table::rows_of(&text), tokens, "{text:?}");
+            let made = table.embed(&[&text]).expect("a vector").remove(0);
+            assert_eq!(made.len(), table.dimensions());
+            for (made, wanted) in made.iter().zip(&first8) {
+                assert!(
+                    (made - wanted).abs() < 1e-4,
+                    "{text:?}: {made} for {wanted}"
+                );
+            }
+        }
+    }
+}

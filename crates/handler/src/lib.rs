@@ -1,0 +1,185 @@
+//! What makes the tools of a skill run.
+//!
+//! Not here: handlers themselves (`sql`, `jira`, the workers of `tools`), and what is
+//! checked before a call (`tools`).
+
+// What may fail in a test may not in the product; the rest is in Cargo.toml.
+#![warn(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    clippy::print_stderr
+)]
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+use tokio::sync::mpsc;
+
+use model::{Code, Digest, Failure, SkillId, VersionNumber};
+
+/// The method that says what level 2 begins with, such as the schema of a
+/// database. A handler need not have it.
+pub const LOAD_CORE: &str = "load_core";
+
+/// A future of a handler.
+pub type Work<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// Runs methods of skills.
+///
+/// What it is given was checked: the skill is loaded, the arguments keep to the
+/// tool's schema, defaults are filled in. A future that is dropped is a call
+/// that nobody waits for any more; the gate drops it at its deadline.
+pub trait Handler: Send + Sync + fmt::Debug {
+    /// It runs this method of this skill now.
+    fn serves(&self, skill: &SkillId, method: &str) -> bool;
+
+    /// Skills that it serves now, for lists of tools.
+    fn skills(&self) -> Vec<SkillId>;
+
+    /// Runs a method.
+    fn call(&self, invocation: Invocation) -> Work<'_, Result<Output, ToolError>>;
+}
+
+/// A call to make.
+#[derive(Debug, Clone)]
+pub struct Invocation {
+    /// The call, as logs and the list of calls name it.
+    pub id: String,
+    /// Skill that declares the tool.
+    pub skill: SkillId,
+    /// The version that is loaded.
+    pub version: VersionNumber,
+    /// Its digest.
+    pub digest: Digest,
+    /// Name of the tool; empty where a resource or level 2 is asked for.
+    pub tool: String,
+    /// Method to run.
+    pub method: String,
+    /// Arguments.
+    pub arguments: Map<String, Value>,
+    /// What the session told the skill.
+    pub context: Map<String, Value>,
+    /// How long the caller waits.
+    pub timeout: Duration,
+    /// The same for a call that is repeated.
+    pub idempotency_key: String,
+    /// Who calls.
+    pub caller: String,
+    /// Where to tell how far it is; a full channel is passed over.
+    pub progress: Option<mpsc::Sender<Progress>>,
+}
+
+/// How far a call is.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Progress {
+    /// What is done.
+    pub done: f64,
+    /// What there is to do, where that is known.
+    pub total: Option<f64>,
+    /// What happens.
+    pub message: String,
+}
+
+/// What a call came to.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Output {
+    /// As text.
+    pub text: String,
+    /// For programs.
+    pub structured: Option<Map<String, Value>>,
+}
+
+impl Output {
+    /// A result of text alone.
+    #[must_use]
+    pub fn text(text: impl Into<String>) -> Self {
+        Self {
+            text: text.into(),
+            structured: None,
+        }
+    }
+}
+
+/// What sort of failure of a call it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ToolErrorKind {
+    /// The tool could not do it.
+    Failed,
+    /// An argument is wrong.
+    Invalid,
+    /// It is not allowed.
+    Denied,
+    /// Not now.
+    Unavailable,
+    /// It took longer than the caller waits.
+    Timeout,
+}
+
+/// A call failed, in words for the caller. Never holds a secret, nor a text of
+/// another system that may hold one.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct ToolError {
+    /// What sort of failure it is.
+    pub kind: ToolErrorKind,
+    /// What happened.
+    pub message: String,
+    /// What the caller can do next.
+    pub suggestions: Vec<String>,
+    /// Argument that is wrong; empty: none.
+    pub field: String,
+    /// When to try again.
+    pub retry_after: Option<Duration>,
+}
+
+impl ToolError {
+    /// A failure with nothing but a message.
+    #[must_use]
+    pub fn new(kind: ToolErrorKind, message: impl Into<String>) -> Self {
+        Self {
+            kind,
+            message: message.into(),
+            suggestions: Vec::new(),
+            field: String::new(),
+            retry_after: None,
+        }
+    }
+
+    /// Adds a next step.
+    #[must_use]
+    pub fn suggest(mut self, step: impl Into<String>) -> Self {
+        self.suggestions.push(step.into());
+        self
+    }
+
+    /// Says which argument is wrong.
+    #[must_use]
+    pub fn field(mut self, field: impl Into<String>) -> Self {
+        self.field = field.into();
+        self
+    }
+}
+
+impl From<ToolError> for Failure {
+    fn from(error: ToolError) -> Self {
+        let code = match error.kind {
+            ToolErrorKind::Failed => Code::ToolFailed,
+            ToolErrorKind::Invalid => Code::InvalidParameter,
+            ToolErrorKind::Denied => Code::ToolDenied,
+            ToolErrorKind::Unavailable => Code::ToolUnavailable,
+            ToolErrorKind::Timeout => Code::Timeout,
+        };
+        let mut failure = Self::new(code, error.message.clone());
+        failure.suggestions = error.suggestions;
+        failure.retry_after = error.retry_after;
+        if !error.field.is_empty() {
+            failure = failure.field(&format!("arguments.{}", error.field), error.message);
+        }
+        failure
+    }
+}

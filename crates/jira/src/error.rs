@@ -1,0 +1,326 @@
+//! What went wrong, in words for the caller.
+
+use std::io;
+use std::time::Duration;
+
+use http::StatusCode;
+use serde_json::Value;
+
+use super::client::MAX_BODY;
+use super::value::{cut, one_line};
+use handler::{ToolError, ToolErrorKind};
+
+/// Messages of Jira's that are shown.
+const MESSAGES: usize = 5;
+/// Characters of each.
+const MESSAGE_CHARS: usize = 300;
+
+/// Why there is no answer.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(super) enum Trouble {
+    /// Jira refused it.
+    #[error("status {}", status.as_u16())]
+    Status {
+        status: StatusCode,
+        /// In its words.
+        messages: Vec<String>,
+        retry_after: Option<Duration>,
+        /// It wants to see a person first.
+        captcha: bool,
+    },
+    /// Jira does not know the account.
+    #[error("signed out")]
+    SignedOut,
+    /// Jira is somewhere else.
+    #[error("redirect")]
+    Redirect(Option<String>),
+    /// The answer is too large.
+    #[error("answer too large")]
+    TooLarge,
+    /// The answer is not of Jira's API.
+    #[error("answer is not JSON")]
+    NotJson { page: bool },
+    /// It took too long.
+    #[error("timeout")]
+    Timeout,
+    /// No trust in the connection.
+    #[error("TLS: {0}")]
+    Tls(String),
+    /// No connection.
+    #[error("no connection")]
+    Unreachable(Option<io::ErrorKind>),
+}
+
+/// What was asked for.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Subject<'a> {
+    /// Who the account is.
+    Account,
+    /// Issues of a query.
+    Query,
+    /// An issue.
+    Issue(&'a str),
+    /// The sprints of a board.
+    Board(u64),
+    /// Projects.
+    Projects,
+}
+
+impl Subject<'_> {
+    /// How it is named in a sentence.
+    fn name(self) -> String {
+        match self {
+            Self::Account => "the account".to_owned(),
+            Self::Query => "this query".to_owned(),
+            Self::Issue(key) => format!("the issue {key}"),
+            Self::Board(id) => format!("the board {id}"),
+            Self::Projects => "the projects".to_owned(),
+        }
+    }
+
+    /// The argument that names it.
+    fn field(self) -> &'static str {
+        match self {
+            Self::Account | Self::Projects => "",
+            Self::Query => "jql",
+            Self::Issue(_) => "issue_key",
+            Self::Board(_) => "board_id",
+        }
+    }
+
+    /// How to ask for less.
+    fn narrow(self) -> &'static str {
+        match self {
+            Self::Query => {
+                "Ask for fewer fields with `fields`, or for fewer issues with `max_results`"
+            }
+            Self::Issue(_) => {
+                "Ask for the fields you need with jira_search: jql `key = …` and `fields`"
+            }
+            Self::Board(_) => "Ask for one `state`",
+            Self::Account | Self::Projects => {
+                "Ask the operator to look at what answers at tools.jira.url"
+            }
+        }
+    }
+}
+
+/// There is no Jira.
+pub(super) fn not_connected() -> ToolError {
+    ToolError::new(
+        ToolErrorKind::Unavailable,
+        "Jira is not connected: the operator of this server has configured none",
+    )
+    .suggest("Tell the user; a repeated call will not help")
+    .suggest("Write the JQL for the user to run in Jira, and say that it was not run")
+    .suggest("The operator sets tools.jira.url, tools.jira.user (Cloud) and tools.jira.token")
+}
+
+impl Trouble {
+    /// How long to wait before the question is repeated, if that can help.
+    pub(super) fn wait(&self, pause: Duration) -> Option<Duration> {
+        match self {
+            Self::Status {
+                status,
+                retry_after,
+                ..
+            } => match status.as_u16() {
+                429 | 503 => Some(retry_after.unwrap_or(pause)),
+                502 | 504 => Some(pause),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// The failure of a tool that asked for `subject`.
+    pub(super) fn about(self, subject: Subject<'_>) -> ToolError {
+        use ToolErrorKind::{Denied, Failed, Timeout, Unavailable};
+        let operator = |text: &str| format!("Tell the user that the operator {text}");
+        match self {
+            Self::Status {
+                status,
+                messages,
+                retry_after,
+                captcha,
+            } => refused(status, &messages, retry_after, captcha, subject),
+            Self::SignedOut => ToolError::new(
+                Denied,
+                "Jira does not accept the operator's token: it was refused or has expired",
+            )
+            .suggest(operator(
+                "has to renew tools.jira.token (and check tools.jira.user); another query will not help",
+            )),
+            Self::Redirect(host) => {
+                let place = host.map_or_else(String::new, |host| format!(" to {host}"));
+                ToolError::new(
+                    Failed,
+                    format!("Jira answered with a redirect{place}, which is not followed, since the token would go along"),
+                )
+                .suggest(operator("should check tools.jira.url, and that the token is still good"))
+            }
+            Self::TooLarge => ToolError::new(
+                Failed,
+                format!(
+                    "Jira's answer about {} is larger than {} MiB and was not read to its end",
+                    subject.name(),
+                    MAX_BODY / (1024 * 1024)
+                ),
+            )
+            .suggest(subject.narrow()),
+            Self::NotJson { page } => {
+                let what = if page {
+                    "a web page, perhaps one to sign in,"
+                } else {
+                    "something else"
+                };
+                ToolError::new(
+                    Failed,
+                    format!("What answers at tools.jira.url sent {what} instead of the JSON of Jira's API"),
+                )
+                .suggest(operator("should check tools.jira.url, and that the token is still good"))
+            }
+            Self::Timeout => ToolError::new(Timeout, "Jira did not answer in time")
+                .suggest(subject.narrow())
+                .suggest("Try once more, later or with a longer timeout"),
+            Self::Tls(reason) => ToolError::new(
+                Unavailable,
+                format!("There is no trusted connection to Jira: {}", cut(&one_line(&reason), MESSAGE_CHARS)),
+            )
+            .suggest(operator("should check the certificate of Jira, and that this machine trusts who issued it")),
+            Self::Unreachable(reason) => {
+                let reason = reason.map_or_else(
+                    || "its name cannot be resolved, or the connection broke".to_owned(),
+                    |reason| reason.to_string(),
+                );
+                ToolError::new(Unavailable, format!("Jira cannot be reached: {reason}"))
+                    .suggest("Try again later")
+                    .suggest(operator("should check tools.jira.url if this lasts"))
+            }
+        }
+    }
+}
+
+/// What a status means.
+fn refused(
+    status: StatusCode,
+    messages: &[String],
+    retry_after: Option<Duration>,
+    captcha: bool,
+    subject: Subject<'_>,
+) -> ToolError {
+    use ToolErrorKind::{Denied, Failed, Invalid, Unavailable};
+    let said = if messages.is_empty() {
+        String::new()
+    } else {
+        format!(": {}", messages.join(" "))
+    };
+    let code = status.as_u16();
+    let mut error = match code {
+        400 => ToolError::new(Invalid, format!("Jira refuses {}{said}", subject.name()))
+            .field(subject.field())
+            .suggest(match subject {
+                Subject::Query => "Correct the query: look at names of fields and values, quotes and parentheses; jira_jql_reference has the rules",
+                Subject::Board(_) => "Only Scrum boards have sprints; for others search with jira_search",
+                _ => "Check the arguments",
+            }),
+        403 if captcha => ToolError::new(
+            Denied,
+            "Jira wants a person to sign in before it accepts the account again",
+        )
+        .suggest("Tell the user that the operator has to sign in to Jira once with the account of tools.jira"),
+        403 => ToolError::new(
+            Denied,
+            format!("The account of this server may not see {}{said}", subject.name()),
+        )
+        .suggest("Tell the user; who administers Jira can give the account the permission to browse"),
+        404 => match subject {
+            Subject::Issue(_) | Subject::Board(_) => ToolError::new(
+                Failed,
+                format!("{} does not exist, or the account of this server may not see it", capital(&subject.name())),
+            )
+            .field(subject.field())
+            .suggest(match subject {
+                Subject::Issue(_) => "Check the key, or look for the issue with jira_search",
+                _ => "Check the number in the board's web address",
+            }),
+            _ => no_api(code),
+        },
+        405 | 410 => no_api(code),
+        429 => ToolError::new(Unavailable, "Jira is asked too often by this account")
+            .suggest("Wait for the time that is named, then ask for less: fewer fields, a narrower query"),
+        _ if status.is_server_error() => ToolError::new(
+            Unavailable,
+            format!("Jira has trouble of its own (status {code}){said}"),
+        )
+        .suggest("Try again later"),
+        _ => ToolError::new(
+            Failed,
+            format!("Jira did not answer about {} (status {code}){said}", subject.name()),
+        ),
+    };
+    if matches!(error.kind, Unavailable) {
+        error.retry_after = retry_after;
+        if let Some(wait) = retry_after {
+            let seconds = wait.as_secs();
+            error.message = format!(
+                "{}; it may be asked again in {seconds} seconds",
+                error.message
+            );
+        }
+    }
+    error
+}
+
+fn no_api(code: u16) -> ToolError {
+    ToolError::new(
+        ToolErrorKind::Failed,
+        format!("There is no such API of Jira at tools.jira.url (status {code})"),
+    )
+    .suggest("Tell the user that the operator should check tools.jira.url, and tools.jira.user: it is set for Cloud, and not for Data Center")
+}
+
+fn capital(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or_else(String::new, |first| {
+        first.to_uppercase().chain(chars).collect()
+    })
+}
+
+/// What Jira says in an answer that refuses something.
+pub(super) fn messages(body: &Value) -> Vec<String> {
+    let listed = body.get("errorMessages").and_then(Value::as_array);
+    let fields = body.get("errors").and_then(Value::as_object);
+    let mut found: Vec<String> = Vec::new();
+    found.extend(
+        listed
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+            .map(str::to_owned),
+    );
+    found.extend(
+        fields
+            .into_iter()
+            .flatten()
+            .filter_map(|(field, text)| Some(format!("{field}: {}", text.as_str()?))),
+    );
+    if found.is_empty() {
+        found.extend(
+            body.get("message")
+                .and_then(Value::as_str)
+                .map(str::to_owned),
+        );
+    }
+    found.retain(|text| !text.trim().is_empty());
+    let more = found.len().saturating_sub(MESSAGES);
+    let mut shown: Vec<String> = found
+        .iter()
+        .take(MESSAGES)
+        .map(|text| cut(&one_line(text), MESSAGE_CHARS))
+        .collect();
+    if more > 0 {
+        shown.push(format!("({more} more messages)"));
+    }
+    shown
+}

@@ -1,0 +1,139 @@
+//! The tools of the bundled skill `jira`: questions to a Jira, Cloud or Data
+//! Center, and never a change.
+//!
+//! Rules of this folder:
+//!
+//! * Where Jira is, and who asks, is the operator's setting. Arguments become
+//!   values of parameters or, once checked, one segment of a path; JQL is handed
+//!   on as it came.
+//! * One host is called. A redirect is a failure, for the credentials would go
+//!   along.
+//! * Whatever Jira sends is bounded before it is kept, and what is left out is
+//!   told. Its texts lose the credentials, should they be in them.
+//! * Waits end before the caller's do, so that the caller hears why.
+//!
+//! Not here: whether the skill is loaded, arguments against the schema, the files
+//! of the skill (the gate).
+
+// What may fail in a test may not in the product; the rest is in Cargo.toml.
+#![warn(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    clippy::print_stderr
+)]
+
+mod adf;
+mod arguments;
+mod changelog;
+mod client;
+mod config;
+
+mod cursor;
+mod error;
+mod issue;
+mod page;
+mod projects;
+mod retry;
+mod search;
+mod sprints;
+mod status;
+#[cfg(test)]
+mod tests;
+mod value;
+
+pub use config::{Config, Connection, Site, SiteError};
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use self::arguments::Arguments;
+use self::client::Client;
+use handler::{Handler, Invocation, LOAD_CORE, Output, ToolError, ToolErrorKind, Work};
+use model::SkillId;
+
+/// The skill that comes with the server.
+const BUNDLED: (&str, &str) = ("repertoire", "jira");
+/// Methods that its tools name.
+const METHODS: [&str; 6] = [
+    LOAD_CORE,
+    "search_issues",
+    "get_issue",
+    "list_projects",
+    "get_sprints",
+    "get_changelog",
+];
+/// Nobody waits longer.
+const PATIENCE: Duration = Duration::from_secs(600);
+/// Kept back of the caller's time, to answer in.
+const RESERVE: Duration = Duration::from_millis(250);
+
+/// Runs the tools of `jira`.
+#[derive(Debug)]
+pub struct Jira {
+    skills: Vec<SkillId>,
+    client: Option<Client>,
+}
+
+impl Jira {
+    /// What runs the tools; without a connection they say what is missing.
+    ///
+    /// # Errors
+    /// No client can be made, as where the machine has no root certificates.
+    pub fn new(config: Config) -> Result<Self, ClientError> {
+        let bundled = SkillId::new(SkillId::BUILTIN, BUNDLED.0, BUNDLED.1).ok();
+        let mut skills: Vec<SkillId> = bundled.into_iter().collect();
+        for skill in config.skills {
+            if skills.iter().all(|known| known.key() != skill.key()) {
+                skills.push(skill);
+            }
+        }
+        let client = config.connection.map(Client::new).transpose()?;
+        Ok(Self { skills, client })
+    }
+
+    async fn run(&self, invocation: Invocation) -> Result<Output, ToolError> {
+        let given = Arguments::new(&invocation.arguments);
+        let patience = invocation.timeout.min(PATIENCE);
+        let until = Instant::now() + patience.saturating_sub(RESERVE.min(patience / 10));
+        let Some(client) = &self.client else {
+            return match invocation.method.as_str() {
+                LOAD_CORE => Ok(status::not_connected()),
+                _ => Err(error::not_connected()),
+            };
+        };
+        match invocation.method.as_str() {
+            LOAD_CORE => Ok(status::connected(client, until).await),
+            "search_issues" => search::run(client, &given, until).await,
+            "get_issue" => issue::run(client, &given, until).await,
+            "list_projects" => projects::run(client, &given, until).await,
+            "get_sprints" => sprints::run(client, &given, until).await,
+            "get_changelog" => changelog::run(client, &given, until).await,
+            other => Err(ToolError::new(
+                ToolErrorKind::Failed,
+                format!("jira has no method `{other}`"),
+            )),
+        }
+    }
+}
+
+impl Handler for Jira {
+    fn serves(&self, skill: &SkillId, method: &str) -> bool {
+        METHODS.contains(&method) && self.skills.iter().any(|known| known.key() == skill.key())
+    }
+
+    fn skills(&self) -> Vec<SkillId> {
+        self.skills.clone()
+    }
+
+    fn call(&self, invocation: Invocation) -> Work<'_, Result<Output, ToolError>> {
+        Box::pin(self.run(invocation))
+    }
+}
+
+/// No client of HTTP can be made.
+#[derive(Debug, thiserror::Error)]
+#[error("no client for Jira can be made: {0}")]
+pub struct ClientError(String);

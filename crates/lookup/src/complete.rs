@@ -1,0 +1,86 @@
+//! Completing the beginning of a name.
+//!
+//! Nothing is scanned: short names are an index of their own, and ids are
+//! sought segment by segment, from one hit to behind all that begin like it.
+
+use super::Lookup;
+use model::{Reference, SkillKey};
+use registry::{Catalog, Head};
+
+/// What kind of name is completed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NameForm {
+    /// A short name.
+    Short,
+    /// The next segment of an id.
+    Id,
+}
+
+/// Names that begin so, as they are written, in the order of their lower case.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Completion {
+    /// The names, each once.
+    pub names: Vec<String>,
+    /// There are more.
+    pub has_more: bool,
+}
+
+impl Lookup {
+    /// Up to `limit` names that begin with a prefix, compared without case. Only
+    /// what leads to an active version counts.
+    #[must_use]
+    pub fn complete(&self, prefix: &str, form: NameForm, limit: usize) -> Completion {
+        let catalog = self.registry.catalog();
+        let most = limit.saturating_add(1);
+        let mut names: Vec<String> = match form {
+            NameForm::Short => catalog
+                .names_with_prefix(prefix)
+                // What has the form of an id is read as one.
+                .filter(|(name, _)| matches!(Reference::parse(name), Reference::Name(_)))
+                .map(|(name, winner)| spelled(name, winner))
+                .take(most)
+                .collect(),
+            NameForm::Id => segments(&catalog, prefix).take(most).collect(),
+        };
+        let has_more = names.len() > limit;
+        names.truncate(limit);
+        Completion { names, has_more }
+    }
+}
+
+/// A name in lower case as the skill that wins it writes it.
+fn spelled(name: &str, winner: &Head) -> String {
+    let slug = winner.id.slug();
+    let own = match &winner.summary {
+        Some(summary) if !slug.eq_ignore_ascii_case(name) => &summary.name,
+        _ => slug,
+    };
+    own.to_owned()
+}
+
+/// Beginnings of ids up to the first slash behind the prefix; whole ids where
+/// there is none.
+fn segments(catalog: &Catalog, prefix: &str) -> impl Iterator<Item = String> {
+    let prefix = prefix.to_ascii_lowercase();
+    let mut next = prefix.clone();
+    std::iter::from_fn(move || {
+        let head = catalog.live_from(&SkillKey::from_stored(&next))?;
+        let (id, key) = (head.id.as_str(), head.id.key());
+        let rest = key.as_str().strip_prefix(&prefix)?;
+        let segment = match rest.split_once('/') {
+            Some((segment, _)) => id.get(..=prefix.len() + segment.len())?,
+            None => id,
+        };
+        next = behind(&segment.to_ascii_lowercase());
+        Some(segment.to_owned())
+    })
+}
+
+/// The lowest text that is above a segment and all that is below it.
+fn behind(segment: &str) -> String {
+    match segment.strip_suffix('/') {
+        // The character after the slash.
+        Some(name) => format!("{name}0"),
+        None => format!("{segment}\0"),
+    }
+}

@@ -1,0 +1,65 @@
+//! What can go wrong with finding, and what each means to a caller.
+
+use model::{Code, Failure, SkillUriError};
+
+const FORM: &str = "Write the URI as `skill://NAME` or `skill://SOURCE/AUTHOR/NAME/SKILL.md`";
+
+/// A read failed.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// No skill of this short name.
+    #[error("Skill '{name}' not found in index")]
+    NameNotFound {
+        /// What the caller asked for.
+        name: String,
+    },
+    /// A text is not the address of a skill.
+    #[error(transparent)]
+    Uri(#[from] SkillUriError),
+    /// The file is not text.
+    #[error("'{path}' of '{id}' is not text")]
+    NotText {
+        /// The skill.
+        id: model::SkillId,
+        /// The file.
+        path: String,
+    },
+    /// Two ways to name a version at once, or none that can be read.
+    #[error("{message}")]
+    Parameter {
+        /// Field of the request.
+        field: &'static str,
+        /// What is wrong with it.
+        message: String,
+    },
+    /// The registry failed.
+    #[error(transparent)]
+    Registry(#[from] registry::Error),
+    /// Work was refused, or stopped.
+    #[error(transparent)]
+    Work(#[from] executor::Error),
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        let message = error.to_string();
+        match error {
+            Error::NameNotFound { name } => {
+                registry::Error::SkillNotFound { reference: name }.into()
+            }
+            Error::Uri(_) => Failure::new(Code::InvalidParameter, message.clone())
+                .field("uri", message)
+                .suggest(FORM)
+                .suggest("List the skills to see which there are"),
+            Error::NotText { id, path } => Failure::new(Code::FileNotText, message)
+                .detail("skill_id", id)
+                .detail("path", path)
+                .suggest("Read its bytes, as a file of the skill"),
+            Error::Parameter { field, .. } => {
+                Failure::new(Code::InvalidParameter, message.clone()).field(field, message)
+            }
+            Error::Registry(error) => error.into(),
+            Error::Work(error) => error.into(),
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! Finding skills and handing them out: names, addresses, lists, search, files, and
+//! the section of a prompt that names them.
+//!
+//! Rules of this room:
+//!
+//! * A short name is compared without case and goes to project before user before
+//!   global, then to the lowest id. What it hid is in the answer, always.
+//! * Filters apply before paging. A list walks from its place in the order of ids
+//!   and, where a filter has an index, over that index only.
+//! * Every way to a file gives the same bytes.
+//! * Completing a name and writing a prompt cost what they answer, however many
+//!   skills there are.
+//!
+//! Search is a crate of its own (`search`): it follows the registry and keeps files.
+//!
+//! Not here: writes (`registry`), sets of skills (`composition`).
+
+// What may fail in a test may not in the product; the rest is in Cargo.toml.
+#![warn(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    clippy::print_stderr
+)]
+
+mod complete;
+mod error;
+mod list;
+mod prompt;
+mod read;
+mod tailored;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+pub use complete::{Completion, NameForm};
+pub use error::Error;
+pub use list::{ListPage, ListQuery};
+pub use prompt::Prompt;
+pub use prompt::cut;
+pub use read::{FilePart, SkillText};
+pub use tailored::{EXPLORATION_PERCENT, Task};
+
+use model::{Reference, SkillId, VersionSelector};
+use registry::{Catalog, Described, Head, Registry};
+
+/// Reads over a registry. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Lookup {
+    registry: Registry,
+}
+
+/// A skill that a reference led to, and those that it hid.
+#[derive(Debug, Clone)]
+pub struct Resolved {
+    /// The skill.
+    pub head: Arc<Head>,
+    /// Skills of the same short name that lost to it, in their order.
+    pub shadowed: Vec<SkillId>,
+}
+
+/// A version that a reference led to, and the skills that it hid.
+#[derive(Debug, Clone)]
+pub struct Found {
+    /// The version.
+    pub described: Described,
+    /// Skills of the same short name that lost to it, in their order.
+    pub shadowed: Vec<SkillId>,
+}
+
+impl Lookup {
+    /// Reads of a registry.
+    #[must_use]
+    pub fn new(registry: Registry) -> Self {
+        Self { registry }
+    }
+
+    /// The skill of an id, or the one that wins a short name.
+    ///
+    /// A short name goes to a skill with an active version; only where none has
+    /// one, to a skill whose versions were all withdrawn.
+    ///
+    /// # Errors
+    /// There is no such skill.
+    pub fn resolve(&self, reference: &Reference) -> Result<Resolved, Error> {
+        Self::resolve_among(&self.registry.catalog(), reference)
+    }
+
+    /// The same among the skills of a snapshot, for callers who look more than
+    /// once.
+    ///
+    /// # Errors
+    /// There is no such skill.
+    pub fn resolve_among(catalog: &Catalog, reference: &Reference) -> Result<Resolved, Error> {
+        let name = match reference {
+            Reference::Id(id) => {
+                let head = catalog.get(&id.key()).cloned();
+                return Ok(Resolved {
+                    head: head.ok_or_else(|| registry::Error::SkillNotFound {
+                        reference: id.to_string(),
+                    })?,
+                    shadowed: Vec::new(),
+                });
+            }
+            Reference::Name(name) => name,
+        };
+        let mut skills = catalog.named(name);
+        let head = skills
+            .next()
+            .cloned()
+            .ok_or_else(|| Error::NameNotFound { name: name.clone() })?;
+        let shadowed = skills
+            .filter(|head| head.active.is_some())
+            .map(|head| head.id.clone())
+            .collect();
+        Ok(Resolved { head, shadowed })
+    }
+
+    /// A version of the skill that a reference leads to.
+    ///
+    /// # Errors
+    /// There is no such skill or version.
+    pub fn get(&self, reference: &Reference, selector: &VersionSelector) -> Result<Found, Error> {
+        let Resolved { head, shadowed } = self.resolve(reference)?;
+        let version = self.registry.version(&head, selector)?;
+        Ok(Found {
+            described: self.registry.described(head, version)?,
+            shadowed,
+        })
+    }
+}

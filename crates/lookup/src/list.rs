@@ -1,0 +1,162 @@
+//! Lists of skills: filtered, in the order of their ids, page by page.
+
+use std::ops::Bound;
+use std::sync::Arc;
+
+use super::{Error, Lookup};
+use model::{Location, SkillKey, TrustTier, open_token, seal_token};
+use registry::{Catalog, Facet, Head};
+
+const PAGE: &str = "skills";
+
+/// Which skills to list. Empty filters let everything through.
+#[derive(Debug, Clone, Default)]
+pub struct ListQuery {
+    /// Of this source.
+    pub source: String,
+    /// Of this author of the source.
+    pub author: String,
+    /// Of this category.
+    pub category: String,
+    /// With all of these tags.
+    pub tags: Vec<String>,
+    /// About this technology.
+    pub technology: String,
+    /// Of this location.
+    pub location: Option<Location>,
+    /// Of this trust tier.
+    pub trust_tier: Option<TrustTier>,
+}
+
+/// A page of skills.
+#[derive(Debug, Clone)]
+pub struct ListPage {
+    /// The skills, by id; each has a summary.
+    pub heads: Vec<Arc<Head>>,
+    /// Token of the next page; none: this is the last.
+    pub next: Option<String>,
+    /// The skills among which these are.
+    pub catalog: Arc<Catalog>,
+    /// From here on, watching shows what changed since this list.
+    pub resume: String,
+}
+
+impl ListQuery {
+    /// More skills than the page has may have to be looked at.
+    #[must_use]
+    pub fn walks(&self) -> bool {
+        self.trust_tier.is_some() || !self.facets().is_empty()
+    }
+
+    /// Facets that a skill must have.
+    fn facets(&self) -> Vec<Facet> {
+        let mut facets: Vec<_> = self
+            .tags
+            .iter()
+            .map(|tag| Facet::Tag(tag.to_lowercase()))
+            .collect();
+        if !self.category.is_empty() {
+            facets.push(Facet::Category(self.category.to_lowercase()));
+        }
+        if !self.technology.is_empty() {
+            facets.push(Facet::Technology(self.technology.to_lowercase()));
+        }
+        facets.extend(self.location.map(Facet::Location));
+        facets.extend(self.trust_tier.map(Facet::Tier));
+        facets
+    }
+
+    /// What all keys of the list begin with.
+    fn prefix(&self) -> String {
+        let (source, author) = (
+            self.source.to_ascii_lowercase(),
+            self.author.to_ascii_lowercase(),
+        );
+        match (source.is_empty(), author.is_empty()) {
+            (true, _) => String::new(),
+            (false, true) => format!("{source}/"),
+            (false, false) => format!("{source}/{author}/"),
+        }
+    }
+
+    /// What a page token is bound to.
+    fn binding(&self) -> String {
+        format!("{:?}\0{}", self.facets(), self.prefix())
+    }
+}
+
+impl Lookup {
+    /// A page of the skills that have an active version.
+    ///
+    /// # Errors
+    /// The token is of another query; an author without a source.
+    pub fn list(&self, query: &ListQuery, size: usize, token: &str) -> Result<ListPage, Error> {
+        if query.source.is_empty() && !query.author.is_empty() {
+            return Err(Error::Parameter {
+                field: "author",
+                message: "an author is one of a source; name the source too".to_owned(),
+            });
+        }
+        let resume = self.registry.resume_token();
+        let catalog = self.registry.catalog();
+        let binding = query.binding();
+        let after = match token {
+            "" => None,
+            token => {
+                let key = open_token(PAGE, &binding, token).ok_or(registry::Error::PageToken)?;
+                Some(SkillKey::from_stored(&key))
+            }
+        };
+        let mut heads = candidates(&catalog, query, after.as_ref(), size + 1);
+        let next = (heads.len() > size).then(|| {
+            heads.truncate(size);
+            heads
+                .last()
+                .map(|last| seal_token(PAGE, &binding, last.id.key().as_str()))
+        });
+        Ok(ListPage {
+            heads,
+            next: next.flatten(),
+            catalog,
+            resume,
+        })
+    }
+}
+
+/// Up to `limit` skills of the query after a place.
+///
+/// Walks the smallest set that an index gives: the skills of one facet, else
+/// those of the prefix.
+fn candidates(
+    catalog: &Catalog,
+    query: &ListQuery,
+    after: Option<&SkillKey>,
+    limit: usize,
+) -> Vec<Arc<Head>> {
+    let prefix = query.prefix();
+    let mut sets = Vec::new();
+    for facet in query.facets() {
+        match catalog.with_facet(&facet) {
+            Some(set) => sets.push(set),
+            None => return Vec::new(),
+        }
+    }
+    sets.sort_by_key(|set| set.len());
+    let Some((smallest, rest)) = sets.split_first() else {
+        let heads = catalog.live_after(&prefix, after);
+        return heads.take(limit).cloned().collect();
+    };
+    let first = SkillKey::from_stored(&prefix);
+    let start = match after {
+        Some(after) if *after >= first => Bound::Excluded(after.clone()),
+        _ => Bound::Included(first),
+    };
+    smallest
+        .range((start, Bound::Unbounded))
+        .take_while(|key| key.as_str().starts_with(&prefix))
+        .filter(|key| rest.iter().all(|set| set.contains(*key)))
+        .filter_map(|key| catalog.get(key))
+        .take(limit)
+        .cloned()
+        .collect()
+}

@@ -1,0 +1,80 @@
+//! The words of the domain: identifiers, skills, versions, problems, failures.
+//!
+//! Rules of this room:
+//!
+//! * A name that can be wrong is a type that cannot be: [`SkillId`],
+//!   [`FilePath`], [`Digest`], [`SkillUri`] are checked once, when they are
+//!   made, and say which character was wrong.
+//! * Nothing here knows a wire format, a store or a clock. [`Clock`] is handed
+//!   in.
+//! * What is stored is these types, through serde; so a field may be added with
+//!   a default, and never renamed.
+//!
+//! Not here: reading `SKILL.md` (`skill_md`), anything that is kept (`store`).
+
+// What may fail in a test may not in the product; the rest is in Cargo.toml.
+#![warn(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    clippy::print_stderr
+)]
+
+mod clock;
+mod credential;
+mod digest;
+mod event;
+mod failure;
+mod file_path;
+mod invisible;
+mod looks;
+mod number;
+mod panics;
+mod principal;
+mod problem;
+mod reference;
+mod skill;
+mod skill_id;
+mod slug;
+#[cfg(test)]
+mod tests;
+mod text;
+mod token;
+mod uri;
+mod version;
+mod words;
+
+pub use clock::{Clock, SystemClock};
+pub use credential::{Credential, credentials, is_placeholder, redacted};
+pub use digest::{Digest, DigestError, bundle_digest};
+pub use event::{Event, EventKind};
+pub use failure::{Code, Failure, FieldProblem, Kind};
+pub use file_path::{FilePath, FilePathError, is_device};
+pub use invisible::{Invisible, invisible, is_ignorable};
+pub use looks::looks;
+pub use number::{MAX_EXACT, NOT_EXACT, inexact, is_inexact, whole};
+pub use panics::{caught, panic_words, quiet_panics};
+pub use principal::Principal;
+pub use problem::{Problem, Severity};
+pub use reference::{Reference, VersionSelector, VersionWish, VersionedReference};
+pub use skill::{
+    CompatibilityRule, CompatibilityRuleType, ComposabilityRule, ComposabilityRuleType,
+    OutputContract, ResourceConfig, Skill, ToolArgument, ToolConfig,
+};
+pub use skill_id::{Location, SkillId, SkillIdError, SkillKey};
+pub use slug::{MAX_SLUG_CHARS, MAX_STANDARD_DESCRIPTION_CHARS, is_standard_name, slugify};
+pub use text::{inert, inert_line, printable, printable_lines, shown, shown_lines};
+pub use token::{open_token, seal_token};
+pub use uri::{SkillUri, SkillUriError};
+pub use version::{
+    FileEntry, MAX_VERSION_PART, StatedVersionError, TrustTier, Version, VersionNumber, Yank,
+    stated_version,
+};
+pub use words::{stem, words};
+
+/// Files a skill may have (MCP Skills extension, "Limits").
+pub const MAX_FILES: usize = 512;
+
+/// Bytes of all files of a skill (MCP Skills extension, "Limits").
+pub const MAX_SKILL_BYTES: u64 = 16 * 1024 * 1024;

@@ -1,0 +1,411 @@
+//! All skills in memory, as an immutable snapshot.
+//!
+//! A snapshot shares its parts with the one before it, so that a commit costs
+//! the depth of a tree, not the number of skills, and a reader holds no lock.
+
+use std::collections::VecDeque;
+use std::ops::Bound;
+use std::sync::Arc;
+
+use imbl::{OrdMap, OrdSet};
+
+use super::Head;
+use model::{Location, SkillId, SkillKey, TrustTier, VersionNumber, stem, words};
+
+/// A property by which skills are gathered, with its value in lower case.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Facet {
+    /// The category.
+    Category(String),
+    /// One of the tags.
+    Tag(String),
+    /// One of the technologies.
+    Technology(String),
+    /// The stem of a word of one of the triggers.
+    Trigger(String),
+    /// The location.
+    Location(Location),
+    /// The trust tier.
+    Tier(TrustTier),
+}
+
+/// Skills by short name, in the order in which they win it.
+type Names = OrdMap<Arc<str>, OrdSet<(Rank, SkillKey)>>;
+
+/// The order in which skills win a short name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+enum Rank {
+    /// Comes with a server that many share: nobody there hides it from the others.
+    Shared,
+    /// Lives at this location, and is before what comes with the server.
+    Personal(Location),
+    /// Comes with the server.
+    Own,
+    /// Everything else.
+    Other,
+}
+
+/// All skills, by key, by short name and by facet.
+///
+/// A skill is live where it has an active version. Those that are not have
+/// names of their own, so that what wins a name is the first of its set, and
+/// no facet.
+#[derive(Debug, Clone, Default)]
+pub struct Catalog {
+    heads: OrdMap<SkillKey, Arc<Head>>,
+    live_names: Names,
+    withdrawn_names: Names,
+    facets: OrdMap<Facet, OrdSet<SkillKey>>,
+    /// More than one machine is served.
+    is_shared: bool,
+}
+
+/// The live skills whose ids begin so, one after the other.
+struct Namespace {
+    prefix: String,
+    /// The lowest key that was not given.
+    from: SkillKey,
+}
+
+impl Namespace {
+    fn new(name: &str) -> Self {
+        let prefix = format!("{name}/");
+        Self {
+            from: SkillKey::from_stored(&prefix),
+            prefix,
+        }
+    }
+
+    fn next<'a>(&mut self, catalog: &'a Catalog) -> Option<&'a Arc<Head>> {
+        let head = catalog.live_from(&self.from)?;
+        let key = head.id.key();
+        let is_inside = key.as_str().starts_with(&self.prefix);
+        self.from = SkillKey::from_stored(&format!("{key}\0"));
+        is_inside.then_some(head)
+    }
+
+    /// Below all keys that come after its own.
+    fn end(&self) -> SkillKey {
+        // `0` is what comes after `/`.
+        SkillKey::from_stored(&format!("{}0", self.prefix.trim_end_matches('/')))
+    }
+}
+
+/// What a write does to the withdrawals of a skill.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Withdrawal {
+    /// Nothing.
+    None,
+    /// This version is withdrawn.
+    Made(VersionNumber),
+    /// This version is back.
+    Undone(VersionNumber),
+}
+
+/// Short names under which a skill is found: its slug and its name.
+fn names(head: &Head) -> Vec<Arc<str>> {
+    let slug = head.id.slug().to_lowercase();
+    let name = head
+        .summary
+        .as_ref()
+        .map(|summary| summary.name.to_lowercase());
+    let name = name.filter(|name| *name != slug);
+    std::iter::once(slug).chain(name).map(Arc::from).collect()
+}
+
+fn facets(head: &Head) -> Vec<Facet> {
+    let Some(summary) = &head.summary else {
+        return Vec::new();
+    };
+    let mut facets = vec![
+        Facet::Location(head.id.location()),
+        Facet::Tier(head.trust_tier()),
+    ];
+    if !summary.category.is_empty() {
+        facets.push(Facet::Category(summary.category.to_lowercase()));
+    }
+    facets.extend(
+        summary
+            .tags
+            .iter()
+            .map(|tag| Facet::Tag(tag.to_lowercase())),
+    );
+    facets.extend(
+        summary
+            .technologies
+            .iter()
+            .map(|t| Facet::Technology(t.to_lowercase())),
+    );
+    facets.extend(
+        summary
+            .triggers
+            .iter()
+            .flat_map(|trigger| words(trigger))
+            .map(|word| Facet::Trigger(stem(&word).to_owned())),
+    );
+    facets
+}
+
+/// The first key that may start with `prefix`, and the range of keys after `after`, or
+/// from there on.
+fn beginning(
+    prefix: &str,
+    after: Option<&SkillKey>,
+) -> (SkillKey, (Bound<SkillKey>, Bound<SkillKey>)) {
+    let first = SkillKey::from_stored(prefix);
+    let start = match after {
+        Some(after) if *after >= first => Bound::Excluded(after.clone()),
+        _ => Bound::Included(first.clone()),
+    };
+    (first, (start, Bound::Unbounded))
+}
+
+impl Catalog {
+    pub(super) fn build<E>(
+        heads: impl Iterator<Item = Result<Head, E>>,
+        is_shared: bool,
+    ) -> Result<Self, E> {
+        let mut catalog = Self {
+            is_shared,
+            ..Self::default()
+        };
+        for head in heads {
+            catalog.insert(head?);
+        }
+        Ok(catalog)
+    }
+
+    /// The catalog with a new head of a skill. A deleted one goes away.
+    pub(super) fn with(&self, mut head: Head, withdrawal: Withdrawal) -> Self {
+        let mut catalog = self.clone();
+        if let Some(before) = catalog.remove(&head.id.key()) {
+            head.withdrawn = before.withdrawn.clone();
+        }
+        match withdrawal {
+            Withdrawal::None => {}
+            Withdrawal::Made(number) => {
+                head.withdrawn.insert(number);
+            }
+            Withdrawal::Undone(number) => {
+                head.withdrawn.remove(&number);
+            }
+        }
+        catalog.insert(head);
+        catalog
+    }
+
+    fn insert(&mut self, head: Head) {
+        if head.deleted {
+            return;
+        }
+        let key = head.id.key();
+        let rank = self.rank(&head.id);
+        let index = self.names_of(&head);
+        for name in names(&head) {
+            let skills = index.entry(name).or_default();
+            skills.insert((rank, key.clone()));
+        }
+        for facet in facets(&head) {
+            self.facets.entry(facet).or_default().insert(key.clone());
+        }
+        self.heads.insert(key, Arc::new(head));
+    }
+
+    fn remove(&mut self, key: &SkillKey) -> Option<Arc<Head>> {
+        let head = self.heads.remove(key)?;
+        let rank = self.rank(&head.id);
+        let index = self.names_of(&head);
+        for name in names(&head) {
+            if let Some(skills) = index.get_mut(&name) {
+                skills.remove(&(rank, key.clone()));
+                if skills.is_empty() {
+                    index.remove(&name);
+                }
+            }
+        }
+        for facet in facets(&head) {
+            if let Some(skills) = self.facets.get_mut(&facet) {
+                skills.remove(key);
+                if skills.is_empty() {
+                    self.facets.remove(&facet);
+                }
+            }
+        }
+        Some(head)
+    }
+
+    fn rank(&self, id: &SkillId) -> Rank {
+        match id.location() {
+            _ if id.is_builtin() && self.is_shared => Rank::Shared,
+            _ if id.is_builtin() => Rank::Own,
+            Location::Global => Rank::Other,
+            location => Rank::Personal(location),
+        }
+    }
+
+    fn names_of(&mut self, head: &Head) -> &mut Names {
+        if head.active.is_some() {
+            &mut self.live_names
+        } else {
+            &mut self.withdrawn_names
+        }
+    }
+
+    /// How many skills there are, those without an active version included.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.heads.len()
+    }
+
+    /// There is no skill.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.heads.is_empty()
+    }
+
+    /// The head of a skill.
+    #[must_use]
+    pub fn get(&self, key: &SkillKey) -> Option<&Arc<Head>> {
+        self.heads.get(key)
+    }
+
+    /// Skills of a short name, in the order in which they win it: live ones
+    /// first, then by location, those that come with the server before others of
+    /// theirs, then by id. On a server that many share its own come first.
+    pub fn named(&self, name: &str) -> impl Iterator<Item = &Arc<Head>> {
+        let name = name.to_lowercase();
+        [&self.live_names, &self.withdrawn_names]
+            .into_iter()
+            .filter_map(move |index| index.get(name.as_str()))
+            .flatten()
+            .filter_map(|(_, key)| self.heads.get(key))
+    }
+
+    /// The shortest name that leads to a skill: its slug, or its id where
+    /// another skill wins the slug.
+    #[must_use]
+    pub fn short_name<'a>(&self, head: &'a Head) -> &'a str {
+        let slug = head.id.slug();
+        match self.named(slug).next() {
+            Some(winner) if winner.id.key() == head.id.key() => slug,
+            _ => head.id.as_str(),
+        }
+    }
+
+    /// Short names that begin so, in lower case and in their order, each with
+    /// the live skill that wins it.
+    pub fn names_with_prefix(&self, prefix: &str) -> impl Iterator<Item = (&str, &Arc<Head>)> {
+        let prefix = prefix.to_lowercase();
+        let start = (Bound::Included(prefix.as_str()), Bound::Unbounded);
+        self.live_names
+            .range::<_, str>(start)
+            .take_while(move |(name, _)| name.starts_with(&prefix))
+            .filter_map(|(name, skills)| {
+                let (_, winner) = skills.get_min()?;
+                Some((&**name, self.heads.get(winner)?))
+            })
+    }
+
+    /// How many skills are live.
+    #[must_use]
+    pub fn live(&self) -> usize {
+        self.live_sets().map(OrdSet::len).sum()
+    }
+
+    /// The live skills by location, then by id.
+    pub fn by_location(&self) -> impl Iterator<Item = &Arc<Head>> {
+        self.live_sets()
+            .flatten()
+            .filter_map(|key| self.heads.get(key))
+    }
+
+    /// The live skills: those that come with the server, then one of each source and
+    /// author in turn, so that many skills of one push nobody else's out of what has
+    /// no room for all. Looks up as many as are taken.
+    pub fn in_turn(&self) -> impl Iterator<Item = &Arc<Head>> {
+        let mut own = Namespace::new(SkillId::BUILTIN);
+        let mut found: VecDeque<Namespace> = VecDeque::new();
+        let mut unseen = Some(SkillKey::from_stored(""));
+        std::iter::from_fn(move || {
+            if let Some(head) = own.next(self) {
+                return Some(head);
+            }
+            // Each namespace is looked for when the first round comes to it.
+            while let Some(head) = unseen.take().and_then(|from| self.live_from(&from)) {
+                let mut namespace = Namespace::new(&head.id.namespace().to_ascii_lowercase());
+                unseen = Some(namespace.end());
+                if !head.id.is_builtin() {
+                    let first = namespace.next(self);
+                    found.push_back(namespace);
+                    return first;
+                }
+            }
+            while let Some(mut namespace) = found.pop_front() {
+                if let Some(head) = namespace.next(self) {
+                    found.push_back(namespace);
+                    return Some(head);
+                }
+            }
+            None
+        })
+    }
+
+    /// The live skill with the lowest key that is not below `key`.
+    #[must_use]
+    pub fn live_from(&self, key: &SkillKey) -> Option<&Arc<Head>> {
+        self.live_sets()
+            .filter_map(|set| set.range::<_, SkillKey>(key..).next())
+            .min()
+            .and_then(|key| self.heads.get(key))
+    }
+
+    /// Every live skill is in exactly one of these.
+    fn live_sets(&self) -> impl Iterator<Item = &OrdSet<SkillKey>> {
+        [Location::Project, Location::User, Location::Global]
+            .into_iter()
+            .filter_map(|location| self.with_facet(&Facet::Location(location)))
+    }
+
+    /// Live skills whose keys come after `after` and start with `prefix`, in the order
+    /// of their keys.
+    pub fn live_after<'a>(
+        &'a self,
+        prefix: &str,
+        after: Option<&SkillKey>,
+    ) -> impl Iterator<Item = &'a Arc<Head>> {
+        let (first, range) = beginning(prefix, after);
+        let mut sets: Vec<_> = self
+            .live_sets()
+            .map(|set| set.range(range.clone()).peekable())
+            .collect();
+        // Each skill is in one of the few sets, so the lowest of their next keys is next.
+        let merged = std::iter::from_fn(move || {
+            let next = |set: &mut std::iter::Peekable<_>| set.peek().copied();
+            let lowest = sets.iter_mut().filter_map(next).min()?;
+            sets.iter_mut().find_map(|set| set.next_if_eq(&lowest))
+        });
+        merged
+            .take_while(move |key: &&SkillKey| key.as_str().starts_with(first.as_str()))
+            .filter_map(|key| self.heads.get(key))
+    }
+
+    /// Skills whose keys come after `after` and start with `prefix`, in the order
+    /// of their keys.
+    pub fn after<'a>(
+        &'a self,
+        prefix: &str,
+        after: Option<&SkillKey>,
+    ) -> impl Iterator<Item = &'a Arc<Head>> {
+        let (first, range) = beginning(prefix, after);
+        self.heads
+            .range(range)
+            .take_while(move |(key, _)| key.as_str().starts_with(first.as_str()))
+            .map(|(_, head)| head)
+    }
+
+    /// Keys of the skills that have a facet.
+    #[must_use]
+    pub fn with_facet(&self, facet: &Facet) -> Option<&OrdSet<SkillKey>> {
+        self.facets.get(facet)
+    }
+}

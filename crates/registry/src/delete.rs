@@ -1,0 +1,67 @@
+//! Deleting a skill with all its versions.
+
+use serde::{Deserialize, Serialize};
+
+use super::catalog::Withdrawal;
+use super::{Caller, DIGESTS, Error, Plan, Registry, VERSIONS, usage, yanks};
+use model::{Event, EventKind, SkillId};
+use store::{Batch, prefix};
+
+/// A skill is gone.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Deleted {
+    /// The skill that was.
+    pub id: SkillId,
+    /// How many versions went with it.
+    pub versions: u32,
+}
+
+impl Registry {
+    /// Deletes a skill. Its numbers and its semantic versions are never given to
+    /// other bytes; contents that nothing else uses go when the directory is
+    /// compacted.
+    ///
+    /// # Errors
+    /// There is no such skill, or it comes with the server.
+    pub async fn delete(&self, id: &SkillId, caller: &Caller) -> Result<Deleted, Error> {
+        let key = id.key();
+        let _queue = self.lock(&key).await;
+        self.write(caller, || {
+            let (mut head, revision) = self.writable(id, caller)?;
+            let now = self.inner.clock.now();
+            let mut batch = Batch::new();
+            let mut versions = 0;
+            for entry in self.inner.store.scan(&VERSIONS, &prefix(&key)) {
+                let version = entry?.1.value;
+                batch.delete(&VERSIONS, &(key.clone(), version.number));
+                batch.delete(&DIGESTS, &(key.clone(), version.digest));
+                versions += 1;
+            }
+            usage::forget(&mut batch, &key);
+            yanks::forget(&self.inner.store, &mut batch, &key)?;
+            let event = Event {
+                kind: EventKind::Deleted,
+                skill_id: head.id.clone(),
+                version: None,
+                semantic_version: None,
+                digest: None,
+                active: None,
+                time: now,
+                actor: caller.principal.clone(),
+            };
+            let deleted = Deleted {
+                id: head.id.clone(),
+                versions,
+            };
+            head.deleted = true;
+            head.active = None;
+            head.summary = None;
+            head.inline.clear();
+            head.updated_at = now;
+            self.put_head(&mut batch, Some(revision), head, Withdrawal::None);
+            Ok(Plan::Write(batch, event, deleted))
+        })
+        .await
+        .inspect(|deleted| self.inner.usage.forget(&deleted.id.key()))
+    }
+}

@@ -1,0 +1,282 @@
+//! How two versions differ, field by field and file by file.
+//!
+//! Comparing has a budget. What it does not reach is told with its digests and sizes, and
+//! says why its lines are not there.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::{Described, Error, Registry, lines};
+use executor::{Kind, Stop};
+use model::{FileEntry, SkillId, Version, VersionNumber, VersionSelector};
+use store::Store;
+
+/// A side longer than this is not compared line by line.
+const MAX_TEXT: u64 = 256 * 1024;
+/// Bytes of line-by-line differences in one answer.
+const MAX_DIFFS: usize = 2 * 1024 * 1024;
+/// Lines that are compared for one answer.
+const ANSWER_LINES: usize = 4 * lines::MAX_LINES;
+
+/// What happened to a field or a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ChangeKind {
+    /// Only the newer side has it.
+    Added,
+    /// Only the older side has it.
+    Removed,
+    /// Both have it, differently.
+    Modified,
+}
+
+/// Something that one side or both have.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Change<T> {
+    /// The older side.
+    pub old: Option<T>,
+    /// The newer side.
+    pub new: Option<T>,
+}
+
+impl<T> Change<T> {
+    /// What happened.
+    #[must_use]
+    pub fn kind(&self) -> ChangeKind {
+        match (&self.old, &self.new) {
+            (None, _) => ChangeKind::Added,
+            (_, None) => ChangeKind::Removed,
+            _ => ChangeKind::Modified,
+        }
+    }
+}
+
+/// A key of the front matter that differs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FieldChange {
+    /// The key.
+    pub field: String,
+    /// Its values.
+    pub change: Change<Value>,
+}
+
+/// A file that differs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FileChange {
+    /// Its path.
+    pub path: String,
+    /// The file on both sides.
+    pub change: Change<FileEntry>,
+    /// The lines that differ, or why they are not told.
+    pub lines: Lines,
+}
+
+/// The lines of a file that differ.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Lines {
+    /// As a unified diff.
+    Unified(String),
+    /// A side is not text.
+    NotText,
+    /// A side is longer than 256 KiB, or both have more than 20,000 lines together.
+    TooLarge,
+    /// The files before it took what one answer compares.
+    OverBudget,
+}
+
+/// How two versions differ.
+#[derive(Debug, Clone)]
+pub struct VersionDiff {
+    /// The older side.
+    pub from: Described,
+    /// The newer side.
+    pub to: Described,
+    /// Keys of the front matter that differ, by name.
+    pub fields: Vec<FieldChange>,
+    /// Files that differ, by path.
+    pub files: Vec<FileChange>,
+}
+
+/// Pairs what two sides have under the same name, where they differ.
+fn changes<K: Ord + Clone, T: PartialEq + Clone>(
+    old: impl Iterator<Item = (K, T)>,
+    new: impl Iterator<Item = (K, T)>,
+) -> Vec<(K, Change<T>)> {
+    let mut pairs: BTreeMap<K, Change<T>> = BTreeMap::new();
+    for (key, value) in old {
+        pairs
+            .entry(key)
+            .or_insert(Change {
+                old: None,
+                new: None,
+            })
+            .old = Some(value);
+    }
+    for (key, value) in new {
+        pairs
+            .entry(key)
+            .or_insert(Change {
+                old: None,
+                new: None,
+            })
+            .new = Some(value);
+    }
+    pairs
+        .into_iter()
+        .filter(|(_, change)| change.old != change.new)
+        .collect()
+}
+
+/// What is left for the files of an answer.
+struct Budget {
+    lines: usize,
+    bytes: usize,
+}
+
+/// The text of a side; the empty one where there is no such side.
+fn text(store: &Store, file: Option<&FileEntry>) -> Result<Result<String, Lines>, Error> {
+    let Some(file) = file else {
+        return Ok(Ok(String::new()));
+    };
+    if file.size > MAX_TEXT {
+        return Ok(Err(Lines::TooLarge));
+    }
+    let content = store.content(&file.digest)?;
+    let content = content.ok_or_else(|| Error::missing(&file.digest))?;
+    let text = String::from_utf8(content.to_vec()).ok();
+    Ok(text
+        .filter(|text| !text.contains('\0'))
+        .ok_or(Lines::NotText))
+}
+
+fn compared(
+    store: &Store,
+    path: &str,
+    change: &Change<FileEntry>,
+    budget: &mut Budget,
+) -> Result<Lines, Error> {
+    if budget.lines == 0 || budget.bytes == 0 {
+        return Ok(Lines::OverBudget);
+    }
+    let old = text(store, change.old.as_ref())?;
+    let new = text(store, change.new.as_ref())?;
+    let (old, new) = match (old, new) {
+        (Ok(old), Ok(new)) => (old, new),
+        (Err(why), _) | (_, Err(why)) => return Ok(why),
+    };
+    let count = lines::count(&old, &new);
+    if count > lines::MAX_LINES {
+        return Ok(Lines::TooLarge);
+    }
+    let Some(left) = budget.lines.checked_sub(count) else {
+        return Ok(Lines::OverBudget);
+    };
+    budget.lines = left;
+    let unified = lines::unified(path, &old, &new);
+    Ok(match budget.bytes.checked_sub(unified.len()) {
+        Some(left) => {
+            budget.bytes = left;
+            Lines::Unified(unified)
+        }
+        None => Lines::OverBudget,
+    })
+}
+
+fn files(
+    store: &Store,
+    from: &Version,
+    to: &Version,
+    stop: &Stop,
+) -> Result<Vec<FileChange>, Error> {
+    let by_path = |version: &Version| {
+        version
+            .files
+            .iter()
+            .map(|file| (file.path.to_string(), file.clone()))
+            .collect::<Vec<_>>()
+    };
+    let mut budget = Budget {
+        lines: ANSWER_LINES,
+        bytes: MAX_DIFFS,
+    };
+    let mut found = Vec::new();
+    for (path, change) in changes(by_path(from).into_iter(), by_path(to).into_iter()) {
+        stop.check()?;
+        let lines = compared(store, &path, &change, &mut budget)?;
+        found.push(FileChange {
+            path,
+            change,
+            lines,
+        });
+    }
+    Ok(found)
+}
+
+impl Registry {
+    /// Compares two versions; by default the active one with the one before it.
+    ///
+    /// # Errors
+    /// There is no such version; the newer side has none before it.
+    pub async fn diff(
+        &self,
+        id: &SkillId,
+        from: Option<VersionNumber>,
+        to: Option<VersionNumber>,
+    ) -> Result<VersionDiff, Error> {
+        let to = self.describe(
+            id,
+            &to.map_or(VersionSelector::Active, VersionSelector::Number),
+        )?;
+        let from = match from {
+            Some(number) => self.describe(id, &VersionSelector::Number(number))?,
+            None => self.before(&to)?,
+        };
+        let (old, new) = (Arc::clone(&from.version), Arc::clone(&to.version));
+        let front_matter = |version: &Version| {
+            version
+                .skill
+                .front_matter
+                .clone()
+                .into_iter()
+                .collect::<Vec<_>>()
+        };
+        let fields = changes(
+            front_matter(&old).into_iter(),
+            front_matter(&new).into_iter(),
+        )
+        .into_iter()
+        .map(|(field, change)| FieldChange { field, change })
+        .collect();
+        let store = self.inner.store.clone();
+        let work = move |stop: &Stop| files(&store, &old, &new, stop);
+        let files = self.executor().run_fallible(Kind::Diff, work).await;
+        let files = files.map_err(|error| {
+            let error = self.gone(id, from.version.number, error);
+            self.gone(id, to.version.number, error)
+        })?;
+        Ok(VersionDiff {
+            from,
+            to,
+            fields,
+            files,
+        })
+    }
+
+    fn before(&self, to: &Described) -> Result<Described, Error> {
+        let key = to.head.id.key();
+        let below = (key.clone(), to.version.number);
+        let found =
+            self.inner
+                .store
+                .before(&super::VERSIONS, &store::prefix(&key), Some(&below), 1)?;
+        let version = found.into_iter().next().ok_or_else(|| Error::Parameter {
+            field: "from_version",
+            message: format!(
+                "version {} of '{}' has none before it; name the other side",
+                to.version.number, to.head.id
+            ),
+        })?;
+        self.described(Arc::clone(&to.head), Arc::new(version))
+    }
+}

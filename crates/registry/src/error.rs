@@ -1,0 +1,376 @@
+//! What can go wrong with skills and versions, and what each means to a caller.
+
+use super::Head;
+use model::{
+    Code, Digest, Failure, Problem, SkillId, SkillIdError, VersionNumber, VersionSelector,
+};
+use store::{CommitError, StoreError};
+
+/// A call on the registry failed.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// No skill of this id or name.
+    #[error("Skill '{reference}' not found in index")]
+    SkillNotFound {
+        /// What the caller asked for.
+        reference: String,
+    },
+    /// Every version of the skill was withdrawn.
+    #[error("All versions of '{id}' were withdrawn")]
+    AllYanked {
+        /// The skill.
+        id: SkillId,
+    },
+    /// No version of the skill was ever activated, or the active one was withdrawn and
+    /// others were not.
+    #[error("No version of '{id}' is active; version {newest} can be made so")]
+    NoneActive {
+        /// The skill.
+        id: SkillId,
+        /// The newest version that was not withdrawn.
+        newest: VersionNumber,
+    },
+    /// The skill has no such version.
+    #[error("Skill '{id}' has no version {version}")]
+    VersionNotFound {
+        /// The skill.
+        id: SkillId,
+        /// The version asked for.
+        version: VersionSelector,
+    },
+    /// The version was withdrawn.
+    #[error("Version {version} of '{id}' was withdrawn{}", because(reason))]
+    Yanked {
+        /// The skill.
+        id: SkillId,
+        /// The version.
+        version: VersionNumber,
+        /// Why it was withdrawn.
+        reason: String,
+    },
+    /// The version has no such file.
+    #[error("Version {version} of '{id}' has no file '{path}'")]
+    FileNotFound {
+        /// The skill.
+        id: SkillId,
+        /// The version.
+        version: VersionNumber,
+        /// The path asked for.
+        path: String,
+    },
+    /// The skill comes with the server.
+    #[error("'{id}' comes with the server and cannot be changed")]
+    ReadOnly {
+        /// The skill.
+        id: SkillId,
+    },
+    /// A name of the skill is not the caller's to give.
+    #[error("'{name}' {whose}")]
+    NameReserved {
+        /// The skill.
+        id: SkillId,
+        /// The name.
+        name: String,
+        /// Whose it is.
+        whose: String,
+        /// What to do.
+        step: String,
+    },
+    /// The skill would live on a person's machine, and the caller is not there.
+    #[error(
+        "'{id}' is a place of the server's own machine, which no call over the network can write to"
+    )]
+    NotLocal {
+        /// The skill.
+        id: SkillId,
+    },
+    /// The semantic version exists with other bytes.
+    #[error("Version {semantic} of '{id}' exists with other content, as number {existing}")]
+    VersionConflict {
+        /// The skill.
+        id: SkillId,
+        /// The semantic version.
+        semantic: semver::Version,
+        /// Number of the version that has it.
+        existing: VersionNumber,
+    },
+    /// The files do not make a skill.
+    #[error("{}", invalid(problems))]
+    Invalid {
+        /// All that was found, errors first.
+        problems: Vec<Problem>,
+    },
+    /// A text is not an id.
+    #[error(transparent)]
+    Id(#[from] SkillIdError),
+    /// A value is wrong.
+    #[error("{message}")]
+    Parameter {
+        /// Field of the request.
+        field: &'static str,
+        /// What is wrong with it.
+        message: String,
+    },
+    /// The idempotency key came with another request before.
+    #[error("The idempotency key '{key}' was used for another request")]
+    KeyReused {
+        /// The key.
+        key: String,
+    },
+    /// A page token is of another query, or no token.
+    #[error("The page token is not one of this query")]
+    PageToken,
+    /// A resume token is no token.
+    #[error("The resume token is not one of this server")]
+    ResumeToken,
+    /// A resume token is older than the log, or of another log.
+    #[error("The log no longer reaches back to the resume token")]
+    ResumeTokenExpired,
+    /// All numbers of the skill are used.
+    #[error("'{id}' has as many versions as there are numbers")]
+    OutOfNumbers {
+        /// The skill.
+        id: SkillId,
+    },
+    /// The highest semantic version of the skill cannot be raised.
+    #[error("'{id}' has the highest semantic version that there is")]
+    OutOfVersions {
+        /// The skill.
+        id: SkillId,
+    },
+    /// Other writes kept coming between.
+    #[error("Other writes to the same skill kept coming between")]
+    Contention,
+    /// What is stored does not fit together.
+    #[error("the data directory is damaged: {damage}")]
+    Unfit {
+        /// The first thing that does not, as a sentence.
+        damage: String,
+    },
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A commit failed.
+    #[error(transparent)]
+    Commit(#[from] CommitError),
+    /// Work was refused, or stopped.
+    #[error(transparent)]
+    Work(#[from] executor::Error),
+    /// There is no room for an answer.
+    #[error(transparent)]
+    Full(#[from] admission::Full),
+    /// A task of the server's own failed.
+    #[error("a task failed: {0}")]
+    Task(String),
+}
+
+impl Error {
+    /// It is over by itself: the store is opened again after a failed write.
+    #[must_use]
+    pub const fn passes(&self) -> bool {
+        matches!(self, Self::Store(StoreError::Reopening))
+    }
+
+    /// A version uses a content that is not stored.
+    pub(super) fn missing(digest: &Digest) -> Self {
+        Self::Store(StoreError::Damaged {
+            key: format!("contents/{digest}"),
+            reason: "it is missing".to_owned(),
+        })
+    }
+
+    /// The name of a skill leads to no version.
+    pub(super) fn none_active(head: &Head) -> Self {
+        let id = head.id.clone();
+        match head.highest_available() {
+            Some(newest) => Self::NoneActive { id, newest },
+            None => Self::AllYanked { id },
+        }
+    }
+}
+
+fn because(reason: &str) -> String {
+    if reason.is_empty() {
+        String::new()
+    } else {
+        format!(": {reason}")
+    }
+}
+
+fn invalid(problems: &[Problem]) -> String {
+    let errors = problems
+        .iter()
+        .filter(|p| p.severity == model::Severity::Error)
+        .count();
+    match (problems.first(), errors) {
+        (Some(first), 0 | 1) => format!("The skill cannot be published: {first}"),
+        (Some(first), more) => {
+            format!(
+                "The skill cannot be published: {first} (and {} more)",
+                more - 1
+            )
+        }
+        (None, _) => "The skill cannot be published".to_owned(),
+    }
+}
+
+/// Where to publish what cannot live on the server's machine.
+fn elsewhere(failure: Failure, id: &SkillId) -> Failure {
+    let slug = id.slug();
+    failure
+        .detail("skill_id", id)
+        .suggest(format!("Publish it as `SOURCE/AUTHOR/{slug}` of your own, or as `local/global/{slug}`"))
+        .suggest("On the server's machine, `repertoire import DIR --location project` without --server reaches it through its data directory")
+}
+
+const LIST: &str = "List the skills to see what is there";
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        let message = error.to_string();
+        let new = |code| Failure::new(code, message.clone());
+        match error {
+            Error::SkillNotFound { reference } => new(Code::SkillNotFound)
+                .detail("skill_id", reference)
+                .suggest("Verify the skill ID is correct: it is `source/author/slug` or a short name")
+                .suggest(LIST),
+            Error::AllYanked { id } => new(Code::SkillYanked)
+                .detail("skill_id", &id)
+                .suggest("List its versions to see why they were withdrawn")
+                .suggest("Ask for a version by its number if you must have it"),
+            Error::NoneActive { id, newest } => new(Code::SkillNotActive)
+                .detail("skill_id", &id)
+                .detail("version", newest)
+                .suggest(format!("Activate version {newest}, or ask for a version by its number")),
+            Error::VersionNotFound { id, version } => new(Code::VersionNotFound)
+                .detail("skill_id", &id)
+                .detail("version", version)
+                .suggest("List the versions of the skill"),
+            Error::Yanked { id, version, .. } => new(Code::VersionYanked)
+                .detail("skill_id", &id)
+                .detail("version", version)
+                .suggest("Put the version back first, or choose another one"),
+            Error::FileNotFound { id, version, path } => new(Code::FileNotFound)
+                .detail("skill_id", &id)
+                .detail("version", version)
+                .detail("path", path)
+                .suggest("List the files of the skill; paths are compared with their case"),
+            Error::ReadOnly { id } => new(Code::SkillReadOnly)
+                .detail("skill_id", &id)
+                .suggest("Publish a skill of your own under another name; on the server's machine one of the same name in `local/project/` or `local/user/` hides this one"),
+            Error::NameReserved { id, name, step, .. } => new(Code::NameReserved)
+                .detail("skill_id", &id)
+                .detail("name", name)
+                .suggest(step),
+            Error::NotLocal { id } => elsewhere(new(Code::LocationNotLocal), &id),
+            Error::VersionConflict { id, semantic, existing } => new(Code::VersionConflict)
+                .detail("skill_id", &id)
+                .detail("semantic_version", &semantic)
+                .detail("version_number", existing)
+                .suggest("Raise `version` in the front matter, or leave it out to have the patch raised"),
+            Error::Invalid { problems } => {
+                let mut failure = new(Code::SkillInvalid)
+                    .suggest("Mend the problems that are listed and publish again")
+                    .suggest("Check the skill first, which lists all that is wrong and publishes nothing");
+                failure.problems = problems;
+                failure
+            }
+            Error::Id(_) => new(Code::InvalidParameter)
+                .field("skill_id", message)
+                .suggest("Write the id as `source/author/slug`"),
+            Error::Parameter { field, message } => {
+                Failure::new(Code::InvalidParameter, message.clone()).field(field, message)
+            }
+            Error::KeyReused { .. } => new(Code::IdempotencyKeyReused)
+                .suggest("Take a new key for a new request; repeat a request unchanged to repeat its answer"),
+            Error::PageToken => new(Code::PageTokenInvalid)
+                .field("page_token", message)
+                .suggest("Repeat the query with the filters that gave the token, or begin with the first page"),
+            Error::ResumeToken => new(Code::ResumeTokenInvalid)
+                .field("resume_token", message)
+                .suggest("Use the token as it was given, or none to watch from now on"),
+            Error::ResumeTokenExpired => new(Code::ResumeTokenExpired)
+                .suggest("List the skills again and watch from the token that the list gives"),
+            Error::OutOfNumbers { id } => new(Code::StoreUnavailable).detail("skill_id", &id),
+            Error::OutOfVersions { id } => new(Code::VersionConflict)
+                .detail("skill_id", &id)
+                .suggest("State a `version` in the front matter that the skill has not had"),
+            Error::Unfit { .. } => new(Code::DataDamaged)
+                .suggest("Look at all of it with the server stopped (`repertoire verify`), and restore a backup or save what is whole (`repertoire salvage`)"),
+            Error::Contention => new(Code::WriteContention).suggest("Try again"),
+            Error::Commit(error) => refused(error),
+            Error::Store(error) => stored(error),
+            Error::Work(error) => error.into(),
+            Error::Full(full) => full.into(),
+            Error::Task(cause) => Failure::fault(cause),
+        }
+    }
+}
+
+/// What a store that failed means to its caller.
+fn stored(error: StoreError) -> Failure {
+    let message = error.to_string();
+    let new = |code| Failure::new(code, message);
+    match error {
+        StoreError::Damaged { .. } | StoreError::NewerFormat { .. } => {
+            let mut failure = Failure::new(Code::DataDamaged, "A stored record is damaged")
+                .suggest("Ask the operator to run `repertoire verify` and to restore a backup");
+            failure.cause = Some(error.into());
+            failure
+        }
+        StoreError::Engine(_) | StoreError::Reopening => {
+            let mut failure =
+                Failure::new(Code::StoreUnavailable, "The server cannot read its disk");
+            failure = match error {
+                StoreError::Reopening => failure.suggest("Try again in a moment"),
+                _ => failure.suggest("Ask the operator to look at the server's log and its disk"),
+            };
+            failure.cause = Some(error.into());
+            failure
+        }
+        StoreError::Busy | StoreError::Outrun { .. } => {
+            new(Code::Overloaded).suggest("Try again when less is written")
+        }
+        StoreError::Compacting => new(Code::Overloaded).suggest("Try again when it is done"),
+        // Of a file that the operator asked for: a backup, or a store written anew.
+        StoreError::Io { .. } => {
+            new(Code::StoreUnavailable).suggest("Look at the disk: all is as it was")
+        }
+        StoreError::NotDurable { .. } => new(Code::StoreUnavailable).suggest(
+            "Look at the disk: the new store is in use, and writes wait until the disk takes it",
+        ),
+        error => Failure::fault(error),
+    }
+}
+
+/// What a write that failed means to its caller.
+fn refused(error: CommitError) -> Failure {
+    let next = match error {
+        CommitError::Store(error) => return Error::Store(error).into(),
+        CommitError::Conflict { .. } => return Error::Contention.into(),
+        CommitError::TooLarge { .. } | CommitError::KeyTooLong { .. } => {
+            return Failure::new(Code::InvalidParameter, error.to_string());
+        }
+        CommitError::Closed => {
+            return Failure::new(Code::ShuttingDown, "The server is about to stop")
+                .suggest("Try again in a moment");
+        }
+        CommitError::Effect(_) => return Failure::fault(error),
+        CommitError::DiskFull { .. } => {
+            "Nothing was written, and reads go on. Ask the operator to make room on the server's disk"
+        }
+        CommitError::ReadOnly(_) => {
+            "Nothing was written, and reads go on. Try again in a minute: the server tries its disk by itself, and its log says what is wrong"
+        }
+        CommitError::Failed(_) => {
+            "The server takes back what it wrote of it. Read before you repeat it, or repeat it under the same idempotency key"
+        }
+    };
+    let mut failure = Failure::new(
+        Code::StoreUnavailable,
+        "The server cannot write to its disk",
+    );
+    failure = failure.suggest(next);
+    failure.cause = Some(error.into());
+    failure
+}

@@ -1,0 +1,150 @@
+//! Archives of versions: the same version gives the same bytes, always.
+
+use std::io::{self, Write as _};
+
+use bytes::Bytes;
+
+use super::{Described, Error, Registry};
+use executor::{Kind, Stop};
+use model::{Digest, FileEntry, SkillId, VersionSelector};
+use store::Store;
+
+/// Form of an archive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ArchiveFormat {
+    /// A gzip-compressed tar.
+    #[default]
+    TarGz,
+    /// A zip.
+    Zip,
+}
+
+impl ArchiveFormat {
+    /// Ending of the file's name.
+    #[must_use]
+    pub fn ending(self) -> &'static str {
+        match self {
+            Self::TarGz => "tar.gz",
+            Self::Zip => "zip",
+        }
+    }
+
+    /// Media type.
+    #[must_use]
+    pub fn mime_type(self) -> &'static str {
+        match self {
+            Self::TarGz => "application/gzip",
+            Self::Zip => "application/zip",
+        }
+    }
+}
+
+/// A version as an archive, with its files at the root.
+#[derive(Debug, Clone)]
+pub struct Archive {
+    /// What is in it.
+    pub of: Described,
+    /// Its form.
+    pub format: ArchiveFormat,
+    /// Its bytes.
+    pub bytes: Bytes,
+    /// Digest of its bytes.
+    pub digest: Digest,
+}
+
+impl Archive {
+    /// Name for the file, such as `refunds-1.2.0.tar.gz`.
+    #[must_use]
+    pub fn file_name(&self) -> String {
+        let (head, version) = (&self.of.head, &self.of.version);
+        format!(
+            "{}-{}.{}",
+            head.id.slug(),
+            version.semantic,
+            self.format.ending()
+        )
+    }
+}
+
+fn content(store: &Store, file: &FileEntry) -> Result<Bytes, Error> {
+    let content = store.content(&file.digest)?;
+    content.ok_or_else(|| Error::missing(&file.digest))
+}
+
+fn failed(error: impl std::fmt::Display) -> Error {
+    Error::Task(format!("an archive: {error}"))
+}
+
+/// Owner, times and modes are the same for every file, so that nothing but the
+/// version decides the bytes.
+fn tar_gz(store: &Store, files: &[FileEntry], stop: &Stop) -> Result<Vec<u8>, Error> {
+    let packer = flate2::GzBuilder::new().mtime(0).operating_system(255);
+    let mut archive = tar::Builder::new(packer.write(Vec::new(), flate2::Compression::default()));
+    for file in files {
+        stop.check()?;
+        let content = content(store, file)?;
+        let mut header = tar::Header::new_ustar();
+        header.set_size(content.len() as u64);
+        header.set_mode(0o644);
+        header.set_mtime(0);
+        header.set_entry_type(tar::EntryType::Regular);
+        archive
+            .append_data(&mut header, file.path.as_str(), &*content)
+            .map_err(failed)?;
+    }
+    archive
+        .into_inner()
+        .and_then(flate2::write::GzEncoder::finish)
+        .map_err(failed)
+}
+
+fn zip(store: &Store, files: &[FileEntry], stop: &Stop) -> Result<Vec<u8>, Error> {
+    let mut archive = zip::ZipWriter::new(io::Cursor::new(Vec::new()));
+    let options = zip::write::SimpleFileOptions::default()
+        .compression_method(zip::CompressionMethod::Deflated)
+        .last_modified_time(zip::DateTime::default())
+        .unix_permissions(0o644);
+    for file in files {
+        stop.check()?;
+        archive
+            .start_file(file.path.as_str(), options)
+            .map_err(failed)?;
+        archive.write_all(&content(store, file)?).map_err(failed)?;
+    }
+    archive.finish().map(io::Cursor::into_inner).map_err(failed)
+}
+
+impl Registry {
+    /// A version as an archive.
+    ///
+    /// # Errors
+    /// There is no such version, or a content of it is damaged.
+    pub async fn export(
+        &self,
+        id: &SkillId,
+        selector: &VersionSelector,
+        format: ArchiveFormat,
+    ) -> Result<Archive, Error> {
+        let of = self.describe(id, selector)?;
+        let (store, version) = (self.inner.store.clone(), std::sync::Arc::clone(&of.version));
+        let contents: u64 = version.files.iter().map(|file| file.size).sum();
+        admission::reserve(contents).await?;
+        let pack = move |stop: &Stop| {
+            let bytes = match format {
+                ArchiveFormat::TarGz => tar_gz(&store, &version.files, stop),
+                ArchiveFormat::Zip => zip(&store, &version.files, stop),
+            }?;
+            let digest = Digest::of(&bytes);
+            Ok::<_, Error>((bytes, digest))
+        };
+        let packed = self.executor().run_fallible(Kind::Export, pack).await;
+        let number = of.version.number;
+        let (bytes, digest) = packed.map_err(|error| self.gone(id, number, error))?;
+        Ok(Archive {
+            of,
+            format,
+            bytes: bytes.into(),
+            digest,
+        })
+    }
+}

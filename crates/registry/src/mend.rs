@@ -1,0 +1,276 @@
+//! Making what a salvaged directory holds fit together.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+
+use super::catalog::Withdrawal;
+use super::head::SemanticEntry;
+use super::yanks::YANKS;
+use super::{DIGESTS, Error, HEADS, Head, Registry, SEMANTICS, Summary, VERSIONS};
+use model::{Digest, SkillId, SkillKey, Version, VersionNumber};
+use store::{Batch, prefix};
+
+/// Lost versions of one skill that are named one by one.
+const MOST_NAMED: usize = 100;
+
+/// A batch is committed at so many changes.
+const BATCH: usize = 200;
+
+/// What mending came to.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Mended {
+    /// Skills that are there.
+    pub skills: u64,
+    /// Versions that are there, whole.
+    pub versions: u64,
+    /// What is lost, as sentences.
+    pub lost: Vec<String>,
+}
+
+/// A skill as its versions say.
+#[derive(Default)]
+struct Kept {
+    /// The highest.
+    last: Option<Version>,
+    /// The highest that was not withdrawn.
+    newest: Option<Version>,
+    active: Option<Version>,
+    numbers: BTreeSet<VersionNumber>,
+    /// The highest semantic version: a version may be lower than one before it.
+    highest: Option<semver::Version>,
+    /// When the first of them was published.
+    created_at: Option<Timestamp>,
+}
+
+impl Registry {
+    /// Leaves out what a damaged directory no longer holds whole, and says what it was.
+    ///
+    /// A version without one of its contents goes; where it was the active one, the highest
+    /// that is left takes its place. A skill whose head is lost gets one from its versions.
+    /// Numbers are not used again.
+    ///
+    /// Reads everything: for commands, not for requests.
+    ///
+    /// # Errors
+    /// A record is damaged, or the store cannot be written.
+    pub async fn mend(&self) -> Result<Mended, Error> {
+        let store = &self.inner.store;
+        let mut ids: BTreeMap<SkillKey, Option<Head>> = BTreeMap::new();
+        for entry in store.scan(&HEADS, b"") {
+            let head = entry?.1.value;
+            ids.insert(head.id.key(), Some(head));
+        }
+        for entry in store.scan(&VERSIONS, b"") {
+            if let Some(id) = id_of(&entry?.0) {
+                ids.entry(id.key()).or_default();
+            }
+        }
+        for entry in store.scan(&DIGESTS, b"") {
+            if let Some(id) = id_of(&entry?.0) {
+                ids.entry(id.key()).or_default();
+            }
+        }
+        let mut mended = Mended::default();
+        for (key, head) in ids {
+            self.mend_skill(&key, head, &mut mended).await?;
+        }
+        Ok(mended)
+    }
+
+    async fn mend_skill(
+        &self,
+        key: &SkillKey,
+        head: Option<Head>,
+        mended: &mut Mended,
+    ) -> Result<(), Error> {
+        let store = &self.inner.store;
+        let id = head.as_ref().map_or_else(
+            || key.as_str().parse::<SkillId>().ok(),
+            |head| Some(head.id.clone()),
+        );
+        let Some(id) = id else { return Ok(()) };
+        let mut kept = Kept::default();
+        let mut known = BTreeSet::new();
+        let mut batch = Batch::new();
+        let mut changes = 0;
+        for entry in store.scan(&VERSIONS, &prefix(key)) {
+            let version = entry?.1.value;
+            let number = version.number;
+            known.insert(number);
+            let gone = head
+                .as_ref()
+                .is_some_and(|head| head.deleted || number < head.first_number);
+            let lost = if gone {
+                None
+            } else {
+                self.lost_file(&version)?
+            };
+            if let Some(path) = &lost {
+                mended.lost.push(format!(
+                    "version {number} of '{id}' lacks the content of '{path}'"
+                ));
+            }
+            if gone || lost.is_some() {
+                batch.delete(&VERSIONS, &(key.clone(), number));
+                changes += 1;
+                continue;
+            }
+            changes += self.index(key, &version, &mut batch)?;
+            mended.versions += 1;
+            kept.numbers.insert(number);
+            kept.highest = kept.highest.max(Some(version.semantic.clone()));
+            kept.created_at.get_or_insert(version.created_at);
+            if head
+                .as_ref()
+                .is_some_and(|head| head.active == Some(number))
+            {
+                kept.active = Some(version.clone());
+            }
+            let inline = head.as_ref().map(|head| &head.inline);
+            let yanked = inline.is_some_and(|inline| inline.contains_key(&number))
+                || store.get(&YANKS, &(key.clone(), number))?.is_some();
+            if !yanked {
+                kept.newest = Some(version.clone());
+            }
+            kept.last = Some(version);
+            if changes >= BATCH {
+                store.commit(std::mem::take(&mut batch)).await?;
+                changes = 0;
+            }
+        }
+        // Those of versions that are lost are not given again.
+        kept.highest = kept.highest.max(self.highest_ever(key)?);
+        // Bytes that lead to a version that is not there would be taken for published.
+        for entry in store.scan(&DIGESTS, &prefix(key)) {
+            let (rest, number) = entry.map(|(rest, stored)| (rest, stored.value))?;
+            let digest = <[u8; 32]>::try_from(rest.as_slice()).map(Digest::from);
+            if let Ok(digest) = digest
+                && !kept.numbers.contains(&number)
+            {
+                batch.delete(&DIGESTS, &(key.clone(), digest));
+                changes += 1;
+            }
+        }
+        let before = head.clone();
+        let after = head_of(&id, head, &kept, &known, mended);
+        mended.skills += u64::from(after.as_ref().is_some_and(|head| !head.deleted));
+        if let Some(after) = after.filter(|after| before.as_ref() != Some(after)) {
+            let revision = store.get(&HEADS, key)?.map(|stored| stored.revision);
+            self.put_head(&mut batch, revision, after, Withdrawal::None);
+            changes += 1;
+        }
+        if changes > 0 {
+            store.commit(batch).await?;
+        }
+        Ok(())
+    }
+
+    /// The first of its files whose content is not there.
+    fn lost_file(&self, version: &Version) -> Result<Option<String>, Error> {
+        for file in &version.files {
+            if !self.inner.store.has_content(&file.digest)? {
+                return Ok(Some(file.path.to_string()));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Makes a version be found by its digest and its semantic version.
+    fn index(&self, key: &SkillKey, version: &Version, batch: &mut Batch) -> Result<usize, Error> {
+        let store = &self.inner.store;
+        let mut changes = 0;
+        let by_digest = (key.clone(), version.digest);
+        let found = store.get(&DIGESTS, &by_digest)?.map(|stored| stored.value);
+        if found != Some(version.number) {
+            batch.put(&DIGESTS, &by_digest, &version.number);
+            changes += 1;
+        }
+        let by_semantic = (key.clone(), version.semantic.to_string());
+        let found = store.get(&SEMANTICS, &by_semantic)?;
+        if found.is_none_or(|found| found.value.number != version.number) {
+            let entry = SemanticEntry {
+                number: version.number,
+                digest: version.digest,
+            };
+            batch.put(&SEMANTICS, &by_semantic, &entry);
+            changes += 1;
+        }
+        Ok(changes)
+    }
+}
+
+/// The head that fits the versions; none where nothing is left to have one.
+fn head_of(
+    id: &SkillId,
+    head: Option<Head>,
+    kept: &Kept,
+    known: &BTreeSet<VersionNumber>,
+    mended: &mut Mended,
+) -> Option<Head> {
+    let Some(mut head) = head else {
+        let last = kept.last.as_ref()?;
+        let first = kept.numbers.first()?;
+        let active = kept.newest.as_ref().map(|newest| newest.number);
+        let now = active.map_or_else(
+            || "none is active now".to_owned(),
+            |active| format!("version {active} is active now"),
+        );
+        mended.lost.push(format!(
+            "what was known of '{id}' beside its versions; {now}"
+        ));
+        return Some(Head {
+            id: id.clone(),
+            deleted: false,
+            first_number: *first,
+            last_number: known.last().copied().unwrap_or(last.number),
+            highest: kept.highest.clone().unwrap_or(last.semantic.clone()),
+            active,
+            summary: kept.newest.as_ref().map(Summary::from),
+            withdrawn: imbl::OrdSet::new(),
+            inline: BTreeMap::new(),
+            created_at: kept.created_at.unwrap_or(last.created_at),
+            updated_at: last.created_at,
+        });
+    };
+    if head.deleted {
+        return Some(head);
+    }
+    if let Some(last) = known.last().filter(|last| **last > head.last_number) {
+        head.last_number = *last;
+    }
+    if let Some(highest) = &kept.highest {
+        head.highest = head.highest.max(highest.clone());
+    }
+    let numbers = head.first_number.get()..=head.last_number.get();
+    let missing: Vec<u32> = numbers
+        .filter(|number| VersionNumber::new(*number).is_none_or(|number| !known.contains(&number)))
+        .collect();
+    for number in missing.iter().take(MOST_NAMED) {
+        mended.lost.push(format!("version {number} of '{id}'"));
+    }
+    if missing.len() > MOST_NAMED {
+        let more = missing.len() - MOST_NAMED;
+        mended.lost.push(format!("{more} more versions of '{id}'"));
+    }
+    let lost = head.active.filter(|active| !kept.numbers.contains(active));
+    if let Some(lost) = lost {
+        head.active = kept.newest.as_ref().map(|newest| newest.number);
+        head.summary = kept.newest.as_ref().map(Summary::from);
+        mended.lost.push(head.active.map_or_else(
+            || format!("the active version {lost} of '{id}'; it has no other"),
+            |now| format!("the active version {lost} of '{id}'; version {now} is active now"),
+        ));
+    } else if let Some(active) = &kept.active {
+        head.summary = Some(Summary::from(active));
+    }
+    head.inline
+        .retain(|number, _| kept.numbers.contains(number));
+    Some(head)
+}
+
+/// The skill of a key that begins with one.
+pub(super) fn id_of(key: &[u8]) -> Option<SkillId> {
+    let end = key.iter().position(|byte| *byte == 0)?;
+    std::str::from_utf8(key.get(..end)?).ok()?.parse().ok()
+}

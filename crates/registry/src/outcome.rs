@@ -1,0 +1,82 @@
+//! What a write came to: for its caller, for whoever repeats it, and for the log.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::{Described, Head};
+use model::{Digest, Event, EventKind, Principal, Version, VersionNumber, Yank};
+use store::Revision;
+
+/// A version with what changes about it, as it was at some moment.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct VersionState {
+    /// Its number.
+    pub number: VersionNumber,
+    /// Its semantic version.
+    pub semantic: semver::Version,
+    /// Digest over all its files.
+    pub digest: Digest,
+    /// When it was published.
+    pub created_at: Timestamp,
+    /// Who published it.
+    pub created_by: Principal,
+    /// What changed, in the publisher's words.
+    pub change_summary: String,
+    /// It was what the skill's name resolves to.
+    pub active: bool,
+    /// Why it was withdrawn; none: it was not.
+    pub withdrawn: Option<String>,
+    /// Bytes of its files.
+    pub size: u64,
+    /// How many files it has.
+    pub files: usize,
+}
+
+impl VersionState {
+    pub(super) fn new(head: &Head, version: &Version, yank: Option<&Yank>) -> Self {
+        Self {
+            number: version.number,
+            semantic: version.semantic.clone(),
+            digest: version.digest,
+            created_at: version.created_at,
+            created_by: version.created_by.clone(),
+            change_summary: version.change_summary.clone(),
+            active: head.active == Some(version.number),
+            withdrawn: yank.map(|yank| yank.reason.clone()),
+            size: version.size(),
+            files: version.files.len(),
+        }
+    }
+}
+
+impl From<&Described> for VersionState {
+    fn from(described: &Described) -> Self {
+        Self::new(&described.head, &described.version, described.yank.as_ref())
+    }
+}
+
+/// A write that changed something, as one line of the log. What the server writes itself
+/// is not told: the skills that come with it are published before it says where it
+/// listens, and whoever started it reads that as the first line.
+pub(super) fn log(revision: Revision, event: &Event) {
+    if event.actor == Principal::system() {
+        return;
+    }
+    let number = |number: Option<VersionNumber>| number.map(VersionNumber::get);
+    let what = match event.kind {
+        EventKind::Published => "published a version",
+        EventKind::Activated => "activated a version",
+        EventKind::Yanked => "withdrew a version",
+        EventKind::Unyanked => "put a version back",
+        EventKind::Deleted => "deleted a skill",
+    };
+    tracing::info!(
+        skill = %event.skill_id,
+        version = number(event.version),
+        semantic_version = event.semantic_version.as_ref().map(tracing::field::display),
+        active = number(event.active),
+        actor = %event.actor,
+        revision,
+        "{what}"
+    );
+}

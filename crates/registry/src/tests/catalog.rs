@@ -1,0 +1,243 @@
+//! The catalog's indexes against a look at every skill.
+
+use super::*;
+use model::Location;
+
+/// One skill that changes: its id, its name, and what became of it.
+type Step = (&'static str, &'static str, State);
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum State {
+    Live,
+    Withdrawn,
+    Deleted,
+}
+
+const IDS: [&str; 8] = [
+    "local/project/a",
+    "Local/User/a",
+    "local/user/b",
+    "local/global/a",
+    "github/acme/A",
+    "github/acme-labs/b",
+    "github/zeta/c",
+    "zoo/x/a",
+];
+const NAMES: [&str; 5] = ["a", "B", "a desk", "A Desk", "desk"];
+
+fn head((id, name, state): Step) -> Head {
+    let live = state == State::Live;
+    Head {
+        id: skill(id),
+        deleted: state == State::Deleted,
+        first_number: VersionNumber::FIRST,
+        last_number: VersionNumber::FIRST,
+        highest: semver::Version::new(1, 0, 0),
+        active: live.then_some(VersionNumber::FIRST),
+        summary: live.then(|| Summary {
+            entry: FilePath::skill_md(),
+            name: name.to_owned(),
+            description: "Does.".to_owned(),
+            category: String::new(),
+            semantic: semver::Version::new(1, 0, 0),
+            tags: Vec::new(),
+            technologies: Vec::new(),
+            triggers: Vec::new(),
+        }),
+        withdrawn: imbl::OrdSet::new(),
+        inline: BTreeMap::new(),
+        created_at: Timestamp::UNIX_EPOCH,
+        updated_at: Timestamp::UNIX_EPOCH,
+    }
+}
+
+/// The order in which skills win a name.
+fn rank(head: &Head) -> (bool, Location, SkillKey) {
+    (head.active.is_none(), head.id.location(), head.id.key())
+}
+
+fn goes_by(head: &Head, name: &str) -> bool {
+    head.id.slug().to_lowercase() == name
+        || head
+            .summary
+            .as_ref()
+            .is_some_and(|summary| summary.name.to_lowercase() == name)
+}
+
+fn id_of(head: &Arc<Head>) -> String {
+    head.id.to_string()
+}
+
+fn ids<'a>(heads: impl IntoIterator<Item = &'a Arc<Head>>) -> Vec<String> {
+    heads.into_iter().map(id_of).collect()
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let state = prop_oneof![
+        3 => Just(State::Live),
+        1 => Just(State::Withdrawn),
+        1 => Just(State::Deleted),
+    ];
+    let (id, name) = (
+        proptest::sample::select(&IDS[..]),
+        proptest::sample::select(&NAMES[..]),
+    );
+    (id, name, state)
+}
+
+proptest! {
+    #[test]
+    fn every_index_says_what_a_look_at_all_skills_says(steps in proptest::collection::vec(step(), 0..40)) {
+        let mut catalog = Catalog::default();
+        let mut all: BTreeMap<SkillKey, Arc<Head>> = BTreeMap::new();
+        for step in steps {
+            let head = head(step);
+            catalog = catalog.with(head.clone(), Withdrawal::None);
+            if head.deleted {
+                all.remove(&head.id.key());
+            } else {
+                all.insert(head.id.key(), Arc::new(head));
+            }
+        }
+        let mut ranked: Vec<_> = all.values().cloned().collect();
+        ranked.sort_by_key(|head| rank(head));
+        let live: Vec<_> = ranked.iter().filter(|head| head.active.is_some()).cloned().collect();
+
+        prop_assert_eq!(catalog.len(), all.len());
+        prop_assert_eq!(catalog.live(), live.len());
+        prop_assert_eq!(ids(catalog.by_location()), ids(&live));
+
+        let names = ["a", "b", "c", "a desk", "desk", "none"];
+        for name in names {
+            let expected = ids(ranked.iter().filter(|head| goes_by(head, name)));
+            prop_assert_eq!(ids(catalog.named(&name.to_uppercase())), expected);
+        }
+        for head in &live {
+            let winner = ranked.iter().find(|other| goes_by(other, &head.id.slug().to_lowercase()));
+            let wins = winner.is_some_and(|winner| winner.id == head.id);
+            let expected = if wins { head.id.slug() } else { head.id.as_str() };
+            prop_assert_eq!(catalog.short_name(head), expected);
+        }
+        for prefix in ["", "A", "a ", "d", "x"] {
+            let found: Vec<_> = catalog.names_with_prefix(prefix).map(|(name, head)| (name, id_of(head))).collect();
+            let mut sorted = names;
+            sorted.sort_unstable();
+            let expected: Vec<_> = sorted
+                .into_iter()
+                .filter(|name| name.starts_with(&prefix.to_lowercase()))
+                .filter_map(|name| Some((name, id_of(live.iter().find(|head| goes_by(head, name))?))))
+                .collect();
+            prop_assert_eq!(found, expected);
+        }
+        for from in ["", "github/acme", "github/acme/a", "github/acme/a\0", "github0", "local/user/", "zz"] {
+            let from = SkillKey::from_stored(from);
+            let expected = all
+                .iter()
+                .find(|(key, head)| **key >= from && head.active.is_some())
+                .map(|(_, head)| id_of(head));
+            prop_assert_eq!(catalog.live_from(&from).map(id_of), expected);
+        }
+        for (prefix, after) in [("", None), ("github/", None), ("", Some("github/acme/a")), ("local/", Some("a")), ("z", None)] {
+            let after = after.map(SkillKey::from_stored);
+            let expected: Vec<_> = all
+                .iter()
+                .filter(|(key, head)| {
+                    head.active.is_some() && key.as_str().starts_with(prefix) && after.as_ref().is_none_or(|after| *key > after)
+                })
+                .map(|(_, head)| id_of(head))
+                .collect();
+            prop_assert_eq!(ids(catalog.live_after(prefix, after.as_ref())), expected);
+        }
+    }
+}
+
+#[test]
+fn a_skill_is_standard_where_its_name_is_a_standard_one_and_its_slug() {
+    let standard = |id: &str, name: &str, description: String| {
+        let mut head = head(("a/b/c", "c", State::Live));
+        head.id = skill(id);
+        if let Some(summary) = &mut head.summary {
+            summary.name = name.to_owned();
+            summary.description = description;
+        }
+        head.is_standard()
+    };
+    let does = || "Does.".to_owned();
+    for (id, name, description, expected) in [
+        ("a/b/pdf-forms2", "pdf-forms2", does(), true),
+        ("a/b/pdf-forms2", "PDF-Forms2", does(), false),
+        ("a/b/PDF", "PDF", does(), false),
+        ("a/b/write_sql", "write_sql", does(), false),
+        ("a/b/a--b", "a--b", does(), false),
+        ("a/b/other", "pdf", does(), false),
+        ("a/b/pdf", "pdf", String::new(), false),
+        ("a/b/pdf", "pdf", "é".repeat(1024), true),
+        ("a/b/pdf", "pdf", "é".repeat(1025), false),
+    ] {
+        let chars = description.chars().count();
+        assert_eq!(
+            standard(id, name, description),
+            expected,
+            "{id} {name} {chars}"
+        );
+    }
+    assert!(!head(("a/b/c", "c", State::Withdrawn)).is_standard());
+}
+
+fn live(ids: &[&'static str], is_shared: bool) -> Catalog {
+    let heads = ids
+        .iter()
+        .map(|id| Ok::<_, Error>(head((id, "a", State::Live))));
+    Catalog::build(heads, is_shared).expect("a catalog")
+}
+
+#[test]
+fn what_comes_with_the_server_is_before_others_and_before_all_where_many_share_it() {
+    let ids = [
+        "acme/x/a",
+        "builtin/repertoire/a",
+        "local/project/a",
+        "local/user/a",
+    ];
+    let order = |is_shared| {
+        let catalog = live(&ids, is_shared);
+        let named = catalog.named("A").map(|head| head.id.to_string());
+        named.collect::<Vec<_>>()
+    };
+    assert_eq!(order(false), [ids[2], ids[3], ids[1], ids[0]]);
+    assert_eq!(order(true), [ids[1], ids[2], ids[3], ids[0]]);
+}
+
+#[test]
+fn skills_are_taken_of_each_source_and_author_in_turn_after_those_of_the_server() {
+    let ids = [
+        "a/b/1",
+        "a/b/2",
+        "a/b/3",
+        "a-b/b/1",
+        "a/bc/1",
+        "a/bc/2",
+        "builtin/repertoire/1",
+        "builtin/repertoire/2",
+        "Zoo/X/1",
+        "zoo/x/2",
+    ];
+    let catalog = live(&ids, false);
+    let taken: Vec<_> = catalog.in_turn().map(|head| head.id.as_str()).collect();
+    assert_eq!(
+        taken,
+        [
+            "builtin/repertoire/1",
+            "builtin/repertoire/2",
+            "a-b/b/1",
+            "a/b/1",
+            "a/bc/1",
+            "Zoo/X/1",
+            "a/b/2",
+            "a/bc/2",
+            "zoo/x/2",
+            "a/b/3",
+        ]
+    );
+    assert_eq!(live(&[], false).in_turn().count(), 0);
+}

@@ -1,0 +1,288 @@
+//! How often skills are read and loaded.
+//!
+//! Counting must not slow a read, so counts gather in memory and are written
+//! every few seconds: a server that is killed loses those seconds, and nothing
+//! else depends on them.
+//!
+//! A session counts once for a version as long as it is remembered: the last
+//! [`REMEMBERED`] uses are, until the server stops. So the memory is bounded, nothing
+//! is kept for every session that ever was, and one that comes back late counts again.
+
+use std::collections::{BTreeMap, HashMap};
+use std::hash::BuildHasher as _;
+use std::sync::{Mutex, PoisonError};
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::{Error, Head, Registry};
+use model::{SkillKey, VersionNumber};
+use store::{Batch, Table, TableId};
+
+const USAGE: Table<SkillKey, Stored> = Table::new(TableId::Usage);
+
+/// Uses of a version by a session that are remembered.
+const REMEMBERED: usize = 100_000;
+/// Skills in one write.
+const SKILLS_A_WRITE: usize = 500;
+
+/// What a caller did with a version.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UsageKind {
+    /// A file was read or exported.
+    Read,
+    /// The instructions were loaded into a session.
+    Load,
+}
+
+/// Usage of one version.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct VersionUsage {
+    /// How often it was loaded.
+    pub loads: u64,
+    /// How often one of its files was read.
+    pub reads: u64,
+    /// How many sessions did either.
+    pub sessions: u64,
+    /// When that last happened.
+    pub last_used_at: Option<Timestamp>,
+}
+
+impl VersionUsage {
+    fn add(&mut self, other: &Self) {
+        self.loads += other.loads;
+        self.reads += other.reads;
+        self.sessions += other.sessions;
+        self.last_used_at = self.last_used_at.max(other.last_used_at);
+    }
+}
+
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+struct Stored {
+    versions: BTreeMap<VersionNumber, VersionUsage>,
+}
+
+impl Stored {
+    fn add(&mut self, other: &Self) {
+        for (number, counts) in &other.versions {
+            self.versions.entry(*number).or_default().add(counts);
+        }
+    }
+}
+
+/// Counts on their way into the store.
+#[derive(Debug)]
+struct Writing {
+    counts: Stored,
+    /// Revision of the record that they are added to. Once it has another, they are in it.
+    onto: Option<u64>,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    counts: HashMap<SkillKey, Stored>,
+    writing: HashMap<SkillKey, Writing>,
+    /// How often counts have ceased to be on their way.
+    settled: u64,
+    /// Uses of a version by a session, as hashes.
+    remembered: quick_cache::unsync::Cache<u64, ()>,
+}
+
+impl Waiting {
+    /// Remembers a use of a version by a session; says whether it was not.
+    fn is_new(&mut self, used: u64) -> bool {
+        let is_new = self.remembered.get(&used).is_none();
+        if is_new {
+            self.remembered.insert(used, ());
+        }
+        is_new
+    }
+}
+
+/// Counts that were not written yet.
+#[derive(Debug)]
+pub(super) struct Usage {
+    waiting: Mutex<Waiting>,
+    writer: tokio::sync::Mutex<()>,
+}
+
+impl Default for Usage {
+    fn default() -> Self {
+        Self {
+            waiting: Mutex::new(Waiting {
+                counts: HashMap::new(),
+                writing: HashMap::new(),
+                settled: 0,
+                remembered: quick_cache::unsync::Cache::new(REMEMBERED),
+            }),
+            writer: tokio::sync::Mutex::new(()),
+        }
+    }
+}
+
+impl Usage {
+    /// Not for work that reads the store: every reader of a skill counts, and would wait.
+    fn with<T>(&self, work: impl FnOnce(&mut Waiting) -> T) -> T {
+        work(&mut self.waiting.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub(super) fn forget(&self, key: &SkillKey) {
+        self.with(|waiting| {
+            waiting.counts.remove(key);
+            waiting.writing.remove(key);
+        });
+    }
+}
+
+/// Removes the counts of a skill.
+pub(super) fn forget(batch: &mut Batch, key: &SkillKey) {
+    batch.delete(&USAGE, key);
+}
+
+impl Registry {
+    /// Counts a use of a version. Does not wait and does not fail.
+    pub fn count(&self, head: &Head, number: VersionNumber, kind: UsageKind, session: &str) {
+        let now = self.inner.clock.now();
+        let key = head.id.key();
+        let used =
+            (!session.is_empty()).then(|| self.inner.hasher.hash_one((&key, number, session)));
+        self.inner.usage.with(|waiting| {
+            let is_new = used.is_some_and(|used| waiting.is_new(used));
+            let versions = &mut waiting.counts.entry(key).or_default().versions;
+            let counts = versions.entry(number).or_default();
+            match kind {
+                UsageKind::Read => counts.reads += 1,
+                UsageKind::Load => counts.loads += 1,
+            }
+            counts.last_used_at = Some(now);
+            counts.sessions += u64::from(is_new);
+        });
+    }
+
+    /// Usage of each version that was used, newest first; counts that were not
+    /// written yet included.
+    ///
+    /// # Errors
+    /// A record is damaged, or the store cannot be read.
+    pub fn usage(&self, head: &Head) -> Result<Vec<(VersionNumber, VersionUsage)>, Error> {
+        let key = head.id.key();
+        let usage = loop {
+            let settled = self.inner.usage.with(|waiting| waiting.settled);
+            let stored = self.inner.store.get(&USAGE, &key)?;
+            let revision = stored.as_ref().map(|stored| stored.revision);
+            let mut usage = stored.map(|stored| stored.value).unwrap_or_default();
+            let whole = self.inner.usage.with(|waiting| {
+                if let Some(writing) = waiting.writing.get(&key)
+                    && writing.onto == revision
+                {
+                    usage.add(&writing.counts);
+                }
+                if let Some(counts) = waiting.counts.get(&key) {
+                    usage.add(counts);
+                }
+                // Else what was on its way may be in a later record than this one.
+                waiting.settled == settled
+            });
+            if whole {
+                break usage;
+            }
+        };
+        // A read that was under way while its skill was deleted counts for a number
+        // that the skill published since does not have.
+        let mut versions = usage.versions;
+        versions.retain(|number, _| (head.first_number..=head.last_number).contains(number));
+        Ok(versions.into_iter().rev().collect())
+    }
+
+    /// Writes the counts that wait. Called every few seconds, and before the
+    /// server stops.
+    ///
+    /// # Errors
+    /// The store refuses; the counts wait for the next time.
+    pub async fn write_usage(&self) -> Result<(), Error> {
+        // One at a time: what is being written is told from what waits.
+        let _alone = self.inner.usage.writer.lock().await;
+        loop {
+            // What an earlier write left, whatever became of it.
+            self.settle_counts()?;
+            let Some(batch) = self.counts_batch()? else {
+                return Ok(());
+            };
+            self.inner.store.commit(batch).await?;
+        }
+    }
+
+    /// Counts that were on their way are in the store now, or wait again.
+    fn settle_counts(&self) -> Result<(), Error> {
+        let keys = |waiting: &mut Waiting| waiting.writing.keys().cloned().collect::<Vec<_>>();
+        let mut found = Vec::new();
+        for key in self.inner.usage.with(keys) {
+            let stored = self.inner.store.get(&USAGE, &key)?;
+            found.push((key, stored.map(|stored| stored.revision)));
+        }
+        self.inner.usage.with(|waiting| {
+            waiting.settled += 1;
+            for (key, revision) in found {
+                if let Some(writing) = waiting.writing.remove(&key)
+                    && writing.onto == revision
+                {
+                    let counts = waiting.counts.entry(key).or_default();
+                    counts.add(&writing.counts);
+                }
+            }
+        });
+        Ok(())
+    }
+
+    /// The next counts to be written. They are readable all the while.
+    fn counts_batch(&self) -> Result<Option<Batch>, Error> {
+        let keys = self.inner.usage.with(|waiting| {
+            let catalog = self.inner.catalog.load();
+            // A skill that was deleted meanwhile has nothing to count.
+            waiting.counts.retain(|key, _| catalog.get(key).is_some());
+            let keys = waiting.counts.keys().take(SKILLS_A_WRITE);
+            keys.cloned().collect::<Vec<_>>()
+        });
+        let mut found = Vec::new();
+        for key in keys {
+            let stored = self.inner.store.get(&USAGE, &key)?;
+            found.push((key, stored));
+        }
+        let mut batch = Batch::new();
+        let mut taken = Vec::new();
+        self.inner.usage.with(|waiting| {
+            for (key, stored) in found {
+                let Some(counts) = waiting.counts.remove(&key) else {
+                    continue;
+                };
+                let onto = stored.as_ref().map(|stored| stored.revision);
+                let record = stored.map(|stored| stored.value).unwrap_or_default();
+                taken.push((key.clone(), onto, record, counts.clone()));
+                waiting.writing.insert(key, Writing { counts, onto });
+            }
+        });
+        for (key, onto, record, counts) in &mut taken {
+            record.add(counts);
+            batch.expect(&USAGE, key, (*onto).into());
+            batch.put(&USAGE, key, record);
+        }
+        Ok((!taken.is_empty()).then_some(batch))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_use_is_remembered_and_no_more_than_so_many_are() {
+        let usage = Usage::default();
+        usage.with(|waiting| {
+            assert!(waiting.is_new(1));
+            assert!(!waiting.is_new(1), "it was just now");
+            let new = (2..300_000).filter(|used| waiting.is_new(*used)).count();
+            assert_eq!(new, 299_998);
+            assert!(waiting.remembered.len() <= REMEMBERED);
+        });
+    }
+}

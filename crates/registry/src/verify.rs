@@ -1,0 +1,195 @@
+//! Checking that what is stored fits together.
+
+use std::collections::HashSet;
+use std::fs::File;
+
+use serde::de::IgnoredAny;
+
+use super::mend::id_of;
+use super::{DIGESTS, Error, Head, Registry, SEMANTICS, VERSIONS};
+use executor::Stop;
+use model::{Digest, SkillKey, VersionNumber};
+use store::{Backup, Compacted, Compaction, StoreError, Table, TableId, prefix};
+
+/// The versions, of which nothing but their keys is wanted.
+const NUMBERS: Table<(SkillKey, VersionNumber), IgnoredAny> = Table::new(TableId::Versions);
+
+/// What checking the registry found.
+#[derive(Debug, Clone, Default)]
+pub struct Audit {
+    /// Skills looked at.
+    pub skills: u64,
+    /// Versions looked at.
+    pub versions: u64,
+    /// Contents that a version uses.
+    pub contents: HashSet<Digest>,
+    /// What does not fit, as sentences.
+    pub damage: Vec<String>,
+}
+
+/// What the work came to, or why it was stopped.
+fn stopped<T>(done: Result<T, StoreError>, stop: &Stop) -> Result<T, Error> {
+    if matches!(done, Err(StoreError::Stopped)) {
+        stop.check()?;
+    }
+    Ok(done?)
+}
+
+impl Registry {
+    /// Writes the store anew without contents that no version uses, while others read and
+    /// write. `progress` is told how many records were moved. Blocks.
+    ///
+    /// # Errors
+    /// Another one is at work, something is damaged, the disk refuses, or so much is written
+    /// that there is no end.
+    pub fn compact(&self, stop: &Stop, mut progress: impl FnMut(u64)) -> Result<Compacted, Error> {
+        // First, so that what is used from here on stays as well.
+        let compaction = Compaction::begin(&self.inner.store)?;
+        let audit = self.audit_until(stop)?;
+        if let Some(damage) = audit.damage.into_iter().next() {
+            return Err(Error::Unfit { damage });
+        }
+        let used = audit.contents;
+        let done = compaction.run(
+            |digest| used.contains(digest),
+            |moved| {
+                progress(moved);
+                stop.check().map_err(|_| StoreError::Stopped)
+            },
+        );
+        stopped(done, stop)
+    }
+
+    /// Takes a backup, while others read and write, in a file that has no name. Blocks.
+    ///
+    /// # Errors
+    /// The store is damaged, or the disk refuses.
+    pub fn backup(&self, stop: &Stop) -> Result<(File, Backup), Error> {
+        let progress = |_| stop.check().map_err(|_| StoreError::Stopped);
+        stopped(self.inner.store.backup_unnamed(progress), stop)
+    }
+
+    /// Looks at every skill and version: is the active version there, has every
+    /// version its number, its digest and its contents?
+    ///
+    /// Reads everything: for commands, not for requests.
+    ///
+    /// # Errors
+    /// A record is damaged.
+    pub fn audit(&self) -> Result<Audit, Error> {
+        self.audit_until(&Stop::never())
+    }
+
+    fn audit_until(&self, stop: &Stop) -> Result<Audit, Error> {
+        let mut audit = Audit::default();
+        let mut known = HashSet::new();
+        for head in self.catalog().after("", None) {
+            let key = head.id.key();
+            if self.audit_skill(&key, stop, &mut audit)? {
+                known.insert(key);
+            }
+        }
+        self.audit_ownerless(&known, stop, &mut audit)?;
+        Ok(audit)
+    }
+
+    /// Looks at a skill. Others may write it meanwhile: what looks like damage then is looked
+    /// at again. Says whether it is there.
+    fn audit_skill(&self, key: &SkillKey, stop: &Stop, audit: &mut Audit) -> Result<bool, Error> {
+        let live = || {
+            let stored = self.stored_head(key)?;
+            Ok::<_, Error>(stored.filter(|stored| !stored.value.deleted))
+        };
+        let mut head = live()?;
+        while let Some(stored) = head {
+            let (versions, damage) = self.look_at(&stored.value, stop, &mut audit.contents)?;
+            if !damage.is_empty() {
+                head = live()?;
+                // Whoever writes a version writes the head as well.
+                if head.as_ref().map(|head| head.revision) != Some(stored.revision) {
+                    continue;
+                }
+            }
+            audit.skills += 1;
+            audit.versions += versions;
+            audit.damage.extend(damage);
+            return Ok(true);
+        }
+        Ok(false)
+    }
+
+    /// How many versions a skill has, and what of it does not fit.
+    fn look_at(
+        &self,
+        head: &Head,
+        stop: &Stop,
+        contents: &mut HashSet<Digest>,
+    ) -> Result<(u64, Vec<String>), Error> {
+        let store = &self.inner.store;
+        let (mut damage, mut lacking) = (Vec::new(), Vec::new());
+        let key = head.id.key();
+        let mut numbers: HashSet<VersionNumber> = HashSet::new();
+        for entry in store.scan(&VERSIONS, &prefix(&key)) {
+            stop.check()?;
+            let version = entry?.1.value;
+            numbers.insert(version.number);
+            let name = format!("version {} of '{}'", version.number, head.id);
+            for file in &version.files {
+                if contents.contains(&file.digest) {
+                    continue;
+                }
+                if store.has_content(&file.digest)? {
+                    contents.insert(file.digest);
+                } else if !lacking.contains(&file.digest) {
+                    lacking.push(file.digest);
+                    damage.push(format!("{name} lacks the content of '{}'", file.path));
+                }
+            }
+            if version.number > head.last_number {
+                damage.push(format!("{name} is above the highest number given"));
+            }
+            let number = store
+                .get(&DIGESTS, &(key.clone(), version.digest))?
+                .map(|stored| stored.value);
+            if number != Some(version.number) {
+                damage.push(format!("{name} is not found by its digest"));
+            }
+            let number = store
+                .get(&SEMANTICS, &(key.clone(), version.semantic.to_string()))?
+                .map(|stored| stored.value.number);
+            if number != Some(version.number) {
+                damage.push(format!("{name} is not found by its semantic version"));
+            }
+        }
+        if let Some(active) = head.active.filter(|active| !numbers.contains(active)) {
+            let id = &head.id;
+            damage.push(format!("the active version {active} of '{id}' is missing"));
+        }
+        Ok((numbers.len() as u64, damage))
+    }
+
+    /// Looks for versions of skills that are not known.
+    fn audit_ownerless(
+        &self,
+        known: &HashSet<SkillKey>,
+        stop: &Stop,
+        audit: &mut Audit,
+    ) -> Result<(), Error> {
+        let mut last = None;
+        for entry in self.inner.store.scan(&NUMBERS, b"") {
+            stop.check()?;
+            let (key, _) = entry?;
+            let Some(id) = id_of(&key).filter(|id| last.as_ref() != Some(id)) else {
+                continue;
+            };
+            let key = id.key();
+            if !known.contains(&key) && self.stored_head(&key)?.is_none() {
+                audit
+                    .damage
+                    .push(format!("versions of '{id}' belong to no skill"));
+            }
+            last = Some(id);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,369 @@
+//! History: listing, activating and withdrawing versions.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::catalog::Withdrawal;
+use super::yanks::YANKS;
+use super::{Caller, Error, Head, Plan, Registry, SEMANTICS, Summary, VERSIONS, VersionState};
+use model::{
+    Digest, Event, EventKind, Problem, SkillId, SkillKey, Version, VersionNumber, VersionSelector,
+    Yank, open_token, seal_token,
+};
+use store::{Batch, prefix};
+
+/// A version beside what changes about it.
+#[derive(Debug, Clone)]
+pub struct Described {
+    /// The skill.
+    pub head: Arc<Head>,
+    /// The version.
+    pub version: Arc<Version>,
+    /// Why and when it was withdrawn.
+    pub yank: Option<Yank>,
+}
+
+impl Described {
+    /// It is what the skill's name resolves to.
+    #[must_use]
+    pub fn is_active(&self) -> bool {
+        self.head.active == Some(self.version.number)
+    }
+}
+
+/// A page of versions, newest first.
+#[derive(Debug, Clone)]
+pub struct VersionPage {
+    /// The skill.
+    pub head: Arc<Head>,
+    /// The versions.
+    pub versions: Vec<Described>,
+    /// Token of the next page; none: this is the last.
+    pub next: Option<String>,
+}
+
+/// The active version changed, or was confirmed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Activated {
+    /// The skill.
+    pub id: SkillId,
+    /// The version that is active.
+    pub version: VersionState,
+    /// The one that was active before.
+    pub previous: Option<VersionNumber>,
+}
+
+/// A version was withdrawn, or put back.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Withdrawn {
+    /// The skill.
+    pub id: SkillId,
+    /// The version.
+    pub version: VersionState,
+    /// The version that is active now.
+    pub active: Option<VersionNumber>,
+}
+
+/// A version by everything that names it, without what it says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Release {
+    /// Its semantic version.
+    pub semantic: semver::Version,
+    /// Its number.
+    pub number: VersionNumber,
+    /// Digest over all its files.
+    pub digest: Digest,
+    /// It was withdrawn.
+    pub is_yanked: bool,
+}
+
+/// The semantic version of a key, behind the skill's part of it.
+fn semantic(key: &[u8]) -> Option<semver::Version> {
+    let text = std::str::from_utf8(key.strip_suffix(&[0])?).ok()?;
+    text.parse().ok()
+}
+
+const PAGE: &str = "versions";
+
+impl Registry {
+    /// A version with what changes about it.
+    ///
+    /// # Errors
+    /// There is no such skill or version.
+    pub fn describe(&self, id: &SkillId, selector: &VersionSelector) -> Result<Described, Error> {
+        let head = self.head(id)?;
+        let version = self.version(&head, selector)?;
+        self.described(head, version)
+    }
+
+    /// A version of a head with what changes about it.
+    ///
+    /// # Errors
+    /// A record is damaged, or the store cannot be read.
+    pub fn described(&self, head: Arc<Head>, version: Arc<Version>) -> Result<Described, Error> {
+        let yank = self.yank_of(&head, version.number)?;
+        Ok(Described {
+            head,
+            version,
+            yank,
+        })
+    }
+
+    /// What is odd about a version; nothing, where there is no such version.
+    ///
+    /// # Errors
+    /// Its record is damaged, or the store cannot be read.
+    pub fn problems(&self, id: &SkillId, number: VersionNumber) -> Result<Vec<Problem>, Error> {
+        let found = self
+            .head(id)
+            .and_then(|head| self.version(&head, &number.into()));
+        match found {
+            Ok(version) => Ok(version.problems.clone()),
+            Err(Error::SkillNotFound { .. } | Error::VersionNotFound { .. }) => Ok(Vec::new()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Versions of a skill, newest first, withdrawn ones included.
+    ///
+    /// # Errors
+    /// There is no such skill; the token is of another query.
+    pub fn list_versions(
+        &self,
+        id: &SkillId,
+        size: usize,
+        token: &str,
+    ) -> Result<VersionPage, Error> {
+        let head = self.head(id)?;
+        let key = head.id.key();
+        let below = match token {
+            "" => None,
+            token => {
+                let place = open_token(PAGE, key.as_str(), token).ok_or(Error::PageToken)?;
+                let number = place
+                    .parse()
+                    .ok()
+                    .and_then(VersionNumber::new)
+                    .ok_or(Error::PageToken)?;
+                Some((key.clone(), number))
+            }
+        };
+        let found = self
+            .inner
+            .store
+            .before(&VERSIONS, &prefix(&key), below.as_ref(), size + 1)?;
+        let more = found.len() > size;
+        let versions = found
+            .into_iter()
+            .take(size)
+            .map(|version| self.described(Arc::clone(&head), Arc::new(version)))
+            .collect::<Result<Vec<_>, _>>()?;
+        let next = versions
+            .last()
+            .filter(|_| more)
+            .map(|last| seal_token(PAGE, key.as_str(), &last.version.number.to_string()));
+        Ok(VersionPage {
+            head,
+            versions,
+            next,
+        })
+    }
+
+    /// All versions of a skill by what names them, lowest first.
+    ///
+    /// # Errors
+    /// A record is damaged, or the store cannot be read.
+    pub fn releases(&self, head: &Head) -> Result<Vec<Release>, Error> {
+        let prefix = prefix(&head.id.key());
+        let mut releases = Vec::new();
+        for entry in self.inner.store.scan(&SEMANTICS, &prefix) {
+            let (key, entry) = entry?;
+            // Versions of before a delete keep their entries.
+            let kept = head.first_number..=head.last_number;
+            let Some(semantic) = semantic(&key).filter(|_| kept.contains(&entry.value.number))
+            else {
+                continue;
+            };
+            releases.push(Release {
+                semantic,
+                number: entry.value.number,
+                digest: entry.value.digest,
+                is_yanked: head.is_withdrawn(entry.value.number),
+            });
+        }
+        releases.sort_by(|a, b| (&a.semantic, a.number).cmp(&(&b.semantic, b.number)));
+        Ok(releases)
+    }
+
+    /// The highest semantic version that a skill ever had, deleted ones included. Looks
+    /// at all of them.
+    pub(super) fn highest_ever(&self, key: &SkillKey) -> Result<Option<semver::Version>, Error> {
+        let mut highest = None;
+        for entry in self.inner.store.scan(&SEMANTICS, &prefix(key)) {
+            highest = highest.max(semantic(&entry?.0));
+        }
+        Ok(highest)
+    }
+
+    /// Makes a version the active one.
+    ///
+    /// # Errors
+    /// There is no such version, or it was withdrawn.
+    pub async fn activate(
+        &self,
+        id: &SkillId,
+        number: VersionNumber,
+        caller: &Caller,
+    ) -> Result<Activated, Error> {
+        let _queue = self.lock(&id.key()).await;
+        self.write(caller, || {
+            let (mut head, revision) = self.writable(id, caller)?;
+            let version = self.version(&head, &VersionSelector::Number(number))?;
+            if let Some(yank) = self.stored_yank(&head, number)? {
+                return Err(Error::Yanked {
+                    id: head.id,
+                    version: number,
+                    reason: yank.reason,
+                });
+            }
+            let previous = head.active.replace(number);
+            let activated = Activated {
+                id: head.id.clone(),
+                version: VersionState::new(&head, &version, None),
+                previous,
+            };
+            if previous == Some(number) {
+                return Ok(Plan::Done(activated));
+            }
+            head.summary = Some(Summary::from(&*version));
+            let (batch, event) = self.edit(revision, head, EventKind::Activated, &version, caller);
+            Ok(Plan::Write(batch, event, activated))
+        })
+        .await
+    }
+
+    /// Withdraws a version; the highest other one becomes active where it was.
+    ///
+    /// # Errors
+    /// There is no such version, or the skill comes with the server.
+    pub async fn yank(
+        &self,
+        id: &SkillId,
+        number: VersionNumber,
+        reason: &str,
+        caller: &Caller,
+    ) -> Result<Withdrawn, Error> {
+        let _queue = self.lock(&id.key()).await;
+        self.write(caller, || {
+            let (mut head, revision) = self.writable(id, caller)?;
+            let version = self.version(&head, &VersionSelector::Number(number))?;
+            let withdrawn = |head: &Head, yank: &Yank| Withdrawn {
+                id: head.id.clone(),
+                version: VersionState::new(head, &version, Some(yank)),
+                active: head.active,
+            };
+            if let Some(yank) = self.stored_yank(&head, number)? {
+                return Ok(Plan::Done(withdrawn(&head, &yank)));
+            }
+            let yank = Yank {
+                reason: reason.to_owned(),
+                time: self.inner.clock.now(),
+                actor: caller.principal.clone(),
+            };
+            head.withdrawn.insert(number);
+            if head.active == Some(number) {
+                head.active = self.stored_available(&mut head)?;
+                let next = head.active.map(VersionSelector::Number);
+                let next = next.map(|next| self.version(&head, &next)).transpose()?;
+                head.summary = next.as_deref().map(Summary::from);
+            }
+            let withdrawn = withdrawn(&head, &yank);
+            let at = (head.id.key(), number);
+            let (mut batch, event) = self.edit(revision, head, EventKind::Yanked, &version, caller);
+            batch.put(&YANKS, &at, &yank);
+            Ok(Plan::Write(batch, event, withdrawn))
+        })
+        .await
+    }
+
+    /// Puts a withdrawn version back; it becomes active where none is.
+    ///
+    /// # Errors
+    /// There is no such version, or the skill comes with the server.
+    pub async fn unyank(
+        &self,
+        id: &SkillId,
+        number: VersionNumber,
+        caller: &Caller,
+    ) -> Result<Withdrawn, Error> {
+        let _queue = self.lock(&id.key()).await;
+        self.write(caller, || {
+            let (mut head, revision) = self.writable(id, caller)?;
+            let version = self.version(&head, &VersionSelector::Number(number))?;
+            let available = |head: &Head| Withdrawn {
+                id: head.id.clone(),
+                version: VersionState::new(head, &version, None),
+                active: head.active,
+            };
+            if self.stored_yank(&head, number)?.is_none() {
+                return Ok(Plan::Done(available(&head)));
+            }
+            if head.active.is_none() {
+                head.active = Some(number);
+                head.summary = Some(Summary::from(&*version));
+            }
+            let available = available(&head);
+            let at = (head.id.key(), number);
+            let (mut batch, event) =
+                self.edit(revision, head, EventKind::Unyanked, &version, caller);
+            batch.delete(&YANKS, &at);
+            Ok(Plan::Write(batch, event, available))
+        })
+        .await
+    }
+
+    /// The head of a skill that the caller may change, with its revision.
+    pub(super) fn writable(&self, id: &SkillId, caller: &Caller) -> Result<(Head, u64), Error> {
+        let stored = self
+            .stored_head(&id.key())?
+            .filter(|stored| !stored.value.deleted)
+            .ok_or_else(|| Error::SkillNotFound {
+                reference: id.to_string(),
+            })?;
+        let names = &self.inner.names;
+        names.permit(&stored.value.id, &caller.principal)?;
+        Ok((stored.value, stored.revision))
+    }
+
+    /// The writes of an edit of a head, and what happened.
+    pub(super) fn edit(
+        &self,
+        revision: u64,
+        mut head: Head,
+        kind: EventKind,
+        version: &Version,
+        caller: &Caller,
+    ) -> (Batch, Event) {
+        let now = self.inner.clock.now();
+        head.updated_at = now;
+        let event = Event {
+            kind,
+            skill_id: head.id.clone(),
+            version: Some(version.number),
+            semantic_version: Some(version.semantic.clone()),
+            digest: Some(version.digest),
+            active: head.active,
+            time: now,
+            actor: caller.principal.clone(),
+        };
+        let withdrawal = match kind {
+            EventKind::Yanked => Withdrawal::Made(version.number),
+            EventKind::Unyanked => Withdrawal::Undone(version.number),
+            _ => Withdrawal::None,
+        };
+        let mut batch = Batch::new();
+        self.put_head(&mut batch, Some(revision), head, withdrawal);
+        (batch, event)
+    }
+}

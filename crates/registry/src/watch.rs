@@ -1,0 +1,171 @@
+//! Watching the log: what happened, without gaps and without repeats.
+//!
+//! A watcher reads the log from its own place, so one that is slow costs nothing
+//! and misses nothing, as long as the log reaches back to it.
+
+use std::collections::{HashSet, VecDeque};
+
+use tokio::sync::watch;
+
+use super::{Error, Registry};
+use model::{Event, EventKind, SkillId, SkillKey, open_token, seal_token};
+use store::{LogPosition, Store};
+
+const RESUME: &str = "resume";
+/// Events read from the log at once.
+const PAGE: usize = 256;
+/// Events that a filtered watcher passes over before it is told how far it is.
+const PASSED: usize = 256;
+
+/// Which events a watcher wants.
+#[derive(Debug, Clone, Default)]
+pub struct WatchFilter {
+    /// Of these skills; empty: of all.
+    pub skills: HashSet<SkillKey>,
+    /// Of these kinds; empty: of all.
+    pub kinds: Vec<EventKind>,
+}
+
+impl WatchFilter {
+    /// Adds a skill.
+    #[must_use]
+    pub fn skill(mut self, id: &SkillId) -> Self {
+        self.skills.insert(id.key());
+        self
+    }
+
+    fn wants(&self, event: &Event) -> bool {
+        (self.skills.is_empty() || self.skills.contains(&event.skill_id.key()))
+            && (self.kinds.is_empty() || self.kinds.contains(&event.kind))
+    }
+}
+
+/// What a watcher comes to next.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Step {
+    /// An event that it wants, with its place in the log.
+    Event(u64, Event),
+    /// It passed over many events that it does not want: its token is a newer one.
+    Moved,
+}
+
+/// A watcher of the log.
+#[derive(Debug)]
+pub struct Watch {
+    store: Store,
+    filter: WatchFilter,
+    position: watch::Receiver<LogPosition>,
+    /// Everything up to here was read.
+    at: u64,
+    read: VecDeque<(u64, Event)>,
+    /// Events passed over since the last step.
+    passed: usize,
+}
+
+impl Registry {
+    /// A token for the end of the log as it is now. Take it before reading what
+    /// it is to continue.
+    #[must_use]
+    pub fn resume_token(&self) -> String {
+        let end = self.inner.store.position().borrow().end;
+        token(&self.inner.store, end)
+    }
+
+    /// Watches from a token on; from now on where it is empty.
+    ///
+    /// # Errors
+    /// The token is no token, or the log no longer reaches back to it.
+    pub fn watch(&self, resume: &str, filter: WatchFilter) -> Result<Watch, Error> {
+        let store = self.inner.store.clone();
+        let position = store.position();
+        let LogPosition { start, end, .. } = *position.borrow();
+        let at = match resume {
+            "" => end,
+            resume => {
+                let place = open_token(RESUME, "", resume).ok_or(Error::ResumeToken)?;
+                let (log, at) = place.split_once('/').ok_or(Error::ResumeToken)?;
+                let at: u64 = at.parse().map_err(|_| Error::ResumeToken)?;
+                // Another log, one that went on without us, or one that was
+                // restored from before the token: what happened since is not known.
+                if log != store.log_id() || at < start || at > end {
+                    return Err(Error::ResumeTokenExpired);
+                }
+                at
+            }
+        };
+        Ok(Watch {
+            store,
+            filter,
+            position,
+            at,
+            read: VecDeque::new(),
+            passed: 0,
+        })
+    }
+}
+
+fn token(store: &Store, at: u64) -> String {
+    seal_token(RESUME, "", &format!("{}/{at}", store.log_id()))
+}
+
+impl Watch {
+    /// Token to go on after what was handed out so far.
+    #[must_use]
+    pub fn resume_token(&self) -> String {
+        token(&self.store, self.at)
+    }
+
+    /// Everything up to this place in the log was handed out or passed over.
+    #[must_use]
+    pub fn at(&self) -> u64 {
+        self.at
+    }
+
+    /// The next event with its place in the log. Waits for one.
+    ///
+    /// Cancelling loses nothing.
+    ///
+    /// # Errors
+    /// As [`Watch::step`].
+    pub async fn next(&mut self) -> Result<(u64, Event), Error> {
+        loop {
+            if let Step::Event(sequence, event) = self.step().await? {
+                return Ok((sequence, event));
+            }
+        }
+    }
+
+    /// The next event, or that many were passed over. Waits for either.
+    ///
+    /// Cancelling loses nothing.
+    ///
+    /// # Errors
+    /// The watcher is so slow that the log left it behind; a record is damaged;
+    /// the store was closed.
+    pub async fn step(&mut self) -> Result<Step, Error> {
+        loop {
+            while let Some((sequence, event)) = self.read.pop_front() {
+                self.at = sequence;
+                if self.filter.wants(&event) {
+                    self.passed = 0;
+                    return Ok(Step::Event(sequence, event));
+                }
+                self.passed += 1;
+                if self.passed == PASSED {
+                    self.passed = 0;
+                    return Ok(Step::Moved);
+                }
+            }
+            if self.at < self.position.borrow_and_update().end {
+                let events = self.store.events_after(self.at, PAGE)?;
+                self.read = events.ok_or(Error::ResumeTokenExpired)?.into();
+                if !self.read.is_empty() {
+                    continue;
+                }
+            }
+            if self.position.changed().await.is_err() {
+                return Err(Error::Commit(store::CommitError::Closed));
+            }
+        }
+    }
+}

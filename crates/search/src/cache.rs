@@ -1,0 +1,107 @@
+//! Where vectors that were made are kept.
+//!
+//! A vector belongs to a text and to what made it. Both are named by digests, so a
+//! vector that was made once is found again after a restart, a rebuild, or when
+//! another skill says the same.
+
+use std::fs::File;
+use std::io::{BufReader, Read as _, Seek as _, Write as _};
+use std::path::Path;
+
+use rustc_hash::FxHashMap;
+
+use embed::Embedder;
+use model::Digest;
+
+const MAGIC: &[u8; 8] = b"REPVEC1\n";
+const HEADER: usize = 8 + 32 + 4;
+const DIGEST: usize = 32;
+const CHECK: usize = 4;
+
+/// Rows that were made, in a file: digest of the text, row, check sum. The file is
+/// only added to; what a kill left half is cut off when it is opened.
+#[derive(Debug)]
+pub(super) struct Cache {
+    file: File,
+    dimensions: usize,
+    rows: FxHashMap<Digest, Box<[i8]>>,
+}
+
+impl Cache {
+    /// Opens the file; one that cannot be read is begun anew. Blocks.
+    pub(super) fn open(path: &Path, embedder: &dyn Embedder) -> std::io::Result<Self> {
+        let dimensions = embedder.dimensions();
+        let mut header = Vec::with_capacity(HEADER);
+        header.extend_from_slice(MAGIC);
+        header.extend_from_slice(embedder.digest().as_bytes());
+        header.extend_from_slice(&u32::try_from(dimensions).unwrap_or(u32::MAX).to_le_bytes());
+        let mut file = File::options()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(path)?;
+        let mut rows = FxHashMap::default();
+        let mut good = 0;
+        let mut reader = BufReader::new(&file);
+        let mut found = [0; HEADER];
+        if reader.read_exact(&mut found).is_ok() && found[..] == header[..] {
+            good = HEADER as u64;
+            let mut record = vec![0; DIGEST + dimensions + CHECK];
+            while reader.read_exact(&mut record).is_ok() {
+                let (content, check) = record.split_at(DIGEST + dimensions);
+                if crc32fast::hash(content).to_le_bytes() != check {
+                    break;
+                }
+                let (digest, row) = content.split_at(DIGEST);
+                if let Some(digest) = digest.first_chunk::<DIGEST>() {
+                    let row = row.iter().map(|byte| byte.cast_signed()).collect();
+                    rows.insert(Digest::from(*digest), row);
+                }
+                good += record.len() as u64;
+            }
+        }
+        drop(reader);
+        if good == 0 {
+            file.set_len(0)?;
+            file.rewind()?;
+            file.write_all(&header)?;
+        } else {
+            file.set_len(good)?;
+            file.seek(std::io::SeekFrom::End(0))?;
+        }
+        Ok(Self {
+            file,
+            dimensions,
+            rows,
+        })
+    }
+
+    /// Nothing that was read is in memory.
+    pub(super) fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// The row of a text.
+    pub(super) fn get(&self, text: &Digest) -> Option<&[i8]> {
+        self.rows.get(text).map(AsRef::as_ref)
+    }
+
+    /// Keeps rows.
+    pub(super) fn put(&mut self, rows: &[(Digest, Vec<i8>)]) -> std::io::Result<()> {
+        let mut bytes = Vec::with_capacity(rows.len() * (DIGEST + self.dimensions + CHECK));
+        for (digest, row) in rows {
+            let begin = bytes.len();
+            bytes.extend_from_slice(digest.as_bytes());
+            bytes.extend(row.iter().map(|value| value.cast_unsigned()));
+            let check = crc32fast::hash(bytes.get(begin..).unwrap_or_default());
+            bytes.extend_from_slice(&check.to_le_bytes());
+        }
+        self.file.write_all(&bytes)
+    }
+
+    /// What was read is in memory no longer; it is still in the file.
+    pub(super) fn forget(&mut self) {
+        self.rows = FxHashMap::default();
+    }
+}

@@ -1,0 +1,75 @@
+//! What can go wrong with the index. Nearly none of it reaches a caller: the index is
+//! made anew, and a search sees the last state that there was.
+
+use embed::EmbedError;
+use model::{Code, Failure};
+
+/// After this, an index that is made anew can be searched again, or says how far it is.
+const REBUILDING: std::time::Duration = std::time::Duration::from_secs(1);
+
+/// The index cannot be written or read.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The words.
+    #[error("the index of words: {0}")]
+    Words(#[from] tantivy::TantivyError),
+    /// A file of the index.
+    #[error("a file of the index: {0}")]
+    Io(#[from] std::io::Error),
+    /// What is remembered of a skill.
+    #[error("what is remembered of a skill: {0}")]
+    Facts(#[from] serde_json::Error),
+    /// A document without what is remembered of it.
+    #[error("a document of segment {segment} says nothing of its skill")]
+    Damaged {
+        /// The segment.
+        segment: usize,
+    },
+    /// A file is not what was written.
+    #[error("the file `{}` of the index of words is damaged", file.display())]
+    Checksum {
+        /// The file.
+        file: std::path::PathBuf,
+    },
+    /// A search met damage.
+    #[error("the search index is damaged, and is made anew")]
+    Rebuilding,
+    /// Four thousand million skills.
+    #[error("there are more skills than the index can number")]
+    Full,
+    /// Vectors cannot be made.
+    #[error("the embedder: {0}")]
+    Embed(#[from] EmbedError),
+    /// The registry cannot be read.
+    #[error(transparent)]
+    Registry(#[from] registry::Error),
+    /// Work was refused, or stopped.
+    #[error(transparent)]
+    Work(#[from] executor::Error),
+    /// The work ended before it was done.
+    #[error("the work on the index ended early: {0}")]
+    Task(String),
+}
+
+impl Error {
+    /// The store is opened again after a failed write: nothing is wrong with the index.
+    pub(super) fn passes(&self) -> bool {
+        matches!(self, Self::Registry(error) if error.passes())
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Registry(error) => error.into(),
+            Error::Work(error) => error.into(),
+            Error::Rebuilding => {
+                let mut failure = Self::new(Code::IndexUnavailable, error.to_string());
+                failure.retry_after = Some(REBUILDING);
+                failure.suggest("Try again in a moment")
+            }
+            // The index is made anew by itself.
+            error => Self::fault(error),
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! Why a skill was found.
+
+use std::cmp::Reverse;
+use std::ops::Range;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::best::Ranked;
+use super::document;
+use super::fuse::Tier;
+use super::lexical::Cell;
+use super::schema::Part;
+use super::snapshot::Slot;
+use super::terms::Terms;
+use super::tokens::{self, Stemmer};
+use registry::Registry;
+
+/// Characters of a snippet, about.
+const SNIPPET: usize = 220;
+/// Bytes of a body in which a snippet is looked for, at most, and at once.
+const LOOKED_THROUGH: usize = 16 * 1024;
+const AT_ONCE: usize = 2 * 1024;
+
+/// Why a skill was found.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Why {
+    /// What kind of a match it is.
+    pub tier: Tier,
+    /// What words gave.
+    pub words: f32,
+    /// What meaning gave.
+    pub meaning: f32,
+    /// Parts that have words of the query.
+    pub parts: Vec<Part>,
+    /// Words of the query that it has, as they were typed.
+    pub matched: Vec<String>,
+    /// Text around them, with each between `**`.
+    pub snippet: String,
+}
+
+/// Says why skills were found, the skills of one page.
+pub(super) struct Explainer<'a> {
+    registry: &'a Registry,
+    terms: &'a Terms,
+    /// What matches, as stems and whole words: each with the bit of its word of the query.
+    wanted: FxHashMap<&'a str, u32>,
+    /// First characters of what matches: a stem begins as its word does.
+    beginnings: FxHashSet<char>,
+    /// The bits of words that were met, 0 where they do not match.
+    known: FxHashMap<String, u32>,
+    stemmer: &'a mut Stemmer,
+}
+
+impl<'a> Explainer<'a> {
+    /// By the words of a query.
+    pub(super) fn new(registry: &'a Registry, terms: &'a Terms, stemmer: &'a mut Stemmer) -> Self {
+        let mut wanted = FxHashMap::default();
+        for (at, group) in (0..u32::BITS).zip(&terms.groups) {
+            for form in &group.forms {
+                wanted.entry(form.text.as_str()).or_insert(1 << at);
+            }
+        }
+        Self {
+            registry,
+            terms,
+            beginnings: wanted.keys().filter_map(|w| w.chars().next()).collect(),
+            wanted,
+            known: FxHashMap::default(),
+            stemmer,
+        }
+    }
+
+    /// Why this skill was found. Blocks where the text of its body is shown.
+    pub(super) fn why(&mut self, slot: &Slot, ranked: &Ranked, cell: Cell) -> Why {
+        let mut matched = Vec::new();
+        for (at, group) in self.terms.groups.iter().enumerate() {
+            if cell.any >> at & 1 == 1 && !matched.contains(&group.word) {
+                matched.push(group.word.clone());
+            }
+        }
+        let parts = cell.parts();
+        Why {
+            tier: ranked.tier,
+            words: ranked.words,
+            meaning: ranked.meaning,
+            snippet: self.snippet(slot, &parts, cell.any.count_ones()),
+            parts,
+            matched,
+        }
+    }
+
+    /// Text of the skill around words of the query, as many as it has: of its
+    /// description, or of its body where only that has any.
+    fn snippet(&mut self, slot: &Slot, parts: &[Part], words: u32) -> String {
+        let summary = slot.head.summary.as_ref();
+        let description = summary.map_or("", |summary| summary.description.as_str());
+        let in_front = |part: &Part| !matches!(part, Part::Body | Part::Headings | Part::Files);
+        if parts.is_empty() || parts.iter().any(in_front) {
+            return marked(description, &self.matches(description));
+        }
+        match document::body(self.registry, slot) {
+            Ok(body) => {
+                let end = body.floor_char_boundary(LOOKED_THROUGH);
+                let body = body.get(..end).unwrap_or(&body);
+                let mut found = Vec::new();
+                let mut from = 0;
+                // No further than to a stretch that has all of them.
+                while from < body.len() && best(&found).is_none_or(|(_, most)| most < words) {
+                    let rest = body.get(from..).unwrap_or_default();
+                    let end = end_of_lines(rest, AT_ONCE);
+                    let there = self.matches(rest.get(..end).unwrap_or(rest));
+                    let moved = there.into_iter();
+                    found.extend(moved.map(|(at, word)| (from + at.start..from + at.end, word)));
+                    from += end;
+                }
+                marked(body, &found)
+            }
+            // A snippet is no answer: that the skill is damaged is told by reading it.
+            Err(_) => marked(description, &self.matches(description)),
+        }
+    }
+
+    /// Where words of a text match, each with its bit.
+    fn matches(&mut self, text: &str) -> Vec<Match> {
+        let mut found = Vec::new();
+        let may_match = |first: char| self.beginnings.contains(&first);
+        tokens::words_beginning(text, may_match, |word, range| {
+            if !word.chars().next().is_some_and(may_match) {
+                return;
+            }
+            let known = self.known.get(word).copied();
+            let bit = known.unwrap_or_else(|| {
+                let of = |text: &str| self.wanted.get(text).copied();
+                let bit = of(self.stemmer.stem(word)).or_else(|| of(word));
+                let bit = bit.unwrap_or_default();
+                self.known.insert(word.to_owned(), bit);
+                bit
+            });
+            if bit != 0 {
+                found.push((range, bit));
+            }
+        });
+        found
+    }
+}
+
+/// Where a word matches, and the bit of the word of the query.
+type Match = (Range<usize>, u32);
+
+/// The stretch of a text with the most of the matches, each between `**`.
+fn marked(text: &str, found: &[Match]) -> String {
+    let begin = best(found).map_or(0, |(begin, _)| begin);
+    // From the beginning where that is near, else from a little before.
+    let begin = if begin < SNIPPET / 2 {
+        0
+    } else {
+        begin - SNIPPET / 4
+    };
+    let begin = text.ceil_char_boundary(begin);
+    let begin = match text
+        .get(begin..)
+        .and_then(|rest| rest.find(char::is_whitespace))
+    {
+        Some(space) if begin > 0 && space < SNIPPET / 4 => begin + space,
+        _ => begin,
+    };
+    let mut end = text.floor_char_boundary((begin + SNIPPET).min(text.len()));
+    if end < text.len()
+        && let Some(space) = text
+            .get(begin..end)
+            .and_then(|part| part.rfind(char::is_whitespace))
+        && space > SNIPPET / 2
+    {
+        end = begin + space;
+    }
+    let mut snippet = String::new();
+    if begin > 0 {
+        snippet.push('…');
+    }
+    let mut at = begin;
+    for (range, _) in found {
+        if range.start >= at && range.end <= end {
+            snippet.push_str(text.get(at..range.start).unwrap_or_default());
+            snippet.push_str("**");
+            snippet.push_str(text.get(range.clone()).unwrap_or_default());
+            snippet.push_str("**");
+            at = range.end;
+        }
+    }
+    snippet.push_str(text.get(at..end).unwrap_or_default());
+    if end < text.len() {
+        snippet.push('…');
+    }
+    // In one line, as it is shown.
+    snippet.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Where the stretch with the most different words begins, and how many it has.
+fn best(found: &[Match]) -> Option<(usize, u32)> {
+    let different = |from: usize| {
+        let begin = found.get(from).map_or(0, |(range, _)| range.start);
+        let near = found.iter().skip(from);
+        let near = near.take_while(|(range, _)| range.end <= begin + SNIPPET);
+        near.fold(0_u32, |bits, (_, bit)| bits | bit).count_ones()
+    };
+    let stretches = (0..found.len().min(256)).map(|from| (different(from), Reverse(from)));
+    let (most, Reverse(from)) = stretches.max()?;
+    Some((found.get(from)?.0.start, most))
+}
+
+/// Where the lines end that fit into so many bytes; of a longer line, the end of that.
+fn end_of_lines(text: &str, bytes: usize) -> usize {
+    let from = text.floor_char_boundary(bytes.min(text.len()));
+    let rest = text.get(from..).unwrap_or_default();
+    rest.find('\n').map_or(text.len(), |end| from + end + 1)
+}

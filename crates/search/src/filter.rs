@@ -1,0 +1,104 @@
+//! What a skill must have to be found.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use super::snapshot::Slot;
+use model::{Location, TrustTier};
+use registry::Head;
+
+/// What a skill must have to be found. Of several values of one kind one is enough;
+/// each kind that is given must be met. Texts are compared without case.
+#[derive(Debug, Clone, Default)]
+pub struct Filters {
+    /// Categories.
+    pub categories: Vec<String>,
+    /// Technologies.
+    pub technologies: Vec<String>,
+    /// Tags.
+    pub tags: Vec<String>,
+    /// Trust tiers.
+    pub trust_tiers: Vec<TrustTier>,
+    /// Sources.
+    pub sources: Vec<String>,
+    /// Namespaces: a source, or a source and an author with `/` between.
+    pub namespaces: Vec<String>,
+    /// Locations.
+    pub locations: Vec<Location>,
+    /// Quality at least, from 0 to 1.
+    pub min_score: f64,
+    /// Changed after.
+    pub updated_after: Option<Timestamp>,
+    /// With tests, or without.
+    pub has_tests: Option<bool>,
+    /// With examples, or without.
+    pub has_examples: Option<bool>,
+}
+
+impl Filters {
+    /// Nothing is asked for.
+    pub(super) fn is_empty(&self) -> bool {
+        self.given().is_empty()
+    }
+
+    /// What is asked for, by the names of the contract.
+    pub(super) fn given(&self) -> Vec<&'static str> {
+        [
+            ("categories", !self.categories.is_empty()),
+            ("technologies", !self.technologies.is_empty()),
+            ("tags", !self.tags.is_empty()),
+            ("trust_tier", !self.trust_tiers.is_empty()),
+            ("source", !self.sources.is_empty()),
+            ("namespaces", !self.namespaces.is_empty()),
+            ("location", !self.locations.is_empty()),
+            ("min_score", self.min_score > 0.0),
+            ("updated_after", self.updated_after.is_some()),
+            ("has_tests", self.has_tests.is_some()),
+            ("has_examples", self.has_examples.is_some()),
+        ]
+        .into_iter()
+        .filter_map(|(name, given)| given.then_some(name))
+        .collect()
+    }
+
+    /// The skill has what is asked for.
+    pub(super) fn takes(&self, slot: &Slot) -> bool {
+        let head: &Arc<Head> = &slot.head;
+        let Some(summary) = &head.summary else {
+            return false;
+        };
+        any(&self.categories, [&summary.category])
+            && any(&self.technologies, &summary.technologies)
+            && any(&self.tags, &summary.tags)
+            && any(&self.sources, [head.id.source()])
+            && (self.namespaces.is_empty() || self.namespaces.iter().any(|n| within(head, n)))
+            && (self.trust_tiers.is_empty() || self.trust_tiers.contains(&head.trust_tier()))
+            && (self.locations.is_empty() || self.locations.contains(&head.id.location()))
+            // No skill has a score yet.
+            && self.min_score <= 0.0
+            && self.updated_after.is_none_or(|time| head.updated_at > time)
+            && self.has_tests.is_none_or(|wanted| wanted == slot.has_tests)
+            && self.has_examples.is_none_or(|wanted| wanted == slot.has_examples)
+    }
+}
+
+/// One of the values is one of those wanted, if any are.
+fn any<T: AsRef<str>>(wanted: &[String], values: impl IntoIterator<Item = T>) -> bool {
+    wanted.is_empty()
+        || values.into_iter().any(|value| {
+            let value = value.as_ref().to_lowercase();
+            wanted.iter().any(|wanted| wanted.to_lowercase() == value)
+        })
+}
+
+fn within(head: &Head, namespace: &str) -> bool {
+    let namespace = namespace.trim_end_matches('/');
+    match namespace.split_once('/') {
+        None => head.id.source().eq_ignore_ascii_case(namespace),
+        Some((source, author)) => {
+            head.id.source().eq_ignore_ascii_case(source)
+                && head.id.author().eq_ignore_ascii_case(author)
+        }
+    }
+}

@@ -1,0 +1,348 @@
+//! Keeping the index in step with the log.
+//!
+//! Writers are never held up: the index reads the log from its own place, gathers
+//! what happened within [`GATHER`], and commits it at once.
+//!
+//! After a start, and where the log no longer reaches back to its place, the index is
+//! compared with the catalog, and what is behind is indexed some at a time: new events
+//! never wait for more than [`SLICE`] of it. The same is done once the store can be read
+//! again, where a failed write took it away for a while. Vectors are made afterwards, between
+//! commits; a search does without those that are not there yet.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::cache::Cache;
+use super::indexer::Indexer;
+use super::{Error, Inner, row_of};
+use embed::Embedder;
+use model::{SkillKey, caught};
+use registry::{Registry, Watch, WatchFilter};
+
+/// How long events are gathered before they are committed together.
+const GATHER: Duration = Duration::from_millis(100);
+/// Skills that are indexed before a commit, so that much can be found soon.
+const COMMIT: usize = 10_000;
+/// How long new events wait at most for skills that are behind.
+const SLICE: Duration = Duration::from_millis(250);
+/// How long whoever failed waits before the next try.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// How long it waits for a store that is opened again.
+const PAUSE: Duration = Duration::from_secs(1);
+/// Folder of the index of words.
+pub(super) const INDEX: &str = "index";
+/// Vectors that are made before a search may see them.
+const VECTORS: usize = 2_048;
+
+/// Follows the log until it is told to stop.
+pub(super) async fn follow(inner: Arc<Inner>, stop: CancellationToken) {
+    while !stop.is_cancelled() {
+        let Err(failed) = keep(&inner, &stop).await else {
+            return;
+        };
+        if failed.passes() {
+            tracing::warn!(error = %failed, "the search index waits for the store");
+            stop.run_until_cancelled(tokio::time::sleep(PAUSE)).await;
+            continue;
+        }
+        tracing::error!(error = %failed, "the search index stopped; it is made anew");
+        if inner.failed.swap(true, Ordering::Relaxed) {
+            // It was being made anew already.
+            stop.run_until_cancelled(tokio::time::sleep(PATIENCE)).await;
+        }
+    }
+}
+
+/// What happened: to these skills, up to this place in the log.
+type Events = (BTreeSet<SkillKey>, u64);
+
+/// Opens the index, brings it up to date, and keeps it there. Work that has begun is
+/// never left behind: it looks for itself whether it is to stop.
+async fn keep(inner: &Arc<Inner>, stop: &CancellationToken) -> Result<(), Error> {
+    // Before the catalog is looked at: what happens from here on comes as events.
+    let mut watch = inner.registry.watch("", WatchFilter::default())?;
+    let mut damage = inner.damage.subscribe();
+    let fresh = inner.failed.load(Ordering::Relaxed);
+    let stopping = stop.clone();
+    let mut work = blocking(Arc::clone(inner), move |inner| {
+        let mut work = Work::open(inner, fresh, stopping)?;
+        work.compare(inner);
+        Ok(work)
+    })
+    .await?;
+    while !stop.is_cancelled() {
+        let found = if work.is_idle() {
+            tokio::select! {
+                found = happened(&mut watch) => found.map(Some),
+                () = stop.cancelled() => return Ok(()),
+                // What happened meanwhile is found when the new index is compared.
+                _ = damage.changed() => return Err(Error::Rebuilding),
+            }
+        } else {
+            gathered(&mut watch, Duration::ZERO).await
+        };
+        if damage.has_changed().unwrap_or(false) {
+            return Err(Error::Rebuilding);
+        }
+        let events = match found {
+            Err(registry::Error::ResumeTokenExpired) => {
+                tracing::info!(
+                    "the search index fell behind the log and is compared with all skills"
+                );
+                watch = inner.registry.watch("", WatchFilter::default())?;
+                work = blocking(Arc::clone(inner), move |inner| {
+                    work.compare(inner);
+                    Ok(work)
+                })
+                .await?;
+                continue;
+            }
+            found => found?,
+        };
+        work = blocking(Arc::clone(inner), move |inner| {
+            if events.is_none() && work.behind.is_none() {
+                work.make_vectors(inner)?;
+            } else {
+                let begun = Instant::now();
+                let seen = events.as_ref().map_or(0, |(_, position)| *position);
+                let seen = seen.max(work.seen);
+                let position = inner.registry.store().position();
+                work.index(inner, events, |done| {
+                    let events_wait = || position.borrow().end > seen && begun.elapsed() >= SLICE;
+                    done >= COMMIT || events_wait()
+                })?;
+            }
+            Ok(work)
+        })
+        .await?;
+    }
+    Ok(())
+}
+
+/// Waits until something happens, and gathers what comes with it.
+async fn happened(watch: &mut Watch) -> Result<Events, registry::Error> {
+    let (position, event) = watch.next().await?;
+    let (mut keys, last) = gathered(watch, GATHER).await?.unwrap_or_default();
+    keys.insert(event.skill_id.key());
+    Ok((keys, last.max(position)))
+}
+
+/// What happened until there was a pause, or for so long.
+async fn gathered(
+    watch: &mut Watch,
+    patience: Duration,
+) -> Result<Option<Events>, registry::Error> {
+    let mut found: Option<Events> = None;
+    let deadline = Instant::now() + patience;
+    while found.as_ref().is_none_or(|(keys, _)| keys.len() < COMMIT) {
+        match tokio::time::timeout_at(deadline, watch.next()).await {
+            Ok(next) => {
+                let (position, event) = next?;
+                let (keys, last) = found.get_or_insert_default();
+                keys.insert(event.skill_id.key());
+                *last = position;
+            }
+            Err(_) => break,
+        }
+    }
+    Ok(found)
+}
+
+/// Runs work that blocks off the async threads: that of the follower, one after the other,
+/// so it needs no permit.
+async fn blocking<T: Send + 'static>(
+    inner: Arc<Inner>,
+    work: impl FnOnce(&Inner) -> Result<T, Error> + Send + 'static,
+) -> Result<T, Error> {
+    // The engine of words panics on files that are damaged.
+    let work = move || caught(|| work(&inner)).map_err(Error::Task)?;
+    tokio::task::spawn_blocking(work)
+        .await
+        .map_err(|error| Error::Task(error.to_string()))?
+}
+
+/// The writer, and where vectors are kept.
+pub(super) struct Work {
+    pub(super) indexer: Indexer,
+    cache: Option<Cache>,
+    /// Skills whose documents are not as the catalog has them. None: it has caught up.
+    pub(super) behind: Option<Vec<SkillKey>>,
+    /// What happened up to here was indexed, or is among these.
+    pub(super) seen: u64,
+    /// Where the search for skills without a vector goes on.
+    from: u32,
+    /// There may be such skills.
+    pending: bool,
+    stop: CancellationToken,
+}
+
+impl Work {
+    pub(super) fn open(inner: &Inner, fresh: bool, stop: CancellationToken) -> Result<Self, Error> {
+        let folder = inner.folder.join(INDEX);
+        std::fs::create_dir_all(&inner.folder)?;
+        let registry: Registry = inner.registry.clone();
+        let dimensions = inner.embedder.as_ref().map_or(0, |e| e.dimensions());
+        let mut indexer = if fresh {
+            Indexer::new(&folder, registry, dimensions)?
+        } else {
+            Indexer::open(&folder, registry, dimensions)?
+        };
+        if indexer.is_sparse() {
+            drop(indexer);
+            indexer = Indexer::new(&folder, inner.registry.clone(), dimensions)?;
+        }
+        let cache = match &inner.embedder {
+            Some(embedder) => {
+                let file = vectors_file(inner, &**embedder);
+                Some(Cache::open(&file, &**embedder)?)
+            }
+            None => None,
+        };
+        indexer.reload(0)?;
+        let mut work = Self {
+            pending: cache.is_some(),
+            behind: None,
+            seen: 0,
+            indexer,
+            cache,
+            from: 0,
+            stop,
+        };
+        work.remember_vectors();
+        work.publish(inner);
+        Ok(work)
+    }
+
+    /// There is nothing to do until something happens.
+    fn is_idle(&self) -> bool {
+        self.behind.is_none() && !self.pending
+    }
+
+    /// Finds what the catalog has and the index has not. Follow the log from before: what
+    /// happens meanwhile comes as events.
+    pub(super) fn compare(&mut self, inner: &Inner) {
+        self.seen = inner.registry.store().position().borrow().end;
+        self.behind = Some(self.indexer.behind().into_iter().collect());
+    }
+
+    /// Indexes what happened, then of what is behind until it is `enough`, told how much
+    /// was done, and makes it findable.
+    pub(super) fn index(
+        &mut self,
+        inner: &Inner,
+        events: Option<Events>,
+        enough: impl Fn(usize) -> bool,
+    ) -> Result<(), Error> {
+        let (keys, position) = events.unwrap_or_default();
+        let seen = position.max(self.seen);
+        let catches_up = self.behind.is_some();
+        self.indexer.update(keys, &self.stop)?;
+        if let Some(behind) = &mut self.behind {
+            let mut done = 0;
+            let some = std::iter::from_fn(|| {
+                let key = (!enough(done)).then(|| behind.pop())?;
+                done += 1;
+                key
+            });
+            self.indexer.update(some, &self.stop)?;
+        }
+        if self.stop.is_cancelled() {
+            return Ok(());
+        }
+        self.seen = seen;
+        self.pending = self.cache.is_some();
+        self.from = 0;
+        // Also where nothing was behind: documents that were taken out are gone then.
+        if self.behind.as_ref().is_none_or(Vec::is_empty) {
+            self.indexer.commit(seen)?;
+            self.indexer.has_caught_up();
+            inner.failed.store(false, Ordering::Relaxed);
+            self.behind = None;
+        } else {
+            self.indexer.commit(self.indexer.position())?;
+        }
+        if catches_up {
+            self.remember_vectors();
+        }
+        self.publish(inner);
+        Ok(())
+    }
+
+    fn publish(&self, inner: &Inner) {
+        inner.publish(self.indexer.snapshot());
+    }
+
+    /// Gives each skill the vector that was made for its text before.
+    fn remember_vectors(&mut self) {
+        let Some(cache) = self.cache.as_ref().filter(|cache| !cache.is_empty()) else {
+            return;
+        };
+        let snapshot = self.indexer.snapshot();
+        for ordinal in self.indexer.pending(0, usize::MAX) {
+            let row = snapshot
+                .slot(ordinal)
+                .and_then(|slot| cache.get(&slot.meaning));
+            if let Some(row) = row {
+                self.indexer.set_vector(ordinal, row);
+            }
+        }
+    }
+
+    /// Makes some of the vectors that are missing.
+    fn make_vectors(&mut self, inner: &Inner) -> Result<(), Error> {
+        let (Some(cache), Some(embedder)) = (&mut self.cache, &inner.embedder) else {
+            return Ok(());
+        };
+        cache.forget();
+        let ordinals = self
+            .indexer
+            .pending(self.from, embedder.batch().min(VECTORS));
+        let Some(last) = ordinals.last() else {
+            self.pending = false;
+            return Ok(());
+        };
+        self.from = last.saturating_add(1);
+        let snapshot = self.indexer.snapshot();
+        let mut texts = Vec::new();
+        for ordinal in ordinals {
+            let Some(slot) = snapshot.slot(ordinal) else {
+                continue;
+            };
+            match super::document::meaning_of(&inner.registry, slot) {
+                Ok(text) => texts.push((ordinal, slot.meaning, text)),
+                Err(error) => {
+                    let error = Error::from(error);
+                    if error.passes() {
+                        return Err(error);
+                    }
+                    tracing::warn!(%error, skill = %slot.head.id, "no meaning can be made of it");
+                }
+            }
+        }
+        let asked: Vec<&str> = texts.iter().map(|(_, _, text)| text.as_str()).collect();
+        let vectors = embedder.embed(&asked)?;
+        let mut rows = Vec::with_capacity(vectors.len());
+        for ((ordinal, digest, _), vector) in texts.iter().zip(vectors) {
+            let row = row_of(&vector);
+            self.indexer.set_vector(*ordinal, &row);
+            rows.push((*digest, row));
+        }
+        cache.put(&rows)?;
+        self.publish(inner);
+        Ok(())
+    }
+}
+
+/// The file of the vectors of an embedder: each has its own, so that whoever opens the
+/// index with another one costs nobody the vectors that took hours.
+fn vectors_file(inner: &Inner, embedder: &dyn Embedder) -> PathBuf {
+    let digest = embedder.digest().hex();
+    let begin = digest.get(..16).unwrap_or_default();
+    inner.folder.join(format!("vectors-{begin}"))
+}

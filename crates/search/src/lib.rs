@@ -1,0 +1,299 @@
+//! Finding skills by words and by meaning.
+//!
+//! Rules of this room:
+//!
+//! * The index is derived: from the catalog, and from the active versions that it
+//!   names. It can be deleted at any time, and is made anew where it cannot be
+//!   read. Two indexes of the same skills give the same answers, whatever
+//!   happened to either.
+//! * It follows the log by itself and holds up no writer. What is published is
+//!   found within a second.
+//! * What is certain comes first ([`Tier`]): the whole name, then every word in the
+//!   name. Below that one score decides: words by part of the skill, plus
+//!   meaning, weighted by the share of the query that words leave unanswered. So
+//!   meaning finds what words cannot, and displaces nothing that words know.
+//! * Filters apply before anything is counted or cut.
+//! * A search reads one state of the index from begin to end. Its cost grows with
+//!   the postings of its words and the number of vectors, not with the texts.
+//! * Equal scores are ordered by a digest of the id (`ties`); nothing depends on when
+//!   or in which order skills were indexed.
+//!
+//! | file | what it says |
+//! |---|---|
+//! | `tokens` | what a word is |
+//! | `schema`, `document` | what of a skill is indexed |
+//! | `indexer`, `follow`, `snapshot` | writing it, keeping it in step, a state of it |
+//! | `terms`, `repair`, `vocabulary` | what a query asks for, and may have meant |
+//! | `postings`, `lexical` | what words say: of a skill, and of a query |
+//! | `vectors`, `products` | what meaning says |
+//! | `said`, `fuse` | words and meaning, read and put together |
+//! | `search`, `best`, `ties` | a search, the best of what it finds, order among equals |
+//! | `filter`, `explain`, `analysis` | what is let through, why it was found, how the query was understood |
+//! | `embed`, `table`, `pieces` | vectors of texts, by the built-in table |
+//! | `transformer`, `both` | vectors by a model from a folder, and of two at once |
+//!
+//! Not here: names that are known (`lookup`), what skills go together
+//! (`composition`).
+
+// What may fail in a test may not in the product; the rest is in Cargo.toml.
+#![warn(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    clippy::print_stderr
+)]
+
+mod analysis;
+mod best;
+mod cache;
+mod document;
+mod error;
+mod explain;
+mod filter;
+mod follow;
+mod fuse;
+mod indexer;
+mod lexical;
+mod postings;
+mod products;
+mod repair;
+mod said;
+mod schema;
+mod search;
+mod snapshot;
+mod terms;
+#[cfg(test)]
+mod tests;
+mod ties;
+mod tokens;
+mod vectors;
+mod vocabulary;
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arc_swap::ArcSwapOption;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+pub use analysis::{Analysis, Repair};
+pub use error::Error;
+pub use explain::Why;
+pub use filter::Filters;
+pub use fuse::Tier;
+pub use schema::Part;
+pub use search::{Facet, Found, Hit, SearchQuery, Sort, SortBy};
+
+use embed::Embedder;
+use executor::Stop;
+use postings::Postings;
+use registry::Registry;
+use search::Room;
+use snapshot::Snapshot;
+
+/// Searches whose room is kept for the next ones.
+const ROOMS: usize = 8;
+
+/// The index over a registry. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct SearchIndex {
+    inner: Arc<Inner>,
+}
+
+/// How far the index is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Progress {
+    /// Skills that can be found.
+    pub indexed: usize,
+    /// Skills of these that have no vector yet.
+    pub without_vector: usize,
+    /// Events of the log up to here are in it; 0 until it has caught up once.
+    pub position: u64,
+    /// It has caught up with what there was when the server started.
+    pub caught_up: bool,
+}
+
+struct Inner {
+    registry: Registry,
+    folder: PathBuf,
+    embedder: Option<Arc<dyn Embedder>>,
+    snapshot: ArcSwapOption<Snapshot>,
+    progress: watch::Sender<Progress>,
+    failed: AtomicBool,
+    /// Changes where a search met damage.
+    damage: watch::Sender<()>,
+    rooms: Mutex<Vec<Room>>,
+    postings: Postings,
+}
+
+impl std::fmt::Debug for Inner {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Inner")
+            .field("folder", &self.folder)
+            .field("embedder", &self.embedder)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Inner {
+    fn publish(&self, snapshot: Snapshot) {
+        let progress = Progress {
+            indexed: snapshot.live,
+            without_vector: self.embedder.as_ref().map_or(0, |_| snapshot.pending),
+            position: snapshot.position,
+            caught_up: snapshot.caught_up,
+        };
+        self.postings.make_room(snapshot.live);
+        self.snapshot.store(Some(Arc::new(snapshot)));
+        self.progress.send_replace(progress);
+    }
+}
+
+impl Inner {
+    /// Lets nobody search a state that is damaged, and has the index made anew.
+    fn discard(&self, damaged: &Arc<Snapshot>) {
+        let current = self.snapshot.load_full();
+        if current.is_some_and(|current| Arc::ptr_eq(&current, damaged)) {
+            self.snapshot.store(None);
+            self.progress.send_replace(Progress::default());
+            self.damage.send_replace(());
+        }
+    }
+}
+
+/// Scale of vectors of so many dimensions as they are kept: the values of a vector of
+/// length 1 are about as large as the root of one through their number, and nearly
+/// all below eight times that, also where the first ones carry most.
+#[expect(clippy::cast_precision_loss, reason = "some hundreds")]
+fn scale(dimensions: usize) -> f32 {
+    (dimensions as f32).sqrt() / 8.0
+}
+
+/// The words of a text as the index reads them: in lower case and without marks.
+#[must_use]
+pub fn folded_words(text: &str) -> Vec<String> {
+    tokens::list(text)
+        .into_iter()
+        .map(|word| word.text)
+        .collect()
+}
+
+/// A vector as it is kept.
+fn row_of(vector: &[f32]) -> Vec<i8> {
+    vectors::row(vector, scale(vector.len()))
+}
+
+impl SearchIndex {
+    /// An index in a folder of its own, which may be deleted when nobody uses it.
+    /// Without an embedder it knows words only. It is empty until
+    /// [`SearchIndex::follow`] runs.
+    #[must_use]
+    pub fn new(registry: Registry, folder: PathBuf, embedder: Option<Arc<dyn Embedder>>) -> Self {
+        Self {
+            inner: Arc::new(Inner {
+                registry,
+                folder,
+                embedder,
+                snapshot: ArcSwapOption::empty(),
+                progress: watch::Sender::default(),
+                failed: AtomicBool::new(false),
+                damage: watch::Sender::default(),
+                rooms: Mutex::default(),
+                postings: Postings::default(),
+            }),
+        }
+    }
+
+    /// Brings the index up to date and keeps it there, until it is told to stop.
+    /// One at a time.
+    pub async fn follow(&self, stop: CancellationToken) {
+        follow::follow(Arc::clone(&self.inner), stop).await;
+    }
+
+    /// Removes the index of words, so that it is made anew; vectors stay, since each is
+    /// told by its text and its check sum. Before it is followed. Blocks.
+    ///
+    /// # Errors
+    /// The folder cannot be removed.
+    pub fn remove(&self) -> Result<(), Error> {
+        match std::fs::remove_dir_all(self.inner.folder.join(follow::INDEX)) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error.into()),
+            _ => Ok(()),
+        }
+    }
+
+    /// How far the index is.
+    #[must_use]
+    pub fn progress(&self) -> Progress {
+        *self.inner.progress.borrow()
+    }
+
+    /// Returns once all that was committed before the call can be found. Never,
+    /// where nothing follows.
+    pub async fn caught_up(&self) {
+        let end = self.inner.registry.store().position().borrow().end;
+        self.until(|progress| progress.caught_up && progress.position >= end)
+            .await;
+    }
+
+    /// Returns once all can be found that there was when it began to follow; where that
+    /// takes longer than `patience`, before.
+    pub async fn ready(&self, patience: std::time::Duration) {
+        if !self.progress().caught_up {
+            let ready = self.until(|progress| progress.caught_up);
+            let _too_slow = tokio::time::timeout(patience, ready).await;
+        }
+    }
+
+    /// Returns once every skill has its vector as well.
+    pub async fn complete(&self) {
+        self.caught_up().await;
+        self.until(|progress| progress.without_vector == 0).await;
+    }
+
+    async fn until(&self, enough: impl Fn(&Progress) -> bool) {
+        let mut progress = self.inner.progress.subscribe();
+        // The sender lives as long as `self`.
+        let _closed = progress.wait_for(enough).await;
+    }
+
+    /// Finds skills. Blocks for as long as the words and vectors take to read:
+    /// milliseconds.
+    ///
+    /// A search that meets damage has the index made anew.
+    ///
+    /// # Errors
+    /// The index is damaged, or the search is to stop.
+    pub fn search(&self, query: &SearchQuery, stop: &Stop) -> Result<Found, Error> {
+        let Some(snapshot) = self.inner.snapshot.load_full() else {
+            return Ok(Found::nothing(query));
+        };
+        let mut room = self.with_rooms(Vec::pop).unwrap_or_default();
+        let found = search::run(&self.inner, &snapshot, query, &mut room, stop);
+        if let Err(error @ (Error::Words(_) | Error::Task(_))) = found {
+            // The room may be left half full.
+            tracing::warn!(%error, "a search met damage");
+            self.inner.discard(&snapshot);
+            return Err(Error::Rebuilding);
+        }
+        self.with_rooms(|rooms| {
+            if rooms.len() < ROOMS {
+                rooms.push(room);
+            }
+        });
+        found
+    }
+
+    fn with_rooms<T>(&self, work: impl FnOnce(&mut Vec<Room>) -> T) -> T {
+        let lock = self.inner.rooms.lock();
+        work(&mut lock.unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The index had to be made anew since the last time that it caught up.
+    #[must_use]
+    pub fn is_failing(&self) -> bool {
+        self.inner.failed.load(Ordering::Relaxed)
+    }
+}

@@ -1,0 +1,231 @@
+//! An index that is behind: after a start, and where the log went on without it.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+
+use super::super::follow::Work;
+use super::*;
+use store::FileSync;
+use store::unreadable::{Unreadable, begun};
+
+fn keeping(folder: &Path, keep_events: u64) -> Registry {
+    let options = Options {
+        reserve_bytes: 0,
+        keep_events,
+        ..Options::default()
+    };
+    let store = Store::open(&folder.join("data"), &options).expect("a store");
+    Registry::open(store, Arc::new(SystemClock)).expect("a registry")
+}
+
+async fn skill(registry: &Registry, name: &str) {
+    let text = format!("---\nname: {name}\ndescription: Does {name}.\n---\nBody.\n");
+    publish(
+        registry,
+        &format!("a/b/{name}"),
+        &[("SKILL.md", text.as_bytes())],
+    )
+    .await;
+}
+
+fn found(index: &SearchIndex, text: &str) -> (Vec<String>, usize) {
+    let query = SearchQuery {
+        text: text.to_owned(),
+        limit: 5,
+        words_only: true,
+        ..SearchQuery::default()
+    };
+    let found = index.search(&query, &Stop::never()).expect("an answer");
+    (slugs(&found), found.total)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_index_that_the_log_left_behind_is_compared_and_not_made_anew() {
+    let directory = TempDir::new().expect("a folder");
+    let registry = keeping(directory.path(), 2);
+    let folder = directory.path().join("search");
+    let world = World::over(directory, folder, registry);
+    world.index.caught_up().await;
+    let kept = world.folder.join(follow::INDEX).join("kept");
+    std::fs::write(&kept, "").expect("a file");
+    let publishers: Vec<_> = (0..8)
+        .map(|publisher| {
+            let registry = world.registry.clone();
+            tokio::spawn(async move {
+                for n in 0..20 {
+                    skill(&registry, &format!("skill-{publisher}-{n}")).await;
+                }
+            })
+        })
+        .collect();
+    for publisher in publishers {
+        publisher.await.expect("a publisher");
+    }
+    world.index.caught_up().await;
+    assert_eq!(world.index.progress().indexed, 160);
+    assert!(!world.index.is_failing());
+    assert!(kept.exists(), "the index was made anew");
+    world.stop.cancel();
+    world.following.await.expect("it stops");
+}
+
+#[tokio::test]
+async fn new_skills_are_found_before_all_that_was_behind_is_indexed() {
+    let directory = TempDir::new().expect("a folder");
+    let registry = registry(directory.path());
+    for n in 0..30 {
+        skill(&registry, &format!("old-{n}")).await;
+    }
+    let index = index(&registry, &directory.path().join("search"));
+    let mut work = Work::open(&index.inner, false, CancellationToken::new()).expect("an index");
+    work.compare(&index.inner);
+    assert_eq!(work.behind.as_ref().map(Vec::len), Some(30));
+    skill(&registry, "new").await;
+    let position = registry.store().position().borrow().end;
+    let events = ([id("a/b/new").key()].into(), position);
+    let some = |done| done >= 10;
+    work.index(&index.inner, Some(events), some)
+        .expect("indexed");
+    assert_eq!(found(&index, "new").0, ["new"]);
+    let progress = index.progress();
+    assert_eq!((progress.indexed, progress.caught_up), (11, false));
+    assert!(progress.position < position);
+    work.index(&index.inner, None, |_| false).expect("indexed");
+    let progress = index.progress();
+    assert_eq!((progress.indexed, progress.caught_up), (31, true));
+    assert_eq!(progress.position, position);
+}
+
+#[tokio::test]
+async fn what_is_gone_is_not_counted_before_the_index_has_caught_up() {
+    let directory = TempDir::new().expect("a folder");
+    let registry = registry(directory.path());
+    for name in ["kept", "gone"] {
+        skill(&registry, name).await;
+    }
+    let folder = directory.path().join("search");
+    let index = index(&registry, &folder);
+    let open = || Work::open(&index.inner, false, CancellationToken::new()).expect("an index");
+    let mut work = open();
+    work.compare(&index.inner);
+    // No event waits that the comparison did not see.
+    let end = registry.store().position().borrow().end;
+    assert_eq!((work.seen, end > 0), (end, true));
+    work.index(&index.inner, None, |_| false).expect("indexed");
+    assert_eq!(found(&index, "does").1, 2);
+    drop(work);
+    let deleted = registry.delete(&id("a/b/gone"), &caller()).await;
+    deleted.expect("deleted");
+    let _work = open();
+    assert_eq!(found(&index, "does"), (vec!["kept".to_owned()], 1));
+}
+
+#[tokio::test]
+async fn a_head_that_changed_while_nobody_looked_is_the_one_that_is_sorted_by() {
+    let directory = TempDir::new().expect("a folder");
+    let registry = registry(directory.path());
+    skill(&registry, "one").await;
+    let index = index(&registry, &directory.path().join("search"));
+    let mut work = Work::open(&index.inner, false, CancellationToken::new()).expect("an index");
+    work.compare(&index.inner);
+    work.index(&index.inner, None, |_| false).expect("indexed");
+    work.compare(&index.inner);
+    assert_eq!(work.behind, Some(Vec::new()));
+    // Another version that is not active changes the head alone.
+    let text = "---\nname: one\ndescription: Does more.\n---\nBody.\n";
+    let bundle = Bundle {
+        id: Some(id("a/b/one")),
+        files: BTreeMap::from([("SKILL.md".parse().expect("a path"), text.into())]),
+        ..Bundle::default()
+    };
+    let prepared = registry.prepare(bundle).await.expect("a skill");
+    let published = registry.publish(prepared, "", false, &caller()).await;
+    published.expect("published");
+    work.compare(&index.inner);
+    assert_eq!(work.behind, Some(vec![id("a/b/one").key()]));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn an_index_whose_store_is_opened_again_meanwhile_is_kept() {
+    let directory = TempDir::new().expect("a folder");
+    let stalled = Arc::new(AtomicBool::new(false));
+    let (reached_sender, reached) = mpsc::channel();
+    let (go, gone) = mpsc::channel::<()>();
+    let gone = Mutex::new(gone);
+    let sync = FileSync::new({
+        let stalled = Arc::clone(&stalled);
+        move |file| {
+            if stalled.swap(false, Ordering::SeqCst) {
+                reached_sender.send(()).expect("a test");
+                gone.lock().expect("a lock").recv().expect("a test");
+            }
+            file.sync_data()
+        }
+    });
+    let options = Options {
+        reserve_bytes: 0,
+        sync,
+        reopen_patience: std::time::Duration::ZERO,
+        ..Options::default()
+    };
+    let store = Store::open(&directory.path().join("data"), &options).expect("a store");
+    let registry = Registry::open(store, Arc::new(SystemClock)).expect("a registry");
+    skill(&registry, "old").await;
+    // Without vectors to be made it waits for events and for nothing else.
+    let folder = directory.path().join("search");
+    let index = SearchIndex::new(registry.clone(), folder.clone(), None);
+    let stop = CancellationToken::new();
+    let following = tokio::spawn({
+        let (index, stop) = (index.clone(), stop.clone());
+        async move { index.follow(stop).await }
+    });
+    index.caught_up().await;
+    let kept = folder.join(follow::INDEX).join("kept");
+    std::fs::write(&kept, "").expect("a file");
+
+    stalled.store(true, Ordering::SeqCst);
+    let publishing = tokio::spawn({
+        let registry = registry.clone();
+        async move { skill(&registry, "new").await }
+    });
+    let reached = tokio::task::spawn_blocking(move || reached.recv());
+    reached.await.expect("a task").expect("a sync");
+    let unreadable = Unreadable::new(registry.store());
+    go.send(()).expect("a sync that waits");
+    publishing.await.expect("published");
+    // The index was told of it before the publisher was.
+    begun().await;
+    assert!(!index.is_failing(), "it is made anew");
+    unreadable.open_again();
+    index.caught_up().await;
+    assert!(kept.exists(), "the index was made anew");
+    assert_eq!(found(&index, "new").0, ["new"]);
+    assert_eq!(index.progress().indexed, 2);
+    stop.cancel();
+    following.await.expect("it stops");
+}
+
+#[tokio::test]
+async fn a_skill_that_cannot_be_read_for_a_moment_stays_in_the_index() {
+    let directory = TempDir::new().expect("a folder");
+    let options = Options {
+        reserve_bytes: 0,
+        reopen_patience: std::time::Duration::ZERO,
+        ..Options::default()
+    };
+    let store = Store::open(&directory.path().join("data"), &options).expect("a store");
+    let registry = Registry::open(store, Arc::new(SystemClock)).expect("a registry");
+    skill(&registry, "one").await;
+    let index = index(&registry, &directory.path().join("search"));
+    let mut work = Work::open(&index.inner, false, CancellationToken::new()).expect("an index");
+    work.compare(&index.inner);
+    let unreadable = Unreadable::new(registry.store());
+    let error = work.index(&index.inner, None, |_| false);
+    let error = error.expect_err("a store that cannot be read");
+    assert!(error.passes(), "{error}");
+    unreadable.open_again();
+    work.compare(&index.inner);
+    work.index(&index.inner, None, |_| false).expect("indexed");
+    assert_eq!(found(&index, "one").0, ["one"]);
+}

@@ -1,0 +1,45 @@
+//! What decides among skills with equal scores: a digest of their ids.
+//!
+//! It says nothing about a skill, which is the point: a name that begins with `aaa`
+//! earns no place, and two indexes of the same skills agree.
+
+use std::sync::Arc;
+
+use model::{Digest, SkillKey};
+
+/// Values of one chunk; a chunk is what is copied when one of its values changes.
+const VALUES: usize = 1024;
+
+/// A value for each ordinal.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Ties {
+    chunks: Vec<Arc<Vec<u64>>>,
+}
+
+impl Ties {
+    /// The value of an ordinal.
+    pub(super) fn get(&self, ordinal: u32) -> u64 {
+        let at = ordinal as usize;
+        let chunk = self.chunks.get(at / VALUES);
+        chunk
+            .and_then(|chunk| chunk.get(at % VALUES))
+            .copied()
+            .unwrap_or_default()
+    }
+
+    /// Gives an ordinal the value of its skill.
+    pub(super) fn set(&mut self, ordinal: u32, key: &SkillKey) {
+        let at = ordinal as usize;
+        while self.chunks.len() <= at / VALUES {
+            self.chunks.push(Arc::new(vec![0; VALUES]));
+        }
+        let digest = Digest::of(key.as_str().as_bytes());
+        let chunk = self.chunks.get_mut(at / VALUES).map(Arc::make_mut);
+        if let (Some(value), Some(first)) = (
+            chunk.and_then(|chunk| chunk.get_mut(at % VALUES)),
+            digest.as_bytes().first_chunk::<8>(),
+        ) {
+            *value = u64::from_be_bytes(*first);
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! Problems as they are found, and how an author's words are shown in them.
+
+use model::Problem;
+
+/// What makes a text unfit to be read: which rule, which line, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Fault {
+    pub(super) rule: &'static str,
+    pub(super) line: usize,
+    pub(super) message: String,
+}
+
+impl Fault {
+    pub(super) fn new(rule: &'static str, line: usize, message: impl Into<String>) -> Self {
+        Self {
+            rule,
+            line,
+            message: message.into(),
+        }
+    }
+}
+
+/// The problems of one skill so far. Lines are those of its `SKILL.md`.
+#[derive(Debug)]
+pub(super) struct Findings {
+    file: String,
+    problems: Vec<Problem>,
+}
+
+impl Findings {
+    pub(super) fn new() -> Self {
+        Self {
+            file: String::new(),
+            problems: Vec::new(),
+        }
+    }
+
+    /// What follows is about this file.
+    pub(super) fn turn_to(&mut self, file: &str) {
+        file.clone_into(&mut self.file);
+    }
+
+    pub(super) fn push(&mut self, problem: Problem) {
+        self.problems.push(problem);
+    }
+
+    pub(super) fn fault(&mut self, fault: Fault) {
+        self.error(fault.rule, fault.line, fault.message);
+    }
+
+    pub(super) fn error(&mut self, rule: &str, line: usize, message: impl Into<String>) {
+        self.push(Problem::error(rule, &self.file, line, message));
+    }
+
+    pub(super) fn warning(&mut self, rule: &str, line: usize, message: impl Into<String>) {
+        self.push(Problem::warning(rule, &self.file, line, message));
+    }
+
+    pub(super) fn info(&mut self, rule: &str, line: usize, message: impl Into<String>) {
+        self.push(Problem::info(rule, &self.file, line, message));
+    }
+
+    pub(super) fn into_problems(self) -> Vec<Problem> {
+        self.problems
+    }
+}
+
+/// Characters shown of an author's text.
+const SHOWN: usize = 60;
+
+/// An author's text in a message.
+pub(super) fn shown(text: &str) -> String {
+    model::shown(text, SHOWN)
+}
+
+/// Things that are listed in one message.
+const LISTED: usize = 30;
+
+/// A list in a message; what is too much is counted.
+pub(super) fn listing(things: impl ExactSizeIterator<Item = String>) -> String {
+    let more = things.len().saturating_sub(LISTED);
+    let mut list: Vec<String> = things.take(LISTED).collect();
+    if more > 0 {
+        list.push(format!("and {more} more"));
+    }
+    list.join(", ")
+}

@@ -1,0 +1,244 @@
+//! From the tree of a front matter to the fields of a skill.
+
+use super::findings::{Findings, listing, shown};
+use super::keys::Keys;
+use super::name;
+use super::shells;
+use super::tree::{self, Shape, Tree};
+use super::values;
+use model::{FilePath, MAX_STANDARD_DESCRIPTION_CHARS, Skill, stated_version};
+
+/// Characters a description may have at all.
+const MAX_DESCRIPTION_CHARS: usize = 8_192;
+/// Characters `compatibility` may have by the standard.
+const MAX_COMPATIBILITY_CHARS: usize = 500;
+/// Keys of `metadata` that belong to the Model Context Protocol.
+const RESERVED_PREFIX: &str = "io.modelcontextprotocol/";
+
+/// What front matter came to.
+pub(super) struct Fields {
+    pub(super) skill: Skill,
+    pub(super) slug: Option<String>,
+}
+
+/// Takes the fields that need nothing but the front matter.
+pub(super) fn read(
+    tree: &Tree,
+    entry: &FilePath,
+    folder: Option<&str>,
+    findings: &mut Findings,
+) -> Fields {
+    let keys = Keys::new(&tree.entries);
+    keys.check(findings);
+    check_json(tree, findings);
+    check_metadata(&keys, findings);
+    let (name, slug) = name::read(&keys, folder, findings);
+    let skill = Skill {
+        name,
+        description: description(&keys, findings),
+        entry: entry.clone(),
+        version: version(&keys, findings),
+        category: text(&keys, "category", findings),
+        author: values::text("author", keys.find_anywhere("author"), findings)
+            .filter(|text| !text.is_empty()),
+        license: values::text_or_json("license", keys.find("license"), findings)
+            .unwrap_or_default(),
+        compatibility: compatibility(&keys, findings),
+        homepage: text(&keys, "homepage", findings),
+        repository: text(&keys, "repository", findings),
+        tags: values::words("tags", keys.find_anywhere("tags"), findings),
+        triggers: values::words("triggers", keys.find_anywhere("triggers"), findings),
+        technologies: values::words("technologies", keys.find_anywhere("technologies"), findings),
+        allowed_tools: values::tools("allowed-tools", keys.find("allowed-tools"), true, findings),
+        forbidden_tools: values::tools(
+            "forbidden-tools",
+            keys.find("forbidden-tools"),
+            false,
+            findings,
+        ),
+        execution_protocol: sentences(&keys, "execution-protocol", findings),
+        preconditions: sentences(&keys, "preconditions", findings),
+        postconditions: sentences(&keys, "postconditions", findings),
+        output_contract: None,
+        compatibility_rules: Vec::new(),
+        composability_rules: Vec::new(),
+        tool_configs: Vec::new(),
+        resource_configs: Vec::new(),
+        long_description: values::text("long-description", keys.find("long-description"), findings)
+            .unwrap_or_default(),
+        excerpt: String::new(),
+        chars: 0,
+        front_matter: tree::json(&tree.entries),
+    };
+    shells::check(keys.find("allowed-tools"), findings);
+    Fields { skill, slug }
+}
+
+fn text(keys: &Keys<'_>, key: &str, findings: &mut Findings) -> String {
+    values::text(key, keys.find_anywhere(key), findings).unwrap_or_default()
+}
+
+fn sentences(keys: &Keys<'_>, key: &str, findings: &mut Findings) -> Vec<String> {
+    values::sentences(key, keys.find(key), findings)
+}
+
+/// Reports what JSON, in which the front matter is served, cannot say.
+fn check_json(tree: &Tree, findings: &mut Findings) {
+    for number in &tree.numbers {
+        findings.warning(
+            "number-not-exact",
+            number.line,
+            format!(
+                "`{}` is no number that every reader holds; it was kept as text",
+                shown(&number.text)
+            ),
+        );
+    }
+    if let Some(first) = tree.odd_keys.first() {
+        let list = listing(
+            tree.odd_keys
+                .iter()
+                .map(|key| format!("`{}`", shown(&key.text))),
+        );
+        findings.warning(
+            "key-not-text",
+            first.line,
+            format!("Not text to YAML, and taken as text: the keys {list}"),
+        );
+    }
+}
+
+fn check_metadata(keys: &Keys<'_>, findings: &mut Findings) {
+    let Some(metadata) = keys.find("metadata") else {
+        return;
+    };
+    let Shape::Map(entries) = &metadata.node.shape else {
+        let kind = metadata.node.kind();
+        findings.warning(
+            "metadata-invalid",
+            metadata.line,
+            format!("`metadata` is {kind}, not a map"),
+        );
+        return;
+    };
+    for (key, _) in entries
+        .iter()
+        .filter(|(key, _)| key.text.starts_with(RESERVED_PREFIX))
+    {
+        findings.warning(
+            "metadata-reserved",
+            key.line,
+            format!(
+                "`{}` begins with `{RESERVED_PREFIX}`, which is reserved",
+                shown(&key.text)
+            ),
+        );
+    }
+}
+
+fn description(keys: &Keys<'_>, findings: &mut Findings) -> String {
+    let Some(entry) = keys.find("description") else {
+        findings.error(
+            "description-missing",
+            1,
+            "There is no `description`, by which agents find a skill",
+        );
+        return String::new();
+    };
+    let text = match &entry.node.shape {
+        Shape::Text(text) => text.trim().to_owned(),
+        Shape::List(list) if list.iter().all(|node| node.text().is_some()) => {
+            findings.warning(
+                "description-not-text",
+                entry.line,
+                "The description is a list; its elements were joined",
+            );
+            let parts: Vec<&str> = list
+                .iter()
+                .filter_map(tree::Node::text)
+                .map(str::trim)
+                .collect();
+            parts.join(" ").trim().to_owned()
+        }
+        shape => {
+            let kind = entry.node.kind();
+            let Some(text) = entry.node.text() else {
+                let hint = if matches!(shape, Shape::Map(_)) {
+                    "; put it in quotes"
+                } else {
+                    ""
+                };
+                findings.error(
+                    "description-invalid",
+                    entry.line,
+                    format!("The description is {kind}, not text{hint}"),
+                );
+                return String::new();
+            };
+            findings.warning(
+                "description-not-text",
+                entry.line,
+                format!("The description is {kind} to YAML; put it in quotes"),
+            );
+            text.to_owned()
+        }
+    };
+    check_description(&text, entry.line, findings);
+    text
+}
+
+fn check_description(text: &str, line: usize, findings: &mut Findings) {
+    let chars = text.chars().count();
+    if chars == 0 {
+        findings.error(
+            "description-missing",
+            line,
+            "The description is empty; agents find a skill by it",
+        );
+    } else if chars > MAX_DESCRIPTION_CHARS {
+        findings.error(
+            "description-too-long",
+            line,
+            format!(
+                "The description has {chars} characters; at most {MAX_DESCRIPTION_CHARS} are taken"
+            ),
+        );
+    } else if chars > MAX_STANDARD_DESCRIPTION_CHARS {
+        findings.warning(
+            "description-too-long",
+            line,
+            format!("The description has {chars} characters; the standard allows {MAX_STANDARD_DESCRIPTION_CHARS}"),
+        );
+    }
+}
+
+/// The version's text as written: `1.10` is not 1.1.
+fn version(keys: &Keys<'_>, findings: &mut Findings) -> Option<String> {
+    let entry = keys.find_anywhere("version")?;
+    let version = values::text("version", Some(entry), findings).filter(|text| !text.is_empty())?;
+    if let Err(error) = stated_version(&version) {
+        let message = format!("The version `{}` {error}", shown(&version));
+        findings.error("version-too-large", entry.line, message);
+    } else if semver::Version::parse(&version).is_err() {
+        findings.info(
+            "version-not-semver",
+            entry.line,
+            format!("The version `{}` is not of the form 1.2.3", shown(&version)),
+        );
+    }
+    Some(version)
+}
+
+fn compatibility(keys: &Keys<'_>, findings: &mut Findings) -> String {
+    let entry = keys.find("compatibility");
+    let text = values::text_or_json("compatibility", entry, findings).unwrap_or_default();
+    let chars = text.chars().count();
+    if let Some(entry) = entry.filter(|_| chars > MAX_COMPATIBILITY_CHARS) {
+        findings.warning(
+            "compatibility-too-long",
+            entry.line,
+            format!("`compatibility` has {chars} characters; the standard allows {MAX_COMPATIBILITY_CHARS}"),
+        );
+    }
+    text
+}

@@ -1,0 +1,120 @@
+//! Characters that nobody sees, in front matter and in files.
+//!
+//! Front matter stands in every list that a model reads, so what can only be meant
+//! to deceive refuses the skill. Instructions and files are read by whoever asks
+//! for them, and examples of attacks are a fair subject: there it is a warning.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+
+use super::fence::Fenced;
+use super::findings::{Findings, shown};
+use super::tree::{Key, Node, Shape};
+use model::{FilePath, Invisible, Problem, invisible};
+
+/// Reports them in every key and value, however deep. The name has a rule of its
+/// own.
+pub(super) fn check_fields(entries: &[(Key, Node)], findings: &mut Findings) {
+    for (key, node) in entries {
+        if key.text.to_lowercase() == "name" {
+            continue;
+        }
+        check_entry("", key, node, findings);
+    }
+}
+
+fn check_entry(place: &str, key: &Key, node: &Node, findings: &mut Findings) {
+    let place = format!("{place}{}", shown(&key.text));
+    check_text(&place, &key.text, key.line, findings);
+    check_node(&place, node, findings);
+}
+
+fn check_node(place: &str, node: &Node, findings: &mut Findings) {
+    match &node.shape {
+        Shape::Text(text) => check_text(place, text, node.line, findings),
+        Shape::List(list) => {
+            for (at, node) in list.iter().enumerate() {
+                check_node(&format!("{place}[{at}]"), node, findings);
+            }
+        }
+        Shape::Map(entries) => {
+            for (key, node) in entries {
+                check_entry(&format!("{place}."), key, node, findings);
+            }
+        }
+        Shape::Null | Shape::Bool(..) | Shape::Number(..) => {}
+    }
+}
+
+fn check_text(place: &str, text: &str, line: usize, findings: &mut Findings) {
+    // The worst of them; one is enough to look at the text.
+    let worst = invisible(text).min_by_key(|(_, _, kind)| *kind);
+    let Some((_, c, kind)) = worst else { return };
+    let message = format!("`{place}` has {}: {}", kind.what(), c.escape_unicode());
+    if kind.is_hostile() {
+        findings.error("hidden-character", line, message);
+    } else {
+        findings.warning("zero-width-character", line, message);
+    }
+}
+
+/// Reports them in the instructions.
+pub(super) fn check_body(fenced: &Fenced<'_>, findings: &mut Findings) {
+    for (line, message, is_hostile) in in_lines(fenced.body) {
+        let rule = rule(is_hostile);
+        findings.warning(rule, fenced.close_line + line, message);
+    }
+}
+
+/// Reports them in the other files that are text.
+pub(super) fn check_files(
+    files: &BTreeMap<FilePath, Bytes>,
+    entry: &FilePath,
+    findings: &mut Findings,
+) {
+    for (path, content) in files.iter().filter(|(path, _)| *path != entry) {
+        let Some(text) = text(content) else { continue };
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        for (line, message, is_hostile) in in_lines(text) {
+            // Zero-width characters in data do nothing.
+            if is_hostile {
+                let problem = Problem::warning(rule(is_hostile), path.as_str(), line, message);
+                findings.push(problem);
+            }
+        }
+    }
+}
+
+fn rule(is_hostile: bool) -> &'static str {
+    if is_hostile {
+        "hidden-character-in-text"
+    } else {
+        "zero-width-character-in-text"
+    }
+}
+
+/// The file as text; none where it is none.
+pub(super) fn text(content: &[u8]) -> Option<&str> {
+    let text = std::str::from_utf8(content).ok()?;
+    (!text.contains('\0')).then_some(text)
+}
+
+/// The first of each sort, with its line and how many there are.
+fn in_lines(text: &str) -> Vec<(usize, String, bool)> {
+    let mut sorts: BTreeMap<Invisible, (usize, char, usize)> = BTreeMap::new();
+    for (at, c, kind) in invisible(text) {
+        sorts.entry(kind).or_insert((at, c, 0)).2 += 1;
+    }
+    let described = |(kind, (at, c, count)): (Invisible, (usize, char, usize))| {
+        let before = text.get(..at).unwrap_or_default();
+        let line = 1 + before.bytes().filter(|byte| *byte == b'\n').count();
+        let more = match count {
+            1 => String::new(),
+            count => format!(", and {} more below", count - 1),
+        };
+        let message = format!("There is {}: {}{more}", kind.what(), c.escape_unicode());
+        (line, message, kind.is_hostile())
+    };
+    sorts.into_iter().map(described).collect()
+}

@@ -1,0 +1,129 @@
+//! The name of a skill, and the slug that is made of it.
+
+use super::findings::{Findings, shown};
+use super::keys::{Entry, Keys};
+use super::tree::Shape;
+use model::{MAX_SLUG_CHARS, invisible, is_device, is_standard_name, slugify};
+
+/// The name as written, or made from the folder's; and the slug.
+pub(super) fn read(
+    keys: &Keys<'_>,
+    folder: Option<&str>,
+    findings: &mut Findings,
+) -> (String, Option<String>) {
+    let entry = keys.find("name");
+    let from_folder = folder.and_then(slugify);
+    let written = entry.and_then(|entry| written(entry, findings));
+    let Some((entry, name)) = written else {
+        let message = match &from_folder {
+            Some(slug) => format!("There is no `name`; the folder's, `{slug}`, was taken"),
+            None => "There is no `name`".to_owned(),
+        };
+        findings.warning("name-missing", 1, message);
+        if from_folder.is_none() {
+            findings.error(
+                "name-unusable",
+                1,
+                "Neither `name` nor a folder gives the skill a name",
+            );
+        }
+        return (from_folder.clone().unwrap_or_default(), from_folder);
+    };
+    check(name, entry.line, folder, findings);
+    let slug = slugify(name).or(from_folder);
+    if slug.as_deref().is_some_and(is_device) {
+        findings.error(
+            "name-unusable",
+            entry.line,
+            format!(
+                "`{}` is a device on Windows, where no folder can have its name",
+                shown(name)
+            ),
+        );
+    }
+    if slug.is_none() {
+        findings.error(
+            "name-unusable",
+            entry.line,
+            format!(
+                "`{}` has no letter or digit of a-z0-9, of which a skill's address is made",
+                shown(name)
+            ),
+        );
+    }
+    (name.to_owned(), slug)
+}
+
+fn written<'a>(entry: Entry<'a>, findings: &mut Findings) -> Option<(Entry<'a>, &'a str)> {
+    let kind = entry.node.kind();
+    match (&entry.node.shape, entry.node.text()) {
+        (Shape::Text(_), Some(name)) => (!name.trim().is_empty()).then_some((entry, name)),
+        (_, Some(name)) => {
+            findings.warning(
+                "name-not-text",
+                entry.line,
+                format!(
+                    "The name is {kind} to YAML; put it in quotes: \"{}\"",
+                    shown(name)
+                ),
+            );
+            Some((entry, name))
+        }
+        _ => {
+            findings.warning(
+                "name-not-text",
+                entry.line,
+                format!("The name is {kind}, not text"),
+            );
+            None
+        }
+    }
+}
+
+fn check(name: &str, line: usize, folder: Option<&str>, findings: &mut Findings) {
+    if name.contains(['\n', '\r', '\t']) {
+        let message = "The name has a line break or a tab";
+        findings.error("name-hidden-characters", line, message);
+    }
+    if let Some((_, hidden, kind)) = invisible(name).next() {
+        findings.error(
+            "name-hidden-characters",
+            line,
+            format!("The name has {}: {}", kind.what(), hidden.escape_unicode()),
+        );
+    }
+    let chars = name.chars().count();
+    let is_long = chars > MAX_SLUG_CHARS;
+    if is_long {
+        findings.warning(
+            "name-too-long",
+            line,
+            format!("The name has {chars} characters; the standard allows {MAX_SLUG_CHARS}"),
+        );
+    }
+    // A long name may be standard but for its length, which was said.
+    let has_odd = !name
+        .bytes()
+        .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-');
+    if has_odd || (!is_long && !is_standard_name(name)) {
+        findings.warning(
+            "name-nonstandard",
+            line,
+            format!(
+                "`{}` is not a-z0-9 with single hyphens between, as the standard wants",
+                shown(name)
+            ),
+        );
+    }
+    if let Some(folder) = folder.filter(|folder| *folder != name) {
+        findings.warning(
+            "name-folder-mismatch",
+            line,
+            format!(
+                "The name is `{}` and the folder `{}`",
+                shown(name),
+                shown(folder)
+            ),
+        );
+    }
+}

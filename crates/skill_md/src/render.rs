@@ -1,0 +1,159 @@
+//! Writes a `SKILL.md` from fields.
+
+use std::fmt::Write as _;
+
+use serde_json::Value;
+
+use super::quote::quote;
+use model::{ResourceConfig, ToolArgument, ToolConfig};
+
+/// What a `SKILL.md` is written from.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Draft {
+    /// Name.
+    pub name: String,
+    /// What it does and when to use it.
+    pub description: String,
+    /// Group it belongs to; left out where empty.
+    pub category: String,
+    /// Version.
+    pub version: Option<String>,
+    /// Who wrote it.
+    pub author: Option<String>,
+    /// The body, in Markdown.
+    pub core_content: String,
+    /// Tools it unlocks.
+    pub tool_configs: Vec<ToolConfig>,
+    /// Its resources of level 3.
+    pub resource_configs: Vec<ResourceConfig>,
+}
+
+/// Writes a `SKILL.md`: the same text for the same draft. Reading it gives the
+/// draft's fields back, but for spaces around them; a default of null reads as
+/// none.
+///
+/// It is not checked here whether the draft makes a skill; [`read`](super::read)
+/// does that.
+#[must_use]
+pub fn render(draft: &Draft) -> String {
+    let mut out = Lines(String::from("---\n"));
+    out.text("", "name", &draft.name);
+    out.text("", "description", &draft.description);
+    out.text_unless_empty("", "category", &draft.category);
+    out.text_unless_empty("", "version", draft.version.as_deref().unwrap_or_default());
+    out.text_unless_empty("", "author", draft.author.as_deref().unwrap_or_default());
+    if !draft.tool_configs.is_empty() {
+        out.line("tool_configs:");
+        draft.tool_configs.iter().for_each(|tool| out.tool(tool));
+    }
+    if !draft.resource_configs.is_empty() {
+        out.line("resource_configs:");
+        draft
+            .resource_configs
+            .iter()
+            .for_each(|resource| out.resource(resource));
+    }
+    out.line("---\n");
+    out.0.push_str(&draft.core_content);
+    if !draft.core_content.ends_with('\n') {
+        out.0.push('\n');
+    }
+    out.0
+}
+
+struct Lines(String);
+
+impl Lines {
+    fn line(&mut self, line: &str) {
+        self.0.push_str(line);
+        self.0.push('\n');
+    }
+
+    fn text(&mut self, indent: &str, key: &str, text: &str) {
+        // Writing to a string cannot fail.
+        let _infallible = writeln!(self.0, "{indent}{key}: {}", scalar(text));
+    }
+
+    fn text_unless_empty(&mut self, indent: &str, key: &str, text: &str) {
+        if !text.is_empty() {
+            self.text(indent, key, text);
+        }
+    }
+
+    fn tool(&mut self, tool: &ToolConfig) {
+        self.text("  - ", "name", &tool.name);
+        self.text_unless_empty("    ", "description", &tool.description);
+        self.text_unless_empty("    ", "method", &tool.method);
+        if !tool.args.is_empty() {
+            self.line("    args:");
+            tool.args
+                .iter()
+                .for_each(|argument| self.argument(argument));
+        }
+    }
+
+    fn argument(&mut self, argument: &ToolArgument) {
+        self.text("      - ", "name", &argument.name);
+        self.text("        ", "type", &argument.kind);
+        self.text_unless_empty("        ", "description", &argument.description);
+        if argument.required {
+            self.line("        required: true");
+        }
+        if let Some(default) = &argument.default {
+            self.line(&format!("        default: {}", flow(default)));
+        }
+    }
+
+    fn resource(&mut self, resource: &ResourceConfig) {
+        self.text("  - ", "name", &resource.name);
+        self.text_unless_empty("    ", "description", &resource.description);
+        self.text_unless_empty("    ", "file", &resource.file);
+        if resource.dynamic {
+            self.line("    dynamic: true");
+        }
+        self.text_unless_empty("    ", "method", &resource.method);
+    }
+}
+
+/// A text as a scalar: bare where it is a plain word, in quotes otherwise.
+fn scalar(text: &str) -> String {
+    let is_word = text.starts_with(|c: char| c.is_ascii_lowercase())
+        && text
+            .bytes()
+            .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b"_-".contains(&b));
+    // Words that some YAML reader takes for a truth value or null.
+    let is_taken = matches!(
+        text,
+        "true" | "false" | "null" | "yes" | "no" | "on" | "off" | "y" | "n"
+    );
+    if is_word && !is_taken {
+        text.to_owned()
+    } else {
+        quote(text)
+    }
+}
+
+/// Any JSON value on one line.
+fn flow(value: &Value) -> String {
+    match value {
+        Value::String(text) => quote(text),
+        Value::Array(list) => {
+            let list: Vec<String> = list.iter().map(flow).collect();
+            format!("[{}]", list.join(", "))
+        }
+        Value::Object(map) => {
+            // YAML finds a key's colon within 1,024 characters, or is told of
+            // the key with `?`.
+            let key = |key: &str| match quote(key) {
+                key if key.len() > 1_000 => format!("? {key} "),
+                key => key,
+            };
+            let map: Vec<String> = map
+                .iter()
+                .map(|(k, v)| format!("{}: {}", key(k), flow(v)))
+                .collect();
+            format!("{{{}}}", map.join(", "))
+        }
+        scalar => scalar.to_string(),
+    }
+}

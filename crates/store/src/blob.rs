@@ -1,0 +1,167 @@
+//! Contents of files: once per digest, compressed, in chunks.
+//!
+//! Chunks are as large as records may be, see `chunks`.
+//!
+//! ```text
+//! key:     table | digest: 32 bytes | chunk: u16 BE
+//! chunk 0: encoding: u8 (0 raw, 1 zstd) | chunks: u16 BE | size: u64 BE | bytes
+//! chunk n: bytes
+//! ```
+
+use std::borrow::Cow;
+use std::cell::RefCell;
+use std::ops::Range;
+
+use bytes::Bytes;
+
+use super::chunks::CHUNK;
+use super::view::View;
+use super::{StoreError, TableId, record};
+use model::{Digest, MAX_SKILL_BYTES};
+
+const HEADER: usize = 1 + 2 + 8;
+const RAW: u8 = 0;
+const ZSTD: u8 = 1;
+/// Fast, and half of what text needs (see `make bench`).
+const LEVEL: i32 = 3;
+
+/// A content that is ready to be stored.
+#[derive(Debug, Clone)]
+pub struct Content {
+    digest: Digest,
+    size: u64,
+    encoding: u8,
+    packed: Bytes,
+}
+
+impl Content {
+    /// Packs a content. Takes some 10 ms for 1 MiB: call it where blocking is
+    /// allowed.
+    #[must_use]
+    pub fn pack(digest: Digest, bytes: &Bytes) -> Self {
+        let packed = zstd::bulk::compress(bytes, LEVEL)
+            .ok()
+            .filter(|packed| packed.len() < bytes.len());
+        let (encoding, packed) =
+            packed.map_or((RAW, bytes.clone()), |packed| (ZSTD, packed.into()));
+        Self {
+            digest,
+            size: bytes.len() as u64,
+            encoding,
+            packed,
+        }
+    }
+}
+
+fn key(digest: &Digest, chunk: u16) -> Vec<u8> {
+    let mut key = Vec::with_capacity(35);
+    key.push(TableId::Contents.byte());
+    key.extend_from_slice(digest.as_bytes());
+    key.extend_from_slice(&chunk.to_be_bytes());
+    key
+}
+
+/// The keys of the records of a content.
+pub(super) fn keys(digest: &Digest) -> Range<Vec<u8>> {
+    key(digest, 0)..[&*key(digest, u16::MAX), &[0]].concat()
+}
+
+/// The digest and the chunk of a key of this table.
+pub(super) fn parse_key(key: &[u8]) -> Option<([u8; 32], u16)> {
+    let digest = key.get(1..33)?.try_into().ok()?;
+    let chunk = key.get(33..35)?.try_into().ok()?;
+    Some((digest, u16::from_be_bytes(chunk)))
+}
+
+/// The records of a content.
+pub(super) fn records(content: &Content) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let pieces: Vec<&[u8]> = if content.packed.is_empty() {
+        vec![&[]]
+    } else {
+        content.packed.chunks(CHUNK).collect()
+    };
+    // 16 MiB in chunks of 32 KiB are 512; a u16 holds them.
+    let count = u16::try_from(pieces.len()).unwrap_or(u16::MAX);
+    (0..count)
+        .zip(pieces)
+        .map(|(at, piece)| {
+            let mut payload = Vec::with_capacity(piece.len() + HEADER);
+            if at == 0 {
+                payload.push(content.encoding);
+                payload.extend_from_slice(&count.to_be_bytes());
+                payload.extend_from_slice(&content.size.to_be_bytes());
+            }
+            payload.extend_from_slice(piece);
+            (key(&content.digest, at), payload)
+        })
+        .collect()
+}
+
+pub(super) fn exists(view: &View, digest: &Digest) -> Result<bool, StoreError> {
+    Ok(view.get(&key(digest, 0))?.is_some())
+}
+
+pub(super) fn read(view: &View, digest: &Digest) -> Result<Option<Bytes>, StoreError> {
+    read_by(|key| view.get(key), digest)
+}
+
+/// The same, through another way to get a record.
+pub(super) fn read_by(
+    get: impl Fn(&[u8]) -> Result<Option<sled::IVec>, StoreError>,
+    digest: &Digest,
+) -> Result<Option<Bytes>, StoreError> {
+    let first = key(digest, 0);
+    let Some(value) = get(&first)? else {
+        return Ok(None);
+    };
+    let (_, payload) = record::open(&first, &value)?;
+    let damaged = |reason: &str| StoreError::Damaged {
+        key: record::printable(&first),
+        reason: reason.to_owned(),
+    };
+    let header: [u8; HEADER] = payload
+        .get(..HEADER)
+        .and_then(|header| header.try_into().ok())
+        .ok_or_else(|| damaged("its header is cut short"))?;
+    let [encoding, c0, c1, size @ ..] = header;
+    let (count, size) = (u16::from_be_bytes([c0, c1]), u64::from_be_bytes(size));
+    if size > MAX_SKILL_BYTES {
+        return Err(damaged("it is larger than any content"));
+    }
+    let mut packed = Cow::Borrowed(payload.get(HEADER..).unwrap_or_default());
+    for chunk in 1..count {
+        let key = key(digest, chunk);
+        let value = get(&key)?.ok_or_else(|| damaged("a chunk is missing"))?;
+        packed
+            .to_mut()
+            .extend_from_slice(record::open(&key, &value)?.1);
+    }
+    let content = match encoding {
+        RAW => packed.into_owned(),
+        ZSTD => {
+            let size = usize::try_from(size).map_err(|_| damaged("it is too large"))?;
+            unpack(&packed, size).map_err(|error| damaged(&error.to_string()))?
+        }
+        _ => return Err(damaged("its encoding is not known")),
+    };
+    if content.len() as u64 != size || Digest::of(&content) != *digest {
+        return Err(damaged("its bytes do not fit its digest"));
+    }
+    Ok(Some(content.into()))
+}
+
+/// What was packed, of so many bytes at most. A thread keeps what it unpacks with: to
+/// make it takes as long as to unpack what most contents are.
+fn unpack(packed: &[u8], size: usize) -> std::io::Result<Vec<u8>> {
+    thread_local! {
+        static UNPACKER: RefCell<Option<zstd::bulk::Decompressor<'static>>> =
+            const { RefCell::new(None) };
+    }
+    UNPACKER.with_borrow_mut(|kept| {
+        let unpacker = match kept {
+            Some(unpacker) => unpacker,
+            None => kept.insert(zstd::bulk::Decompressor::new()?),
+        };
+        unpacker.decompress(packed, size)
+    })
+}

@@ -1,0 +1,424 @@
+//! The one thread that writes.
+//!
+//! Waiting batches are gathered into a group, checked in their order, applied as
+//! one atomic sled batch, flushed and synced once, and acknowledged together.
+//!
+//! Where that fails, the store takes no writes: readers go on seeing what is durable
+//! (see `view`), callers are refused at once, and the thread tries to get the database
+//! to write again (see `recovery`).
+
+use std::io;
+use std::panic::{self, AssertUnwindSafe};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use tokio::sync::mpsc::error::TryRecvError;
+use tokio::sync::{Semaphore, mpsc, oneshot, watch};
+
+use super::batch::Batch;
+use super::engine::{Engine, Failed};
+use super::group::{Finished, Group};
+use super::last::Notes;
+use super::recovery::Recovery;
+use super::view::View;
+use super::{CommitError, LogPosition, Mode, Options, Pinned, Revision, directory};
+
+/// Pauses between attempts to write again: the first and the longest.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+/// How soon a refusal is given, and a stop is seen, meanwhile.
+const TICK: Duration = Duration::from_millis(50);
+
+/// Bounds of what waits for the committer.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// Batches that wait at once; further callers wait to hand theirs over.
+    pub waiting: usize,
+    /// Bytes that wait at once.
+    pub waiting_bytes: usize,
+    /// Batches in a group.
+    pub group: usize,
+    /// Bytes at which a group is closed.
+    pub group_bytes: usize,
+}
+
+impl Limits {
+    /// The bounds where none are stated.
+    pub const DEFAULT: Self = Self {
+        waiting: 1024,
+        waiting_bytes: 64 * 1024 * 1024,
+        group: 512,
+        group_bytes: 8 * 1024 * 1024,
+    };
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self::DEFAULT
+    }
+}
+
+/// Bytes are counted in units of this size, since a semaphore counts to 2^61 but
+/// takes 2^32 at once.
+const UNIT: usize = 1024;
+
+struct Write {
+    batch: Batch,
+    answer: oneshot::Sender<Result<Revision, CommitError>>,
+    bytes: tokio::sync::OwnedSemaphorePermit,
+}
+
+/// What is done between two groups. An error means that the engine can no longer be
+/// trusted.
+pub(super) type Between = Box<dyn FnOnce(&Committer) -> Result<(), Failed> + Send>;
+
+#[expect(
+    clippy::large_enum_variant,
+    reason = "nearly all of them are the large one"
+)]
+enum Request {
+    Write(Write),
+    Between(Between),
+}
+
+/// Where callers hand their batches over.
+#[derive(Debug)]
+pub(super) struct Handle {
+    requests: Mutex<Option<mpsc::Sender<Request>>>,
+    bytes: Arc<Semaphore>,
+    most_bytes: usize,
+    mode: watch::Receiver<Mode>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Handle {
+    pub(super) async fn commit(&self, batch: Batch) -> Result<Revision, CommitError> {
+        if batch.bytes > self.most_bytes {
+            return Err(CommitError::TooLarge {
+                bytes: batch.bytes,
+                most: self.most_bytes,
+            });
+        }
+        if let Mode::ReadOnly { reason } = &*self.mode.borrow() {
+            return Err(CommitError::ReadOnly(reason.clone()));
+        }
+        let sender = self.sender().ok_or(CommitError::Closed)?;
+        let units = u32::try_from(batch.bytes.div_ceil(UNIT)).unwrap_or(u32::MAX);
+        let bytes = self
+            .bytes
+            .clone()
+            .acquire_many_owned(units)
+            .await
+            .map_err(|_| CommitError::Closed)?;
+        let (answer, answered) = oneshot::channel();
+        sender
+            .send(Request::Write(Write {
+                batch,
+                answer,
+                bytes,
+            }))
+            .await
+            .map_err(|_| CommitError::Closed)?;
+        drop(sender);
+        answered.await.map_err(|_| CommitError::Closed)?
+    }
+
+    /// Has something done after all that waits now, while nothing is written. Blocks until
+    /// its turn can be taken. It is dropped where the store is closed, or takes no writes.
+    pub(super) fn between(&self, between: Between) {
+        if let Some(sender) = self.sender() {
+            let _closed = sender.blocking_send(Request::Between(between));
+        }
+    }
+
+    fn sender(&self) -> Option<mpsc::Sender<Request>> {
+        self.requests
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    pub(super) async fn close(&self) {
+        drop(
+            self.requests
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .take(),
+        );
+        let thread = self
+            .thread
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        if let Some(thread) = thread {
+            // A panic in the thread was answered to its callers already.
+            let _joined = tokio::task::spawn_blocking(move || thread.join()).await;
+        }
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        drop(
+            self.requests
+                .get_mut()
+                .unwrap_or_else(PoisonError::into_inner)
+                .take(),
+        );
+        if let Some(thread) = self
+            .thread
+            .get_mut()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take()
+        {
+            let _joined = thread.join();
+        }
+    }
+}
+
+/// What the thread owns.
+pub(super) struct Committer {
+    pub(super) view: Arc<View>,
+    pub(super) notes: Notes,
+    /// The last commit.
+    pub(super) revision: Revision,
+    pub(super) log_id: String,
+    pub(super) directory: PathBuf,
+    pub(super) position: watch::Sender<LogPosition>,
+    pub(super) mode: watch::Sender<Mode>,
+    pub(super) options: Options,
+}
+
+pub(super) fn spawn(committer: Committer) -> io::Result<Handle> {
+    let limits = committer.options.limits;
+    let (requests, waiting) = mpsc::channel(limits.waiting.max(1));
+    let mode = committer.mode.subscribe();
+    let thread = std::thread::Builder::new()
+        .name("committer".to_owned())
+        .spawn(move || committer.run(waiting))?;
+    Ok(Handle {
+        requests: Mutex::new(Some(requests)),
+        bytes: Arc::new(Semaphore::new(limits.waiting_bytes.div_ceil(UNIT))),
+        most_bytes: limits.waiting_bytes,
+        mode,
+        thread: Mutex::new(Some(thread)),
+    })
+}
+
+impl Committer {
+    fn run(mut self, mut waiting: mpsc::Receiver<Request>) {
+        let limits = self.options.limits;
+        while let Some(first) = waiting.blocking_recv() {
+            let (mut bytes, mut group, mut between) = (0, Vec::new(), None);
+            let mut next = Some(first);
+            while let Some(request) = next {
+                match request {
+                    Request::Write(write) => {
+                        bytes += write.batch.bytes;
+                        group.push(write);
+                    }
+                    Request::Between(work) => {
+                        between = Some(work);
+                        break;
+                    }
+                }
+                let has_room = group.len() < limits.group && bytes < limits.group_bytes;
+                next = has_room.then(|| waiting.try_recv().ok()).flatten();
+            }
+            let turn = AssertUnwindSafe(|| {
+                if !group.is_empty() {
+                    self.write(group)?;
+                }
+                between.map_or(Ok(()), |between| between(&self))
+            });
+            let written = panic::catch_unwind(turn)
+                .unwrap_or_else(|panicked| Err(model::panic_words(&*panicked).into()));
+            if let Err(failed) = written
+                && !self.recover(&mut waiting, failed)
+            {
+                return;
+            }
+        }
+    }
+
+    /// Refuses writes until the database takes them again. False: the store was closed.
+    fn recover(&mut self, waiting: &mut mpsc::Receiver<Request>, failed: Failed) -> bool {
+        let mut recovery = Recovery::new(failed.dropped);
+        let mut reason = failed.reason;
+        tracing::error!(reason, "a write failed; the store takes no writes for now");
+        let mut pause = Duration::ZERO;
+        loop {
+            self.mode.send_replace(Mode::ReadOnly {
+                reason: reason.clone(),
+            });
+            let mut waited = Duration::ZERO;
+            loop {
+                match waiting.try_recv() {
+                    // Who asked for it sees that it is dropped.
+                    Ok(Request::Between(_)) => {}
+                    Ok(Request::Write(request)) => {
+                        let refusal = CommitError::ReadOnly(reason.clone());
+                        let _gone = request.answer.send(Err(refusal));
+                    }
+                    Err(TryRecvError::Disconnected) => return false,
+                    Err(TryRecvError::Empty) if waited >= pause => break,
+                    Err(TryRecvError::Empty) => {
+                        std::thread::sleep(TICK);
+                        waited += TICK;
+                    }
+                }
+            }
+            let attempt = panic::catch_unwind(AssertUnwindSafe(|| recovery.attempt(self)))
+                .unwrap_or_else(|panicked| Err(model::panic_words(&*panicked)));
+            match attempt {
+                Ok(()) => {
+                    tracing::info!("the store takes writes again");
+                    self.mode.send_replace(Mode::ReadWrite);
+                    return true;
+                }
+                Err(still) => {
+                    tracing::warn!(reason = still, "the store takes no writes yet");
+                    reason = still;
+                }
+            }
+            pause = LONGEST_PAUSE.min(FIRST_PAUSE.max(2 * pause));
+        }
+    }
+
+    /// Writes a group. An error means that the engine can no longer be trusted;
+    /// every caller of the group was answered.
+    fn write(&mut self, requests: Vec<Write>) -> Result<(), Failed> {
+        if let Some((free, reserve)) = self.nearly_full() {
+            for request in requests {
+                let error = CommitError::DiskFull { free, reserve };
+                let _gone = request.answer.send(Err(error));
+            }
+            return Ok(());
+        }
+        let engine = self.view.engine().map_err(|error| error.to_string())?;
+        let mut group = Group::new(&engine.tree, self.revision);
+        let mut accepted = Vec::with_capacity(requests.len());
+        let mut refused = Vec::new();
+        for request in requests {
+            let Write {
+                mut batch,
+                answer,
+                bytes,
+            } = request;
+            match group.add(&mut batch) {
+                Ok(revision) => accepted.push(Accepted {
+                    effect: batch.effect.take(),
+                    answer,
+                    revision,
+                    bytes,
+                    _pinned: batch.pinned.take(),
+                }),
+                Err(error) => refused.push((answer, error)),
+            }
+        }
+        let written = if accepted.is_empty() {
+            Ok(())
+        } else {
+            match self.apply(&engine, group) {
+                Ok((position, revision)) => {
+                    self.acknowledge(accepted, position, revision);
+                    Ok(())
+                }
+                Err(failed) => {
+                    // Before the answers: whoever hears of the failure finds the store
+                    // read-only, and can wait until it is not.
+                    self.mode.send_replace(Mode::ReadOnly {
+                        reason: failed.reason.clone(),
+                    });
+                    for Accepted { answer, .. } in accepted {
+                        let error = CommitError::Failed(failed.reason.clone());
+                        let _gone = answer.send(Err(error));
+                    }
+                    Err(failed)
+                }
+            }
+        };
+        // Who lost against a batch of this group reads again, and is to see it then.
+        for (answer, error) in refused {
+            let _gone = answer.send(Err(error));
+        }
+        written
+    }
+
+    /// Bytes that the disk has free, and those that are kept, where it has fewer.
+    fn nearly_full(&self) -> Option<(u64, u64)> {
+        let reserve = self.options.reserve_bytes;
+        let free = directory::free(&self.directory)?;
+        (free < reserve).then_some((free, reserve))
+    }
+
+    /// Makes a group durable.
+    fn apply(&self, engine: &Engine, group: Group<'_>) -> Result<(LogPosition, Revision), Failed> {
+        let position = *self.position.borrow();
+        let finished = group.finish(position, self.options.keep_events);
+        let Finished {
+            batch,
+            before,
+            position,
+            revision,
+        } = finished.map_err(|error| error.to_string())?;
+        // The log's start moves before anybody can see what was forgotten, so that whoever
+        // reads the log first and looks at its start then knows whether the read is whole.
+        self.position.send_if_modified(|known| {
+            known.start = position.start;
+            false
+        });
+        self.view.begin(before);
+        let written = engine.write(batch, &self.options.sync);
+        written.inspect_err(|_| self.view.fail())?;
+        Ok((position, revision))
+    }
+
+    /// Shows a durable group to readers, and tells its callers.
+    fn acknowledge(&mut self, accepted: Vec<Accepted>, position: LogPosition, revision: Revision) {
+        self.revision = revision;
+        if let Err(error) = self.notes.note(revision) {
+            tracing::warn!(%error, "the last write is not noted; a database that is cut short would not be noticed");
+        }
+        // Before the effects: whoever sees one finds the records that it is about.
+        self.view.settle(revision);
+        let mut answers = Vec::with_capacity(accepted.len());
+        for accepted in accepted {
+            let Accepted {
+                effect,
+                answer,
+                revision,
+                bytes,
+                _pinned,
+            } = accepted;
+            let done = effect.map_or(Ok(()), |effect| {
+                panic::catch_unwind(AssertUnwindSafe(|| effect(revision)))
+            });
+            let outcome = match done {
+                Ok(()) => Ok(revision),
+                Err(panicked) => {
+                    let reason = model::panic_words(&*panicked);
+                    tracing::error!(reason, revision, "the effect of a write panicked");
+                    Err(CommitError::Effect(reason))
+                }
+            };
+            answers.push((answer, outcome, bytes));
+        }
+        self.position.send_replace(position);
+        for (answer, outcome, _given_back) in answers {
+            let _gone = answer.send(outcome);
+        }
+    }
+}
+
+/// A batch of a group that is on its way to the disk.
+struct Accepted {
+    effect: Option<Box<dyn FnOnce(Revision) + Send>>,
+    answer: oneshot::Sender<Result<Revision, CommitError>>,
+    revision: Revision,
+    bytes: tokio::sync::OwnedSemaphorePermit,
+    /// Until the records that use the contents can be read.
+    _pinned: Option<Arc<Pinned>>,
+}

@@ -1,0 +1,465 @@
+//! Compaction: the store is written anew without what is no longer used, while reads and
+//! writes go on.
+//!
+//! All of it happens below the data directory, which is locked throughout. A new store
+//! folder is filled beside the old one; what is written meanwhile is brought over in
+//! rounds, until little is left (`follow`). Then the committer pauses between two groups:
+//! the rest is brought over and made durable, the folders are exchanged in one step
+//! (`RENAME_EXCHANGE`), and readers and the committer are given the new database. Reads
+//! that are under way end on the old one.
+//!
+//! A kill before the exchange leaves the old store and half a new one, a kill after it the
+//! new store and the old one; the next start removes the other. No write is acknowledged
+//! on the new one before the exchange is durable. A data directory that is a mount point
+//! can be compacted, since it is not renamed itself.
+//!
+//! sled keeps the path by which it was opened, but uses it for files of large pages alone,
+//! which this store never has (see `chunks`): so it stays open across the exchange.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::{SyncSender, sync_channel};
+
+use rustix::fs::{CWD, RenameFlags};
+
+use super::backup::Filler;
+use super::committer::Committer;
+use super::engine::{Engine, Failed};
+use super::follow::Pins;
+use super::view::{self, Order, View};
+use super::{
+    Mode, Options, Store, StoreError, backup, blob, directory, guarded, log, private, record,
+    recovery,
+};
+use model::Digest;
+
+/// A store that would not be smaller by one part in so many stays: two that hold the
+/// same differ by a little.
+const LEAST_GAIN: u64 = 20;
+/// How often what was written meanwhile is brought over before it gives up.
+const ROUNDS: usize = 16;
+/// Records that are brought over while writes wait: about as many as two groups have.
+const MOST_HELD: usize = 2048;
+
+/// What compaction came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Compacted {
+    /// Bytes of the store before.
+    pub before: u64,
+    /// Bytes of the store written anew.
+    pub after: u64,
+    /// The new one took the place of the old one: it is notably smaller, or lacks what the
+    /// old one need not hold.
+    pub replaced: bool,
+}
+
+/// A moment after which a kill leaves other files than before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Step {
+    Filling,
+    Filled,
+    /// What was written meanwhile was brought over, once.
+    Followed,
+    /// Writes wait, and both stores hold the same.
+    Held,
+    /// The folders were exchanged, but that is not durable.
+    Swapped,
+    Exchanged,
+    Removed,
+}
+
+/// Is told of every step. Tests look, and write, there.
+type Reached = Arc<dyn Fn(Step) + Send + Sync>;
+
+/// A compaction that is about to begin. There is one at a time.
+///
+/// From here on it is noticed what is written: whatever is found to be unused now stays
+/// where a write uses it in the meantime.
+#[derive(Debug)]
+pub struct Compaction {
+    store: Store,
+}
+
+impl Drop for Compaction {
+    fn drop(&mut self) {
+        self.store.inner.view.unfollow();
+        self.store.inner.pins.unfollow();
+    }
+}
+
+impl Compaction {
+    /// Begins to notice what is written.
+    ///
+    /// # Errors
+    /// Another one is at work.
+    pub fn begin(store: &Store) -> Result<Self, StoreError> {
+        if !store.inner.view.follow() {
+            return Err(StoreError::Compacting);
+        }
+        store.inner.pins.follow();
+        Ok(Self {
+            store: store.clone(),
+        })
+    }
+
+    /// Writes the store anew, without contents for which `keep` is false: no record has
+    /// used them since this was begun. `progress` is told how many records were moved;
+    /// its error ends the work.
+    ///
+    /// Takes as much disk as the new store has; the reserve stays free. Blocks: not for
+    /// async threads.
+    ///
+    /// # Errors
+    /// A record is damaged, the disk refuses, or more is written than can be brought over.
+    /// All is as it was then, but with [`StoreError::NotDurable`].
+    pub fn run(
+        self,
+        keep: impl Fn(&Digest) -> bool,
+        progress: impl FnMut(u64) -> Result<(), StoreError>,
+    ) -> Result<Compacted, StoreError> {
+        self.steps(keep, progress, &(Arc::new(|_| ()) as Reached))
+    }
+
+    fn steps(
+        self,
+        keep: impl Fn(&Digest) -> bool,
+        progress: impl FnMut(u64) -> Result<(), StoreError>,
+        reached: &Reached,
+    ) -> Result<Compacted, StoreError> {
+        let inner = &*self.store.inner;
+        if let Mode::ReadOnly { reason } = &*inner.mode.borrow() {
+            return Err(refused(reason));
+        }
+        let folders = Folders::of(&inner.directory);
+        let ended = folders.remove_new().and_then(|()| {
+            let work = Work {
+                store: &self.store,
+                folders: &folders,
+                reached: Arc::clone(reached),
+                moved: 0,
+            };
+            work.run(keep, progress)
+        });
+        let (exchange, mut compacted) = match ended {
+            Ok(ended) => ended,
+            Err(error) => {
+                // What stays is removed by the next one, or by the next start.
+                let _gone = folders.remove_new();
+                return Err(error);
+            }
+        };
+        match exchange {
+            None => {}
+            // The old folder stays: a power cut may yet bring it back.
+            Some(Exchange::Unsynced(error)) => return Err(error),
+            Some(Exchange::Done(old)) => {
+                compacted.replaced = true;
+                // Whoever still reads it closes it; its file goes with that.
+                let _read = old.map(view::let_go);
+            }
+        }
+        // It took effect, whatever becomes of the other store.
+        if let Err(error) = folders.remove_new() {
+            tracing::warn!(%error, "a folder that is not used stays until the next compaction or start");
+        }
+        reached(Step::Removed);
+        Ok(compacted)
+    }
+}
+
+fn refused(reason: &str) -> StoreError {
+    StoreError::Engine(format!("it takes no writes for now: {reason}"))
+}
+
+/// The store, and the one that is filled. Once they are exchanged, the second has the
+/// old one.
+#[derive(Debug, Clone)]
+struct Folders {
+    directory: PathBuf,
+    store: PathBuf,
+    new: PathBuf,
+}
+
+impl Folders {
+    fn of(directory: &Path) -> Self {
+        Self {
+            directory: directory.to_owned(),
+            store: directory::store_path(directory),
+            new: directory.join(directory::COMPACTING),
+        }
+    }
+
+    fn io(&self, cause: io::Error) -> StoreError {
+        StoreError::Io {
+            path: self.new.clone(),
+            cause,
+        }
+    }
+
+    fn remove_new(&self) -> Result<(), StoreError> {
+        directory::remove(&self.new).map_err(|error| self.io(error))
+    }
+
+    /// Makes all that the new store holds durable.
+    fn sync(&self, engine: &Engine, options: &Options) -> Result<(), StoreError> {
+        guarded(|| engine.db.flush())?;
+        (options.sync.0)(&engine.file)
+            .and_then(|()| directory::sync(&self.new))
+            .map_err(|error| self.io(error))
+    }
+}
+
+/// How the end went, where it was tried.
+enum Exchange {
+    /// With the database that was in use before.
+    Done(Option<Arc<Engine>>),
+    /// The folders were exchanged, but that may not be durable.
+    Unsynced(StoreError),
+}
+
+/// How the end went, or the database back: more is left than writes are to wait for.
+type Ended = Result<Result<Exchange, Engine>, StoreError>;
+
+struct Work<'a> {
+    store: &'a Store,
+    folders: &'a Folders,
+    reached: Reached,
+    moved: u64,
+}
+
+impl Work<'_> {
+    fn run(
+        mut self,
+        keep: impl Fn(&Digest) -> bool,
+        mut progress: impl FnMut(u64) -> Result<(), StoreError>,
+    ) -> Result<(Option<Exchange>, Compacted), StoreError> {
+        let (inner, folders) = (&*self.store.inner, self.folders);
+        let mut engine = Engine::open(&folders.new, &inner.options)?;
+        let left_out = self.fill(&engine, keep, &mut progress)?;
+        guarded(|| engine.db.flush())?;
+        // sled writes a snapshot when it is opened: it tells where what was filled in ends.
+        drop(engine);
+        engine = Engine::open(&folders.new, &inner.options)?;
+        folders.sync(&engine, &inner.options)?;
+        (self.reached)(Step::Filled);
+        let (before, after) = (size(&folders.store), size(&folders.new));
+        let compacted = Compacted {
+            before,
+            after,
+            replaced: false,
+        };
+        if !left_out && after >= before - before / LEAST_GAIN {
+            return Ok((None, compacted));
+        }
+        for _ in 0..ROUNDS {
+            self.room()?;
+            self.moved += bring_over(&inner.view, &inner.pins, &engine.tree)?;
+            progress(self.moved)?;
+            folders.sync(&engine, &inner.options)?;
+            (self.reached)(Step::Followed);
+            if !inner.view.changed_at_most(MOST_HELD) {
+                continue;
+            }
+            match self.end(engine)? {
+                Ok(exchange) => return Ok((Some(exchange), compacted)),
+                Err(back) => engine = back,
+            }
+        }
+        Err(StoreError::Busy)
+    }
+
+    /// Puts every record but contents that are not kept; says whether there were such.
+    fn fill(
+        &mut self,
+        engine: &Engine,
+        keep: impl Fn(&Digest) -> bool,
+        progress: &mut impl FnMut(u64) -> Result<(), StoreError>,
+    ) -> Result<bool, StoreError> {
+        let mut left_out = false;
+        let mut filler = Filler::new(&engine.tree);
+        let view = &self.store.inner.view;
+        for entry in view.walk(view::everything(), Order::Ascending) {
+            let (key, value) = entry?;
+            if self.moved.is_multiple_of(backup::LOOK) {
+                self.room()?;
+            }
+            if backup::content_key(&key).is_some_and(|(digest, _)| !keep(&digest)) {
+                left_out = true;
+                continue;
+            }
+            record::open(&key, &value)?;
+            filler.put(&key, &value)?;
+            self.moved += 1;
+            progress(self.moved)?;
+            if self.moved == 1 {
+                (self.reached)(Step::Filling);
+            }
+        }
+        filler.finish()?;
+        Ok(left_out)
+    }
+
+    /// Refuses to take the last of the disk, which writes need.
+    fn room(&self) -> Result<(), StoreError> {
+        let inner = &self.store.inner;
+        directory::room(&inner.directory, inner.options.reserve_bytes)
+            .map_err(|error| self.folders.io(error))
+    }
+
+    /// Has the committer pause, and ends it there.
+    fn end(&self, engine: Engine) -> Ended {
+        let inner = &self.store.inner;
+        let (answer, answered) = sync_channel(1);
+        let pause = Pause {
+            pins: Arc::clone(&inner.pins),
+            folders: self.folders.clone(),
+            reached: Arc::clone(&self.reached),
+        };
+        inner.committer.between(Box::new(move |committer| {
+            pause.exchange(committer, engine, &answer)
+        }));
+        answered.recv().unwrap_or_else(|_| {
+            let mode = inner.mode.borrow();
+            Err(match &*mode {
+                Mode::ReadOnly { reason } => refused(reason),
+                Mode::ReadWrite => StoreError::Stopped,
+            })
+        })
+    }
+}
+
+/// Brings over what changed since it was done last, and contents that a write is about to
+/// use. Gives how many records that were.
+fn bring_over(view: &View, pins: &Pins, tree: &sled::Tree) -> Result<u64, StoreError> {
+    let keys = view.changes().keys().ok_or(StoreError::Busy)?;
+    let mut filler = Filler::new(tree);
+    let mut moved = 0;
+    let mut put = |filler: &mut Filler<'_>, key: &[u8], value: &[u8]| {
+        record::open(key, value)?;
+        moved += 1;
+        filler.put(key, value)
+    };
+    for key in &keys {
+        match view.get(key)? {
+            Some(value) => put(&mut filler, key, &value)?,
+            None => filler.remove(key)?,
+        }
+    }
+    for digest in pins.seen() {
+        let records = blob::keys(&digest);
+        if guarded(|| tree.contains_key(&records.start))? {
+            continue;
+        }
+        for entry in view.walk(records, Order::Ascending) {
+            let (key, value) = entry?;
+            put(&mut filler, &key, &value)?;
+        }
+    }
+    filler.finish()?;
+    Ok(moved)
+}
+
+/// What is done while nothing is written.
+struct Pause {
+    pins: Arc<Pins>,
+    folders: Folders,
+    reached: Reached,
+}
+
+impl Pause {
+    fn exchange(
+        self,
+        committer: &Committer,
+        engine: Engine,
+        answer: &SyncSender<Ended>,
+    ) -> Result<(), Failed> {
+        let (view, folders) = (&committer.view, &self.folders);
+        // Who looks whether a content is stored, looks into the new store from here on.
+        let _closed = self.pins.close();
+        let ready = if view.changed_at_most(MOST_HELD) {
+            self.finish(committer, &engine).map(|()| Ok(engine))
+        } else {
+            Ok(Err(engine))
+        };
+        let engine = match ready {
+            Ok(Ok(engine)) => engine,
+            Ok(Err(back)) => {
+                let _answered = answer.send(Ok(Err(back)));
+                return Ok(());
+            }
+            Err(error) => {
+                let _answered = answer.send(Err(error));
+                return Ok(());
+            }
+        };
+        if let Err(error) = private::sync_dir(&folders.directory) {
+            // Opened again, the store is the new one; the next write waits for the sync.
+            drop(engine);
+            let failed = Failed {
+                reason: error.to_string(),
+                dropped: false,
+            };
+            let unsynced = StoreError::NotDurable {
+                path: folders.directory.clone(),
+                cause: error,
+            };
+            let _answered = answer.send(Ok(Ok(Exchange::Unsynced(unsynced))));
+            return Err(failed);
+        }
+        (self.reached)(Step::Exchanged);
+        let old = view.replace(engine);
+        let _answered = answer.send(Ok(Ok(Exchange::Done(old))));
+        Ok(())
+    }
+
+    /// Brings over the rest, makes it durable, and exchanges the folders.
+    fn finish(&self, committer: &Committer, engine: &Engine) -> Result<(), StoreError> {
+        bring_over(&committer.view, &self.pins, &engine.tree)?;
+        recovery::compare(engine, committer).map_err(StoreError::Engine)?;
+        // At the end of the log, where a start looks for the last write.
+        let (key, revision) = (log::revision_key(), committer.revision);
+        let last = record::seal(key, revision, &revision.to_be_bytes());
+        guarded(|| engine.tree.insert(key, last))?;
+        self.folders.sync(engine, &committer.options)?;
+        (self.reached)(Step::Held);
+        exchange(&self.folders.new, &self.folders.store).map_err(|error| self.folders.io(error))?;
+        (self.reached)(Step::Swapped);
+        Ok(())
+    }
+}
+
+/// Exchanges two folders in one step.
+fn exchange(one: &Path, other: &Path) -> io::Result<()> {
+    rustix::fs::renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE).map_err(|error| {
+        if matches!(error, rustix::io::Errno::INVAL | rustix::io::Errno::NOSYS) {
+            io::Error::new(
+                io::ErrorKind::Unsupported,
+                "this file system cannot exchange two folders in one step; use `repertoire backup`, and `repertoire restore` into a new directory",
+            )
+        } else {
+            error.into()
+        }
+    })
+}
+
+/// Bytes that a store has when it is opened next: sled fills up its last segment then.
+fn size(store: &Path) -> u64 {
+    let files = walkdir::WalkDir::new(store)
+        .into_iter()
+        .filter_map(Result::ok)
+        .filter(|entry| entry.file_type().is_file());
+    files
+        .map(|entry| {
+            let bytes = entry.metadata().map_or(0, |metadata| metadata.len());
+            if entry.file_name() == "db" {
+                bytes.next_multiple_of(directory::SEGMENT_BYTES as u64)
+            } else {
+                bytes
+            }
+        })
+        .sum()
+}
+
+#[cfg(test)]
+pub(super) mod tests;

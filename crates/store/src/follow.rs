@@ -1,0 +1,159 @@
+//! What a compaction must know of writes that go on beside it: the keys that they changed,
+//! and the contents that they take for stored.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use model::Digest;
+
+/// What it costs to keep a key, beside its bytes.
+const COST: usize = 64;
+
+/// Keys that were written.
+#[derive(Debug)]
+pub(super) struct Changes {
+    keys: BTreeSet<Vec<u8>>,
+    bytes: usize,
+    /// Bytes that are kept.
+    most: usize,
+    full: bool,
+}
+
+impl Changes {
+    pub(super) fn new(most: usize) -> Self {
+        Self {
+            keys: BTreeSet::new(),
+            bytes: 0,
+            most,
+            full: false,
+        }
+    }
+
+    pub(super) fn add<'a>(&mut self, keys: impl Iterator<Item = &'a Vec<u8>>) {
+        if self.full {
+            return;
+        }
+        for key in keys
+            .filter(|key| !self.keys.contains(*key))
+            .collect::<Vec<_>>()
+        {
+            self.bytes += key.len() + COST;
+            self.keys.insert(key.clone());
+        }
+        if self.bytes > self.most {
+            self.full = true;
+            self.keys.clear();
+        }
+    }
+
+    /// They are known, and no more than that.
+    pub(super) fn fit(&self, most: usize) -> bool {
+        !self.full && self.keys.len() <= most
+    }
+
+    /// The keys, in order. None: there were too many.
+    pub(super) fn keys(self) -> Option<BTreeSet<Vec<u8>>> {
+        (!self.full).then_some(self.keys)
+    }
+}
+
+/// Contents that writes on their way take for stored.
+///
+/// A publish packs only what the store has not. Between its look at the store and its
+/// write a compaction could drop a content that nothing used until then: so it says first
+/// what it is about to use.
+#[derive(Debug, Default)]
+pub(super) struct Pins {
+    /// Held while the stores are exchanged. Giving back does not wait for it, since that
+    /// happens on threads that must not block.
+    gate: Mutex<()>,
+    known: Mutex<Known>,
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    /// How many writes have each.
+    held: HashMap<Digest, usize>,
+    /// All that were held since a compaction has begun, and that it was not told of.
+    seen: Option<HashSet<Digest>>,
+}
+
+impl Pins {
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Nobody pins anything until the answer is dropped.
+    pub(super) fn close(&self) -> MutexGuard<'_, ()> {
+        self.gate.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What was held since this was asked last.
+    pub(super) fn seen(&self) -> HashSet<Digest> {
+        let mut known = self.known();
+        known.seen.replace(HashSet::new()).unwrap_or_default()
+    }
+
+    pub(super) fn follow(&self) {
+        let mut known = self.known();
+        known.seen = Some(known.held.keys().copied().collect());
+    }
+
+    pub(super) fn unfollow(&self) {
+        self.known().seen = None;
+    }
+
+    pub(super) fn pin(self: &Arc<Self>, digests: Vec<Digest>) -> Pinned {
+        let _open = self.close();
+        let mut known = self.known();
+        for digest in &digests {
+            *known.held.entry(*digest).or_default() += 1;
+        }
+        if let Some(seen) = &mut known.seen {
+            seen.extend(&digests);
+        }
+        drop(known);
+        Pinned {
+            pins: Arc::clone(self),
+            digests,
+        }
+    }
+}
+
+/// Contents that a compaction keeps while this is there.
+#[derive(Debug)]
+pub struct Pinned {
+    pins: Arc<Pins>,
+    digests: Vec<Digest>,
+}
+
+impl Drop for Pinned {
+    fn drop(&mut self) {
+        let mut known = self.pins.known();
+        for digest in &self.digests {
+            if let Some(count) = known.held.get_mut(digest) {
+                *count -= 1;
+                if *count == 0 {
+                    known.held.remove(digest);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_that_are_no_longer_known_never_fit() {
+        let mut changes = Changes::new(10 * (4 + COST));
+        let keys: Vec<_> = (0..11_u32).map(|n| n.to_be_bytes().to_vec()).collect();
+        changes.add(keys.iter().take(10));
+        changes.add(keys.iter().take(10));
+        assert!(changes.fit(10) && !changes.fit(9));
+        changes.add(keys.iter());
+        assert!(!changes.fit(usize::MAX), "writes would wait for nothing");
+        assert_eq!(changes.keys(), None);
+    }
+}

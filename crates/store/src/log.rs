@@ -1,0 +1,224 @@
+//! The event log: what happened, in order, by the revision of its commit.
+//!
+//! It keeps so many events. Commits without an event take a revision, and no room in
+//! the log.
+
+use super::group::Changes;
+use super::view::{Order, View};
+use super::{Key as _, Limits, Revision, StoreError, TableId, guarded, record};
+use model::Event;
+
+/// Where the log begins and ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct LogPosition {
+    /// Sequence before the oldest event that is kept: whoever has seen up to
+    /// here, or more, has missed nothing that is gone.
+    pub start: u64,
+    /// Sequence of the newest event, or of `start` where none is kept.
+    pub end: u64,
+    /// Events that are kept.
+    pub events: u64,
+}
+
+pub(super) struct Opened {
+    pub(super) log_id: String,
+    pub(super) position: LogPosition,
+}
+
+const LOG_ID: &[u8] = b"\x01log_id";
+const REVISION: &[u8] = b"\x01revision";
+const LOG_START: &[u8] = b"\x01log_start";
+/// The whole position. It spares counting the events at each start.
+const LOG_POSITION: &[u8] = b"\x01log_position";
+/// Events that one group forgets at most: more than it adds, so that a log that is
+/// too long shrinks to its bound.
+const TRIM: usize = 2 * Limits::DEFAULT.group;
+
+pub(super) fn event_key(sequence: u64) -> Vec<u8> {
+    let mut key = vec![TableId::Events.byte()];
+    sequence.write(&mut key);
+    key
+}
+
+fn sequence_of(key: &[u8]) -> Option<u64> {
+    Some(u64::from_be_bytes(key.get(1..9)?.try_into().ok()?))
+}
+
+/// The keys under which the directory's own facts are kept.
+pub(super) fn revision_key() -> &'static [u8] {
+    REVISION
+}
+
+impl LogPosition {
+    fn to_bytes(self) -> Vec<u8> {
+        let parts = [self.start, self.end, self.events];
+        parts.into_iter().flat_map(u64::to_be_bytes).collect()
+    }
+
+    fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let (parts, []) = bytes.as_chunks::<8>() else {
+            return None;
+        };
+        let &[start, end, events] = parts else {
+            return None;
+        };
+        Some(Self {
+            start: u64::from_be_bytes(start),
+            end: u64::from_be_bytes(end),
+            events: u64::from_be_bytes(events),
+        })
+    }
+}
+
+fn number(tree: &sled::Tree, key: &[u8]) -> Result<Option<u64>, StoreError> {
+    let Some(value) = guarded(|| tree.get(key))? else {
+        return Ok(None);
+    };
+    let (_, payload) = record::open(key, &value)?;
+    let bytes = payload.try_into().map_err(|_| StoreError::Damaged {
+        key: record::printable(key),
+        reason: "it is not a number".to_owned(),
+    })?;
+    Ok(Some(u64::from_be_bytes(bytes)))
+}
+
+/// The revision of the last commit.
+pub(super) fn last_revision(tree: &sled::Tree) -> Result<Revision, StoreError> {
+    Ok(number(tree, REVISION)?.unwrap_or(0))
+}
+
+/// The identity of the log; none where the directory is new.
+pub(super) fn id(tree: &sled::Tree) -> Result<Option<String>, StoreError> {
+    let Some(value) = guarded(|| tree.get(LOG_ID))? else {
+        return Ok(None);
+    };
+    Ok(Some(
+        String::from_utf8_lossy(record::open(LOG_ID, &value)?.1).into_owned(),
+    ))
+}
+
+/// Reads where the log stands; gives a new directory the identity of its log.
+pub(super) fn open(tree: &sled::Tree) -> Result<Opened, StoreError> {
+    let log_id = if let Some(id) = id(tree)? {
+        id
+    } else {
+        let id = renew(tree)?;
+        guarded(|| tree.flush())?;
+        id
+    };
+    let start = number(tree, LOG_START)?.unwrap_or(0);
+    let last = guarded(|| events(tree).next_back().transpose())?;
+    let end = last.and_then(|(key, _)| sequence_of(&key)).unwrap_or(start);
+    let stored = guarded(|| tree.get(LOG_POSITION))?
+        .map(|value| {
+            record::open(LOG_POSITION, &value).map(|(_, bytes)| LogPosition::from_bytes(bytes))
+        })
+        .transpose()?
+        .flatten();
+    let position = match stored {
+        Some(stored) if (stored.start, stored.end) == (start, end) => stored,
+        // A version that did not count has written here.
+        _ => LogPosition {
+            start,
+            end,
+            events: count(tree)?,
+        },
+    };
+    Ok(Opened { log_id, position })
+}
+
+fn events(tree: &sled::Tree) -> sled::Iter {
+    tree.scan_prefix([TableId::Events.byte()])
+}
+
+fn count(tree: &sled::Tree) -> Result<u64, StoreError> {
+    let mut keys = events(tree).keys();
+    let mut count = 0;
+    while guarded(|| keys.next().transpose())?.is_some() {
+        count += 1;
+    }
+    Ok(count)
+}
+
+/// Gives the log of a directory that nobody has open a new identity: what happens from
+/// here on is not what happened to the directory that it was copied from.
+pub(super) fn renew(tree: &sled::Tree) -> Result<String, StoreError> {
+    let id = uuid::Uuid::new_v4().simple().to_string();
+    guarded(|| tree.insert(LOG_ID, record::seal(LOG_ID, 0, id.as_bytes())))?;
+    Ok(id)
+}
+
+/// Begins the log of a directory that was salvaged: all that is in it came with this
+/// commit or before.
+pub(super) fn begin_anew(tree: &sled::Tree, revision: Revision) -> Result<(), StoreError> {
+    for key in [REVISION, LOG_START] {
+        let value = record::seal(key, revision, &revision.to_be_bytes());
+        guarded(|| tree.insert(key, value))?;
+    }
+    renew(tree).map(|_| ())
+}
+
+/// Adds the log's own records to a group that appends `added` events, the last of them
+/// at `end`: what it forgets, and where it stands then.
+pub(super) fn append(
+    tree: &sled::Tree,
+    changes: &mut Changes,
+    mut position: LogPosition,
+    (end, added): (u64, u64),
+    keep: u64,
+) -> Result<LogPosition, StoreError> {
+    position.end = end;
+    position.events += added;
+    let surplus = usize::try_from(position.events.saturating_sub(keep)).unwrap_or(usize::MAX);
+    for (sequence, key) in oldest(tree, surplus.min(TRIM))? {
+        changes.remove(key.to_vec());
+        position.start = position.start.max(sequence);
+        position.events -= 1;
+    }
+    for (key, value) in [
+        (LOG_START, position.start.to_be_bytes().to_vec()),
+        (LOG_POSITION, position.to_bytes()),
+    ] {
+        changes.insert(key, record::seal(key, end, &value));
+    }
+    Ok(position)
+}
+
+/// Events after a place, as readers see them.
+pub(super) fn after(
+    view: &View,
+    sequence: u64,
+    limit: usize,
+) -> Result<Vec<(u64, Event)>, StoreError> {
+    let from = event_key(sequence.saturating_add(1));
+    let to = vec![TableId::Events.byte() + 1];
+    let mut events = Vec::new();
+    for entry in view.walk(from..to, Order::Ascending).take(limit) {
+        let (key, value) = entry?;
+        let (_, payload) = record::open(&key, &value)?;
+        let damaged = |reason: String| StoreError::Damaged {
+            key: record::printable(&key),
+            reason,
+        };
+        let sequence =
+            sequence_of(&key).ok_or_else(|| damaged("its key is cut short".to_owned()))?;
+        let event = serde_json::from_slice(payload).map_err(|error| damaged(error.to_string()))?;
+        events.push((sequence, event));
+    }
+    Ok(events)
+}
+
+/// The oldest events, up to `limit`: what to forget next.
+fn oldest(tree: &sled::Tree, limit: usize) -> Result<Vec<(u64, sled::IVec)>, StoreError> {
+    let mut keys = events(tree).keys();
+    let mut found = Vec::with_capacity(limit);
+    while found.len() < limit {
+        let Some(key) = guarded(|| keys.next().transpose())? else {
+            break;
+        };
+        if let Some(sequence) = sequence_of(&key) {
+            found.push((sequence, key));
+        }
+    }
+    Ok(found)
+}

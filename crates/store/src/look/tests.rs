@@ -1,0 +1,197 @@
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use tempfile::TempDir;
+
+use super::*;
+use crate::tests::{noise, note, open, options, put};
+use crate::{Content, OpenError, Store, directory, salvage};
+use model::Digest;
+
+type Damage = Box<dyn Fn(&mut Vec<u8>)>;
+
+/// A directory whose log has some segments since it was opened last, and before.
+async fn long(directory: &TempDir) {
+    for round in 0..2_u8 {
+        let store = open(directory);
+        for n in 0..4 + round * 30 {
+            let content = noise(500_000, round * 40 + n);
+            let mut batch = put(&format!("key-{n:03}"), &format!("round {round}"));
+            batch.content(&Content::pack(Digest::of(&content), &content));
+            store.commit(batch).await.expect("a commit");
+        }
+    }
+}
+
+fn copy(from: &Path, to: &Path) {
+    for (name, bytes) in below(from) {
+        let file = to.join(name);
+        fs::create_dir_all(file.parent().expect("a folder")).expect("a folder");
+        fs::write(file, bytes).expect("a file");
+    }
+    fs::create_dir_all(to.join("store/blobs")).expect("a folder");
+}
+
+/// All files, with what is in them.
+fn below(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let files = walkdir::WalkDir::new(folder).into_iter();
+    let files = files.map(|entry| entry.expect("an entry"));
+    files
+        .filter(|entry| entry.file_type().is_file())
+        .map(|entry| {
+            let name = entry.path().strip_prefix(folder).expect("below it");
+            (name.to_owned(), fs::read(entry.path()).expect("a file"))
+        })
+        .collect()
+}
+
+fn salvaged(from: &Path, to: &Path) -> (u64, Revision) {
+    let salvaged = salvage(from, to, &options(), |_| ()).expect("what is whole");
+    let salvaged = salvaged.complete().expect("a directory");
+    fs::remove_dir_all(to).expect("a folder");
+    (salvaged.records, salvaged.revision)
+}
+
+#[tokio::test]
+async fn a_directory_that_is_refused_is_left_as_the_damage_left_it() {
+    let folder = TempDir::new().expect("a folder");
+    long(&folder).await;
+    let data = folder.path().join("data");
+    let snapshot = leftovers::newest_snapshot(&directory::store_path(&data)).expect("a folder");
+    let whole = fs::read(data.join("store/db")).expect("a file");
+    // By their place in the log. What is in the last one may be behind the last write.
+    let since: BTreeMap<u64, usize> = (0..whole.len())
+        .step_by(SEGMENT_BYTES)
+        .filter_map(|offset| Some((engine_log::header(&whole[offset..])?.number, offset)))
+        .filter(|(number, _)| *number > snapshot / SEGMENT)
+        .collect();
+    let mut since: Vec<usize> = since.into_values().collect();
+    since.pop();
+    assert!(since.len() >= 3, "{} segments", since.len());
+    let (first, last) = (since[0], since[since.len() - 1]);
+    let cases: Vec<(&str, Damage)> = vec![
+        (
+            "a bit of the first one",
+            Box::new(move |db| db[first + 90_000] ^= 4),
+        ),
+        (
+            "a bit of the one in the middle",
+            Box::new({
+                let at = since[since.len() / 2] + 2_000_000;
+                move |db| db[at] ^= 4
+            }),
+        ),
+        (
+            "a page of the last one",
+            Box::new(move |db| db[last + 4096..last + 8192].fill(0)),
+        ),
+        (
+            "the header of the first one",
+            Box::new(move |db| db[first] ^= 1),
+        ),
+        (
+            "the header of the last one",
+            Box::new(move |db| db[last + 5] ^= 1),
+        ),
+        (
+            "the beginning of one",
+            Box::new({
+                let at = since[1];
+                move |db| db[at..at + 4096].fill(0)
+            }),
+        ),
+        (
+            "cut in the last one",
+            Box::new(move |db| db.truncate(last + 4096)),
+        ),
+        (
+            "cut before the snapshot",
+            Box::new(move |db| db.truncate(SEGMENT_BYTES)),
+        ),
+        ("empty", Box::new(Vec::clear)),
+    ];
+    for (what, damage) in cases {
+        let damaged = folder.path().join("damaged");
+        copy(&data, &damaged);
+        let mut db = whole.clone();
+        damage(&mut db);
+        fs::write(damaged.join("store/db"), &db).expect("a file");
+        let (before, saved) = (below(&damaged), folder.path().join("saved"));
+        let could = salvaged(&damaged, &saved);
+        for _ in 0..2 {
+            let refused = Store::open(&damaged, &options()).err();
+            let refused = refused.unwrap_or_else(|| panic!("{what} is not noticed"));
+            assert!(
+                matches!(refused, OpenError::Damaged { .. }),
+                "{what}: {refused}"
+            );
+            let said = refused.to_string();
+            assert!(
+                said.contains("write 38") && said.contains("acknowledged"),
+                "{what}: {said}"
+            );
+        }
+        let after = below(&damaged);
+        assert!(after.keys().eq(before.keys()), "{what}: {:?}", after.keys());
+        for (name, bytes) in &before {
+            assert!(
+                after[name] == *bytes,
+                "{what}: {} is another",
+                name.display()
+            );
+        }
+        assert_eq!(salvaged(&damaged, &saved), could, "{what}");
+        fs::remove_dir_all(damaged).expect("a folder");
+    }
+}
+
+#[tokio::test]
+async fn what_nobody_was_told_of_may_be_cut_off() {
+    let folder = TempDir::new().expect("a folder");
+    let data = folder.path().join("data");
+    let store = open(&folder);
+    store.commit(put("first", "1")).await.expect("a commit");
+    let noted = fs::read(data.join("last")).expect("a file");
+    for n in 0..10 {
+        let later = put("later", &format!("number {n}"));
+        store.commit(later).await.expect("a commit");
+    }
+    drop(store);
+    let file = data.join("store/db");
+    let mut db = fs::read(&file).expect("a file");
+    let at = db.windows(8).position(|bytes| bytes == b"number 6");
+    db[at.expect("a write")] ^= 1;
+    fs::write(&file, db).expect("a file");
+    let refused = Store::open(&data, &options()).expect_err("it was acknowledged");
+    let said = refused.to_string();
+    assert!(
+        said.contains("it ends with write 7, but write 11"),
+        "{said}"
+    );
+    fs::write(data.join("last"), noted).expect("a file");
+    let store = open(&folder);
+    assert_eq!(note(&store, "later"), Some("number 5".to_owned()));
+}
+
+#[tokio::test]
+async fn a_store_that_was_written_anew_has_to_be_whole_to_its_end() {
+    let folder = TempDir::new().expect("a folder");
+    let (backup, data) = (folder.path().join("backup"), folder.path().join("restored"));
+    let store = open(&folder);
+    for n in 0..10 {
+        let later = put(&format!("note-{n}"), &format!("number {n}"));
+        store.commit(later).await.expect("a commit");
+    }
+    store.backup(&backup, false, |_| Ok(())).expect("a backup");
+    crate::restore(&backup, &data, &options(), |_| ()).expect("restored");
+    let file = data.join("store/db");
+    let mut db = fs::read(&file).expect("a file");
+    let at = db.windows(8).position(|bytes| bytes == b"number 6");
+    db[at.expect("a write")] ^= 1;
+    fs::write(&file, db).expect("a file");
+    let before = below(&data);
+    let refused = Store::open(&data, &options()).expect_err("it is damaged");
+    assert!(matches!(refused, OpenError::Damaged { .. }), "{refused}");
+    assert!(below(&data) == before);
+}

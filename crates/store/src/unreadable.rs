@@ -1,0 +1,90 @@
+//! Stores for tests of other crates, too (feature `testing`).
+#![expect(
+    clippy::expect_used,
+    clippy::missing_panics_doc,
+    reason = "what may fail in a test"
+)]
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tempfile::TempDir;
+
+use crate::engine::Engine;
+use crate::view::View;
+use crate::{Options, Store};
+
+/// Options of a small store.
+#[must_use]
+pub fn options() -> Options {
+    Options {
+        reserve_bytes: 0,
+        ..Options::default()
+    }
+}
+
+/// Longer than a loaded machine needs. A read that holds up whoever is to open the database
+/// again fails after that.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A store whose database answers no read, as after a write that failed.
+#[derive(Debug)]
+pub struct Unreadable {
+    view: Arc<View>,
+    whole: Arc<Engine>,
+    _folder: TempDir,
+}
+
+/// A database that answers no read.
+fn engine(folder: &TempDir) -> Engine {
+    let engine = Engine::open(&folder.path().join("store"), &options()).expect("a database");
+    engine.db.drop_tree(b"records").expect("gone");
+    engine
+}
+
+impl Unreadable {
+    /// Of this store.
+    #[must_use]
+    pub fn new(store: &Store) -> Self {
+        let view = Arc::clone(&store.inner.view);
+        let folder = TempDir::new().expect("a folder");
+        view.fail();
+        let whole = view.replace(engine(&folder)).expect("a database");
+        Self {
+            view,
+            whole,
+            _folder: folder,
+        }
+    }
+
+    /// Opens its database again.
+    pub fn open_again(self) {
+        // Whoever has it since before lets go of it.
+        let mut shared = self.whole;
+        let whole = loop {
+            match Arc::try_unwrap(shared) {
+                Ok(whole) => break whole,
+                Err(still) => shared = still,
+            }
+            std::thread::yield_now();
+        };
+        self.view.open(whole);
+    }
+}
+
+/// Options with which reads wait as long as a test may take.
+#[must_use]
+pub fn patient() -> Options {
+    Options {
+        reopen_patience: PATIENCE,
+        ..options()
+    }
+}
+
+/// Goes on when the few tasks that were spawned before have begun: for one worker. Now and
+/// then it takes the newest first, but never twice in a row.
+pub async fn begun() {
+    for _ in 0..2 {
+        tokio::spawn(async {}).await.expect("a task");
+    }
+}

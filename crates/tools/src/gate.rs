@@ -1,0 +1,433 @@
+//! The gate before the tools.
+//!
+//! In this order, each with an error of its own: the session; the tool among
+//! those of its skills; the loaded version, as it was and not withdrawn since;
+//! what the loaded skills forbid; the arguments; the session's calls in work;
+//! the record of the call. Then the handler has until the deadline, and its
+//! result is held to the size that results may have.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+use tokio::sync::mpsc;
+
+use super::recorded::Recorded;
+use super::session::{Loaded, Session};
+use super::{Error, Invocation, Output, Progress, Tools, arguments, level, shown};
+use composition::{Call, Decision, Member, ToolRule};
+use model::{
+    Failure, Principal, Reference, SkillId, ToolConfig, Version, VersionNumber, VersionSelector,
+};
+use registry::Head;
+
+/// The method that reads a resource; every skill has it, and no handler needs to.
+pub const LOAD_DETAILS: &str = "load_details";
+/// How much longer than it was told a handler is waited for, so that one which looks
+/// at the time itself is heard: it knows better what became of the call.
+const LAST_WORD: Duration = Duration::from_millis(5);
+
+/// Which tool to call, and with what.
+#[derive(Debug, Clone)]
+pub struct ToolCall {
+    /// The session.
+    pub session: String,
+    /// Name of the tool.
+    pub tool: String,
+    /// Its arguments.
+    pub arguments: Map<String, Value>,
+    /// Skill whose tool is meant; none: the only one.
+    pub skill: Option<Reference>,
+    /// The same for a call that is repeated; empty: one is made.
+    pub idempotency_key: String,
+    /// Who calls.
+    pub caller: Principal,
+    /// How long the caller waits.
+    pub timeout: Duration,
+    /// Where to tell how far it is.
+    pub progress: Option<mpsc::Sender<Progress>>,
+}
+
+/// What a tool answered.
+#[derive(Debug, Clone)]
+pub struct Called {
+    /// The call.
+    pub id: String,
+    /// Skill that declares the tool.
+    pub skill: SkillId,
+    /// The version that ran.
+    pub version: VersionNumber,
+    /// The result.
+    pub output: Output,
+}
+
+/// A version that is loaded and may be used.
+pub(super) struct Declared<'a> {
+    pub(super) head: &'a Arc<Head>,
+    pub(super) version: &'a Arc<Version>,
+    pub(super) loaded: &'a Loaded,
+}
+
+/// Whether a session permits a call, and why.
+#[derive(Debug, Clone)]
+pub struct Verdict {
+    /// Why; it also says whether.
+    pub rule: ToolRule,
+    /// The same in words.
+    pub reason: String,
+    /// The skill that decided, and its pattern.
+    pub by: Option<(Member, Arc<str>)>,
+}
+
+impl Tools {
+    /// Calls a tool of a loaded skill.
+    ///
+    /// # Errors
+    /// A check of the gate fails, or the tool does.
+    pub async fn call(&self, call: ToolCall) -> Result<Called, Failure> {
+        self.inner.journal.ready()?;
+        let id = uuid::Uuid::new_v4().to_string();
+        let mut record = Recorded::begin(self, &id, &call);
+        let answer = self.pass(&id, call, &mut record).await;
+        let answer = answer.map_err(Failure::from);
+        record.end(answer.as_ref().err());
+        answer
+    }
+
+    async fn pass(
+        &self,
+        id: &str,
+        call: ToolCall,
+        record: &mut Recorded<'_>,
+    ) -> Result<Called, Error> {
+        let inner = &*self.inner;
+        if call.session.is_empty() {
+            return Err(self.locked(&call.tool, call.skill.as_ref()));
+        }
+        let state = inner.sessions.get(&call.session)?;
+        record.in_session();
+        let (loaded, tool) = self.find(&state, &call)?;
+        record.found(&loaded);
+        let (head, version) = self.usable(&loaded)?;
+        self.not_forbidden(&state, &call).await?;
+        let arguments = self.arguments(&version, &tool, call.arguments)?;
+        let _place = inner.quota.take(&call.session)?;
+        let declared = Declared {
+            head: &head,
+            version: &version,
+            loaded: &loaded,
+        };
+        let output = if tool.method == LOAD_DETAILS {
+            let resource = arguments.get("resource").and_then(Value::as_str);
+            let resource = resource.unwrap_or_default();
+            let detail = self.resource(&declared, resource, &call.caller, call.timeout);
+            let detail = detail.await?;
+            Output::text(if detail.is_dynamic {
+                detail.content
+            } else {
+                level::resource(&head.id, resource, detail.content, &call.session)
+            })
+        } else {
+            let key = call.idempotency_key;
+            let invocation = Invocation {
+                id: id.to_owned(),
+                skill: head.id.clone(),
+                version: version.number,
+                digest: version.digest,
+                tool: tool.name.clone(),
+                method: tool.method.clone(),
+                arguments,
+                context: loaded.context.clone(),
+                timeout: call.timeout,
+                idempotency_key: if key.is_empty() { id.to_owned() } else { key },
+                caller: call.caller.to_string(),
+                progress: call.progress,
+            };
+            self.run(&tool.name, invocation).await?
+        };
+        let limit = inner.options.result_bytes;
+        let bytes = output.text.len() + output.structured.as_ref().map_or(0, super::session::size);
+        if bytes > limit {
+            return Err(Error::ResultTooLarge {
+                tool: shown(&tool.name),
+                bytes,
+                limit,
+            });
+        }
+        Ok(Called {
+            id: id.to_owned(),
+            skill: head.id.clone(),
+            version: version.number,
+            output,
+        })
+    }
+
+    /// Runs a method by whoever serves it.
+    pub(super) async fn run(&self, what: &str, invocation: Invocation) -> Result<Output, Error> {
+        let Some(handler) = self.inner.handler(&invocation.skill, &invocation.method) else {
+            return Err(Error::Unserved {
+                tool: shown(what),
+                step: unserved(&invocation.skill, &invocation.method),
+                skill: invocation.skill,
+            });
+        };
+        let time = invocation.timeout;
+        let last_word = LAST_WORD.min(time / 20);
+        match tokio::time::timeout(time.saturating_add(last_word), handler.call(invocation)).await {
+            Ok(answer) => Ok(answer?),
+            Err(_) => Err(Error::TooLate {
+                tool: shown(what),
+                seconds: time.as_secs_f64(),
+            }),
+        }
+    }
+
+    /// The tool among those of the loaded skills.
+    fn find(&self, state: &Session, call: &ToolCall) -> Result<(Loaded, ToolConfig), Error> {
+        let wanted = match &call.skill {
+            None => None,
+            Some(skill) => Some(self.loaded_head(state, skill)?.id.key()),
+        };
+        let mut found: Vec<(&Loaded, ToolConfig)> = Vec::new();
+        let mut gone = None;
+        for loaded in &state.skills {
+            if wanted
+                .as_ref()
+                .is_some_and(|key| *key != loaded.skill.key())
+            {
+                continue;
+            }
+            match self.version(loaded) {
+                Ok((_, version)) => {
+                    let mut tools = version.skill.tool_configs.iter();
+                    if let Some(tool) = tools.find(|tool| tool.name == call.tool) {
+                        found.push((loaded, tool.clone()));
+                    }
+                }
+                Err(error) => gone = Some(error),
+            }
+        }
+        // The names of the server's own tools are reserved.
+        if let Some(own) = found
+            .iter()
+            .position(|(loaded, _)| loaded.skill.is_builtin())
+        {
+            found = vec![found.swap_remove(own)];
+        }
+        match found.as_slice() {
+            [(loaded, tool)] => Ok(((*loaded).clone(), tool.clone())),
+            [] => match (gone, &wanted) {
+                // The skill that was asked for was deleted.
+                (Some(error), Some(_)) => Err(error),
+                _ => Err(self.locked(&call.tool, call.skill.as_ref())),
+            },
+            several => Err(Error::Ambiguous {
+                tool: shown(&call.tool),
+                skills: several
+                    .iter()
+                    .map(|(loaded, _)| loaded.skill.to_string())
+                    .collect(),
+            }),
+        }
+    }
+
+    /// Why a tool that no loaded skill has cannot be called: the skill that has
+    /// it is not loaded, or there is none.
+    fn locked(&self, tool: &str, skill: Option<&Reference>) -> Error {
+        let inner = &*self.inner;
+        let mut candidates: Vec<Arc<Head>> = match skill {
+            Some(skill) => match inner.lookup.resolve(skill) {
+                Ok(resolved) => vec![resolved.head],
+                Err(error) => return error.into(),
+            },
+            None => self.served(),
+        };
+        candidates.sort_by_key(|head| !head.id.is_builtin());
+        for head in &candidates {
+            let version = inner.registry.version(head, &VersionSelector::Active);
+            let Ok(version) = version else { continue };
+            let mut tools = version.skill.tool_configs.iter();
+            if tools.any(|config| config.name == tool) {
+                return self.not_loaded(tool, head);
+            }
+        }
+        Error::NoTool {
+            tool: shown(tool),
+            tools: Vec::new(),
+        }
+    }
+
+    pub(super) fn not_loaded(&self, tool: &str, head: &Head) -> Error {
+        Error::NotLoaded {
+            tool: shown(tool),
+            skill: self.inner.registry.catalog().short_name(head).to_owned(),
+            id: head.id.clone(),
+        }
+    }
+
+    /// The skill that a reference means in a session: one of its own before any
+    /// other of the name.
+    pub(super) fn loaded_head(
+        &self,
+        state: &Session,
+        skill: &Reference,
+    ) -> Result<Arc<Head>, Error> {
+        let catalog = self.inner.registry.catalog();
+        if let Reference::Name(name) = skill {
+            let loaded = |head: &&Arc<Head>| state.loaded(&head.id.key()).is_some();
+            if let Some(head) = catalog.named(name).find(loaded) {
+                return Ok(Arc::clone(head));
+            }
+        }
+        Ok(self.inner.lookup.resolve(skill)?.head)
+    }
+
+    fn version(&self, loaded: &Loaded) -> Result<(Arc<Head>, Arc<Version>), Error> {
+        let registry = &self.inner.registry;
+        let head = registry.head(&loaded.skill)?;
+        let version = registry.version(&head, &VersionSelector::Number(loaded.number))?;
+        Ok((head, version))
+    }
+
+    /// A loaded version, if it is what was loaded and was not withdrawn.
+    pub(super) fn usable(&self, loaded: &Loaded) -> Result<(Arc<Head>, Arc<Version>), Error> {
+        let (head, version) = self.version(loaded)?;
+        if version.digest != loaded.digest {
+            return Err(self.not_loaded("load_skill", &head));
+        }
+        let yank = self.inner.registry.yank_of(&head, loaded.number);
+        if let Some(yank) = yank.map_err(Error::Registry)? {
+            return Err(Error::Registry(registry::Error::Yanked {
+                id: head.id.clone(),
+                version: loaded.number,
+                reason: yank.reason,
+            }));
+        }
+        Ok((head, version))
+    }
+
+    /// The skills of a session as members of a composition.
+    fn members(&self, state: &Session) -> Vec<Member> {
+        let catalog = self.inner.registry.catalog();
+        let member = |loaded: &Loaded| {
+            let (head, version) = self.version(loaded).ok()?;
+            Some(Member {
+                name: catalog.short_name(&head).into(),
+                id: head.id.clone(),
+                version,
+            })
+        };
+        state.skills.iter().filter_map(member).collect()
+    }
+
+    async fn not_forbidden(&self, state: &Session, call: &ToolCall) -> Result<(), Error> {
+        let verdict = self.judge(state, &call.tool, &call.arguments).await?;
+        match verdict.rule {
+            ToolRule::Forbidden | ToolRule::Undecided => Err(Error::Forbidden {
+                reason: verdict.reason,
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether the loaded skills of a session permit a call: what one forbids
+    /// stays forbidden; what one declares as its tool, or allows, is permitted.
+    ///
+    /// # Errors
+    /// There is no such session, or permissions cannot be looked at.
+    pub async fn check(
+        &self,
+        session: &str,
+        tool: &str,
+        arguments: &Map<String, Value>,
+    ) -> Result<Verdict, Error> {
+        let state = self.inner.sessions.get(session)?;
+        self.judge(&state, tool, arguments).await
+    }
+
+    async fn judge(
+        &self,
+        state: &Session,
+        tool: &str,
+        arguments: &Map<String, Value>,
+    ) -> Result<Verdict, Error> {
+        let members = self.members(state);
+        let composed = self.inner.composition.together(&members).await?;
+        let call = Call::new(tool, arguments);
+        let decision = composed.check(&call);
+        let declares = |member: &&Member| {
+            let mut tools = member.version.skill.tool_configs.iter();
+            tools.any(|config| config.name == tool)
+                && self
+                    .inner
+                    .registry
+                    .head(&member.id)
+                    .is_ok_and(|head| !head.is_withdrawn(member.version.number))
+        };
+        if !decision.rule.allows()
+            && decision.rule != ToolRule::Forbidden
+            && !is_denial(&composed, &decision)
+            && let Some(member) = composed.members.iter().find(declares)
+        {
+            return Ok(Verdict {
+                rule: ToolRule::Granted,
+                reason: format!(
+                    "'{}' is a tool of '{}', which is loaded",
+                    shown(tool),
+                    member.name
+                ),
+                by: Some((member.clone(), tool.into())),
+            });
+        }
+        let by = decision.by.and_then(|statement| {
+            let member = composed.members.get(statement.member)?;
+            Some((member.clone(), Arc::from(statement.pattern)))
+        });
+        Ok(Verdict {
+            rule: decision.rule,
+            reason: composed.reason(&call, &decision),
+            by,
+        })
+    }
+
+    fn arguments(
+        &self,
+        version: &Version,
+        tool: &ToolConfig,
+        given: Map<String, Value>,
+    ) -> Result<Map<String, Value>, Error> {
+        let key = (version.digest, tool.name.clone());
+        let validator = if let Some(validator) = self.inner.validators.get(&key) {
+            validator
+        } else {
+            let schema = Value::Object(arguments::schema(tool));
+            let validator = jsonschema::options()
+                .build(&schema)
+                .map_err(|error| Error::Task(format!("a schema of arguments: {error}")))?;
+            let validator = Arc::new(validator);
+            self.inner.validators.insert(key, Arc::clone(&validator));
+            validator
+        };
+        arguments::check(tool, &validator, given).map_err(|problems| Error::Arguments {
+            tool: shown(&tool.name),
+            problems,
+        })
+    }
+}
+
+/// What could not be told was about a pattern that forbids.
+fn is_denial(composed: &composition::Composed, decision: &Decision<'_>) -> bool {
+    decision.rule == ToolRule::Undecided
+        && decision.by.is_some_and(|statement| {
+            let mut denials = composed.tools().flat_map(|proof| proof.denials.iter());
+            denials.any(|denial| denial == statement)
+        })
+}
+
+/// What to do where nothing runs a method.
+pub(super) fn unserved(skill: &SkillId, method: &str) -> String {
+    let method = shown(method);
+    format!(
+        "Start a worker that serves `{method}` of `{skill}` (ToolHost.Attach), or try again where one is about to start"
+    )
+}

@@ -1,0 +1,222 @@
+//! Which workers are let in, and what each may serve.
+
+use std::str::FromStr;
+use std::sync::Arc;
+
+use secrecy::{ExposeSecret as _, SecretString};
+use sha2::{Digest as _, Sha256};
+
+use super::{Hello, Served};
+use model::{Code, Failure, SkillId};
+
+/// Bundled skills that the server's own handlers run.
+pub const BUILT_IN: [&str; 2] = ["builtin/repertoire/write_sql", "builtin/repertoire/jira"];
+
+/// A worker that may dial in, or several of one kind.
+#[derive(Debug, Clone)]
+pub struct Admitted {
+    /// What the log calls it.
+    pub name: String,
+    /// What it shows when it dials in.
+    pub token: SecretString,
+    /// Skills that it may serve.
+    pub skills: Vec<SkillPattern>,
+}
+
+/// Skills by id: `source/author/slug`, `source/author/*` or `source/*`. Compared
+/// without case, as ids are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SkillPattern(Pattern);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Pattern {
+    One(SkillId),
+    Author { source: String, author: String },
+    Source(String),
+}
+
+/// A text is no pattern of skills.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is not `source/author/slug`, `source/author/*` or `source/*`")]
+pub struct PatternError(String);
+
+impl SkillPattern {
+    /// The pattern means this skill.
+    #[must_use]
+    pub fn covers(&self, skill: &SkillId) -> bool {
+        match &self.0 {
+            Pattern::One(id) => id.key() == skill.key(),
+            Pattern::Author { source, author } => {
+                skill.source().eq_ignore_ascii_case(source)
+                    && skill.author().eq_ignore_ascii_case(author)
+            }
+            Pattern::Source(source) => skill.source().eq_ignore_ascii_case(source),
+        }
+    }
+}
+
+impl FromStr for SkillPattern {
+    type Err = PatternError;
+
+    fn from_str(text: &str) -> Result<Self, PatternError> {
+        let wrong = || PatternError(text.to_owned());
+        // A segment is right where an id with it is.
+        let right = |source: &str, author: &str| SkillId::new(source, author, "x").is_ok();
+        let segments: Vec<_> = text.split('/').collect();
+        let pattern = match segments.as_slice() {
+            [source, "*"] if right(source, "x") => Pattern::Source((*source).to_owned()),
+            [source, author, "*"] if right(source, author) => Pattern::Author {
+                source: (*source).to_owned(),
+                author: (*author).to_owned(),
+            },
+            _ => Pattern::One(text.parse().map_err(|_| wrong())?),
+        };
+        Ok(Self(pattern))
+    }
+}
+
+/// Those that may dial in. Tokens are kept as digests only.
+pub(super) struct Roll(Vec<Entry>);
+
+struct Entry {
+    digest: [u8; 32],
+    guest: Arc<Guest>,
+}
+
+/// A worker that showed a token.
+#[derive(Debug)]
+pub(super) struct Guest {
+    pub(super) name: String,
+    skills: Vec<SkillPattern>,
+}
+
+impl Roll {
+    pub(super) fn new(workers: Vec<Admitted>) -> Self {
+        let entry = |admitted: Admitted| Entry {
+            digest: Sha256::digest(admitted.token.expose_secret()).into(),
+            guest: Arc::new(Guest {
+                name: admitted.name,
+                skills: admitted.skills,
+            }),
+        };
+        Self(workers.into_iter().map(entry).collect())
+    }
+
+    /// Whose token this is.
+    ///
+    /// Every entry is compared, and all of each digest, so that the time tells
+    /// neither which one is near nor how near.
+    pub(super) fn admit(&self, token: Option<&str>) -> Result<Arc<Guest>, Failure> {
+        let shown: [u8; 32] = Sha256::digest(token.unwrap_or_default()).into();
+        let mut found = None;
+        for entry in &self.0 {
+            let pairs = entry.digest.iter().zip(&shown);
+            let different = pairs.fold(0, |all, (a, b)| all | (a ^ b));
+            if std::hint::black_box(different) == 0 {
+                found = Some(&entry.guest);
+            }
+        }
+        found.filter(|_| token.is_some()).map(Arc::clone).ok_or_else(|| {
+            Failure::new(Code::WorkerRefused, "The worker is not let in")
+                .suggest("Show the token of an entry of `tools.workers` of the server's config file, as `authorization: Bearer TOKEN`")
+                .suggest("docs/tool-workers.md tells how an operator lets workers in")
+        })
+    }
+}
+
+impl Guest {
+    /// It may serve all that it names; every skill that it may not is named.
+    pub(super) fn check(&self, hello: &Hello) -> Result<(), Failure> {
+        let mut failure = Failure::new(Code::WorkerRefused, "");
+        let mut refused = Vec::new();
+        for (at, Served { skill, methods: _ }) in hello.skills.iter().enumerate() {
+            let why = if BUILT_IN
+                .iter()
+                .any(|id| skill.as_str().eq_ignore_ascii_case(id))
+            {
+                "the server's own handler runs this skill"
+            } else if self.skills.iter().any(|pattern| pattern.covers(skill)) {
+                continue;
+            } else {
+                "the operator does not allow this worker the skill"
+            };
+            failure = failure.field(&format!("hello.skills[{at}].skill_id"), why);
+            refused.push(skill.as_str());
+        }
+        if refused.is_empty() {
+            return Ok(());
+        }
+        failure.message = format!("The worker may not serve {}", refused.join(", "));
+        Err(failure.suggest(format!(
+            "Add the skill to `skills` of the worker `{}` in `tools.workers`, or serve others",
+            self.name
+        )))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pattern_means_a_skill_or_all_of_an_author_or_of_a_source() {
+        let covered = |pattern: &str| {
+            let pattern: SkillPattern = pattern.parse().expect("a pattern");
+            ["acme/ops/a", "ACME/Ops/b", "acme/dev/a", "acm/ops/a"]
+                .map(|id| pattern.covers(&id.parse().expect("an id")))
+        };
+        assert_eq!(covered("acme/ops/A"), [true, false, false, false]);
+        assert_eq!(covered("Acme/ops/*"), [true, true, false, false]);
+        assert_eq!(covered("acme/*"), [true, true, true, false]);
+        for wrong in [
+            "",
+            "*",
+            "acme",
+            "*/*",
+            "acme/*/a",
+            "a/b/c/d",
+            "acme/o*/x",
+            "a/b/",
+            "/*",
+            "a//*",
+        ] {
+            let error = wrong.parse::<SkillPattern>().expect_err("a refusal");
+            assert!(error.to_string().contains(&format!("`{wrong}`")), "{error}");
+        }
+    }
+
+    #[test]
+    fn every_wrong_token_gets_the_same_words() {
+        let roll = |tokens: &[&str]| {
+            let admitted = |token: &&str| Admitted {
+                name: format!("of {token}"),
+                token: (*token).to_owned().into(),
+                skills: Vec::new(),
+            };
+            Roll::new(tokens.iter().map(admitted).collect())
+        };
+        let said = |roll: &Roll, token: Option<&str>| match roll.admit(token) {
+            Ok(guest) => guest.name.clone(),
+            Err(failure) => format!("{failure} {:?} {:?}", failure.suggestions, failure.fields),
+        };
+        let two = roll(&["0123456789abcdef", "fedcba9876543210"]);
+        assert_eq!(said(&two, Some("fedcba9876543210")), "of fedcba9876543210");
+        let refusal = said(&two, None);
+        assert!(
+            refusal.starts_with("WORKER_REFUSED: The worker is not let in"),
+            "{refusal}"
+        );
+        for wrong in [
+            "",
+            "0123456789abcde",
+            "0123456789abcdef ",
+            "0123456789ABCDEF",
+            "x",
+        ] {
+            assert_eq!(said(&two, Some(wrong)), refusal);
+        }
+        // Without any worker, and with an empty token that must never be one.
+        assert_eq!(said(&roll(&[]), Some("0123456789abcdef")), refusal);
+        assert_eq!(said(&roll(&[""]), None), refusal);
+    }
+}

@@ -1,0 +1,315 @@
+//! A worker's connection: from its first message to the end of its stream.
+//!
+//! What a worker says is read by a task of its own, so that a worker which does not
+//! read is noticed too; what it is told is made when its stream asks for it, so that
+//! nothing piles up for a worker which is slow.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::{Stream, StreamExt as _, future, stream};
+use tokio::sync::{Notify, oneshot};
+use tokio::task::AbortHandle;
+use tokio::time::{Instant, Interval, MissedTickBehavior};
+use tracing::Instrument as _;
+
+use super::broker::{Next, WorkerNo};
+use super::{FromWorker, Hello, Host, ToWorker, Welcome};
+use crate::{Output, ToolError, ToolErrorKind};
+use model::{Code, Failure, printable};
+
+/// How long a worker may take to say who it is.
+const HELLO: Duration = Duration::from_secs(10);
+/// Heartbeats that a worker may miss.
+const MISSED: u32 = 3;
+/// Calls that a worker may take at once, whatever it says.
+const MAX_CONCURRENCY: u32 = 1024;
+
+/// What a worker is told, up to the end of its stream.
+pub type Outgoing = Pin<Box<dyn Stream<Item = Result<ToWorker, Failure>> + Send>>;
+
+impl Host {
+    /// Lets a worker in: reads its first message, which must say who it is. Dropping
+    /// the stream takes the worker for gone.
+    ///
+    /// # Errors
+    /// The token is not one of the operator's, the worker may not serve what it
+    /// names, its first message is another or does not come, or there are as many
+    /// workers as may be.
+    pub async fn attach<S>(&self, token: Option<&str>, messages: S) -> Result<Outgoing, Failure>
+    where
+        S: Stream<Item = Result<FromWorker, Failure>> + Send + 'static,
+    {
+        let guest = self.0.roll.admit(token).inspect_err(|_| {
+            tracing::warn!("a worker without a token of `tools.workers` was refused");
+        })?;
+        let mut messages = Box::pin(messages);
+        let hello = match tokio::time::timeout(HELLO, messages.next()).await {
+            Ok(Some(Ok(FromWorker::Hello(hello)))) => hello,
+            Ok(Some(Ok(_other))) => return Err(order("The first message must be `hello`")),
+            Ok(Some(Err(unreadable))) => return Err(unreadable),
+            Ok(None) => return Err(order("The stream ended before `hello`")),
+            Err(_late) => {
+                return Err(Failure::new(
+                    Code::Timeout,
+                    format!("No `hello` came within {} seconds", HELLO.as_secs()),
+                )
+                .suggest("Send `hello` as the first message, at once"));
+            }
+        };
+        guest.check(&hello).inspect_err(|failure| {
+            tracing::warn!(worker = guest.name, "{failure}");
+        })?;
+        let Hello {
+            name,
+            skills,
+            concurrency,
+        } = hello;
+        let concurrency = concurrency.clamp(1, MAX_CONCURRENCY);
+        let methods = skills.into_iter().flat_map(|served| {
+            let skill = served.skill;
+            let of = move |method| (skill.clone(), method);
+            served.methods.into_iter().map(of)
+        });
+        let slots = usize::try_from(concurrency).unwrap_or(1);
+        let (no, bell) = self.broker().enroll(slots, methods, Instant::now())?;
+        let heartbeat = self.0.heartbeat;
+        let welcome = Welcome {
+            worker: format!("{}-{no}", guest.name),
+            heartbeat,
+            concurrency,
+            max_result_bytes: self.0.max_result_bytes,
+        };
+        let span = tracing::info_span!("worker", id = welcome.worker);
+        tracing::info!(parent: &span, name = %printable(&name), concurrency, "a worker is attached");
+
+        let (ending, ended) = oneshot::channel();
+        let ear = Ear {
+            host: self.clone(),
+            no,
+        };
+        let reader = tokio::spawn(
+            async move {
+                let end = ear.listen(messages).await;
+                // First of all: calls that it has must not wait for its stream.
+                ear.host.broker().leave(ear.no);
+                match &end {
+                    Ok(()) => tracing::info!("a worker left"),
+                    Err(failure) => tracing::warn!("a worker was let go: {failure}"),
+                }
+                // The stream may be gone by now.
+                let _gone = ending.send(end);
+            }
+            .instrument(span),
+        );
+        let mut beat = tokio::time::interval_at(Instant::now() + heartbeat, heartbeat);
+        beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mouth = Mouth {
+            host: self.clone(),
+            no,
+            bell,
+            beat,
+            ended: Some(ended),
+            reader: reader.abort_handle(),
+        };
+        let told = stream::unfold(mouth, |mut mouth| async move {
+            let next = mouth.next().await?;
+            Some((next, mouth))
+        });
+        let welcome = stream::once(future::ready(Ok(ToWorker::Welcome(welcome))));
+        Ok(Box::pin(welcome.chain(told).fuse()))
+    }
+}
+
+/// A worker broke the order of messages.
+fn order(message: &str) -> Failure {
+    Failure::new(Code::InvalidParameter, message)
+        .suggest("Send `hello` first and once; docs/tool-workers.md tells the order of messages")
+}
+
+/// Reads what a worker says.
+struct Ear {
+    host: Host,
+    no: WorkerNo,
+}
+
+impl Ear {
+    /// Reads up to the end; an error is the worker's.
+    async fn listen<S>(&self, mut messages: Pin<Box<S>>) -> Result<(), Failure>
+    where
+        S: Stream<Item = Result<FromWorker, Failure>> + Send,
+    {
+        let silence = self.host.0.heartbeat.saturating_mul(MISSED);
+        loop {
+            match tokio::time::timeout(silence, messages.next()).await {
+                Ok(None) => return Ok(()),
+                Ok(Some(message)) => {
+                    self.hear(message?)?;
+                    self.listens(silence)?;
+                }
+                Err(_silent) => {
+                    return Err(Failure::new(
+                        Code::Timeout,
+                        format!(
+                            "Nothing was heard of the worker for {} s",
+                            silence.as_secs_f64()
+                        ),
+                    )
+                    .suggest("Send `heartbeat` as often as `welcome` says, also while tools run"));
+                }
+            }
+        }
+    }
+
+    /// Its stream asks for heartbeats at least, unless the worker reads nothing:
+    /// such a worker would be given every call, for its slots are free.
+    fn listens(&self, silence: Duration) -> Result<(), Failure> {
+        let asked = self.host.broker().asked(self.no);
+        if asked.is_none_or(|asked| asked.elapsed() <= silence) {
+            return Ok(());
+        }
+        let message = format!(
+            "The worker has read nothing for {} s",
+            silence.as_secs_f64()
+        );
+        Err(Failure::new(Code::Timeout, message)
+            .suggest("Read the stream while tools run, on a thread or task of its own"))
+    }
+
+    fn hear(&self, message: FromWorker) -> Result<(), Failure> {
+        let no = self.no;
+        match message {
+            FromWorker::Hello(_) => return Err(order("A second `hello` came")),
+            FromWorker::Heartbeat => {}
+            FromWorker::Drain => {
+                tracing::info!("a worker takes no more calls");
+                self.host.broker().drain(no);
+            }
+            FromWorker::Progress { id, progress } => self.host.broker().progress(no, &id, progress),
+            FromWorker::Outcome { id, result } => {
+                // Measured before the lock is taken.
+                let (result, too_large) = match self.too_large(&result) {
+                    Some(error) => (Err(error.clone()), Some(error.message)),
+                    None => (result, None),
+                };
+                let mut broker = self.host.broker();
+                broker.outcome(no, &id, result);
+                if let Some(message) = too_large {
+                    broker.notice(no, &id, message);
+                }
+            }
+            FromWorker::Malformed { id, why } => {
+                let error = ToolError::new(
+                    ToolErrorKind::Failed,
+                    "The worker's answer breaks the rules of the contract; the server told it which",
+                );
+                let mut broker = self.host.broker();
+                broker.outcome(no, &id, Err(error));
+                broker.notice(no, &id, why);
+            }
+            FromWorker::Unknown => {
+                let why = "a message without content, or of a later contract, was dropped";
+                self.host.broker().notice(no, "", why.to_owned());
+            }
+        }
+        Ok(())
+    }
+
+    fn too_large(&self, result: &Result<Output, ToolError>) -> Option<ToolError> {
+        let most = self.host.0.max_result_bytes;
+        let bytes = size(result.as_ref().ok()?);
+        (bytes > most).then(|| {
+            ToolError::new(
+                ToolErrorKind::Failed,
+                format!("The result has {bytes} bytes; {most} are allowed"),
+            )
+            .suggest("Ask for less, such as fewer rows or a part of the text")
+        })
+    }
+}
+
+/// Bytes of a result: its text, and its structure as JSON.
+fn size(output: &Output) -> usize {
+    struct Count(usize);
+
+    impl std::io::Write for Count {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0 += bytes.len();
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    let mut count = Count(output.text.len());
+    if let Some(structured) = &output.structured
+        && serde_json::to_writer(&mut count, structured).is_err()
+    {
+        // It cannot be written, so it cannot be handed on either.
+        return usize::MAX;
+    }
+    count.0
+}
+
+/// Says what a worker is told.
+struct Mouth {
+    host: Host,
+    no: WorkerNo,
+    bell: Arc<Notify>,
+    beat: Interval,
+    /// What the reader came to; none when the stream has ended.
+    ended: Option<oneshot::Receiver<Result<(), Failure>>>,
+    reader: AbortHandle,
+}
+
+impl Mouth {
+    async fn next(&mut self) -> Option<Result<ToWorker, Failure>> {
+        loop {
+            let ended = self.ended.as_mut()?;
+            let next = self.host.broker().next(self.no, Instant::now());
+            let until = match next {
+                Next::Send(message) => return Some(Ok(message)),
+                Next::Wait(until) => until,
+                Next::Done => {
+                    self.ended = None;
+                    return None;
+                }
+                Next::Stopped => {
+                    self.ended = None;
+                    let failure = Failure::new(Code::ShuttingDown, "The server is about to stop");
+                    return Some(Err(failure.suggest("Attach again when it is back")));
+                }
+                Next::Gone => {
+                    let end = ended.await;
+                    self.ended = None;
+                    return end.ok()?.err().map(Err);
+                }
+            };
+            let pause = async {
+                match until {
+                    Some(until) => tokio::time::sleep_until(until).await,
+                    None => future::pending().await,
+                }
+            };
+            tokio::select! {
+                () = self.bell.notified() => {}
+                () = pause => {}
+                _ = self.beat.tick() => return Some(Ok(ToWorker::Heartbeat)),
+                end = ended => {
+                    self.ended = None;
+                    return end.ok()?.err().map(Err);
+                }
+            }
+        }
+    }
+}
+
+impl Drop for Mouth {
+    fn drop(&mut self) {
+        self.reader.abort();
+        self.host.broker().leave(self.no);
+    }
+}

@@ -1,0 +1,205 @@
+//! The tools that skills unlock: sessions, the gate, and what makes tools run.
+//!
+//! Rules of this room:
+//!
+//! * A skill declares tools; only a [`Handler`] makes one run. Nothing of a
+//!   skill is ever executed, and no command line is taken from one.
+//! * What an agent has loaded is kept here, under a handle that nobody can
+//!   guess. A tool is called only where its skill is loaded, as it was loaded.
+//! * Every call leaves a record, however it ends.
+//! * Handlers have their connections and secrets from the operator's settings,
+//!   never from a skill or a caller.
+//!
+//! Not here: which patterns a set of skills permits (`composition`).
+
+// What may fail in a test may not in the product; the rest is in Cargo.toml.
+#![warn(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    clippy::print_stderr
+)]
+
+mod arguments;
+mod error;
+mod gate;
+pub mod host;
+mod journal;
+mod level;
+mod list;
+mod load;
+mod pages;
+mod quota;
+mod recorded;
+mod session;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use jiff::SignedDuration;
+use jsonschema::Validator;
+
+pub use arguments::ArgumentProblem;
+pub use error::Error;
+pub use gate::{Called, LOAD_DETAILS, ToolCall, Verdict};
+pub use journal::{CallPage, CallRecord};
+pub use list::{ListedTool, ToolQuery};
+pub use load::{Detail, Load, LoadedSkill, LoadedStatus, SessionPage, SessionSkill};
+pub use session::Loaded;
+
+use composition::Composition;
+use handler::{Handler, Invocation, LOAD_CORE, Output, Progress, ToolError, ToolErrorKind, Work};
+use lookup::Lookup;
+use model::{Clock, Digest, SkillId};
+use registry::{Head, Registry};
+use store::{CommitError, StoreError};
+
+/// Bounds of sessions and tools.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// How long after its last use a session ends.
+    pub session_idle: SignedDuration,
+    /// Sessions at most; the one unused for longest makes room.
+    pub sessions: usize,
+    /// Calls of one session in work at once.
+    pub calls_per_session: usize,
+    /// Bytes that a result may have.
+    pub result_bytes: usize,
+    /// Calls over which the list of calls reaches back.
+    pub keep_calls: u64,
+    /// Skills whose tools are listed beside those that handlers serve.
+    pub skills: Vec<SkillId>,
+}
+
+/// Bytes that sessions take in memory at most, about.
+const SESSION_BYTES: usize = 256 * 1024 * 1024;
+/// Bytes of instructions that are kept in memory.
+const BODY_BYTES: u64 = 16 * 1024 * 1024;
+
+/// Sessions, and the tools that are called in them. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Tools {
+    inner: Arc<Inner>,
+}
+
+type Bodies = quick_cache::sync::Cache<Digest, Arc<str>, Weight>;
+type Validators = quick_cache::sync::Cache<(Digest, String), Arc<Validator>>;
+
+struct Inner {
+    registry: Registry,
+    lookup: Lookup,
+    composition: Composition,
+    clock: Arc<dyn Clock>,
+    options: Options,
+    sessions: session::Sessions,
+    journal: journal::Journal,
+    quota: quota::Quota,
+    handlers: Vec<Arc<dyn Handler>>,
+    /// Instructions, by the digest of the version.
+    bodies: Bodies,
+    validators: Validators,
+}
+
+impl std::fmt::Debug for Inner {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Tools")
+            .field("handlers", &self.handlers)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Bytes that instructions take in memory.
+#[derive(Debug, Clone)]
+struct Weight;
+
+impl quick_cache::Weighter<Digest, Arc<str>> for Weight {
+    fn weight(&self, _: &Digest, body: &Arc<str>) -> u64 {
+        100 + body.len() as u64
+    }
+}
+
+impl Tools {
+    /// Tools of a registry's skills. Of the handlers that serve a method, the
+    /// first is called.
+    ///
+    /// # Errors
+    /// What is stored of sessions or calls cannot be read.
+    pub fn open(
+        registry: Registry,
+        composition: Composition,
+        clock: Arc<dyn Clock>,
+        handlers: Vec<Arc<dyn Handler>>,
+        options: Options,
+    ) -> Result<Self, StoreError> {
+        let store = registry.store().clone();
+        let bounds = session::Bounds {
+            idle: options.session_idle,
+            sessions: options.sessions.max(1),
+            bytes: SESSION_BYTES,
+        };
+        Ok(Self {
+            inner: Arc::new(Inner {
+                sessions: session::Sessions::open(store.clone(), Arc::clone(&clock), bounds)?,
+                journal: journal::Journal::open(store, options.keep_calls)?,
+                quota: quota::Quota::new(options.calls_per_session),
+                lookup: Lookup::new(registry.clone()),
+                bodies: Bodies::with_weighter(1_000, BODY_BYTES, Weight),
+                validators: Validators::new(2_000),
+                registry,
+                composition,
+                clock,
+                options,
+                handlers,
+            }),
+        })
+    }
+
+    /// Writes sessions and records of calls that changed. One caller at a time:
+    /// called every few milliseconds, and before the server stops.
+    ///
+    /// # Errors
+    /// The store refuses; what was not written waits for the next time.
+    pub async fn write(&self) -> Result<(), CommitError> {
+        self.inner.sessions.write().await?;
+        self.inner.journal.write().await
+    }
+
+    /// Calls that were made, newest first.
+    ///
+    /// # Errors
+    /// The token is none of ours, or the store cannot be read.
+    pub fn calls(&self, limit: usize, token: &str) -> Result<CallPage, Error> {
+        self.inner.journal.list(limit, token)
+    }
+
+    /// Skills whose tools are known without a session.
+    fn served(&self) -> Vec<Arc<Head>> {
+        let catalog = self.inner.registry.catalog();
+        let mut ids: Vec<SkillId> = self
+            .inner
+            .handlers
+            .iter()
+            .flat_map(|handler| handler.skills())
+            .chain(self.inner.options.skills.iter().cloned())
+            .collect();
+        ids.sort_by_key(SkillId::key);
+        ids.dedup_by_key(|id| id.key());
+        let heads = ids.iter().filter_map(|id| catalog.get(&id.key()).cloned());
+        heads.collect()
+    }
+}
+
+impl Inner {
+    fn handler(&self, skill: &SkillId, method: &str) -> Option<&Arc<dyn Handler>> {
+        self.handlers
+            .iter()
+            .find(|handler| handler.serves(skill, method))
+    }
+}
+
+/// The beginning of a caller's text, for messages and records.
+fn shown(text: &str) -> String {
+    model::shown(text, 64)
+}

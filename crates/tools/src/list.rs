@@ -1,0 +1,114 @@
+//! Lists of tools.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use super::gate::LOAD_DETAILS;
+use super::{Error, Tools, arguments};
+use model::{Reference, ToolConfig, Version, VersionNumber, VersionSelector};
+use registry::Head;
+
+/// Whose tools to list.
+#[derive(Debug, Clone, Default)]
+pub struct ToolQuery {
+    /// Session whose skills have them; empty: of no session.
+    pub session: String,
+    /// Skill that declares them; none: any.
+    pub skill: Option<Reference>,
+}
+
+/// A tool that a skill unlocks.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ListedTool {
+    /// As its skill declares it.
+    pub config: ToolConfig,
+    /// The skill.
+    pub skill: model::SkillId,
+    /// Shortest name that leads to the skill.
+    pub skill_name: String,
+    /// The version that declares it.
+    pub version: VersionNumber,
+    /// JSON Schema of its arguments.
+    pub schema: Map<String, Value>,
+    /// The skill is loaded in the session.
+    pub is_loaded: bool,
+    /// Why nothing runs it now; none: a handler does.
+    pub unavailable: Option<String>,
+}
+
+impl Tools {
+    /// Tools by name, then by skill.
+    ///
+    /// # Errors
+    /// There is no such session or skill, or a version cannot be read.
+    pub fn list(&self, query: &ToolQuery) -> Result<Vec<ListedTool>, Error> {
+        let inner = &*self.inner;
+        let session = match query.session.as_str() {
+            "" => None,
+            session => Some(inner.sessions.get(session)?),
+        };
+        let mut tools = Vec::new();
+        let mut add = |head: &Arc<Head>, version: &Arc<Version>, is_loaded: bool| {
+            for (at, config) in version.skill.tool_configs.iter().enumerate() {
+                let before = version.skill.tool_configs.iter().take(at);
+                // Of two tools of one name the first is called.
+                if !before.into_iter().any(|other| other.name == config.name) {
+                    tools.push(self.listed(head, version, config, is_loaded));
+                }
+            }
+        };
+        match (&session, &query.skill) {
+            (Some(session), None) => {
+                for loaded in &session.skills {
+                    if let Ok((head, version)) = self.usable(loaded) {
+                        add(&head, &version, true);
+                    }
+                }
+            }
+            (Some(session), Some(skill)) => {
+                let head = self.loaded_head(session, skill)?;
+                if let Some(loaded) = session.loaded(&head.id.key()) {
+                    let (head, version) = self.usable(loaded)?;
+                    add(&head, &version, true);
+                } else {
+                    let version = inner.registry.version(&head, &VersionSelector::Active)?;
+                    add(&head, &version, false);
+                }
+            }
+            (None, Some(skill)) => {
+                let found = inner.lookup.get(skill, &VersionSelector::Active)?;
+                add(&found.described.head, &found.described.version, false);
+            }
+            (None, None) => {
+                for head in self.served() {
+                    if let Ok(version) = inner.registry.version(&head, &VersionSelector::Active) {
+                        add(&head, &version, false);
+                    }
+                }
+            }
+        }
+        tools.sort_by_cached_key(|tool| (tool.config.name.clone(), tool.skill.key()));
+        Ok(tools)
+    }
+
+    fn listed(
+        &self,
+        head: &Head,
+        version: &Version,
+        config: &ToolConfig,
+        is_loaded: bool,
+    ) -> ListedTool {
+        let is_served =
+            config.method == LOAD_DETAILS || self.inner.handler(&head.id, &config.method).is_some();
+        ListedTool {
+            schema: arguments::schema(config),
+            config: config.clone(),
+            skill: head.id.clone(),
+            skill_name: self.inner.registry.catalog().short_name(head).to_owned(),
+            version: version.number,
+            is_loaded,
+            unavailable: (!is_served).then(|| super::gate::unserved(&head.id, &config.method)),
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! The record of a call, while the call is in work.
+
+use super::gate::ToolCall;
+use super::journal::CallRecord;
+use super::session::Loaded;
+use super::{Tools, shown};
+use model::{Digest, Failure, VersionNumber};
+
+/// The record of a call, which is written however the call ends.
+pub(super) struct Recorded<'a> {
+    tools: &'a Tools,
+    started: tokio::time::Instant,
+    record: Option<CallRecord>,
+    in_session: bool,
+}
+
+impl<'a> Recorded<'a> {
+    /// A call begins.
+    pub(super) fn begin(tools: &'a Tools, id: &str, call: &ToolCall) -> Self {
+        let inner = &*tools.inner;
+        let arguments = serde_json::to_vec(&call.arguments).unwrap_or_default();
+        let session = match call.session.as_str() {
+            "" => String::new(),
+            session => Digest::of(session.as_bytes())
+                .hex()
+                .chars()
+                .take(12)
+                .collect(),
+        };
+        Self {
+            tools,
+            started: tokio::time::Instant::now(),
+            in_session: false,
+            record: Some(CallRecord {
+                number: 0,
+                id: id.to_owned(),
+                at: inner.clock.now(),
+                caller: call.caller.to_string(),
+                session,
+                tool: shown(&call.tool),
+                skill: None,
+                version: None,
+                arguments: Digest::of(&arguments),
+                error: String::new(),
+                micros: 0,
+            }),
+        }
+    }
+
+    /// The session that the call names is one.
+    pub(super) fn in_session(&mut self) {
+        self.in_session = true;
+    }
+
+    /// The tool is one of this skill.
+    pub(super) fn found(&mut self, loaded: &Loaded) {
+        if let Some(record) = &mut self.record {
+            record.skill = Some(loaded.skill.clone());
+            record.version = Some(loaded.number);
+        }
+    }
+
+    /// It ended, and how.
+    pub(super) fn end(mut self, failure: Option<&Failure>) {
+        self.write(failure.map(|failure| failure.code.name()));
+    }
+
+    fn write(&mut self, error: Option<&str>) {
+        let Some(mut record) = self.record.take() else {
+            return;
+        };
+        error.unwrap_or_default().clone_into(&mut record.error);
+        record.micros = u64::try_from(self.started.elapsed().as_micros()).unwrap_or(u64::MAX);
+        tracing::info!(
+            target: "repertoire::audit",
+            call = %record.id, caller = %record.caller, session = %record.session, tool = %record.tool,
+            skill = record.skill.as_ref().map(tracing::field::display),
+            version = record.version.map(VersionNumber::get),
+            error = %record.error, micros = record.micros,
+            "a tool was called"
+        );
+        let journal = &self.tools.inner.journal;
+        if self.in_session {
+            journal.add(record);
+        } else {
+            journal.add_stray(record);
+        }
+    }
+}
+
+impl Drop for Recorded<'_> {
+    /// Nobody waited for the answer any more.
+    fn drop(&mut self) {
+        self.write(Some("CANCELLED"));
+    }
+}

@@ -1,0 +1,469 @@
+//! Sessions: which skills an agent has loaded, at which versions.
+//!
+//! A session is a handle that the server makes up and nobody can guess. All of
+//! them are in memory, within bounds; what changed is written every few
+//! milliseconds and before the server stops. Like counts of use they are this
+//! server's own: no events, and a server that is killed may have forgotten the
+//! last moment, in which case an agent is told to load the skill again. A session
+//! that made room for others may come back when the server starts again, as it was
+//! written some time before.
+
+use std::collections::BTreeSet;
+use std::collections::hash_map::Entry::{Occupied, Vacant};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use jiff::{SignedDuration, Timestamp};
+use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+#[cfg(test)]
+mod tests;
+
+use super::Error;
+use super::pages::Pages;
+use model::{Clock, Digest, SkillId, SkillKey, VersionNumber};
+use store::{Batch, CommitError, Packed, Packer, Store, StoreError, Table, TableId};
+
+/// Sessions by the digest of their ids, so that a copy of the data opens none.
+const PAGES: Table<u64, Packed> = Table::new(TableId::Sessions);
+
+/// What is on a page.
+type OnPage = Vec<(Digest, Arc<Session>)>;
+
+/// Skills that one session has at most.
+pub(super) const MAX_SKILLS: usize = 64;
+/// Bytes of context that one session keeps at most.
+pub(super) const MAX_CONTEXT_BYTES: usize = 64 * 1024;
+/// Bytes of sessions at which a page is full.
+const PAGE_BYTES: usize = 24 * 1024;
+/// Pages in one write.
+const PAGES_A_WRITE: usize = 16;
+/// Sessions that are gone and still wait to be written, at most, beside as many as
+/// there are.
+const GONE: usize = 64;
+/// How much older than in memory the last use of a stored session may be.
+const TOUCH: SignedDuration = SignedDuration::from_mins(10);
+
+/// Bounds of all sessions together.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Bounds {
+    /// How long after its last use a session ends.
+    pub(super) idle: SignedDuration,
+    /// How many there are at most; the one unused for longest makes room.
+    pub(super) sessions: usize,
+    /// Bytes that they take in memory, about.
+    pub(super) bytes: usize,
+}
+
+/// What an agent has loaded.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct Session {
+    /// When it began.
+    pub(super) created_at: Timestamp,
+    /// When it was last used.
+    pub(super) used_at: Timestamp,
+    /// Its skills, in the order in which they were first loaded.
+    pub(super) skills: Vec<Loaded>,
+}
+
+/// A skill in a session.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Loaded {
+    /// The skill.
+    pub skill: SkillId,
+    /// Number of the version.
+    pub number: VersionNumber,
+    /// Digest of the version.
+    pub digest: Digest,
+    /// How often it was loaded.
+    pub count: u32,
+    /// When this version was loaded.
+    pub loaded_at: Timestamp,
+    /// What its handler is told with every call.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub context: Map<String, Value>,
+}
+
+impl Session {
+    /// A skill of the session.
+    pub(super) fn loaded(&self, skill: &SkillKey) -> Option<&Loaded> {
+        self.skills
+            .iter()
+            .find(|loaded| loaded.skill.key() == *skill)
+    }
+
+    /// Bytes that it takes, about.
+    fn weight(&self) -> usize {
+        let skill = |loaded: &Loaded| 200 + loaded.skill.as_str().len() + size(&loaded.context);
+        300 + self.skills.iter().map(skill).sum::<usize>()
+    }
+}
+
+/// Bytes of a context as JSON.
+pub(super) fn size(context: &Map<String, Value>) -> usize {
+    if context.is_empty() {
+        return 0;
+    }
+    serde_json::to_vec(context).map_or(usize::MAX, |json| json.len())
+}
+
+/// A session, and where it is stored.
+#[derive(Debug)]
+struct Entry {
+    session: Arc<Session>,
+    /// The page on which it was written last.
+    page: Option<u64>,
+    /// It differs from what is there.
+    unwritten: bool,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    sessions: FxHashMap<Digest, Entry>,
+    /// By last use.
+    order: BTreeSet<(Timestamp, Digest)>,
+    bytes: usize,
+    /// Those that differ from what is stored; some of them may be gone.
+    unwritten: Vec<Digest>,
+    pages: Pages,
+}
+
+impl State {
+    /// Keeps a session as it is now.
+    fn put(&mut self, key: Digest, session: Arc<Session>) {
+        self.bytes += session.weight();
+        let used_at = session.used_at;
+        match self.sessions.entry(key) {
+            Occupied(mut entry) => {
+                let before = std::mem::replace(&mut entry.get_mut().session, session);
+                self.bytes -= before.weight();
+                self.order.remove(&(before.used_at, key));
+            }
+            Vacant(place) => {
+                place.insert(Entry {
+                    session,
+                    page: None,
+                    unwritten: false,
+                });
+            }
+        }
+        self.order.insert((used_at, key));
+    }
+
+    /// A session differs from what is stored.
+    fn differs(&mut self, key: Digest) {
+        if let Some(entry) = self.sessions.get_mut(&key)
+            && !std::mem::replace(&mut entry.unwritten, true)
+        {
+            self.unwritten.push(key);
+            // While nothing can be written, what is gone must not add up.
+            if self.unwritten.len() > 2 * self.sessions.len() + GONE {
+                self.unwritten.retain(|key| self.sessions.contains_key(key));
+            }
+        }
+    }
+
+    fn remove(&mut self, key: &Digest) {
+        if let Some(Entry { session, page, .. }) = self.sessions.remove(key) {
+            self.bytes -= session.weight();
+            self.order.remove(&(session.used_at, *key));
+            if let Some(page) = page {
+                self.pages.leave(page);
+            }
+        }
+    }
+
+    /// A page of what is unwritten; empty where nothing is.
+    fn page(&mut self) -> OnPage {
+        let (mut page, mut bytes) = (Vec::new(), 0);
+        while bytes < PAGE_BYTES
+            && let Some(key) = self.unwritten.pop()
+        {
+            if let Some(entry) = self.sessions.get_mut(&key)
+                && std::mem::take(&mut entry.unwritten)
+            {
+                bytes += entry.session.weight();
+                page.push((key, Arc::clone(&entry.session)));
+            }
+        }
+        page
+    }
+
+    /// A page was written. What ended meanwhile is on none.
+    fn written(&mut self, number: u64, mut keys: Vec<Digest>) {
+        keys.retain(|key| {
+            let Some(entry) = self.sessions.get_mut(key) else {
+                return false;
+            };
+            if let Some(before) = entry.page.replace(number) {
+                self.pages.leave(before);
+            }
+            true
+        });
+        self.pages.add(number, keys);
+    }
+
+    /// Sessions on pages that hold too much in vain.
+    fn in_vain(&self) -> Vec<Digest> {
+        let on = |key: &Digest| self.sessions.get(key).and_then(|entry| entry.page);
+        let pages = self.pages.in_vain(PAGES_A_WRITE);
+        let all = pages.flat_map(|(number, keys)| {
+            let on_it = keys.iter().filter(move |key| on(key) == Some(number));
+            on_it.copied()
+        });
+        all.collect()
+    }
+}
+
+/// All sessions.
+pub(super) struct Sessions {
+    store: Store,
+    clock: Arc<dyn Clock>,
+    bounds: Bounds,
+    state: Mutex<State>,
+}
+
+impl std::fmt::Debug for Sessions {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Sessions").finish_non_exhaustive()
+    }
+}
+
+impl Sessions {
+    /// Reads those that are stored.
+    ///
+    /// # Errors
+    /// A record is damaged, or the store cannot be read.
+    pub(super) fn open(
+        store: Store,
+        clock: Arc<dyn Clock>,
+        bounds: Bounds,
+    ) -> Result<Self, StoreError> {
+        let mut state = State::default();
+        for entry in store.scan(&PAGES, b"") {
+            let (key, stored) = entry?;
+            let Some(number) = key.first_chunk().map(|bytes| u64::from_be_bytes(*bytes)) else {
+                continue;
+            };
+            let page: OnPage = stored.value.unpack().map_err(|error| StoreError::Damaged {
+                key: format!("{} {number}", TableId::Sessions.name()),
+                reason: error.to_string(),
+            })?;
+            let keys = page.iter().map(|(key, _)| *key).collect();
+            for (key, session) in page {
+                state.put(key, session);
+            }
+            state.written(number, keys);
+        }
+        let sessions = Self {
+            store,
+            clock,
+            bounds,
+            state: Mutex::new(state),
+        };
+        sessions.with(|state| {
+            sessions.end(state);
+            sessions.make_room(state);
+        });
+        Ok(sessions)
+    }
+
+    fn with<T>(&self, work: impl FnOnce(&mut State) -> T) -> T {
+        work(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// A session and its last use, which is now.
+    ///
+    /// # Errors
+    /// There is no such session, or it has ended.
+    pub(super) fn get(&self, id: &str) -> Result<Arc<Session>, Error> {
+        let (key, now) = (Digest::of(id.as_bytes()), self.clock.now());
+        self.with(|state| {
+            let session = self.alive(state, &key, now)?;
+            // To the second is near enough, and spares most calls the work.
+            if session.used_at.duration_until(now) < SignedDuration::from_secs(1) {
+                return Some(session);
+            }
+            let written = session.used_at.duration_until(now) < TOUCH;
+            let mut used = (*session).clone();
+            used.used_at = now.max(used.used_at);
+            let used = Arc::new(used);
+            state.put(key, Arc::clone(&used));
+            if !written {
+                state.differs(key);
+            }
+            Some(used)
+        })
+        .ok_or_else(|| Error::no_session(id))
+    }
+
+    fn alive(&self, state: &State, key: &Digest, now: Timestamp) -> Option<Arc<Session>> {
+        let session = &state.sessions.get(key)?.session;
+        (session.used_at.duration_until(now) < self.bounds.idle).then(|| Arc::clone(session))
+    }
+
+    /// When a session ends unless it is used before.
+    pub(super) fn expires_at(&self, session: &Session) -> Timestamp {
+        session
+            .used_at
+            .checked_add(self.bounds.idle)
+            .unwrap_or(Timestamp::MAX)
+    }
+
+    /// Changes a session, whole or not at all; without an id a new one. Gives
+    /// its id.
+    ///
+    /// # Errors
+    /// There is no such session, or the change is refused.
+    pub(super) fn change<T>(
+        &self,
+        id: &str,
+        change: impl FnOnce(&mut Session) -> Result<T, Error>,
+    ) -> Result<(String, Arc<Session>, T), Error> {
+        let now = self.clock.now();
+        let is_new = id.is_empty();
+        let id = if is_new {
+            // Of a generator in the process (ChaCha, seeded by the system), which spares
+            // a system call and can be guessed as little.
+            uuid::Uuid::new_v4().simple().to_string()
+        } else {
+            id.to_owned()
+        };
+        let key = Digest::of(id.as_bytes());
+        self.with(|state| {
+            let mut session = if is_new {
+                Session {
+                    created_at: now,
+                    used_at: now,
+                    // Most have one, and there are many.
+                    skills: Vec::with_capacity(1),
+                }
+            } else {
+                let session = self.alive(state, &key, now);
+                (*session.ok_or_else(|| Error::no_session(&id))?).clone()
+            };
+            let outcome = change(&mut session)?;
+            if session.skills.len() > MAX_SKILLS {
+                return Err(Error::SessionFull);
+            }
+            let context = session.skills.iter().map(|skill| size(&skill.context));
+            if context.sum::<usize>() > MAX_CONTEXT_BYTES {
+                return Err(Error::ContextTooLarge {
+                    bytes: MAX_CONTEXT_BYTES,
+                });
+            }
+            session.used_at = now.max(session.used_at);
+            let session = Arc::new(session);
+            state.put(key, Arc::clone(&session));
+            state.differs(key);
+            self.make_room(state);
+            Ok((id, session, outcome))
+        })
+    }
+
+    fn make_room(&self, state: &mut State) {
+        while state.sessions.len() > self.bounds.sessions || state.bytes > self.bounds.bytes {
+            // The newest stays, whatever it weighs.
+            if state.sessions.len() <= 1 {
+                break;
+            }
+            let Some((_, oldest)) = state.order.first().copied() else {
+                break;
+            };
+            state.remove(&oldest);
+        }
+    }
+
+    /// Ends what has run out.
+    fn end(&self, state: &mut State) {
+        if let Ok(limit) = self.clock.now().checked_sub(self.bounds.idle) {
+            while let Some((used_at, key)) = state.order.first().copied()
+                && used_at <= limit
+            {
+                state.remove(&key);
+            }
+        }
+    }
+
+    /// Ends what has run out, and writes what changed.
+    ///
+    /// # Errors
+    /// The store refuses; what was not written waits for the next time.
+    pub(super) async fn write(&self) -> Result<(), CommitError> {
+        self.with(|state| {
+            self.end(state);
+            for key in state.in_vain() {
+                state.differs(key);
+            }
+        });
+        while self.write_pages().await? {}
+        Ok(())
+    }
+
+    /// Writes some of what changed; says whether there may be more.
+    async fn write_pages(&self) -> Result<bool, CommitError> {
+        let (pages, empty) = self.with(|state| {
+            let mut pages = Vec::new();
+            while pages.len() < PAGES_A_WRITE {
+                let page = state.page();
+                if page.is_empty() {
+                    break;
+                }
+                pages.push((state.pages.number(), page));
+            }
+            (pages, state.pages.take_empty())
+        });
+        if pages.is_empty() && empty.is_empty() {
+            return Ok(false);
+        }
+        let is_full = pages.len() == PAGES_A_WRITE;
+        let written = match batch(&pages, &empty).await {
+            Ok(batch) => self.store.commit(batch).await,
+            Err(error) => Err(CommitError::Failed(error.to_string())),
+        };
+        self.with(|state| match written {
+            Ok(_) => {
+                for (number, page) in pages {
+                    let keys = page.into_iter().map(|(key, _)| key).collect();
+                    state.written(number, keys);
+                }
+                Ok(is_full)
+            }
+            Err(error) => {
+                for (key, _) in pages.iter().flat_map(|(_, page)| page) {
+                    state.differs(*key);
+                }
+                state.pages.give_back_empty(empty);
+                Err(error)
+            }
+        })
+    }
+
+    /// How many pages are stored.
+    #[cfg(test)]
+    pub(super) fn pages(&self) -> usize {
+        self.with(|state| state.pages.len())
+    }
+
+    /// How many there are.
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        self.with(|state| state.sessions.len())
+    }
+}
+
+/// What is to be written, and what to be removed.
+async fn batch(pages: &[(u64, OnPage)], empty: &[u64]) -> std::io::Result<Batch> {
+    let mut batch = Batch::new();
+    let mut packer = Packer::new()?;
+    for (number, page) in pages {
+        batch.put(&PAGES, number, &packer.pack(page)?);
+        // Others have their turn between two pages.
+        tokio::task::yield_now().await;
+    }
+    for number in empty {
+        batch.delete(&PAGES, number);
+    }
+    Ok(batch)
+}

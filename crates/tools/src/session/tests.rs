@@ -1,0 +1,269 @@
+//! Sessions are stored as they are, whatever happened to them.
+
+use proptest::prelude::*;
+use tempfile::TempDir;
+
+use super::*;
+use store::{Options, Packed};
+
+/// A clock that stands where it was put.
+struct Hands(Mutex<Timestamp>);
+
+impl Clock for Hands {
+    fn now(&self) -> Timestamp {
+        *self.0.lock().expect("a clock")
+    }
+}
+
+struct World {
+    folder: TempDir,
+    clock: Arc<Hands>,
+    sessions: Sessions,
+}
+
+const MOST: usize = 300;
+
+impl World {
+    fn new() -> Self {
+        let folder = TempDir::new().expect("a folder");
+        let clock = Arc::new(Hands(Mutex::new(Timestamp::UNIX_EPOCH)));
+        Self::over(folder, clock)
+    }
+
+    fn over(folder: TempDir, clock: Arc<Hands>) -> Self {
+        let options = Options {
+            reserve_bytes: 0,
+            ..Options::default()
+        };
+        let store = Store::open(&folder.path().join("data"), &options).expect("a store");
+        let bounds = Bounds {
+            idle: SignedDuration::from_hours(1),
+            sessions: MOST,
+            bytes: 1 << 30,
+        };
+        let sessions = Sessions::open(store, Arc::clone(&clock) as _, bounds).expect("sessions");
+        Self {
+            folder,
+            clock,
+            sessions,
+        }
+    }
+
+    /// Starts again over what is stored, as after a kill.
+    async fn killed(self) -> Self {
+        let Self {
+            folder,
+            clock,
+            sessions,
+        } = self;
+        sessions.store.close().await;
+        drop(sessions);
+        Self::over(folder, clock)
+    }
+
+    fn pass(&self, seconds: i64) {
+        let mut now = self.clock.0.lock().expect("a clock");
+        *now = now
+            .checked_add(SignedDuration::from_secs(seconds))
+            .expect("a time");
+    }
+
+    /// Loads a skill into a session; without an id into a new one.
+    fn load(&self, id: &str, skill: usize) -> Result<String, Error> {
+        let skill: SkillId = format!("a/b/skill-{skill}").parse().expect("an id");
+        let changed = self.sessions.change(id, |session| {
+            let known = session.skills.iter_mut().find(|one| one.skill == skill);
+            match known {
+                Some(one) => one.count += 1,
+                None => session.skills.push(Loaded {
+                    digest: Digest::of(b"a version"),
+                    number: VersionNumber::FIRST,
+                    count: 1,
+                    loaded_at: Timestamp::UNIX_EPOCH,
+                    context: Map::new(),
+                    skill,
+                }),
+            }
+            Ok(())
+        });
+        changed.map(|(id, _, ())| id)
+    }
+
+    fn all(&self) -> FxHashMap<Digest, Arc<Session>> {
+        self.sessions.with(|state| {
+            let all = state.sessions.iter();
+            all.map(|(key, entry)| (*key, Arc::clone(&entry.session)))
+                .collect()
+        })
+    }
+
+    /// Of some sessions those that have not ended.
+    fn alive(&self, all: &FxHashMap<Digest, Arc<Session>>) -> FxHashMap<Digest, Arc<Session>> {
+        let limit = self.clock.now() - SignedDuration::from_hours(1);
+        let alive = all.iter().filter(|(_, session)| session.used_at > limit);
+        alive.map(|(key, one)| (*key, Arc::clone(one))).collect()
+    }
+
+    /// What is kept of sessions and pages fits together.
+    fn check(&self) {
+        self.sessions.with(|state| {
+            let weights = state.sessions.values().map(|entry| entry.session.weight());
+            assert_eq!(state.bytes, weights.sum::<usize>());
+            assert_eq!(state.order.len(), state.sessions.len());
+            for (key, entry) in &state.sessions {
+                assert!(entry.unwritten || entry.page.is_some(), "it is nowhere");
+                let waits = state.unwritten.contains(key);
+                assert_eq!(entry.unwritten, waits, "what differs waits to be written");
+            }
+        });
+    }
+}
+
+#[derive(Debug, Clone)]
+enum Step {
+    New,
+    Load { session: usize, skill: usize },
+    Pass(i64),
+    Write,
+    Kill,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        4 => Just(Step::New),
+        6 => (any::<usize>(), 0..5_usize).prop_map(|(session, skill)| Step::Load { session, skill }),
+        1 => (0..2_000_i64).prop_map(Step::Pass),
+        2 => Just(Step::Write),
+        1 => Just(Step::Kill),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
+
+    #[test]
+    fn whatever_was_written_is_there_after_a_kill(steps in prop::collection::vec(step(), 1..80)) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        runtime.block_on(async {
+            let mut world = World::new();
+            let mut ids: Vec<String> = Vec::new();
+            let mut written = FxHashMap::default();
+            for step in steps {
+                match step {
+                    Step::New => ids.push(world.load("", 0).expect("a session")),
+                    Step::Load { session, skill } if !ids.is_empty() => {
+                        // One that has ended is refused, which is as it should be.
+                        let _ended = world.load(&ids[session % ids.len()], skill);
+                    }
+                    Step::Load { .. } => {}
+                    Step::Pass(seconds) => world.pass(seconds),
+                    Step::Write => {
+                        world.sessions.write().await.expect("written");
+                        written = world.all();
+                    }
+                    Step::Kill => {
+                        world = world.killed().await;
+                        written = world.alive(&written);
+                        prop_assert_eq!(&world.all(), &written);
+                    }
+                }
+                world.check();
+            }
+            world.sessions.write().await.expect("written");
+            written = world.all();
+            let world = world.killed().await;
+            prop_assert_eq!(world.all(), written);
+            Ok(())
+        })?;
+    }
+}
+
+#[tokio::test]
+async fn pages_are_as_many_as_what_there_is_needs() {
+    let world = World::new();
+    let mut ids = Vec::new();
+    for _ in 0..MOST {
+        ids.push(world.load("", 0).expect("a session"));
+    }
+    world.sessions.write().await.expect("written");
+    let least = world.sessions.pages();
+    // One of each page changes, again and again, so that all pages hold on to others.
+    for round in 0..200 {
+        for id in ids.iter().skip(round % 7).step_by(7) {
+            world.load(id, round % 5).expect("loaded");
+        }
+        world.sessions.write().await.expect("written");
+    }
+    let most = 4 * least + IN_VAIN_PAGES;
+    assert!(
+        world.sessions.pages() <= most,
+        "{} pages, {least} at first",
+        world.sessions.pages()
+    );
+    let before = world.all();
+    let world = world.killed().await;
+    assert_eq!(world.all(), before);
+    let stored = world.sessions.store.scan(&PAGES, b"").count();
+    assert!(stored <= most + 1, "{stored} pages are stored");
+    world.pass(3_601);
+    world.sessions.write().await.expect("written");
+    assert_eq!(world.sessions.len(), 0);
+    assert_eq!(
+        world.sessions.store.scan(&PAGES, b"").count(),
+        0,
+        "nothing is left behind"
+    );
+}
+
+/// Pages that may hold sessions in vain: a page has at least one.
+const IN_VAIN_PAGES: usize = 1_024 / 40;
+
+#[tokio::test]
+async fn sessions_that_are_gone_do_not_add_up_while_nothing_is_written() {
+    let world = World::new();
+    for _ in 0..10 * MOST {
+        world.load("", 0).expect("a session");
+    }
+    world.check();
+    world.sessions.with(|state| {
+        assert!(state.unwritten.len() <= 2 * MOST + GONE);
+    });
+    world.sessions.write().await.expect("written");
+    let before = world.all();
+    let world = world.killed().await;
+    assert_eq!(world.all(), before);
+    assert_eq!(world.sessions.len(), MOST);
+}
+
+#[tokio::test]
+async fn a_damaged_page_is_told_by_its_number() {
+    let world = World::new();
+    world.load("", 0).expect("a session");
+    world.sessions.write().await.expect("written");
+    let damaged = serde_json::from_str::<Packed>(r#""KLUv/QBYAQAA""#).expect("a page");
+    let mut batch = Batch::new();
+    batch.put(&PAGES, &1, &damaged);
+    world.sessions.store.commit(batch).await.expect("written");
+    let store = world.sessions.store.clone();
+    let clock = Arc::clone(&world.clock) as _;
+    let opened = Sessions::open(store, clock, world.sessions.bounds);
+    let error = opened.expect_err("it is damaged").to_string();
+    assert!(error.contains("`sessions 1`"), "{error}");
+}
+
+#[tokio::test]
+async fn more_sessions_than_fit_are_cut_when_they_are_read() {
+    let world = World::new();
+    for _ in 0..2 * MOST {
+        world.pass(1);
+        world.load("", 0).expect("a session");
+        if world.sessions.len().is_multiple_of(100) {
+            world.sessions.write().await.expect("written");
+        }
+    }
+    world.sessions.write().await.expect("written");
+    let before = world.all();
+    let world = world.killed().await;
+    assert_eq!(world.sessions.len(), MOST);
+    assert_eq!(world.all(), before, "the last ones are there");
+}

@@ -1,0 +1,178 @@
+//! What cargo does not say of the crates of the workspace: which of them may name an
+//! engine, which are pure, and how long they are.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+/// Engines and protocols, and the crates that may name each.
+const ONLY: &[(&str, &[&str])] = &[
+    ("sled", &["store"]),
+    ("rustix", &["store"]),
+    ("zstd", &["store"]),
+    ("serde_yaml", &["skill-md", "server"]),
+    ("saphyr-parser", &["skill-md"]),
+    ("pubgrub", &["composition"]),
+    ("tantivy", &["search"]),
+    ("strsim", &["search"]),
+    ("pulp", &["search", "embed"]),
+    ("safetensors", &["embed"]),
+    ("tokenizers", &["embed"]),
+    ("sqlx", &["sql"]),
+    ("rusqlite", &["sql"]),
+    ("sqlparser", &["sql"]),
+    ("reqwest", &["jira"]),
+    ("jsonschema", &["tools"]),
+    ("tonic", &["server"]),
+    ("prost", &["server"]),
+    ("axum", &["server"]),
+    ("rmcp", &["server"]),
+    ("hyper", &["server"]),
+    ("opentelemetry", &["server"]),
+    ("clap", &["server"]),
+];
+
+/// Crates that compute: they wait for nothing and know no runtime.
+const PURE: &[&str] = &["model", "skill-md", "codebase", "embed"];
+
+/// Lines of a file, and of a library crate, tests aside.
+const MAX_FILE: usize = 500;
+const MAX_CRATE: usize = 12_000;
+
+/// A package of the workspace.
+struct Package {
+    /// Without `repertoire-`; the package that is the server: `server`.
+    name: String,
+    folder: PathBuf,
+    /// What it needs outside of tests and benchmarks, packages of the workspace by the
+    /// same names.
+    needs: BTreeSet<String>,
+}
+
+fn short(name: &str) -> String {
+    match name.strip_prefix("repertoire-") {
+        Some(rest) => rest.to_owned(),
+        None if name == "repertoire" => "server".to_owned(),
+        None => name.to_owned(),
+    }
+}
+
+fn packages() -> BTreeMap<String, Package> {
+    let root = env!("CARGO_MANIFEST_DIR");
+    let metadata = Command::new(env!("CARGO"))
+        .args(["metadata", "--no-deps", "--format-version", "1"])
+        .current_dir(root)
+        .output()
+        .expect("cargo metadata");
+    assert!(metadata.status.success(), "{metadata:?}");
+    let metadata: Value = serde_json::from_slice(&metadata.stdout).expect("JSON");
+    let package = |value: &Value| {
+        let name = short(value["name"].as_str().expect("a name"));
+        let manifest = Path::new(value["manifest_path"].as_str().expect("a path"));
+        let needs = value["dependencies"].as_array().expect("a list").iter();
+        let package = Package {
+            name: name.clone(),
+            folder: manifest.parent().expect("a folder").to_owned(),
+            needs: needs
+                .filter(|need| need["kind"].is_null() && need["optional"] == false)
+                .map(|need| {
+                    let renamed = need["rename"].as_str().filter(|_| need["path"].is_null());
+                    short(renamed.unwrap_or(need["name"].as_str().expect("a name")))
+                })
+                .collect(),
+        };
+        (name, package)
+    };
+    let packages = metadata["packages"].as_array().expect("a list");
+    packages.iter().map(package).collect()
+}
+
+/// Rust files of a package outside of its tests.
+fn files(package: &Package) -> Vec<(PathBuf, String)> {
+    walkdir::WalkDir::new(package.folder.join("src"))
+        .sort_by_file_name()
+        .into_iter()
+        .map(|entry| entry.expect("an entry").into_path())
+        .filter(|path| path.extension().is_some_and(|ending| ending == "rs"))
+        .filter(|path| {
+            let inside = path.strip_prefix(&package.folder).expect("below it");
+            inside
+                .iter()
+                .all(|part| !part.to_string_lossy().starts_with("tests"))
+        })
+        .map(|path| {
+            let text = fs::read_to_string(&path).expect("a file");
+            (path, text)
+        })
+        .collect()
+}
+
+#[test]
+fn an_engine_is_named_by_the_crate_that_it_belongs_to() {
+    let packages = packages();
+    let mut wrong = Vec::new();
+    for (engine, owners) in ONLY {
+        let users = packages
+            .values()
+            .filter(|package| package.needs.contains(*engine));
+        let users: Vec<&str> = users.map(|package| package.name.as_str()).collect();
+        assert!(!users.is_empty(), "nobody needs {engine}");
+        for user in users.iter().filter(|user| !owners.contains(user)) {
+            wrong.push(format!("{user} names {engine}"));
+        }
+    }
+    assert_eq!(wrong, Vec::<String>::new());
+}
+
+#[test]
+fn crates_that_compute_know_no_runtime() {
+    let packages = packages();
+    for name in PURE {
+        let mut reached = BTreeSet::new();
+        let mut next = vec![(*name).to_owned()];
+        while let Some(name) = next.pop() {
+            if reached.insert(name.clone()) {
+                let package = packages.get(&name);
+                next.extend(package.into_iter().flat_map(|p| p.needs.iter().cloned()));
+            }
+        }
+        for runtime in ["tokio", "tokio-util", "futures-util", "hyper", "tonic"] {
+            assert!(!reached.contains(runtime), "{name} reaches {runtime}");
+        }
+    }
+}
+
+#[test]
+fn every_crate_and_file_can_be_held_and_says_what_it_is() {
+    let mut wrong = Vec::new();
+    for package in packages().values() {
+        let mut total = 0;
+        for (path, text) in files(package) {
+            let name = path.strip_prefix(&package.folder).expect("below it");
+            let name = format!("{}/{}", package.name, name.display());
+            // Tests in the file itself are counted with it: it is read with them.
+            let lines = text.lines().count();
+            total += lines;
+            if !text.starts_with("//!") {
+                wrong.push(format!("{name} does not say what it is"));
+            }
+            if lines > MAX_FILE {
+                wrong.push(format!("{name} has {lines} lines"));
+            }
+            let is_front = name.ends_with("/src/lib.rs") && package.name != "server"
+                || package.name == "server"
+                    && name.ends_with("/mod.rs")
+                    && name.matches('/').count() == 3;
+            if is_front && package.name != "testing" && !text.contains("Not here") {
+                wrong.push(format!("{name} does not say what is not there"));
+            }
+        }
+        if package.name != "server" && total > MAX_CRATE {
+            wrong.push(format!("{} has {total} lines", package.name));
+        }
+    }
+    assert_eq!(wrong, Vec::<String>::new());
+}
