@@ -17,14 +17,16 @@ use serde::{Deserialize, Serialize};
 
 use super::{Error, Head, Registry};
 use model::{SkillKey, VersionNumber};
-use store::{Batch, Table, TableId};
+use store::{Batch, CommitError, Table, TableId};
 
-const USAGE: Table<SkillKey, Stored> = Table::new(TableId::Usage);
+pub(super) const USAGE: Table<SkillKey, Stored> = Table::new(TableId::Usage);
 
 /// Uses of a version by a session that are remembered.
 const REMEMBERED: usize = 100_000;
 /// Skills in one write.
 const SKILLS_A_WRITE: usize = 500;
+/// Batches of one write that may meet the deletion of a skill.
+const MAX_CONFLICTS: usize = 16;
 
 /// What a caller did with a version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,7 +60,7 @@ impl VersionUsage {
 }
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-struct Stored {
+pub(super) struct Stored {
     versions: BTreeMap<VersionNumber, VersionUsage>,
 }
 
@@ -202,13 +204,18 @@ impl Registry {
     pub async fn write_usage(&self) -> Result<(), Error> {
         // One at a time: what is being written is told from what waits.
         let _alone = self.inner.usage.writer.lock().await;
+        let mut conflicts = 0;
         loop {
             // What an earlier write left, whatever became of it.
             self.settle_counts()?;
             let Some(batch) = self.counts_batch()? else {
                 return Ok(());
             };
-            self.inner.store.commit(batch).await?;
+            match self.inner.store.commit(batch).await {
+                // A skill was deleted in between. The other counts go with the next batch.
+                Err(CommitError::Conflict { .. }) if conflicts < MAX_CONFLICTS => conflicts += 1,
+                result => drop(result?),
+            }
         }
     }
 

@@ -13,18 +13,29 @@ fn reads(registry: &Registry) -> u64 {
     usage.iter().map(|(_, counts)| counts.reads).sum()
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn counts_are_read_once_while_they_are_written_and_when_that_fails() {
+/// A disk that stalls and fails when it is told to.
+struct Disk {
+    stalled: Arc<AtomicBool>,
+    broken: Arc<AtomicBool>,
+    /// A sync that stalls.
+    reached: mpsc::Receiver<()>,
+    /// Lets it go on.
+    go: mpsc::Sender<()>,
+}
+
+fn world_on_a_disk() -> (World, Disk) {
     let directory = TempDir::new().expect("a folder");
-    let (stalled, broken) = (
-        Arc::new(AtomicBool::new(false)),
-        Arc::new(AtomicBool::new(false)),
-    );
     let (reached_sender, reached) = mpsc::channel();
     let (go, gone) = mpsc::channel::<()>();
     let gone = Mutex::new(gone);
+    let disk = Disk {
+        stalled: Arc::default(),
+        broken: Arc::default(),
+        reached,
+        go,
+    };
     let sync = FileSync::new({
-        let (stalled, broken) = (Arc::clone(&stalled), Arc::clone(&broken));
+        let (stalled, broken) = (Arc::clone(&disk.stalled), Arc::clone(&disk.broken));
         move |file| {
             if stalled.load(Ordering::SeqCst) {
                 reached_sender.send(()).expect("a test");
@@ -42,14 +53,21 @@ async fn counts_are_read_once_while_they_are_written_and_when_that_fails() {
         ..Options::default()
     };
     let store = Store::open(&directory.path().join("data"), &options).expect("a store");
-    let mut mode = store.mode();
     let clock: Arc<dyn Clock> = Arc::new(Hands::default());
     let registry = Registry::open(store, clock).expect("a registry");
     let world = World {
         directory,
         clock: Arc::default(),
-        registry: registry.clone(),
+        registry,
     };
+    (world, disk)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn counts_are_read_once_while_they_are_written_and_when_that_fails() {
+    let (world, disk) = world_on_a_disk();
+    let registry = world.registry.clone();
+    let mut mode = registry.inner.store.mode();
     world.published(ID, &text("", "one")).await;
     let read = || {
         let head = registry.head(&skill(ID)).expect("a head");
@@ -58,26 +76,74 @@ async fn counts_are_read_once_while_they_are_written_and_when_that_fails() {
     for fails in [false, true] {
         let before = reads(&registry);
         read();
-        stalled.store(true, Ordering::SeqCst);
-        broken.store(fails, Ordering::SeqCst);
+        disk.stalled.store(true, Ordering::SeqCst);
+        disk.broken.store(fails, Ordering::SeqCst);
         let writing = tokio::spawn({
             let registry = registry.clone();
             async move { registry.write_usage().await }
         });
-        reached.recv().expect("a sync");
+        disk.reached.recv().expect("a sync");
         assert_eq!(reads(&registry), before + 1);
         read();
         assert_eq!(reads(&registry), before + 2);
-        stalled.store(false, Ordering::SeqCst);
-        go.send(()).expect("a sync that waits");
+        disk.stalled.store(false, Ordering::SeqCst);
+        disk.go.send(()).expect("a sync that waits");
         assert_eq!(writing.await.expect("a writer").is_err(), fails);
         assert_eq!(reads(&registry), before + 2);
-        broken.store(false, Ordering::SeqCst);
+        disk.broken.store(false, Ordering::SeqCst);
         let writable = mode.wait_for(|mode| *mode == store::Mode::ReadWrite);
         writable.await.expect("a store");
         registry.write_usage().await.expect("written");
         assert_eq!(reads(&registry), before + 2);
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_skill_that_is_deleted_meanwhile_does_not_hold_up_the_counts_of_others() {
+    let (world, disk) = world_on_a_disk();
+    let registry = world.registry.clone();
+    let other = "acme/team/other";
+    for id in [ID, other] {
+        world.published(id, &text("", "one")).await;
+    }
+    let read = |id: &str| {
+        let head = registry.head(&skill(id)).expect("a head");
+        registry.count(&head, number(1), UsageKind::Read, "");
+        head
+    };
+    read(ID);
+    registry.write_usage().await.expect("written");
+    read(ID);
+    let head = read(other);
+    // While the disk stalls, writes are decided on by what was there before.
+    disk.stalled.store(true, Ordering::SeqCst);
+    let publishing = {
+        let registry = registry.clone();
+        let prepared = registry.prepare(bundle("acme/team/third", &[("SKILL.md", &text("", "x"))]));
+        let prepared = prepared.await.expect("a skill");
+        tokio::spawn(async move { registry.publish(prepared, "", true, &caller("")).await })
+    };
+    disk.reached.recv().expect("a sync");
+    let mut deletion = Batch::new();
+    deletion.delete(&crate::usage::USAGE, &skill(ID).key());
+    let store = registry.inner.store.clone();
+    // In this order they ask the committer.
+    let (deleted, written, ()) =
+        tokio::join!(store.commit(deletion), registry.write_usage(), async {
+            disk.stalled.store(false, Ordering::SeqCst);
+            disk.go.send(()).expect("a sync that waits");
+        });
+    publishing.await.expect("a task").expect("published");
+    deleted.expect("deleted");
+    written.expect("what a skill that is gone had counts for nobody");
+    let usage = registry.usage(&head).expect("usage");
+    let reads: u64 = usage.iter().map(|(_, counts)| counts.reads).sum();
+    assert_eq!(reads, 1);
+    let stored = registry
+        .inner
+        .store
+        .get(&crate::usage::USAGE, &head.id.key());
+    assert!(stored.expect("a store").is_some(), "it is in the store");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
