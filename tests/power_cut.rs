@@ -138,9 +138,10 @@ fn options() -> Options {
     }
 }
 
-fn open(data: &Path) -> Result<Registry, String> {
+fn open(data: &Path) -> Result<(Store, Registry), String> {
     let store = Store::open(data, &options()).map_err(|error| error.to_string())?;
-    Registry::open(store, Arc::new(SystemClock)).map_err(|error| error.to_string())
+    let registry = Registry::open(store.clone(), Arc::new(SystemClock));
+    Ok((store, registry.map_err(|error| error.to_string())?))
 }
 
 fn caller() -> Caller {
@@ -181,11 +182,11 @@ async fn write(registry: Registry, notes: Arc<File>, writer: usize, part: std::o
 }
 
 /// Writes the store anew, without a content that nothing uses: so it is exchanged.
-async fn compact(registry: Registry, name: String) {
+async fn compact(store: Store, registry: Registry, name: String) {
     let unused = Bytes::from(name.repeat(1000));
     let mut batch = Batch::new();
     batch.content(&Content::pack(Digest::of(&unused), &unused));
-    let committed = registry.store().commit(batch).await;
+    let committed = store.commit(batch).await;
     committed.expect("a content");
     let compact = move || registry.compact(&Stop::never(), |_| ());
     let compacted = tokio::task::spawn_blocking(compact).await.expect("a task");
@@ -201,7 +202,7 @@ async fn child_that_writes() {
     let root = Path::new(&root);
     let notes = Arc::new(File::create(root.join("notes")).expect("a file"));
     for half in 0..2 {
-        let registry = open(&root.join("data")).expect("a registry");
+        let (store, registry) = open(&root.join("data")).expect("a registry");
         let done = Arc::new(AtomicBool::new(false));
         let reader = std::thread::spawn({
             let (registry, notes, done) = (registry.clone(), Arc::clone(&notes), Arc::clone(&done));
@@ -221,15 +222,15 @@ async fn child_that_writes() {
                 tokio::spawn(write(registry.clone(), Arc::clone(&notes), writer, part))
             })
             .collect();
-        compact(registry.clone(), format!("beside {half}")).await;
+        compact(store.clone(), registry.clone(), format!("beside {half}")).await;
         for writer in writers {
             writer.await.expect("a writer");
         }
-        compact(registry.clone(), format!("after {half}")).await;
+        compact(store.clone(), registry.clone(), format!("after {half}")).await;
         done.store(true, Ordering::SeqCst);
         reader.join().expect("a reader");
         if half == 0 {
-            registry.store().close().await;
+            registry.close().await;
         }
     }
     // As SIGKILL would: nothing is closed.
@@ -291,7 +292,7 @@ impl Known {
 
 /// Opens what a power cut left; says what is wrong with it.
 fn compare(data: &Path, known: &Known, all: &[Vec<Op>; 2]) -> Result<(), String> {
-    let registry = open(data).map_err(|error| format!("refused: {error}"))?;
+    let (store, registry) = open(data).map_err(|error| format!("refused: {error}"))?;
     for (writer, operations) in all.iter().enumerate() {
         let found = versions(&registry, &id(writer));
         let done = found.len() + found.values().filter(|(_, yank)| yank.is_some()).count();
@@ -311,7 +312,7 @@ fn compare(data: &Path, known: &Known, all: &[Vec<Op>; 2]) -> Result<(), String>
         }
     }
     let audit = registry.audit().map_err(|error| error.to_string())?;
-    let verified = registry.store().verify(|_| {});
+    let verified = store.verify(|_| {});
     match audit.damage.iter().chain(&verified.damage).next() {
         Some(damage) => Err(format!("damaged: {damage}")),
         None => Ok(()),

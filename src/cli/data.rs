@@ -237,7 +237,7 @@ pub(super) async fn salvage(
     bar.finish_and_clear();
     let (saved, registry) = result?;
     let mended = registry.mend().await.map_err(Failed::from)?;
-    registry.store().close().await;
+    registry.close().await;
     // Not before: what does not fit together is no directory for a server.
     let salvaged = blocking(move || {
         drop(registry);

@@ -23,7 +23,7 @@ struct World {
     lookup: LookupService,
 }
 
-fn tools(registry: &Registry) -> ::tools::Tools {
+fn tools(store: Store, registry: &Registry) -> ::tools::Tools {
     let options = ::tools::Options {
         session_idle: jiff::SignedDuration::from_hours(1),
         sessions: 10,
@@ -34,7 +34,15 @@ fn tools(registry: &Registry) -> ::tools::Tools {
     };
     let composition = ::composition::Composition::new(registry.clone());
     let clock = Arc::new(SystemClock);
-    ::tools::Tools::open(registry.clone(), composition, clock, Vec::new(), options).expect("tools")
+    ::tools::Tools::open(
+        store,
+        registry.clone(),
+        composition,
+        clock,
+        Vec::new(),
+        options,
+    )
+    .expect("tools")
 }
 
 impl World {
@@ -45,14 +53,14 @@ impl World {
             ..Options::default()
         };
         let store = Store::open(&directory.path().join("data"), &options).expect("a store");
-        let domain = Registry::open(store, Arc::new(SystemClock)).expect("a registry");
+        let domain = Registry::open(store.clone(), Arc::new(SystemClock)).expect("a registry");
         let folder = directory.path().join("search");
         let index = ::search::SearchIndex::new(domain.clone(), folder, None);
         let codebases = Codebases::new(Vec::new(), Arc::new(SystemClock));
         Self {
             _directory: directory,
             registry: RegistryService::new(domain.clone()),
-            lookup: LookupService::new(domain.clone(), tools(&domain), index, codebases),
+            lookup: LookupService::new(domain.clone(), tools(store, &domain), index, codebases),
             domain,
         }
     }

@@ -276,7 +276,7 @@ fn render(
         (
             "repertoire_event_log_end",
             "Sequence number of the last event",
-            registry.store().position().borrow().end,
+            registry.log().borrow().end,
         ),
         (
             "repertoire_search_skills",

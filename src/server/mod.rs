@@ -175,14 +175,14 @@ impl Domain {
         let opened = tokio::task::spawn_blocking(move || {
             let store = Store::open(&directory, &options)?;
             let names = bundled::names(&Contract::load()?, is_shared);
-            let (read, at) = (store, Arc::clone(&clock));
+            let (read, at) = (store.clone(), Arc::clone(&clock));
             let open = move || Registry::open_with(read, at, executor, names);
             let registry = store::bounded(&directory, open)??;
             let search = search.index(&directory, registry.clone())?;
             let composition = Composition::new(registry.clone())
                 .with_scorer(Arc::new(IndexScorer::new(search.clone())));
             let (reads, sets) = (registry.clone(), composition.clone());
-            let tools = Tools::open(reads, sets, Arc::clone(&clock), handlers, limits)
+            let tools = Tools::open(store, reads, sets, Arc::clone(&clock), handlers, limits)
                 .map_err(registry::Error::from)?;
             Ok::<_, StartError>(Self {
                 registry,
@@ -262,7 +262,7 @@ impl Domain {
         {
             tracing::warn!(%error, "the search index did not stop as it should");
         }
-        self.registry.store().close().await;
+        self.registry.close().await;
     }
 }
 
@@ -303,7 +303,7 @@ impl Server {
         let contract = Contract::load()?;
         let gateway = Gateway::new(contract, front.transport(services.clone()));
         let (writable, takes_writes) = watch::channel(true);
-        let mode = domain.registry().store().mode();
+        let mode = domain.registry().mode();
         let health = tokio::spawn(health::follow(health, mode, writable, stop.clone()));
         let metrics = metrics::page(
             front.clone(),

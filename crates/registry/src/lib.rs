@@ -49,6 +49,7 @@ use std::hash::{BuildHasher as _, RandomState};
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
+use tokio::sync::watch::Receiver;
 use tokio::sync::{Mutex, MutexGuard};
 
 use catalog::Withdrawal;
@@ -68,7 +69,7 @@ pub use names::Names;
 pub use outcome::VersionState;
 pub use publish::{Bundle, Candidate, Outcome, Prepared, Published};
 pub use store::Compacted;
-use store::{Batch, CommitError, Store, StoreError, Table, TableId};
+use store::{Batch, CommitError, LogPosition, Mode, Store, StoreError, Table, TableId};
 pub use usage::{UsageKind, VersionUsage};
 pub use verify::Audit;
 pub use versions::{Activated, Described, Release, VersionPage, Withdrawn};
@@ -181,10 +182,32 @@ impl Registry {
         })
     }
 
-    /// The store below.
-    #[must_use]
-    pub fn store(&self) -> &Store {
+    #[cfg(test)]
+    fn store(&self) -> &Store {
         &self.inner.store
+    }
+
+    /// Where the log begins and ends, now and whenever that changes.
+    #[must_use]
+    pub fn log(&self) -> Receiver<LogPosition> {
+        self.inner.store.position()
+    }
+
+    /// Which log it is: another one after a restore.
+    #[must_use]
+    pub fn log_id(&self) -> &str {
+        self.inner.store.log_id()
+    }
+
+    /// Whether writes are taken, now and whenever that changes.
+    #[must_use]
+    pub fn mode(&self) -> Receiver<Mode> {
+        self.inner.store.mode()
+    }
+
+    /// Closes the store: what is acknowledged is on disk, and nothing more is written.
+    pub async fn close(&self) {
+        self.inner.store.close().await;
     }
 
     /// Where work runs that takes long or blocks.

@@ -112,7 +112,7 @@ async fn keep(inner: &Arc<Inner>, stop: &CancellationToken) -> Result<(), Error>
                 let begun = Instant::now();
                 let seen = events.as_ref().map_or(0, |(_, position)| *position);
                 let seen = seen.max(work.seen);
-                let position = inner.registry.store().position();
+                let position = inner.registry.log();
                 work.index(inner, events, |done| {
                     let events_wait = || position.borrow().end > seen && begun.elapsed() >= SLICE;
                     done >= COMMIT || events_wait()
@@ -227,7 +227,7 @@ impl Work {
     /// Finds what the catalog has and the index has not. Follow the log from before: what
     /// happens meanwhile comes as events.
     pub(super) fn compare(&mut self, inner: &Inner) {
-        self.seen = inner.registry.store().position().borrow().end;
+        self.seen = inner.registry.log().borrow().end;
         self.behind = Some(self.indexer.behind().into_iter().collect());
     }
 

@@ -43,7 +43,7 @@ const FORM_FILE: &str = "FORM";
 /// The form, and the log of the skills: the numbers of another store's versions are
 /// other versions.
 fn form_of(registry: &Registry) -> String {
-    format!("{FORM} {}", registry.store().log_id())
+    format!("{FORM} {}", registry.log_id())
 }
 
 /// Writes the index, and says what it is now.

@@ -233,7 +233,7 @@ impl SearchIndex {
     /// Returns once all that was committed before the call can be found. Never,
     /// where nothing follows.
     pub async fn caught_up(&self) {
-        let end = self.inner.registry.store().position().borrow().end;
+        let end = self.inner.registry.log().borrow().end;
         self.until(|progress| progress.caught_up && progress.position >= end)
             .await;
     }

@@ -54,7 +54,7 @@ use handler::{Handler, Invocation, LOAD_CORE, Output, Progress, ToolError, ToolE
 use lookup::Lookup;
 use model::{Clock, Digest, SkillId};
 use registry::{Head, Registry};
-use store::{CommitError, StoreError};
+use store::{CommitError, Store, StoreError};
 
 /// Bounds of sessions and tools.
 #[derive(Debug, Clone)]
@@ -121,19 +121,19 @@ impl quick_cache::Weighter<Digest, Arc<str>> for Weight {
 }
 
 impl Tools {
-    /// Tools of a registry's skills. Of the handlers that serve a method, the
+    /// Tools of a registry's skills; sessions and records of calls are in the store. Of the handlers that serve a method, the
     /// first is called.
     ///
     /// # Errors
     /// What is stored of sessions or calls cannot be read.
     pub fn open(
+        store: Store,
         registry: Registry,
         composition: Composition,
         clock: Arc<dyn Clock>,
         handlers: Vec<Arc<dyn Handler>>,
         options: Options,
     ) -> Result<Self, StoreError> {
-        let store = registry.store().clone();
         let bounds = session::Bounds {
             idle: options.session_idle,
             sessions: options.sessions.max(1),

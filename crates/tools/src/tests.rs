@@ -137,9 +137,10 @@ impl World {
             ..StoreOptions::default()
         };
         let store = Store::open(&folder.path().join("data"), &stored).expect("a store");
-        let registry = Registry::open(store, Arc::clone(&clock) as _).expect("a registry");
+        let registry = Registry::open(store.clone(), Arc::clone(&clock) as _).expect("a registry");
         let echo = Arc::new(Echo::default());
         let tools = Tools::open(
+            store,
             registry.clone(),
             Composition::new(registry.clone()),
             Arc::clone(&clock) as _,
@@ -158,7 +159,7 @@ impl World {
     /// Stops, and starts again over the same data.
     async fn restarted(self) -> Self {
         self.tools.write().await.expect("written");
-        self.registry.store().close().await;
+        self.registry.close().await;
         let Self {
             folder,
             clock,

@@ -17,16 +17,17 @@ use store::unreadable::{Unreadable, patient};
 /// As long as a loaded machine may need.
 const LIMIT: Duration = Duration::from_secs(30);
 
-fn service(directory: &TempDir, options: &Options) -> AdminService {
+fn service(directory: &TempDir, options: &Options) -> (AdminService, Store) {
     let directory = directory.path().join("data");
     let store = Store::open(&directory, options).expect("a store");
-    let registry = Registry::open(store, Arc::new(SystemClock)).expect("a registry");
-    AdminService {
+    let registry = Registry::open(store.clone(), Arc::new(SystemClock)).expect("a registry");
+    let service = AdminService {
         directory,
         url: String::new(),
         started_at: Timestamp::UNIX_EPOCH,
         registry,
-    }
+    };
+    (service, store)
 }
 
 fn in_use(service: &AdminService) -> usize {
@@ -48,7 +49,7 @@ async fn ended(service: &AdminService) {
 #[tokio::test]
 async fn a_backup_heeds_that_it_is_to_stop() {
     let directory = TempDir::new().expect("a folder");
-    let service = service(&directory, &patient());
+    let (service, _) = service(&directory, &patient());
     let stopped = service.registry.backup(&Stop::at(Instant::now()));
     let error = stopped.expect_err("nobody waits for it");
     assert!(
@@ -60,8 +61,8 @@ async fn a_backup_heeds_that_it_is_to_stop() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_caller_who_leaves_ends_a_backup_and_makes_room_for_the_next() {
     let directory = TempDir::new().expect("a folder");
-    let service = service(&directory, &patient());
-    let unreadable = Unreadable::new(service.registry.store());
+    let (service, store) = service(&directory, &patient());
+    let unreadable = Unreadable::new(&store);
     let calling = tokio::spawn({
         let service = service.clone();
         async move {
@@ -105,12 +106,11 @@ async fn a_caller_who_leaves_ends_a_compaction_which_leaves_all_as_it_was() {
         }
     });
     let options = Options { sync, ..patient() };
-    let service = service(&directory, &options);
+    let (service, store) = service(&directory, &options);
     let content = bytes::Bytes::from_static(b"nothing uses it");
     let digest = Digest::of(&content);
     let mut batch = store::Batch::new();
     batch.content(&store::Content::pack(digest, &content));
-    let store = service.registry.store().clone();
     store.commit(batch).await.expect("a commit");
 
     stalled.store(true, Ordering::SeqCst);

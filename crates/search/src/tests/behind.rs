@@ -82,7 +82,7 @@ async fn new_skills_are_found_before_all_that_was_behind_is_indexed() {
     work.compare(&index.inner);
     assert_eq!(work.behind.as_ref().map(Vec::len), Some(30));
     skill(&registry, "new").await;
-    let position = registry.store().position().borrow().end;
+    let position = registry.log().borrow().end;
     let events = ([id("a/b/new").key()].into(), position);
     let some = |done| done >= 10;
     work.index(&index.inner, Some(events), some)
@@ -110,7 +110,7 @@ async fn what_is_gone_is_not_counted_before_the_index_has_caught_up() {
     let mut work = open();
     work.compare(&index.inner);
     // No event waits that the comparison did not see.
-    let end = registry.store().position().borrow().end;
+    let end = registry.log().borrow().end;
     assert_eq!((work.seen, end > 0), (end, true));
     work.index(&index.inner, None, |_| false).expect("indexed");
     assert_eq!(found(&index, "does").1, 2);
@@ -170,7 +170,7 @@ async fn an_index_whose_store_is_opened_again_meanwhile_is_kept() {
         ..Options::default()
     };
     let store = Store::open(&directory.path().join("data"), &options).expect("a store");
-    let registry = Registry::open(store, Arc::new(SystemClock)).expect("a registry");
+    let registry = Registry::open(store.clone(), Arc::new(SystemClock)).expect("a registry");
     skill(&registry, "old").await;
     // Without vectors to be made it waits for events and for nothing else.
     let folder = directory.path().join("search");
@@ -191,7 +191,7 @@ async fn an_index_whose_store_is_opened_again_meanwhile_is_kept() {
     });
     let reached = tokio::task::spawn_blocking(move || reached.recv());
     reached.await.expect("a task").expect("a sync");
-    let unreadable = Unreadable::new(registry.store());
+    let unreadable = Unreadable::new(&store);
     go.send(()).expect("a sync that waits");
     publishing.await.expect("published");
     // The index was told of it before the publisher was.
@@ -215,12 +215,12 @@ async fn a_skill_that_cannot_be_read_for_a_moment_stays_in_the_index() {
         ..Options::default()
     };
     let store = Store::open(&directory.path().join("data"), &options).expect("a store");
-    let registry = Registry::open(store, Arc::new(SystemClock)).expect("a registry");
+    let registry = Registry::open(store.clone(), Arc::new(SystemClock)).expect("a registry");
     skill(&registry, "one").await;
     let index = index(&registry, &directory.path().join("search"));
     let mut work = Work::open(&index.inner, false, CancellationToken::new()).expect("an index");
     work.compare(&index.inner);
-    let unreadable = Unreadable::new(registry.store());
+    let unreadable = Unreadable::new(&store);
     let error = work.index(&index.inner, None, |_| false);
     let error = error.expect_err("a store that cannot be read");
     assert!(error.passes(), "{error}");
