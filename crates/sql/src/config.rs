@@ -11,8 +11,9 @@ use sqlx::postgres::PgConnectOptions;
 use super::dialect::Dialect;
 use super::engine::Engine;
 use super::functions::{FunctionName, Functions};
-use super::mysql::MySqlEngine;
-use super::postgres::PostgresEngine;
+use super::mysql::MySqlServer;
+use super::postgres::PostgresServer;
+use super::session::ServerEngine;
 use super::sqlite::{Source, SqliteEngine};
 use model::SkillId;
 
@@ -111,7 +112,8 @@ impl Config {
             "postgres" | "postgresql" => {
                 let options = PgConnectOptions::from_str(url)
                     .map_err(|_| ConfigError::Address("PostgreSQL"))?;
-                let engine = PostgresEngine::new(options, self.allow_powerful_role);
+                let engine =
+                    ServerEngine::new(PostgresServer::new(options, self.allow_powerful_role));
                 Ok((Engine::Postgres(engine), functions(Dialect::Postgres)))
             }
             "mysql" | "mariadb" => {
@@ -122,7 +124,7 @@ impl Config {
                 if options.get_database().is_none() {
                     return Err(ConfigError::Database);
                 }
-                let engine = MySqlEngine::new(options, self.allow_powerful_role);
+                let engine = ServerEngine::new(MySqlServer::new(options, self.allow_powerful_role));
                 Ok((Engine::MySql(engine), functions(Dialect::MySql)))
             }
             _ => Err(ConfigError::Scheme),

@@ -3,9 +3,10 @@
 use super::catalog::{self, Table, TableName};
 use super::dialect::Dialect;
 use super::guard::Checked;
-use super::mysql::MySqlEngine;
-use super::postgres::PostgresEngine;
+use super::mysql::MySqlServer;
+use super::postgres::PostgresServer;
 use super::rows::{Bounds, Rows};
+use super::session::ServerEngine;
 use super::sqlite::SqliteEngine;
 use handler::ToolError;
 
@@ -29,8 +30,8 @@ pub(super) type Question<'a> = (&'static str, Option<&'a str>);
 /// A database.
 pub(super) enum Engine {
     Sqlite(SqliteEngine),
-    Postgres(PostgresEngine),
-    MySql(MySqlEngine),
+    Postgres(ServerEngine<PostgresServer>),
+    MySql(ServerEngine<MySqlServer>),
 }
 
 impl Engine {
@@ -53,7 +54,7 @@ impl Engine {
         match self {
             Self::Sqlite(engine) => engine.run(order, &statement.sql, bounds).await,
             Self::Postgres(engine) => engine.run(order, statement, bounds).await,
-            Self::MySql(engine) => engine.run(order, &statement.sql, bounds).await,
+            Self::MySql(engine) => engine.run(order, statement, bounds).await,
         }
     }
 

@@ -48,6 +48,7 @@ mod rows;
 mod scalar;
 mod schema;
 mod server;
+mod session;
 mod sqlite;
 #[cfg(test)]
 mod tests;

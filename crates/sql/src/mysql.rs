@@ -7,27 +7,25 @@
 //! `INTO OUTFILE` pass, and those give none. The session's mode is fixed, so that
 //! strings and names end where the parser of the guard thinks that they do.
 
-use std::future::Future;
-use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::TryStreamExt as _;
 use serde_json::Value;
-use sqlx::mysql::{MySqlConnectOptions, MySqlConnection, MySqlRow, MySqlValueRef};
-use sqlx::{
-    AssertSqlSafe, Column as _, ConnectOptions as _, Connection as _, Decode, Either,
-    Executor as _, MySql, Row as _, SqlSafeStr as _, Statement as _, TypeInfo as _, ValueRef as _,
+use sqlx::mysql::{
+    MySqlConnectOptions, MySqlConnection, MySqlQueryResult, MySqlRow, MySqlValueRef,
 };
-#[cfg(test)]
-use tokio::sync::Semaphore;
+use sqlx::{
+    AssertSqlSafe, ConnectOptions as _, Connection as _, Decode, Executor as _, MySql, Row as _,
+    TypeInfo as _, ValueRef as _,
+};
 use tokio::time::timeout;
 
-use super::engine::{Order, Question};
+use super::engine::Order;
 use super::error;
-use super::pool::{Lease, Opener, Pool};
+use super::guard::Checked;
 use super::roles;
-use super::rows::{self, Bounds, Column, Rows};
-use handler::{ToolError, ToolErrorKind};
+use super::rows::{self, Bounds, Rows};
+use super::session::{self, Server};
+use handler::ToolError;
 
 /// The mode of `MariaDB`: strict, without ANSI quotes, with backslash escapes.
 const MARIADB_MODE: &str = "SET SESSION sql_mode = 'STRICT_TRANS_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION'";
@@ -38,52 +36,26 @@ const MYSQL_MODE: &str = "SET SESSION sql_mode = 'ONLY_FULL_GROUP_BY,STRICT_TRAN
 /// How long the server may take to say goodbye.
 const CLOSING: Duration = Duration::from_secs(1);
 
-/// Opens connections to one database.
-pub(super) struct MySqlOpener {
+/// How to reach a `MySQL` or `MariaDB` database.
+pub(super) struct MySqlServer {
     options: MySqlConnectOptions,
     /// Users that may do more than read are let through.
     powerful: bool,
 }
 
 /// A connection, and which of the two servers it leads to.
-pub(super) struct Connected {
-    inner: MySqlConnection,
+pub(super) struct Session {
+    connection: MySqlConnection,
     mariadb: bool,
 }
 
-impl Opener for MySqlOpener {
-    type Connection = Connected;
-
-    async fn open(&self) -> Result<Connected, ToolError> {
-        let failed = |cause: sqlx::Error| error::connecting(&cause);
-        let mut inner = self.options.connect().await.map_err(failed)?;
-        let version: String = sqlx::query_scalar("SELECT VERSION()")
-            .fetch_one(&mut inner)
-            .await
-            .map_err(failed)?;
-        let mariadb = version.to_lowercase().contains("mariadb");
-        sqlx::raw_sql(if mariadb { MARIADB_MODE } else { MYSQL_MODE })
-            .execute(&mut inner)
-            .await
-            .map_err(failed)?;
-        if !self.powerful {
-            roles::mysql(&mut inner).await?;
-        }
-        Ok(Connected { inner, mariadb })
-    }
-
-    fn alive(connection: &mut Connected) -> impl Future<Output = bool> + Send {
-        let ping = connection.inner.ping();
-        async { ping.await.is_ok() }
+impl AsMut<MySqlConnection> for Session {
+    fn as_mut(&mut self) -> &mut MySqlConnection {
+        &mut self.connection
     }
 }
 
-/// A `MySQL` or `MariaDB` database.
-pub(super) struct MySqlEngine {
-    pool: Arc<Pool<MySqlOpener>>,
-}
-
-impl MySqlEngine {
+impl MySqlServer {
     /// `powerful`: users that may do more than read are let through.
     pub(super) fn new(options: MySqlConnectOptions, powerful: bool) -> Self {
         let options = options
@@ -91,199 +63,100 @@ impl MySqlEngine {
             .no_engine_substitution(false)
             .statement_cache_capacity(0)
             .disable_statement_logging();
-        Self {
-            pool: Arc::new(Pool::new(MySqlOpener { options, powerful })),
+        Self { options, powerful }
+    }
+}
+
+impl Server for MySqlServer {
+    type Driver = MySql;
+    type Session = Session;
+
+    async fn open(&self) -> Result<Session, ToolError> {
+        let failed = |cause: sqlx::Error| error::connecting(&cause);
+        let mut connection = self.options.connect().await.map_err(failed)?;
+        let version: String = sqlx::query_scalar("SELECT VERSION()")
+            .fetch_one(&mut connection)
+            .await
+            .map_err(failed)?;
+        let mariadb = version.to_lowercase().contains("mariadb");
+        sqlx::raw_sql(if mariadb { MARIADB_MODE } else { MYSQL_MODE })
+            .execute(&mut connection)
+            .await
+            .map_err(failed)?;
+        if !self.powerful {
+            roles::mysql(&mut connection).await?;
         }
+        Ok(Session {
+            connection,
+            mariadb,
+        })
     }
 
-    /// See [`super::engine::Engine::run`].
-    pub(super) async fn run(
-        &self,
+    fn begin(session: &Session, order: Order, bounds: Bounds) -> String {
+        // The limit of MySQL itself holds for queries alone.
+        let limit = if session.mariadb {
+            format!("max_statement_time = {:.3}", bounds.time.as_secs_f64())
+        } else {
+            format!("max_execution_time = {}", bounds.time.as_millis().max(1))
+        };
+        let (access, most) = match order {
+            Order::Write => ("READ WRITE", "DEFAULT".to_owned()),
+            // One more than there is room for, so that it is told.
+            _ => ("READ ONLY", bounds.rows.saturating_add(1).to_string()),
+        };
+        format!(
+            "SET SESSION TRANSACTION {access}; SET SESSION {limit}, sql_select_limit = {most}; \
+             START TRANSACTION {access}"
+        )
+    }
+
+    async fn inside(
+        connection: &mut MySqlConnection,
         order: Order,
-        sql: &str,
+        statement: &Checked,
         bounds: Bounds,
     ) -> Result<Rows, ToolError> {
-        let mut lease = self.pool.take().await?;
-        begin(&mut lease.connection, order, bounds).await?;
-        let connection = &mut lease.connection.inner;
-        let mut outcome = inside(connection, order, sql, bounds).await;
-        let clean = match &outcome {
-            Ok(rows) => rows.cut.is_none() || order == Order::Write,
-            Err(error) => !matches!(
-                error.kind,
-                ToolErrorKind::Unavailable | ToolErrorKind::Timeout
-            ),
+        let sql = match order {
+            Order::Explain => format!("EXPLAIN {}", statement.sql),
+            _ => statement.sql.clone(),
         };
-        if !clean {
-            return outcome;
+        let columns = session::prepare::<Self>(connection, &sql, bounds).await?;
+        if order == Order::Prepare {
+            return Ok(Rows::new(bounds, columns));
         }
-        let end = if order == Order::Write && outcome.is_ok() {
-            "COMMIT"
-        } else {
-            "ROLLBACK"
-        };
-        match sqlx::raw_sql(end).execute(connection).await {
-            Ok(_) => close(lease),
-            Err(cause) if order == Order::Write && outcome.is_ok() => {
-                outcome = Err(error::statement(cause, bounds.time));
-            }
-            Err(_) => {}
+        if order != Order::Write && columns.is_empty() {
+            return Err(error::no_rows());
         }
-        outcome
+        let steps = connection.fetch_many(sqlx::query(AssertSqlSafe(sql)));
+        session::read::<Self>(steps, columns, order, bounds).await
     }
 
-    /// Places that no call and no session that is being closed holds.
-    #[cfg(test)]
-    pub(super) fn places(&self) -> &Arc<Semaphore> {
-        self.pool.places()
+    fn affected(done: &MySqlQueryResult) -> u64 {
+        done.rows_affected()
     }
 
-    /// Answers of the catalog.
-    pub(super) async fn ask(
-        &self,
-        questions: &[Question<'_>],
-        bounds: Bounds,
-    ) -> Result<Vec<Rows>, ToolError> {
-        let mut lease = self.pool.take().await?;
-        begin(&mut lease.connection, Order::Query, bounds).await?;
-        let connection = &mut lease.connection.inner;
-        let failed = |cause| error::statement(cause, bounds.time);
-        let mut answers = Vec::with_capacity(questions.len());
-        for (question, tables) in questions {
-            let mut query = sqlx::query(*question);
-            if let Some(tables) = tables {
-                query = query.bind((*tables).to_owned());
-            }
-            let mut rows = Rows::new(bounds, Vec::new());
-            let mut stream = query.fetch(&mut *connection);
-            while let Some(row) = stream.try_next().await.map_err(failed)? {
-                let cells = (0..row.len()).map(|at| text(&row, at)).collect();
-                if !rows.push(cells) {
-                    break;
+    fn cell(row: &MySqlRow, at: usize, _: &str) -> Value {
+        cell(row, at)
+    }
+
+    /// It may come as bytes.
+    fn text(row: &MySqlRow, at: usize) -> Value {
+        match row.try_get_raw(at) {
+            Ok(value) if !value.is_null() => match value.type_info().name() {
+                "BLOB" | "LONGBLOB" | "MEDIUMBLOB" | "TINYBLOB" | "VARBINARY" | "BINARY" => {
+                    <&[u8] as Decode<MySql>>::decode(value).map_or(Value::Null, rows::lossy)
                 }
-            }
-            drop(stream);
-            answers.push(rows);
-        }
-        let ended = sqlx::raw_sql("ROLLBACK").execute(connection).await.is_ok();
-        if ended && answers.iter().all(|rows| rows.cut.is_none()) {
-            close(lease);
-        }
-        Ok(answers)
-    }
-}
-
-/// Ends a session. The driver has no command that cleans one, and locks by name,
-/// variables and temporary tables would outlive the transaction. Its place is free when
-/// it has ended; the answer, which may be of a write, does not wait for that.
-fn close(lease: Lease<Connected>) {
-    tokio::spawn(async move {
-        let Lease { connection, place } = lease;
-        drop(timeout(CLOSING, connection.inner.close()).await);
-        drop(place);
-    });
-}
-
-async fn begin(connection: &mut Connected, order: Order, bounds: Bounds) -> Result<(), ToolError> {
-    let time = bounds.time;
-    // The limit of MySQL itself holds for queries alone.
-    let limit = if connection.mariadb {
-        format!("max_statement_time = {:.3}", time.as_secs_f64())
-    } else {
-        format!("max_execution_time = {}", time.as_millis().max(1))
-    };
-    let (access, most) = match order {
-        Order::Write => ("READ WRITE", "DEFAULT".to_owned()),
-        // One more than there is room for, so that it is told.
-        _ => ("READ ONLY", bounds.rows.saturating_add(1).to_string()),
-    };
-    let begin = format!(
-        "SET SESSION TRANSACTION {access}; SET SESSION {limit}, sql_select_limit = {most}; \
-         START TRANSACTION {access}"
-    );
-    sqlx::raw_sql(AssertSqlSafe(begin))
-        .execute(&mut connection.inner)
-        .await
-        .map(drop)
-        .map_err(|cause| error::statement(cause, time))
-}
-
-async fn inside(
-    connection: &mut MySqlConnection,
-    order: Order,
-    sql: &str,
-    bounds: Bounds,
-) -> Result<Rows, ToolError> {
-    let failed = |cause| error::statement(cause, bounds.time);
-    let sql = match order {
-        Order::Explain => format!("EXPLAIN {sql}"),
-        _ => sql.to_owned(),
-    };
-    let statement = (&mut *connection)
-        .prepare(AssertSqlSafe(sql.clone()).into_sql_str())
-        .await
-        .map_err(failed)?;
-    if matches!(statement.parameters(), Some(Either::Right(count)) if count > 0) {
-        return Err(ToolError::new(
-            ToolErrorKind::Failed,
-            "Placeholders have no values here; write the values into the query.",
-        ));
-    }
-    let columns = named(statement.columns());
-    let mut rows = Rows::new(bounds, columns);
-    if order == Order::Prepare {
-        return Ok(rows);
-    }
-    if order != Order::Write && rows.columns.is_empty() {
-        return Err(error::no_rows());
-    }
-    let (mut affected, mut seen) = (0, 0);
-    let mut stream = connection.fetch_many(sqlx::query(AssertSqlSafe(sql)));
-    while let Some(step) = stream.try_next().await.map_err(failed)? {
-        match step {
-            Either::Left(done) => affected += done.rows_affected(),
-            Either::Right(row) => {
-                let cells = (0..row.len()).map(|at| cell(&row, at)).collect();
-                seen += 1;
-                // MariaDB tells those of RETURNING only when it runs.
-                if rows.columns.is_empty() {
-                    rows.columns = named(row.columns());
-                }
-                // What is written is written to its end.
-                if !rows.push(cells) && order != Order::Write {
-                    break;
-                }
-            }
+                _ => cell(row, at),
+            },
+            _ => Value::Null,
         }
     }
-    drop(stream);
-    if order == Order::Write {
-        // With RETURNING the server tells rows and no number.
-        rows.affected = Some(affected.max(seen));
-    }
-    Ok(rows)
-}
 
-fn named(columns: &[sqlx::mysql::MySqlColumn]) -> Vec<Column> {
-    columns
-        .iter()
-        .map(|column| Column {
-            name: column.name().to_owned(),
-            kind: column.type_info().name().to_owned(),
-        })
-        .collect()
-}
-
-/// A column of the catalog, whose text may come as bytes.
-fn text(row: &MySqlRow, at: usize) -> Value {
-    match row.try_get_raw(at) {
-        Ok(value) if !value.is_null() => match value.type_info().name() {
-            "BLOB" | "LONGBLOB" | "MEDIUMBLOB" | "TINYBLOB" | "VARBINARY" | "BINARY" => {
-                <&[u8] as Decode<MySql>>::decode(value).map_or(Value::Null, rows::lossy)
-            }
-            _ => cell(row, at),
-        },
-        _ => Value::Null,
+    /// The driver has no command that cleans a session, and locks by name, variables and
+    /// temporary tables would outlive the transaction: so each ends with its call.
+    async fn clean(session: Session) -> Option<Session> {
+        drop(timeout(CLOSING, session.connection.close()).await);
+        None
     }
 }
 

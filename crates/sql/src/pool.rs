@@ -5,14 +5,15 @@
 //! [`Pool::give_back`], after all of its answer was read; any other way to let go
 //! of it, such as a call that nobody waits for any more, closes it.
 
-use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use sqlx::Connection as _;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
 use super::error;
+use super::session::Server;
 use handler::{ToolError, ToolErrorKind};
 
 /// Connections at once.
@@ -35,22 +36,10 @@ pub(super) async fn permit(permits: &Arc<Semaphore>) -> Result<OwnedSemaphorePer
     Err(busy)
 }
 
-/// Opens connections.
-pub(super) trait Opener: Send + Sync {
-    /// What it opens.
-    type Connection: Send;
-
-    /// Opens one, and makes sure that it may be used.
-    fn open(&self) -> impl Future<Output = Result<Self::Connection, ToolError>> + Send;
-
-    /// It still answers.
-    fn alive(connection: &mut Self::Connection) -> impl Future<Output = bool> + Send;
-}
-
 /// A few connections.
-pub(super) struct Pool<O: Opener> {
-    opener: O,
-    idle: Mutex<Vec<O::Connection>>,
+pub(super) struct Pool<S: Server> {
+    server: S,
+    idle: Mutex<Vec<S::Session>>,
     places: Arc<Semaphore>,
 }
 
@@ -62,16 +51,16 @@ pub(super) struct Lease<C> {
     pub(super) place: OwnedSemaphorePermit,
 }
 
-impl<O: Opener> Pool<O> {
-    pub(super) fn new(opener: O) -> Self {
+impl<S: Server> Pool<S> {
+    pub(super) fn new(server: S) -> Self {
         Self {
-            opener,
+            server,
             idle: Mutex::new(Vec::new()),
             places: Arc::new(Semaphore::new(CONNECTIONS)),
         }
     }
 
-    fn idle(&self) -> Option<O::Connection> {
+    fn idle(&self) -> Option<S::Session> {
         self.idle
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -79,15 +68,15 @@ impl<O: Opener> Pool<O> {
     }
 
     /// A connection that answers.
-    pub(super) async fn take(&self) -> Result<Lease<O::Connection>, ToolError> {
+    pub(super) async fn take(&self) -> Result<Lease<S::Session>, ToolError> {
         let place = permit(&self.places).await?;
         while let Some(mut connection) = self.idle() {
             // The server may have gone away since.
-            if let Ok(true) = timeout(PATIENCE, O::alive(&mut connection)).await {
+            if let Ok(Ok(())) = timeout(PATIENCE, connection.as_mut().ping()).await {
                 return Ok(Lease { connection, place });
             }
         }
-        match timeout(PATIENCE, self.opener.open()).await {
+        match timeout(PATIENCE, self.server.open()).await {
             Ok(Ok(connection)) => Ok(Lease { connection, place }),
             Ok(Err(error)) => Err(error),
             Err(_) => Err(error::unreachable()),
@@ -102,7 +91,7 @@ impl<O: Opener> Pool<O> {
 
     /// Keeps a connection for the next call. Its last answer was read, and nothing of
     /// the call is left in its session.
-    pub(super) fn give_back(&self, lease: Lease<O::Connection>) {
+    pub(super) fn give_back(&self, lease: Lease<S::Session>) {
         let Lease { connection, place } = lease;
         self.idle
             .lock()
