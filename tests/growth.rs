@@ -10,7 +10,7 @@ use http::{Request, Response};
 use prost::Message as _;
 use prost_reflect::{DescriptorPool, DynamicMessage, MessageDescriptor, Value};
 use repertoire::gateway::{Contract, Gateway, ToolAnswer, Transport, TransportError};
-use repertoire::mcp::Face;
+use repertoire::mcp::McpServer;
 use rmcp::model::{CallToolRequestParams, ProgressNotificationParam};
 use rmcp::service::{NotificationContext, RoleClient};
 use rmcp::{ClientHandler, ServiceExt as _};
@@ -167,7 +167,7 @@ fn arguments(json: &Json) -> rmcp::model::JsonObject {
 
 #[tokio::test]
 async fn a_new_rpc_is_a_tool_with_its_schema_its_hints_and_its_answer() {
-    let face = Face::new(gateway(), gateway().transport());
+    let face = McpServer::new(gateway(), gateway().transport());
     let handlers = face.handlers(Some("growth")).expect("a toolset");
     let (ours, theirs) = tokio::io::duplex(1 << 16);
     let server = tokio::spawn(async move {

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use repertoire::contract::v1;
 use repertoire::contract::v1::registry_client::RegistryClient;
 use repertoire::gateway::{Contract, Gateway, Transport};
-use repertoire::mcp::Face;
+use repertoire::mcp::McpServer;
 use repertoire::server::{Config, Domain, Settings};
 use rmcp::model::{
     ArgumentInfo, CompleteRequestParams, GetPromptRequestParams, ReadResourceRequestParams,
@@ -35,7 +35,7 @@ impl World {
         let domain = Domain::open(&settings).await.expect("a directory");
         let transport = domain.transport(&settings.limits);
         let contract = Contract::load().expect("the contract");
-        let face = Face::new(Gateway::new(contract, transport.clone()), transport.clone());
+        let face = McpServer::new(Gateway::new(contract, transport.clone()), transport.clone());
         let handler = face.handlers(Some("agent")).expect("a toolset")();
         let (ours, theirs) = tokio::io::duplex(1 << 20);
         tokio::spawn(async move { handler.serve(ours).await.expect("a server").waiting().await });

@@ -9,7 +9,7 @@ use super::args::Mcp;
 use super::connect::Client;
 use super::output::Failed;
 use crate::gateway::{Contract, Gateway};
-use crate::mcp::{Face, serve_stdio};
+use crate::mcp::{McpServer, serve_stdio};
 use model::Code;
 
 pub(super) async fn mcp(client: &mut Client, options: &Mcp) -> Result<ExitCode, Failed> {
@@ -17,7 +17,7 @@ pub(super) async fn mcp(client: &mut Client, options: &Mcp) -> Result<ExitCode, 
     let contract = Contract::load().map_err(Failed::fault)?;
     let toolsets: Vec<_> = contract.toolsets().into_keys().collect();
     let transport = client.transport.clone();
-    let face = Face::new(Gateway::new(contract, transport.clone()), transport);
+    let face = McpServer::new(Gateway::new(contract, transport.clone()), transport);
     let toolset = options.toolset.as_deref();
     let Some(make) = face.handlers(toolset) else {
         let name = toolset.unwrap_or_default();

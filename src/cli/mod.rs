@@ -1,6 +1,6 @@
 //! The command line.
 //!
-//! Rules of this room:
+//! Rules:
 //!
 //! * A command speaks the contract, to a running server or, in process, to the
 //!   services over a data directory: the same calls, the same refusals.

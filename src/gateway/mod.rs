@@ -1,7 +1,7 @@
 //! The contract on other faces: messages as JSON, as JSON Schema, routes as an
 //! `OpenAPI` document, and calls by JSON through the same stack that a gRPC client calls.
 //!
-//! Rules of this room:
+//! Rules:
 //!
 //! * Field names as in the proto files; enums as their short lower-case name;
 //!   times as RFC 3339; `Struct` as plain JSON; 64-bit integers as numbers; bytes
@@ -9,7 +9,7 @@
 //!   keys are refused by name.
 //! * No message, method or tool is named here: what is new in the contract needs
 //!   no code.
-//! * A call goes through a [`Transport`]: in process through the front door, or to
+//! * A call goes through a [`Transport`]: in process through the call layer, or to
 //!   another server over a channel. What it is refused with is a [`Refusal`],
 //!   wherever it was refused.
 //!

@@ -157,7 +157,7 @@ impl From<Status> for Refusal {
     }
 }
 
-/// What this room finds wrong with a request before it calls anything.
+/// What the gateway finds wrong with a request before it calls anything.
 impl From<Failure> for Refusal {
     fn from(failure: Failure) -> Self {
         let mut details: Map<_, _> = failure

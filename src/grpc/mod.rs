@@ -1,6 +1,6 @@
 //! The gRPC services: a message taken apart, one call into the domain, an answer.
 //!
-//! Rules of this room:
+//! Rules:
 //!
 //! * No logic: what a call does stands in the domain, what a message must look
 //!   like stands in the contract and is checked where it is decoded

@@ -19,7 +19,7 @@ use serde_json::{Map, Value as Json, json};
 use super::fingerprint::fingerprint;
 use super::problem::refused;
 use super::rest::nowhere;
-use super::shelf::{Call, Shelf, Which, unless_gone, wins};
+use super::skill_reader::{Call, SkillReader, Which, unless_gone, wins};
 use crate::contract::v1;
 use crate::gateway::Refusal;
 use model::{Code, Failure, shown};
@@ -37,16 +37,18 @@ const COMPARED: i32 = 200;
 const AT_ONCE: usize = 8;
 
 /// The routes of the protocol.
-pub(super) fn router<S: Clone + Send + Sync + 'static>(shelf: Shelf) -> Router<S> {
-    let api = get(async move |State(shelf): State<Shelf>, request: Request| {
-        let (request, _) = request.into_parts();
-        let answered = answer(&shelf, &request).await;
-        answered.unwrap_or_else(refused)
-    });
+pub(super) fn router<S: Clone + Send + Sync + 'static>(reader: SkillReader) -> Router<S> {
+    let api = get(
+        async move |State(reader): State<SkillReader>, request: Request| {
+            let (request, _) = request.into_parts();
+            let answered = answer(&reader, &request).await;
+            answered.unwrap_or_else(refused)
+        },
+    );
     Router::new()
         .route("/.well-known/clawhub.json", get(well_known))
         .route(&format!("{API}{{*path}}"), api)
-        .with_state(shelf)
+        .with_state(reader)
 }
 
 /// Where the protocol is. Its clients want a whole address, so it is the one that
@@ -67,7 +69,7 @@ async fn well_known(request: Request) -> Response {
     page(&call, &json!({"apiBase": base}))
 }
 
-async fn answer(shelf: &Shelf, request: &http::request::Parts) -> Result<Response, Refusal> {
+async fn answer(reader: &SkillReader, request: &http::request::Parts) -> Result<Response, Refusal> {
     let mut call = Call::read(request, API)?;
     let path = std::mem::take(&mut call.path);
     let path: Vec<_> = path.iter().map(String::as_str).collect();
@@ -80,20 +82,20 @@ async fn answer(shelf: &Shelf, request: &http::request::Parts) -> Result<Respons
         ..Which::default()
     };
     let json = match path.as_slice() {
-        ["search"] => search(shelf, &call).await?,
-        ["skills"] => skills(shelf, &call).await?,
-        ["skills", slug] => skill(shelf, &call, slug).await?,
-        ["skills", slug, "versions"] => versions(shelf, &call, slug).await?,
-        ["skills", slug, "versions", version] => one_version(shelf, &call, slug, version).await?,
-        ["resolve"] => resolve(shelf, &call).await?,
+        ["search"] => search(reader, &call).await?,
+        ["skills"] => skills(reader, &call).await?,
+        ["skills", slug] => skill(reader, &call, slug).await?,
+        ["skills", slug, "versions"] => versions(reader, &call, slug).await?,
+        ["skills", slug, "versions", version] => one_version(reader, &call, slug, version).await?,
+        ["resolve"] => resolve(reader, &call).await?,
         ["skills", slug, "file"] => {
             let path = required(&call, "path")?;
-            return shelf.file(slug, &which, path, &call).await;
+            return reader.file(slug, &which, path, &call).await;
         }
         ["download"] => {
             let slug = required(&call, "slug")?;
             let format = v1::ArchiveFormat::Zip;
-            return shelf.archive(slug, &which, format, &call).await;
+            return reader.archive(slug, &which, format, &call).await;
         }
         _ => return Ok(nowhere(request.uri.path())),
     };
@@ -156,14 +158,18 @@ fn summary(slug: &str, skill: &v1::SkillDetail) -> Map<String, Json> {
     json.as_object().cloned().unwrap_or_default()
 }
 
-async fn detail(shelf: &Shelf, call: &Call, skill_id: &str) -> Result<v1::SkillDetail, Refusal> {
+async fn detail(
+    reader: &SkillReader,
+    call: &Call,
+    skill_id: &str,
+) -> Result<v1::SkillDetail, Refusal> {
     let request = v1::GetSkillRequest {
         skill_id: skill_id.to_owned(),
         include_readme: Some(false),
         include_versions: true,
         ..Default::default()
     };
-    let mut lookup = shelf.lookup();
+    let mut lookup = reader.lookup();
     let answer = lookup.get_skill(call.context.request(request)).await?;
     let skill = answer.into_inner().skill;
     skill.ok_or_else(|| Failure::fault("an answer without a skill").into())
@@ -183,8 +189,8 @@ fn latest(skill: &v1::SkillDetail) -> Json {
     active.map_or_else(other, version_json)
 }
 
-async fn skill(shelf: &Shelf, call: &Call, slug: &str) -> Result<Json, Refusal> {
-    let skill = detail(shelf, call, slug).await?;
+async fn skill(reader: &SkillReader, call: &Call, slug: &str) -> Result<Json, Refusal> {
+    let skill = detail(reader, call, slug).await?;
     let author = skill.author.clone().unwrap_or_default();
     Ok(json!({
         "skill": summary(slug, &skill),
@@ -196,14 +202,14 @@ async fn skill(shelf: &Shelf, call: &Call, slug: &str) -> Result<Json, Refusal> 
 }
 
 /// Skills that win their short name, as many as are asked for.
-async fn skills(shelf: &Shelf, call: &Call) -> Result<Json, Refusal> {
+async fn skills(reader: &SkillReader, call: &Call) -> Result<Json, Refusal> {
     let limit = limit(call, MOST);
     let mut token = call.asked("cursor").unwrap_or_default().to_owned();
     let mut found: Vec<v1::SkillMetadata> = Vec::new();
     // Some are passed over, so one page is not always enough.
     loop {
         let missing = limit - i32::try_from(found.len()).unwrap_or(limit);
-        let page = shelf.page(missing, &token, &call.context).await?;
+        let page = reader.page(missing, &token, &call.context).await?;
         found.extend(page.skills.into_iter().filter(wins));
         token = page.next_page_token;
         if token.is_empty() || found.len() >= usize::try_from(limit).unwrap_or_default() {
@@ -211,7 +217,7 @@ async fn skills(shelf: &Shelf, call: &Call) -> Result<Json, Refusal> {
         }
     }
     let items = stream::iter(found).map(|skill| async move {
-        let read = unless_gone(detail(shelf, call, &skill.id).await)?;
+        let read = unless_gone(detail(reader, call, &skill.id).await)?;
         Ok::<_, Refusal>(read.map(|read| {
             let mut item = summary(&skill.short_name, &read);
             item.insert("latestVersion".to_owned(), latest(&read));
@@ -224,19 +230,19 @@ async fn skills(shelf: &Shelf, call: &Call) -> Result<Json, Refusal> {
     Ok(json!({"items": items, "nextCursor": next}))
 }
 
-async fn search(shelf: &Shelf, call: &Call) -> Result<Json, Refusal> {
+async fn search(reader: &SkillReader, call: &Call) -> Result<Json, Refusal> {
     let request = v1::SearchRequest {
         query: required(call, "q")?.to_owned(),
         limit: limit(call, MOST_FOUND),
         ..Default::default()
     };
-    let mut lookup = shelf.lookup();
+    let mut lookup = reader.lookup();
     let found = lookup.search(call.context.request(request)).await?;
     // Of several skills with one short name only the one that wins it is here.
     let found = found.into_inner().results.into_iter();
     let found = found.filter(|skill| !skill.short_name.contains('/'));
     let results = stream::iter(found).map(|skill| async move {
-        let read = unless_gone(detail(shelf, call, &skill.id).await)?;
+        let read = unless_gone(detail(reader, call, &skill.id).await)?;
         Ok::<_, Refusal>(read.map(|read| {
             json!({
                 "score": score(&skill.r#match.unwrap_or_default()),
@@ -264,7 +270,7 @@ fn score(why: &v1::SearchMatch) -> f64 {
 }
 
 async fn version_page(
-    shelf: &Shelf,
+    reader: &SkillReader,
     call: &Call,
     slug: &str,
     size: i32,
@@ -274,22 +280,22 @@ async fn version_page(
         page_size: size,
         page_token: call.asked("cursor").unwrap_or_default().to_owned(),
     };
-    let mut registry = shelf.registry();
+    let mut registry = reader.registry();
     let page = registry
         .list_versions(call.context.request(request))
         .await?;
     Ok(page.into_inner())
 }
 
-async fn versions(shelf: &Shelf, call: &Call, slug: &str) -> Result<Json, Refusal> {
-    let page = version_page(shelf, call, slug, limit(call, MOST)).await?;
+async fn versions(reader: &SkillReader, call: &Call, slug: &str) -> Result<Json, Refusal> {
+    let page = version_page(reader, call, slug, limit(call, MOST)).await?;
     let items: Vec<_> = page.versions.iter().map(version_json).collect();
     let next = Some(page.next_page_token).filter(|token| !token.is_empty());
     Ok(json!({"items": items, "nextCursor": next}))
 }
 
 async fn one_version(
-    shelf: &Shelf,
+    reader: &SkillReader,
     call: &Call,
     slug: &str,
     version: &str,
@@ -299,7 +305,7 @@ async fn one_version(
         semantic_version: version.to_owned(),
         ..Default::default()
     };
-    let mut registry = shelf.registry();
+    let mut registry = reader.registry();
     let got = registry.get_version(call.context.request(request)).await?;
     let version = got.into_inner().version.unwrap_or_default();
     let info = version.info.unwrap_or_default();
@@ -325,15 +331,15 @@ async fn one_version(
 }
 
 /// The version whose files have a fingerprint, among the newest.
-async fn resolve(shelf: &Shelf, call: &Call) -> Result<Json, Refusal> {
+async fn resolve(reader: &SkillReader, call: &Call) -> Result<Json, Refusal> {
     let slug = required(call, "slug")?;
     let hash = required(call, "hash")?.to_ascii_lowercase();
-    let page = version_page(shelf, call, slug, COMPARED).await?;
+    let page = version_page(reader, call, slug, COMPARED).await?;
     let active = page.versions.iter();
     let mut active = active.filter(|version| version.version_number == page.active_version);
     let latest = match active.next() {
         Some(version) => Some(version.semantic_version.clone()),
-        None => Some(detail(shelf, call, slug).await?.current_version),
+        None => Some(detail(reader, call, slug).await?.current_version),
     };
     let skill_id = page.skill_id.as_str();
     let compared = stream::iter(page.versions).map(|version| async move {
@@ -341,7 +347,7 @@ async fn resolve(shelf: &Shelf, call: &Call) -> Result<Json, Refusal> {
             number: version.version_number,
             ..Which::default()
         };
-        let files = unless_gone(shelf.files(skill_id, &which, &call.context).await)?;
+        let files = unless_gone(reader.files(skill_id, &which, &call.context).await)?;
         let print = files.map(|files| fingerprint(&files.files));
         Ok::<_, Refusal>((version.semantic_version, print))
     });

@@ -20,7 +20,7 @@ use serde_json::{Value as Json, json};
 
 use super::problem::refused;
 use super::rest::nowhere;
-use super::shelf::{Call, Shelf, Which, pieces, unless_gone, wins};
+use super::skill_reader::{Call, SkillReader, Which, pieces, unless_gone, wins};
 use crate::contract::v1;
 use crate::gateway::{Context, Refusal};
 use model::is_standard_name;
@@ -41,23 +41,25 @@ const PATH: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'@');
 
 /// The routes of both versions.
-pub(super) fn router<S: Clone + Send + Sync + 'static>(shelf: Shelf) -> Router<S> {
+pub(super) fn router<S: Clone + Send + Sync + 'static>(reader: SkillReader) -> Router<S> {
     Router::new()
         .route(&format!("{SKILLS}{{*path}}"), of(SKILLS))
         .route(&format!("{SKILLS_0_1}{{*path}}"), of(SKILLS_0_1))
-        .with_state(shelf)
+        .with_state(reader)
 }
 
-fn of(prefix: &'static str) -> MethodRouter<Shelf> {
-    get(async move |State(shelf): State<Shelf>, request: Request| {
-        let (request, _) = request.into_parts();
-        let answered = answer(&shelf, &request, prefix).await;
-        answered.unwrap_or_else(refused)
-    })
+fn of(prefix: &'static str) -> MethodRouter<SkillReader> {
+    get(
+        async move |State(reader): State<SkillReader>, request: Request| {
+            let (request, _) = request.into_parts();
+            let answered = answer(&reader, &request, prefix).await;
+            answered.unwrap_or_else(refused)
+        },
+    )
 }
 
 async fn answer(
-    shelf: &Shelf,
+    reader: &SkillReader,
     request: &http::request::Parts,
     prefix: &str,
 ) -> Result<Response, Refusal> {
@@ -65,7 +67,7 @@ async fn answer(
     let path = std::mem::take(&mut call.path);
     let path: Vec<_> = path.iter().map(String::as_str).collect();
     match path.as_slice() {
-        ["index.json"] => index(shelf, &call, prefix == SKILLS).await,
+        ["index.json"] => index(reader, &call, prefix == SKILLS).await,
         // A version that the index names.
         [source, author, slug, number, rest @ ..]
             if prefix == SKILLS && !rest.is_empty() && number.starts_with('@') =>
@@ -80,18 +82,18 @@ async fn answer(
                 ..Which::default()
             };
             call.immutable = true;
-            file(shelf, &id, slug, &which, &rest.join("/"), &call).await
+            file(reader, &id, slug, &which, &rest.join("/"), &call).await
         }
         // What the name leads to now.
         [name] if prefix == SKILLS => match name.strip_suffix(".tar.gz") {
             Some(name) if is_standard_name(name) => {
-                file(shelf, name, name, &Which::default(), &archive(name), &call).await
+                file(reader, name, name, &Which::default(), &archive(name), &call).await
             }
             _ => Ok(nowhere(request.uri.path())),
         },
         [name, rest @ ..] if is_standard_name(name) && !rest.is_empty() => {
             let path = rest.join("/");
-            shelf.file(name, &Which::default(), &path, &call).await
+            reader.file(name, &Which::default(), &path, &call).await
         }
         _ => Ok(nowhere(request.uri.path())),
     }
@@ -104,7 +106,7 @@ fn archive(slug: &str) -> String {
 }
 
 async fn file(
-    shelf: &Shelf,
+    reader: &SkillReader,
     id: &str,
     slug: &str,
     which: &Which,
@@ -113,21 +115,21 @@ async fn file(
 ) -> Result<Response, Refusal> {
     if path == archive(slug) {
         let format = v1::ArchiveFormat::TarGz;
-        return shelf.archive(id, which, format, call).await;
+        return reader.archive(id, which, format, call).await;
     }
-    shelf.file(id, which, path, call).await
+    reader.file(id, which, path, call).await
 }
 
 /// The index of one of the versions.
-async fn index(shelf: &Shelf, call: &Call, new: bool) -> Result<Response, Refusal> {
-    let first = shelf.page(PAGE, "", &call.context).await?;
+async fn index(reader: &SkillReader, call: &Call, new: bool) -> Result<Response, Refusal> {
+    let first = reader.page(PAGE, "", &call.context).await?;
     let tag = format!("W/\"{}\"", first.resume_token);
     let begin = if new {
         format!("{{\"$schema\":\"{SCHEMA}\",\"skills\":[")
     } else {
         "{\"skills\":[".to_owned()
     };
-    let entries = entries(shelf.clone(), call.context.clone(), first, new);
+    let entries = entries(reader.clone(), call.context.clone(), first, new);
     // A comma before each but the first.
     let entries = entries.enumerate().map(|(at, entry)| {
         let comma = if at == 0 { "" } else { "," };
@@ -141,15 +143,15 @@ async fn index(shelf: &Shelf, call: &Call, new: bool) -> Result<Response, Refusa
 
 /// The entries of all skills that may be in an index, in the order of their ids.
 fn entries(
-    shelf: Shelf,
+    reader: SkillReader,
     context: Context,
     first: v1::ListSkillsResponse,
     new: bool,
 ) -> impl Stream<Item = Result<Json, Refusal>> + Send + 'static {
     let pages = {
-        let (shelf, context) = (shelf.clone(), context.clone());
+        let (reader, context) = (reader.clone(), context.clone());
         stream::try_unfold(Some(first), move |page| {
-            let (shelf, context) = (shelf.clone(), context.clone());
+            let (reader, context) = (reader.clone(), context.clone());
             async move {
                 let Some(v1::ListSkillsResponse {
                     skills,
@@ -161,7 +163,7 @@ fn entries(
                 };
                 let next = match token.as_str() {
                     "" => None,
-                    token => Some(shelf.page(PAGE, token, &context).await?),
+                    token => Some(reader.page(PAGE, token, &context).await?),
                 };
                 Ok(Some((skills, next)))
             }
@@ -175,8 +177,8 @@ fn entries(
     skills
         .try_flatten()
         .map_ok(move |skill| {
-            let (shelf, context) = (shelf.clone(), context.clone());
-            async move { unless_gone(entry(&shelf, &context, &skill, new).await) }
+            let (reader, context) = (reader.clone(), context.clone());
+            async move { unless_gone(entry(&reader, &context, &skill, new).await) }
         })
         .try_buffered(AT_ONCE)
         .try_filter_map(|entry| std::future::ready(Ok(entry)))
@@ -184,12 +186,12 @@ fn entries(
 
 /// What an index says of a skill.
 async fn entry(
-    shelf: &Shelf,
+    reader: &SkillReader,
     context: &Context,
     skill: &v1::SkillMetadata,
     new: bool,
 ) -> Result<Json, Refusal> {
-    let files = shelf.files(&skill.id, &Which::default(), context).await?;
+    let files = reader.files(&skill.id, &Which::default(), context).await?;
     if !new {
         let paths: Vec<_> = files.files.iter().map(|file| file.path.as_str()).collect();
         return Ok(json!({
@@ -202,7 +204,7 @@ async fn entry(
     let (kind, path, digest) = if let [only] = files.files.as_slice() {
         ("skill-md", only.path.clone(), only.digest.clone())
     } else {
-        let digest = shelf.archive_digest(&files, context).await?;
+        let digest = reader.archive_digest(&files, context).await?;
         let slug = skill.id.rsplit('/').next().unwrap_or_default();
         ("archive", archive(slug), digest)
     };

@@ -1,11 +1,11 @@
 //! The HTTP face: REST, server-sent events, downloads, discovery.
 //!
-//! Rules of this room:
+//! Rules:
 //!
 //! * No rpc is named where REST is served: routes come from `google.api.http`,
 //!   requests and answers are read and written by `gateway`.
 //! * A path leads to one template, whatever the method (`routes`).
-//! * A call goes through the gateway's transport, so through the same front door
+//! * A call goes through the gateway's transport, so through the same call layer
 //!   as gRPC. It ends when the client leaves.
 //! * A body is booked by its bytes as they arrive, and comes at a least rate
 //!   (`admission`).
@@ -36,7 +36,7 @@ mod pages;
 mod problem;
 mod rest;
 mod routes;
-mod shelf;
+mod skill_reader;
 mod stream;
 mod template;
 
@@ -66,10 +66,10 @@ pub fn router(
     writable: watch::Receiver<bool>,
 ) -> Result<Router, TemplateError> {
     let rest = Arc::new(rest::Rest::new(gateway.clone())?);
-    let shelf = shelf::Shelf::new(gateway);
+    let reader = skill_reader::SkillReader::new(gateway);
     Ok(pages::router(stop, writable)
-        .merge(discovery::router(shelf.clone()))
-        .merge(clawhub::router(shelf))
+        .merge(discovery::router(reader.clone()))
+        .merge(clawhub::router(reader))
         .method_not_allowed_fallback(rest::no_such_method)
         .fallback(rest::answer)
         .with_state(rest))

@@ -58,7 +58,7 @@ static CONFIG: LazyLock<ServerConfig> = LazyLock::new(|| {
 
 /// What all sessions of a face share. Cheap to clone.
 #[derive(Debug, Clone)]
-pub struct Face {
+pub struct McpServer {
     shared: Arc<Shared>,
 }
 
@@ -68,7 +68,7 @@ struct Shared {
     changes: Changes,
 }
 
-impl Face {
+impl McpServer {
     /// The face of a gateway. Its task that watches for changes begins with the
     /// first session or request, and ends with the face.
     ///
@@ -111,7 +111,7 @@ impl Face {
 /// One session, or one request of the stateless era.
 #[derive(Debug, Clone)]
 pub struct Handler {
-    face: Face,
+    face: McpServer,
     pub(super) tools: Arc<Tools>,
     /// The tools that skills unlock are tools of their own.
     pub(super) is_gated: bool,

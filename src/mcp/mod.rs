@@ -1,7 +1,7 @@
 //! Skills as MCP knows them: the contract's calls as tools, and skills as
 //! resources, as prompts and by the Skills extension (SEP-2640).
 //!
-//! Rules of this room:
+//! Rules:
 //!
 //! * No tool is named here: tools, schemas and descriptions come from the
 //!   contract, and calls go through the gateway, in process or to another server.
@@ -17,14 +17,14 @@
 //!
 //! Not here: what a call does, JSON and schemas (`gateway`), the port (`server`).
 
-mod aside;
 mod changes;
 mod complete;
+mod deferred;
 mod error;
 mod gated;
-mod glance;
 mod handler;
 mod http;
+mod prescan;
 mod prompts;
 mod resources;
 mod sessions;
@@ -33,8 +33,8 @@ mod stdio;
 mod strict;
 mod tools;
 
-pub use aside::{Aside, NoPlace};
-pub use handler::{Face, Handler};
+pub use deferred::{DeferredBody, NoPlace};
+pub use handler::{Handler, McpServer};
 pub use http::{Service, http_service};
 pub use sessions::Sessions;
 pub use stdio::{StdioError, serve_stdio};

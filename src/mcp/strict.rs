@@ -17,7 +17,7 @@ use rmcp::service::{RoleServer, RxJsonRpcMessage};
 use serde::de::DeserializeOwned;
 use serde_json::{Value as Json, json};
 
-use super::glance::{LISTEN, VERSION, glance};
+use super::prescan::{LISTEN, VERSION, glance};
 use crate::gateway::strict_json;
 use model::shown;
 

@@ -12,7 +12,7 @@ use rmcp::model::{
 use rmcp::service::{RequestContext, RoleServer};
 use serde_json::Value as Json;
 
-use super::aside::Aside;
+use super::deferred::DeferredBody;
 use super::error::protocol;
 use super::handler::{Handler, TTL_MS, context};
 use crate::contract::v1;
@@ -155,7 +155,7 @@ impl Handler {
         }
         let (context, progress) = (context(request), progress(request));
         let gateway = self.gateway();
-        let aside = Aside::of(request).filter(|_| !self.is_gated);
+        let aside = DeferredBody::of(request).filter(|_| !self.is_gated);
         let result = if let Some(aside) = aside {
             let answer = gateway.call_tool(tool, arguments, context, progress).await;
             text_result(answer.map_err(|fault| protocol(&fault))?, aside)
@@ -175,7 +175,7 @@ impl Handler {
 }
 
 /// A result whose texts wait aside until rmcp has written the answer.
-fn text_result(answer: ToolAnswer<JsonText>, aside: &Aside) -> CallToolResult {
+fn text_result(answer: ToolAnswer<JsonText>, aside: &DeferredBody) -> CallToolResult {
     let ToolAnswer {
         text,
         structured,

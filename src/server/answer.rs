@@ -17,7 +17,7 @@ use tokio::time::Sleep;
 use tokio_util::sync::WaitForCancellationFutureOwned;
 use tracing::Span;
 
-use super::front::{late, note};
+use super::calls::{late, note};
 use super::metrics::Record;
 use super::reader::{self, Polled};
 use crate::contract::status;
@@ -303,7 +303,7 @@ mod tests {
         ..Amounts::UNLIMITED
     };
 
-    #[expect(clippy::needless_pass_by_value, reason = "as a door has it")]
+    #[expect(clippy::needless_pass_by_value, reason = "as a layer has it")]
     fn refused(failure: Failure) -> Response<Body> {
         let mut answer = Response::new(Body::from(failure.to_string()));
         *answer.status_mut() = http::StatusCode::TOO_MANY_REQUESTS;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use super::front::Times;
+use super::calls::Times;
 use admission::{Admission, Amounts, Pace};
 use executor::DEFAULT_DEADLINE;
 

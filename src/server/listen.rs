@@ -13,9 +13,9 @@ use hyper_util::service::TowerToHyperService;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use super::doors::Doors;
-use super::gather::Gather;
+use super::coalesce::Coalesce;
 use super::limits::Limits;
+use super::protocol::ProtocolRouter;
 use super::reader::Watched;
 use super::socket::Socket;
 use admission::{Admission, Full, Resource};
@@ -57,7 +57,7 @@ fn builder(limits: &Limits) -> Builder<Watched> {
 /// those that are open have `grace` to finish.
 pub(super) async fn serve(
     listener: TcpListener,
-    service: Doors,
+    service: ProtocolRouter,
     admission: Admission,
     limits: Limits,
     stop: CancellationToken,
@@ -107,7 +107,7 @@ pub(super) async fn serve(
             .into_owned();
         let connection = connections.watch(connection);
         tokio::spawn(async move {
-            if let Err(error) = Gather::new(connection).await {
+            if let Err(error) = Coalesce::new(connection).await {
                 tracing::debug!(%error, "a connection ended early");
             }
             drop(permit);

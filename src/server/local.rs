@@ -33,7 +33,7 @@ use tokio_util::sync::CancellationToken;
 use tonic::transport::{Channel, Endpoint};
 use tower::ServiceExt as _;
 
-use super::front::Front;
+use super::calls::CallService;
 use super::services::Services;
 use model::Principal;
 
@@ -107,7 +107,7 @@ impl LocalSocket {
     /// Serves until `stop`, then gives open connections `grace` to finish.
     pub(super) async fn serve(
         self,
-        service: Front<Services>,
+        service: CallService<Services>,
         stop: CancellationToken,
         grace: Duration,
     ) {

@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::guard::WebConfig;
 use crate::http::{refused, take};
-use crate::mcp::{Aside, Face, Handler, Kind, Service, Sessions, check, http_service};
+use crate::mcp::{DeferredBody, Handler, Kind, McpServer, Service, Sessions, check, http_service};
 use admission::{Peer, Permit, Resource};
 use model::{Code, Failure};
 
@@ -52,7 +52,7 @@ impl Endpoints {
     /// The endpoints of a face. A session ends when its client was not heard of for
     /// `idle`; requests of the stateless era need none.
     pub(super) fn new(
-        face: &Face,
+        face: &McpServer,
         idle: Duration,
         web: Arc<WebConfig>,
         stop: &CancellationToken,
@@ -155,7 +155,7 @@ impl Endpoint {
             Kind::Initialize => return self.begin(request, &peer).await,
             Kind::Other => return self.service.handle(request).await.map(Body::new),
         }
-        let aside = Aside::default();
+        let aside = DeferredBody::default();
         request.extensions_mut().insert(aside.clone());
         let answer = self.service.handle(request).await;
         if !aside.is_left() {

@@ -1,6 +1,6 @@
 //! What is counted, and how Prometheus reads it.
 //!
-//! Every call passes the front door, so calls over gRPC, REST and MCP are counted
+//! Every call passes the call layer, so calls over gRPC, REST and MCP are counted
 //! alike, by rpc. The names of what is counted are those that other gRPC servers
 //! use, so that their dashboards work. A call looks nothing up: each rpc keeps its
 //! counters once they are there. What was never called is not shown.
@@ -18,7 +18,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::metrics::info::Info;
 
-use super::front::FrontLayer;
+use super::calls::CallLayer;
 use crate::http::{no_such_method, refused};
 use admission::{Admission, Resource};
 use executor::Executor;
@@ -174,7 +174,7 @@ impl Drop for Record {
 
 /// The page that Prometheus reads.
 pub(super) fn page<S: Clone + Send + Sync + 'static>(
-    front: FrontLayer,
+    front: CallLayer,
     registry: Registry,
     host: Host,
     search: SearchIndex,
@@ -236,7 +236,7 @@ fn held(admission: &Admission) -> [(&'static str, &'static str, u64); 8] {
 }
 
 fn render(
-    front: &FrontLayer,
+    front: &CallLayer,
     registry: &Registry,
     tools: Stats,
     search: Progress,

@@ -1,10 +1,10 @@
 //! The running server: what is put together, in which order, and how it stops.
 //!
-//! Rules of this room:
+//! Rules:
 //!
 //! * One port serves gRPC (HTTP/2), and gRPC-Web, REST and MCP (HTTP/1.1 and
 //!   HTTP/2); a socket in the data directory serves commands on this machine (`local`).
-//! * Every call passes one front door (`front`): a place among those in work or
+//! * Every call passes one call layer (`calls`): a place among those in work or
 //!   a refusal at once, the caller's deadline, a span, the caller's name.
 //! * Nothing waits for a client without a limit: for its first bytes, its headers, its
 //!   body, or until it has read its answer (`listen`, `answer`). What it holds
@@ -16,10 +16,9 @@
 
 mod answer;
 mod bundled;
+mod calls;
+mod coalesce;
 mod config;
-mod doors;
-mod front;
-mod gather;
 mod guard;
 mod health;
 mod limits;
@@ -28,6 +27,7 @@ mod local;
 mod mcp;
 mod metrics;
 mod overload;
+mod protocol;
 mod reader;
 mod rpc;
 mod search;
@@ -68,14 +68,14 @@ use crate::contract::v1::admin_server::AdminServer;
 use crate::contract::{FILE_DESCRIPTOR_SET, v1};
 use crate::gateway::{self, Contract, Gateway, Transport};
 use crate::grpc::{AdminService, Codebases};
-use crate::mcp::Face;
+use crate::mcp::McpServer;
 use ::search::SearchIndex;
 use ::tools::Tools;
 use ::tools::host::Host;
 use composition::{Composition, IndexScorer};
-use doors::Doors;
 use executor::Executor;
 use model::{Clock, Principal, SystemClock};
+use protocol::ProtocolRouter;
 use registry::Registry;
 use services::Services;
 use store::Store;
@@ -231,11 +231,11 @@ impl Domain {
         &self.host
     }
 
-    /// What calls in process go through: the services behind a front door.
+    /// What calls in process go through: the services behind a call layer.
     #[must_use]
     pub fn transport(&self, limits: &Limits) -> Transport {
         let (admission, stop) = (limits.admission(), CancellationToken::new());
-        let front = front::FrontLayer::new(admission, limits.times(), stop, false);
+        let front = calls::CallLayer::new(admission, limits.times(), stop, false);
         let transport = front.transport(Services::new(self));
         let local = transport.map_request(|mut request: http::Request<tonic::body::Body>| {
             request.extensions_mut().insert(Principal::local());
@@ -299,7 +299,7 @@ impl Server {
         let stop = CancellationToken::new();
         let (admission, times) = (settings.limits.admission(), settings.limits.times());
         let exports = telemetry.exports();
-        let front = front::FrontLayer::new(admission.clone(), times, stop.clone(), exports);
+        let front = calls::CallLayer::new(admission.clone(), times, stop.clone(), exports);
         let contract = Contract::load()?;
         let gateway = Gateway::new(contract, front.transport(services.clone()));
         let (writable, takes_writes) = watch::channel(true);
@@ -313,7 +313,7 @@ impl Server {
         );
         let http =
             crate::http::router(&gateway, stop.clone(), takes_writes)?.route("/metrics", metrics);
-        let face = Face::new(gateway, front::inside(services.clone()));
+        let face = McpServer::new(gateway, calls::inside(services.clone()));
         let web = Arc::new(settings.web.clone());
         let idle = settings.limits.session_time();
         let mcp = mcp::Endpoints::new(&face, idle, web, &stop);
@@ -321,13 +321,13 @@ impl Server {
         let routes = services.routes().into_axum_router().reset_fallback();
         let routes = routes.merge(others.clone());
         let local_front = front.clone();
-        let service = Doors {
+        let service = ProtocolRouter {
             grpc: front.layer(services.with_others(others.clone().fallback(unknown))),
             // Before CORS, which answers for itself.
             web: settings.web.guard(
                 routes
                     .layer(front)
-                    // Outside the front door, so that its refusals reach a browser too.
+                    // Outside the call layer, so that its refusals reach a browser too.
                     .layer(tonic_web::GrpcWebLayer::new())
                     .merge(mcp.routes())
                     .fallback_service(any(no_rpc).with_state(http))
@@ -394,7 +394,7 @@ impl Server {
 /// served all the same.
 fn serve_local(
     data: &Path,
-    services: front::Front<Services>,
+    services: calls::CallService<Services>,
     stop: CancellationToken,
 ) -> Option<tokio::task::JoinHandle<()>> {
     match local::LocalSocket::bind(data) {

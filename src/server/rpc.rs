@@ -1,4 +1,4 @@
-//! The rpcs of the contract, as the front door knows them.
+//! The rpcs of the contract, as the call layer knows them.
 
 use std::collections::HashMap;
 use std::sync::Arc;

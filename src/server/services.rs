@@ -1,6 +1,6 @@
 //! The services of the contract, each found by its name in the path.
 //!
-//! A router of the web between the front door and the services puts the future of every
+//! A router of the web between the call layer and the services puts the future of every
 //! call, and the body of every answer, into boxes of its own, for paths that are known.
 //! So calls of the contract go straight to their service, and only what is none of them
 //! (health, reflection, an rpc that there is not) to a router.

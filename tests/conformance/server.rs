@@ -18,7 +18,7 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 
 use repertoire::gateway::{Contract, Gateway};
-use repertoire::mcp::{Face, Sessions, http_service};
+use repertoire::mcp::{McpServer, Sessions, http_service};
 use repertoire::server::{Config, Domain, Settings};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
@@ -36,7 +36,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
     let transport = domain.transport(&settings.limits);
     let gateway = Gateway::new(Contract::load()?, transport.clone());
-    let make = Face::new(gateway, transport)
+    let make = McpServer::new(gateway, transport)
         .handlers(None)
         .ok_or("the contract has no tools")?;
     let shared = Shared::new();

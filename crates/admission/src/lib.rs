@@ -1,6 +1,6 @@
 //! Admission: how much of the server a peer may have at once.
 //!
-//! Rules of this room:
+//! Rules:
 //!
 //! * Every resource that a peer can hold has a limit for all, and a share of it that
 //!   one peer has at most: connections, calls, streams, sessions, and the bytes of
@@ -18,7 +18,7 @@
 //!   that hold a part and wait for the rest would wait for one another.
 //!
 //! Not here: what is refused with which words (`server`, `http`, `mcp`), deadlines of
-//! calls (`server::front`).
+//! calls (`server::calls`).
 
 // What may fail in a test may not in the product; the rest is in Cargo.toml.
 #![warn(

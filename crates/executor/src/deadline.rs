@@ -1,7 +1,7 @@
 //! The caller's deadline, where the work is begun.
 //!
 //! It belongs to the task like its span does: handed down by hand it would be an
-//! argument of nearly every method between the front door and the executor.
+//! argument of nearly every method between the call layer and the executor.
 
 use std::future::Future;
 

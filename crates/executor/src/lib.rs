@@ -1,7 +1,7 @@
 //! Where work runs that takes long or blocks: searches, diffs, reading and packing
 //! files, exports, solving, reading codebases.
 //!
-//! Rules of this room:
+//! Rules:
 //!
 //! * Each [`Kind`] of work has permits and a queue with a limit, so that one kind
 //!   cannot hold up another ([bulkheads]). A full queue refuses at once.
@@ -13,7 +13,7 @@
 //! * The runtime has a thread for every permit ([`threads`]), so the queue of its
 //!   blocking threads stays empty, and this is the only place where work waits.
 //!
-//! Not here: the work itself; admission of calls and their deadlines (`server::front`);
+//! Not here: the work itself; admission of calls and their deadlines (`server::calls`);
 //! threads of databases (`tools::sql`), of the committer (`store`) and of start-up.
 //!
 //! [bulkheads]: https://learn.microsoft.com/azure/architecture/patterns/bulkhead

@@ -1,7 +1,7 @@
 //! Finding skills and handing them out: names, addresses, lists, search, files, and
 //! the section of a prompt that names them.
 //!
-//! Rules of this room:
+//! Rules:
 //!
 //! * A short name is compared without case and goes to project before user before
 //!   global, then to the lowest id. What it hid is in the answer, always.

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-/// Where a room gets the time from.
+/// Where code gets the time from.
 ///
 /// Implementations may go backwards, as clocks of machines do; nothing in the
 /// domain orders by time.

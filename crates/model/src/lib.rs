@@ -28,12 +28,12 @@ mod event;
 mod failure;
 mod file_path;
 mod invisible;
-mod looks;
 mod number;
 mod panics;
 mod principal;
 mod problem;
 mod reference;
+mod skeleton;
 mod skill;
 mod skill_id;
 mod slug;
@@ -52,12 +52,12 @@ pub use event::{Event, EventKind};
 pub use failure::{Code, Failure, FieldProblem, Kind};
 pub use file_path::{FilePath, FilePathError, is_device};
 pub use invisible::{Invisible, invisible, is_ignorable};
-pub use looks::looks;
 pub use number::{MAX_EXACT, NOT_EXACT, inexact, is_inexact, whole};
 pub use panics::{caught, panic_words, quiet_panics};
 pub use principal::Principal;
 pub use problem::{Problem, Severity};
 pub use reference::{Reference, VersionSelector, VersionWish, VersionedReference};
+pub use skeleton::skeleton;
 pub use skill::{
     CompatibilityRule, CompatibilityRuleType, ComposabilityRule, ComposabilityRuleType,
     OutputContract, ResourceConfig, Skill, ToolArgument, ToolConfig,

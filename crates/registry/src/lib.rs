@@ -1,6 +1,6 @@
 //! Skills and their versions: publishing, activating, withdrawing, deleting.
 //!
-//! Rules of this room:
+//! Rules:
 //!
 //! * A version never changes and its number is never used again, not even after
 //!   a delete. Numbers are given in the transaction that writes the version.

@@ -16,7 +16,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Error;
-use model::{Location, Principal, Skill, SkillId, is_device, looks, slugify};
+use model::{Location, Principal, Skill, SkillId, is_device, skeleton, slugify};
 
 /// Names that the server keeps to itself.
 #[derive(Debug, Clone, Default)]
@@ -40,7 +40,9 @@ impl Names {
         tools: impl IntoIterator<Item = String>,
         is_shared: bool,
     ) -> Self {
-        let slugs = slugs.into_iter().map(|slug| (looks(slug), slug.to_owned()));
+        let slugs = slugs
+            .into_iter()
+            .map(|slug| (skeleton(slug), slug.to_owned()));
         Self {
             slugs: slugs.collect(),
             tools: tools.into_iter().collect(),
@@ -87,7 +89,8 @@ impl Names {
             step,
         };
         if resembles(id.source(), SkillId::BUILTIN) {
-            let whose = "looks like `builtin`, the source of the skills that come with the server";
+            let whose =
+                "skeleton like `builtin`, the source of the skills that come with the server";
             let step = "Choose another source, such as the host of its repository";
             return Err(reserved(id.source(), whose, step.to_owned()));
         }
@@ -100,8 +103,8 @@ impl Names {
             return Ok(());
         }
         for name in [id.slug(), &skill.name] {
-            if let Some(slug) = self.slugs.get(&looks(name)) {
-                let whose = format!("is, or looks like, the bundled skill `{slug}`");
+            if let Some(slug) = self.slugs.get(&skeleton(name)) {
+                let whose = format!("is, or skeleton like, the bundled skill `{slug}`");
                 let author = slugify(id.author()).unwrap_or_default();
                 let step = format!(
                     "Publish it under a name of its own, such as `{author}-{}`",
@@ -126,8 +129,8 @@ impl Names {
 
 /// A person may take one name for the other.
 fn resembles(name: &str, other: &str) -> bool {
-    // In many typefaces `i`, `l` and `1` are one; `looks` knows of the last two.
-    let shape = |name: &str| looks(name).replace('i', "l");
+    // In many typefaces `i`, `l` and `1` are one; `skeleton` knows of the last two.
+    let shape = |name: &str| skeleton(name).replace('i', "l");
     shape(name) == shape(other)
 }
 
@@ -215,7 +218,7 @@ mod tests {
             published("acme/x/xlsx", &skill("xlsx", &[]), &Principal::anonymous()),
             Err((
                 Code::NameReserved,
-                "'xlsx' is, or looks like, the bundled skill `xlsx`".to_owned(),
+                "'xlsx' is, or skeleton like, the bundled skill `xlsx`".to_owned(),
                 "Publish it under a name of its own, such as `x-xlsx`".to_owned(),
             ))
         );

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use super::best::Ranked;
 use super::fuse::Tier;
 use super::search::SearchQuery;
 use super::snapshot::Slot;
 use super::terms::Terms;
 use super::tokens::{self, Stemmer};
+use super::top_k::Ranked;
 
 /// Skills of the result that are looked at, the best ones.
 pub(super) const LOOKED_AT: usize = 20;

@@ -5,7 +5,6 @@ use std::ops::Range;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::best::Ranked;
 use super::document;
 use super::fuse::Tier;
 use super::lexical::Cell;
@@ -13,6 +12,7 @@ use super::schema::Part;
 use super::snapshot::Slot;
 use super::terms::Terms;
 use super::tokens::{self, Stemmer};
+use super::top_k::Ranked;
 use registry::Registry;
 
 /// Characters of a snippet, about.

@@ -6,7 +6,7 @@
 //! a part of the query in a body is no answer. Meaning counts for the share that is
 //! left, and a little in any case, which orders what words cannot tell apart.
 
-use super::lexical::{Cell, Weighed};
+use super::lexical::{Cell, TermWeights};
 
 /// What kind of a match it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,7 +42,7 @@ impl Tier {
 pub(super) const LEAST_NEAR: f32 = 0.2;
 
 /// How much of a query words answer in the skill that they answer best, from 0 to 1.
-pub(super) fn answered(weighed: &Weighed, cells: impl Iterator<Item = Cell>) -> f32 {
+pub(super) fn answered(weighed: &TermWeights, cells: impl Iterator<Item = Cell>) -> f32 {
     let mut best = 0.0;
     for cell in cells {
         // What it says first is part of what it says, so this is the most it can be.

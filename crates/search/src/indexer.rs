@@ -21,10 +21,10 @@ use tokio_util::sync::CancellationToken;
 use super::document::{Document, Facts};
 use super::schema;
 use super::snapshot::{Segment, Slot, Snapshot, ordinals};
-use super::ties::Ties;
+use super::tie_break::TieBreakKeys;
 use super::vectors::Vectors;
 use super::{Error, tokens};
-use model::{SkillKey, caught, looks};
+use model::{SkillKey, caught, skeleton};
 use registry::{Head, Registry};
 
 /// Threads that take texts apart. One more reads them.
@@ -122,7 +122,7 @@ impl Indexer {
                 slots: Default::default(),
                 alike: HashMap::new(),
                 twins: 0,
-                ties: Ties::default(),
+                tie_breaks: TieBreakKeys::default(),
                 fields,
                 vectors: Vectors::new(dimensions),
                 live: 0,
@@ -276,10 +276,10 @@ impl Indexer {
         }
         self.forget(ordinal);
         self.by_key.insert(slot.head.id.key(), ordinal);
-        let looks = Arc::clone(&slot.looks);
-        self.now.ties.set(ordinal, &slot.head.id.key());
+        let skeleton = Arc::clone(&slot.skeleton);
+        self.now.tie_breaks.set(ordinal, &slot.head.id.key());
         self.now.slots.set(at, Some(slot));
-        self.alike(&looks, |ordinals| ordinals.push(ordinal));
+        self.alike(&skeleton, |ordinals| ordinals.push(ordinal));
         self.now.live += 1;
         self.now.pending += 1;
     }
@@ -301,14 +301,14 @@ impl Indexer {
         if !self.now.vectors.clear(ordinal) {
             self.now.pending -= 1;
         }
-        self.alike(&slot.looks, |ordinals| {
+        self.alike(&slot.skeleton, |ordinals| {
             ordinals.retain(|other| *other != ordinal);
         });
     }
 
     /// Changes which skills look alike.
-    fn alike(&mut self, looks: &Arc<str>, change: impl FnOnce(&mut Vec<u32>)) {
-        let known = self.now.alike.get(looks);
+    fn alike(&mut self, skeleton: &Arc<str>, change: impl FnOnce(&mut Vec<u32>)) {
+        let known = self.now.alike.get(skeleton);
         let before = known.map_or(0, |ordinals| ordinals.len());
         let mut ordinals = known.map_or_else(Vec::new, |ordinals| ordinals.to_vec());
         change(&mut ordinals);
@@ -322,15 +322,15 @@ impl Indexer {
         };
         for ordinal in told {
             if let Some(Some(slot)) = self.now.slots.get_mut(*ordinal as usize) {
-                slot.twin = twin;
+                slot.confusable = twin;
             }
         }
         let count = |ordinals: usize| if ordinals > 1 { ordinals } else { 0 };
         self.now.twins = self.now.twins + count(ordinals.len()) - count(before);
         if ordinals.is_empty() {
-            self.now.alike.remove(looks);
+            self.now.alike.remove(skeleton);
         } else {
-            self.now.alike.insert(Arc::clone(looks), ordinals.into());
+            self.now.alike.insert(Arc::clone(skeleton), ordinals.into());
         }
     }
 
@@ -423,8 +423,8 @@ impl Slot {
     fn new(head: Arc<Head>, facts: &Facts) -> Self {
         let name = head.summary.as_ref().map(|summary| summary.name.as_str());
         Self {
-            looks: looks(name.unwrap_or(head.id.slug())).into(),
-            twin: false,
+            skeleton: skeleton(name.unwrap_or(head.id.slug())).into(),
+            confusable: false,
             number: facts.number,
             meaning: facts.meaning,
             has_tests: facts.has_tests,

@@ -54,7 +54,7 @@ impl Cell {
     }
 }
 
-/// Room for scores, used again by the next search.
+/// Buffers for scores, used again by the next search.
 #[derive(Debug, Default)]
 pub(super) struct Scratch {
     cells: Vec<Cell>,
@@ -96,7 +96,7 @@ impl Scratch {
 
 /// What the words of a query weigh.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Weighed {
+pub(super) struct TermWeights {
     /// What brings the score of a skill of nothing but the query to 1.
     to_one: f32,
     /// The share of the query that words are, for each byte of bits: it is asked for
@@ -104,7 +104,7 @@ pub(super) struct Weighed {
     shares: Vec<[f32; 256]>,
 }
 
-impl Weighed {
+impl TermWeights {
     /// Of words that weigh so much: the rarer, the more.
     fn new(words: &[f32]) -> Self {
         let total: f32 = words.iter().sum();
@@ -163,7 +163,7 @@ pub(super) fn score(
     kept: &Postings,
     groups: &[Group],
     scratch: &mut Scratch,
-) -> tantivy::Result<Weighed> {
+) -> tantivy::Result<TermWeights> {
     scratch.clear(snapshot.slots.len());
     let mut words = Vec::with_capacity(groups.len());
     for (at, group) in groups.iter().enumerate() {
@@ -185,13 +185,13 @@ pub(super) fn score(
         }
         words.push(Word {
             bit,
-            weight: rarity(snapshot.live, with),
+            weight: idf(snapshot.live, with),
             share: 0,
             postings: found,
         });
     }
     let weights: Vec<f32> = words.iter().map(|word| word.weight).collect();
-    let weighed = Weighed::new(&weights);
+    let weighed = TermWeights::new(&weights);
     for word in &mut words {
         word.share = share(word.weight * weighed.to_one);
     }
@@ -267,7 +267,7 @@ fn add_up(
 
 /// What a word weighs that so many of all skills have.
 #[expect(clippy::cast_precision_loss, reason = "a logarithm of counts")]
-fn rarity(all: usize, with: usize) -> f32 {
+fn idf(all: usize, with: usize) -> f32 {
     let (all, with) = (all as f32, with as f32);
     (1.0 + (all - with + 0.5).max(0.5) / (with + 0.5)).ln()
 }

@@ -1,6 +1,6 @@
 //! Finding skills by words and by meaning.
 //!
-//! Rules of this room:
+//! Rules:
 //!
 //! * The index is derived: from the catalog, and from the active versions that it
 //!   names. It can be deleted at any time, and is made anew where it cannot be
@@ -15,7 +15,7 @@
 //! * Filters apply before anything is counted or cut.
 //! * A search reads one state of the index from begin to end. Its cost grows with
 //!   the postings of its words and the number of vectors, not with the texts.
-//! * Equal scores are ordered by a digest of the id (`ties`); nothing depends on when
+//! * Equal scores are ordered by a digest of the id (`tie_break`); nothing depends on when
 //!   or in which order skills were indexed.
 //!
 //! | file | what it says |
@@ -26,8 +26,8 @@
 //! | `terms`, `repair`, `vocabulary` | what a query asks for, and may have meant |
 //! | `postings`, `lexical` | what words say: of a skill, and of a query |
 //! | `vectors`, `products` | what meaning says |
-//! | `said`, `fuse` | words and meaning, read and put together |
-//! | `search`, `best`, `ties` | a search, the best of what it finds, order among equals |
+//! | `retrieve`, `fuse` | words and meaning, read and put together |
+//! | `search`, `top_k`, `tie_break` | a search, the best of what it finds, order among equals |
 //! | `filter`, `explain`, `analysis` | what is let through, why it was found, how the query was understood |
 //! | `embed`, `table`, `pieces` | vectors of texts, by the built-in table |
 //! | `transformer`, `both` | vectors by a model from a folder, and of two at once |
@@ -45,7 +45,6 @@
 )]
 
 mod analysis;
-mod best;
 mod cache;
 mod document;
 mod error;
@@ -58,15 +57,16 @@ mod lexical;
 mod postings;
 mod products;
 mod repair;
-mod said;
+mod retrieve;
 mod schema;
 mod search;
 mod snapshot;
 mod terms;
 #[cfg(test)]
 mod tests;
-mod ties;
+mod tie_break;
 mod tokens;
+mod top_k;
 mod vectors;
 mod vocabulary;
 
@@ -90,11 +90,11 @@ use embed::Embedder;
 use executor::Stop;
 use postings::Postings;
 use registry::Registry;
-use search::Room;
+use search::SearchScratch;
 use snapshot::Snapshot;
 
-/// Searches whose room is kept for the next ones.
-const ROOMS: usize = 8;
+/// Buffers of searches that are kept for the next ones.
+const KEPT_SCRATCHES: usize = 8;
 
 /// The index over a registry. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -124,7 +124,7 @@ struct Inner {
     failed: AtomicBool,
     /// Changes where a search met damage.
     damage: watch::Sender<()>,
-    rooms: Mutex<Vec<Room>>,
+    scratches: Mutex<Vec<SearchScratch>>,
     postings: Postings,
 }
 
@@ -200,7 +200,7 @@ impl SearchIndex {
                 progress: watch::Sender::default(),
                 failed: AtomicBool::new(false),
                 damage: watch::Sender::default(),
-                rooms: Mutex::default(),
+                scratches: Mutex::default(),
                 postings: Postings::default(),
             }),
         }
@@ -270,24 +270,24 @@ impl SearchIndex {
         let Some(snapshot) = self.inner.snapshot.load_full() else {
             return Ok(Found::nothing(query));
         };
-        let mut room = self.with_rooms(Vec::pop).unwrap_or_default();
-        let found = search::run(&self.inner, &snapshot, query, &mut room, stop);
+        let mut scratch = self.with_scratches(Vec::pop).unwrap_or_default();
+        let found = search::run(&self.inner, &snapshot, query, &mut scratch, stop);
         if let Err(error @ (Error::Words(_) | Error::Task(_))) = found {
-            // The room may be left half full.
+            // The buffers may be left half full.
             tracing::warn!(%error, "a search met damage");
             self.inner.discard(&snapshot);
             return Err(Error::Rebuilding);
         }
-        self.with_rooms(|rooms| {
-            if rooms.len() < ROOMS {
-                rooms.push(room);
+        self.with_scratches(|scratches| {
+            if scratches.len() < KEPT_SCRATCHES {
+                scratches.push(scratch);
             }
         });
         found
     }
 
-    fn with_rooms<T>(&self, work: impl FnOnce(&mut Vec<Room>) -> T) -> T {
-        let lock = self.inner.rooms.lock();
+    fn with_scratches<T>(&self, work: impl FnOnce(&mut Vec<SearchScratch>) -> T) -> T {
+        let lock = self.inner.scratches.lock();
         work(&mut lock.unwrap_or_else(PoisonError::into_inner))
     }
 

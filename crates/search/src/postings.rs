@@ -37,7 +37,7 @@ const ENTRY: usize = 128;
 const MANY: usize = 16;
 
 /// What a part is worth.
-struct Worth {
+struct FieldWeights {
     /// Of an occurrence.
     weight: f32,
     /// Words it usually has.
@@ -47,7 +47,7 @@ struct Worth {
 }
 
 /// By part; found by trying on judged queries (`tests/relevance`).
-fn worth(part: Part) -> Worth {
+fn field_weights(part: Part) -> FieldWeights {
     let (weight, length, slope) = match part {
         Part::Name => (4.0, 3.0, 0.6),
         Part::Triggers => (2.5, 20.0, 0.5),
@@ -58,7 +58,7 @@ fn worth(part: Part) -> Worth {
         Part::Body => (0.8, 900.0, 0.6),
         Part::Files => (0.3, 2000.0, 0.6),
     };
-    Worth {
+    FieldWeights {
         weight,
         length,
         slope,
@@ -101,7 +101,7 @@ impl Posting {
 
 /// The postings of words that were asked for last.
 pub(super) struct Postings {
-    /// One cache for all: a share of its room would not hold the longest lists. It is
+    /// One cache for all: a share of its bytes would not hold the longest lists. It is
     /// locked for a look and no longer.
     kept: Mutex<Kept>,
 }
@@ -125,7 +125,7 @@ impl Default for Postings {
     }
 }
 
-/// Room to add up the occurrences of a word, used again for the next one.
+/// Buffers to add up the occurrences of a word, used again for the next one.
 #[derive(Debug, Default)]
 pub(super) struct Sums {
     /// By document.
@@ -181,7 +181,7 @@ impl Postings {
         }
         sums.all.resize(reader.max_doc() as usize, Sum::default());
         let read = read(reader, fields, group, sums);
-        // Also what was read before an error: the next word finds the room empty.
+        // Also what was read before an error: the next word finds the buffers empty.
         let postings = sums.take();
         read?;
         let kept_one = Arc::clone(&postings);
@@ -215,7 +215,7 @@ impl Sums {
         sum.parts |= part;
     }
 
-    /// What was added up, by document; the room is empty then.
+    /// What was added up, by document; the buffers are empty then.
     fn take(&mut self) -> Arc<[Posting]> {
         let posting = |document: u32, sum: &mut Sum| {
             let Sum { value, parts } = std::mem::take(sum);
@@ -263,7 +263,7 @@ fn read(
         }
     }
     let index = reader.inverted_index(fields.names)?;
-    let weight = worth(Part::Name).weight;
+    let weight = field_weights(Part::Name).weight;
     for form in &in_names {
         let term = Term::from_field_text(fields.names, &form.text);
         let Some(info) = index.get_term_info(&term)? else {
@@ -306,7 +306,7 @@ static BY_LENGTH: LazyLock<[[f32; 256]; PARTS]> = LazyLock::new(|| Part::ALL.map
 
 #[expect(clippy::cast_precision_loss, reason = "lengths are rounded anyway")]
 fn by_length(part: Part) -> [f32; 256] {
-    let worth = worth(part);
+    let worth = field_weights(part);
     let mut values = [0.0; 256];
     for (id, value) in (0..=u8::MAX).zip(&mut values) {
         let length = FieldNormReader::id_to_fieldnorm(id) as f32;

@@ -7,15 +7,15 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::analysis::{self, Analysis};
-use super::best::{Best, Ranked};
 use super::explain::{Explainer, Why};
 use super::filter::Filters;
 use super::fuse::{self, LEAST_NEAR, Tier};
-use super::lexical::{Cell, Scratch, Weighed};
+use super::lexical::{Cell, Scratch, TermWeights};
 use super::snapshot::{Slot, Snapshot};
 use super::terms::Terms;
 use super::tokens::Stemmer;
-use super::{Error, Inner, said, tokens};
+use super::top_k::{Ranked, TopK};
+use super::{Error, Inner, retrieve, tokens};
 use executor::Stop;
 use model::{Location, caught};
 use registry::Head;
@@ -116,7 +116,7 @@ struct Ranking {
 
 /// What a search leaves for the next one, which is spared to make it.
 #[derive(Default)]
-pub(super) struct Room {
+pub(super) struct SearchScratch {
     scratch: Scratch,
     stemmer: Stemmer,
 }
@@ -127,7 +127,7 @@ struct Search<'a> {
     snapshot: &'a Snapshot,
     query: &'a SearchQuery,
     terms: Terms,
-    weighed: Weighed,
+    weighed: TermWeights,
     /// What meaning counts.
     meaning: f32,
 }
@@ -158,12 +158,12 @@ pub(super) fn run(
     inner: &Inner,
     snapshot: &Snapshot,
     query: &SearchQuery,
-    Room { scratch, stemmer }: &mut Room,
+    SearchScratch { scratch, stemmer }: &mut SearchScratch,
     stop: &Stop,
 ) -> Result<Found, Error> {
     let terms = reading(|| Terms::read(snapshot, stemmer, &query.text))?;
     stop.check()?;
-    let weighed = said::by_both(inner, snapshot, query, &terms, scratch)?;
+    let weighed = retrieve::lexical_and_semantic(inner, snapshot, query, &terms, scratch)?;
     let touched = scratch.touched().iter();
     let best = fuse::answered(&weighed, touched.map(|ordinal| scratch.cell(*ordinal)));
     let search = Search {
@@ -180,7 +180,7 @@ pub(super) fn run(
         unfiltered,
     } = search.rank(scratch);
     stop.check()?;
-    search.put_twins_behind(&mut ranked, scratch)?;
+    search.demote_confusables(&mut ranked, scratch)?;
     let facets = if query.facets {
         search.facets(&ranked)
     } else {
@@ -215,7 +215,7 @@ impl Search<'_> {
         // Until it has caught up, the index holds documents of skills that are gone.
         let everything = self.query.filters.is_empty() && self.snapshot.caught_up;
         let takes = |ordinal: u32| everything || self.takes(ordinal);
-        let mut best = Best::of(self.needed());
+        let mut best = TopK::of(self.needed());
         let mut total = 0;
         for ordinal in scratch.touched() {
             if !takes(*ordinal) {
@@ -229,7 +229,7 @@ impl Search<'_> {
                 best.offer(self.by_words(*ordinal, scratch));
             }
         }
-        let mut near = Best::of(BY_MEANING);
+        let mut near = TopK::of(BY_MEANING);
         for (at, some) in scratch.near.chunks(AT_ONCE).enumerate() {
             let least = near.least();
             let is_near = |meaning: f32| meaning >= LEAST_NEAR && self.meaning * meaning >= least;
@@ -264,7 +264,7 @@ impl Search<'_> {
     }
 
     /// How many of the best have to be known; all, where more than the order by
-    /// relevance depends on them. Those that look like others may have to make room.
+    /// relevance depends on them. Those that look like others may have to make scratch.
     fn needed(&self) -> usize {
         if self.query.facets || self.query.sort != Sort::default() {
             return usize::MAX;
@@ -320,7 +320,7 @@ impl Search<'_> {
             second: false,
             words,
             meaning,
-            tie: self.snapshot.ties.get(ordinal),
+            tie: self.snapshot.tie_breaks.get(ordinal),
         }
     }
 
@@ -347,18 +347,22 @@ impl Search<'_> {
 
     /// Puts a skill behind the one whose name it looks like, unless somebody has
     /// loaded it: a name alone earns no place before the one who had it first.
-    fn put_twins_behind(&self, ranked: &mut [Ranked], scratch: &Scratch) -> Result<(), Error> {
+    fn demote_confusables(&self, ranked: &mut [Ranked], scratch: &Scratch) -> Result<(), Error> {
         if self.snapshot.twins == 0 {
             return Ok(());
         }
         let mut firsts: FxHashMap<&str, Option<Ranked>> = FxHashMap::default();
         let mut looked_up = 0;
         for ranked in ranked {
-            let Some(slot) = self.snapshot.slot(ranked.ordinal).filter(|slot| slot.twin) else {
+            let Some(slot) = self
+                .snapshot
+                .slot(ranked.ordinal)
+                .filter(|slot| slot.confusable)
+            else {
                 continue;
             };
             let first = *firsts
-                .entry(&slot.looks)
+                .entry(&slot.skeleton)
                 .or_insert_with(|| self.ranked(self.first_of(slot)?, scratch));
             let Some(first) = first.filter(|first| first.ordinal != ranked.ordinal) else {
                 continue;
@@ -383,7 +387,7 @@ impl Search<'_> {
     /// The skill that had a name first, among those that look alike: the operator's
     /// own, then the more trusted, then the older.
     fn first_of(&self, slot: &Slot) -> Option<u32> {
-        let alike = self.snapshot.alike.get(&slot.looks)?;
+        let alike = self.snapshot.alike.get(&slot.skeleton)?;
         alike
             .iter()
             .filter_map(|ordinal| Some((*ordinal, &self.snapshot.slot(*ordinal)?.head)))

@@ -6,7 +6,7 @@ use imbl::Vector;
 use tantivy::{Searcher, SegmentReader};
 
 use super::schema::Fields;
-use super::ties::Ties;
+use super::tie_break::TieBreakKeys;
 use super::vectors::Vectors;
 use super::vocabulary::Vocabulary;
 use model::{Digest, VersionNumber};
@@ -26,9 +26,9 @@ pub(super) struct Slot {
     /// It holds examples.
     pub(super) has_examples: bool,
     /// What its name looks like to a person: names that look alike are one.
-    pub(super) looks: Arc<str>,
+    pub(super) skeleton: Arc<str>,
     /// Another name looks like it.
-    pub(super) twin: bool,
+    pub(super) confusable: bool,
 }
 
 /// The skills by ordinal; none where a skill went away.
@@ -50,7 +50,7 @@ pub(super) struct Snapshot {
     /// How many of the skills look like another.
     pub(super) twins: usize,
     /// What decides among equals.
-    pub(super) ties: Ties,
+    pub(super) tie_breaks: TieBreakKeys,
     /// Their meanings.
     pub(super) vectors: Vectors,
     /// How many skills there are.

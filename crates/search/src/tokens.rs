@@ -204,11 +204,11 @@ pub(super) fn folded(text: &str) -> String {
     joined
 }
 
-/// Room for the tokens of a text, used again by the next one.
+/// A buffer for the tokens of a text, used again by the next one.
 #[derive(Debug, Clone, Default)]
-struct Room(Vec<Token>);
+struct TokenBuffer(Vec<Token>);
 
-impl Room {
+impl TokenBuffer {
     /// Reads a text; each word is written as `spell` says.
     fn read(&mut self, text: &str, mut spell: impl FnMut(&str, &mut String)) -> Read<'_> {
         let mut count = 0;
@@ -261,7 +261,7 @@ impl TokenStream for Read<'_> {
 
 /// Tokens for the index: words as they are.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Plain(Room);
+pub(super) struct Plain(TokenBuffer);
 
 impl Tokenizer for Plain {
     type TokenStream<'a> = Read<'a>;
@@ -274,7 +274,7 @@ impl Tokenizer for Plain {
 /// Tokens for the index: the stems of words.
 #[derive(Clone, Default)]
 pub(super) struct Stems {
-    room: Room,
+    buffer: TokenBuffer,
     stemmer: Stemmer,
 }
 
@@ -283,7 +283,7 @@ impl Tokenizer for Stems {
 
     fn token_stream<'a>(&'a mut self, text: &'a str) -> Read<'a> {
         let stemmer = &mut self.stemmer;
-        self.room
+        self.buffer
             .read(text, |word, into| into.push_str(stemmer.stem(word)))
     }
 }

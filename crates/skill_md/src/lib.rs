@@ -6,9 +6,9 @@
 //! reports the rest. With [`Options::strict`] whatever is reported as a warning
 //! refuses too. [`render()`] writes a `SKILL.md`.
 //!
-//! Rules of this room:
+//! Rules:
 //!
-//! * Only this room knows YAML.
+//! * Only this crate knows YAML.
 //! * Each problem has a stable rule, and the line in the author's file.
 //! * Nothing an author writes makes it panic, or cost much more than its size:
 //!   sizes are checked first, then front matter is walked by a guard, and only

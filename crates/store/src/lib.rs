@@ -1,6 +1,6 @@
 //! The data directory: typed tables, durable commits, the event log, contents.
 //!
-//! Rules of this room:
+//! Rules:
 //!
 //! * **Reads are local and synchronous; commits are asynchronous** and resolve
 //!   when they are durable. A [`Batch`] is whole or absent.

@@ -148,7 +148,7 @@ pub struct Table<K: ?Sized, V> {
 }
 
 impl<K: Key + ?Sized, V> Table<K, V> {
-    /// The table of an id. The room that owns the table names its types once.
+    /// The table of an id. The crate that owns the table names its types once.
     #[must_use]
     pub const fn new(id: TableId) -> Self {
         Self {

@@ -1,6 +1,6 @@
 //! The tools that skills unlock: sessions, the gate, and what makes tools run.
 //!
-//! Rules of this room:
+//! Rules:
 //!
 //! * A skill declares tools; only a [`Handler`] makes one run. Nothing of a
 //!   skill is ever executed, and no command line is taken from one.

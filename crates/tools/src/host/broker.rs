@@ -68,17 +68,17 @@ struct Worker {
     routes: Vec<RouteNo>,
     /// Calls that hold a slot.
     held: BTreeSet<CallNo>,
-    outbox: VecDeque<Parcel>,
+    outbox: VecDeque<Outgoing>,
     notices: usize,
     /// When it was last given a call.
     given: u64,
     drains: bool,
-    bell: Arc<Notify>,
+    notify: Arc<Notify>,
     /// When its stream last asked what to send.
     asked: Instant,
 }
 
-enum Parcel {
+enum Outgoing {
     Invoke(CallNo),
     Cancel(CallNo),
     Notice { id: String, message: String },
@@ -147,7 +147,7 @@ impl Broker {
             .is_some_and(|call| call.invocation.is_none())
     }
 
-    /// Lets a worker in; its bell rings when there is something to send.
+    /// Lets a worker in; its notification comes when there is something to send.
     pub(super) fn enroll(
         &mut self,
         concurrency: usize,
@@ -191,7 +191,7 @@ impl Broker {
                 route.workers.insert(no);
             }
         }
-        let bell = Arc::new(Notify::new());
+        let notify = Arc::new(Notify::new());
         let worker = Worker {
             concurrency,
             routes: routes.into_iter().collect(),
@@ -200,12 +200,12 @@ impl Broker {
             notices: 0,
             given: 0,
             drains: false,
-            bell: Arc::clone(&bell),
+            notify: Arc::clone(&notify),
             asked: now,
         };
         self.workers.insert(no, worker);
         self.feed(no);
-        Ok((no, bell))
+        Ok((no, notify))
     }
 
     /// Takes a call; the answer comes through the channel, unless it is refused here.
@@ -290,8 +290,8 @@ impl Broker {
             call.worker = Some(to);
             worker.held.insert(no);
             worker.given = given;
-            worker.outbox.push_back(Parcel::Invoke(no));
-            worker.bell.notify_one();
+            worker.outbox.push_back(Outgoing::Invoke(no));
+            worker.notify.notify_one();
         }
     }
 
@@ -328,8 +328,8 @@ impl Broker {
         match call.worker {
             Some(worker) if call.invocation.is_none() => {
                 if let Some(worker) = self.workers.get_mut(&worker) {
-                    worker.outbox.push_back(Parcel::Cancel(no));
-                    worker.bell.notify_one();
+                    worker.outbox.push_back(Outgoing::Cancel(no));
+                    worker.notify.notify_one();
                 }
             }
             Some(_) => self.forget(no),
@@ -372,11 +372,11 @@ impl Broker {
         let Some(of) = call.worker else { return };
         if let Some(worker) = self.workers.get_mut(&of) {
             worker.held.remove(&no);
-            worker.outbox.retain(|parcel| {
-                !matches!(parcel, Parcel::Invoke(call) | Parcel::Cancel(call) if *call == no)
+            worker.outbox.retain(|outgoing| {
+                !matches!(outgoing, Outgoing::Invoke(call) | Outgoing::Cancel(call) if *call == no)
             });
             // It may have been the last that the stream waits for.
-            worker.bell.notify_one();
+            worker.notify.notify_one();
         }
         self.feed(of);
     }

@@ -41,7 +41,7 @@ impl Host {
     where
         S: Stream<Item = Result<FromWorker, Failure>> + Send + 'static,
     {
-        let guest = self.0.roll.admit(token).inspect_err(|_| {
+        let identity = self.0.workers.admit(token).inspect_err(|_| {
             tracing::warn!("a worker without a token of `tools.workers` was refused");
         })?;
         let mut messages = Box::pin(messages);
@@ -58,8 +58,8 @@ impl Host {
                 .suggest("Send `hello` as the first message, at once"));
             }
         };
-        guest.check(&hello).inspect_err(|failure| {
-            tracing::warn!(worker = guest.name, "{failure}");
+        identity.check(&hello).inspect_err(|failure| {
+            tracing::warn!(worker = identity.name, "{failure}");
         })?;
         let Hello {
             name,
@@ -73,10 +73,10 @@ impl Host {
             served.methods.into_iter().map(of)
         });
         let slots = usize::try_from(concurrency).unwrap_or(1);
-        let (no, bell) = self.broker().enroll(slots, methods, Instant::now())?;
+        let (no, notify) = self.broker().enroll(slots, methods, Instant::now())?;
         let heartbeat = self.0.heartbeat;
         let welcome = Welcome {
-            worker: format!("{}-{no}", guest.name),
+            worker: format!("{}-{no}", identity.name),
             heartbeat,
             concurrency,
             max_result_bytes: self.0.max_result_bytes,
@@ -85,15 +85,15 @@ impl Host {
         tracing::info!(parent: &span, name = %printable(&name), concurrency, "a worker is attached");
 
         let (ending, ended) = oneshot::channel();
-        let ear = Ear {
+        let reader = WorkerReader {
             host: self.clone(),
             no,
         };
         let reader = tokio::spawn(
             async move {
-                let end = ear.listen(messages).await;
+                let end = reader.listen(messages).await;
                 // First of all: calls that it has must not wait for its stream.
-                ear.host.broker().leave(ear.no);
+                reader.host.broker().leave(reader.no);
                 match &end {
                     Ok(()) => tracing::info!("a worker left"),
                     Err(failure) => tracing::warn!("a worker was let go: {failure}"),
@@ -105,17 +105,17 @@ impl Host {
         );
         let mut beat = tokio::time::interval_at(Instant::now() + heartbeat, heartbeat);
         beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let mouth = Mouth {
+        let writer = WorkerWriter {
             host: self.clone(),
             no,
-            bell,
+            notify,
             beat,
             ended: Some(ended),
             reader: reader.abort_handle(),
         };
-        let told = stream::unfold(mouth, |mut mouth| async move {
-            let next = mouth.next().await?;
-            Some((next, mouth))
+        let told = stream::unfold(writer, |mut writer| async move {
+            let next = writer.next().await?;
+            Some((next, writer))
         });
         let welcome = stream::once(future::ready(Ok(ToWorker::Welcome(welcome))));
         Ok(Box::pin(welcome.chain(told).fuse()))
@@ -129,12 +129,12 @@ fn order(message: &str) -> Failure {
 }
 
 /// Reads what a worker says.
-struct Ear {
+struct WorkerReader {
     host: Host,
     no: WorkerNo,
 }
 
-impl Ear {
+impl WorkerReader {
     /// Reads up to the end; an error is the worker's.
     async fn listen<S>(&self, mut messages: Pin<Box<S>>) -> Result<(), Failure>
     where
@@ -255,17 +255,17 @@ fn size(output: &Output) -> usize {
 }
 
 /// Says what a worker is told.
-struct Mouth {
+struct WorkerWriter {
     host: Host,
     no: WorkerNo,
-    bell: Arc<Notify>,
+    notify: Arc<Notify>,
     beat: Interval,
     /// What the reader came to; none when the stream has ended.
     ended: Option<oneshot::Receiver<Result<(), Failure>>>,
     reader: AbortHandle,
 }
 
-impl Mouth {
+impl WorkerWriter {
     async fn next(&mut self) -> Option<Result<ToWorker, Failure>> {
         loop {
             let ended = self.ended.as_mut()?;
@@ -295,7 +295,7 @@ impl Mouth {
                 }
             };
             tokio::select! {
-                () = self.bell.notified() => {}
+                () = self.notify.notified() => {}
                 () = pause => {}
                 _ = self.beat.tick() => return Some(Ok(ToWorker::Heartbeat)),
                 end = ended => {
@@ -307,7 +307,7 @@ impl Mouth {
     }
 }
 
-impl Drop for Mouth {
+impl Drop for WorkerWriter {
     fn drop(&mut self) {
         self.reader.abort();
         self.host.broker().leave(self.no);

@@ -1,6 +1,6 @@
 //! Handlers written in any language: workers that dial in and are given calls.
 //!
-//! Rules of this room:
+//! Rules:
 //!
 //! * **Who may.** A worker shows a token of the operator's, and serves only skills
 //!   that the operator allows it (`admission`). A refusal never says which part of
@@ -22,8 +22,8 @@
 //! Not here: sessions, arguments, limits of a caller (the gate), the messages of the
 //! contract (`grpc`).
 
-mod admission;
 mod broker;
+mod identity;
 mod link;
 mod message;
 #[cfg(test)]
@@ -38,14 +38,14 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-pub use admission::{Admitted, BUILT_IN, PatternError, SkillPattern};
 pub use broker::Stats;
+pub use identity::{Admitted, BUILT_IN, PatternError, SkillPattern};
 pub use link::Outgoing;
 pub use message::{FromWorker, Hello, Served, ToWorker, Welcome};
 
 use super::{Handler, Invocation, Output, ToolError, ToolErrorKind, Work};
-use admission::Roll;
 use broker::{Broker, CallNo};
+use identity::WorkerRegistry;
 use model::SkillId;
 
 /// How a [`Host`] is set up.
@@ -75,7 +75,7 @@ impl Default for Config {
 pub struct Host(Arc<Inner>);
 
 struct Inner {
-    roll: Roll,
+    workers: WorkerRegistry,
     heartbeat: Duration,
     max_result_bytes: usize,
     broker: Mutex<Broker>,
@@ -91,7 +91,7 @@ impl Host {
             max_result_bytes,
         } = config;
         Self(Arc::new(Inner {
-            roll: Roll::new(workers),
+            workers: WorkerRegistry::new(workers),
             heartbeat,
             max_result_bytes,
             broker: Mutex::new(Broker::default()),

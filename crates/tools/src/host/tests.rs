@@ -60,7 +60,7 @@ fn hello(concurrency: u32) -> Hello {
 
 type Says = mpsc::UnboundedSender<Result<FromWorker, Failure>>;
 
-fn mouth(
+fn writer(
     first: impl IntoIterator<Item = FromWorker>,
 ) -> (Says, UnboundedReceiverStream<Result<FromWorker, Failure>>) {
     let (says, hears) = mpsc::unbounded_channel();
@@ -78,7 +78,7 @@ struct Worker {
 
 impl Worker {
     async fn attach(host: &Host, concurrency: u32) -> Self {
-        let (says, messages) = mouth([FromWorker::Hello(hello(concurrency))]);
+        let (says, messages) = writer([FromWorker::Hello(hello(concurrency))]);
         let told = host
             .attach(Some(TOKEN), messages)
             .await
@@ -249,7 +249,7 @@ async fn a_worker_is_given_what_it_serves_and_its_answer_is_the_callers() {
 async fn who_may_not_is_refused_before_anything_else() {
     let host = host();
     let refusal = async |token: Option<&str>, first: Option<FromWorker>| {
-        let (_says, messages) = mouth(first);
+        let (_says, messages) = writer(first);
         match host.attach(token, messages).await {
             Ok(_) => "let in".to_owned(),
             Err(failure) => {
@@ -304,7 +304,7 @@ async fn no_more_workers_are_attached_than_may_be() {
     for _ in 0..256 {
         workers.push(Worker::attach(&host, 1).await);
     }
-    let (_says, messages) = mouth([FromWorker::Hello(hello(1))]);
+    let (_says, messages) = writer([FromWorker::Hello(hello(1))]);
     let refused = host
         .attach(Some(TOKEN), messages)
         .await
@@ -329,7 +329,7 @@ async fn calls_of_a_worker_that_dies_fail_at_once() {
                 None
             }
             "half" => {
-                let (elsewhere, _) = mouth([]);
+                let (elsewhere, _) = writer([]);
                 worker.says = elsewhere;
                 Some((worker, "end"))
             }
@@ -736,7 +736,7 @@ async fn a_server_that_stops_lets_workers_finish_for_a_while() {
         ends.push(end(call).await);
     }
     assert_eq!(ends, ["in time", GONE, stopping]);
-    let (_says, messages) = mouth([FromWorker::Hello(hello(1))]);
+    let (_says, messages) = writer([FromWorker::Hello(hello(1))]);
     let refused = host
         .attach(Some(TOKEN), messages)
         .await

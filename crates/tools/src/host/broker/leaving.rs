@@ -2,7 +2,7 @@
 
 use tokio::time::Instant;
 
-use super::{Broker, Call, CallNo, Parcel, Route, RouteNo, WorkerNo, nobody, stopping};
+use super::{Broker, Call, CallNo, Outgoing, Route, RouteNo, WorkerNo, nobody, stopping};
 use crate::{ToolError, ToolErrorKind};
 
 impl Broker {
@@ -12,7 +12,7 @@ impl Broker {
             return;
         };
         worker.drains = true;
-        worker.bell.notify_one();
+        worker.notify.notify_one();
         let unsent: Vec<_> = worker
             .held
             .iter()
@@ -28,7 +28,7 @@ impl Broker {
         }
         worker
             .outbox
-            .retain(|parcel| !matches!(parcel, Parcel::Invoke(_)));
+            .retain(|outgoing| !matches!(outgoing, Outgoing::Invoke(_)));
         let routes = std::mem::take(&mut worker.routes);
         self.close(no, routes);
         for call in unsent {
@@ -110,8 +110,8 @@ impl Broker {
             self.end(call, Err(stopping()));
         }
         for worker in self.workers.values_mut() {
-            worker.outbox.push_back(Parcel::Drain);
-            worker.bell.notify_one();
+            worker.outbox.push_back(Outgoing::Drain);
+            worker.notify.notify_one();
         }
     }
 }

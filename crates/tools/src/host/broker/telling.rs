@@ -2,7 +2,7 @@
 
 use tokio::time::Instant;
 
-use super::{Broker, CallNo, MAX_NOTICES, Parcel, WorkerNo};
+use super::{Broker, CallNo, MAX_NOTICES, Outgoing, WorkerNo};
 use crate::host::ToWorker;
 use crate::{Output, Progress, ToolError};
 
@@ -33,7 +33,7 @@ impl Broker {
                 return Next::Gone;
             };
             worker.asked = now;
-            let Some(parcel) = worker.outbox.pop_front() else {
+            let Some(outgoing) = worker.outbox.pop_front() else {
                 return match self.stopping {
                     Some(at) if worker.held.is_empty() || at <= now => Next::Stopped,
                     Some(at) => Next::Wait(Some(at)),
@@ -41,13 +41,13 @@ impl Broker {
                     None => Next::Wait(None),
                 };
             };
-            match parcel {
-                Parcel::Drain => return Next::Send(ToWorker::Drain),
-                Parcel::Notice { id, message } => {
+            match outgoing {
+                Outgoing::Drain => return Next::Send(ToWorker::Drain),
+                Outgoing::Notice { id, message } => {
                     worker.notices = worker.notices.saturating_sub(1);
                     return Next::Send(ToWorker::Notice { id, message });
                 }
-                Parcel::Cancel(call) => {
+                Outgoing::Cancel(call) => {
                     if let Some(call) = self.calls.get(&call) {
                         let reason = if call.deadline <= now {
                             "the deadline passed"
@@ -60,7 +60,7 @@ impl Broker {
                         });
                     }
                 }
-                Parcel::Invoke(call) => {
+                Outgoing::Invoke(call) => {
                     // One whose time is over is withdrawn in a moment: it need not run.
                     let due = self.calls.get_mut(&call).filter(|call| call.deadline > now);
                     let taken = due.and_then(|call| {
@@ -122,8 +122,8 @@ impl Broker {
         {
             worker.notices += 1;
             let id = id.to_owned();
-            worker.outbox.push_back(Parcel::Notice { id, message });
-            worker.bell.notify_one();
+            worker.outbox.push_back(Outgoing::Notice { id, message });
+            worker.notify.notify_one();
         }
     }
 }

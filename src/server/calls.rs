@@ -1,4 +1,4 @@
-//! The front door of every call.
+//! What every call passes, whatever face it came through.
 //!
 //! * **Admission.** So many calls in work at once, and so many streams, of which an
 //!   address has a share. A call takes its place when its message is there, and gives it
@@ -78,11 +78,11 @@ struct State {
 const HEALTH: &str = "/grpc.health.v1.Health/";
 const HEALTH_CHECK: &str = "/grpc.health.v1.Health/Check";
 
-/// Puts the front door before a service.
+/// Puts the call layer before a service.
 #[derive(Clone)]
-pub(super) struct FrontLayer(Arc<State>);
+pub(super) struct CallLayer(Arc<State>);
 
-impl FrontLayer {
+impl CallLayer {
     /// `exports`: spans leave the process, so the caller's trace is continued.
     pub(super) fn new(
         admission: Admission,
@@ -103,7 +103,7 @@ impl FrontLayer {
     }
 }
 
-impl FrontLayer {
+impl CallLayer {
     /// What its calls are counted in.
     pub(super) fn metrics(&self) -> &Metrics {
         &self.0.metrics
@@ -114,9 +114,9 @@ impl FrontLayer {
         &self.0.admission
     }
 
-    /// What calls in process go through: this front door, then services.
+    /// What calls in process go through: this call layer, then services.
     pub(super) fn transport(&self, services: Services) -> Transport {
-        transport(Front {
+        transport(CallService {
             inner: services,
             state: Arc::clone(&self.0),
             is_remote: false,
@@ -124,7 +124,7 @@ impl FrontLayer {
     }
 }
 
-/// What the server's own calls go through: services, and no door.
+/// What the server's own calls go through: services, and no call layer.
 pub(super) fn inside(services: Services) -> Transport {
     transport(services)
 }
@@ -144,11 +144,11 @@ where
     BoxCloneSyncService::new(services)
 }
 
-impl<S> Layer<S> for FrontLayer {
-    type Service = Front<S>;
+impl<S> Layer<S> for CallLayer {
+    type Service = CallService<S>;
 
-    fn layer(&self, inner: S) -> Front<S> {
-        Front {
+    fn layer(&self, inner: S) -> CallService<S> {
+        CallService {
             inner,
             state: Arc::clone(&self.0),
             is_remote: true,
@@ -156,9 +156,9 @@ impl<S> Layer<S> for FrontLayer {
     }
 }
 
-/// The front door before a service.
+/// The call layer before a service.
 #[derive(Clone)]
-pub(super) struct Front<S> {
+pub(super) struct CallService<S> {
     inner: S,
     state: Arc<State>,
     /// Calls come over the network: their bytes arrive when the caller likes. What
@@ -166,7 +166,7 @@ pub(super) struct Front<S> {
     is_remote: bool,
 }
 
-impl<S> Service<Request<Body>> for Front<S>
+impl<S> Service<Request<Body>> for CallService<S>
 where
     S: Service<Request<Body>, Response = Response<Body>, Error = Infallible>,
     S: Clone + Send + 'static,
@@ -210,7 +210,7 @@ where
     }
 }
 
-/// A call on its way through the door.
+/// A call on its way through the layer.
 struct Call<S> {
     inner: S,
     state: Arc<State>,

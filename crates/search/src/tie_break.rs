@@ -12,11 +12,11 @@ const VALUES: usize = 1024;
 
 /// A value for each ordinal.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Ties {
+pub(super) struct TieBreakKeys {
     chunks: Vec<Arc<Vec<u64>>>,
 }
 
-impl Ties {
+impl TieBreakKeys {
     /// The value of an ordinal.
     pub(super) fn get(&self, ordinal: u32) -> u64 {
         let at = ordinal as usize;

@@ -76,25 +76,25 @@ impl FromStr for SkillPattern {
 }
 
 /// Those that may dial in. Tokens are kept as digests only.
-pub(super) struct Roll(Vec<Entry>);
+pub(super) struct WorkerRegistry(Vec<Entry>);
 
 struct Entry {
     digest: [u8; 32],
-    guest: Arc<Guest>,
+    identity: Arc<WorkerIdentity>,
 }
 
 /// A worker that showed a token.
 #[derive(Debug)]
-pub(super) struct Guest {
+pub(super) struct WorkerIdentity {
     pub(super) name: String,
     skills: Vec<SkillPattern>,
 }
 
-impl Roll {
+impl WorkerRegistry {
     pub(super) fn new(workers: Vec<Admitted>) -> Self {
         let entry = |admitted: Admitted| Entry {
             digest: Sha256::digest(admitted.token.expose_secret()).into(),
-            guest: Arc::new(Guest {
+            identity: Arc::new(WorkerIdentity {
                 name: admitted.name,
                 skills: admitted.skills,
             }),
@@ -106,14 +106,14 @@ impl Roll {
     ///
     /// Every entry is compared, and all of each digest, so that the time tells
     /// neither which one is near nor how near.
-    pub(super) fn admit(&self, token: Option<&str>) -> Result<Arc<Guest>, Failure> {
+    pub(super) fn admit(&self, token: Option<&str>) -> Result<Arc<WorkerIdentity>, Failure> {
         let shown: [u8; 32] = Sha256::digest(token.unwrap_or_default()).into();
         let mut found = None;
         for entry in &self.0 {
             let pairs = entry.digest.iter().zip(&shown);
             let different = pairs.fold(0, |all, (a, b)| all | (a ^ b));
             if std::hint::black_box(different) == 0 {
-                found = Some(&entry.guest);
+                found = Some(&entry.identity);
             }
         }
         found.filter(|_| token.is_some()).map(Arc::clone).ok_or_else(|| {
@@ -124,7 +124,7 @@ impl Roll {
     }
 }
 
-impl Guest {
+impl WorkerIdentity {
     /// It may serve all that it names; every skill that it may not is named.
     pub(super) fn check(&self, hello: &Hello) -> Result<(), Failure> {
         let mut failure = Failure::new(Code::WorkerRefused, "");
@@ -193,10 +193,10 @@ mod tests {
                 token: (*token).to_owned().into(),
                 skills: Vec::new(),
             };
-            Roll::new(tokens.iter().map(admitted).collect())
+            WorkerRegistry::new(tokens.iter().map(admitted).collect())
         };
-        let said = |roll: &Roll, token: Option<&str>| match roll.admit(token) {
-            Ok(guest) => guest.name.clone(),
+        let said = |roll: &WorkerRegistry, token: Option<&str>| match roll.admit(token) {
+            Ok(identity) => identity.name.clone(),
             Err(failure) => format!("{failure} {:?} {:?}", failure.suggestions, failure.fields),
         };
         let two = roll(&["0123456789abcdef", "fedcba9876543210"]);

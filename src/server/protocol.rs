@@ -1,6 +1,6 @@
-//! What a connection calls: one door for gRPC, one for MCP, one for browsers.
+//! Which protocol a request speaks, and what serves it: gRPC, MCP, or all that browsers send.
 //!
-//! A native gRPC call goes straight to the front door: CORS and gRPC-Web are of no
+//! A native gRPC call goes straight to the call layer: CORS and gRPC-Web are of no
 //! use to it and cost a third of the call. So does a message of MCP that names no
 //! origin, to its endpoint. Everything else goes through them: gRPC-Web, a browser's
 //! preflight, and what is no rpc.
@@ -17,33 +17,33 @@ use hyper::body::Incoming;
 use tower::Service;
 
 use super::answer::{Answer, to_peer};
-use super::front::Front;
+use super::calls::CallService;
 use super::mcp::Endpoints;
 use super::services::Services;
 use crate::http::refused;
 use admission::Peer;
 
-/// All doors.
+/// What serves each protocol.
 #[derive(Clone)]
-pub(super) struct Doors {
+pub(super) struct ProtocolRouter {
     /// For native gRPC.
-    pub(super) grpc: Front<Services>,
+    pub(super) grpc: CallService<Services>,
     /// For MCP, unless a page asks.
     pub(super) mcp: Endpoints,
     /// For everything else.
     pub(super) web: Router,
-    /// Who comes through them.
+    /// Who asks.
     pub(super) peer: Peer,
 }
 
-impl Doors {
-    /// The doors for the connections of a peer.
+impl ProtocolRouter {
+    /// The same for the connections of a peer.
     pub(super) fn for_peer(self, peer: Peer) -> Self {
         Self { peer, ..self }
     }
 }
 
-impl Service<Request<Incoming>> for Doors {
+impl Service<Request<Incoming>> for ProtocolRouter {
     type Response = Response<Answer>;
     type Error = Infallible;
     type Future = Pin<Box<dyn Future<Output = Result<Response<Answer>, Infallible>> + Send>>;

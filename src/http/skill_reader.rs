@@ -27,7 +27,7 @@ const ARCHIVES: usize = 65_536;
 
 /// Reads of a gateway.
 #[derive(Debug, Clone)]
-pub(super) struct Shelf {
+pub(super) struct SkillReader {
     transport: Transport,
     /// Digest of the archive by digest of the version, which decides its bytes.
     archives: Arc<Cache<String, String>>,
@@ -40,7 +40,7 @@ pub(super) struct Which {
     pub(super) semantic: String,
 }
 
-impl Shelf {
+impl SkillReader {
     pub(super) fn new(gateway: &Gateway) -> Self {
         Self {
             transport: gateway.transport(),

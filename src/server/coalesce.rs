@@ -15,13 +15,13 @@ use std::task::{Context, Poll, Wake, Waker};
 use futures_util::task::AtomicWaker;
 
 /// A connection that gathers answers before it sends them.
-pub(super) struct Gather<C> {
+pub(super) struct Coalesce<C> {
     connection: Pin<Box<C>>,
     turn: Arc<Turn>,
     waker: Waker,
 }
 
-impl<C> Gather<C> {
+impl<C> Coalesce<C> {
     pub(super) fn new(connection: C) -> Self {
         let turn = Arc::new(Turn::default());
         Self {
@@ -52,7 +52,7 @@ impl Wake for Turn {
     }
 }
 
-impl<C: Future> Future for Gather<C> {
+impl<C: Future> Future for Coalesce<C> {
     type Output = C::Output;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<C::Output> {
@@ -102,7 +102,7 @@ mod tests {
                 }
             })
         };
-        let connection = tokio::spawn(Gather::new(connection));
+        let connection = tokio::spawn(Coalesce::new(connection));
         // The connection has looked once and sleeps.
         while ready.lock().expect("no panic").1.is_none() {
             tokio::task::yield_now().await;

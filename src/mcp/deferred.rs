@@ -27,7 +27,7 @@ static STRUCTURED: LazyLock<String> = LazyLock::new(|| format!("\"json-{}\"", *S
 /// Where the handler of a request leaves the texts of its answer. Goes with the
 /// request; cheap to clone.
 #[derive(Debug, Clone, Default)]
-pub struct Aside(Arc<OnceLock<Left>>);
+pub struct DeferredBody(Arc<OnceLock<Left>>);
 
 #[derive(Debug)]
 struct Left {
@@ -41,7 +41,7 @@ struct Left {
 #[error("an answer has no place for its structured content")]
 pub struct NoPlace;
 
-impl Aside {
+impl DeferredBody {
     /// Where the answer of a request may leave its texts: if it comes over HTTP, as
     /// one JSON.
     pub(super) fn of(request: &RequestContext<RoleServer>) -> Option<&Self> {
@@ -118,8 +118,8 @@ mod tests {
     use super::*;
     use crate::gateway::Structured as _;
 
-    fn left(text: Option<&str>, structured: &Json) -> (Aside, Bytes) {
-        let aside = Aside::default();
+    fn left(text: Option<&str>, structured: &Json) -> (DeferredBody, Bytes) {
+        let aside = DeferredBody::default();
         let structured = Some(JsonText::of(structured.clone()));
         let (text, structured) = aside.leave(text.map(str::to_owned), structured);
         let answer = json!({"id": "\"", "text": text, "structured": structured, "more": 1});
@@ -146,14 +146,19 @@ mod tests {
         for other in [&b"{}"[..], b"", b"\xff"] {
             assert_eq!(aside.complete(other.into()).expect("no mark"), other);
         }
-        assert_eq!(Aside::default().complete("x".into()).expect("nothing"), "x");
+        assert_eq!(
+            DeferredBody::default()
+                .complete("x".into())
+                .expect("nothing"),
+            "x"
+        );
         let half = format!("{{\"text\":{}}}", *TEXT);
         aside.complete(half.into()).expect_err("no place");
     }
 
     #[test]
     fn without_a_structured_answer_nothing_is_left() {
-        let aside = Aside::default();
+        let aside = DeferredBody::default();
         assert_eq!(
             aside.leave(Some("x".to_owned()), None),
             ("x".to_owned(), None)

@@ -32,14 +32,14 @@ impl Ranked {
 }
 
 /// The best so many of what is offered.
-pub(super) struct Best {
+pub(super) struct TopK {
     needed: usize,
     kept: Vec<Ranked>,
     /// What is behind this is not among them.
     last: Option<Ranked>,
 }
 
-impl Best {
+impl TopK {
     /// The best so many; all, where that is [`usize::MAX`].
     pub(super) fn of(needed: usize) -> Self {
         Self {

@@ -3,7 +3,7 @@
 
 use std::panic::resume_unwind;
 
-use super::lexical::{self, Scratch, Weighed};
+use super::lexical::{self, Scratch, TermWeights};
 use super::search::{SearchQuery, reading};
 use super::snapshot::Snapshot;
 use super::terms::Terms;
@@ -20,13 +20,13 @@ const BESIDE: usize = if cfg!(test) { 4 } else { 200_000 };
 ///
 /// # Errors
 /// The index cannot be read, or the embedder failed.
-pub(super) fn by_both(
+pub(super) fn lexical_and_semantic(
     inner: &Inner,
     snapshot: &Snapshot,
     query: &SearchQuery,
     terms: &Terms,
     scratch: &mut Scratch,
-) -> Result<Weighed, Error> {
+) -> Result<TermWeights, Error> {
     let near = std::mem::take(&mut scratch.near);
     let meaning = |mut near: Vec<f32>| {
         let read = by_meaning(inner, snapshot, query, &mut near);

@@ -1,16 +1,15 @@
 //! What a name looks like to a person, so that names which look alike are one.
 
 use unicode_normalization::UnicodeNormalization as _;
-use unicode_security::skeleton;
 
 /// A name without all by which it can differ and look the same: characters that
 /// look like others (Unicode Technical Standard 39), case, marks, and what is
 /// neither letter nor digit.
 #[must_use]
-pub fn looks(name: &str) -> String {
+pub fn skeleton(name: &str) -> String {
     // Skeletons of small and capital letters differ: `I` is an `l`.
     let lower: String = name.nfkc().flat_map(char::to_lowercase).collect();
-    skeleton(&lower)
+    unicode_security::skeleton(&lower)
         .nfkd()
         .filter(|c| c.is_alphanumeric())
         .flat_map(char::to_lowercase)
@@ -30,9 +29,9 @@ mod tests {
             ("paypal", "p\u{430}yp\u{430}l"),
             ("api", "\u{430}\u{440}\u{456}"),
         ] {
-            assert_eq!(looks(a), looks(b), "{a} and {b}");
+            assert_eq!(skeleton(a), skeleton(b), "{a} and {b}");
         }
-        assert_ne!(looks("react"), looks("preact"));
-        assert_ne!(looks("postgres"), looks("postgrest"));
+        assert_ne!(skeleton("react"), skeleton("preact"));
+        assert_ne!(skeleton("postgres"), skeleton("postgrest"));
     }
 }
