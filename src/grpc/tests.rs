@@ -23,7 +23,7 @@ struct World {
     lookup: LookupService,
 }
 
-fn tools(store: Store, registry: &Registry) -> ::tools::Tools {
+fn tools(store: Store, registry: &Registry, index: &::search::SearchIndex) -> ::tools::Tools {
     let options = ::tools::Options {
         session_idle: jiff::SignedDuration::from_hours(1),
         sessions: 10,
@@ -32,7 +32,7 @@ fn tools(store: Store, registry: &Registry) -> ::tools::Tools {
         keep_calls: 10,
         skills: Vec::new(),
     };
-    let composition = ::composition::Composition::new(registry.clone());
+    let composition = ::composition::Composition::new(registry.clone(), index.clone());
     let clock = Arc::new(SystemClock);
     ::tools::Tools::open(
         store,
@@ -60,7 +60,12 @@ impl World {
         Self {
             _directory: directory,
             registry: RegistryService::new(domain.clone()),
-            lookup: LookupService::new(domain.clone(), tools(store, &domain), index, codebases),
+            lookup: LookupService::new(
+                domain.clone(),
+                tools(store, &domain, &index),
+                index,
+                codebases,
+            ),
             domain,
         }
     }

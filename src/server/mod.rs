@@ -72,7 +72,7 @@ use crate::mcp::McpServer;
 use ::search::SearchIndex;
 use ::tools::Tools;
 use ::tools::host::Host;
-use composition::{Composition, IndexScorer};
+use composition::Composition;
 use executor::Executor;
 use model::{Clock, Principal, SystemClock};
 use protocol::ProtocolRouter;
@@ -179,8 +179,7 @@ impl Domain {
             let open = move || Registry::open_with(read, at, executor, names);
             let registry = store::bounded(&directory, open)??;
             let search = search.index(&directory, registry.clone())?;
-            let composition = Composition::new(registry.clone())
-                .with_scorer(Arc::new(IndexScorer::new(search.clone())));
+            let composition = Composition::new(registry.clone(), search.clone());
             let (reads, sets) = (registry.clone(), composition.clone());
             let tools = Tools::open(store, reads, sets, Arc::clone(&clock), handlers, limits)
                 .map_err(registry::Error::from)?;

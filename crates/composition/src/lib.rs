@@ -13,7 +13,7 @@
 //!   is the same for ever, which is why it may be remembered.
 //! * It reads permissions. It is no sandbox: whoever runs tools asks `CheckTool`.
 //!
-//! Not here: running tools, sessions (`lookup`), installed sets, budgets.
+//! Not here: running tools, sessions (`tools`), installed sets, budgets.
 
 // What may fail in a test may not in the product; the rest is in Cargo.toml.
 #![warn(
@@ -36,7 +36,6 @@ mod finding;
 mod glob;
 mod graph;
 mod host;
-mod indexed;
 mod load;
 mod lock;
 mod member;
@@ -62,12 +61,10 @@ pub use compose::{Composed, Promised, compose};
 pub use doubt::Doubt;
 pub use error::Error;
 pub use finding::{Finding, FindingCode};
-pub use indexed::IndexScorer;
 pub use lock::{Lock, LockEntry};
 pub use member::Member;
 pub use proof::{Statement, Statements, ToolProof, ToolRule};
 pub use resolve::{Asked, Library, Resolution, resolve};
-pub use scorer::{Hit, Hits, Scorer, Text, WordScorer};
 pub use select::{Selected, Selection};
 pub use set::{SetQuery, SkillSet};
 pub use subagent::{Spawn, Subagent};
@@ -77,35 +74,29 @@ use std::sync::Arc;
 
 use executor::Executor;
 use registry::Registry;
+use search::SearchIndex;
 
 /// Questions about sets of skills. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Composition {
     registry: Registry,
     judged: Arc<set::Cache>,
-    scorer: Arc<dyn Scorer>,
+    index: SearchIndex,
 }
 
 impl Composition {
-    /// Questions about the skills of a registry.
+    /// Questions about the skills of a registry; the index tells which fit a task.
     #[must_use]
-    pub fn new(registry: Registry) -> Self {
+    pub fn new(registry: Registry, index: SearchIndex) -> Self {
         Self {
             registry,
             judged: Arc::new(set::cache()),
-            scorer: Arc::new(WordScorer),
+            index,
         }
     }
 
     fn executor(&self) -> &Executor {
         self.registry.executor()
-    }
-
-    /// The same with other judgement on which skills fit a task.
-    #[must_use]
-    pub fn with_scorer(mut self, scorer: Arc<dyn Scorer>) -> Self {
-        self.scorer = scorer;
-        self
     }
 }
 

@@ -8,7 +8,8 @@ use rustc_hash::FxHashSet;
 use super::load::{Shelf, shown};
 use super::member::{Demand, because, rules_of};
 use super::resolve::{Asked, resolve};
-use super::{Composition, Error, Finding, Hit, Member, Text, rules};
+use super::scorer::{self, Hit};
+use super::{Composition, Error, Finding, Member, rules};
 use executor::{Kind, Stop};
 use model::SkillKey;
 
@@ -39,8 +40,6 @@ pub struct Selection {
     pub skills: Vec<Selected>,
     /// How many were looked at.
     pub considered: usize,
-    /// Words that led to more than were looked at.
-    pub crowded: Vec<String>,
     /// Why skills that fit were left out.
     pub findings: Vec<Finding>,
 }
@@ -56,29 +55,31 @@ impl Composition {
         context: String,
         limit: usize,
     ) -> Result<Selection, Error> {
-        self.scorer.ready().await;
+        self.index.ready(scorer::PATIENCE).await;
         let this = self.clone();
         let work = move |stop: &Stop| {
-            let text = Text {
-                task: &task,
-                context: &context,
-            };
-            this.selection(text, if limit == 0 { LIMIT } else { limit }, stop)
+            let limit = if limit == 0 { LIMIT } else { limit };
+            this.selection(&task, &context, limit, stop)
         };
         self.executor().run_fallible(Kind::Compose, work).await
     }
 
-    fn selection(&self, text: Text<'_>, limit: usize, stop: &Stop) -> Result<Selection, Error> {
+    fn selection(
+        &self,
+        task: &str,
+        context: &str,
+        limit: usize,
+        stop: &Stop,
+    ) -> Result<Selection, Error> {
         let catalog = self.registry.catalog();
         let library = Shelf {
             registry: &self.registry,
             catalog: &catalog,
         };
-        let scored = self.scorer.score(&catalog, text, stop);
+        let scored = scorer::score(&self.index, &catalog, task, context, stop);
         stop.check()?;
         let mut selection = Selection {
             considered: scored.considered,
-            crowded: scored.crowded,
             ..Selection::default()
         };
         let mut asked: Vec<Asked> = Vec::new();

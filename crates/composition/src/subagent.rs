@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{Composed, Composition, Error, Lock, Member, SetQuery, SkillSet, Text};
+use super::{Composed, Composition, Error, Lock, Member, SetQuery, SkillSet, scorer};
 use executor::{Kind, Stop};
 use lookup::{EXPLORATION_PERCENT, Lookup, Task, cut};
 use model::{SkillUri, VersionSelector};
@@ -100,14 +100,11 @@ impl Composition {
 impl Composition {
     /// The skills that fit a task, as a section of a prompt.
     async fn catalog_for(&self, task: String, max_tokens: u32) -> Result<String, Error> {
-        self.scorer.ready().await;
+        self.index.ready(scorer::PATIENCE).await;
         let this = self.clone();
         let work = move |stop: &Stop| {
-            let text = Text {
-                task: &task,
-                context: "",
-            };
-            let scored = this.scorer.score(&this.registry.catalog(), text, stop);
+            let catalog = this.registry.catalog();
+            let scored = scorer::score(&this.index, &catalog, &task, "", stop);
             stop.check()?;
             let task = Task {
                 fitting: scored.hits.into_iter().map(|hit| hit.head).collect(),

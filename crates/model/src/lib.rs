@@ -43,7 +43,6 @@ mod text;
 mod token;
 mod uri;
 mod version;
-mod words;
 
 pub use clock::{Clock, SystemClock};
 pub use credential::{Credential, credentials, is_placeholder, redacted};
@@ -71,7 +70,6 @@ pub use version::{
     FileEntry, MAX_VERSION_PART, StatedVersionError, TrustTier, Version, VersionNumber, Yank,
     stated_version,
 };
-pub use words::{stem, words};
 
 /// Files a skill may have (MCP Skills extension, "Limits").
 pub const MAX_FILES: usize = 512;

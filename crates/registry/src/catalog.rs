@@ -10,7 +10,7 @@ use std::sync::Arc;
 use imbl::{OrdMap, OrdSet};
 
 use super::Head;
-use model::{Location, SkillId, SkillKey, TrustTier, VersionNumber, stem, words};
+use model::{Location, SkillId, SkillKey, TrustTier, VersionNumber};
 
 /// A property by which skills are gathered, with its value in lower case.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -21,8 +21,6 @@ pub enum Facet {
     Tag(String),
     /// One of the technologies.
     Technology(String),
-    /// The stem of a word of one of the triggers.
-    Trigger(String),
     /// The location.
     Location(Location),
     /// The trust tier.
@@ -135,13 +133,6 @@ fn facets(head: &Head) -> Vec<Facet> {
             .technologies
             .iter()
             .map(|t| Facet::Technology(t.to_lowercase())),
-    );
-    facets.extend(
-        summary
-            .triggers
-            .iter()
-            .flat_map(|trigger| words(trigger))
-            .map(|word| Facet::Trigger(stem(&word).to_owned())),
     );
     facets
 }

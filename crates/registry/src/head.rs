@@ -121,9 +121,6 @@ pub struct Summary {
     /// Technologies it is about.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub technologies: Vec<String>,
-    /// Phrases that should make an agent think of it.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub triggers: Vec<String>,
 }
 
 impl From<&Version> for Summary {
@@ -137,7 +134,6 @@ impl From<&Version> for Summary {
             entry: skill.entry.clone(),
             tags: skill.tags.clone(),
             technologies: skill.technologies.clone(),
-            triggers: skill.triggers.clone(),
         }
     }
 }

@@ -13,6 +13,7 @@ use model::{
     Code, Failure, FilePath, Principal, Reference, SkillId, VersionNumber, VersionSelector,
 };
 use registry::{Bundle, Caller};
+use search::SearchIndex;
 use store::{Options as StoreOptions, Store};
 
 /// A clock that a test moves.
@@ -139,10 +140,11 @@ impl World {
         let store = Store::open(&folder.path().join("data"), &stored).expect("a store");
         let registry = Registry::open(store.clone(), Arc::clone(&clock) as _).expect("a registry");
         let echo = Arc::new(Echo::default());
+        let index = SearchIndex::new(registry.clone(), folder.path().join("search"), None);
         let tools = Tools::open(
             store,
             registry.clone(),
-            Composition::new(registry.clone()),
+            Composition::new(registry.clone(), index),
             Arc::clone(&clock) as _,
             vec![Arc::clone(&echo) as _],
             options(),

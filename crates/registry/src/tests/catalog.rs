@@ -42,7 +42,6 @@ fn head((id, name, state): Step) -> Head {
             semantic: semver::Version::new(1, 0, 0),
             tags: Vec::new(),
             technologies: Vec::new(),
-            triggers: Vec::new(),
         }),
         withdrawn: imbl::OrdSet::new(),
         inline: BTreeMap::new(),
