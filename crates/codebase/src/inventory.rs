@@ -244,6 +244,11 @@ pub(super) fn folder(path: &str) -> &str {
     path.rsplit_once('/').map_or("", |(folder, _)| folder)
 }
 
+/// The name of a file, without its folder.
+pub(super) fn file_name(path: &str) -> &str {
+    path.rsplit_once('/').map_or(path, |(_, name)| name)
+}
+
 /// A folder that is entered.
 pub(super) fn entered(name: &str) -> bool {
     let hidden = name.starts_with('.');

@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::inventory::folder;
+use super::inventory::{file_name, folder};
 use super::manifest::Ecosystem;
 use super::report::PackageManager;
-use super::text::{self, Broken, quoted, yaml_lines};
+use super::text::{self, Broken, yaml_lines};
 use super::version;
 
 /// Versions by `name`, by `name@requirement`, and by `folder:name` where a lockfile
@@ -19,109 +19,47 @@ type Versions = BTreeMap<String, Vec<String>>;
 
 type Reader = fn(&str) -> Result<Versions, Broken>;
 
-/// Names of lockfiles. Those without a reader only tell of their package manager.
-const LOCKS: &[(&str, Ecosystem, PackageManager, Option<Reader>)] = &[
-    (
-        "package-lock.json",
-        Ecosystem::Npm,
-        PackageManager::Npm,
-        Some(npm),
-    ),
-    (
-        "npm-shrinkwrap.json",
-        Ecosystem::Npm,
-        PackageManager::Npm,
-        Some(npm),
-    ),
-    (
-        "yarn.lock",
-        Ecosystem::Npm,
-        PackageManager::Yarn,
-        Some(yarn),
-    ),
-    (
-        "pnpm-lock.yaml",
-        Ecosystem::Npm,
-        PackageManager::Pnpm,
-        Some(pnpm),
-    ),
-    ("bun.lock", Ecosystem::Npm, PackageManager::Bun, Some(bun)),
-    ("bun.lockb", Ecosystem::Npm, PackageManager::Bun, None),
-    ("deno.lock", Ecosystem::Npm, PackageManager::Deno, None),
-    (
-        "poetry.lock",
-        Ecosystem::Python,
-        PackageManager::Poetry,
-        Some(python),
-    ),
-    (
-        "uv.lock",
-        Ecosystem::Python,
-        PackageManager::Uv,
-        Some(python),
-    ),
-    (
-        "pdm.lock",
-        Ecosystem::Python,
-        PackageManager::Pdm,
-        Some(python),
-    ),
-    (
-        "Pipfile.lock",
-        Ecosystem::Python,
-        PackageManager::Pipenv,
-        Some(pipfile),
-    ),
-    (
-        "Cargo.lock",
-        Ecosystem::Cargo,
-        PackageManager::Cargo,
-        Some(tables),
-    ),
-    ("go.sum", Ecosystem::Go, PackageManager::Go, None),
-    (
-        "composer.lock",
-        Ecosystem::Php,
-        PackageManager::Composer,
-        Some(composer),
-    ),
-    (
-        "Gemfile.lock",
-        Ecosystem::Ruby,
-        PackageManager::Bundler,
-        Some(bundler),
-    ),
+/// Names of lockfiles.
+const LOCKS: &[(&str, Ecosystem, PackageManager)] = &[
+    ("package-lock.json", Ecosystem::Npm, PackageManager::Npm),
+    ("npm-shrinkwrap.json", Ecosystem::Npm, PackageManager::Npm),
+    ("yarn.lock", Ecosystem::Npm, PackageManager::Yarn),
+    ("pnpm-lock.yaml", Ecosystem::Npm, PackageManager::Pnpm),
+    ("bun.lock", Ecosystem::Npm, PackageManager::Bun),
+    ("bun.lockb", Ecosystem::Npm, PackageManager::Bun),
+    ("deno.lock", Ecosystem::Npm, PackageManager::Deno),
+    ("poetry.lock", Ecosystem::Python, PackageManager::Poetry),
+    ("uv.lock", Ecosystem::Python, PackageManager::Uv),
+    ("pdm.lock", Ecosystem::Python, PackageManager::Pdm),
+    ("Pipfile.lock", Ecosystem::Python, PackageManager::Pipenv),
+    ("Cargo.lock", Ecosystem::Cargo, PackageManager::Cargo),
+    ("go.sum", Ecosystem::Go, PackageManager::Go),
+    ("composer.lock", Ecosystem::Php, PackageManager::Composer),
+    ("Gemfile.lock", Ecosystem::Ruby, PackageManager::Bundler),
     (
         "packages.lock.json",
         Ecosystem::Dotnet,
         PackageManager::Nuget,
-        Some(nuget),
     ),
-    (
-        "gradle.lockfile",
-        Ecosystem::Jvm,
-        PackageManager::Gradle,
-        Some(gradle),
-    ),
-    (
-        "pubspec.lock",
-        Ecosystem::Dart,
-        PackageManager::Pub,
-        Some(dart),
-    ),
-    (
-        "mix.lock",
-        Ecosystem::Elixir,
-        PackageManager::Mix,
-        Some(mix),
-    ),
-    (
-        "Package.resolved",
-        Ecosystem::Swift,
-        PackageManager::Swift,
-        Some(swift),
-    ),
+    ("gradle.lockfile", Ecosystem::Jvm, PackageManager::Gradle),
+    ("pubspec.lock", Ecosystem::Dart, PackageManager::Pub),
+    ("mix.lock", Ecosystem::Elixir, PackageManager::Mix),
+    ("Package.resolved", Ecosystem::Swift, PackageManager::Swift),
 ];
+
+/// Who reads a lockfile. The others only tell of their package managers: for those the
+/// manifests' ranges are exact enough, since of a version little more than its first number
+/// is made use of.
+fn reader(path: &str) -> Option<Reader> {
+    Some(match file_name(path) {
+        "package-lock.json" | "npm-shrinkwrap.json" => npm,
+        "yarn.lock" => yarn,
+        "pnpm-lock.yaml" => pnpm,
+        "Cargo.lock" => tables,
+        "poetry.lock" | "uv.lock" => python,
+        _ => return None,
+    })
+}
 
 /// A lockfile in its place.
 #[derive(Debug, Clone)]
@@ -133,26 +71,24 @@ pub(super) struct Lock {
 
 /// The lockfile at this path is one whose contents are read.
 pub(super) fn is_read(path: &str) -> bool {
-    find(path).is_some_and(|(.., reader)| reader.is_some())
+    reader(path).is_some()
 }
 
 /// Whose lockfile this is.
 pub(super) fn manager(path: &str) -> Option<(Ecosystem, PackageManager)> {
-    find(path).map(|(_, ecosystem, manager, _)| (*ecosystem, *manager))
-}
-
-fn find(path: &str) -> Option<&'static (&'static str, Ecosystem, PackageManager, Option<Reader>)> {
-    let name = path.rsplit('/').next().unwrap_or(path);
-    LOCKS.iter().find(|(known, ..)| *known == name)
+    let mut locks = LOCKS.iter().filter(|(known, ..)| *known == file_name(path));
+    locks
+        .next()
+        .map(|(_, ecosystem, manager)| (*ecosystem, *manager))
 }
 
 /// Reads a lockfile; none where the file is none that is read.
 pub(super) fn read(path: &str, text: &str) -> Option<Result<Lock, Broken>> {
-    let (_, ecosystem, _, reader) = find(path)?;
-    let read = (*reader)?;
+    let (ecosystem, _) = manager(path)?;
+    let read = reader(path)?;
     Some(read(text).map(|versions| Lock {
         path: path.to_owned(),
-        ecosystem: *ecosystem,
+        ecosystem,
         versions,
     }))
 }
@@ -185,11 +121,7 @@ impl Lock {
     /// Packages with the one version that was chosen, if it is one.
     pub(super) fn packages(&self) -> impl Iterator<Item = (&str, Option<&str>)> {
         self.versions.iter().map(|(key, versions)| {
-            let name = match key.split_once(':') {
-                // Names of Maven have a colon themselves.
-                Some((_, name)) if self.ecosystem != Ecosystem::Jvm => name,
-                _ => key.as_str(),
-            };
+            let name = key.split_once(':').map_or(key.as_str(), |(_, name)| name);
             (name, version::among(versions, None))
         })
     }
@@ -205,14 +137,7 @@ fn insert(versions: &mut Versions, key: impl Into<String>, version: &str) {
 fn npm(text: &str) -> Result<Versions, Broken> {
     let value = text::json(text)?;
     let mut versions = Versions::new();
-    let objects = |key: &str| {
-        value
-            .get(key)
-            .and_then(Value::as_object)
-            .into_iter()
-            .flatten()
-    };
-    for (key, package) in objects("packages") {
+    for (key, package) in text::members(&value, "packages") {
         let version = package.get("version").and_then(Value::as_str);
         // `packages/app/node_modules/react`: what a package below has for itself.
         let Some((place, name)) = key.split_once("node_modules/") else {
@@ -230,7 +155,7 @@ fn npm(text: &str) -> Result<Versions, Broken> {
         insert(&mut versions, key, version.unwrap_or_default());
     }
     if versions.is_empty() {
-        for (name, package) in objects("dependencies") {
+        for (name, package) in text::members(&value, "dependencies") {
             let version = package.get("version").and_then(Value::as_str);
             insert(&mut versions, name, version.unwrap_or_default());
         }
@@ -249,14 +174,9 @@ fn yarn(text: &str) -> Result<Versions, Broken> {
         } else if let Some(version) = line.strip_prefix("  version") {
             let version = version.trim_start_matches(':').trim().trim_matches('"');
             for key in keys.drain(..) {
-                let at = key
-                    .char_indices()
-                    .skip(1)
-                    .find(|(_, letter)| *letter == '@');
-                let Some((name, range)) = at.map(|(at, _)| key.split_at(at)) else {
+                let Some((name, range)) = text::package_and_range(key) else {
                     continue;
                 };
-                let range = range.trim_start_matches('@');
                 let range = range.strip_prefix("npm:").unwrap_or(range);
                 insert(&mut versions, format!("{name}@{range}"), version);
                 insert(&mut versions, name, version);
@@ -303,22 +223,7 @@ fn pnpm(text: &str) -> Result<Versions, Broken> {
     Ok(versions)
 }
 
-/// `    "react": ["react@18.2.0", …`
-#[expect(clippy::unnecessary_wraps, reason = "the form of all readers")]
-fn bun(text: &str) -> Result<Versions, Broken> {
-    let mut versions = Versions::new();
-    for line in text.lines().filter(|line| line.contains("\": [\"")) {
-        if let [key, package, ..] = quoted(line).as_slice()
-            && let Some((name, version)) = package.rsplit_once('@')
-            && name == *key
-        {
-            insert(&mut versions, name, version);
-        }
-    }
-    Ok(versions)
-}
-
-/// `[[package]]` with `name` and `version`, as Cargo, Poetry, uv and PDM write it.
+/// `[[package]]` with `name` and `version`, as Cargo, Poetry and uv write it.
 #[expect(clippy::unnecessary_wraps, reason = "the form of all readers")]
 fn tables(text: &str) -> Result<Versions, Broken> {
     let mut versions = Versions::new();
@@ -345,143 +250,4 @@ fn python(text: &str) -> Result<Versions, Broken> {
         (name.to_lowercase().replace(['_', '.'], "-"), found)
     };
     Ok(found.into_iter().map(normal).collect())
-}
-
-fn pipfile(text: &str) -> Result<Versions, Broken> {
-    let value = text::json(text)?;
-    let mut versions = Versions::new();
-    for section in ["default", "develop"] {
-        for (name, package) in value
-            .get(section)
-            .and_then(Value::as_object)
-            .into_iter()
-            .flatten()
-        {
-            let version = package
-                .get("version")
-                .and_then(Value::as_str)
-                .unwrap_or_default();
-            insert(
-                &mut versions,
-                name.to_lowercase(),
-                version.trim_start_matches("=="),
-            );
-        }
-    }
-    Ok(versions)
-}
-
-fn composer(text: &str) -> Result<Versions, Broken> {
-    let value = text::json(text)?;
-    let mut versions = Versions::new();
-    for section in ["packages", "packages-dev"] {
-        for package in value
-            .get(section)
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten()
-        {
-            let word = |key: &str| package.get(key).and_then(Value::as_str).unwrap_or_default();
-            insert(
-                &mut versions,
-                word("name").to_lowercase(),
-                word("version").trim_start_matches('v'),
-            );
-        }
-    }
-    Ok(versions)
-}
-
-/// `    rails (7.1.2)`: chosen ones are indented by four.
-#[expect(clippy::unnecessary_wraps, reason = "the form of all readers")]
-fn bundler(text: &str) -> Result<Versions, Broken> {
-    let mut versions = Versions::new();
-    for line in text.lines() {
-        let package = line
-            .strip_prefix("    ")
-            .filter(|rest| !rest.starts_with(' '));
-        if let Some((name, version)) = package.and_then(|package| package.split_once(" (")) {
-            insert(&mut versions, name, version.trim_end_matches(')'));
-        }
-    }
-    Ok(versions)
-}
-
-fn nuget(text: &str) -> Result<Versions, Broken> {
-    let value = text::json(text)?;
-    let mut versions = Versions::new();
-    for (_, packages) in value
-        .get("dependencies")
-        .and_then(Value::as_object)
-        .into_iter()
-        .flatten()
-    {
-        for (name, package) in packages.as_object().into_iter().flatten() {
-            let version = package.get("resolved").and_then(Value::as_str);
-            insert(
-                &mut versions,
-                name.to_lowercase(),
-                version.unwrap_or_default(),
-            );
-        }
-    }
-    Ok(versions)
-}
-
-#[expect(clippy::unnecessary_wraps, reason = "the form of all readers")]
-fn gradle(text: &str) -> Result<Versions, Broken> {
-    let mut versions = Versions::new();
-    for line in text.lines().filter(|line| !line.starts_with('#')) {
-        let coordinates = line.split('=').next().unwrap_or_default();
-        if let Some((name, version)) = coordinates.rsplit_once(':') {
-            insert(&mut versions, name, version);
-        }
-    }
-    Ok(versions)
-}
-
-#[expect(clippy::unnecessary_wraps, reason = "the form of all readers")]
-fn dart(text: &str) -> Result<Versions, Broken> {
-    let mut versions = Versions::new();
-    let mut name = "";
-    for line in yaml_lines(text) {
-        match (line.indent, line.key) {
-            (2, key) => name = key,
-            (4, "version") => insert(&mut versions, name, line.value),
-            _ => {}
-        }
-    }
-    Ok(versions)
-}
-
-/// `  "phoenix": {:hex, :phoenix, "1.7.10", …`
-#[expect(clippy::unnecessary_wraps, reason = "the form of all readers")]
-fn mix(text: &str) -> Result<Versions, Broken> {
-    let mut versions = Versions::new();
-    for line in text.lines().filter(|line| line.contains("{:hex")) {
-        if let [name, version, ..] = quoted(line).as_slice() {
-            insert(&mut versions, *name, version);
-        }
-    }
-    Ok(versions)
-}
-
-fn swift(text: &str) -> Result<Versions, Broken> {
-    let value = text::json(text)?;
-    let mut versions = Versions::new();
-    for pin in value
-        .get("pins")
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten()
-    {
-        let name = pin
-            .get("identity")
-            .and_then(Value::as_str)
-            .unwrap_or_default();
-        let version = pin.get("state").and_then(|state| state.get("version"));
-        let version = version.and_then(Value::as_str).unwrap_or_default();
-        insert(&mut versions, name.to_lowercase(), version);
-    }
-    Ok(versions)
 }

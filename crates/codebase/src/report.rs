@@ -43,7 +43,7 @@ pub struct TechStackItem {
     pub name: String,
     /// What it is.
     pub kind: TechnologyKind,
-    /// Its version: of the lockfile, else bare where the manifest names a single
+    /// Its version: of a lockfile that is read, else bare where the manifest names a single
     /// one, else as the manifest says.
     pub version: Option<String>,
     /// How certain this is, from 0.0 to 1.0: see the room's front page.

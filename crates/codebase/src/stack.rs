@@ -3,8 +3,8 @@
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::inventory::{Inventory, depth, folder};
-use super::lock::Lock;
+use super::inventory::{Inventory, depth, file_name, folder};
+use super::lock::{self, Lock};
 use super::manifest::{Dependency, Ecosystem, Found};
 use super::report::{Source, TechStackItem, TechnologyKind};
 use super::table::{Technology, table};
@@ -243,13 +243,12 @@ impl Stack {
         let mut counts: BTreeMap<&str, (&'static Technology, usize, &str)> = BTreeMap::new();
         let mut telling = 0;
         for path in inventory.paths() {
-            let name = path.rsplit('/').next().unwrap_or(path);
             let shown = table().file(path);
-            let language = table().language(name);
+            let language = table().language(file_name(path));
             if let Some(language) = language {
                 counts.entry(language.id).or_insert((language, 0, path)).1 += 1;
             }
-            let read = super::manifest::form(path).is_some();
+            let read = super::manifest::form(path).is_some() || lock::manager(path).is_some();
             telling += usize::from(read || language.is_some() || !shown.is_empty());
             for technology in shown {
                 self.add(technology, None, LIKELY, Source::ConfigFile, path);

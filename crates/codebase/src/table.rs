@@ -19,6 +19,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::LazyLock;
 
+use super::inventory::file_name;
 use super::report::{Fact, TechnologyKind};
 use super::text::glob;
 
@@ -218,8 +219,12 @@ impl Table {
 
     /// What the path of a file shows.
     pub(super) fn file(&'static self, path: &str) -> Vec<&'static Technology> {
-        let name = path.rsplit('/').next().unwrap_or(path);
-        let exact = self.file_names.get(name).into_iter().flatten().copied();
+        let exact = self
+            .file_names
+            .get(file_name(path))
+            .into_iter()
+            .flatten()
+            .copied();
         let pattern = self
             .file_patterns
             .iter()

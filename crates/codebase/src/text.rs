@@ -55,16 +55,9 @@ fn cut(text: &str, length: usize) -> Option<String> {
     (!line.is_empty()).then_some(line)
 }
 
-/// A path as it may be shown: what would change the line is written as an escape.
+/// A path as it may be shown: on one line and without credentials.
 pub(super) fn shown(path: &str) -> String {
-    let escape = |c: char| -> String {
-        if c.is_control() {
-            c.escape_default().to_string()
-        } else {
-            c.to_string()
-        }
-    };
-    path.chars().take(MAX_SENTENCE).map(escape).collect()
+    model::shown(path, MAX_SENTENCE)
 }
 
 /// Reads JSON. A byte order mark is dropped, and comments and commas at the end of
@@ -83,6 +76,23 @@ pub(super) fn json(text: &str) -> Result<Value, Broken> {
                 reason: format!("not JSON: {reason}"),
             }
         })
+}
+
+/// The members of an object in an object; none where there is none.
+pub(super) fn members<'a>(
+    value: &'a Value,
+    key: &str,
+) -> impl Iterator<Item = (&'a String, &'a Value)> {
+    let object = value.get(key).and_then(Value::as_object);
+    object.into_iter().flatten()
+}
+
+/// A package of npm and what is asked of its version: `@scope/name@^1`.
+pub(super) fn package_and_range(text: &str) -> Option<(&str, &str)> {
+    // The first `@` may belong to the name.
+    let (at, _) = text.char_indices().skip(1).find(|(_, c)| *c == '@')?;
+    let (name, range) = text.split_at_checked(at)?;
+    Some((name, range.trim_start_matches('@')))
 }
 
 /// The text with spaces for comments and for commas that close a list, so that
@@ -147,6 +157,15 @@ pub(super) fn toml(text: &str) -> Result<toml::Table, Broken> {
             line: error.span().map(|span| line_at(text, span.start)),
             reason: format!("not TOML: {}", error.message()),
         })
+}
+
+/// The entries of a table in a table; none where there is none.
+pub(super) fn entries<'a>(
+    table: &'a toml::Table,
+    key: &str,
+) -> impl Iterator<Item = (&'a String, &'a toml::Value)> {
+    let table = table.get(key).and_then(toml::Value::as_table);
+    table.into_iter().flatten()
 }
 
 /// Reads XML without a document type.

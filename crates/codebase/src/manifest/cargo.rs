@@ -27,12 +27,7 @@ pub(super) fn read(text: &str) -> Result<Manifest, Broken> {
     }
     manifest.platforms.push(("rust", edition));
     tables(&toml, &mut manifest);
-    for (_, target) in toml
-        .get("target")
-        .and_then(Value::as_table)
-        .into_iter()
-        .flatten()
-    {
+    for (_, target) in text::entries(&toml, "target") {
         if let Some(target) = target.as_table() {
             tables(target, &mut manifest);
         }
@@ -40,12 +35,7 @@ pub(super) fn read(text: &str) -> Result<Manifest, Broken> {
     if let Some(workspace) = toml.get("workspace").and_then(Value::as_table) {
         let members = workspace.get("members").and_then(Value::as_array);
         manifest.workspace = members.is_some_and(|members| !members.is_empty());
-        for (key, value) in workspace
-            .get("dependencies")
-            .and_then(Value::as_table)
-            .into_iter()
-            .flatten()
-        {
+        for (key, value) in text::entries(workspace, "dependencies") {
             if let Some(version) = version(value) {
                 let name = renamed(key, value).to_owned();
                 manifest.offers.insert(name, version.to_owned());
@@ -67,12 +57,7 @@ pub(super) fn read(text: &str) -> Result<Manifest, Broken> {
 
 fn tables(toml: &Table, manifest: &mut Manifest) {
     for (table, development) in TABLES {
-        for (key, value) in toml
-            .get(*table)
-            .and_then(Value::as_table)
-            .into_iter()
-            .flatten()
-        {
+        for (key, value) in text::entries(toml, table) {
             manifest.needs(renamed(key, value), version(value), *development);
         }
     }

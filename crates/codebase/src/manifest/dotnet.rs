@@ -5,22 +5,8 @@ use roxmltree::{Document, Node};
 use super::super::text::{self, Broken};
 use super::{Manifest, Purpose};
 
-/// `*.csproj`.
-pub(super) fn csharp(text: &str) -> Result<Manifest, Broken> {
-    project(text, "csharp")
-}
-
-/// `*.fsproj`.
-pub(super) fn fsharp(text: &str) -> Result<Manifest, Broken> {
-    project(text, "fsharp")
-}
-
-/// `*.vbproj`.
-pub(super) fn visual_basic(text: &str) -> Result<Manifest, Broken> {
-    project(text, "visual-basic")
-}
-
-fn project(text: &str, language: &'static str) -> Result<Manifest, Broken> {
+/// `*.csproj` and those of other languages.
+pub(super) fn project(text: &str, language: &'static str) -> Result<Manifest, Broken> {
     let document = text::xml(text)?;
     let property = |name: &'static str| property(&document, name);
     let sdk = document.root_element().attribute("Sdk").unwrap_or_default();

@@ -1,14 +1,12 @@
-//! Gradle: scripts, read for the lines that name plugins and dependencies, and the
-//! version catalogue.
+//! Gradle: scripts, read line by line for plugins and coordinates in quotes, and the
+//! names in the version catalogue. What a script computes or looks up is not seen.
 
 use toml::Value;
 
 use super::super::report::PackageManager;
 use super::super::text::{self, Broken, quoted};
-use super::{MAX_WORD, Manifest, Purpose};
+use super::{Manifest, Purpose};
 
-/// Blocks in one another that are looked into.
-const MAX_BLOCKS: usize = 32;
 /// Plugins that make an application, and those that make a library.
 const APPLICATIONS: &[&str] = &[
     "application",
@@ -17,6 +15,8 @@ const APPLICATIONS: &[&str] = &[
     "com.android.application",
 ];
 const LIBRARIES: &[&str] = &["java-library", "com.android.library", "maven-publish"];
+/// Parts of configurations for developing: `testImplementation`, `classpath`.
+const DEVELOPING: &[&str] = &["test", "debug", "classpath"];
 
 /// `build.gradle` and `build.gradle.kts`.
 #[expect(clippy::unnecessary_wraps, reason = "the form of all readers")]
@@ -25,20 +25,12 @@ pub(super) fn build(text: &str) -> Result<Manifest, Broken> {
         manager: Some(PackageManager::Gradle),
         ..Manifest::default()
     };
-    // Names of the blocks that are open.
-    let mut blocks: Vec<&str> = Vec::new();
-    // Blocks that are too deep to tell anything.
-    let mut deeper = 0_usize;
     let mut kotlin = false;
     let mut java = None;
-    let text = without_comments(text);
-    for line in text.lines().map(str::trim) {
-        let within = |name: &str| blocks.contains(&name);
+    for line in without_comments(text).lines() {
         let words = quoted(line);
-        if let Some(plugin) = plugin(line, &words, within("plugins")) {
-            let version = line
-                .split_once("version")
-                .and_then(|(_, rest)| quoted(rest).first().copied());
+        if let Some(plugin) = plugin(line.trim(), &words) {
+            let version = words.get(1).copied();
             kotlin |= plugin.contains("kotlin");
             if APPLICATIONS.contains(&plugin.as_str()) {
                 manifest.purpose = Some(Purpose::Application);
@@ -46,11 +38,10 @@ pub(super) fn build(text: &str) -> Result<Manifest, Broken> {
                 manifest.purpose = Some(Purpose::Library);
             }
             manifest.needs(&format!("plugin:{plugin}"), version, false);
-        } else if within("dependencies") || line.starts_with("dependencies") {
-            dependency(line, &words, within("buildscript"), &mut manifest);
-        } else if blocks.is_empty() && line.starts_with("version") {
+        } else if line.starts_with("version") {
+            // Those of something else are indented, since they stand in its block.
             manifest.version = words.first().and_then(|text| text::name(text));
-        } else if blocks.is_empty() && line.starts_with("description") {
+        } else if line.starts_with("description") {
             manifest.description = words.first().and_then(|text| text::sentence(text));
         } else if let Some((_, rest)) = line.split_once("JavaLanguageVersion.of(") {
             java = rest
@@ -59,77 +50,57 @@ pub(super) fn build(text: &str) -> Result<Manifest, Broken> {
                 .map(|version| version.trim().to_owned());
         } else if let Some((_, version)) = line.split_once("JavaVersion.VERSION_") {
             java = Some(version.trim().replace('_', "."));
-        }
-        let first = line.split([' ', '{', '(']).next().unwrap_or_default();
-        for letter in line.chars() {
-            match letter {
-                '{' if blocks.len() < MAX_BLOCKS => blocks.push(first),
-                '{' => deeper += 1,
-                '}' if deeper > 0 => deeper -= 1,
-                '}' => drop(blocks.pop()),
-                _ => {}
-            }
+        } else {
+            dependency(line, &words, &mut manifest);
         }
     }
-    if kotlin {
-        manifest.platforms.push(("kotlin", None));
+    let language = if kotlin {
+        ("kotlin", None)
     } else {
-        manifest.platforms.push(("java", java));
-    }
+        ("java", java)
+    };
+    manifest.platforms.push(language);
     Ok(manifest)
 }
 
 /// The id of the plugin that a line applies.
-fn plugin(line: &str, words: &[&str], in_plugins: bool) -> Option<String> {
+fn plugin(line: &str, words: &[&str]) -> Option<String> {
     let first = *words.first()?;
-    if line.starts_with("apply plugin") || (in_plugins && line.starts_with("id")) {
+    let by_id = ["apply plugin", "id(", "id "];
+    if by_id.iter().any(|begin| line.starts_with(begin)) {
         return Some(first.to_owned());
     }
     // `kotlin("jvm")` is `org.jetbrains.kotlin.jvm`.
-    (in_plugins && line.starts_with("kotlin(")).then(|| format!("org.jetbrains.kotlin.{first}"))
+    line.starts_with("kotlin(")
+        .then(|| format!("org.jetbrains.kotlin.{first}"))
 }
 
-/// A line of a block of dependencies: `implementation("group:artifact:version")`,
-/// with or without brackets, or with `group:` and `name:`.
-fn dependency(line: &str, words: &[&str], building: bool, manifest: &mut Manifest) {
-    let line = line.split_once('{').map_or(line, |(before, after)| {
-        if after.trim().is_empty() {
-            before
-        } else {
-            after.trim()
-        }
-    });
-    let configuration = line
-        .split([' ', '('])
-        .next()
-        .unwrap_or_default()
-        .to_lowercase();
-    let development = building || configuration.contains("test") || configuration.contains("debug");
+/// A line with a dependency: `implementation("group:artifact:version")`, with or without
+/// brackets, or with `group:` and `name:`.
+fn dependency(line: &str, words: &[&str], manifest: &mut Manifest) {
     let Some(first) = words.first() else {
         return;
     };
-    let mut parts = first.split(':');
-    if let (Some(group), Some(artifact)) = (parts.next(), parts.next()) {
-        let version = parts
-            .next()
-            .map(|version| version.split('@').next().unwrap_or_default());
-        if !group.is_empty() && !artifact.is_empty() {
-            manifest.needs(&format!("{group}:{artifact}"), version, development);
+    let before = line.split(['"', '\'']).next().unwrap_or_default();
+    let configuration = before.to_lowercase();
+    let development = DEVELOPING.iter().any(|part| configuration.contains(part));
+    let parts: Vec<&str> = match words {
+        _ if first.contains(':') => first.split(':').collect(),
+        [group, artifact, rest @ ..] if before.contains("group:") && line.contains("name:") => {
+            [group, artifact].into_iter().chain(rest).copied().collect()
         }
-    } else if line.contains("group:") && line.contains("name:") {
-        if let [group, artifact, rest @ ..] = words {
-            manifest.needs(
-                &format!("{group}:{artifact}"),
-                rest.first().copied(),
-                development,
-            );
+        _ if before.contains("kotlin(") => {
+            let name = format!("org.jetbrains.kotlin:kotlin-{first}");
+            return manifest.needs(&name, None, development);
         }
-    } else if line.contains("kotlin(") {
-        manifest.needs(
-            &format!("org.jetbrains.kotlin:kotlin-{first}"),
-            None,
-            development,
-        );
+        _ => return,
+    };
+    if let [group, artifact, rest @ ..] = parts.as_slice()
+        && !group.is_empty()
+        && !artifact.is_empty()
+    {
+        let version = rest.first().and_then(|version| version.split('@').next());
+        manifest.needs(&format!("{group}:{artifact}"), version, development);
     }
 }
 
@@ -157,41 +128,29 @@ pub(super) fn settings(text: &str) -> Result<Manifest, Broken> {
     Ok(manifest)
 }
 
-/// `libs.versions.toml`: what scripts name by an alias. All of it counts as used.
+/// `libs.versions.toml`: what scripts name by an alias. All of it counts as used; versions
+/// that stand elsewhere in it are not looked up.
 pub(super) fn catalogue(text: &str) -> Result<Manifest, Broken> {
     let toml = text::toml(text)?;
     let mut manifest = Manifest {
         manager: Some(PackageManager::Gradle),
         ..Manifest::default()
     };
-    let table = |key: &str| toml.get(key).and_then(Value::as_table);
-    let version = |value: &Value| -> Option<String> {
-        let version = value.get("version")?;
-        let found = match version.get("ref").and_then(Value::as_str) {
-            Some(key) => table("versions")?.get(key)?.as_str()?,
-            None => version.as_str()?,
-        };
-        (found.len() <= MAX_WORD).then(|| found.to_owned())
-    };
-    for (_, value) in table("libraries").into_iter().flatten() {
-        let word = |key: &str| value.get(key).and_then(Value::as_str);
-        if let Some(coordinates) = value.as_str() {
-            let mut parts = coordinates.splitn(3, ':');
-            let name = [parts.next(), parts.next()]
-                .map(Option::unwrap_or_default)
-                .join(":");
-            manifest.needs(&name, parts.next(), false);
-        } else if let Some(module) = word("module") {
-            manifest.needs(module, version(value).as_deref(), false);
-        } else if let (Some(group), Some(name)) = (word("group"), word("name")) {
-            manifest.needs(&format!("{group}:{name}"), version(value).as_deref(), false);
-        }
-    }
-    for (_, value) in table("plugins").into_iter().flatten() {
-        if let Some(id) = value.get("id").and_then(Value::as_str) {
-            manifest.needs(&format!("plugin:{id}"), version(value).as_deref(), false);
-        } else if let Some((id, version)) = value.as_str().and_then(|text| text.split_once(':')) {
-            manifest.needs(&format!("plugin:{id}"), Some(version), false);
+    for (section, prefix) in [("libraries", ""), ("plugins", "plugin:")] {
+        for (_, value) in text::entries(&toml, section) {
+            let word = |key: &str| value.get(key).and_then(Value::as_str);
+            let whole = value.as_str().or(word("module")).or(word("id"));
+            let name = match (whole, word("group"), word("name")) {
+                (Some(whole), ..) => whole.to_owned(),
+                (None, Some(group), Some(name)) => format!("{group}:{name}"),
+                _ => continue,
+            };
+            // In one text the version stands behind the name.
+            let (name, version) = match name.rsplit_once(':') {
+                Some((name, version)) if value.is_str() => (name, Some(version)),
+                _ => (name.as_str(), word("version")),
+            };
+            manifest.needs(&format!("{prefix}{name}"), version, false);
         }
     }
     Ok(manifest)

@@ -41,12 +41,7 @@ pub(super) fn package(text: &str) -> Result<Manifest, Broken> {
         ("optionalDependencies", true),
         ("devDependencies", true),
     ] {
-        for (name, version) in package
-            .get(key)
-            .and_then(Value::as_object)
-            .into_iter()
-            .flatten()
-        {
+        for (name, version) in text::members(&value, key) {
             manifest.needs(name, version.as_str(), development);
         }
     }
@@ -134,28 +129,16 @@ pub(super) fn deno(text: &str) -> Result<Manifest, Broken> {
         platforms: vec![("deno", None)],
         ..Manifest::default()
     };
-    for (_, target) in value
-        .get("imports")
-        .and_then(Value::as_object)
-        .into_iter()
-        .flatten()
-    {
+    for (_, target) in text::members(&value, "imports") {
         let npm = target
             .as_str()
             .and_then(|target| target.strip_prefix("npm:"));
         let Some(package) = npm.map(|package| package.trim_start_matches('/')) else {
             continue;
         };
-        // `@scope/name@1/part`: the first `@` may belong to the name.
-        let at = package
-            .char_indices()
-            .skip(1)
-            .find(|(_, letter)| *letter == '@');
-        let (name, version) = match at {
-            Some((at, _)) => package.split_at(at),
-            None => (package, ""),
-        };
-        let version = version.trim_start_matches('@').split('/').next();
+        // `@scope/name@1/part`.
+        let (name, version) = text::package_and_range(package).unwrap_or((package, ""));
+        let version = version.split('/').next();
         manifest.needs(name, version.filter(|version| !version.is_empty()), false);
     }
     Ok(manifest)

@@ -24,12 +24,7 @@ pub(super) fn read(text: &str) -> Result<Manifest, Broken> {
     };
     let mut version = None;
     for (key, development) in [("require", false), ("require-dev", true)] {
-        for (name, found) in value
-            .get(key)
-            .and_then(Value::as_object)
-            .into_iter()
-            .flatten()
-        {
+        for (name, found) in text::members(&value, key) {
             if name == "php" {
                 version = found.as_str().map(str::to_owned);
             } else if name.contains('/') {

@@ -28,24 +28,21 @@ pub(super) fn read(text: &str) -> Result<Manifest, Broken> {
     };
     let mut version = project.get("requires-python").and_then(Value::as_str);
     list(project.get("dependencies"), &mut manifest, false);
-    for (_, extra) in table(project, "optional-dependencies")
-        .into_iter()
-        .flatten()
-    {
+    for (_, extra) in text::entries(project, "optional-dependencies") {
         list(Some(extra), &mut manifest, true);
     }
-    for (_, group) in table(&whole, "dependency-groups").into_iter().flatten() {
+    for (_, group) in text::entries(&whole, "dependency-groups") {
         list(Some(group), &mut manifest, true);
     }
-    for (name, value) in table(poetry, "dependencies").into_iter().flatten() {
+    for (name, value) in text::entries(poetry, "dependencies") {
         if name == "python" {
             version = version.or(requirement(value));
         } else {
             manifest.needs(&normal(name), requirement(value), false);
         }
     }
-    let groups = table(poetry, "group").into_iter().flatten();
-    let groups = groups.filter_map(|(_, group)| table(group.as_table()?, "dependencies"));
+    let groups = text::entries(poetry, "group")
+        .filter_map(|(_, group)| table(group.as_table()?, "dependencies"));
     for group in table(poetry, "dev-dependencies").into_iter().chain(groups) {
         for (name, value) in group {
             manifest.needs(&normal(name), requirement(value), true);

@@ -103,12 +103,7 @@ pub(super) fn pipfile(text: &str) -> Result<Manifest, Broken> {
         ..Manifest::default()
     };
     for (key, development) in [("packages", false), ("dev-packages", true)] {
-        for (name, value) in toml
-            .get(key)
-            .and_then(Value::as_table)
-            .into_iter()
-            .flatten()
-        {
+        for (name, value) in text::entries(&toml, key) {
             let version = value
                 .as_str()
                 .or_else(|| value.get("version").and_then(Value::as_str));

@@ -1,5 +1,6 @@
 //! A project of each ecosystem: its stack and what it says of itself.
 
+use super::super::PackageManager;
 use super::{notes, of, project, sent, stack};
 
 /// Stack, project and notes of files, as one list.
@@ -42,7 +43,7 @@ fn npm_takes_versions_from_the_lockfile_and_else_from_the_manifest() {
 }
 
 #[test]
-fn yarn_pnpm_and_bun_lockfiles_are_read() {
+fn lockfiles_of_yarn_and_pnpm_are_read_and_that_of_bun_names_its_manager() {
     let manifest =
         r#"{"name": "ui", "exports": "./index.js", "dependencies": {"react": "^18.2.0"}}"#;
     let yarn = "# yarn lockfile v1\n\n\"react@^17.0.0\", react@^17.0.2:\n  version \"17.0.2\"\n\nreact@^18.2.0:\n  version \"18.3.1\"\n";
@@ -55,7 +56,7 @@ fn yarn_pnpm_and_bun_lockfiles_are_read() {
         ("yarn.lock", berry, "18.3.2", "yarn"),
         ("pnpm-lock.yaml", pnpm, "18.3.3", "pnpm"),
         ("pnpm-lock.yaml", pnpm9, "18.3.4", "pnpm"),
-        ("bun.lock", bun, "18.3.5", "bun"),
+        ("bun.lock", bun, "18.2.0", "bun"),
     ] {
         let found = all(&[("package.json", manifest), (name, lock)]);
         assert_eq!(
@@ -231,7 +232,7 @@ fn go_modules_are_known_with_their_major_versions_and_indirect_ones_are_not() {
 }
 
 #[test]
-fn maven_puts_properties_in_their_places_and_takes_managed_versions() {
+fn maven_takes_managed_versions_and_resolves_no_properties() {
     let pom = r#"<?xml version="1.0" encoding="UTF-8"?>
 <project xmlns="http://maven.apache.org/POM/4.0.0">
   <parent><groupId>org.springframework.boot</groupId><artifactId>spring-boot-starter-parent</artifactId><version>3.2.1</version></parent>
@@ -251,7 +252,7 @@ fn maven_puts_properties_in_their_places_and_takes_managed_versions() {
         [
             "flyway 10.4.1 1.0 maven",
             "java 21 1.0 maven",
-            "lombok 1.18.30 1.0 maven",
+            "lombok - 1.0 maven",
             "spring-boot 3.2.1 1.0 maven",
             "hibernate - 0.9 maven",
             "junit - 0.9 maven",
@@ -260,6 +261,21 @@ fn maven_puts_properties_in_their_places_and_takes_managed_versions() {
             "spring-framework - 0.5 inferred",
             "shop 1.2.3 application maven",
         ]
+    );
+    let pom = "<project><parent><artifactId>all</artifactId><version>2.0</version></parent><artifactId>part</artifactId><version>${revision}</version><properties><java.version>${jdk}</java.version><maven.compiler.release>17</maven.compiler.release></properties></project>";
+    let found = all(&[("pom.xml", pom)]);
+    assert_eq!(
+        found,
+        [
+            "java 17 1.0 maven",
+            "maven - 0.9 config_file",
+            "part - single maven"
+        ]
+    );
+    let inherited = pom.replace("<version>${revision}</version>", "");
+    assert_eq!(
+        project(&of(&[("pom.xml", &inherited)])),
+        "part 2.0 single maven"
     );
 }
 
@@ -290,7 +306,7 @@ dependencies {
         ]),
         [
             "detekt 1.23 1.0 gradle",
-            "guava 33.0 1.0 gradle",
+            "guava - 1.0 gradle",
             "jooq 3.19.1 1.0 gradle",
             "kotlin 1.9.22 1.0 gradle",
             "spring-boot 3.2.0 1.0 gradle",
@@ -304,13 +320,40 @@ dependencies {
 }
 
 #[test]
-fn composer_takes_versions_from_its_lockfile() {
+fn gradle_is_read_whatever_block_a_line_stands_in() {
+    let build = r"
+buildscript { dependencies { classpath 'org.flywaydb:flyway-core:9.0' } }
+apply plugin: 'java-library'
+description = 'Parts.'
+dependencies { implementation 'com.google.guava:guava:33.0@jar' }
+java { toolchain { languageVersion = JavaLanguageVersion.of(21) } }
+publishing {
+    version = '7'
+}
+";
+    let files = [("build.gradle", build)];
+    assert_eq!(
+        all(&files),
+        [
+            "guava 33.0 1.0 gradle",
+            "java 21 1.0 gradle",
+            "flyway 9.0 0.9 gradle",
+            "gradle - 0.9 config_file",
+            "- - library gradle",
+        ]
+    );
+    let described = of(&files).project.description;
+    assert_eq!(described.as_deref(), Some("Parts."));
+}
+
+#[test]
+fn composer_is_known_by_what_its_manifest_asks_for() {
     let manifest = r#"{"name": "acme/site", "type": "project", "require": {"php": "^8.2", "ext-json": "*", "laravel/framework": "^10.10"}, "require-dev": {"phpunit/phpunit": "^10.1"}}"#;
     let lock = r#"{"packages": [{"name": "laravel/framework", "version": "v10.48.2"}], "packages-dev": []}"#;
     assert_eq!(
         all(&[("composer.json", manifest), ("composer.lock", lock)]),
         [
-            "laravel 10.48.2 1.0 composer",
+            "laravel 10.10 1.0 composer",
             "php 8.2 1.0 composer",
             "phpunit 10.1 0.9 composer",
             "acme/site - application composer",
@@ -319,14 +362,14 @@ fn composer_takes_versions_from_its_lockfile() {
 }
 
 #[test]
-fn bundler_knows_groups_and_its_lockfile() {
+fn bundler_knows_groups() {
     let gems = "source 'https://rubygems.org'\nruby '3.2.2'\ngem 'rails', '~> 7.1'\ngem \"pg\"\ngroup :development, :test do\n  gem 'rspec-rails'\nend\ngem 'puma', '>= 5.0'\n";
     let lock = "GEM\n  specs:\n    rails (7.1.3)\n      actioncable (= 7.1.3)\n    puma (6.4.0)\n";
     assert_eq!(
         all(&[("Gemfile", gems), ("Gemfile.lock", lock)]),
         [
-            "puma 6.4.0 1.0 gemfile",
-            "rails 7.1.3 1.0 gemfile",
+            "puma >= 5.0 1.0 gemfile",
+            "rails 7.1 1.0 gemfile",
             "ruby 3.2.2 1.0 gemfile",
             "postgresql - 0.9 gemfile",
             "rspec - 0.9 gemfile",
@@ -384,7 +427,7 @@ fn dart_elixir_swift_and_deno_are_read() {
         ]),
         [
             "elixir 1.14 1.0 mix",
-            "phoenix 1.7.12 1.0 mix",
+            "phoenix 1.7.10 1.0 mix",
             "credo 1.7 0.9 mix",
             "shop 0.1.0 application mix",
         ]
@@ -457,4 +500,10 @@ fn a_lockfile_alone_says_a_little() {
     assert_eq!(stack(&analysis), ["axum 0.7.4 0.5 lockfile"]);
     assert_eq!(project(&analysis), "- - unknown -");
     assert_eq!(analysis.confidence_level.name(), "low");
+    // One that is not read tells of its package manager.
+    let analysis = sent(&[("Gemfile.lock", "GEM\n  specs:\n    rails (7.1.3)\n")]);
+    assert_eq!(stack(&analysis), Vec::<String>::new());
+    let managers: Vec<_> = analysis.project.package_managers.iter().collect();
+    assert_eq!(managers, [&PackageManager::Bundler]);
+    assert_eq!(analysis.stats.analyzed_files, 1);
 }

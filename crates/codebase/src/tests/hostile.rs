@@ -356,26 +356,22 @@ fn small_files_do_not_become_large_ones() {
         uses(40_000, "gem 'rails'\n")
     );
     let requirements = uses(50_000, "djangorestframework\n");
+    let keys: Vec<String> = (0..110_000).map(|at| format!("a{at}@1")).collect();
+    let locked = format!("{}:\n  version \"1\"\n", keys.join(","));
     let analysis = sent(&[
         ("pom.xml", &pom),
         ("gradle/libs.versions.toml", &catalogue),
         ("build.gradle", &gradle),
         ("Gemfile", &gems),
         ("requirements.txt", &requirements),
-        (
-            "gradle.lockfile",
-            &(0..300_000)
-                .map(|at| format!("a:{at}:1\n"))
-                .collect::<Vec<_>>()
-                .concat(),
-        ),
+        ("yarn.lock", &locked),
     ]);
     assert_eq!(
         notes(&analysis),
         [
-            "gradle.lockfile: not used: there are too many packages",
             "gradle/libs.versions.toml: not all is read: there are too many dependencies",
             "requirements.txt: not all is read: there are too many dependencies",
+            "yarn.lock: not used: there are too many packages",
         ]
     );
     let ids: Vec<&str> = analysis
@@ -470,13 +466,7 @@ fn no_text_brings_a_reader_down() {
         "package-lock.json",
         "yarn.lock",
         "pnpm-lock.yaml",
-        "bun.lock",
         "uv.lock",
-        "Gemfile.lock",
-        "mix.lock",
-        "gradle.lockfile",
-        "pubspec.lock",
-        "composer.lock",
     ];
     let pieces = [
         "{",
@@ -517,7 +507,6 @@ fn no_text_brings_a_reader_down() {
         ".package(",
         "FROM ",
         "{:hex",
-        "    x (1",
         "\u{0}",
     ];
     let mut state = 12_345_u64;
