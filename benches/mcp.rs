@@ -27,7 +27,7 @@ use h2::client::SendRequest;
 use http::StatusCode;
 use repertoire::contract::v1;
 use repertoire::contract::v1::lookup_client::LookupClient;
-use repertoire::gateway::{Context, Contract, Gateway, JsonText, ToolAnswer};
+use repertoire::gateway::{Context, Contract, Gateway, ToolAnswer};
 use repertoire::mcp::{Sessions, http_service};
 use repertoire::server::{Config, Domain, Limits, Settings};
 use rmcp::model::{
@@ -561,7 +561,7 @@ async fn gateway(data: &Path) {
             });
             let arguments = arguments.clone();
             let answer = gateway.call_tool(tool, arguments, Context::default(), progress);
-            let answer: ToolAnswer<JsonText> = answer.await.expect("an answer");
+            let answer: ToolAnswer = answer.await.expect("an answer");
             drop(answer);
         }
         parts.tool.push(per_call(begin.elapsed()));

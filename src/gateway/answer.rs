@@ -1,122 +1,75 @@
-//! What a tool answers, as a tree or as the text that is passed on as it is.
+//! What a tool answers: text that is passed on as it is.
 
 use std::time::Duration;
 
 use serde_json::{Value as Json, json};
 
-use super::json::{append, quote, text_of};
-use super::{Contract, Error, Method, Refusal};
+use super::Refusal;
+use super::json::{append, quote};
 
 /// What a tool answered.
 #[derive(Debug, Clone)]
-pub struct ToolAnswer<D> {
+pub struct ToolAnswer {
     /// What a model reads. None: the text of the structured answer.
     pub text: Option<String>,
     /// What a program reads. None: a refusal of a tool without an envelope.
-    pub structured: Option<D>,
+    pub structured: Option<JsonText>,
     /// Why it was refused, where it was.
     pub refusal: Option<Refusal>,
 }
 
-/// A structured answer in one of two forms: the tree, or the text that is passed on as it is.
-pub trait Structured: Sized + Send {
-    /// A message in this form.
-    ///
-    /// # Errors
-    /// The bytes are not such a message.
-    fn write(contract: &Contract, method: &Method, bytes: &[u8]) -> Result<Self, Error>;
-
-    /// A tree in this form.
-    fn of(json: Json) -> Self;
-
-    /// Members of an object, in this order.
-    fn object(members: Vec<(&str, Self)>) -> Self;
-
-    /// Its text.
-    fn text(&self) -> String;
-}
-
-impl Structured for Json {
-    fn write(contract: &Contract, method: &Method, bytes: &[u8]) -> Result<Self, Error> {
-        contract.write(&method.output, bytes)
-    }
-
-    fn of(json: Json) -> Self {
-        json
-    }
-
-    fn object(members: Vec<(&str, Self)>) -> Self {
-        let members = members.into_iter();
-        Self::Object(members.map(|(name, it)| (name.to_owned(), it)).collect())
-    }
-
-    fn text(&self) -> String {
-        text_of(self)
-    }
-}
-
 /// The text of a JSON.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct JsonText(String);
+pub struct JsonText(pub(super) String);
 
 impl JsonText {
+    /// The text of this one.
+    #[must_use]
+    pub fn of(json: &Json) -> Self {
+        let mut text = String::new();
+        append(json, &mut text);
+        Self(text)
+    }
+
     /// The text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
-}
 
-impl Structured for JsonText {
-    fn write(contract: &Contract, method: &Method, bytes: &[u8]) -> Result<Self, Error> {
-        let mut text = String::new();
-        contract.write_text(&method.output, bytes, &mut text)?;
-        Ok(Self(text))
-    }
-
-    fn of(json: Json) -> Self {
-        let mut text = String::new();
-        append(&json, &mut text);
-        Self(text)
-    }
-
-    fn object(members: Vec<(&str, Self)>) -> Self {
-        let length: usize = members
-            .iter()
-            .map(|(name, it)| name.len() + it.0.len() + 4)
-            .sum();
-        let mut text = String::with_capacity(length + 2);
-        for (at, (name, member)) in members.iter().enumerate() {
-            text.push(if at == 0 { '{' } else { ',' });
-            quote(name, &mut text);
-            text.push(':');
-            text.push_str(&member.0);
-        }
-        text.push('}');
-        Self(text)
-    }
-
-    fn text(&self) -> String {
-        self.0.clone()
+    /// What the text says.
+    #[must_use]
+    pub fn json(&self) -> Json {
+        // Never nothing, since it was written by us.
+        serde_json::from_str(&self.0).unwrap_or_default()
     }
 }
 
 /// What an answer with an envelope comes in.
-pub(super) fn envelope<D: Structured>(
-    data: Option<D>,
+pub(super) fn envelope(
+    data: Option<&JsonText>,
     refusal: Option<&Refusal>,
     took: Duration,
     request_id: &str,
-) -> D {
-    let mut members = vec![("success", D::of(refusal.is_none().into()))];
+) -> JsonText {
+    let mut text = String::with_capacity(data.map_or(0, |data| data.0.len()) + 256);
+    text.push_str("{\"success\":");
+    text.push_str(if refusal.is_none() { "true" } else { "false" });
+    let mut member = |name: &str, write: &dyn Fn(&mut String)| {
+        text.push(',');
+        quote(name, &mut text);
+        text.push(':');
+        write(&mut text);
+    };
     if let Some(data) = data {
-        members.push(("data", data));
+        member("data", &|text| text.push_str(&data.0));
     }
     if let Some(refusal) = refusal {
-        members.push(("error", D::of(refusal.json())));
+        member("error", &|text| append(&refusal.json(), text));
     }
     let millis = (took.as_secs_f64() * 1e6).round() / 1e3;
     let metadata = json!({"execution_time_ms": millis, "request_id": request_id});
-    members.push(("metadata", D::of(metadata)));
-    D::object(members)
+    member("metadata", &|text| append(&metadata, text));
+    text.push('}');
+    JsonText(text)
 }

@@ -15,7 +15,7 @@ use tonic::metadata::MetadataMap;
 use tower::util::BoxCloneSyncService;
 use tower::{BoxError, ServiceExt as _};
 
-use super::answer::{Structured, ToolAnswer, envelope};
+use super::answer::{JsonText, ToolAnswer, envelope};
 use super::codec::DynamicCodec;
 use super::parse::Wrong;
 use super::{Contract, Error, Method, Refusal, Tool};
@@ -334,13 +334,13 @@ impl Gateway {
     ///
     /// # Errors
     /// A fault; whatever the caller can do something about is an answer.
-    pub async fn call_tool<D: Structured>(
+    pub async fn call_tool(
         &self,
         tool: &Tool,
         arguments: Map<String, Json>,
         mut context: Context,
         progress: Progress,
-    ) -> Result<ToolAnswer<D>, Refusal> {
+    ) -> Result<ToolAnswer, Refusal> {
         let started = Instant::now();
         let request_id = context.request_id();
         let form = tool.form(&arguments);
@@ -351,7 +351,7 @@ impl Gateway {
             let method = Arc::clone(&form.method);
             let ask = self.read_only(&method, arguments, Some(&form.fields))?;
             if method.server_streaming {
-                self.gather(&method, ask, context, progress).await
+                self.collect(&method, ask, context, progress).await
             } else {
                 self.tell(&method, &self.unary(&method, ask, context).await?)
             }
@@ -362,7 +362,12 @@ impl Gateway {
             Err(refusal) => (None, None, Some(refusal)),
         };
         if form.envelope {
-            let envelope = envelope(data, refusal.as_ref(), started.elapsed(), &request_id);
+            let envelope = envelope(
+                data.as_ref(),
+                refusal.as_ref(),
+                started.elapsed(),
+                &request_id,
+            );
             return Ok(ToolAnswer {
                 text,
                 structured: Some(envelope),
@@ -378,32 +383,28 @@ impl Gateway {
     }
 
     /// An answer in its form, and what a tool shows instead of its text.
-    fn tell<D: Structured>(
-        &self,
-        method: &Method,
-        bytes: &[u8],
-    ) -> Result<(D, Option<String>), Refusal> {
+    fn tell(&self, method: &Method, bytes: &[u8]) -> Result<(JsonText, Option<String>), Refusal> {
+        let mut text = String::new();
+        let written = self.contract.write_text(&method.output, bytes, &mut text);
+        written.map_err(|error| unreadable(&error))?;
+        let data = JsonText(text);
         let shape = self.contract.shape(&method.output);
-        let field = shape.and_then(|shape| shape.fields.iter().find(|field| field.text));
-        let Some(field) = field else {
-            let data = D::write(&self.contract, method, bytes);
-            return Ok((data.map_err(|error| unreadable(&error))?, None));
-        };
-        let json = self.contract.write(&method.output, bytes);
-        let json = json.map_err(|error| unreadable(&error))?;
-        let text = json.get(&field.json).and_then(Json::as_str);
-        let text = text.map(str::to_owned);
-        Ok((D::of(json), text))
+        let shown = shape.and_then(|shape| shape.fields.iter().find(|field| field.text));
+        let shown = shown.and_then(|field| {
+            let text = data.json().get(&field.json)?.as_str()?.to_owned();
+            Some(text)
+        });
+        Ok((data, shown))
     }
 
     /// All messages of a stream as one answer.
-    async fn gather<D: Structured>(
+    async fn collect(
         &self,
         method: &Method,
         ask: Ask,
         context: Context,
         mut progress: Progress,
-    ) -> Result<(D, Option<String>), Refusal> {
+    ) -> Result<(JsonText, Option<String>), Refusal> {
         let mut answers = std::pin::pin!(self.stream(method, ask, context).await?);
         let mut kept = std::collections::VecDeque::new();
         let mut count = 0;
@@ -418,7 +419,7 @@ impl Gateway {
         }
         let left_out = count - kept.len();
         let messages = json!({"messages": kept, "left_out": left_out});
-        Ok((D::of(messages), None))
+        Ok((JsonText::of(&messages), None))
     }
 }
 

@@ -1,17 +1,13 @@
-//! Messages as JSON, straight from their bytes.
+//! What messages and their JSON share: whether bytes are a message, single values, and
+//! JSON as text.
 //!
-//! Answers are only passed on, and to unpack one into a message by descriptor costs
-//! more than the call. Where bytes may come to be written later, they are checked
-//! when they come.
+//! Where bytes may come to be written later, they are checked when they come.
 
-use std::borrow::Cow;
-
-use base64::Engine as _;
 use prost::Message as _;
 use prost::encoding::{self, DecodeContext, WireType};
 use prost_reflect::{Kind, MessageDescriptor};
 use prost_types::value::Kind as Free;
-use serde_json::{Map, Value as Json};
+use serde_json::Value as Json;
 
 use super::shape::{Field, Holds, Shape, Special};
 use super::{Contract, Error};
@@ -21,15 +17,6 @@ use model::whole;
 pub(super) const MAX_DEPTH: usize = 100;
 pub(super) const TOO_DEEP: Error = Error::Malformed("is too deep");
 pub(super) const NOT_UTF8: Error = Error::Malformed("has text that is not UTF-8");
-
-/// What came of a field so far.
-#[derive(Clone)]
-enum Slot<'a> {
-    Absent,
-    Json(Json),
-    /// A message in parts, which are one after the other what they are together.
-    Message(Cow<'a, [u8]>),
-}
 
 impl Contract {
     /// The bytes are such a message, so that they can be written.
@@ -66,141 +53,9 @@ impl Contract {
         Ok(())
     }
 
-    /// A message as JSON: see the module above.
-    pub(super) fn write(&self, message: &MessageDescriptor, bytes: &[u8]) -> Result<Json, Error> {
-        self.message(self.known(message.full_name())?, bytes, MAX_DEPTH)
-    }
-
-    pub(super) fn message(&self, shape: &Shape, bytes: &[u8], depth: usize) -> Result<Json, Error> {
-        Ok(match shape.special {
-            Some(Special::Timestamp) => timestamp(&prost_types::Timestamp::decode(bytes)?),
-            Some(Special::Struct) => free_struct(prost_types::Struct::decode(bytes)?),
-            Some(Special::ListValue) => free_list(prost_types::ListValue::decode(bytes)?),
-            Some(Special::Value) => free(prost_types::Value::decode(bytes)?),
-            None => Json::Object(self.object(shape, bytes, depth)?),
-        })
-    }
-
-    pub(super) fn object(
-        &self,
-        shape: &Shape,
-        mut bytes: &[u8],
-        depth: usize,
-    ) -> Result<Map<String, Json>, Error> {
-        let depth = depth.checked_sub(1).ok_or(TOO_DEEP)?;
-        let mut slots = vec![Slot::Absent; shape.fields.len()];
-        while !bytes.is_empty() {
-            let (number, came) = encoding::decode_key(&mut bytes)?;
-            let found = shape.place(number);
-            let found = found.and_then(|at| Some((shape.fields.get(at)?, slots.get_mut(at)?)));
-            let Some((field, slot)) = found else {
-                encoding::skip_field(came, number, &mut bytes, DecodeContext::default())?;
-                continue;
-            };
-            self.take(field, came, &mut bytes, slot, depth)?;
-            for other in &field.rivals {
-                if let Some(slot) = slots.get_mut(*other) {
-                    *slot = Slot::Absent;
-                }
-            }
-        }
-        let mut object = Map::with_capacity(slots.len());
-        for (field, slot) in shape.fields.iter().zip(slots) {
-            let value = match slot {
-                Slot::Absent if field.holds == Holds::Maybe || field.omit_empty => continue,
-                Slot::Absent => field.zero.clone(),
-                Slot::Json(mut value) => {
-                    if let (Holds::Map, Some(entries)) = (field.holds, value.as_object_mut()) {
-                        entries.sort_keys();
-                    }
-                    value
-                }
-                Slot::Message(bytes) => self.inside(field, &bytes, depth)?,
-            };
-            if field.omit_empty && field.holds != Holds::Maybe && value == field.zero {
-                continue;
-            }
-            object.insert(field.json.clone(), value);
-        }
-        Ok(object)
-    }
-
-    /// Takes what comes of a field into its slot.
-    fn take<'a>(
-        &self,
-        field: &Field,
-        came: WireType,
-        bytes: &mut &'a [u8],
-        slot: &mut Slot<'a>,
-        depth: usize,
-    ) -> Result<(), Error> {
-        if field.message.is_some() {
-            encoding::check_wire_type(WireType::LengthDelimited, came)?;
-        }
-        match field.holds {
-            Holds::Map => {
-                let (key, value) = self.entry(field, chunk(bytes)?, depth)?;
-                if let Slot::Json(Json::Object(entries)) = slot {
-                    entries.insert(key, value);
-                } else {
-                    *slot = Slot::Json(Json::Object(Map::from_iter([(key, value)])));
-                }
-            }
-            Holds::List => {
-                let mut items = match std::mem::replace(slot, Slot::Absent) {
-                    Slot::Json(Json::Array(items)) => items,
-                    _ => Vec::new(),
-                };
-                if field.message.is_some() {
-                    items.push(self.inside(field, chunk(bytes)?, depth)?);
-                } else {
-                    scalars(field, came, bytes, &mut items)?;
-                }
-                *slot = Slot::Json(Json::Array(items));
-            }
-            Holds::One | Holds::Maybe if field.message.is_some() => {
-                let part = chunk(bytes)?;
-                match slot {
-                    Slot::Message(parts) => parts.to_mut().extend_from_slice(part),
-                    _ => *slot = Slot::Message(Cow::Borrowed(part)),
-                }
-            }
-            Holds::One | Holds::Maybe => *slot = Slot::Json(scalar(field, came, bytes)?),
-        }
-        Ok(())
-    }
-
     /// The message that a field holds.
     pub(super) fn inner(&self, field: &Field) -> Option<&Shape> {
         field.message.and_then(|at| self.inner.shapes.get(at))
-    }
-
-    fn inside(&self, field: &Field, bytes: &[u8], depth: usize) -> Result<Json, Error> {
-        let inner = self.inner(field);
-        inner.map_or(Ok(Json::Null), |inner| self.message(inner, bytes, depth))
-    }
-
-    /// An entry of a map.
-    pub(super) fn entry(
-        &self,
-        field: &Field,
-        bytes: &[u8],
-        depth: usize,
-    ) -> Result<(String, Json), Error> {
-        let Some(shape) = self.inner(field) else {
-            return Ok(Default::default());
-        };
-        let mut entry = self.object(shape, bytes, depth)?;
-        let key = match entry.swap_remove("key") {
-            Some(Json::String(key)) => key,
-            other => other.unwrap_or_default().to_string(),
-        };
-        let value = match (entry.swap_remove("value"), shape.field("value")) {
-            (Some(value), _) => value,
-            (None, Some(field)) => self.inside(field, &[], depth)?,
-            (None, None) => Json::Null,
-        };
-        Ok((key, value))
     }
 }
 
@@ -220,24 +75,17 @@ pub(super) fn chunk<'a>(bytes: &mut &'a [u8]) -> Result<&'a [u8], Error> {
     Ok(chunk)
 }
 
-/// Values of a list: one, or several that come at once.
-fn scalars(
-    field: &Field,
-    came: WireType,
-    bytes: &mut &[u8],
-    items: &mut Vec<Json>,
-) -> Result<(), Error> {
-    if !is_packed(field, came) {
-        items.push(scalar(field, came, bytes)?);
-        return Ok(());
-    }
-    let mut packed = chunk(bytes)?;
-    while !packed.is_empty() {
-        items.push(scalar(field, field.kind.wire_type(), &mut packed)?);
-    }
-    Ok(())
+/// A message that has a JSON of its own.
+pub(super) fn well_known(special: Special, bytes: &[u8]) -> Result<Json, Error> {
+    Ok(match special {
+        Special::Timestamp => timestamp(&prost_types::Timestamp::decode(bytes)?),
+        Special::Struct => free_struct(prost_types::Struct::decode(bytes)?),
+        Special::ListValue => free_list(prost_types::ListValue::decode(bytes)?),
+        Special::Value => free(prost_types::Value::decode(bytes)?),
+    })
 }
 
+/// A value that is neither text nor bytes nor a message.
 pub(super) fn scalar(field: &Field, came: WireType, bytes: &mut &[u8]) -> Result<Json, Error> {
     macro_rules! read {
         ($kind:ident) => {{
@@ -260,19 +108,15 @@ pub(super) fn scalar(field: &Field, came: WireType, bytes: &mut &[u8]) -> Result
         Kind::Fixed64 => read!(fixed64).into(),
         Kind::Float => number(read!(float).into()),
         Kind::Double => number(read!(double)),
-        Kind::String => Json::String(read!(string)),
         Kind::Enum(_) => field.name_of(read!(int32)).into(),
-        Kind::Bytes => {
-            encoding::check_wire_type(WireType::LengthDelimited, came)?;
-            let engine = base64::engine::general_purpose::STANDARD;
-            engine.encode(chunk(bytes)?).into()
+        Kind::String | Kind::Bytes | Kind::Message(_) => {
+            return Err(Error::Malformed("is no single value"));
         }
-        Kind::Message(_) => return Err(Error::Malformed("is no single value")),
     })
 }
 
 /// Whole numbers of a `Struct` without a fraction: `3`, not `3.0`.
-fn number(number: f64) -> Json {
+pub(super) fn number(number: f64) -> Json {
     match whole(number) {
         Some(whole) => whole.into(),
         None => serde_json::Number::from_f64(number).map_or(Json::Null, Json::Number),

@@ -41,7 +41,7 @@ use prost::Message;
 use prost_reflect::{DescriptorPool, MessageDescriptor};
 use serde_json::Value as Json;
 
-pub use answer::{JsonText, Structured, ToolAnswer};
+pub use answer::{JsonText, ToolAnswer};
 pub use call::{
     Answer, Ask, Context, Gateway, MAX_JSON_BYTES, MAX_MESSAGE_BYTES, Progress, Transport,
     TransportError,
@@ -154,11 +154,7 @@ impl Contract {
     /// The contract has no such message.
     pub fn json(&self, name: &str, message: &impl Message) -> Result<Json, Error> {
         let full = format!("repertoire.v1.{name}");
-        self.message(
-            self.known(&full)?,
-            &message.encode_to_vec(),
-            json::MAX_DEPTH,
-        )
+        self.json_of(self.known(&full)?, &message.encode_to_vec())
     }
 
     fn shape(&self, message: &MessageDescriptor) -> Option<&Shape> {

@@ -1,9 +1,10 @@
 //! Messages as the text of JSON, straight from their bytes.
 //!
-//! The words are those of `json`, which makes a tree; a test holds both to each
-//! other. Most answers are only passed on, and a tree of one costs more than its
-//! text: each name and each value is an allocation, to be made and given back.
+//! Most answers are only passed on, and to unpack one into a message by descriptor, or into
+//! a tree of JSON, costs more than its text: each name and each value is an allocation, to
+//! be made and given back. Where a tree is needed, the text is parsed.
 
+use std::collections::BTreeMap;
 use std::str;
 
 use base64::Engine as _;
@@ -11,8 +12,10 @@ use prost::encoding::{self, DecodeContext, WireType};
 use prost_reflect::{Kind, MessageDescriptor};
 use serde_json::{Map, Value as Json};
 
-use super::json::{self, MAX_DEPTH, TOO_DEEP, append, chunk, is_packed, quote};
-use super::shape::{Field, Holds, Shape, Special};
+use super::json::{
+    self, MAX_DEPTH, TOO_DEEP, append, chunk, is_packed, quote, text_of, well_known,
+};
+use super::shape::{Field, Holds, Shape};
 use super::{Contract, Error};
 
 /// A value of a field, as it came.
@@ -49,10 +52,24 @@ impl Contract {
         bytes: &[u8],
         text: &mut String,
     ) -> Result<(), Error> {
-        let shape = self.known(message.full_name())?;
+        self.write_shape(self.known(message.full_name())?, bytes, text)
+    }
+
+    fn write_shape(&self, shape: &Shape, bytes: &[u8], text: &mut String) -> Result<(), Error> {
         // Names and marks are about as long as what packs them.
         text.reserve(bytes.len() + bytes.len() / 4 + 512);
         Writer::new(self, text).message(shape, bytes, MAX_DEPTH)
+    }
+
+    /// A message as JSON.
+    pub(super) fn write(&self, message: &MessageDescriptor, bytes: &[u8]) -> Result<Json, Error> {
+        self.json_of(self.known(message.full_name())?, bytes)
+    }
+
+    pub(super) fn json_of(&self, shape: &Shape, bytes: &[u8]) -> Result<Json, Error> {
+        let mut text = String::new();
+        self.write_shape(shape, bytes, &mut text)?;
+        serde_json::from_str(&text).map_err(|_| TOO_DEEP)
     }
 }
 
@@ -73,13 +90,11 @@ impl<'a, 'b, 'c> Writer<'a, 'b, 'c> {
     }
 
     fn message(&mut self, shape: &Shape, bytes: &'b [u8], depth: usize) -> Result<(), Error> {
-        match shape.special {
-            None => self.object(shape, bytes, depth),
-            Some(Special::Timestamp | Special::Struct | Special::ListValue | Special::Value) => {
-                append(&self.contract.message(shape, bytes, depth)?, self.text);
-                Ok(())
-            }
-        }
+        let Some(special) = shape.special else {
+            return self.object(shape, bytes, depth);
+        };
+        append(&well_known(special, bytes)?, self.text);
+        Ok(())
     }
 
     fn object(&mut self, shape: &Shape, bytes: &'b [u8], depth: usize) -> Result<(), Error> {
@@ -172,16 +187,7 @@ impl<'a, 'b, 'c> Writer<'a, 'b, 'c> {
             return Ok(());
         };
         match field.holds {
-            Holds::Map => {
-                let mut entries = Map::new();
-                for part in self.parts.get(from..to).unwrap_or_default() {
-                    let (key, value) = self.contract.entry(field, part.bytes(), depth)?;
-                    entries.insert(key, value);
-                }
-                entries.sort_keys();
-                append(&Json::Object(entries), self.text);
-                Ok(())
-            }
+            Holds::Map => self.map(field, from, to, depth),
             Holds::List => {
                 self.text.push('[');
                 let first = self.text.len();
@@ -215,6 +221,56 @@ impl<'a, 'b, 'c> Writer<'a, 'b, 'c> {
             }
             Holds::One | Holds::Maybe => self.one(field, last, depth),
         }
+    }
+
+    /// The entries of a map, in the order of their keys.
+    fn map(&mut self, field: &Field, from: usize, to: usize, depth: usize) -> Result<(), Error> {
+        let Some(shape) = self.contract.inner(field) else {
+            return Ok(());
+        };
+        let mut entries = BTreeMap::new();
+        for part in self.parts.get(from..to).unwrap_or_default() {
+            let mut text = String::new();
+            Writer::new(self.contract, &mut text).object(shape, part.bytes(), depth)?;
+            let entry = serde_json::from_str(&text).map_err(|_| TOO_DEEP)?;
+            let (key, value) = self.entry(shape, entry, depth)?;
+            entries.insert(key, value);
+        }
+        self.text.push('{');
+        let first = self.text.len();
+        for (key, value) in &entries {
+            self.next(first);
+            quote(key, self.text);
+            self.text.push(':');
+            self.text.push_str(value);
+        }
+        self.text.push('}');
+        Ok(())
+    }
+
+    /// Key and value of an entry. A message that is missing is an empty one.
+    fn entry(
+        &self,
+        shape: &Shape,
+        mut entry: Map<String, Json>,
+        depth: usize,
+    ) -> Result<(String, String), Error> {
+        let key = match entry.swap_remove("key") {
+            Some(Json::String(key)) => key,
+            other => other.unwrap_or_default().to_string(),
+        };
+        if let Some(value) = entry.swap_remove("value") {
+            return Ok((key, text_of(&value)));
+        }
+        let mut text = String::new();
+        match shape
+            .field("value")
+            .and_then(|field| self.contract.inner(field))
+        {
+            Some(shape) => Writer::new(self.contract, &mut text).message(shape, &[], depth)?,
+            None => text.push_str("null"),
+        }
+        Ok((key, text))
     }
 
     /// A comma, where it is not the first of a list.
@@ -251,160 +307,4 @@ fn number(
 ) -> Result<(), Error> {
     append(&json::scalar(field, came, bytes)?, text);
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use std::collections::HashMap;
-
-    use proptest::prelude::*;
-    use prost::Message as _;
-    use prost_reflect::{DynamicMessage, FieldDescriptor, MapKey, Value as Any};
-
-    use super::*;
-
-    /// Numbers that look random.
-    struct Random(u64);
-
-    impl Random {
-        fn below(&mut self, bound: usize) -> usize {
-            self.0 ^= self.0 << 13;
-            self.0 ^= self.0 >> 7;
-            self.0 ^= self.0 << 17;
-            let high = usize::try_from(self.0 >> 33).expect("31 bits");
-            high % bound
-        }
-
-        fn text(&mut self) -> String {
-            let words = [
-                "",
-                "a",
-                "é\u{2028}😀",
-                "\"\\/\u{7f}",
-                "\n\r\t\u{8}\u{c}\u{1}\u{1f}",
-                "0123456789abcdef",
-            ];
-            (0..self.below(6))
-                .map(|_| words[self.below(words.len())])
-                .collect()
-        }
-
-        fn whole(&mut self) -> i64 {
-            [0, 1, -1, 7, 99, i64::from(i32::MIN), i64::MAX, 1 << 53][self.below(8)]
-        }
-
-        fn float(&mut self) -> f64 {
-            [0.0, -0.0, 0.5, 3.0, -1e300, 9e15, f64::NAN, f64::INFINITY][self.below(8)]
-        }
-
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "any number will do"
-        )]
-        fn one(&mut self, kind: &Kind, depth: usize) -> Any {
-            match kind {
-                Kind::Bool => Any::Bool(self.below(2) == 1),
-                Kind::String => Any::String(self.text()),
-                Kind::Bytes => Any::Bytes(self.text().into_bytes().into()),
-                Kind::Double => Any::F64(self.float()),
-                Kind::Float => Any::F32(self.float() as f32),
-                Kind::Int32 | Kind::Sint32 | Kind::Sfixed32 => Any::I32(self.whole() as i32),
-                Kind::Int64 | Kind::Sint64 | Kind::Sfixed64 => Any::I64(self.whole()),
-                Kind::Uint32 | Kind::Fixed32 => Any::U32(self.whole() as u32),
-                Kind::Uint64 | Kind::Fixed64 => Any::U64(self.whole() as u64),
-                Kind::Enum(_) => Any::EnumNumber((self.whole() % 9) as i32),
-                Kind::Message(message) => Any::Message(self.message(message, depth)),
-            }
-        }
-
-        fn value(&mut self, field: &FieldDescriptor, depth: usize) -> Any {
-            let kind = field.kind();
-            if let (true, Kind::Message(entry)) = (field.is_map(), &kind) {
-                let of = entry.map_entry_value_field().kind();
-                let entries = (0..self.below(4)).map(|_| {
-                    let key = MapKey::String(self.text());
-                    (key, self.one(&of, depth))
-                });
-                return Any::Map(entries.collect::<HashMap<_, _>>());
-            }
-            if field.is_list() {
-                return Any::List((0..self.below(4)).map(|_| self.one(&kind, depth)).collect());
-            }
-            self.one(&kind, depth)
-        }
-
-        fn message(&mut self, of: &MessageDescriptor, depth: usize) -> DynamicMessage {
-            let mut message = DynamicMessage::new(of.clone());
-            for field in of.fields() {
-                let leaf = !matches!(field.kind(), Kind::Message(_));
-                if (leaf || depth > 0) && self.below(3) > 0 {
-                    let value = self.value(&field, depth.saturating_sub(1));
-                    message.set_field(&field, value);
-                }
-            }
-            message
-        }
-    }
-
-    /// What both forms make of bytes.
-    fn both(contract: &Contract, message: &MessageDescriptor, bytes: &[u8]) -> [Option<String>; 2] {
-        let tree = contract.write(message, bytes).ok();
-        let mut text = "before".to_owned();
-        let written = contract.write_text(message, bytes, &mut text);
-        let text = text
-            .strip_prefix("before")
-            .expect("what was there")
-            .to_owned();
-        [
-            tree.map(|tree| tree.to_string()),
-            written.is_ok().then_some(text),
-        ]
-    }
-
-    proptest! {
-        #![proptest_config(ProptestConfig::with_cases(48))]
-
-        #[test]
-        fn text_is_what_the_tree_writes(seed in 1_u64..) {
-            let contract = Contract::load().expect("the contract");
-            let mut random = Random(seed);
-            for message in contract.inner.pool.all_messages() {
-                if message.is_map_entry() {
-                    continue;
-                }
-                let first = random.message(&message, 4).encode_to_vec();
-                let again = random.message(&message, 2).encode_to_vec();
-                let [tree, text] = both(&contract, &message, &first);
-                prop_assert!(tree.is_some());
-                prop_assert_eq!(&tree, &text, "{}", message.full_name());
-                // Parts of a message one after the other; bytes that may be none.
-                let mut bytes = [first, again].concat();
-                let [tree, text] = both(&contract, &message, &bytes);
-                prop_assert!(tree.is_some());
-                prop_assert_eq!(&tree, &text, "{}", message.full_name());
-                if !bytes.is_empty() {
-                    let at = random.below(bytes.len());
-                    bytes[at] ^= 1 << random.below(8);
-                    let [tree, text] = both(&contract, &message, &bytes);
-                    prop_assert_eq!(&tree, &text, "{} {:?}", message.full_name(), bytes);
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn a_string_is_escaped_as_json_escapes_it_wherever_it_has_to_be() {
-        for byte in 0..=0x7f_u8 {
-            for before in 0..20 {
-                for after in [0, 1, 9] {
-                    let special = char::from(byte);
-                    let text = format!("{}{special}{}é", "x".repeat(before), "y".repeat(after));
-                    let mut quoted = String::new();
-                    quote(&text, &mut quoted);
-                    assert_eq!(quoted, Json::String(text).to_string());
-                }
-            }
-        }
-    }
 }

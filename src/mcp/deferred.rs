@@ -116,11 +116,10 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::gateway::Structured as _;
 
     fn left(text: Option<&str>, structured: &Json) -> (DeferredBody, Bytes) {
         let aside = DeferredBody::default();
-        let structured = Some(JsonText::of(structured.clone()));
+        let structured = Some(JsonText::of(structured));
         let (text, structured) = aside.leave(text.map(str::to_owned), structured);
         let answer = json!({"id": "\"", "text": text, "structured": structured, "more": 1});
         (aside, answer.to_string().into())

@@ -18,7 +18,7 @@ use serde_json::{Map, Value, json};
 use super::error::protocol;
 use super::handler::{Handler, context};
 use super::tools::result;
-use crate::gateway::{Refusal, ToolAnswer};
+use crate::gateway::Refusal;
 use model::{SkillId, inert_line};
 
 /// The set that lists them.
@@ -51,11 +51,8 @@ impl Loads {
     }
 
     /// Remembers the session that an answer names. Says whether it is another.
-    pub(super) fn learn(&self, answer: &ToolAnswer<Value>) -> bool {
-        let named = answer
-            .structured
-            .as_ref()
-            .and_then(|json| json.get(SESSION));
+    pub(super) fn learn(&self, answer: Option<&Value>) -> bool {
+        let named = answer.and_then(|json| json.get(SESSION));
         let Some(named) = named.and_then(Value::as_str) else {
             return false;
         };
@@ -202,19 +199,12 @@ impl Handler {
             Ok(answer) => answer,
             Err(refusal) if refusal.is_fault() => return Err(protocol(&refusal)),
             Err(refusal) => {
-                return Ok(result(ToolAnswer {
-                    text: Some(refusal.text()),
-                    structured: None,
-                    refusal: Some(refusal),
-                }));
+                return Ok(result(Some(refusal.text()), None, Some(refusal)));
             }
         };
         let text = answer.get("content").and_then(Value::as_str);
-        Ok(result(ToolAnswer {
-            text: Some(text.unwrap_or_default().to_owned()),
-            structured: answer.get("structured").cloned(),
-            refusal: None,
-        }))
+        let text = text.unwrap_or_default().to_owned();
+        Ok(result(Some(text), answer.get("structured").cloned(), None))
     }
 
     /// Calls it, and tells the client how far it is.

@@ -16,7 +16,7 @@ use super::deferred::DeferredBody;
 use super::error::protocol;
 use super::handler::{Handler, TTL_MS, context};
 use crate::contract::v1;
-use crate::gateway::{self, Contract, JsonText, Progress, Refusal, Structured, ToolAnswer};
+use crate::gateway::{self, Contract, JsonText, Progress, Refusal, ToolAnswer};
 use model::shown;
 
 /// Where a result says why it is an error, for programs; the text is for models.
@@ -162,40 +162,36 @@ impl Handler {
         } else {
             let answer = gateway.call_tool(tool, arguments, context, progress).await;
             let answer = answer.map_err(|fault| protocol(&fault))?;
+            let structured = answer.structured.as_ref().map(JsonText::json);
             if self.is_gated
-                && self.loads.learn(&answer)
+                && self.loads.learn(structured.as_ref())
                 && let Err(error) = request.peer.notify_tool_list_changed().await
             {
                 tracing::debug!(%error, "a client was not told of the tools that it unlocked");
             }
-            result(answer)
+            let whole = answer.structured.map(|text| text.as_str().to_owned());
+            result(answer.text.or(whole), structured, answer.refusal)
         };
         Ok(CallToolResponse::Complete(result))
     }
 }
 
 /// A result whose texts wait aside until rmcp has written the answer.
-fn text_result(answer: ToolAnswer<JsonText>, aside: &DeferredBody) -> CallToolResult {
+fn text_result(answer: ToolAnswer, aside: &DeferredBody) -> CallToolResult {
     let ToolAnswer {
         text,
         structured,
         refusal,
     } = answer;
     let (text, structured) = aside.leave(text, structured);
-    result(ToolAnswer {
-        text: Some(text),
-        structured,
-        refusal,
-    })
+    result(Some(text), structured, refusal)
 }
 
-pub(super) fn result(answer: ToolAnswer<Json>) -> CallToolResult {
-    let ToolAnswer {
-        text,
-        structured,
-        refusal,
-    } = answer;
-    let text = text.or_else(|| structured.as_ref().map(Structured::text));
+pub(super) fn result(
+    text: Option<String>,
+    structured: Option<Json>,
+    refusal: Option<Refusal>,
+) -> CallToolResult {
     let content = vec![ContentBlock::text(text.unwrap_or_default())];
     let mut result = match &refusal {
         Some(_) => CallToolResult::error(content),

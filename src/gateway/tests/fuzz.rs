@@ -74,9 +74,8 @@ fn fuzz_answers_in_protobuf() {
         let as_text = contract.write_text(&method.output, bytes, &mut text);
         let as_json = contract.write(&method.output, bytes);
         assert!(!is_whole || (as_text.is_ok() && as_json.is_ok()));
-        if let (Ok(()), Ok(json)) = (as_text, as_json) {
-            let read: Json = serde_json::from_str(&text).expect("JSON");
-            assert_eq!(read, json);
+        if as_text.is_ok() {
+            serde_json::from_str::<Json>(&text).expect("JSON");
         }
     });
 }
