@@ -297,27 +297,66 @@ proptest! {
         }
     }
 
-    /// The engine tells each function that it finds; only listed ones pass the guard.
     #[test]
     fn sqlite_finds_listed_functions_only_in_what_passes_the_guard(sql in statement()) {
-        let functions = Functions::new(Dialect::Sqlite, true, Vec::new());
-        if let Ok(checked) = judge(Dialect::Sqlite, &sql) {
-            let connection = rusqlite::Connection::open_in_memory().expect("a connection");
-            connection.execute_batch(include_str!("../sample.sql")).expect("the sample");
-            let seen = Arc::new(Mutex::new(BTreeSet::new()));
-            let heard = Arc::clone(&seen);
-            connection.authorizer(Some(move |context: rusqlite::hooks::AuthContext<'_>| {
-                if let rusqlite::hooks::AuthAction::Function { function_name } = context.action {
-                    heard.lock().expect("names").insert(function_name.to_lowercase());
-                }
-                rusqlite::hooks::Authorization::Allow
-            })).expect("a hook");
-            drop(connection.prepare(&checked.sql));
-            for name in seen.lock().expect("names").iter() {
-                prop_assert!(functions.allow(None, name).is_some(), "{} in {}", name, checked.sql);
-            }
-        }
+        prop_assert_eq!(finds_listed_functions(&sql), Ok(()));
     }
+}
+
+/// `SQLite` tells each function that it finds. Where the parser understood what passes the
+/// guard, all are listed; what it did not understand is the engine's to refuse.
+fn finds_listed_functions(sql: &str) -> Result<(), String> {
+    let functions = Functions::new(Dialect::Sqlite, true, Vec::new());
+    let Ok(checked) = judge(Dialect::Sqlite, sql) else {
+        return Ok(());
+    };
+    let connection = rusqlite::Connection::open_in_memory().expect("a connection");
+    let tables = include_str!("../sample.sql");
+    connection.execute_batch(tables).expect("the sample");
+    let seen = Arc::new(Mutex::new(BTreeSet::new()));
+    let heard = Arc::clone(&seen);
+    let hook = move |context: rusqlite::hooks::AuthContext<'_>| {
+        if let rusqlite::hooks::AuthAction::Function { function_name } = context.action {
+            let mut heard = heard.lock().expect("names");
+            heard.insert(function_name.to_lowercase());
+        }
+        rusqlite::hooks::Authorization::Allow
+    };
+    connection.authorizer(Some(hook)).expect("a hook");
+    drop(connection.prepare(&checked.sql));
+    let seen = seen.lock().expect("names");
+    let Some(name) = seen
+        .iter()
+        .find(|name| functions.allow(None, name).is_none())
+    else {
+        return Ok(());
+    };
+    let tokens = guard::tokens(Dialect::Sqlite, &checked.sql).expect("tokens");
+    if guard::parse(Dialect::Sqlite, tokens).is_ok() {
+        return Err(format!("{name} in {}", checked.sql));
+    }
+    let sql = sample();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .expect("a runtime");
+    let outcome = runtime.block_on(sql.engine.run(Order::Query, &checked, sql.bounds));
+    let refused = matches!(&outcome, Err(error)
+        if matches!(error.kind, ToolErrorKind::Denied | ToolErrorKind::Failed));
+    if refused {
+        Ok(())
+    } else {
+        Err(format!("{name} in {}: {outcome:?}", checked.sql))
+    }
+}
+
+/// The parser knows no such operator here; the engine meets the function before it meets
+/// what is wrong.
+#[test]
+fn sqlite_refuses_functions_in_what_the_parser_did_not_understand() {
+    let text = "SELECT load_extension('a') OPERATOR(public.||) 'x' FROM customers AS c";
+    assert!(judge(Dialect::Sqlite, text).is_ok());
+    assert_eq!(finds_listed_functions(text), Ok(()));
 }
 
 /// Numbers of the functions that trees in a log name. Casts have functions of their own,
