@@ -5,8 +5,8 @@ use serde_json::{Map, Value};
 use super::convert::{self, object};
 use crate::contract::v1;
 use composition::{
-    Composed, Finding, Lock, LockEntry, Member, Promised, Said, Sayings, SetQuery, SkillSet,
-    Statement, Statements, ToolPolicy, ToolProof, ToolRule,
+    Attributed, Composed, Finding, Lock, LockEntry, Member, Promised, SetQuery, SkillSet,
+    Statement, ToolPolicy, ToolProof, ToolRule,
 };
 use model::Severity;
 
@@ -177,14 +177,16 @@ pub(super) fn texts<'a>(texts: impl Iterator<Item = &'a str>) -> Vec<String> {
     texts.map(str::to_owned).collect()
 }
 
-pub(super) fn said(said: &Sayings) -> Vec<String> {
-    texts(said.iter().map(|said| said.text))
+pub(super) fn said(all: &[Attributed]) -> Vec<String> {
+    texts(all.iter().map(|attributed| &*attributed.text))
 }
 
-fn origins(composed: &Composed, all: &Sayings) -> Vec<v1::Origin> {
-    let origin = |said: Said<'_>| v1::Origin {
-        text: said.text.to_owned(),
-        skills: members(composed, said.members()).map(member).collect(),
+fn origins(composed: &Composed, all: &[Attributed]) -> Vec<v1::Origin> {
+    let origin = |attributed: &Attributed| v1::Origin {
+        text: attributed.text.to_string(),
+        skills: members(composed, attributed.members.iter().copied())
+            .map(member)
+            .collect(),
     };
     all.iter().map(origin).collect()
 }
@@ -196,27 +198,27 @@ fn members(
     places.filter_map(|at| composed.members.get(at))
 }
 
-fn statement(composed: &Composed, statement: Statement<'_>) -> v1::ToolStatement {
+fn statement(composed: &Composed, statement: &Statement) -> v1::ToolStatement {
     v1::ToolStatement {
         skill: composed.members.get(statement.member).map(member),
-        pattern: statement.pattern.to_owned(),
+        pattern: statement.pattern.to_string(),
     }
 }
 
-fn tool(composed: &Composed, proof: ToolProof<'_>) -> v1::ToolProof {
-    let statements = |all: Statements<'_>| all.iter().map(|s| statement(composed, s)).collect();
+fn tool(composed: &Composed, proof: &ToolProof) -> v1::ToolProof {
+    let statements = |all: &[Statement]| all.iter().map(|s| statement(composed, s)).collect();
     let verdict = if proof.rule.allows() {
         v1::ToolVerdict::Allowed
     } else {
         v1::ToolVerdict::Denied
     };
     v1::ToolProof {
-        tool: proof.tool.to_owned(),
+        tool: proof.tool.to_string(),
         verdict: verdict.into(),
         rule: rule(proof.rule),
-        grants: statements(proof.grants),
-        denials: statements(proof.denials),
-        exceptions: statements(proof.exceptions),
+        grants: statements(&proof.grants),
+        denials: statements(&proof.denials),
+        exceptions: statements(&proof.exceptions),
     }
 }
 

@@ -176,7 +176,7 @@ impl v1::composition_server::Composition for CompositionService {
             skill: by
                 .and_then(|by| set.composed.members.get(by.member))
                 .map(composed::member),
-            pattern: by.map(|by| by.pattern.to_owned()).unwrap_or_default(),
+            pattern: by.map(|by| by.pattern.to_string()).unwrap_or_default(),
         }))
     }
 

@@ -3,6 +3,7 @@
 //! What is forbidden is looked at first; what cannot be told is not permitted.
 
 use super::doubt::Doubt;
+use super::pattern::ToolPattern;
 use super::proof::Statement;
 use super::{Call, Composed, ToolRule};
 use model::shown;
@@ -16,7 +17,7 @@ pub struct Decision<'a> {
     /// Why; it also says whether.
     pub rule: ToolRule,
     /// What decided: the statement of a member.
-    pub by: Option<Statement<'a>>,
+    pub by: Option<&'a Statement>,
     /// Why it cannot be told, where it cannot.
     pub doubt: Option<Doubt>,
 }
@@ -25,39 +26,41 @@ impl Composed {
     /// Whether a call is permitted, and what decides it.
     #[must_use]
     pub fn check(&self, call: &Call<'_>) -> Decision<'_> {
-        let proof = &self.proof;
         let mut undecided = None;
-        for (at, pattern) in proof.forbidding() {
+        for pattern in &self.forbidden {
             match pattern.touches(call) {
-                Ok(true) => return self.decision(ToolRule::Forbidden, at),
+                Ok(true) => return self.decision(ToolRule::Forbidden, pattern),
                 Ok(false) => {}
-                Err(doubt) => undecided = undecided.or(Some((at, doubt))),
+                Err(doubt) => undecided = undecided.or(Some((pattern, doubt))),
             }
         }
-        if let Some((at, doubt)) = undecided {
-            return self.undecided(at, doubt);
+        if let Some((pattern, doubt)) = undecided {
+            return self.undecided(pattern, doubt);
         }
-        for (at, pattern) in proof.allowed() {
+        for pattern in &self.allowed {
             // Few patterns are of a call, so that is asked first.
             match pattern.permits(call) {
                 Ok(false) => {}
-                _ if !proof.is_permitted(at) => {}
-                Ok(true) => return self.decision(ToolRule::Granted, at),
-                Err(doubt) => undecided = undecided.or(Some((at, doubt))),
+                _ if !self.is_permitted(pattern) => {}
+                Ok(true) => return self.decision(ToolRule::Granted, pattern),
+                Err(doubt) => undecided = undecided.or(Some((pattern, doubt))),
             }
         }
-        if let Some(at) = self.jointly(call) {
-            return self.decision(ToolRule::Granted, at);
+        if let Some(pattern) = self.jointly(call) {
+            return self.decision(ToolRule::Granted, pattern);
         }
-        if let Some((at, doubt)) = undecided {
-            return self.undecided(at, doubt);
+        if let Some((pattern, doubt)) = undecided {
+            return self.undecided(pattern, doubt);
         }
         // What the policy took away explains itself.
-        let lost = proof.proven().find(|(pattern, proof)| {
-            proof.rule == ToolRule::NotGrantedByAll && pattern.permits(call) == Ok(true)
-        });
+        let matching = self.allowed.iter();
+        let matching = matching.filter(|pattern| pattern.permits(call) == Ok(true));
+        let lost = matching
+            .filter_map(|pattern| self.proof(pattern))
+            .filter(|proof| proof.rule == ToolRule::NotGrantedByAll)
+            .min_by(|a, b| a.tool.cmp(&b.tool));
         match lost {
-            Some((_, proof)) => Decision {
+            Some(proof) => Decision {
                 rule: ToolRule::NotGrantedByAll,
                 by: proof.grants.first(),
                 doubt: None,
@@ -71,23 +74,21 @@ impl Composed {
     }
 
     /// Commands of one line, each permitted by a pattern of its own.
-    fn jointly(&self, call: &Call<'_>) -> Option<usize> {
+    fn jointly(&self, call: &Call<'_>) -> Option<&ToolPattern> {
         let commands = call.commands().ok()?;
-        let proof = &self.proof;
         let mut by = None;
         for command in commands {
-            let mut patterns = proof.allowed();
-            let (at, _) = patterns.find(|(at, pattern)| {
-                pattern.permits_command(call, command) && proof.is_permitted(*at)
+            let pattern = self.allowed.iter().find(|pattern| {
+                pattern.permits_command(call, command) && self.is_permitted(pattern)
             })?;
-            by = by.or(Some(at));
+            by = by.or(Some(pattern));
         }
         by
     }
 
     /// The answer by what became of a pattern.
-    fn decision(&self, rule: ToolRule, pattern: usize) -> Decision<'_> {
-        let by = self.proof.tool(pattern).and_then(|proof| {
+    fn decision(&self, rule: ToolRule, pattern: &ToolPattern) -> Decision<'_> {
+        let by = self.proof(pattern).and_then(|proof| {
             let (denied, granted) = (proof.denials.first(), proof.grants.first());
             match rule {
                 ToolRule::Granted => granted,
@@ -102,7 +103,7 @@ impl Composed {
         }
     }
 
-    fn undecided(&self, pattern: usize, doubt: Doubt) -> Decision<'_> {
+    fn undecided(&self, pattern: &ToolPattern, doubt: Doubt) -> Decision<'_> {
         let doubt = Some(doubt);
         Decision {
             doubt,
@@ -116,7 +117,7 @@ impl Composed {
         let tool = shown(call.tool, SHOWN);
         let said = decision.by.and_then(|statement| {
             let member = self.members.get(statement.member)?;
-            Some((&*member.name, shown(statement.pattern, SHOWN)))
+            Some((&*member.name, shown(&statement.pattern, SHOWN)))
         });
         match (decision.rule, said) {
             (ToolRule::Granted | ToolRule::GrantedExcept, Some((skill, pattern))) => {

@@ -24,6 +24,7 @@
     clippy::print_stderr
 )]
 
+mod attributed;
 mod call;
 mod check;
 mod command_line;
@@ -42,6 +43,7 @@ mod member;
 mod missing;
 mod path;
 mod pattern;
+mod pattern_index;
 mod programs;
 mod proof;
 mod resolve;
@@ -49,12 +51,11 @@ mod rules;
 mod scorer;
 mod select;
 mod set;
-mod spoken;
 mod subagent;
 #[cfg(test)]
 mod tests;
-mod texts;
 
+pub use attributed::Attributed;
 pub use call::Call;
 pub use check::Decision;
 pub use compose::{Composed, Promised, compose};
@@ -63,12 +64,11 @@ pub use error::Error;
 pub use finding::{Finding, FindingCode};
 pub use lock::{Lock, LockEntry};
 pub use member::Member;
-pub use proof::{Statement, Statements, ToolProof, ToolRule};
+pub use proof::{Statement, ToolProof, ToolRule};
 pub use resolve::{Asked, Library, Resolution, resolve};
 pub use select::{Selected, Selection};
 pub use set::{SetQuery, SkillSet};
 pub use subagent::{Spawn, Subagent};
-pub use texts::{Said, Sayings};
 
 use std::sync::Arc;
 

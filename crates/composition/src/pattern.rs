@@ -8,6 +8,7 @@
 //! a [`Doubt`], which says why.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use super::call::Call;
 use super::command_line::Command;
@@ -32,20 +33,13 @@ impl From<bool> for Answer {
     }
 }
 
-/// A tool, or some of its calls, or several tools: a text, and what it says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct ToolPattern<'a> {
-    text: &'a str,
-    shape: &'a Shape,
-}
-
-/// What the text of a pattern says. Hundreds of texts lie in one buffer, so each
-/// is kept apart from it.
+/// A tool, or some of its calls, or several tools.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Shape {
+pub(super) struct ToolPattern {
+    /// As it is written.
+    text: Arc<str>,
     /// Bytes of the text that are the name.
-    name: u32,
-    is_bare: bool,
+    name: usize,
     form: Form,
     rule: Rule,
 }
@@ -85,125 +79,60 @@ const SHELLS: &[&str] = &["bash", "shell"];
 /// Tools whose rules are about a path.
 const FILES: &[&str] = &["edit", "multiedit", "notebookedit", "read", "write"];
 
-impl Shape {
-    /// What a text says. Any text is a pattern; what cannot be read matches no call
-    /// for sure.
-    pub(super) fn of(text: &str) -> Self {
-        // Most texts are plain names, which is told without a branch for each byte.
-        let is_odd = |odd, letter| odd | matches!(letter, b'('..=b'*' | b'A'..=b'Z');
-        if !text.bytes().fold(text.is_empty(), is_odd) && !text.starts_with(SERVER) {
-            return Self {
-                name: u32::try_from(text.len()).unwrap_or(u32::MAX),
-                is_bare: true,
-                form: Form::Plain,
-                rule: Rule::Any,
-            };
-        }
-        let (mut end, mut has_star, mut has_end) = (text.len(), false, false);
-        let mut is_lower = true;
-        for (at, letter) in text.bytes().enumerate() {
-            match letter {
-                b'(' => {
-                    end = at;
-                    break;
-                }
-                b'*' => has_star = true,
-                b')' => has_end = true,
-                b'A'..=b'Z' => is_lower = false,
-                _ => {}
-            }
-        }
-        let (name, inside) = text.split_at_checked(end).unwrap_or((text, ""));
-        let inside = inside.strip_prefix('(').map(|rest| rest.strip_suffix(')'));
-        let form = if has_star {
+impl ToolPattern {
+    /// Reads a pattern. Any text is one; what cannot be read matches no call for
+    /// sure.
+    pub(super) fn parse(text: Arc<str>) -> Self {
+        let (name, inside) = match text.split_once('(') {
+            None => (&*text, None),
+            Some((name, rest)) => (name, Some(rest.strip_suffix(')'))),
+        };
+        let is_server = |server: &str| !server.contains("__");
+        let form = if name.contains('*') {
             Form::Glob
-        } else if name
-            .strip_prefix(SERVER)
-            .is_some_and(|server| !server.contains("__"))
-        {
+        } else if name.strip_prefix(SERVER).is_some_and(is_server) {
             Form::Server
         } else {
             Form::Plain
         };
-        let is_whole = inside.is_none();
         let rule = match inside {
-            None if name.is_empty() || has_end => Rule::Unreadable,
+            None if name.is_empty() || name.contains(')') => Rule::Unreadable,
             None | Some(Some("*")) => Rule::Any,
             Some(Some(inside)) if !name.is_empty() => rule(name, inside.trim()),
             Some(_) => Rule::Unreadable,
         };
         Self {
-            name: u32::try_from(end).unwrap_or(u32::MAX),
-            is_bare: is_whole && is_lower && form == Form::Plain && rule == Rule::Any,
+            name: name.len(),
             form,
             rule,
+            text,
         }
-    }
-
-    /// A plain name in lower case and nothing else: whoever looks for the tool
-    /// has its text.
-    #[inline]
-    pub(super) fn is_bare(&self) -> bool {
-        self.is_bare
     }
 
     /// It names one tool, whatever it says of its arguments.
-    #[inline]
     pub(super) fn is_one_tool(&self) -> bool {
         self.form == Form::Plain
     }
-}
-
-impl<'a> ToolPattern<'a> {
-    /// The pattern of a text and what that says.
-    #[inline]
-    pub(super) fn new(text: &'a str, shape: &'a Shape) -> Self {
-        Self { text, shape }
-    }
 
     /// The pattern as it is written.
-    #[inline]
-    pub(super) fn text(&self) -> &'a str {
-        self.text
+    pub(super) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The same, to be kept.
+    pub(super) fn shared_text(&self) -> Arc<str> {
+        Arc::clone(&self.text)
     }
 
     /// The name of the tool, or its glob.
-    #[inline]
-    pub(super) fn name(&self) -> &'a str {
-        let name = self.text.get(..self.shape.name as usize);
-        name.unwrap_or(self.text)
+    pub(super) fn name(&self) -> &str {
+        self.text.get(..self.name).unwrap_or(&self.text)
     }
 
-    /// What every name that it matches begins with.
-    pub(super) fn head(&self) -> &'a str {
-        self.name().split('*').next().unwrap_or_default()
-    }
-
-    /// A name that it matches may begin with this text, but for its case.
-    pub(super) fn may_begin_with(&self, head: &str) -> bool {
-        let mut mine = self.name().bytes().zip(head.bytes());
-        let both = |(mine, theirs): (u8, u8)| mine == b'*' || mine.eq_ignore_ascii_case(&theirs);
-        let is_same = mine
-            .by_ref()
-            .take_while(|(mine, _)| *mine != b'*')
-            .all(both);
-        // A name that ends before the text does cannot begin with it.
-        is_same && (self.shape.form != Form::Plain || self.name().len() >= head.len())
-    }
-
-    /// What its commands begin with, where that is what its rule is about.
-    pub(super) fn command(&self) -> Option<&'a str> {
-        match &self.shape.rule {
-            Rule::Command(command) => command.first().split('*').next(),
-            _ => None,
-        }
-    }
-
-    /// Their rules begin with different words, so no call is of both. This is
-    /// asked of many pairs, and tells most of them apart.
-    #[inline]
-    pub(super) fn is_apart(&self, other: &Self) -> bool {
-        match (&self.shape.rule, &other.shape.rule) {
+    /// Their commands begin with different words, so that no call is of both. This
+    /// is asked of many pairs, and tells most of them apart.
+    pub(super) fn is_disjoint(&self, other: &Self) -> bool {
+        match (&self.rule, &other.rule) {
             (Rule::Command(a), Rule::Command(b)) => glob::begin_apart(a.first(), b.first()),
             _ => false,
         }
@@ -211,13 +140,13 @@ impl<'a> ToolPattern<'a> {
 
     /// It makes no sense to us.
     pub(super) fn is_unreadable(&self) -> bool {
-        matches!(self.shape.rule, Rule::Unreadable)
+        matches!(self.rule, Rule::Unreadable)
     }
 
     /// Globs that together are the name.
-    fn globs(&self) -> Vec<Cow<'a, str>> {
+    fn globs(&self) -> Vec<Cow<'_, str>> {
         let name = Cow::Borrowed(self.name());
-        if self.shape.form == Form::Server {
+        if self.form == Form::Server {
             let tools = format!("{name}__*").into();
             vec![name, tools]
         } else {
@@ -226,7 +155,7 @@ impl<'a> ToolPattern<'a> {
     }
 
     fn named(&self, tool: &str) -> Result<bool, Doubt> {
-        let is = |name: &str, tool: &str| match self.shape.form {
+        let is = |name: &str, tool: &str| match self.form {
             Form::Plain => name == tool,
             Form::Glob => glob::matches(name, tool),
             Form::Server => tool
@@ -237,7 +166,7 @@ impl<'a> ToolPattern<'a> {
             return Ok(true);
         }
         // `write` and `Write` are the same tool on some hosts.
-        let is_like = match self.shape.form {
+        let is_like = match self.form {
             Form::Plain => self.name().eq_ignore_ascii_case(tool),
             _ => is(
                 &self.name().to_ascii_lowercase(),
@@ -257,10 +186,10 @@ impl<'a> ToolPattern<'a> {
     /// Every call that the other one matches, this one matches too. Where that
     /// cannot be told it is `false`.
     pub(super) fn covers(&self, other: &Self) -> bool {
-        if self.shape.rule == Rule::Unreadable || other.shape.rule == Rule::Unreadable {
+        if self.rule == Rule::Unreadable || other.rule == Rule::Unreadable {
             return self.text == other.text;
         }
-        let named = if self.shape.form == Form::Plain && other.shape.form == Form::Plain {
+        let named = if self.form == Form::Plain && other.form == Form::Plain {
             self.name() == other.name()
         } else {
             let mine = self.globs();
@@ -269,7 +198,7 @@ impl<'a> ToolPattern<'a> {
             other.globs().iter().all(covered)
         };
         named
-            && match (&self.shape.rule, &other.shape.rule) {
+            && match (&self.rule, &other.rule) {
                 (Rule::Any, _) => true,
                 (Rule::Command(wide), Rule::Command(narrow)) => narrow
                     .globs()
@@ -288,7 +217,7 @@ impl<'a> ToolPattern<'a> {
         let shared = |a: &[Cow<'_, str>], b: &[Cow<'_, str>]| {
             a.iter().any(|a| b.iter().any(|b| glob::overlaps(a, b)))
         };
-        let plain = self.shape.form == Form::Plain && other.shape.form == Form::Plain;
+        let plain = self.form == Form::Plain && other.form == Form::Plain;
         let named = if plain && self.name() == other.name() {
             Answer::Yes
         } else if plain && !self.name().eq_ignore_ascii_case(other.name()) {
@@ -309,7 +238,7 @@ impl<'a> ToolPattern<'a> {
                 Answer::No
             }
         };
-        let ruled = || match (&self.shape.rule, &other.shape.rule) {
+        let ruled = || match (&self.rule, &other.rule) {
             (Rule::Unreadable, _) | (_, Rule::Unreadable) => Answer::Undecided,
             (Rule::Any, _) | (_, Rule::Any) => Answer::Yes,
             (Rule::Command(a), Rule::Command(b)) => a
@@ -331,7 +260,7 @@ impl<'a> ToolPattern<'a> {
 
     /// It matches the call, or a part of it: as a forbidding pattern reads.
     pub(super) fn touches(&self, call: &Call<'_>) -> Result<bool, Doubt> {
-        both(self.named(call.tool), || match &self.shape.rule {
+        both(self.named(call.tool), || match &self.rule {
             Rule::Command(rule) => rule.touches(call.commands()?),
             _ => self.ruled(call),
         })
@@ -339,7 +268,7 @@ impl<'a> ToolPattern<'a> {
 
     /// It matches the whole call: as an allowing pattern reads.
     pub(super) fn permits(&self, call: &Call<'_>) -> Result<bool, Doubt> {
-        both(self.named(call.tool), || match &self.shape.rule {
+        both(self.named(call.tool), || match &self.rule {
             Rule::Command(rule) => {
                 let commands = call.commands()?;
                 let all = commands.iter().all(|command| rule.permits(command));
@@ -352,15 +281,15 @@ impl<'a> ToolPattern<'a> {
     /// It matches this one of the commands of a call.
     pub(super) fn permits_command(&self, call: &Call<'_>, command: &Command) -> bool {
         self.named(call.tool) == Ok(true)
-            && matches!(&self.shape.rule, Rule::Command(rule) if rule.permits(command))
+            && matches!(&self.rule, Rule::Command(rule) if rule.permits(command))
     }
 
     fn ruled(&self, call: &Call<'_>) -> Result<bool, Doubt> {
-        match &self.shape.rule {
+        match &self.rule {
             Rule::Any => Ok(true),
             Rule::Domain(glob) => host::matches(glob, call.address()?),
             Rule::Path(glob) => path::matches(glob, call.path()?),
-            Rule::Unreadable => Err(Doubt::Unreadable(shown(self.text))),
+            Rule::Unreadable => Err(Doubt::Unreadable(shown(&self.text))),
             Rule::Command(_) | Rule::Own => {
                 let rule = self.text.get(self.name().len()..).unwrap_or_default();
                 Err(Doubt::OwnRule(shown(rule)))

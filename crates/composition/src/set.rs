@@ -8,7 +8,8 @@ use super::load::{Pick, Picks, Shelf};
 use super::resolve::{Asked, resolve};
 use super::rules::{self, Verdict};
 use super::{
-    Composed, Composition, Error, Finding, FindingCode, Lock, Member, ToolPolicy, compose, missing,
+    Composed, Composition, Error, Finding, FindingCode, Lock, Member, Statement, ToolPolicy,
+    compose, missing,
 };
 use executor::{Kind, Stop};
 use model::{SkillKey, VersionNumber, VersionSelector, VersionWish, VersionedReference};
@@ -104,8 +105,17 @@ impl quick_cache::Weighter<Key, Arc<Judged>> for Weight {
             + composed.preconditions.len()
             + composed.postconditions.len();
         let findings = composed.findings.len() + judged.verdict.findings.len();
-        (1_000 + 200 * key.1.len() + 400 * composed.tools().len() + 100 * said + 500 * findings)
-            as u64
+        let statements: usize = composed
+            .tools()
+            .map(|proof| proof.grants.len() + proof.denials.len() + proof.exceptions.len())
+            .sum();
+        let weight = 1_000
+            + 200 * key.1.len()
+            + 500 * composed.tools().len()
+            + size_of::<Statement>() * statements
+            + 150 * said
+            + 500 * findings;
+        weight as u64
     }
 }
 

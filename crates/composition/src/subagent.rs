@@ -186,9 +186,9 @@ fn rules(composed: &Composed) -> String {
         "Tools you may not call, whatever else is said",
         composed.forbidden_tools().map(tool).collect(),
     );
-    let said = |all: &super::Sayings| {
+    let said = |all: &[super::Attributed]| {
         all.iter()
-            .map(|said| format!("- {}", line(said.text)))
+            .map(|said| format!("- {}", line(&said.text)))
             .collect()
     };
     list("Before you start", said(&composed.preconditions));
@@ -196,7 +196,7 @@ fn rules(composed: &Composed) -> String {
     list(
         "Your steps, in this order",
         steps
-            .map(|(at, said)| format!("{at}. {}", line(said.text)))
+            .map(|(at, said)| format!("{at}. {}", line(&said.text)))
             .collect(),
     );
     list("When you are done", said(&composed.postconditions));

@@ -160,7 +160,7 @@ fn an_allow_is_cut_by_a_forbid_that_covers_it_and_kept_with_exceptions_otherwise
     assert_eq!(forbidden(&composed), ["Bash(git:*)", "mcp__db"]);
     let rules: Vec<_> = composed
         .tools()
-        .map(|proof| (proof.tool, proof.rule, proof.exceptions.len()))
+        .map(|proof| (&*proof.tool, proof.rule, proof.exceptions.len()))
         .collect();
     assert_eq!(
         rules,
@@ -238,7 +238,7 @@ fn texts_that_begin_alike_are_told_apart_and_put_in_order() {
     let composed = compose(&members(&drafts), ToolPolicy::Union);
     let tools: Vec<_> = composed
         .tools()
-        .map(|proof| (proof.tool, proof.grants.len(), proof.denials.len()))
+        .map(|proof| (&*proof.tool, proof.grants.len(), proof.denials.len()))
         .collect();
     assert_eq!(
         tools,

@@ -381,7 +381,7 @@ impl Tools {
         }
         let by = decision.by.and_then(|statement| {
             let member = composed.members.get(statement.member)?;
-            Some((member.clone(), Arc::from(statement.pattern)))
+            Some((member.clone(), Arc::clone(&statement.pattern)))
         });
         Ok(Verdict {
             rule: decision.rule,

@@ -1,6 +1,6 @@
 use serde_json::Value;
 
-use super::patterns::Parsed;
+use super::patterns::parsed;
 use super::shell::may_run;
 use super::*;
 use testing::fuzz;
@@ -65,15 +65,12 @@ fn fuzz_calls_of_tools() {
         );
         let forbids = compose(&members(&[forbids]), ToolPolicy::Union);
         let allows = compose(&members(&[allows]), ToolPolicy::Union);
-        let parsed = Parsed::of(pattern);
+        let parsed = parsed(pattern);
         for name in ["command", "file_path", "url"] {
             let mut arguments = Map::new();
             arguments.insert(name.to_owned(), Value::from(argument));
             let call = Call::new(tool, &arguments);
-            let (permits, touches) = (
-                parsed.pattern().permits(&call),
-                parsed.pattern().touches(&call),
-            );
+            let (permits, touches) = (parsed.permits(&call), parsed.touches(&call));
             // What a pattern is wholly about, it is partly about.
             assert!(permits != Ok(true) || touches == Ok(true), "{text:?}");
             let decision = forbids.check(&call);

@@ -2,7 +2,9 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use serde_json::{Value, json};
 
-use super::super::pattern::{Answer, Shape, ToolPattern};
+use super::super::attributed::Attributed;
+use super::super::pattern::{Answer, ToolPattern};
+use super::super::pattern_index::{Entry, PatternIndex};
 use super::super::*;
 
 pub(super) const PATTERNS: &[&str] = &[
@@ -60,28 +62,13 @@ pub(super) fn calls() -> Vec<(&'static str, Value)> {
     ]
 }
 
-/// A pattern, with what its text says.
-#[derive(Debug)]
-pub(super) struct Parsed<'a> {
-    text: &'a str,
-    shape: Shape,
-}
-
-impl<'a> Parsed<'a> {
-    pub(super) fn of(text: &'a str) -> Self {
-        let text = text.trim();
-        let shape = Shape::of(text);
-        Self { text, shape }
-    }
-
-    pub(super) fn pattern(&self) -> ToolPattern<'_> {
-        ToolPattern::new(self.text, &self.shape)
-    }
+/// A pattern as a skill may write it.
+pub(super) fn parsed(text: &str) -> ToolPattern {
+    ToolPattern::parse(text.trim().into())
 }
 
 fn asked(pattern: &str, tool: &str, arguments: Value) -> (Answer, Answer) {
-    let pattern = Parsed::of(pattern);
-    let pattern = pattern.pattern();
+    let pattern = parsed(pattern);
     let Value::Object(arguments) = arguments else {
         panic!("not an object");
     };
@@ -229,17 +216,50 @@ fn what_covers_what_is_told_by_the_patterns_alone() {
         ("Task(x)", "Task(x)", true),
         ("Task(x)", "Task(y)", false),
     ] {
-        let (wide, narrow) = (Parsed::of(wide), Parsed::of(narrow));
-        let (wide, narrow) = (wide.pattern(), narrow.pattern());
+        let (wide, narrow) = (parsed(wide), parsed(narrow));
         assert_eq!(wide.covers(&narrow), covers, "{wide:?} {narrow:?}");
     }
 }
 
+/// A pattern of a small alphabet, so that many of two have to do with each other.
+fn small() -> impl Strategy<Value = String> {
+    prop_oneof![
+        select(PATTERNS).prop_map(str::to_owned),
+        "[abA*]{1,4}",
+        "mcp__[abA]{1,2}(__[abA*]{0,3})?",
+        "(mcp__|B|bash)\\*?(\\([ab*:]{1,4}\\))?",
+    ]
+}
+
 proptest! {
     #[test]
+    fn an_index_leaves_out_what_shares_no_call_and_nothing_else(
+        all in proptest::collection::vec(small(), 1..20),
+    ) {
+        let entry = |text: &String| Entry::from(Attributed {
+            text: text.trim().into(),
+            members: Vec::new(),
+        });
+        let entries: Vec<Entry> = all.iter().map(entry).collect();
+        let index = PatternIndex::new(&entries);
+        for one in &entries {
+            let found: Vec<_> = index.candidates(one).collect();
+            prop_assert!(found.iter().any(|found| std::ptr::eq(*found, one)));
+            for other in &entries {
+                let times = found.iter().filter(|found| std::ptr::eq(**found, other)).count();
+                let (a, b) = (&one.pattern, &other.pattern);
+                prop_assert!(times <= 1, "{a:?} {b:?}");
+                if times == 0 || a.is_disjoint(b) {
+                    prop_assert_eq!(a.overlaps(b), Answer::No, "{:?} {:?}", a, b);
+                    prop_assert!(!a.covers(b) && !b.covers(a), "{a:?} {b:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
     fn relations_of_patterns_hold_for_calls(a in select(PATTERNS), b in select(PATTERNS)) {
-        let (one, two) = (Parsed::of(a), Parsed::of(b));
-        let (one, two) = (one.pattern(), two.pattern());
+        let (one, two) = (parsed(a), parsed(b));
         prop_assert!(one.covers(&one), "{a} covers itself");
         prop_assert_eq!(one.overlaps(&two), two.overlaps(&one));
         if one.covers(&two) && !one.is_unreadable() {
@@ -265,8 +285,7 @@ proptest! {
         pattern in ".{0,30}|[A-Za-z_*]{1,8}\\([a-z:*/ ]{0,10}\\)",
         tool in ".{0,12}", command in ".{0,40}|[a-z;|&'\"> ]{0,30}",
     ) {
-        let (first, second) = (Parsed::of(&pattern), Parsed::of("Bash(git:*)"));
-        let (first, second) = (first.pattern(), second.pattern());
+        let (first, second) = (parsed(&pattern), parsed("Bash(git:*)"));
         prop_assert!(first.covers(&first));
         prop_assert_eq!(first.overlaps(&second), second.overlaps(&first));
         for tool in [tool.as_str(), "Bash"] {

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use serde_json::Value;
 
-use super::patterns::{PATTERNS, Parsed, calls};
+use super::patterns::{PATTERNS, calls, parsed};
 use super::*;
 
 fn tools() -> impl Strategy<Value = Vec<&'static str>> {
@@ -51,25 +51,30 @@ fn set(all: &[&str]) -> BTreeSet<String> {
 /// All that must not depend on the order, with ids for places.
 fn essence(composed: &Composed) -> impl PartialEq + std::fmt::Debug {
     let id = |at: usize| composed.members[at].id.to_string();
-    let said = |all: &Sayings| -> BTreeSet<(String, Vec<String>)> {
+    let said = |all: &[Attributed]| -> BTreeSet<(String, Vec<String>)> {
         all.iter()
-            .map(|said| (said.text.to_owned(), said.members().map(id).collect()))
+            .map(|said| {
+                (
+                    said.text.to_string(),
+                    said.members.iter().copied().map(id).collect(),
+                )
+            })
             .collect()
     };
-    let statements = |all: Statements<'_>| -> Vec<(String, String)> {
+    let statements = |all: &[Statement]| -> Vec<(String, String)> {
         all.iter()
-            .map(|s| (id(s.member), s.pattern.to_owned()))
+            .map(|s| (id(s.member), s.pattern.to_string()))
             .collect()
     };
     let tools: Vec<_> = composed
         .tools()
         .map(|proof| {
             (
-                proof.tool.to_owned(),
+                proof.tool.to_string(),
                 proof.rule,
-                statements(proof.grants),
-                statements(proof.denials),
-                statements(proof.exceptions),
+                statements(&proof.grants),
+                statements(&proof.denials),
+                statements(&proof.exceptions),
             )
         })
         .collect();
@@ -93,13 +98,13 @@ fn essence(composed: &Composed) -> impl PartialEq + std::fmt::Debug {
     )
 }
 
-fn said(all: &Sayings) -> Vec<&str> {
-    all.iter().map(|said| said.text).collect()
+fn said(all: &[Attributed]) -> Vec<&str> {
+    all.iter().map(|said| &*said.text).collect()
 }
 
 /// What a composition says, as a skill.
 fn as_skill(composed: &Composed) -> Draft {
-    let texts = |all: &Sayings| all.iter().map(|said| said.text.to_owned()).collect();
+    let texts = |all: &[Attributed]| all.iter().map(|said| said.text.to_string()).collect();
     let mut draft = Draft::new("composed")
         .allows(&allowed(composed))
         .forbids_tools(&forbidden(composed));
@@ -149,11 +154,11 @@ proptest! {
         let (_, fewer) = all.split_last().expect("a skill");
         prop_assume!(!fewer.is_empty());
         let (small, large) = (compose(fewer, ToolPolicy::Intersection), compose(&all, ToolPolicy::Intersection));
-        let known: Vec<_> = small.allowed_tools().map(Parsed::of).collect();
+        let known: Vec<_> = small.allowed_tools().map(parsed).collect();
         for tool in large.allowed_tools() {
-            let pattern = Parsed::of(tool);
-            let mut patterns = known.iter().map(Parsed::pattern);
-            prop_assert!(patterns.any(|known| known.covers(&pattern.pattern())), "{tool} of {known:?}");
+            let pattern = parsed(tool);
+            let mut patterns = known.iter();
+            prop_assert!(patterns.any(|known| known.covers(&pattern)), "{tool} of {known:?}");
         }
         for (before, after) in permitted(&small).into_iter().zip(permitted(&large)) {
             prop_assert!(before || !after);
@@ -163,11 +168,11 @@ proptest! {
     #[test]
     fn what_is_forbidden_is_never_allowed(drafts in drafts(), policy in policy()) {
         let composed = compose(&members(&drafts), policy);
-        let forbidden: Vec<_> = composed.forbidden_tools().map(Parsed::of).collect();
-        let forbidden = || forbidden.iter().map(Parsed::pattern);
+        let forbidden: Vec<_> = composed.forbidden_tools().map(parsed).collect();
+        let forbidden = || forbidden.iter();
         for tool in composed.allowed_tools() {
-            let pattern = Parsed::of(tool);
-            prop_assert!(!forbidden().any(|forbid| forbid.covers(&pattern.pattern())), "{tool}");
+            let pattern = parsed(tool);
+            prop_assert!(!forbidden().any(|forbid| forbid.covers(&pattern)), "{tool}");
         }
         for (tool, arguments) in calls() {
             let Value::Object(arguments) = arguments else { unreachable!() };
@@ -182,18 +187,18 @@ proptest! {
     fn what_is_allowed_has_a_grant_and_no_denial(drafts in drafts(), policy in policy()) {
         let composed = compose(&members(&drafts), policy);
         for tool in composed.allowed_tools() {
-            let proof = composed.tools().find(|proof| proof.tool == tool).expect("a proof");
+            let proof = composed.tools().find(|proof| &*proof.tool == tool).expect("a proof");
             prop_assert!(proof.rule.allows() && !proof.grants.is_empty() && proof.denials.is_empty());
             if policy == ToolPolicy::Intersection {
                 prop_assert_eq!(proof.grants.len(), drafts.len());
             }
-            for grant in proof.grants.iter() {
+            for grant in &proof.grants {
                 let said = &drafts[grant.member].skill.allowed_tools;
-                prop_assert!(said.iter().any(|text| text.trim() == grant.pattern));
+                prop_assert!(said.iter().any(|text| text.trim() == &*grant.pattern));
             }
         }
         for proof in composed.tools().filter(|proof| !proof.rule.allows()) {
-            prop_assert!(!allowed(&composed).contains(&proof.tool));
+            prop_assert!(!allowed(&composed).contains(&&*proof.tool));
         }
         prop_assert_eq!(
             composed.allowed_tools().count(),
