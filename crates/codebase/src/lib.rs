@@ -18,7 +18,7 @@
 //! | 0.5 | a technology that another one is not used without; a lockfile whose manifest was not read |
 //! | 0.4 | a language of fewer files, but of one in a hundred |
 //!
-//! Rules of this room:
+//! Rules:
 //!
 //! * Nothing is executed, fetched, expanded or followed.
 //! * What is wrong with a file is a note; the rest is analysed.

@@ -1,7 +1,7 @@
 //! Sets of skills: what they permit together, whether they go together, and
 //! which ones a task needs.
 //!
-//! Rules of this room:
+//! Rules:
 //!
 //! * A tool is permitted where the policy grants it and nothing forbids it. What
 //!   cannot be told is reported, and not permitted.

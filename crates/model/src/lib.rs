@@ -1,6 +1,6 @@
 //! The words of the domain: identifiers, skills, versions, problems, failures.
 //!
-//! Rules of this room:
+//! Rules:
 //!
 //! * A name that can be wrong is a type that cannot be: [`SkillId`],
 //!   [`FilePath`], [`Digest`], [`SkillUri`] are checked once, when they are

@@ -1,6 +1,6 @@
 //! The tools of `write_sql`: a database of the operator's, read by agents.
 //!
-//! Rules of this room:
+//! Rules:
 //!
 //! * What is read-only is held to it three times: by `guard`, which reads the
 //!   statement and lets listed functions through; by the database, whose transaction
