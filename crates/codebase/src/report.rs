@@ -46,7 +46,7 @@ pub struct TechStackItem {
     /// Its version: of a lockfile that is read, else bare where the manifest names a single
     /// one, else as the manifest says.
     pub version: Option<String>,
-    /// How certain this is, from 0.0 to 1.0: see the room's front page.
+    /// How certain this is, from 0.0 to 1.0: see the front page of the crate.
     pub confidence: f64,
     /// What kind of file says so.
     pub source: Source,
