@@ -13,7 +13,7 @@ pub(super) struct Ranked {
     pub(super) second: bool,
     pub(super) words: f32,
     pub(super) meaning: f32,
-    /// What decides among equals; see [`super::ties`].
+    /// What decides among equals; see [`super::tie_break`].
     pub(super) tie: u64,
 }
 
