@@ -90,7 +90,7 @@ impl Names {
         };
         if resembles(id.source(), SkillId::BUILTIN) {
             let whose =
-                "skeleton like `builtin`, the source of the skills that come with the server";
+                "looks like `builtin`, the source of the skills that come with the server";
             let step = "Choose another source, such as the host of its repository";
             return Err(reserved(id.source(), whose, step.to_owned()));
         }
@@ -104,7 +104,7 @@ impl Names {
         }
         for name in [id.slug(), &skill.name] {
             if let Some(slug) = self.slugs.get(&skeleton(name)) {
-                let whose = format!("is, or skeleton like, the bundled skill `{slug}`");
+                let whose = format!("is, or looks like, the bundled skill `{slug}`");
                 let author = slugify(id.author()).unwrap_or_default();
                 let step = format!(
                     "Publish it under a name of its own, such as `{author}-{}`",
@@ -218,7 +218,7 @@ mod tests {
             published("acme/x/xlsx", &skill("xlsx", &[]), &Principal::anonymous()),
             Err((
                 Code::NameReserved,
-                "'xlsx' is, or skeleton like, the bundled skill `xlsx`".to_owned(),
+                "'xlsx' is, or looks like, the bundled skill `xlsx`".to_owned(),
                 "Publish it under a name of its own, such as `x-xlsx`".to_owned(),
             ))
         );
