@@ -89,8 +89,7 @@ impl Names {
             step,
         };
         if resembles(id.source(), SkillId::BUILTIN) {
-            let whose =
-                "looks like `builtin`, the source of the skills that come with the server";
+            let whose = "looks like `builtin`, the source of the skills that come with the server";
             let step = "Choose another source, such as the host of its repository";
             return Err(reserved(id.source(), whose, step.to_owned()));
         }
