@@ -178,9 +178,9 @@ async fn status_of(server: &Server, timeout: &str) -> String {
         .body(())
         .expect("a request");
     let (answer, mut body) = client.send_request(request, false).expect("a stream");
-    // The message has five bytes before it, and is empty.
-    body.send_data(bytes::Bytes::from_static(&[0; 5]), true)
-        .expect("to send");
+    // The message has five bytes before it, and is empty. A call without time may be
+    // answered before it is sent, and then the stream takes nothing more.
+    let _answered = body.send_data(bytes::Bytes::from_static(&[0; 5]), true);
     let answer = answer.await.expect("an answer");
     let status = answer
         .headers()

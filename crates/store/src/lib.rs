@@ -48,6 +48,8 @@ mod directory;
 mod engine;
 mod engine_log;
 mod error;
+#[cfg(any(test, feature = "testing"))]
+pub mod faults;
 mod follow;
 mod group;
 mod guard;
@@ -65,8 +67,6 @@ mod snapshot;
 mod table;
 #[cfg(test)]
 mod tests;
-#[cfg(any(test, feature = "testing"))]
-pub mod unreadable;
 mod view;
 
 use std::fs::File;

@@ -16,7 +16,7 @@ use tempfile::TempDir;
 use super::*;
 use model::{EventKind, Principal};
 
-pub(super) use crate::unreadable::options;
+pub(super) use crate::faults::options;
 
 pub(super) const NOTES: Table<str, String> = Table::new(TableId::Heads);
 

@@ -1,8 +1,5 @@
 //! Backups and compactions whose caller leaves.
 
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -11,8 +8,7 @@ use tokio::time::Instant;
 use super::*;
 use crate::contract::v1::admin_server::Admin as _;
 use executor::{Error as WorkError, Kind, Stop};
-use store::FileSync;
-use store::unreadable::{Unreadable, patient};
+use store::faults::{Disk, Unreadable, patient};
 
 /// As long as a loaded machine may need.
 const LIMIT: Duration = Duration::from_secs(30);
@@ -91,20 +87,7 @@ async fn a_caller_who_leaves_ends_a_backup_and_makes_room_for_the_next() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_caller_who_leaves_ends_a_compaction_which_leaves_all_as_it_was() {
     let directory = TempDir::new().expect("a folder");
-    let stalled = Arc::new(AtomicBool::new(false));
-    let (reached_sender, reached) = mpsc::channel();
-    let (go, gone) = mpsc::channel::<()>();
-    let gone = Mutex::new(gone);
-    let sync = FileSync::new({
-        let stalled = Arc::clone(&stalled);
-        move |file| {
-            if stalled.swap(false, Ordering::SeqCst) {
-                reached_sender.send(()).expect("a test");
-                gone.lock().expect("a lock").recv().expect("a test");
-            }
-            file.sync_data()
-        }
-    });
+    let (disk, sync) = Disk::new();
     let options = Options { sync, ..patient() };
     let (service, store) = service(&directory, &options);
     let content = bytes::Bytes::from_static(b"nothing uses it");
@@ -113,7 +96,7 @@ async fn a_caller_who_leaves_ends_a_compaction_which_leaves_all_as_it_was() {
     batch.content(&store::Content::pack(digest, &content));
     store.commit(batch).await.expect("a commit");
 
-    stalled.store(true, Ordering::SeqCst);
+    disk.stall();
     let calling = tokio::spawn({
         let service = service.clone();
         async move {
@@ -122,11 +105,10 @@ async fn a_caller_who_leaves_ends_a_compaction_which_leaves_all_as_it_was() {
             messages.into_inner().count().await
         }
     });
-    let reached = tokio::task::spawn_blocking(move || reached.recv());
-    reached.await.expect("a task").expect("a sync");
+    disk.reached();
     calling.abort();
     calling.await.expect_err("it has left");
-    go.send(()).expect("a sync that waits");
+    disk.go();
     ended(&service).await;
     assert!(
         store.has_content(&digest).expect("a store"),

@@ -1,11 +1,7 @@
 //! Counts of use on their way into the store.
 
-use std::sync::atomic::AtomicBool;
-use std::sync::{Mutex, mpsc};
-
 use super::*;
-use store::FileSync;
-use store::unreadable::{Unreadable, begun, patient};
+use store::faults::{Disk, Unreadable, begun, patient};
 
 fn reads(registry: &Registry) -> u64 {
     let head = registry.head(&skill(ID)).expect("a head");
@@ -13,40 +9,9 @@ fn reads(registry: &Registry) -> u64 {
     usage.iter().map(|(_, counts)| counts.reads).sum()
 }
 
-/// A disk that stalls and fails when it is told to.
-struct Disk {
-    stalled: Arc<AtomicBool>,
-    broken: Arc<AtomicBool>,
-    /// A sync that stalls.
-    reached: mpsc::Receiver<()>,
-    /// Lets it go on.
-    go: mpsc::Sender<()>,
-}
-
 fn world_on_a_disk() -> (World, Disk) {
     let directory = TempDir::new().expect("a folder");
-    let (reached_sender, reached) = mpsc::channel();
-    let (go, gone) = mpsc::channel::<()>();
-    let gone = Mutex::new(gone);
-    let disk = Disk {
-        stalled: Arc::default(),
-        broken: Arc::default(),
-        reached,
-        go,
-    };
-    let sync = FileSync::new({
-        let (stalled, broken) = (Arc::clone(&disk.stalled), Arc::clone(&disk.broken));
-        move |file| {
-            if stalled.load(Ordering::SeqCst) {
-                reached_sender.send(()).expect("a test");
-                gone.lock().expect("a lock").recv().expect("a test");
-            }
-            if broken.load(Ordering::SeqCst) {
-                return Err(std::io::Error::other("the disk is gone"));
-            }
-            file.sync_data()
-        }
-    });
+    let (disk, sync) = Disk::new();
     let options = Options {
         reserve_bytes: 0,
         sync,
@@ -76,21 +41,20 @@ async fn counts_are_read_once_while_they_are_written_and_when_that_fails() {
     for fails in [false, true] {
         let before = reads(&registry);
         read();
-        disk.stalled.store(true, Ordering::SeqCst);
-        disk.broken.store(fails, Ordering::SeqCst);
+        disk.stall();
+        disk.break_down(fails);
         let writing = tokio::spawn({
             let registry = registry.clone();
             async move { registry.write_usage().await }
         });
-        disk.reached.recv().expect("a sync");
+        disk.reached();
         assert_eq!(reads(&registry), before + 1);
         read();
         assert_eq!(reads(&registry), before + 2);
-        disk.stalled.store(false, Ordering::SeqCst);
-        disk.go.send(()).expect("a sync that waits");
+        disk.go();
         assert_eq!(writing.await.expect("a writer").is_err(), fails);
         assert_eq!(reads(&registry), before + 2);
-        disk.broken.store(false, Ordering::SeqCst);
+        disk.break_down(false);
         let writable = mode.wait_for(|mode| *mode == store::Mode::ReadWrite);
         writable.await.expect("a store");
         registry.write_usage().await.expect("written");
@@ -116,22 +80,21 @@ async fn a_skill_that_is_deleted_meanwhile_does_not_hold_up_the_counts_of_others
     read(ID);
     let head = read(other);
     // While the disk stalls, writes are decided on by what was there before.
-    disk.stalled.store(true, Ordering::SeqCst);
+    disk.stall();
     let publishing = {
         let registry = registry.clone();
         let prepared = registry.prepare(bundle("acme/team/third", &[("SKILL.md", &text("", "x"))]));
         let prepared = prepared.await.expect("a skill");
         tokio::spawn(async move { registry.publish(prepared, "", true, &caller("")).await })
     };
-    disk.reached.recv().expect("a sync");
+    disk.reached();
     let mut deletion = Batch::new();
     deletion.delete(&crate::usage::USAGE, &skill(ID).key());
     let store = registry.inner.store.clone();
     // In this order they ask the committer.
     let (deleted, written, ()) =
         tokio::join!(store.commit(deletion), registry.write_usage(), async {
-            disk.stalled.store(false, Ordering::SeqCst);
-            disk.go.send(()).expect("a sync that waits");
+            disk.go();
         });
     publishing.await.expect("a task").expect("published");
     deleted.expect("deleted");

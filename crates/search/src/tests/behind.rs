@@ -1,13 +1,8 @@
 //! An index that is behind: after a start, and where the log went on without it.
 
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc;
-
 use super::super::follow::Work;
 use super::*;
-use store::FileSync;
-use store::unreadable::{Unreadable, begun};
+use store::faults::{Disk, Unreadable, begun};
 
 fn keeping(folder: &Path, keep_events: u64) -> Registry {
     let options = Options {
@@ -149,20 +144,7 @@ async fn a_head_that_changed_while_nobody_looked_is_the_one_that_is_sorted_by() 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn an_index_whose_store_is_opened_again_meanwhile_is_kept() {
     let directory = TempDir::new().expect("a folder");
-    let stalled = Arc::new(AtomicBool::new(false));
-    let (reached_sender, reached) = mpsc::channel();
-    let (go, gone) = mpsc::channel::<()>();
-    let gone = Mutex::new(gone);
-    let sync = FileSync::new({
-        let stalled = Arc::clone(&stalled);
-        move |file| {
-            if stalled.swap(false, Ordering::SeqCst) {
-                reached_sender.send(()).expect("a test");
-                gone.lock().expect("a lock").recv().expect("a test");
-            }
-            file.sync_data()
-        }
-    });
+    let (disk, sync) = Disk::new();
     let options = Options {
         reserve_bytes: 0,
         sync,
@@ -184,15 +166,14 @@ async fn an_index_whose_store_is_opened_again_meanwhile_is_kept() {
     let kept = folder.join(follow::INDEX).join("kept");
     std::fs::write(&kept, "").expect("a file");
 
-    stalled.store(true, Ordering::SeqCst);
+    disk.stall();
     let publishing = tokio::spawn({
         let registry = registry.clone();
         async move { skill(&registry, "new").await }
     });
-    let reached = tokio::task::spawn_blocking(move || reached.recv());
-    reached.await.expect("a task").expect("a sync");
+    disk.reached();
     let unreadable = Unreadable::new(&store);
-    go.send(()).expect("a sync that waits");
+    disk.go();
     publishing.await.expect("published");
     // The index was told of it before the publisher was.
     begun().await;

@@ -2,7 +2,7 @@
 
 use super::unreadable::patient_store;
 use super::*;
-use crate::unreadable::{Unreadable, begun};
+use crate::faults::{Unreadable, begun};
 
 fn keeping(directory: &TempDir, keep_events: u64) -> Store {
     let options = Options {

@@ -1,7 +1,7 @@
 //! Reads while the database cannot be read, until it is opened again.
 
 use super::*;
-use crate::unreadable::{Unreadable, begun, patient};
+use crate::faults::{Unreadable, begun, patient};
 use crate::view::MOST_TASKS;
 
 pub(super) async fn patient_store(directory: &TempDir) -> Store {

@@ -1,18 +1,20 @@
-//! Stores for tests of other crates, too (feature `testing`).
+//! Faults for tests, those of other crates included (feature `testing`): a store that
+//! cannot be read, a disk that stalls or breaks.
 #![expect(
     clippy::expect_used,
     clippy::missing_panics_doc,
     reason = "what may fail in a test"
 )]
 
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
 use tempfile::TempDir;
 
 use crate::engine::Engine;
 use crate::view::View;
-use crate::{Options, Store};
+use crate::{FileSync, Options, Store};
 
 /// Options of a small store.
 #[must_use]
@@ -86,5 +88,62 @@ pub fn patient() -> Options {
 pub async fn begun() {
     for _ in 0..2 {
         tokio::spawn(async {}).await.expect("a task");
+    }
+}
+
+/// A disk that stalls and breaks when it is told to.
+#[derive(Debug)]
+pub struct Disk {
+    stalls: Arc<AtomicBool>,
+    broken: Arc<AtomicBool>,
+    reached: mpsc::Receiver<()>,
+    go: mpsc::Sender<()>,
+}
+
+impl Disk {
+    /// A disk, and how a store syncs its files to it.
+    #[must_use]
+    pub fn new() -> (Self, FileSync) {
+        let (reached_sender, reached) = mpsc::channel();
+        let (go, gone) = mpsc::channel();
+        let gone = Mutex::new(gone);
+        let disk = Self {
+            stalls: Arc::default(),
+            broken: Arc::default(),
+            reached,
+            go,
+        };
+        let (stalls, broken) = (Arc::clone(&disk.stalls), Arc::clone(&disk.broken));
+        let sync = FileSync::new(move |file| {
+            if stalls.swap(false, Ordering::SeqCst) {
+                reached_sender.send(()).expect("a test");
+                gone.lock().expect("a lock").recv().expect("a test");
+            }
+            if broken.load(Ordering::SeqCst) {
+                return Err(std::io::Error::other("the disk is gone"));
+            }
+            file.sync_data()
+        });
+        (disk, sync)
+    }
+
+    /// Has the next sync stall.
+    pub fn stall(&self) {
+        self.stalls.store(true, Ordering::SeqCst);
+    }
+
+    /// Waits until a sync stalls. Blocks.
+    pub fn reached(&self) {
+        self.reached.recv().expect("a sync");
+    }
+
+    /// Lets the sync that stalls go on.
+    pub fn go(&self) {
+        self.go.send(()).expect("a sync that waits");
+    }
+
+    /// Has syncs fail from now on, or go well again.
+    pub fn break_down(&self, broken: bool) {
+        self.broken.store(broken, Ordering::SeqCst);
     }
 }
