@@ -19,7 +19,7 @@ unit:
 		REPERTOIRE_TEST_MODEL=$(CURDIR)/target/minilm cargo test --workspace; \
 	else \
 		echo '*** unit: the model of the search cannot be had ***' >&2; \
-		cargo test; \
+		cargo test --workspace; \
 	fi
 
 doc:
