@@ -1,38 +1,29 @@
 //! Sets of skills over the services in process: the worked example and the rules
 //! of the specification, locks, calls of tools, sub-agents, selection.
 
+mod support;
+
 use repertoire::contract::v1;
 use repertoire::contract::v1::composition_client::CompositionClient;
-use repertoire::contract::v1::registry_client::RegistryClient;
 use repertoire::contract::v1::{ToolRule as Rule, ToolVerdict as Verdict};
 use repertoire::gateway::{Contract, Transport};
-use repertoire::server::{Config, Domain, Settings};
 use serde_json::{Value, json};
-use tempfile::TempDir;
+use support::skill;
 use tonic::{Code, Status};
 use tonic_types::StatusExt as _;
 
-/// The services over a data directory of their own, with the bundled skills.
+/// The services, and a client of the compositions.
 struct World {
-    domain: Domain,
     client: CompositionClient<Transport>,
-    registry: RegistryClient<Transport>,
-    _directory: TempDir,
+    services: support::World,
 }
 
 impl World {
     async fn new() -> Self {
-        let directory = TempDir::new().expect("a folder");
-        let mut settings = Settings::new(&Config::default());
-        settings.data = directory.path().join("data");
-        settings.store.reserve_bytes = 0;
-        let domain = Domain::open(&settings).await.expect("a domain");
-        let transport = domain.transport(&settings.limits);
+        let services = support::World::new().await;
         Self {
-            client: CompositionClient::new(transport.clone()),
-            registry: RegistryClient::new(transport),
-            domain,
-            _directory: directory,
+            client: CompositionClient::new(services.transport.clone()),
+            services,
         }
     }
 
@@ -43,22 +34,8 @@ impl World {
     }
 
     async fn publish(&mut self, id: &str, front_matter: &str) {
-        let name = id.rsplit('/').next().expect("a slug");
-        let text = format!(
-            "---\nname: {name}\ndescription: Does {name}.\n{front_matter}\n---\nBody of {id}.\n"
-        );
-        let request = v1::PublishSkillRequest {
-            skill_id: id.to_owned(),
-            files: vec![v1::File {
-                path: "SKILL.md".to_owned(),
-                content: text.into(),
-            }],
-            ..Default::default()
-        };
-        self.registry
-            .publish_skill(request)
-            .await
-            .expect("published");
+        let skill = skill(id, &format!("{front_matter}\n"), &format!("Body of {id}."));
+        self.services.publish(skill).await;
     }
 
     async fn yank(&mut self, id: &str, number: u32) {
@@ -68,7 +45,8 @@ impl World {
             reason: "wrong".to_owned(),
             ..Default::default()
         };
-        self.registry
+        self.services
+            .registry
             .yank_version(request)
             .await
             .expect("withdrawn");
@@ -80,7 +58,8 @@ impl World {
             version_number: number,
             ..Default::default()
         };
-        self.registry
+        self.services
+            .registry
             .activate_version(request)
             .await
             .expect("active");
@@ -136,8 +115,8 @@ impl World {
     }
 
     async fn select(&mut self, task: &str) -> v1::SelectSkillsResponse {
-        self.domain.follow().await;
-        self.domain.search().complete().await;
+        self.services.domain.follow().await;
+        self.services.domain.search().complete().await;
         let request = v1::SelectSkillsRequest {
             task: task.to_owned(),
             ..Default::default()
@@ -253,7 +232,7 @@ async fn the_worked_example_of_the_specification_is_answered_byte_for_byte() {
 }"#
     );
     assert_eq!(answer.warnings, Vec::<String>::new());
-    world.domain.close().await;
+    world.services.domain.close().await;
 }
 
 /// The pair with a skill that may write and shares a step.
@@ -717,7 +696,12 @@ async fn a_lock_reproduces_a_composition_and_tells_what_is_no_longer_so() {
         skill_id: "a/b/two".to_owned(),
         ..Default::default()
     };
-    world.registry.delete_skill(gone).await.expect("deleted");
+    world
+        .services
+        .registry
+        .delete_skill(gone)
+        .await
+        .expect("deleted");
     assert_eq!(
         world.refused(locked(&[], &lock)).await,
         ["skills LOCK_MISMATCH: 'a/b/two' is locked, and is no longer there"]
@@ -1102,8 +1086,8 @@ async fn a_sub_agent_without_skills_is_free_and_one_with_wrong_skills_is_refused
 #[tokio::test]
 async fn a_sub_agent_without_skills_is_told_of_those_that_fit_where_that_is_asked_for() {
     let mut world = World::new().await;
-    world.domain.follow().await;
-    world.domain.search().complete().await;
+    world.services.domain.follow().await;
+    world.services.domain.search().complete().await;
     let plain = spawn_request(&[]);
     let told = v1::PrepareSubagentRequest {
         task: "sum a column of a spreadsheet in xlsx".to_owned(),

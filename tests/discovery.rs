@@ -5,31 +5,20 @@ mod support;
 use std::collections::BTreeMap;
 use std::io::Read as _;
 
-use bytes::Bytes;
 use model::Digest;
 use repertoire::contract::v1;
 use serde_json::{Value, json};
-use support::Server;
 use support::web::{Answer, ask, get};
+use support::{Server, file, skill};
 
 async fn publish(server: &Server, id: &str, version: &str, files: &[(&str, &str)]) {
-    let name = id.rsplit('/').next().expect("a slug");
-    let text = format!(
-        "---\nname: {name}\ndescription: Does {name}.\nversion: {version}\n---\nBody {version}.\n"
-    );
-    let file = |path: &str, text: &str| v1::File {
-        path: path.to_owned(),
-        content: Bytes::copy_from_slice(text.as_bytes()),
-    };
-    let more = files.iter().map(|(path, text)| file(path, text));
-    let request = v1::PublishSkillRequest {
-        skill_id: id.to_owned(),
-        files: std::iter::once(file("SKILL.md", &text))
-            .chain(more)
-            .collect(),
-        change_summary: format!("Made {version}."),
-        ..Default::default()
-    };
+    let front_matter = format!("version: {version}\n");
+    let mut request = skill(id, &front_matter, &format!("Body {version}."));
+    let more = files
+        .iter()
+        .map(|(path, text)| file(path, (*text).to_owned()));
+    request.files.extend(more);
+    request.change_summary = format!("Made {version}.");
     let mut registry = if id.starts_with("local/project/") {
         server.local_registry().await
     } else {

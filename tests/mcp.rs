@@ -1,13 +1,12 @@
 //! Skills as MCP knows them, where it matters how many and how odd they are. What
 //! other people's clients see is in `tests/interop`.
 
+mod support;
+
 use std::collections::BTreeSet;
 
-use repertoire::contract::v1;
-use repertoire::contract::v1::registry_client::RegistryClient;
-use repertoire::gateway::{Contract, Gateway, Transport};
+use repertoire::gateway::{Contract, Gateway};
 use repertoire::mcp::McpServer;
-use repertoire::server::{Config, Domain, Settings};
 use rmcp::model::{
     ArgumentInfo, CompleteRequestParams, GetPromptRequestParams, ReadResourceRequestParams,
     Reference, ResourceContents,
@@ -15,64 +14,41 @@ use rmcp::model::{
 use rmcp::service::{RoleClient, RunningService};
 use rmcp::{ServiceError, ServiceExt as _};
 use serde_json::{Value as Json, json};
-use tempfile::TempDir;
+use support::{file, skill};
 
-/// A server without a port, and a client of it.
+/// The services, and a client of their MCP.
 struct World {
     client: RunningService<RoleClient, ()>,
-    registry: RegistryClient<Transport>,
-    domain: Domain,
-    _directory: TempDir,
+    services: support::World,
 }
 
 impl World {
     async fn new() -> Self {
-        let directory = TempDir::new().expect("a folder");
-        let settings = Settings {
-            data: directory.path().join("data"),
-            ..Settings::new(&Config::default())
-        };
-        let domain = Domain::open(&settings).await.expect("a directory");
-        let transport = domain.transport(&settings.limits);
+        let services = support::World::new().await;
+        let transport = services.transport.clone();
         let contract = Contract::load().expect("the contract");
-        let face = McpServer::new(Gateway::new(contract, transport.clone()), transport.clone());
+        let face = McpServer::new(Gateway::new(contract, transport.clone()), transport);
         let handler = face.handlers(Some("agent")).expect("a toolset")();
         let (ours, theirs) = tokio::io::duplex(1 << 20);
         tokio::spawn(async move { handler.serve(ours).await.expect("a server").waiting().await });
         Self {
             client: ().serve(theirs).await.expect("a client"),
-            registry: RegistryClient::new(transport),
-            domain,
-            _directory: directory,
+            services,
         }
     }
 
-    async fn publish(&mut self, id: &str, name: &str, files: &[(&str, &[u8])]) {
-        let skill_md = format!(
-            "---\nname: {name}\ndescription: For a test.\nlevels: [1, two]\n---\n\n# {name}\n"
-        );
-        let first = v1::File {
-            path: "SKILL.md".to_owned(),
-            content: skill_md.into(),
-        };
-        let more = files.iter().map(|(path, content)| v1::File {
-            path: (*path).to_owned(),
-            content: content.to_vec().into(),
-        });
-        let request = v1::PublishSkillRequest {
-            skill_id: id.to_owned(),
-            files: std::iter::once(first).chain(more).collect(),
-            ..Default::default()
-        };
-        self.registry
-            .publish_skill(request)
-            .await
-            .expect("a version");
+    async fn publish(&mut self, id: &str, files: &[(&str, &[u8])]) {
+        let mut request = skill(id, "levels: [1, two]\n", "\nDo it.");
+        let more = files
+            .iter()
+            .map(|(path, content)| file(path, content.to_vec()));
+        request.files.extend(more);
+        self.services.publish(request).await;
     }
 
     async fn end(self) {
         self.client.cancel().await.expect("the client ends");
-        self.domain.close().await;
+        self.services.domain.close().await;
     }
 
     async fn read(&self, uri: &str) -> Result<ResourceContents, ServiceError> {
@@ -97,9 +73,7 @@ async fn every_page_of_a_long_catalog_is_listed_once_as_resources_and_as_prompts
     let mut world = World::new().await;
     for number in 0..230 {
         let name = format!("skill-{number:03}");
-        world
-            .publish(&format!("acme/team/{name}"), &name, &[])
-            .await;
+        world.publish(&format!("acme/team/{name}"), &[]).await;
     }
     let resources = world.client.list_all_resources().await.expect("resources");
     let uris: BTreeSet<_> = resources.iter().map(|one| one.uri.clone()).collect();
@@ -124,8 +98,8 @@ async fn every_page_of_a_long_catalog_is_listed_once_as_resources_and_as_prompts
 #[tokio::test]
 async fn a_skill_that_is_hidden_by_another_is_a_prompt_by_its_whole_id() {
     let mut world = World::new().await;
-    world.publish("local/project/refunds", "refunds", &[]).await;
-    world.publish("github/acme/refunds", "refunds", &[]).await;
+    world.publish("local/project/refunds", &[]).await;
+    world.publish("github/acme/refunds", &[]).await;
     let prompts = world.client.list_all_prompts().await.expect("prompts");
     let mut names: Vec<_> = prompts.into_iter().map(|one| one.name).collect();
     names.retain(|name| name.contains("refunds"));
@@ -153,9 +127,7 @@ async fn files_are_resources_as_text_or_as_bytes_at_any_address_that_leads_to_th
     let mut world = World::new().await;
     let binary = b"\x00\xffnot text";
     let files: &[(&str, &[u8])] = &[("docs/a b.md", b"deep"), ("logo.png", binary)];
-    world
-        .publish("acme/team/with-files", "with-files", files)
-        .await;
+    world.publish("acme/team/with-files", files).await;
     for uri in [
         "skill://acme/team/with-files/docs/a%20b.md",
         "skill://acme/team/@1.0.0/with-files/docs/a%20b.md",
@@ -191,8 +163,8 @@ async fn files_are_resources_as_text_or_as_bytes_at_any_address_that_leads_to_th
 async fn names_and_paths_of_an_address_are_completed_step_by_step() {
     let mut world = World::new().await;
     let files: &[(&str, &[u8])] = &[("docs/one.md", b"1"), ("docs/two.md", b"2")];
-    world.publish("acme/team/alpha", "alpha", files).await;
-    world.publish("acme/tools/alpine", "alpine", &[]).await;
+    world.publish("acme/team/alpha", files).await;
+    world.publish("acme/tools/alpine", &[]).await;
     let by_id = "skill://{source}/{author}/{name}/{+path}";
     let by_name = "skill://{name}";
     let known = [("source", "acme"), ("author", "team"), ("name", "alpha")];

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use repertoire::contract::v1;
 use repertoire::contract::v1::lookup_client::LookupClient;
-use support::Server;
+use support::{Server, file, skill};
 use tempfile::TempDir;
 use tonic::{Code, Request, Status};
 use tonic_types::StatusExt as _;
@@ -23,18 +23,6 @@ fn reason(status: &Status) -> String {
 fn get(id: &str) -> v1::GetSkillRequest {
     v1::GetSkillRequest {
         skill_id: id.to_owned(),
-        ..Default::default()
-    }
-}
-
-fn skill(id: &str, body: &str) -> v1::PublishSkillRequest {
-    let text = format!("---\nname: x\ndescription: Does x.\n---\n{body}\n");
-    v1::PublishSkillRequest {
-        skill_id: id.to_owned(),
-        files: vec![v1::File {
-            path: "SKILL.md".to_owned(),
-            content: text.into(),
-        }],
         ..Default::default()
     }
 }
@@ -167,7 +155,7 @@ async fn every_length_has_a_limit_and_the_limit_itself_is_allowed() {
     let mut registry = server.registry().await;
     let long = |chars: usize| v1::PublishSkillRequest {
         change_summary: "é".repeat(chars),
-        ..skill("a/b/c", "x")
+        ..skill("a/b/c", "", "x")
     };
     registry.publish_skill(long(4096)).await.expect("the limit");
     let refused = registry
@@ -179,34 +167,25 @@ async fn every_length_has_a_limit_and_the_limit_itself_is_allowed() {
         "change_summary: must have at most 4096 characters, has 4097"
     );
 
-    let file = |n: usize| v1::File {
-        path: format!("f{n}.md"),
-        content: b"x".to_vec().into(),
-    };
-    let mut full = skill("a/b/full", "x");
-    full.files.extend((0..511).map(file));
+    let small = |n: usize| file(&format!("f{n}.md"), b"x".to_vec());
+    let mut full = skill("a/b/full", "", "x");
+    full.files.extend((0..511).map(small));
     registry
         .publish_skill(full.clone())
         .await
         .expect("512 files");
-    full.files.push(file(511));
+    full.files.push(small(511));
     let refused = registry.publish_skill(full).await.expect_err("a refusal");
     assert_eq!(
         refused.message(),
         "files: must have at most 512 items, has 513"
     );
 
-    let mut heavy = skill("a/b/heavy", "x");
+    let mut heavy = skill("a/b/heavy", "", "x");
     let text = heavy.files[0].content.len();
-    heavy.files.push(v1::File {
-        path: "a.bin".to_owned(),
-        content: vec![7; (16 << 20) - text].into(),
-    });
+    heavy.files.push(file("a.bin", vec![7; (16 << 20) - text]));
     registry.publish_skill(heavy.clone()).await.expect("16 MiB");
-    heavy.files.push(v1::File {
-        path: "b.bin".to_owned(),
-        content: vec![7].into(),
-    });
+    heavy.files.push(file("b.bin", vec![7]));
     let refused = registry.publish_skill(heavy).await.expect_err("a refusal");
     assert_eq!(reason(&refused), "SKILL_INVALID");
     assert!(
@@ -233,11 +212,8 @@ async fn paths_that_leave_the_skill_are_refused_before_anything_is_stored() {
         "a\u{0}b",
         "SKILL.md",
     ] {
-        let mut request = skill("a/b/c", "x");
-        request.files.push(v1::File {
-            path: path.to_owned(),
-            content: b"x".to_vec().into(),
-        });
+        let mut request = skill("a/b/c", "", "x");
+        request.files.push(file(path, b"x".to_vec()));
         let refused = registry
             .publish_skill(request)
             .await
@@ -299,7 +275,8 @@ async fn a_caller_that_leaves_at_any_moment_leaves_a_whole_version_or_none() {
     let channel = server.channel().await;
     for n in 0..60_u64 {
         let mut registry = v1::registry_client::RegistryClient::new(channel.clone());
-        let publish = registry.publish_skill(skill(&format!("a/b/s{n}"), &"body ".repeat(2000)));
+        let publish =
+            registry.publish_skill(skill(&format!("a/b/s{n}"), "", &"body ".repeat(2000)));
         let _left = tokio::time::timeout(Duration::from_micros(n * 60), publish).await;
     }
     let (mut lookup, mut registry) = (server.lookup().await, server.registry().await);

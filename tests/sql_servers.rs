@@ -5,10 +5,6 @@
 //! installs them). Without them the test says so and looks at `SQLite` alone; with
 //! `CI=true` it fails.
 
-#[path = "support/attempts.rs"]
-mod attempts;
-#[path = "support/databases.rs"]
-mod databases;
 #[path = "sql_servers/roles.rs"]
 mod roles;
 
@@ -20,6 +16,7 @@ use handler::{Handler as _, Invocation, LOAD_CORE, Output, ToolError, ToolErrorK
 use model::{Digest, VersionNumber};
 use serde_json::{Map, Value, json};
 use sql::{Config as SqlSettings, Sql};
+use testing::{attempts, databases};
 
 fn settings(url: Option<String>) -> SqlSettings {
     SqlSettings {

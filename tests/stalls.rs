@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 use repertoire::contract::v1;
 use repertoire::contract::v1::lookup_client::LookupClient;
 use stalled::{Stage, Stalled, Target, gauge, memory_kib, stall, targets};
-use support::Server;
 use support::web::{ask, get};
+use support::{Server, file, skill};
 use tonic::transport::Channel;
 
 /// Short times, so that a test sees them pass.
@@ -204,18 +204,6 @@ async fn a_silent_connection_is_closed_and_so_is_one_that_never_ends_its_preface
     }
 }
 
-fn skill(id: &str, body: &str) -> v1::PublishSkillRequest {
-    let text = format!("---\nname: x\ndescription: Does x.\n---\n{body}\n");
-    v1::PublishSkillRequest {
-        skill_id: id.to_owned(),
-        files: vec![v1::File {
-            path: "SKILL.md".to_owned(),
-            content: text.into(),
-        }],
-        ..Default::default()
-    }
-}
-
 fn large(id: &str, mib: usize) -> v1::PublishSkillRequest {
     let bytes = (0..mib << 20).map(|at| (at.wrapping_mul(2_654_435_761) >> 13).to_le_bytes()[0]);
     with_file(id, bytes.collect())
@@ -234,11 +222,8 @@ fn noisy(id: &str, mib: usize) -> v1::PublishSkillRequest {
 }
 
 fn with_file(id: &str, bytes: Vec<u8>) -> v1::PublishSkillRequest {
-    let mut request = skill(id, "Large.");
-    request.files.push(v1::File {
-        path: "noise.bin".to_owned(),
-        content: bytes.into(),
-    });
+    let mut request = skill(id, "", "Large.");
+    request.files.push(file("noise.bin", bytes));
     request
 }
 
@@ -429,6 +414,7 @@ async fn a_bulk_client_that_reads_no_answer_holds_no_skill() {
         let item = v1::PublishSkillsRequest {
             skill: Some(skill(
                 &format!("a/b/s{}", at % 10),
+                "",
                 &format!("Version {at}."),
             )),
         };
@@ -438,7 +424,7 @@ async fn a_bulk_client_that_reads_no_answer_holds_no_skill() {
     }
     let mut registry = server.registry().await;
     for at in 0..10 {
-        let mut request = tonic::Request::new(skill(&format!("a/b/s{at}"), "By another."));
+        let mut request = tonic::Request::new(skill(&format!("a/b/s{at}"), "", "By another."));
         request.set_timeout(Duration::from_secs(20));
         registry.publish_skill(request).await.expect("a version");
     }
@@ -455,7 +441,7 @@ async fn a_bulk_stream_of_small_skills_is_not_taken_for_a_flood() {
     // All of them are versions of one skill, so they are published one by one.
     for at in 0..ITEMS {
         let item = v1::PublishSkillsRequest {
-            skill: Some(skill("a/b/c", &format!("{at}"))),
+            skill: Some(skill("a/b/c", "", &format!("{at}"))),
         };
         // In two frames, as some clients send it.
         let mut item = stalled::framed(&prost::Message::encode_to_vec(&item));

@@ -7,8 +7,8 @@ use std::time::Duration;
 use futures_util::{StreamExt as _, stream};
 use repertoire::contract::v1;
 use repertoire::contract::v1::attach_request::Message as Says;
-use support::Server;
 use support::web::get;
+use support::{Server, file, skill};
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::UnboundedReceiverStream;
 use tonic::{Code, Request, Status};
@@ -38,22 +38,6 @@ fn skill_md() -> v1::ReadFileRequest {
     v1::ReadFileRequest {
         skill_id: "xlsx".to_owned(),
         path: "SKILL.md".to_owned(),
-        ..Default::default()
-    }
-}
-
-/// A skill with the files of a test beside its SKILL.md.
-fn skill(id: &str, front_matter: &str, files: Vec<(String, String)>) -> v1::PublishSkillRequest {
-    let text = format!("---\nname: x\ndescription: Does x.\n{front_matter}---\nDo it.\n");
-    let files = [("SKILL.md".to_owned(), text)].into_iter().chain(files);
-    v1::PublishSkillRequest {
-        skill_id: id.to_owned(),
-        files: files
-            .map(|(path, content)| v1::File {
-                path,
-                content: content.into(),
-            })
-            .collect(),
         ..Default::default()
     }
 }
@@ -214,11 +198,12 @@ async fn diffs_that_take_longest_hold_up_nobody_and_no_stop() {
             };
             (0..10_000).map(line).collect::<String>()
         };
-        let files = (0..files).map(|at| (format!("{at}.txt"), lines()));
+        let files = (0..files).map(|at| file(&format!("{at}.txt"), lines()));
         files.collect::<Vec<_>>()
     };
     for _ in 0..2 {
-        let bomb = skill("a/b/bomb", "", noise(4));
+        let mut bomb = skill("a/b/bomb", "", "Do it.");
+        bomb.files.extend(noise(4));
         registry.publish_skill(bomb).await.expect("a version");
     }
     let diff = || v1::DiffVersionsRequest {
@@ -235,7 +220,7 @@ async fn diffs_that_take_longest_hold_up_nobody_and_no_stop() {
     let mut lookup = server.lookup().await;
     lookup.read_file(skill_md()).await.expect("a file");
     lookup.search(search()).await.expect("an answer");
-    let other = skill("a/b/other", "", Vec::new());
+    let other = skill("a/b/other", "", "Do it.");
     registry.publish_skill(other).await.expect("a version");
     for bomb in bombs {
         if let Err(late) = bomb.await.expect("a task") {
@@ -267,7 +252,7 @@ async fn a_streamed_call_of_a_tool_has_the_operators_time() {
     );
     let tool = "tool_configs:\n  - name: sleep\n    description: Sleeps.\n    method: sleep\n";
     let mut registry = server.registry().await;
-    let sleeper = skill("a/b/sleeper", tool, Vec::new());
+    let sleeper = skill("a/b/sleeper", tool, "Do it.");
     registry.publish_skill(sleeper).await.expect("a version");
 
     // A worker that takes calls and answers none.

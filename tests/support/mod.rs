@@ -1,5 +1,5 @@
-//! A running server for tests: the real binary, on a free port, in a folder that
-//! goes away.
+//! Servers for tests, in folders that go away: the real binary on a free port
+//! ([`Server`]), and its services in this process ([`World`]).
 
 #![allow(
     dead_code,
@@ -14,8 +14,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
+use repertoire::contract::v1;
 use repertoire::contract::v1::lookup_client::LookupClient;
 use repertoire::contract::v1::registry_client::RegistryClient;
+use repertoire::gateway::Transport;
+use repertoire::server::{Config, Domain, Settings};
 use tempfile::TempDir;
 use tonic::transport::Channel;
 
@@ -124,6 +128,54 @@ impl Drop for Server {
         // Gone already where the test has stopped it.
         let _ended = self.child.kill();
         let _waited = self.child.wait();
+    }
+}
+
+/// The services without a port, with the bundled skills.
+pub struct World {
+    pub domain: Domain,
+    pub transport: Transport,
+    pub registry: RegistryClient<Transport>,
+    _directory: TempDir,
+}
+
+impl World {
+    pub async fn new() -> Self {
+        let directory = TempDir::new().expect("a folder");
+        let mut settings = Settings::new(&Config::default());
+        settings.data = directory.path().join("data");
+        settings.store.reserve_bytes = 0;
+        let domain = Domain::open(&settings).await.expect("a domain");
+        let transport = domain.transport(&settings.limits);
+        Self {
+            registry: RegistryClient::new(transport.clone()),
+            transport,
+            domain,
+            _directory: directory,
+        }
+    }
+
+    pub async fn publish(&mut self, skill: v1::PublishSkillRequest) {
+        let published = self.registry.publish_skill(skill).await;
+        published.expect("published");
+    }
+}
+
+/// A skill named by the end of its id: lines of front matter, and the text below it.
+pub fn skill(id: &str, front_matter: &str, body: &str) -> v1::PublishSkillRequest {
+    let name = id.rsplit('/').next().expect("a slug");
+    let text = format!("---\nname: {name}\ndescription: Does {name}.\n{front_matter}---\n{body}\n");
+    v1::PublishSkillRequest {
+        skill_id: id.to_owned(),
+        files: vec![file("SKILL.md", text)],
+        ..Default::default()
+    }
+}
+
+pub fn file(path: &str, content: impl Into<Bytes>) -> v1::File {
+    v1::File {
+        path: path.to_owned(),
+        content: content.into(),
     }
 }
 

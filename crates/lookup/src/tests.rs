@@ -2,17 +2,13 @@ mod complete;
 mod prompt;
 mod tailored;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use bytes::Bytes;
 use proptest::prelude::*;
 use tempfile::TempDir;
 
 use super::*;
-use model::{Code, Failure, Location, Principal, SystemClock, TrustTier};
-use registry::{Bundle, Caller};
-use store::{Options, Store};
+use model::{Code, Failure, Location, SystemClock, TrustTier};
 
 struct World {
     _directory: TempDir,
@@ -23,12 +19,8 @@ struct World {
 impl World {
     fn new() -> Self {
         let directory = TempDir::new().expect("a folder");
-        let options = Options {
-            reserve_bytes: 0,
-            ..Options::default()
-        };
-        let store = Store::open(&directory.path().join("data"), &options).expect("a store");
-        let registry = Registry::open(store, Arc::new(SystemClock)).expect("a registry");
+        let clock = Arc::new(SystemClock);
+        let (_, registry) = testing::registry(directory.path(), &testing::options(), clock);
         Self {
             _directory: directory,
             lookup: Lookup::new(registry.clone()),
@@ -45,32 +37,13 @@ impl World {
     async fn without(self, id: &str) -> Self {
         let id: SkillId = id.parse().expect("an id");
         let first = model::VersionNumber::FIRST;
-        let caller = Caller::new(Principal::system());
-        self.registry
-            .yank(&id, first, "", &caller)
-            .await
-            .expect("withdrawn");
+        let yanked = self.registry.yank(&id, first, "", &testing::caller()).await;
+        yanked.expect("withdrawn");
         self
     }
 
     async fn with_files(self, id: &str, files: &[(&str, &[u8])]) -> Self {
-        let files: BTreeMap<_, _> = files
-            .iter()
-            .map(|(p, b)| (p.parse().expect("a path"), Bytes::from(b.to_vec())))
-            .collect();
-        let id: SkillId = id.parse().expect("an id");
-        let bundle = Bundle {
-            id: Some(id),
-            files,
-            folder: String::new(),
-            strict: false,
-        };
-        let prepared = self.registry.prepare(bundle).await.expect("a skill");
-        let caller = Caller::new(Principal::system());
-        self.registry
-            .publish(prepared, "", true, &caller)
-            .await
-            .expect("published");
+        testing::publish(&self.registry, id, files, true).await;
         self
     }
 

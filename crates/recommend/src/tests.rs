@@ -1,16 +1,11 @@
 //! Skills for a codebase: which, why, and what is missing.
 
-use std::collections::BTreeMap;
-
-use bytes::Bytes;
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
 use super::*;
 use codebase::{InlineFile, Inventory, Options as AnalysisOptions, analyze};
-use model::{Principal, SystemClock};
-use registry::{Bundle, Caller};
-use store::{Options, Store};
+use model::SystemClock;
 
 struct World {
     _directory: TempDir,
@@ -58,12 +53,8 @@ const SHELF: [(&str, &str); 7] = [
 
 async fn shelf() -> World {
     let directory = TempDir::new().expect("a folder");
-    let options = Options {
-        reserve_bytes: 0,
-        ..Options::default()
-    };
-    let store = Store::open(&directory.path().join("data"), &options).expect("a store");
-    let registry = Registry::open(store, Arc::new(SystemClock)).expect("a registry");
+    let clock = Arc::new(SystemClock);
+    let (_, registry) = testing::registry(directory.path(), &testing::options(), clock);
     for (id, front_matter) in SHELF {
         // One says only in its body what it goes with.
         let more = if id.ends_with("tokens") {
@@ -71,16 +62,8 @@ async fn shelf() -> World {
         } else {
             ""
         };
-        let text = format!("---\n{front_matter}\n---\nSteps. {more}\n");
-        let bundle = Bundle {
-            id: Some(id.parse().expect("an id")),
-            files: BTreeMap::from([("SKILL.md".parse().expect("a path"), Bytes::from(text))]),
-            ..Bundle::default()
-        };
-        let prepared = registry.prepare(bundle).await.expect("a skill");
-        let caller = Caller::new(Principal::system());
-        let published = registry.publish(prepared, "", true, &caller).await;
-        published.expect("published");
+        let text = testing::skill_md(front_matter, &format!("Steps. {more}"));
+        testing::publish(&registry, id, &[("SKILL.md", text.as_bytes())], true).await;
     }
     let table = Arc::new(embed::Table);
     let folder = directory.path().join("search");

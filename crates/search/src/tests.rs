@@ -6,19 +6,17 @@ mod consistency;
 mod damaged;
 mod ranking;
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use bytes::Bytes;
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
 use super::*;
 use embed::Table;
-use model::{Principal, SkillId, SystemClock, VersionNumber};
-use registry::{Bundle, Caller};
+use model::{SkillId, SystemClock, VersionNumber};
 use store::{Options, Store};
+use testing::{caller, options, skill_md};
 
 /// A registry with an index that follows it.
 struct World {
@@ -32,21 +30,16 @@ struct World {
 }
 
 fn registry(folder: &Path) -> Registry {
-    let options = Options {
-        reserve_bytes: 0,
-        ..Options::default()
-    };
-    let store = Store::open(&folder.join("data"), &options).expect("a store");
-    Registry::open(store, Arc::new(SystemClock)).expect("a registry")
+    with_store(folder, &options()).1
+}
+
+fn with_store(folder: &Path, options: &Options) -> (Store, Registry) {
+    testing::registry(folder, options, Arc::new(SystemClock))
 }
 
 fn index(registry: &Registry, folder: &Path) -> SearchIndex {
     let table: Arc<dyn Embedder> = Arc::new(Table);
     SearchIndex::new(registry.clone(), folder.to_owned(), Some(table))
-}
-
-fn caller() -> Caller {
-    Caller::new(Principal::system())
 }
 
 fn id(text: &str) -> SkillId {
@@ -105,7 +98,7 @@ impl World {
     }
 
     async fn with(self, id: &str, front_matter: &str, body: &str) -> Self {
-        let text = format!("---\n{front_matter}\n---\n{body}\n");
+        let text = skill_md(front_matter, body);
         self.with_files(id, &[("SKILL.md", text.as_bytes())]).await
     }
 
@@ -151,20 +144,8 @@ fn slugs(found: &Found) -> Vec<String> {
     hits.map(|hit| hit.head.id.slug().to_owned()).collect()
 }
 
-async fn publish(registry: &Registry, text: &str, files: &[(&str, &[u8])]) {
-    let files: BTreeMap<_, _> = files
-        .iter()
-        .map(|(path, bytes)| (path.parse().expect("a path"), Bytes::from(bytes.to_vec())))
-        .collect();
-    let bundle = Bundle {
-        id: Some(id(text)),
-        files,
-        folder: String::new(),
-        strict: false,
-    };
-    let prepared = registry.prepare(bundle).await.expect("a skill");
-    let published = registry.publish(prepared, "", true, &caller()).await;
-    published.expect("published");
+async fn publish(registry: &Registry, id: &str, files: &[(&str, &[u8])]) {
+    testing::publish(registry, id, files, true).await;
 }
 
 #[test]

@@ -1,7 +1,3 @@
-#[path = "../../../tests/support/attempts.rs"]
-mod attempts;
-#[path = "../../../tests/support/databases.rs"]
-mod databases;
 mod fuzz;
 mod grammar;
 mod guarding;
@@ -11,6 +7,8 @@ mod lists;
 mod tools;
 
 use std::path::Path;
+
+use testing::{attempts, databases};
 
 use super::*;
 

@@ -1,29 +1,15 @@
-use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
 use tokio::sync::Notify;
 
 use super::*;
-use model::{
-    Code, Failure, FilePath, Principal, Reference, SkillId, VersionNumber, VersionSelector,
-};
-use registry::{Bundle, Caller};
+use model::{Code, Failure, Principal, Reference, SkillId, VersionNumber, VersionSelector};
 use search::SearchIndex;
-use store::{Options as StoreOptions, Store};
-
-/// A clock that a test moves.
-struct Hands(Mutex<Timestamp>);
-
-impl Clock for Hands {
-    fn now(&self) -> Timestamp {
-        *self.0.lock().expect("a clock")
-    }
-}
+use testing::Hands;
 
 /// Serves `a/b/echo`: gives back what it is given.
 #[derive(Debug, Default)]
@@ -125,7 +111,7 @@ fn options() -> Options {
 impl World {
     async fn new() -> Self {
         let folder = TempDir::new().expect("a folder");
-        let clock = Arc::new(Hands(Mutex::new(Timestamp::UNIX_EPOCH)));
+        let clock = Hands::new();
         let world = Self::over(folder, clock);
         world.publish("a/b/echo", ECHO).await;
         world.publish("a/b/strict", STRICT).await;
@@ -133,12 +119,8 @@ impl World {
     }
 
     fn over(folder: TempDir, clock: Arc<Hands>) -> Self {
-        let stored = StoreOptions {
-            reserve_bytes: 0,
-            ..StoreOptions::default()
-        };
-        let store = Store::open(&folder.path().join("data"), &stored).expect("a store");
-        let registry = Registry::open(store.clone(), Arc::clone(&clock) as _).expect("a registry");
+        let options = testing::options();
+        let (store, registry) = testing::registry(folder.path(), &options, clock.clone());
         let echo = Arc::new(Echo::default());
         let index = SearchIndex::new(registry.clone(), folder.path().join("search"), None);
         let tools = Tools::open(
@@ -147,7 +129,7 @@ impl World {
             Composition::new(registry.clone(), index),
             Arc::clone(&clock) as _,
             vec![Arc::clone(&echo) as _],
-            options(),
+            self::options(),
         );
         Self {
             tools: tools.expect("tools"),
@@ -174,32 +156,13 @@ impl World {
     }
 
     async fn publish(&self, skill: &str, text: &str) {
-        let files = BTreeMap::from([
-            (FilePath::skill_md(), text.to_owned().into()),
-            (
-                "notes.md".parse().expect("a path"),
-                "Some *notes*.\n".into(),
-            ),
-        ]);
-        let bundle = Bundle {
-            id: Some(id(skill)),
-            files,
-            folder: String::new(),
-            strict: false,
-        };
-        let prepared = self.registry.prepare(bundle).await.expect("prepared");
-        let caller = Caller::new(Principal::anonymous());
-        self.registry
-            .publish(prepared, "", true, &caller)
-            .await
-            .expect("published");
+        let notes = ("notes.md", b"Some *notes*.\n".as_slice());
+        let files = [("SKILL.md", text.as_bytes()), notes];
+        testing::publish(&self.registry, skill, &files, true).await;
     }
 
     fn pass(&self, hours: i64) {
-        let mut now = self.clock.0.lock().expect("a clock");
-        *now = now
-            .checked_add(SignedDuration::from_hours(hours))
-            .expect("a time");
+        self.clock.pass(SignedDuration::from_hours(hours));
     }
 
     async fn load(&self, skill: &str, session: &str) -> Result<LoadedSkill, Failure> {
@@ -349,7 +312,7 @@ async fn a_version_that_changed_meanwhile_still_runs_is_reported_and_is_replaced
 async fn a_version_that_was_withdrawn_since_is_locked() {
     let world = World::new().await;
     let session = world.session().await;
-    let caller = Caller::new(Principal::anonymous());
+    let caller = testing::caller();
     let number = VersionNumber::new(1).expect("a number");
     world
         .registry

@@ -6,12 +6,10 @@ use store::faults::{Disk, Unreadable, begun};
 
 fn keeping(folder: &Path, keep_events: u64) -> Registry {
     let options = Options {
-        reserve_bytes: 0,
         keep_events,
-        ..Options::default()
+        ..options()
     };
-    let store = Store::open(&folder.join("data"), &options).expect("a store");
-    Registry::open(store, Arc::new(SystemClock)).expect("a registry")
+    with_store(folder, &options).1
 }
 
 async fn skill(registry: &Registry, name: &str) {
@@ -129,14 +127,13 @@ async fn a_head_that_changed_while_nobody_looked_is_the_one_that_is_sorted_by() 
     assert_eq!(work.behind, Some(Vec::new()));
     // Another version that is not active changes the head alone.
     let text = "---\nname: one\ndescription: Does more.\n---\nBody.\n";
-    let bundle = Bundle {
-        id: Some(id("a/b/one")),
-        files: BTreeMap::from([("SKILL.md".parse().expect("a path"), text.into())]),
-        ..Bundle::default()
-    };
-    let prepared = registry.prepare(bundle).await.expect("a skill");
-    let published = registry.publish(prepared, "", false, &caller()).await;
-    published.expect("published");
+    testing::publish(
+        &registry,
+        "a/b/one",
+        &[("SKILL.md", text.as_bytes())],
+        false,
+    )
+    .await;
     work.compare(&index.inner);
     assert_eq!(work.behind, Some(vec![id("a/b/one").key()]));
 }
@@ -146,13 +143,11 @@ async fn an_index_whose_store_is_opened_again_meanwhile_is_kept() {
     let directory = TempDir::new().expect("a folder");
     let (disk, sync) = Disk::new();
     let options = Options {
-        reserve_bytes: 0,
         sync,
         reopen_patience: std::time::Duration::ZERO,
-        ..Options::default()
+        ..options()
     };
-    let store = Store::open(&directory.path().join("data"), &options).expect("a store");
-    let registry = Registry::open(store.clone(), Arc::new(SystemClock)).expect("a registry");
+    let (store, registry) = with_store(directory.path(), &options);
     skill(&registry, "old").await;
     // Without vectors to be made it waits for events and for nothing else.
     let folder = directory.path().join("search");
@@ -191,12 +186,10 @@ async fn an_index_whose_store_is_opened_again_meanwhile_is_kept() {
 async fn a_skill_that_cannot_be_read_for_a_moment_stays_in_the_index() {
     let directory = TempDir::new().expect("a folder");
     let options = Options {
-        reserve_bytes: 0,
         reopen_patience: std::time::Duration::ZERO,
-        ..Options::default()
+        ..options()
     };
-    let store = Store::open(&directory.path().join("data"), &options).expect("a store");
-    let registry = Registry::open(store.clone(), Arc::new(SystemClock)).expect("a registry");
+    let (store, registry) = with_store(directory.path(), &options);
     skill(&registry, "one").await;
     let index = index(&registry, &directory.path().join("search"));
     let mut work = Work::open(&index.inner, false, CancellationToken::new()).expect("an index");

@@ -4,16 +4,8 @@ use proptest::prelude::*;
 use tempfile::TempDir;
 
 use super::*;
-use store::{Options, Packed};
-
-/// A clock that stands where it was put.
-struct Hands(Mutex<Timestamp>);
-
-impl Clock for Hands {
-    fn now(&self) -> Timestamp {
-        *self.0.lock().expect("a clock")
-    }
-}
+use store::Packed;
+use testing::Hands;
 
 struct World {
     folder: TempDir,
@@ -26,16 +18,13 @@ const MOST: usize = 300;
 impl World {
     fn new() -> Self {
         let folder = TempDir::new().expect("a folder");
-        let clock = Arc::new(Hands(Mutex::new(Timestamp::UNIX_EPOCH)));
+        let clock = Hands::new();
         Self::over(folder, clock)
     }
 
     fn over(folder: TempDir, clock: Arc<Hands>) -> Self {
-        let options = Options {
-            reserve_bytes: 0,
-            ..Options::default()
-        };
-        let store = Store::open(&folder.path().join("data"), &options).expect("a store");
+        let data = folder.path().join("data");
+        let store = Store::open(&data, &testing::options()).expect("a store");
         let bounds = Bounds {
             idle: SignedDuration::from_hours(1),
             sessions: MOST,
@@ -62,10 +51,7 @@ impl World {
     }
 
     fn pass(&self, seconds: i64) {
-        let mut now = self.clock.0.lock().expect("a clock");
-        *now = now
-            .checked_add(SignedDuration::from_secs(seconds))
-            .expect("a time");
+        self.clock.pass(SignedDuration::from_secs(seconds));
     }
 
     /// Loads a skill into a session; without an id into a new one.

@@ -4,8 +4,6 @@
 //! They are started without what the system configured for them, and stopped when
 //! they are dropped, also by a test that fails.
 
-#![allow(dead_code, unreachable_pub, reason = "each test uses a part of this")]
-
 use std::fs;
 use std::net::TcpListener;
 use std::os::unix::fs::{MetadataExt as _, chown};
@@ -25,15 +23,16 @@ pub const USER: &str = "reporteruser";
 pub const READER: &str = "readeruser";
 
 /// The sample database as the product has it.
-const SAMPLE: &str = include_str!("../../crates/sql/src/sample.sql");
+const SAMPLE: &str = include_str!("../../sql/src/sample.sql");
 
 /// A server, stopped when it is dropped.
+#[derive(Debug)]
 pub struct Database {
     /// Its address, with the password.
     pub url: String,
     /// The same, as the user that may only `SELECT`.
     pub reader: String,
-    /// Its letter in [`super::attempts`].
+    /// Its letter in [`crate::attempts`].
     pub letter: char,
     child: Child,
     folder: TempDir,
@@ -41,6 +40,7 @@ pub struct Database {
 
 impl Database {
     /// What it logged so far.
+    #[must_use]
     pub fn log(&self) -> String {
         fs::read_to_string(self.folder.path().join("log")).expect("a log")
     }

@@ -2,33 +2,34 @@
 //! database, and what analysts ask. Held against the guard, and the attempts against
 //! databases without the guard as well.
 //!
-//! Those of one dialect are in `sql/*.txt`, a statement on a line, in groups with a
+//! Those of one dialect are in `attempts/*.txt`, a statement on a line, in groups with a
 //! title (`##`). Those with letters that a line cannot show, or for several dialects,
 //! are here.
 
-#![allow(dead_code, unreachable_pub, reason = "each test uses a part of this")]
-
 /// The attempts of a dialect, all of which the guard refuses.
+#[must_use]
 pub fn attempts(letter: char) -> Vec<&'static str> {
     let more = match letter {
-        'p' => include_str!("sql/attempts-postgresql.txt"),
-        'm' => include_str!("sql/attempts-mysql.txt"),
-        _ => include_str!("sql/attempts-sqlite.txt"),
+        'p' => include_str!("attempts/attempts-postgresql.txt"),
+        'm' => include_str!("attempts/attempts-mysql.txt"),
+        _ => include_str!("attempts/attempts-sqlite.txt"),
     };
     of(ATTEMPTS, letter).chain(lines(more)).collect()
 }
 
 /// Those of them that several dialects have, or that a line cannot show.
+#[must_use]
 pub fn shared(letter: char) -> Vec<&'static str> {
     of(ATTEMPTS, letter).collect()
 }
 
 /// The queries of a dialect, all of which are answered.
+#[must_use]
 pub fn queries(letter: char) -> Vec<&'static str> {
     let more = match letter {
-        'p' => include_str!("sql/queries-postgresql.txt"),
-        'm' => include_str!("sql/queries-mysql.txt"),
-        _ => include_str!("sql/queries-sqlite.txt"),
+        'p' => include_str!("attempts/queries-postgresql.txt"),
+        'm' => include_str!("attempts/queries-mysql.txt"),
+        _ => include_str!("attempts/queries-sqlite.txt"),
     };
     of(QUERIES, letter).chain(lines(more)).collect()
 }
