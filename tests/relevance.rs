@@ -1,5 +1,6 @@
-//! Does a search find what people look for? Judged queries over real skills, in
-//! eight classes; `tests/relevance/README.md` says how they were made.
+//! Does a search find what people look for? Questions about the skills of
+//! `tests/corpus`; and judged queries over public ones, in eight classes, which
+//! `tests/relevance/README.md` explains.
 //!
 //! `cargo test --release --test relevance -- --nocapture` prints the table.
 
@@ -12,11 +13,10 @@ use std::sync::Arc;
 use bytes::Bytes;
 use embed::{Both, Embedder, Table, Transformer};
 use executor::Stop;
-use model::{Principal, SystemClock};
-use registry::{Bundle, Caller, Registry};
-use search::SearchIndex;
-use search::SearchQuery;
-use store::{Options, Store};
+use model::{SkillId, SystemClock};
+use registry::{Bundle, Registry};
+use search::{SearchIndex, SearchQuery};
+use support::corpus;
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
@@ -64,56 +64,36 @@ struct Real {
     author: String,
 }
 
-fn skill_folders(root: &Path, found: &mut Vec<PathBuf>) {
-    for entry in std::fs::read_dir(root).expect("a folder") {
-        let path = entry.expect("an entry").path();
-        if path.is_dir() {
-            if path.join("SKILL.md").is_file() {
-                found.push(path.clone());
-            }
-            skill_folders(&path, found);
-        }
-    }
+/// The registry in a folder.
+fn open(directory: &TempDir) -> Registry {
+    let (options, clock) = (testing::options(), Arc::new(SystemClock));
+    testing::registry(directory.path(), &options, clock).1
 }
 
-fn files(folder: &Path, inside: &str, found: &mut BTreeMap<String, Bytes>) {
-    for entry in std::fs::read_dir(folder).expect("a folder") {
-        let entry = entry.expect("an entry");
-        let name = entry.file_name().to_string_lossy().into_owned();
-        let path = format!("{inside}{name}");
-        let kind = entry.file_type().expect("a type");
-        if kind.is_dir() {
-            files(&entry.path(), &format!("{path}/"), found);
-        } else if kind.is_file() {
-            let bytes = std::fs::read(entry.path()).expect("a file");
-            found.insert(path, Bytes::from(bytes));
-        }
-    }
-}
-
-/// Publishes every skill of the corpus under its name; of several of one name the one
-/// that lies highest, as an import does.
-async fn publish(registry: &Registry, corpus: &Path) -> Vec<Real> {
-    let mut folders = Vec::new();
-    skill_folders(corpus, &mut folders);
+/// Publishes every skill of a corpus under the id that its folder is given, else its
+/// name; of several of one id the one that lies highest, as an import does.
+async fn publish(
+    registry: &Registry,
+    corpus: &Path,
+    id: impl Fn(&Path) -> Option<SkillId>,
+) -> Vec<Real> {
+    let mut folders = corpus::skill_folders(corpus);
     folders.sort_by_key(|folder| (folder.components().count(), folder.clone()));
     let mut real = Vec::new();
     let mut taken = HashSet::new();
     for folder in folders {
-        let mut contents = BTreeMap::new();
-        files(&folder, "", &mut contents);
-        let files = contents
+        let inside = folder.strip_prefix(corpus).expect("inside");
+        let name = folder.file_name().expect("a name");
+        let files = corpus::files(&folder)
             .into_iter()
-            .filter_map(|(path, bytes)| Some((path.parse().ok()?, bytes)))
-            .collect();
+            .filter_map(|(path, file)| {
+                let bytes = std::fs::read(file).expect("a file");
+                Some((path.parse().ok()?, Bytes::from(bytes)))
+            });
         let bundle = Bundle {
-            id: None,
-            files,
-            folder: folder
-                .file_name()
-                .expect("a name")
-                .to_string_lossy()
-                .into_owned(),
+            id: id(inside),
+            files: files.collect(),
+            folder: name.to_string_lossy().into_owned(),
             strict: false,
         };
         let candidate = bundle.read();
@@ -124,9 +104,9 @@ async fn publish(registry: &Registry, corpus: &Path) -> Vec<Real> {
             continue;
         }
         let prepared = registry.prepare(bundle).await.expect("a skill");
-        let caller = Caller::new(Principal::system());
-        let published = registry.publish(prepared, "", true, &caller).await;
-        let inside = folder.strip_prefix(corpus).expect("inside");
+        let published = registry
+            .publish(prepared, "", true, &testing::caller())
+            .await;
         real.push(Real {
             folder: inside.display().to_string(),
             id: published.expect("published").id.to_string(),
@@ -342,9 +322,54 @@ async fn indexed(
     (index, stop)
 }
 
+/// The best of what is found, by id.
+fn best(index: &SearchIndex, text: &str, words_only: bool) -> Vec<String> {
+    let query = SearchQuery {
+        text: text.to_owned(),
+        limit: TOP,
+        words_only,
+        ..SearchQuery::default()
+    };
+    let found = index.search(&query, &Stop::never()).expect("an answer");
+    let hits = found.hits.iter();
+    hits.map(|hit| hit.head.id.to_string()).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn questions_about_skills_of_ours_find_them_among_the_first() {
+    let directory = TempDir::new().expect("a folder");
+    let registry = open(&directory);
+    let id = |folder: &Path| {
+        let (repository, _) = folder.to_str()?.split_once("__")?;
+        let slug = folder.file_name()?.to_str()?;
+        format!("github/{repository}/{slug}").parse().ok()
+    };
+    publish(&registry, &corpus::ours(), id).await;
+    let folder = directory.path().join("search");
+    let (index, stop) = indexed(&registry, folder, Arc::new(Table)).await;
+    let mut wrong = Vec::new();
+    for row in corpus::table("questions.tsv") {
+        let [most, question, folder] = &row[..] else {
+            panic!("three columns: {row:?}");
+        };
+        let wanted = id(Path::new(folder)).expect("an id").to_string();
+        let found = best(&index, question, false);
+        let rank = found.iter().position(|id| *id == wanted).map(|at| at + 1);
+        let most = most.parse::<usize>().expect("a rank");
+        if rank.is_none_or(|rank| rank > most) {
+            wrong.push(format!(
+                "{question}: {folder} is at {rank:?}, first is {:?}",
+                found.first()
+            ));
+        }
+    }
+    stop.cancel();
+    assert_eq!(wrong, Vec::<String>::new());
+}
+
 #[test]
 fn the_judged_queries_keep_to_the_rules_of_their_classes() {
-    let Some(corpus) = support::corpus() else {
+    let Some(corpus) = corpus::public() else {
         return;
     };
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/relevance");
@@ -360,17 +385,12 @@ fn the_judged_queries_keep_to_the_rules_of_their_classes() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn words_and_meaning_together_find_more_than_either_and_more_than_full_text_search() {
-    let Some(corpus) = support::corpus() else {
+    let Some(corpus) = corpus::public() else {
         return;
     };
     let directory = TempDir::new().expect("a folder");
-    let options = Options {
-        reserve_bytes: 0,
-        ..Options::default()
-    };
-    let store = Store::open(&directory.path().join("data"), &options).expect("a store");
-    let registry = Registry::open(store, Arc::new(SystemClock)).expect("a registry");
-    let real = publish(&registry, &corpus).await;
+    let registry = open(&directory);
+    let real = publish(&registry, &corpus, |_| None).await;
     let folders: HashMap<&str, &str> = real
         .iter()
         .map(|skill| (skill.id.as_str(), skill.folder.as_str()))
@@ -391,14 +411,7 @@ async fn words_and_meaning_together_find_more_than_either_and_more_than_full_tex
     .await;
     let fts5 = Fts5::new(&real);
     let run = |index: &SearchIndex, text: &str, words_only| -> Vec<String> {
-        let query = SearchQuery {
-            text: text.to_owned(),
-            limit: TOP,
-            words_only,
-            ..SearchQuery::default()
-        };
-        let found = index.search(&query, &Stop::never()).expect("an answer");
-        let ids = found.hits.iter().map(|hit| hit.head.id.to_string());
+        let ids = best(index, text, words_only).into_iter();
         ids.map(|id| folders[id.as_str()].to_owned()).collect()
     };
     let meaning = by_meaning(&*table, &real);

@@ -7,10 +7,11 @@
     reason = "each test binary uses a part of this"
 )]
 
+pub mod corpus;
 pub mod web;
 
 use std::io::{BufRead as _, BufReader};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
@@ -189,23 +190,4 @@ pub fn command(args: &[&str]) -> Output {
         .stdin(Stdio::null())
         .output()
         .expect("the binary")
-}
-
-/// The real skills beside the project; says so, and fails in CI, where they are
-/// missing.
-pub fn corpus() -> Option<PathBuf> {
-    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/corpus");
-    if corpus.is_dir() {
-        return Some(corpus);
-    }
-    assert!(
-        std::env::var_os("CI").is_none(),
-        "the folder with real skills is missing: {}",
-        corpus.display()
-    );
-    eprintln!(
-        "NOT TESTED on real skills: there is no {}",
-        corpus.display()
-    );
-    None
 }

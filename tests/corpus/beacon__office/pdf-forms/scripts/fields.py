@@ -1,0 +1,7 @@
+"""Lists the fields of a PDF form."""
+import sys
+
+from pypdf import PdfReader
+
+for name, field in (PdfReader(sys.argv[1]).get_fields() or {}).items():
+    print(name, field.get("/FT"), field.get("/V"), sep="\t")
