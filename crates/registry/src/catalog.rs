@@ -10,7 +10,7 @@ use std::sync::Arc;
 use imbl::{OrdMap, OrdSet};
 
 use super::Head;
-use model::{Location, SkillId, SkillKey, TrustTier, VersionNumber};
+use model::{Event, EventKind, Location, SkillId, SkillKey, TrustTier};
 
 /// A property by which skills are gathered, with its value in lower case.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -89,17 +89,6 @@ impl Namespace {
     }
 }
 
-/// What a write does to the withdrawals of a skill.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Withdrawal {
-    /// Nothing.
-    None,
-    /// This version is withdrawn.
-    Made(VersionNumber),
-    /// This version is back.
-    Undone(VersionNumber),
-}
-
 /// Short names under which a skill is found: its slug and its name.
 fn names(head: &Head) -> Vec<Arc<str>> {
     let slug = head.id.slug().to_lowercase();
@@ -166,23 +155,24 @@ impl Catalog {
         Ok(catalog)
     }
 
-    /// The catalog with a new head of a skill. A deleted one goes away.
-    pub(super) fn with(&self, mut head: Head, withdrawal: Withdrawal) -> Self {
-        let mut catalog = self.clone();
-        if let Some(before) = catalog.remove(&head.id.key()) {
+    /// Takes in what happened to a skill, with the head that it has now.
+    pub(super) fn apply(&mut self, event: &Event, head: Option<Head>) {
+        let before = self.remove(&event.skill_id.key());
+        let Some(mut head) = head else { return };
+        // The head may be of what was published after a delete.
+        if let Some(before) = before.filter(|_| event.kind != EventKind::Deleted) {
             head.withdrawn = before.withdrawn.clone();
         }
-        match withdrawal {
-            Withdrawal::None => {}
-            Withdrawal::Made(number) => {
+        match (event.kind, event.version) {
+            (EventKind::Yanked, Some(number)) => {
                 head.withdrawn.insert(number);
             }
-            Withdrawal::Undone(number) => {
+            (EventKind::Unyanked, Some(number)) => {
                 head.withdrawn.remove(&number);
             }
+            _ => {}
         }
-        catalog.insert(head);
-        catalog
+        self.insert(head);
     }
 
     fn insert(&mut self, head: Head) {

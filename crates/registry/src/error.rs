@@ -355,7 +355,7 @@ fn refused(error: CommitError) -> Failure {
             return Failure::new(Code::ShuttingDown, "The server is about to stop")
                 .suggest("Try again in a moment");
         }
-        CommitError::Effect(_) => return Failure::fault(error),
+        CommitError::Unfollowed(_) => return Failure::fault(error),
         CommitError::DiskFull { .. } => {
             "Nothing was written, and reads go on. Ask the operator to make room on the server's disk"
         }

@@ -11,7 +11,7 @@
 //!   still what it read; otherwise it starts over. The lock of a skill only saves
 //!   needless starting over: nothing here relies on being the only writer.
 //! * Heads are also kept in memory, as the [`Catalog`]: an immutable snapshot that
-//!   follows every commit before its caller is told.
+//!   follows the log, whoever writes to it. A writer finds its own write there.
 //!
 //! Not here: names and addresses (`lookup`), reading `SKILL.md` (`skill_md`),
 //! composition, wire formats.
@@ -30,6 +30,7 @@ mod delete;
 mod diff;
 mod error;
 mod export;
+mod follow;
 mod head;
 mod idempotency;
 mod lines;
@@ -52,7 +53,6 @@ use arc_swap::ArcSwap;
 use tokio::sync::watch::Receiver;
 use tokio::sync::{Mutex, MutexGuard};
 
-use catalog::Withdrawal;
 pub use catalog::{Catalog, Facet};
 pub use delete::Deleted;
 pub use diff::{Change, ChangeKind, FieldChange, FileChange, Lines, VersionDiff};
@@ -159,20 +159,13 @@ impl Registry {
         executor: Executor,
         names: Names,
     ) -> Result<Self, Error> {
-        let mut withdrawn = yanks::all(&store)?;
-        let heads = store.scan(&HEADS, b"").map(|entry| {
-            let mut head: Head = entry?.1.value;
-            head.withdrawn = withdrawn.remove(&head.id.key()).unwrap_or_default();
-            head.withdrawn.extend(head.inline.keys().copied());
-            Ok::<_, StoreError>(head)
-        });
-        let catalog = Catalog::build(heads, names.is_shared())?;
+        let catalog = follow::catalog(&store, names.is_shared())?;
         Ok(Self {
             inner: Arc::new(Inner {
                 store,
                 clock,
                 executor,
-                catalog: Arc::new(ArcSwap::from_pointee(catalog)),
+                catalog,
                 versions: VersionCache::with_weighter(10_000, VERSION_CACHE_BYTES, Weight),
                 usage: usage::Usage::default(),
                 locks: (0..LOCKS).map(|_| Mutex::new(())).collect(),
@@ -397,22 +390,11 @@ impl Registry {
         Ok(stored)
     }
 
-    /// Adds the new head to a batch, and its effect on the catalog.
-    fn put_head(
-        &self,
-        batch: &mut Batch,
-        revision: Option<u64>,
-        mut head: Head,
-        withdrawal: Withdrawal,
-    ) {
+    /// Adds the new head to a batch. The catalog has it when it has the event of the batch.
+    fn put_head(&self, batch: &mut Batch, revision: Option<u64>, mut head: Head) {
         let key = head.id.key();
         batch.expect(&HEADS, &key, revision.into());
-        yanks::move_out(batch, &mut head, withdrawal);
+        yanks::move_out(batch, &mut head);
         batch.put(&HEADS, &key, &head);
-        let catalog = Arc::clone(&self.inner.catalog);
-        // Effects run one after the other, so nothing comes between load and store.
-        batch.when_durable(move |_| {
-            catalog.store(Arc::new(catalog.load().with(head, withdrawal)));
-        });
     }
 }

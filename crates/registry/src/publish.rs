@@ -6,7 +6,6 @@ use std::sync::Arc;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
-use super::catalog::Withdrawal;
 use super::head::SemanticEntry;
 use super::{
     Caller, DIGESTS, Error, Head, Plan, Registry, SEMANTICS, Summary, VERSIONS, VersionState,
@@ -386,7 +385,7 @@ impl Registry {
                 actor: caller.principal.clone(),
             };
             let published = Published::new(outcome, &head, &version, None);
-            self.put_head(&mut batch, revision, head, Withdrawal::None);
+            self.put_head(&mut batch, revision, head);
             Ok(Plan::Write(batch, event, published))
         })
         .await

@@ -1,4 +1,5 @@
 mod catalog;
+mod follow;
 mod log;
 mod mend;
 mod repeats;

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::catalog::Withdrawal;
 use super::yanks::YANKS;
 use super::{Caller, Error, Head, Plan, Registry, SEMANTICS, Summary, VERSIONS, VersionState};
 use model::{
@@ -309,6 +308,7 @@ impl Registry {
             if self.stored_yank(&head, number)?.is_none() {
                 return Ok(Plan::Done(available(&head)));
             }
+            head.inline.remove(&number);
             if head.active.is_none() {
                 head.active = Some(number);
                 head.summary = Some(Summary::from(&*version));
@@ -357,13 +357,8 @@ impl Registry {
             time: now,
             actor: caller.principal.clone(),
         };
-        let withdrawal = match kind {
-            EventKind::Yanked => Withdrawal::Made(version.number),
-            EventKind::Unyanked => Withdrawal::Undone(version.number),
-            _ => Withdrawal::None,
-        };
         let mut batch = Batch::new();
-        self.put_head(&mut batch, Some(revision), head, withdrawal);
+        self.put_head(&mut batch, Some(revision), head);
         (batch, event)
     }
 }

@@ -8,7 +8,6 @@ use std::collections::HashMap;
 use imbl::OrdSet;
 use serde::de::IgnoredAny;
 
-use super::catalog::Withdrawal;
 use super::{Error, Head, Registry};
 use model::{SkillKey, VersionNumber, VersionSelector, Yank};
 use store::{Batch, Store, StoreError, Table, TableId, prefix};
@@ -35,14 +34,11 @@ pub(super) fn all(store: &Store) -> Result<HashMap<SkillKey, OrdSet<VersionNumbe
     Ok(found)
 }
 
-/// Moves the withdrawals that a head holds to records of their own, but for one that is
-/// undone just now.
-pub(super) fn move_out(batch: &mut Batch, head: &mut Head, withdrawal: Withdrawal) {
+/// Moves the withdrawals that a head holds to records of their own.
+pub(super) fn move_out(batch: &mut Batch, head: &mut Head) {
     let key = head.id.key();
     for (number, yank) in std::mem::take(&mut head.inline) {
-        if !matches!(withdrawal, Withdrawal::Undone(undone) if undone == number) {
-            batch.put(&YANKS, &(key.clone(), number), &yank);
-        }
+        batch.put(&YANKS, &(key.clone(), number), &yank);
     }
 }
 

@@ -15,8 +15,9 @@ use std::path::Path;
 
 use sha2::{Digest as _, Sha256};
 
+use super::backend::{Order, Records, everything, walk};
 use super::beside::Beside;
-use super::view::{self, Order, View};
+use super::view::View;
 use super::{Options, StoreError, TableId, blob, claim, directory, guarded, log, private, record};
 use model::Digest;
 
@@ -50,9 +51,9 @@ pub struct Verified {
 }
 
 /// Reads every record and every content.
-pub(super) fn verify(view: &View, mut progress: impl FnMut(u64)) -> Verified {
+pub(super) fn verify(records: &dyn Records, mut progress: impl FnMut(u64)) -> Verified {
     let mut found = Verified::default();
-    for entry in view.walk(view::everything(), Order::Ascending) {
+    for entry in walk(records, everything(), Order::Ascending) {
         let (key, value) = match entry {
             Ok(entry) => entry,
             Err(error) => {
@@ -76,7 +77,7 @@ pub(super) fn verify(view: &View, mut progress: impl FnMut(u64)) -> Verified {
         }
         if let Some((digest, 0)) = content_key(&key) {
             found.contents += 1;
-            if let Err(error) = blob::read(view, &digest) {
+            if let Err(error) = blob::read(records, &digest) {
                 found.damage.push(error.to_string());
             }
         }

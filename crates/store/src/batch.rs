@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use super::{Content, Key, Pinned, Revision, Table, blob};
+use super::{CommitError, Content, Key, Pinned, Revision, Table, blob};
 use model::Event;
 
 /// What must hold of a record for a batch to be written.
@@ -22,15 +22,12 @@ impl From<Option<Revision>> for Expect {
     }
 }
 
-type Effect = Box<dyn FnOnce(Revision) + Send>;
-
 /// A set of writes that is durable as a whole, or absent.
 #[derive(Default)]
 pub struct Batch {
     pub(super) expects: Vec<(Vec<u8>, Expect)>,
     pub(super) writes: Vec<(Vec<u8>, Option<Vec<u8>>)>,
     pub(super) event: Option<Event>,
-    pub(super) effect: Option<Effect>,
     pub(super) pinned: Option<Arc<Pinned>>,
     pub(super) bytes: usize,
 }
@@ -85,11 +82,14 @@ impl Batch {
         self.event = Some(event);
     }
 
-    /// Runs when the batch is durable, before its caller is told. Effects run one
-    /// after the other, in the order of the commits; they must be quick and must
-    /// not panic.
-    pub fn when_durable(&mut self, effect: impl FnOnce(Revision) + Send + 'static) {
-        self.effect = Some(Box::new(effect));
+    /// # Errors
+    /// It has more bytes than are taken at once.
+    pub(super) fn check_size(&self, most: usize) -> Result<(), CommitError> {
+        let bytes = self.bytes;
+        if bytes > most {
+            return Err(CommitError::TooLarge { bytes, most });
+        }
+        Ok(())
     }
 
     fn write(&mut self, key: Vec<u8>, value: Option<Vec<u8>>) {

@@ -14,8 +14,8 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
+use super::backend::Records;
 use super::chunks::CHUNK;
-use super::view::View;
 use super::{StoreError, TableId, record};
 use model::{Digest, MAX_SKILL_BYTES};
 
@@ -97,12 +97,12 @@ pub(super) fn records(content: &Content) -> Vec<(Vec<u8>, Vec<u8>)> {
         .collect()
 }
 
-pub(super) fn exists(view: &View, digest: &Digest) -> Result<bool, StoreError> {
-    Ok(view.get(&key(digest, 0))?.is_some())
+pub(super) fn exists(records: &dyn Records, digest: &Digest) -> Result<bool, StoreError> {
+    Ok(records.get(&key(digest, 0))?.is_some())
 }
 
-pub(super) fn read(view: &View, digest: &Digest) -> Result<Option<Bytes>, StoreError> {
-    read_by(|key| view.get(key), digest)
+pub(super) fn read(records: &dyn Records, digest: &Digest) -> Result<Option<Bytes>, StoreError> {
+    read_by(|key| records.get(key), digest)
 }
 
 /// The same, through another way to get a record.

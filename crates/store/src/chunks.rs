@@ -10,7 +10,7 @@
 //! a chunk:    table | key of the record | number: u16 BE   of the same revision
 //! ```
 
-use super::view::View;
+use super::backend::Records;
 use super::{Revision, StoreError, TableId, record};
 
 /// Bytes of a chunk.
@@ -78,7 +78,7 @@ enum Payload {
     Overwritten,
 }
 
-fn assemble(view: &View, key: &[u8], value: &[u8]) -> Result<Payload, StoreError> {
+fn assemble(records: &dyn Records, key: &[u8], value: &[u8]) -> Result<Payload, StoreError> {
     let (revision, payload) = record::open(key, value)?;
     let Some(count) = count(key, value)? else {
         return Ok(Payload::There(revision, payload.to_vec()));
@@ -86,7 +86,7 @@ fn assemble(view: &View, key: &[u8], value: &[u8]) -> Result<Payload, StoreError
     let mut whole = Vec::with_capacity(usize::from(count) * CHUNK);
     for number in 0..count {
         let key = key_of(key, number);
-        let Some(value) = view.get(&key)? else {
+        let Some(value) = records.get(&key)? else {
             return Ok(Payload::Overwritten);
         };
         let (of, chunk) = record::open(&key, &value)?;
@@ -100,16 +100,16 @@ fn assemble(view: &View, key: &[u8], value: &[u8]) -> Result<Payload, StoreError
 
 /// The revision and the payload of a record, of which `value` was read.
 pub(super) fn open(
-    view: &View,
+    records: &dyn Records,
     key: &[u8],
     value: sled::IVec,
 ) -> Result<Option<(Revision, Vec<u8>)>, StoreError> {
     let mut value = Some(value);
     for _ in 0..ATTEMPTS {
         let Some(read) = value else { return Ok(None) };
-        match assemble(view, key, &read)? {
+        match assemble(records, key, &read)? {
             Payload::There(revision, payload) => return Ok(Some((revision, payload))),
-            Payload::Overwritten => value = view.get(key)?,
+            Payload::Overwritten => value = records.get(key)?,
         }
     }
     Err(damaged(key, "a chunk is missing"))

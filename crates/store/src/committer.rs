@@ -17,6 +17,7 @@ use std::time::Duration;
 use tokio::sync::mpsc::error::TryRecvError;
 use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 
+use super::backend::Followers;
 use super::batch::Batch;
 use super::engine::{Engine, Failed};
 use super::group::{Finished, Group};
@@ -24,6 +25,7 @@ use super::last::Notes;
 use super::recovery::Recovery;
 use super::view::View;
 use super::{CommitError, LogPosition, Mode, Options, Pinned, Revision, directory};
+use model::Event;
 
 /// Pauses between attempts to write again: the first and the longest.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
@@ -95,12 +97,7 @@ pub(super) struct Handle {
 
 impl Handle {
     pub(super) async fn commit(&self, batch: Batch) -> Result<Revision, CommitError> {
-        if batch.bytes > self.most_bytes {
-            return Err(CommitError::TooLarge {
-                bytes: batch.bytes,
-                most: self.most_bytes,
-            });
-        }
+        batch.check_size(self.most_bytes)?;
         if let Mode::ReadOnly { reason } = &*self.mode.borrow() {
             return Err(CommitError::ReadOnly(reason.clone()));
         }
@@ -189,6 +186,7 @@ pub(super) struct Committer {
     pub(super) position: watch::Sender<LogPosition>,
     pub(super) mode: watch::Sender<Mode>,
     pub(super) options: Options,
+    pub(super) followers: Arc<Followers>,
 }
 
 pub(super) fn spawn(committer: Committer) -> io::Result<Handle> {
@@ -298,7 +296,7 @@ impl Committer {
             return Ok(());
         }
         let engine = self.view.engine().map_err(|error| error.to_string())?;
-        let mut group = Group::new(&engine.tree, self.revision);
+        let mut group = Group::new(&*self.view, self.revision);
         let mut accepted = Vec::with_capacity(requests.len());
         let mut refused = Vec::new();
         for request in requests {
@@ -307,12 +305,13 @@ impl Committer {
                 answer,
                 bytes,
             } = request;
+            let has_event = batch.event.is_some();
             match group.add(&mut batch) {
                 Ok(revision) => accepted.push(Accepted {
-                    effect: batch.effect.take(),
+                    has_event,
                     answer,
                     revision,
-                    bytes,
+                    _bytes: bytes,
                     _pinned: batch.pinned.take(),
                 }),
                 Err(error) => refused.push((answer, error)),
@@ -322,8 +321,8 @@ impl Committer {
             Ok(())
         } else {
             match self.apply(&engine, group) {
-                Ok((position, revision)) => {
-                    self.acknowledge(accepted, position, revision);
+                Ok(written) => {
+                    self.acknowledge(accepted, written);
                     Ok(())
                 }
                 Err(failed) => {
@@ -355,14 +354,15 @@ impl Committer {
     }
 
     /// Makes a group durable.
-    fn apply(&self, engine: &Engine, group: Group<'_>) -> Result<(LogPosition, Revision), Failed> {
+    fn apply(&self, engine: &Engine, group: Group<'_>) -> Result<Written, Failed> {
         let position = *self.position.borrow();
         let finished = group.finish(position, self.options.keep_events);
         let Finished {
-            batch,
+            writes,
             before,
             position,
             revision,
+            events,
         } = finished.map_err(|error| error.to_string())?;
         // The log's start moves before anybody can see what was forgotten, so that whoever
         // reads the log first and looks at its start then knows whether the read is whole.
@@ -371,54 +371,60 @@ impl Committer {
             false
         });
         self.view.begin(before);
+        let mut batch = sled::Batch::default();
+        for (key, value) in writes {
+            match value {
+                Some(value) => batch.insert(key, value),
+                None => batch.remove(key),
+            }
+        }
         let written = engine.write(batch, &self.options.sync);
         written.inspect_err(|_| self.view.fail())?;
-        Ok((position, revision))
+        Ok(Written {
+            position,
+            revision,
+            events,
+        })
     }
 
-    /// Shows a durable group to readers, and tells its callers.
-    fn acknowledge(&mut self, accepted: Vec<Accepted>, position: LogPosition, revision: Revision) {
+    /// Shows a durable group to readers, and tells its followers and callers.
+    fn acknowledge(&mut self, accepted: Vec<Accepted>, written: Written) {
+        let Written {
+            position,
+            revision,
+            events,
+        } = written;
         self.revision = revision;
         if let Err(error) = self.notes.note(revision) {
             tracing::warn!(%error, "the last write is not noted; a database that is cut short would not be noticed");
         }
-        // Before the effects: whoever sees one finds the records that it is about.
+        // First: whoever is told of an event finds the records that it is about.
         self.view.settle(revision);
-        let mut answers = Vec::with_capacity(accepted.len());
-        for accepted in accepted {
-            let Accepted {
-                effect,
-                answer,
-                revision,
-                bytes,
-                _pinned,
-            } = accepted;
-            let done = effect.map_or(Ok(()), |effect| {
-                panic::catch_unwind(AssertUnwindSafe(|| effect(revision)))
-            });
-            let outcome = match done {
-                Ok(()) => Ok(revision),
-                Err(panicked) => {
-                    let reason = model::panic_words(&*panicked);
-                    tracing::error!(reason, revision, "the effect of a write panicked");
-                    Err(CommitError::Effect(reason))
-                }
-            };
-            answers.push((answer, outcome, bytes));
-        }
+        let followed = self.followers.notify(&*self.view, &events);
         self.position.send_replace(position);
-        for (answer, outcome, _given_back) in answers {
-            let _gone = answer.send(outcome);
+        for accepted in accepted {
+            let outcome = match &followed {
+                Err(reason) if accepted.has_event => Err(CommitError::Unfollowed(reason.clone())),
+                _ => Ok(accepted.revision),
+            };
+            let _gone = accepted.answer.send(outcome);
         }
     }
 }
 
+/// A group that is durable.
+struct Written {
+    position: LogPosition,
+    revision: Revision,
+    events: Vec<(Revision, Event)>,
+}
+
 /// A batch of a group that is on its way to the disk.
 struct Accepted {
-    effect: Option<Box<dyn FnOnce(Revision) + Send>>,
+    has_event: bool,
     answer: oneshot::Sender<Result<Revision, CommitError>>,
     revision: Revision,
-    bytes: tokio::sync::OwnedSemaphorePermit,
+    _bytes: tokio::sync::OwnedSemaphorePermit,
     /// Until the records that use the contents can be read.
     _pinned: Option<Arc<Pinned>>,
 }

@@ -23,11 +23,13 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 
 use rustix::fs::{CWD, RenameFlags};
 
+use super::backend::{Order, Records as _, everything, walk};
 use super::backup::Filler;
 use super::committer::Committer;
 use super::engine::{Engine, Failed};
 use super::follow::Pins;
-use super::view::{self, Order, View};
+use super::on_disk::OnDisk;
+use super::view::{self, View};
 use super::{
     Mode, Options, Store, StoreError, backup, blob, directory, guarded, log, private, record,
     recovery,
@@ -78,13 +80,13 @@ type Reached = Arc<dyn Fn(Step) + Send + Sync>;
 /// where a write uses it in the meantime.
 #[derive(Debug)]
 pub struct Compaction {
-    store: Store,
+    store: Arc<OnDisk>,
 }
 
 impl Drop for Compaction {
     fn drop(&mut self) {
-        self.store.inner.view.unfollow();
-        self.store.inner.pins.unfollow();
+        self.store.view.unfollow();
+        self.store.pins.unfollow();
     }
 }
 
@@ -92,15 +94,14 @@ impl Compaction {
     /// Begins to notice what is written.
     ///
     /// # Errors
-    /// Another one is at work.
+    /// Another one is at work, or the store has no data directory.
     pub fn begin(store: &Store) -> Result<Self, StoreError> {
-        if !store.inner.view.follow() {
+        let store = Arc::clone(store.on_disk()?);
+        if !store.view.follow() {
             return Err(StoreError::Compacting);
         }
-        store.inner.pins.follow();
-        Ok(Self {
-            store: store.clone(),
-        })
+        store.pins.follow();
+        Ok(Self { store })
     }
 
     /// Writes the store anew, without contents for which `keep` is false: no record has
@@ -127,7 +128,7 @@ impl Compaction {
         progress: impl FnMut(u64) -> Result<(), StoreError>,
         reached: &Reached,
     ) -> Result<Compacted, StoreError> {
-        let inner = &*self.store.inner;
+        let inner = &*self.store;
         if let Mode::ReadOnly { reason } = &*inner.mode.borrow() {
             return Err(refused(reason));
         }
@@ -222,7 +223,7 @@ enum Exchange {
 type Ended = Result<Result<Exchange, Engine>, StoreError>;
 
 struct Work<'a> {
-    store: &'a Store,
+    store: &'a OnDisk,
     folders: &'a Folders,
     reached: Reached,
     moved: u64,
@@ -234,7 +235,7 @@ impl Work<'_> {
         keep: impl Fn(&Digest) -> bool,
         mut progress: impl FnMut(u64) -> Result<(), StoreError>,
     ) -> Result<(Option<Exchange>, Compacted), StoreError> {
-        let (inner, folders) = (&*self.store.inner, self.folders);
+        let (inner, folders) = (&*self.store, self.folders);
         let mut engine = Engine::open(&folders.new, &inner.options)?;
         let left_out = self.fill(&engine, keep, &mut progress)?;
         guarded(|| engine.db.flush())?;
@@ -278,8 +279,8 @@ impl Work<'_> {
     ) -> Result<bool, StoreError> {
         let mut left_out = false;
         let mut filler = Filler::new(&engine.tree);
-        let view = &self.store.inner.view;
-        for entry in view.walk(view::everything(), Order::Ascending) {
+        let view = &self.store.view;
+        for entry in walk(&**view, everything(), Order::Ascending) {
             let (key, value) = entry?;
             if self.moved.is_multiple_of(backup::LOOK) {
                 self.room()?;
@@ -302,14 +303,14 @@ impl Work<'_> {
 
     /// Refuses to take the last of the disk, which writes need.
     fn room(&self) -> Result<(), StoreError> {
-        let inner = &self.store.inner;
+        let inner = &*self.store;
         directory::room(&inner.directory, inner.options.reserve_bytes)
             .map_err(|error| self.folders.io(error))
     }
 
     /// Has the committer pause, and ends it there.
     fn end(&self, engine: Engine) -> Ended {
-        let inner = &self.store.inner;
+        let inner = &*self.store;
         let (answer, answered) = sync_channel(1);
         let pause = Pause {
             pins: Arc::clone(&inner.pins),
@@ -351,7 +352,7 @@ fn bring_over(view: &View, pins: &Pins, tree: &sled::Tree) -> Result<u64, StoreE
         if guarded(|| tree.contains_key(&records.start))? {
             continue;
         }
-        for entry in view.walk(records, Order::Ascending) {
+        for entry in walk(view, records, Order::Ascending) {
             let (key, value) = entry?;
             put(&mut filler, &key, &value)?;
         }

@@ -81,6 +81,9 @@ impl OpenError {
 /// A read failed.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
+    /// It is kept in memory: there is nothing to back up or to compact.
+    #[error("the store is kept in memory and has no data directory")]
+    InMemory,
     /// A record is not what was written.
     #[error("the record `{key}` is damaged: {reason}")]
     Damaged {
@@ -208,9 +211,9 @@ pub enum CommitError {
     /// An earlier write failed. Nothing of this one was tried.
     #[error("the store takes no writes for now: {0}")]
     ReadOnly(String),
-    /// The write is durable, but its effect in this process panicked.
-    #[error("the write is durable, but its effect failed: {0}")]
-    Effect(String),
+    /// The write is durable, but what follows the log in this process does not know of it.
+    #[error("the write is durable, but not everything here shows it: {0}")]
+    Unfollowed(String),
     /// A record cannot be read to check a precondition.
     #[error(transparent)]
     Store(#[from] StoreError),

@@ -48,7 +48,7 @@ impl Unreadable {
     /// Of this store.
     #[must_use]
     pub fn new(store: &Store) -> Self {
-        let view = Arc::clone(&store.inner.view);
+        let view = Arc::clone(&store.on_disk().expect("a data directory").view);
         let folder = TempDir::new().expect("a folder");
         view.fail();
         let whole = view.replace(engine(&folder)).expect("a database");

@@ -5,9 +5,11 @@ use std::collections::btree_map::Entry;
 
 use sled::IVec;
 
+use super::backend::Records;
 use super::batch::Batch;
 use super::view::Before;
-use super::{CommitError, Expect, LogPosition, Revision, StoreError, chunks, guarded, log, record};
+use super::{CommitError, Expect, LogPosition, Revision, StoreError, chunks, log, record};
+use model::Event;
 
 /// What a group writes, and what its records were.
 #[derive(Debug, Default)]
@@ -29,33 +31,35 @@ impl Changes {
 
 /// A group that is ready to be written.
 pub(super) struct Finished {
-    pub(super) batch: sled::Batch,
+    /// What is written; none: the record is removed.
+    pub(super) writes: BTreeMap<Vec<u8>, Option<Vec<u8>>>,
+    /// What those records were before.
     pub(super) before: Before,
     pub(super) position: LogPosition,
     pub(super) revision: Revision,
+    /// What happened, in order.
+    pub(super) events: Vec<(Revision, Event)>,
 }
 
 /// The batches of one group.
 pub(super) struct Group<'a> {
-    tree: &'a sled::Tree,
+    records: &'a dyn Records,
     revision: Revision,
     changes: Changes,
     /// The records of all keys that it has looked at.
     before: Before,
-    last_event: Option<u64>,
     /// Events that it appends.
-    events: u64,
+    events: Vec<(Revision, Event)>,
 }
 
 impl<'a> Group<'a> {
-    pub(super) fn new(tree: &'a sled::Tree, revision: Revision) -> Self {
+    pub(super) fn new(records: &'a dyn Records, revision: Revision) -> Self {
         Self {
-            tree,
+            records,
             revision,
             changes: Changes::default(),
             before: Before::new(),
-            last_event: None,
-            events: 0,
+            events: Vec::new(),
         }
     }
 
@@ -102,14 +106,13 @@ impl<'a> Group<'a> {
                 None => self.changes.remove(key),
             }
         }
-        if let Some(event) = &batch.event {
+        if let Some(event) = batch.event.take() {
             let key = log::event_key(revision);
             #[expect(clippy::expect_used, reason = "an event has text keys and no floats")]
-            let payload = serde_json::to_vec(event).expect("an event is JSON");
+            let payload = serde_json::to_vec(&event).expect("an event is JSON");
             let value = record::seal(&key, revision, &payload);
             self.changes.insert(key, value);
-            self.last_event = Some(revision);
-            self.events += 1;
+            self.events.push((revision, event));
         }
         Ok(revision)
     }
@@ -119,7 +122,7 @@ impl<'a> Group<'a> {
         if let Some(written) = self.changes.writes.get(key) {
             return Ok(written.as_deref().map(IVec::from));
         }
-        Ok(read(self.tree, &mut self.before, key)?.clone())
+        Ok(read(self.records, &mut self.before, key)?.clone())
     }
 
     /// Adds the group's own records: the revision, and what the log forgets.
@@ -131,39 +134,33 @@ impl<'a> Group<'a> {
         let (key, revision) = (log::revision_key(), self.revision);
         let value = record::seal(key, revision, &revision.to_be_bytes());
         self.changes.insert(key, value);
-        if let Some(end) = self.last_event {
-            let added = (end, self.events);
-            position = log::append(self.tree, &mut self.changes, position, added, keep)?;
+        if let Some((end, _)) = self.events.last() {
+            let added = (*end, self.events.len() as u64);
+            position = log::append(self.records, &mut self.changes, position, added, keep)?;
         }
-        let mut batch = sled::Batch::default();
         let mut before = Before::new();
-        for (key, value) in self.changes.writes {
-            before.insert(
-                key.clone(),
-                read(self.tree, &mut self.before, &key)?.clone(),
-            );
-            match value {
-                Some(value) => batch.insert(key, value),
-                None => batch.remove(key),
-            }
+        for key in self.changes.writes.keys() {
+            let was = read(self.records, &mut self.before, key)?.clone();
+            before.insert(key.clone(), was);
         }
         Ok(Finished {
-            batch,
+            writes: self.changes.writes,
             before,
             position,
-            revision: self.revision,
+            revision,
+            events: self.events,
         })
     }
 }
 
 /// A record as it was before the group.
 fn read<'b>(
-    tree: &sled::Tree,
+    records: &dyn Records,
     before: &'b mut Before,
     key: &[u8],
 ) -> Result<&'b Option<IVec>, StoreError> {
     match before.entry(key.to_vec()) {
         Entry::Occupied(known) => Ok(known.into_mut()),
-        Entry::Vacant(unknown) => Ok(unknown.insert(guarded(|| tree.get(key))?)),
+        Entry::Vacant(unknown) => Ok(unknown.insert(records.get(key)?)),
     }
 }

@@ -35,6 +35,7 @@
     clippy::print_stderr
 )]
 
+mod backend;
 mod backup;
 mod batch;
 mod beside;
@@ -53,13 +54,16 @@ pub mod faults;
 mod follow;
 mod group;
 mod guard;
+mod in_memory;
 mod last;
 mod leftovers;
 mod lock;
 mod log;
 mod look;
+mod on_disk;
 mod packed;
 mod private;
+mod reader;
 mod record;
 mod recovery;
 mod salvage;
@@ -70,8 +74,7 @@ mod tests;
 mod view;
 
 use std::fs::File;
-use std::os::unix::fs::MetadataExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -92,13 +95,15 @@ pub use follow::Pinned;
 pub use log::LogPosition;
 pub use packed::{Packed, Packer};
 pub use private::keep_files_private;
+pub use reader::{Reader, Stored};
 pub use salvage::{Salvaged, Saved, salvage};
 pub use table::{Key, Table, TableId, prefix};
 
-use engine::Engine;
+use backend::Backend;
 use guard::guarded;
+use in_memory::InMemory;
 use model::{Digest, Event};
-use view::{Order, View, with_prefix};
+use on_disk::OnDisk;
 
 /// Number of a commit. Grows by one with each.
 pub type Revision = u64;
@@ -153,34 +158,15 @@ pub enum Mode {
     },
 }
 
-/// A record and the revision that wrote it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Stored<T> {
-    /// Commit that wrote the record; a precondition for the next write.
-    pub revision: Revision,
-    /// The record.
-    pub value: T,
-}
-
-/// An open data directory. Cheap to clone; the last clone closes it.
+/// An open store. Cheap to clone; the last clone closes it.
+///
+/// What it keeps its records in is a backend: a data directory, or the memory of this
+/// process.
 #[derive(Debug, Clone)]
 pub struct Store {
-    inner: Arc<Inner>,
-}
-
-#[derive(Debug)]
-struct Inner {
-    // First, so that the thread ends before the database is closed.
-    committer: committer::Handle,
-    view: Arc<View>,
-    log_id: String,
-    position: watch::Receiver<LogPosition>,
-    mode: watch::Receiver<Mode>,
-    directory: PathBuf,
-    options: Options,
-    pins: Arc<follow::Pins>,
-    // Last, so that nobody opens the directory before the database is closed.
-    _lock: lock::Lock,
+    backend: Arc<dyn Backend>,
+    /// The same, where it is a data directory: it can be backed up and compacted.
+    on_disk: Option<Arc<OnDisk>>,
 }
 
 impl Store {
@@ -189,103 +175,56 @@ impl Store {
     /// # Errors
     /// The directory is in use, damaged, of a newer format, or not one.
     pub fn open(directory: &Path, options: &Options) -> Result<Self, OpenError> {
-        let (path, opening) = (directory.to_owned(), options.clone());
-        let directory::Opened { db, tree, lock } =
-            bounded(directory, move || directory::open(&path, &opening))??;
-        let damaged = |cause: StoreError| OpenError::damaged(directory, cause);
-        let revision = log::last_revision(&tree).map_err(damaged)?;
-        last::check(
-            directory,
-            revision,
-            log::id(&tree).map_err(damaged)?.as_deref(),
-        )?;
-        let opened = log::open(&tree).map_err(damaged)?;
-        let (sender, position) = watch::channel(opened.position);
-        let (mode_sender, mode) = watch::channel(Mode::ReadWrite);
-        let file = directory::database_file(directory)?;
-        let view = Arc::new(View::new(Engine { tree, db, file }, revision, options));
-        let committer = committer::spawn(committer::Committer {
-            view: Arc::clone(&view),
-            notes: last::Notes::open(directory, revision, &opened.log_id)?,
-            revision,
-            log_id: opened.log_id.clone(),
-            directory: directory.to_owned(),
-            position: sender,
-            mode: mode_sender,
-            options: options.clone(),
-        })
-        .map_err(|cause| OpenError::Io {
-            path: directory.to_owned(),
-            cause,
-        })?;
+        let on_disk = Arc::new(OnDisk::open(directory, options)?);
         Ok(Self {
-            inner: Arc::new(Inner {
-                committer,
-                view,
-                log_id: opened.log_id,
-                position,
-                mode,
-                directory: directory.to_owned(),
-                options: options.clone(),
-                pins: Arc::default(),
-                _lock: lock,
-            }),
+            backend: Arc::clone(&on_disk) as Arc<dyn Backend>,
+            on_disk: Some(on_disk),
         })
     }
 
-    /// The directory.
+    /// An empty store that is gone with its last clone.
     #[must_use]
-    pub fn directory(&self) -> &Path {
-        &self.inner.directory
+    pub fn in_memory(options: &Options) -> Self {
+        Self {
+            backend: Arc::new(InMemory::new(options)),
+            on_disk: None,
+        }
+    }
+
+    fn on_disk(&self) -> Result<&Arc<OnDisk>, StoreError> {
+        self.on_disk.as_ref().ok_or(StoreError::InMemory)
+    }
+
+    /// The durable records.
+    fn reader(&self) -> Reader<'_> {
+        Reader(self.backend.records())
     }
 
     /// The record of a key.
     ///
     /// # Errors
-    /// The record is damaged, or the store cannot be read.
+    /// As [`Reader::get`].
     pub fn get<K: Key + ?Sized, V: DeserializeOwned>(
         &self,
         table: &Table<K, V>,
         key: &K,
     ) -> Result<Option<Stored<V>>, StoreError> {
-        let key = table.key(key);
-        let Some(value) = self.inner.view.get(&key)? else {
-            return Ok(None);
-        };
-        let found = chunks::open(&self.inner.view, &key, value)?;
-        found.map(|found| stored::<K, V>(&key, found)).transpose()
+        self.reader().get(table, key)
     }
 
-    /// Records whose keys start with `prefix`, in the order of their keys.
-    ///
-    /// The key of each is handed over without the table and the prefix.
-    /// Not a snapshot: a record written meanwhile may or may not be seen.
+    /// Records whose keys start with a prefix: see [`Reader::scan`].
     pub fn scan<'a, K: Key + ?Sized, V: DeserializeOwned>(
         &'a self,
-        table: &'a Table<K, V>,
+        table: &Table<K, V>,
         prefix: &[u8],
-    ) -> impl Iterator<Item = Result<(Vec<u8>, Stored<V>), StoreError>> + 'a {
-        let start = table.raw(prefix);
-        let cut = start.len();
-        let view = &self.inner.view;
-        let records = view.walk(with_prefix(start), Order::Ascending);
-        records.filter_map(move |entry| {
-            let read = entry.and_then(|(key, value)| {
-                let Some(found) = chunks::open(view, &key, value)? else {
-                    return Ok(None);
-                };
-                let value = stored::<K, V>(&key, found)?;
-                Ok(Some((key.get(cut..).unwrap_or_default().to_vec(), value)))
-            });
-            read.transpose()
-        })
+    ) -> impl Iterator<Item = Result<(Vec<u8>, Stored<V>), StoreError>> + use<'a, K, V> {
+        self.reader().scan(table, prefix)
     }
 
-    /// Records of a table below a key and above `prefix`, last first. For pages
-    /// of versions, newest first.
+    /// Records of a table below a key, last first: see [`Reader::before`].
     ///
     /// # Errors
-    /// A record is damaged, or the store cannot be read.
+    /// As there.
     pub fn before<K: Key + ?Sized, V: DeserializeOwned>(
         &self,
         table: &Table<K, V>,
@@ -293,31 +232,15 @@ impl Store {
         below: Option<&K>,
         limit: usize,
     ) -> Result<Vec<V>, StoreError> {
-        let mut range = with_prefix(table.raw(prefix));
-        if let Some(key) = below {
-            range.end = table.key(key);
-        }
-        let mut found = Vec::new();
-        let mut records = self.inner.view.walk(range, Order::Descending);
-        while found.len() < limit {
-            let Some((key, value)) = records.next().transpose()? else {
-                break;
-            };
-            if let Some(read) = chunks::open(&self.inner.view, &key, value)? {
-                found.push(stored::<K, V>(&key, read)?.value);
-            }
-        }
-        Ok(found)
+        self.reader().before(table, prefix, below, limit)
     }
 
-    /// The content of a digest, checked against it.
-    ///
-    /// Reads and unpacks up to 16 MiB: call it where blocking is allowed.
+    /// The content of a digest: see [`Reader::content`].
     ///
     /// # Errors
-    /// The content is damaged, or the store cannot be read.
+    /// As there.
     pub fn content(&self, digest: &Digest) -> Result<Option<Bytes>, StoreError> {
-        blob::read(&self.inner.view, digest)
+        self.reader().content(digest)
     }
 
     /// The content of a digest is stored.
@@ -325,7 +248,7 @@ impl Store {
     /// # Errors
     /// The store cannot be read.
     pub fn has_content(&self, digest: &Digest) -> Result<bool, StoreError> {
-        blob::exists(&self.inner.view, digest)
+        self.reader().has_content(digest)
     }
 
     /// Keeps contents, as long as the answer is there, from a compaction that finds them
@@ -334,10 +257,16 @@ impl Store {
     /// Blocks for the moment in which a compaction exchanges the stores.
     #[must_use]
     pub fn pin(&self, digests: impl IntoIterator<Item = Digest>) -> Pinned {
-        self.inner.pins.pin(digests.into_iter().collect())
+        // Nothing compacts what is in memory.
+        let pins = self
+            .on_disk
+            .as_ref()
+            .map(|on_disk| Arc::clone(&on_disk.pins));
+        pins.unwrap_or_default().pin(digests.into_iter().collect())
     }
 
-    /// Writes a batch; returns when it is durable and visible to every reader.
+    /// Writes a batch; returns when it is durable, visible to every reader, and known to
+    /// all who follow the log.
     ///
     /// A caller that goes away meanwhile changes nothing: the batch is still
     /// written whole, or not at all.
@@ -345,13 +274,24 @@ impl Store {
     /// # Errors
     /// A precondition does not hold, or the disk refuses.
     pub async fn commit(&self, batch: Batch) -> Result<Revision, CommitError> {
-        self.inner.committer.commit(batch).await
+        self.backend.commit(batch).await
+    }
+
+    /// Has a function called with the events of each group of commits from now on, in the
+    /// order of the log, whoever wrote them. It is called once they are durable and before
+    /// their writers are answered, while nothing else is written: it must be quick. Where it
+    /// fails, the writers are told so, and it has to make up for that the next time.
+    pub fn follow(
+        &self,
+        follower: impl Fn(Reader<'_>, &[(Revision, Event)]) -> Result<(), StoreError> + Send + 'static,
+    ) {
+        self.backend.followers().add(Box::new(follower));
     }
 
     /// Waits until all that was handed to the committer is written, and stops it.
     /// Commits after this are refused.
     pub async fn close(&self) {
-        self.inner.committer.close().await;
+        self.backend.close().await;
     }
 
     /// Up to `limit` events after a place in the log, in order. None: the log no longer
@@ -364,11 +304,12 @@ impl Store {
         sequence: u64,
         limit: usize,
     ) -> Result<Option<Vec<(u64, Event)>>, StoreError> {
+        let position = self.backend.position();
         // Events beyond the end are not known to whoever waits for one yet.
-        let end = self.inner.position.borrow().end;
-        let mut events = log::after(&self.inner.view, sequence, limit)?;
+        let end = position.borrow().end;
+        let mut events = log::after(self.backend.records(), sequence, limit)?;
         // After the read: the start moves before a reader can miss what was forgotten.
-        if sequence < self.inner.position.borrow().start {
+        if sequence < position.borrow().start {
             return Ok(None);
         }
         events.retain(|(sequence, _)| *sequence <= end);
@@ -378,25 +319,25 @@ impl Store {
     /// Where the log begins and ends; changes with every event.
     #[must_use]
     pub fn position(&self) -> watch::Receiver<LogPosition> {
-        self.inner.position.clone()
+        self.backend.position()
     }
 
     /// Whether the store takes writes; changes when a write fails, and when the store
     /// takes writes again.
     #[must_use]
     pub fn mode(&self) -> watch::Receiver<Mode> {
-        self.inner.mode.clone()
+        self.backend.mode()
     }
 
     /// Identity of the log. A token of another log says nothing here.
     #[must_use]
     pub fn log_id(&self) -> &str {
-        &self.inner.log_id
+        self.backend.log_id()
     }
 
     /// Reads every record and content, and says what was found.
     pub fn verify(&self, progress: impl FnMut(u64)) -> Verified {
-        backup::verify(&self.inner.view, progress)
+        backup::verify(self.backend.records(), progress)
     }
 
     /// Writes every record to a file that [`restore`] and any later version read: those
@@ -408,26 +349,14 @@ impl Store {
     ///
     /// # Errors
     /// A record is damaged, the file is there, or it cannot be written. Nothing is left of it
-    /// then.
+    /// then. Or the store has no data directory.
     pub fn backup(
         &self,
         to: &Path,
         replace: bool,
-        mut progress: impl FnMut(u64) -> Result<(), StoreError>,
+        progress: impl FnMut(u64) -> Result<(), StoreError>,
     ) -> Result<Backup, StoreError> {
-        // What lies on another disk takes nothing from writes.
-        let disk = |path: &Path| std::fs::metadata(path).ok().map(|found| found.dev());
-        let parent = to.parent().filter(|parent| !parent.as_os_str().is_empty());
-        let shared = disk(parent.unwrap_or(Path::new("."))) == disk(&self.inner.directory);
-        if shared {
-            self.room(to)?;
-        }
-        backup::write(&self.inner.view, to, replace, |count| {
-            if shared && count.is_multiple_of(backup::LOOK) {
-                self.room(to)?;
-            }
-            progress(count)
-        })
+        self.on_disk()?.backup(to, replace, progress)
     }
 
     /// The same to a file that has no name, and goes with whoever has it open.
@@ -436,34 +365,8 @@ impl Store {
     /// As [`Store::backup`].
     pub fn backup_unnamed(
         &self,
-        mut progress: impl FnMut(u64) -> Result<(), StoreError>,
+        progress: impl FnMut(u64) -> Result<(), StoreError>,
     ) -> Result<(File, Backup), StoreError> {
-        let path = self.inner.directory.join(directory::BACKING_UP);
-        self.room(&path)?;
-        backup::write_unnamed(&self.inner.view, &path, |count| {
-            if count.is_multiple_of(backup::LOOK) {
-                self.room(&path)?;
-            }
-            progress(count)
-        })
+        self.on_disk()?.backup_unnamed(progress)
     }
-
-    /// Refuses to take the last of the disk for a file.
-    fn room(&self, file: &Path) -> Result<(), StoreError> {
-        let room = directory::room(&self.inner.directory, self.inner.options.reserve_bytes);
-        room.map_err(|cause| StoreError::Io {
-            path: file.to_owned(),
-            cause,
-        })
-    }
-}
-
-fn stored<K: Key + ?Sized, V: DeserializeOwned>(
-    key: &[u8],
-    (revision, payload): (Revision, Vec<u8>),
-) -> Result<Stored<V>, StoreError> {
-    Ok(Stored {
-        revision,
-        value: Table::<K, V>::decode(key, &payload)?,
-    })
 }

@@ -3,8 +3,8 @@
 //! It keeps so many events. Commits without an event take a revision, and no room in
 //! the log.
 
+use super::backend::{Order, Records, walk, with_prefix};
 use super::group::Changes;
-use super::view::{Order, View};
 use super::{Key as _, Limits, Revision, StoreError, TableId, guarded, record};
 use model::Event;
 
@@ -161,7 +161,7 @@ pub(super) fn begin_anew(tree: &sled::Tree, revision: Revision) -> Result<(), St
 /// Adds the log's own records to a group that appends `added` events, the last of them
 /// at `end`: what it forgets, and where it stands then.
 pub(super) fn append(
-    tree: &sled::Tree,
+    records: &dyn Records,
     changes: &mut Changes,
     mut position: LogPosition,
     (end, added): (u64, u64),
@@ -170,7 +170,7 @@ pub(super) fn append(
     position.end = end;
     position.events += added;
     let surplus = usize::try_from(position.events.saturating_sub(keep)).unwrap_or(usize::MAX);
-    for (sequence, key) in oldest(tree, surplus.min(TRIM))? {
+    for (sequence, key) in oldest(records, surplus.min(TRIM))? {
         changes.remove(key.to_vec());
         position.start = position.start.max(sequence);
         position.events -= 1;
@@ -186,14 +186,14 @@ pub(super) fn append(
 
 /// Events after a place, as readers see them.
 pub(super) fn after(
-    view: &View,
+    records: &dyn Records,
     sequence: u64,
     limit: usize,
 ) -> Result<Vec<(u64, Event)>, StoreError> {
     let from = event_key(sequence.saturating_add(1));
     let to = vec![TableId::Events.byte() + 1];
     let mut events = Vec::new();
-    for entry in view.walk(from..to, Order::Ascending).take(limit) {
+    for entry in walk(records, from..to, Order::Ascending).take(limit) {
         let (key, value) = entry?;
         let (_, payload) = record::open(&key, &value)?;
         let damaged = |reason: String| StoreError::Damaged {
@@ -209,16 +209,11 @@ pub(super) fn after(
 }
 
 /// The oldest events, up to `limit`: what to forget next.
-fn oldest(tree: &sled::Tree, limit: usize) -> Result<Vec<(u64, sled::IVec)>, StoreError> {
-    let mut keys = events(tree).keys();
-    let mut found = Vec::with_capacity(limit);
-    while found.len() < limit {
-        let Some(key) = guarded(|| keys.next().transpose())? else {
-            break;
-        };
-        if let Some(sequence) = sequence_of(&key) {
-            found.push((sequence, key));
-        }
-    }
-    Ok(found)
+fn oldest(records: &dyn Records, limit: usize) -> Result<Vec<(u64, sled::IVec)>, StoreError> {
+    let events = with_prefix(vec![TableId::Events.byte()]);
+    let page = records.page(&events, Order::Ascending, limit)?;
+    let keys = page.records.into_iter();
+    Ok(keys
+        .filter_map(|(key, _)| Some((sequence_of(&key)?, key)))
+        .collect())
 }

@@ -9,7 +9,8 @@ use std::sync::{Mutex, PoisonError};
 
 use sled::IVec;
 
-use super::view::{Before, Entry, Order, View, everything};
+use super::backend::{Entry, Order, Records as _, everything};
+use super::view::{Before, View};
 use super::{Revision, StoreError, record};
 
 /// Records that are read at once.

@@ -1,3 +1,4 @@
+mod backends;
 mod backups;
 mod fuzz;
 mod in_flight;
@@ -22,6 +23,11 @@ pub(super) const NOTES: Table<str, String> = Table::new(TableId::Heads);
 
 pub(super) fn open(directory: &TempDir) -> Store {
     Store::open(directory.path().join("data").as_path(), &options()).expect("a store")
+}
+
+/// What is behind a store in a data directory.
+pub(super) fn disk(store: &Store) -> &OnDisk {
+    store.on_disk().expect("a data directory")
 }
 
 pub(super) fn put(key: &str, value: &str) -> Batch {
@@ -79,90 +85,6 @@ async fn what_was_committed_is_there_after_opening_again() {
     assert_eq!(store.commit(put("c", "3")).await.expect("a commit"), 3);
 }
 
-#[tokio::test]
-async fn a_batch_whose_precondition_fails_writes_nothing_of_itself() {
-    let directory = TempDir::new().expect("a folder");
-    let store = open(&directory);
-    store.commit(put("a", "1")).await.expect("a commit");
-    let mut stale = put("b", "2");
-    stale.event(event("b"));
-    stale.expect(&NOTES, "a", Expect::Absent);
-    let error = store.commit(stale).await.expect_err("a conflict");
-    assert!(
-        matches!(error, CommitError::Conflict { found: Some(1) }),
-        "{error}"
-    );
-    assert_eq!(note(&store, "b"), None);
-    assert_eq!(store.events_after(0, 10).expect("events"), Some(vec![]));
-    let mut fresh = put("b", "2");
-    fresh.expect(&NOTES, "a", Expect::Revision(1));
-    store.commit(fresh).await.expect("a commit");
-    assert_eq!(note(&store, "b"), Some("2".to_owned()));
-}
-
-#[tokio::test]
-async fn of_many_writers_that_expect_the_same_revision_exactly_one_wins() {
-    let directory = TempDir::new().expect("a folder");
-    let store = open(&directory);
-    let writers = (0..64).map(|n| {
-        let store = store.clone();
-        tokio::spawn(async move {
-            let mut batch = put("a", &n.to_string());
-            batch.expect(&NOTES, "a", Expect::Absent);
-            store.commit(batch).await.is_ok()
-        })
-    });
-    let mut wins = 0;
-    for writer in writers.collect::<Vec<_>>() {
-        wins += usize::from(writer.await.expect("a writer"));
-    }
-    assert_eq!(wins, 1);
-}
-
-#[tokio::test]
-async fn effects_run_in_the_order_of_the_commits_before_the_callers_are_told() {
-    let directory = TempDir::new().expect("a folder");
-    let store = open(&directory);
-    let seen = Arc::new(std::sync::Mutex::new(Vec::new()));
-    let mut callers = Vec::new();
-    for n in 0..50 {
-        let mut batch = put(&n.to_string(), "x");
-        let list = Arc::clone(&seen);
-        batch.when_durable(move |revision| list.lock().expect("a lock").push(revision));
-        let (store, seen) = (store.clone(), Arc::clone(&seen));
-        callers.push(tokio::spawn(async move {
-            let revision = store.commit(batch).await.expect("a commit");
-            assert!(seen.lock().expect("a lock").contains(&revision));
-        }));
-    }
-    for caller in callers {
-        caller.await.expect("a caller");
-    }
-    let seen = seen.lock().expect("a lock").clone();
-    assert_eq!(seen, (1..=50).collect::<Vec<_>>());
-}
-
-#[tokio::test]
-async fn a_caller_that_goes_away_leaves_a_whole_batch_or_none() {
-    let directory = TempDir::new().expect("a folder");
-    let store = open(&directory);
-    for n in 0..200 {
-        let (a, b) = (format!("a{n}"), format!("b{n}"));
-        let mut batch = put(&a, "1");
-        batch.put(&NOTES, &*b, &"2".to_owned());
-        let committing = store.commit(batch);
-        let _gone = tokio::time::timeout(std::time::Duration::from_micros(n), committing).await;
-    }
-    store.close().await;
-    for n in 0..200 {
-        let (a, b) = (
-            note(&store, &format!("a{n}")),
-            note(&store, &format!("b{n}")),
-        );
-        assert_eq!(a.is_some(), b.is_some(), "half of batch {n}");
-    }
-}
-
 pub(super) fn noise(size: usize, seed: u8) -> Bytes {
     let mut state = u64::from(seed) + 1;
     (0..size)
@@ -212,35 +134,6 @@ async fn contents_of_every_size_read_back_and_leave_no_file_that_is_never_freed(
 }
 
 #[tokio::test]
-async fn a_write_larger_than_all_that_may_wait_is_refused() {
-    let directory = TempDir::new().expect("a folder");
-    let limits = Limits {
-        waiting_bytes: 4096,
-        ..Limits::default()
-    };
-    let store = Store::open(
-        &directory.path().join("data"),
-        &Options {
-            limits,
-            ..options()
-        },
-    )
-    .expect("a store");
-    let error = store
-        .commit(put("a", &"x".repeat(5000)))
-        .await
-        .expect_err("too large");
-    assert!(
-        matches!(error, CommitError::TooLarge { most: 4096, .. }),
-        "{error}"
-    );
-    store
-        .commit(put("a", &"x".repeat(3000)))
-        .await
-        .expect("a commit");
-}
-
-#[tokio::test]
 async fn a_nearly_full_disk_refuses_writes_and_keeps_serving_reads() {
     let directory = TempDir::new().expect("a folder");
     open(&directory)
@@ -261,15 +154,6 @@ async fn a_nearly_full_disk_refuses_writes_and_keeps_serving_reads() {
         .commit(put("a", "2"))
         .await
         .expect("a disk with room again");
-}
-
-#[tokio::test]
-async fn a_closed_store_refuses_writes() {
-    let directory = TempDir::new().expect("a folder");
-    let store = open(&directory);
-    store.close().await;
-    let error = store.commit(put("a", "1")).await.expect_err("closed");
-    assert!(matches!(error, CommitError::Closed), "{error}");
 }
 
 #[test]
@@ -380,9 +264,8 @@ async fn a_damaged_record_is_an_error_and_verify_names_it() {
     store.commit(put("good", "1")).await.expect("a commit");
     store.commit(put("bad", "2")).await.expect("a commit");
     let key = NOTES.key("bad");
-    let mut value = store
-        .inner
-        .view
+    let records = store.backend.records();
+    let mut value = records
         .get(&key)
         .expect("a view")
         .expect("a record")
@@ -390,7 +273,7 @@ async fn a_damaged_record_is_an_error_and_verify_names_it() {
     if let Some(last) = value.last_mut() {
         *last ^= 1;
     }
-    let engine = store.inner.view.engine().expect("a database");
+    let engine = disk(&store).view.engine().expect("a database");
     engine.tree.insert(&key, value).expect("an insert");
     let error = store.get(&NOTES, "bad").expect_err("damage");
     assert_eq!(
@@ -413,7 +296,11 @@ pub(super) async fn filled(directory: &TempDir) -> Store {
 }
 
 pub(super) fn everything(store: &Store) -> Vec<(Vec<u8>, Vec<u8>)> {
-    let records = store.inner.view.walk(view::everything(), Order::Ascending);
+    let records = backend::walk(
+        store.backend.records(),
+        backend::everything(),
+        backend::Order::Ascending,
+    );
     records
         .map(|r| r.map(|(k, v)| (k.to_vec(), v.to_vec())).expect("a record"))
         .collect()

@@ -19,6 +19,7 @@ use sled::IVec;
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::Semaphore;
 
+use super::backend::{Order, Page, Records};
 use super::engine::Engine;
 use super::follow::Changes;
 use super::snapshot::Snapshot;
@@ -26,16 +27,12 @@ use super::{Options, Revision, StoreError, guarded};
 
 /// Records as they were before a group; none: there was none.
 pub(super) type Before = BTreeMap<Vec<u8>, Option<IVec>>;
-/// A key and its value.
-pub(super) type Entry = (IVec, IVec);
 
 const PAUSE: Duration = Duration::from_millis(1);
 /// How long readers may still have the database that is to be closed.
 const READERS: u32 = 1000;
 /// Tasks that may wait at once for a database that is opened again: each takes a thread.
 pub(super) const MOST_TASKS: usize = 64;
-/// Records of the first page of a walk, and of the largest.
-const PAGES: Range<usize> = 16..256;
 
 #[derive(Debug, Default)]
 struct Durable {
@@ -166,92 +163,6 @@ impl View {
         }
     }
 
-    /// A record.
-    pub(super) fn get(&self, key: &[u8]) -> Result<Option<IVec>, StoreError> {
-        let value = self.read(|tree| tree.get(key));
-        // Also where the database cannot be read: the before-image is at hand.
-        match self.in_flight.load().get(key) {
-            Some(before) => Ok(before.clone()),
-            None => value,
-        }
-    }
-
-    /// The records from `start` to below `end`, in order, or in reverse order. Not a
-    /// snapshot: a record that is written meanwhile may or may not be seen.
-    pub(super) fn walk(&self, range: Range<Vec<u8>>, order: Order) -> Walk<'_> {
-        Walk {
-            view: self,
-            range: Some(range),
-            order,
-            limit: PAGES.start,
-            page: Vec::new().into_iter(),
-        }
-    }
-
-    /// Some records of a range, and what is left of it.
-    pub(super) fn page(
-        &self,
-        range: &Range<Vec<u8>>,
-        order: Order,
-        limit: usize,
-    ) -> Result<Page, StoreError> {
-        if range.start >= range.end {
-            return Ok(Page::default());
-        }
-        let (found, whole) = self.read(|tree| {
-            let mut records = tree.range(range.clone());
-            let mut found = Vec::new();
-            while found.len() < limit {
-                let next = match order {
-                    Order::Ascending => records.next(),
-                    Order::Descending => records.next_back(),
-                };
-                let Some(next) = next.transpose()? else {
-                    return Ok((found, true));
-                };
-                found.push(next);
-            }
-            Ok((found, false))
-        })?;
-        let last = found.last().filter(|_| !whole).map(|(key, _)| key.to_vec());
-        let (covered, rest) = match (last, order) {
-            (None, _) => (range.clone(), None),
-            (Some(mut last), Order::Ascending) => {
-                last.push(0);
-                (
-                    range.start.clone()..last.clone(),
-                    Some(last..range.end.clone()),
-                )
-            }
-            (Some(last), Order::Descending) => (
-                last.clone()..range.end.clone(),
-                Some(range.start.clone()..last),
-            ),
-        };
-        let in_flight = self.in_flight.load();
-        let mut before = in_flight.range(covered.clone()).peekable();
-        let records = if before.peek().is_none() {
-            found
-        } else {
-            let mut records: BTreeMap<IVec, IVec> = found.into_iter().collect();
-            for (key, before) in before {
-                match before {
-                    Some(value) => records.insert(key.as_slice().into(), value.clone()),
-                    None => records.remove(key.as_slice()),
-                };
-            }
-            match order {
-                Order::Ascending => records.into_iter().collect(),
-                Order::Descending => records.into_iter().rev().collect(),
-            }
-        };
-        Ok(Page {
-            records,
-            covered,
-            rest,
-        })
-    }
-
     /// Before a group is applied: what its records are until it is durable.
     pub(super) fn begin(&self, before: Before) {
         let mut durable = lock(&self.durable);
@@ -363,6 +274,41 @@ impl View {
     }
 }
 
+impl Records for View {
+    fn get(&self, key: &[u8]) -> Result<Option<IVec>, StoreError> {
+        let value = self.read(|tree| tree.get(key));
+        // Also where the database cannot be read: the before-image is at hand.
+        match self.in_flight.load().get(key) {
+            Some(before) => Ok(before.clone()),
+            None => value,
+        }
+    }
+
+    fn page(&self, range: &Range<Vec<u8>>, order: Order, limit: usize) -> Result<Page, StoreError> {
+        if range.start >= range.end {
+            return Ok(Page::default());
+        }
+        let mut page =
+            self.read(|tree| Page::take(range, order, limit, tree.range(range.clone())))?;
+        let in_flight = self.in_flight.load();
+        let mut before = in_flight.range(page.covered.clone()).peekable();
+        if before.peek().is_some() {
+            let mut records: BTreeMap<IVec, IVec> = page.records.into_iter().collect();
+            for (key, before) in before {
+                match before {
+                    Some(value) => records.insert(key.as_slice().into(), value.clone()),
+                    None => records.remove(key.as_slice()),
+                };
+            }
+            page.records = match order {
+                Order::Ascending => records.into_iter().collect(),
+                Order::Descending => records.into_iter().rev().collect(),
+            };
+        }
+        Ok(page)
+    }
+}
+
 /// Closes a database that no reader gets any more, once the last one is done.
 pub(super) fn let_go(old: Arc<Engine>) -> Result<(), Arc<Engine>> {
     for _ in 0..READERS {
@@ -377,69 +323,4 @@ pub(super) fn let_go(old: Arc<Engine>) -> Result<(), Arc<Engine>> {
         std::thread::sleep(PAUSE);
     }
     Err(old)
-}
-
-/// In which order records are read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Order {
-    Ascending,
-    Descending,
-}
-
-/// Some records of a range.
-#[derive(Debug, Default)]
-pub(super) struct Page {
-    pub(super) records: Vec<Entry>,
-    /// The part of the range whose records these are.
-    pub(super) covered: Range<Vec<u8>>,
-    /// What is left of the range.
-    pub(super) rest: Option<Range<Vec<u8>>>,
-}
-
-/// Records, a page at a time: nothing of the database is held between two.
-#[derive(Debug)]
-pub(super) struct Walk<'a> {
-    view: &'a View,
-    range: Option<Range<Vec<u8>>>,
-    order: Order,
-    limit: usize,
-    page: std::vec::IntoIter<Entry>,
-}
-
-impl Iterator for Walk<'_> {
-    type Item = Result<Entry, StoreError>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        loop {
-            if let Some(entry) = self.page.next() {
-                return Some(Ok(entry));
-            }
-            let range = self.range.take()?;
-            match self.view.page(&range, self.order, self.limit) {
-                Ok(page) => {
-                    self.page = page.records.into_iter();
-                    self.range = page.rest;
-                    self.limit = PAGES.end.min(2 * self.limit);
-                }
-                Err(error) => return Some(Err(error)),
-            }
-        }
-    }
-}
-
-/// All records.
-pub(super) fn everything() -> Range<Vec<u8>> {
-    Vec::new()..vec![u8::MAX]
-}
-
-/// All keys that start with a prefix of ours. A table's byte is less than 255.
-pub(super) fn with_prefix(prefix: Vec<u8>) -> Range<Vec<u8>> {
-    let mut end = prefix.clone();
-    while let Some(last) = end.pop() {
-        if last < u8::MAX {
-            end.push(last + 1);
-            break;
-        }
-    }
-    prefix..end
 }

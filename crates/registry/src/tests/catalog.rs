@@ -50,6 +50,52 @@ fn head((id, name, state): Step) -> Head {
     }
 }
 
+fn event(head: &Head) -> Event {
+    Event {
+        kind: if head.deleted {
+            EventKind::Deleted
+        } else {
+            EventKind::Activated
+        },
+        skill_id: head.id.clone(),
+        version: None,
+        semantic_version: None,
+        digest: None,
+        active: head.active,
+        time: Timestamp::UNIX_EPOCH,
+        actor: Principal::anonymous(),
+    }
+}
+
+/// A group may hold a withdrawal, a delete and what was published after it: each event
+/// comes with the head that there is then.
+#[test]
+fn a_delete_takes_withdrawals_along_whatever_came_after_it() {
+    let published = head(("local/user/b", "b", State::Live));
+    let of_kind = |kind, version| Event {
+        kind,
+        version,
+        ..event(&published)
+    };
+    let first = Some(VersionNumber::FIRST);
+    let events = [
+        of_kind(EventKind::Published, first),
+        of_kind(EventKind::Yanked, first),
+        of_kind(EventKind::Deleted, None),
+        of_kind(EventKind::Published, first),
+    ];
+    let mut catalog = Catalog::default();
+    for (at, event) in events.iter().enumerate() {
+        catalog.apply(event, Some(published.clone()));
+        let head = catalog.get(&published.id.key()).expect("a head");
+        assert_eq!(
+            head.is_withdrawn(VersionNumber::FIRST),
+            at == 1,
+            "{event:?}"
+        );
+    }
+}
+
 /// The order in which skills win a name.
 fn rank(head: &Head) -> (bool, Location, SkillKey) {
     (head.active.is_none(), head.id.location(), head.id.key())
@@ -91,7 +137,7 @@ proptest! {
         let mut all: BTreeMap<SkillKey, Arc<Head>> = BTreeMap::new();
         for step in steps {
             let head = head(step);
-            catalog = catalog.with(head.clone(), Withdrawal::None);
+            catalog.apply(&event(&head), Some(head.clone()));
             if head.deleted {
                 all.remove(&head.id.key());
             } else {

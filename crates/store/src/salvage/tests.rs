@@ -4,7 +4,7 @@ use std::path::Path;
 use tempfile::TempDir;
 
 use super::*;
-use crate::tests::{NOTES, everything, noise, note, open, options, put};
+use crate::tests::{NOTES, disk, everything, noise, note, open, options, put};
 use crate::{Batch, Content, Key as _, Store, guarded};
 
 /// A directory with some history: records that were written anew and removed, contents,
@@ -206,7 +206,7 @@ async fn a_content_that_lacks_a_part_is_left_out_whole() {
     let mut key = vec![TableId::Contents.byte()];
     digest.write(&mut key);
     key.extend_from_slice(&3_u16.to_be_bytes());
-    let engine = store.inner.view.engine().expect("a store");
+    let engine = disk(&store).view.engine().expect("a store");
     let removed = guarded(|| engine.tree.remove(&key)).expect("a tree");
     assert!(removed.is_some());
     guarded(|| engine.tree.flush()).expect("a flush");

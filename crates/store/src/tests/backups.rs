@@ -105,7 +105,7 @@ async fn every_backup_under_writers_is_the_store_at_one_revision() {
         restore(&file, &copy, &options(), |_| {}).expect("a restore");
         let copy = Store::open(&copy, &options()).expect("a store");
         let revision =
-            crate::log::last_revision(&copy.inner.view.engine().expect("a database").tree);
+            crate::log::last_revision(&disk(&copy).view.engine().expect("a database").tree);
         let revision = revision.expect("a revision");
         let mut model = Map::new();
         for (_, key, value) in history.iter().take_while(|(of, ..)| *of <= revision) {

@@ -148,30 +148,6 @@ async fn who_loses_against_a_batch_of_the_same_group_sees_it_when_it_reads_again
     assert_eq!(outcomes, [(false, there.clone()), (true, there)]);
 }
 
-#[tokio::test]
-async fn an_effect_that_panics_is_told_to_its_caller_and_to_nobody_else() {
-    let directory = TempDir::new().expect("a folder");
-    let store = open(&directory);
-    let mut batch = with_event("a");
-    batch.when_durable(|_| panic!("no such skill"));
-    let mut other = put("b", "1");
-    let (sender, told) = mpsc::channel();
-    other.when_durable(move |revision| sender.send(revision).expect("a test"));
-    let (first, second) = tokio::join!(store.commit(batch), store.commit(other));
-    let error = first.expect_err("a panic");
-    assert_eq!(
-        error.to_string(),
-        "the write is durable, but its effect failed: no such skill"
-    );
-    assert_eq!(second.expect("a commit"), 2);
-    assert_eq!(told.recv().expect("an effect"), 2);
-    assert_eq!(note(&store, "a").as_deref(), Some("x"));
-    assert_eq!(store.position().borrow().end, 1);
-    assert_eq!(store.commit(put("c", "1")).await.expect("a commit"), 3);
-    drop(store);
-    assert_eq!(note(&open(&directory), "a").as_deref(), Some("x"));
-}
-
 /// Waits until the store takes writes, or takes none.
 async fn mode(store: &Store, writable: bool) {
     let mut mode = store.mode();
@@ -183,6 +159,7 @@ async fn mode(store: &Store, writable: bool) {
 async fn a_write_that_fails_is_taken_back_and_the_store_writes_again_by_itself() {
     let directory = TempDir::new().expect("a folder");
     let broken = Arc::new(AtomicBool::new(false));
+    let is_broken = Arc::clone(&broken);
     let sync = FileSync::new({
         let broken = Arc::clone(&broken);
         move |file| {
@@ -210,6 +187,10 @@ async fn a_write_that_fails_is_taken_back_and_the_store_writes_again_by_itself()
     batch.content(&Content::pack(digest, &content));
     store.commit(batch).await.expect("a commit");
     let (before, whole) = (seen(&store, &other), everything(&store));
+    store.follow(move |_, _| {
+        assert!(!is_broken.load(Ordering::SeqCst), "it never is durable");
+        Ok(())
+    });
 
     broken.store(true, Ordering::SeqCst);
     let mut batch = with_event("made");
@@ -217,7 +198,6 @@ async fn a_write_that_fails_is_taken_back_and_the_store_writes_again_by_itself()
     batch.put(&NOTES, "grown", &"small".to_owned());
     batch.delete(&NOTES, "removed");
     batch.content(&Content::pack(other, &Bytes::from_static(b"other")));
-    batch.when_durable(|_| panic!("it never is"));
     let error = store.commit(batch).await.expect_err("a broken disk");
     assert_eq!(error.to_string(), "the write failed: the disk is gone");
     assert_eq!(seen(&store, &other), before);

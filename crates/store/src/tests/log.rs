@@ -77,7 +77,7 @@ async fn a_log_whose_events_were_never_counted_is_counted_when_it_is_opened() {
         committed.expect("a commit");
     }
     let counted = position(&store);
-    let engine = store.inner.view.engine().expect("a database");
+    let engine = disk(&store).view.engine().expect("a database");
     engine.tree.remove(b"\x01log_position").expect("gone");
     drop(engine);
     store.commit(put("a", "1")).await.expect("a commit");

@@ -59,7 +59,7 @@ fn a_read_that_failed_is_done_again_where_the_database_is_open_by_then() {
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     let store = runtime.block_on(patient_store(&directory));
     let unreadable = std::cell::Cell::new(Some(Unreadable::new(&store)));
-    let failing = store.inner.view.read(|tree| {
+    let failing = disk(&store).view.read(|tree| {
         let found = tree.get(b"\x01log_id");
         if let Some(unreadable) = unreadable.take() {
             assert!(found.is_err());
@@ -76,7 +76,7 @@ async fn a_database_that_could_not_be_closed_is_still_waited_for() {
     let directory = TempDir::new().expect("a folder");
     let store = patient_store(&directory).await;
     let unreadable = Unreadable::new(&store);
-    let view = &store.inner.view;
+    let view = &disk(&store).view;
     let held = view.engine().expect("a database");
     assert!(!view.close(), "a reader has it");
     drop(held);

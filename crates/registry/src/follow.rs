@@ -1,0 +1,50 @@
+//! The catalog follows the log.
+//!
+//! It takes in the events of the log, not what this process is about to write: so a second
+//! writer, wherever it is, shows here. An event says which skill changed and how; the head is
+//! read from the store, where it may be newer than the event. That does no harm: the later
+//! event comes as well, and the catalog is shown once it has taken in a whole group.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arc_swap::ArcSwap;
+
+use super::{Catalog, HEADS, Head, yanks};
+use store::{Store, StoreError};
+
+/// The catalog as it is, now and from now on.
+///
+/// # Errors
+/// A head is damaged, or the store cannot be read.
+pub(super) fn catalog(store: &Store, is_shared: bool) -> Result<Arc<ArcSwap<Catalog>>, StoreError> {
+    let current = Arc::new(ArcSwap::from_pointee(Catalog::default()));
+    // What is written while the heads are read waits, and is taken in after them.
+    let turn = Arc::new(Mutex::new(()));
+    let reading = turn.lock().unwrap_or_else(PoisonError::into_inner);
+    store.follow({
+        let (current, turn) = (Arc::clone(&current), Arc::clone(&turn));
+        move |reader, events| {
+            let _turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut catalog = Catalog::clone(&current.load());
+            let mut outcome = Ok(());
+            for (_, event) in events {
+                match reader.get(&HEADS, &event.skill_id.key()) {
+                    Ok(head) => catalog.apply(event, head.map(|stored| stored.value)),
+                    Err(error) => outcome = Err(error),
+                }
+            }
+            current.store(Arc::new(catalog));
+            outcome
+        }
+    });
+    let mut withdrawn = yanks::all(store)?;
+    let heads = store.scan(&HEADS, b"").map(|entry| {
+        let mut head: Head = entry?.1.value;
+        head.withdrawn = withdrawn.remove(&head.id.key()).unwrap_or_default();
+        head.withdrawn.extend(head.inline.keys().copied());
+        Ok::<_, StoreError>(head)
+    });
+    current.store(Arc::new(Catalog::build(heads, is_shared)?));
+    drop(reading);
+    Ok(current)
+}

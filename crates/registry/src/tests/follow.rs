@@ -1,0 +1,112 @@
+//! The catalog follows the log, whoever writes to it.
+
+use super::*;
+
+fn open(store: &Store) -> Registry {
+    Registry::open(store.clone(), Arc::new(Hands::default())).expect("a registry")
+}
+
+/// All that a catalog holds.
+fn whole(registry: &Registry) -> Vec<(Head, Vec<VersionNumber>)> {
+    let catalog = registry.catalog();
+    let heads = catalog.after("", None).map(|head| {
+        let withdrawn = head.withdrawn.iter().copied();
+        (Head::clone(head), withdrawn.collect())
+    });
+    heads.collect()
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Write {
+    Publish,
+    Activate(u32),
+    Yank(u32),
+    Unyank(u32),
+    Delete,
+}
+
+/// Refusals are as good as writes here: they change nothing.
+async fn write(registry: &Registry, id: &str, write: Write, body: usize) {
+    let (skill, caller) = (skill(id), caller(""));
+    match write {
+        Write::Publish => {
+            let text = text("", &body.to_string());
+            let published = publish(registry, id, &[("SKILL.md", &text)], &caller).await;
+            let number = published.expect("a version").version.number;
+            let head = registry.head(&skill).expect("its own write");
+            assert!(head.last_number >= number, "{head:?}");
+        }
+        Write::Activate(n) => drop(registry.activate(&skill, number(n), &caller).await),
+        Write::Yank(n) => {
+            if registry.yank(&skill, number(n), "", &caller).await.is_ok() {
+                let head = registry.head(&skill).expect("its own write");
+                assert!(head.is_withdrawn(number(n)));
+            }
+        }
+        Write::Unyank(n) => {
+            if registry.unyank(&skill, number(n), &caller).await.is_ok() {
+                let head = registry.head(&skill).expect("its own write");
+                assert!(!head.is_withdrawn(number(n)));
+            }
+        }
+        Write::Delete => drop(registry.delete(&skill, &caller).await),
+    }
+}
+
+fn writes() -> impl Strategy<Value = Vec<(bool, bool, Write)>> {
+    let write = prop_oneof![
+        4 => Just(Write::Publish),
+        2 => (1..6_u32).prop_map(Write::Activate),
+        3 => (1..6_u32).prop_map(Write::Yank),
+        2 => (1..6_u32).prop_map(Write::Unyank),
+        1 => Just(Write::Delete),
+    ];
+    proptest::collection::vec((any::<bool>(), any::<bool>(), write), 1..60)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn what_another_writer_does_shows_as_if_it_were_read_anew(writes in writes()) {
+        let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+        let store = Store::in_memory(&Options::default());
+        let (one, other) = (open(&store), open(&store));
+        for (body, (by_other, on_other, kind)) in writes.into_iter().enumerate() {
+            let by = if by_other { &other } else { &one };
+            let id = if on_other { "github/acme/other" } else { ID };
+            runtime.block_on(write(by, id, kind, body));
+            prop_assert_eq!(whole(&one), whole(&other));
+        }
+        prop_assert_eq!(whole(&one), whole(&open(&store)));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn what_is_written_while_the_heads_are_read_is_there() {
+    let world = World::new();
+    let store = world.registry.store().clone();
+    let writers = (0..8).map(|writer| {
+        let registry = world.registry.clone();
+        tokio::spawn(async move {
+            let id = format!("github/acme/skill-{writer}");
+            for body in 0..12 {
+                write(&registry, &id, Write::Publish, body).await;
+                write(&registry, &id, Write::Yank(1 + body as u32 / 2), body).await;
+            }
+        })
+    });
+    let writers: Vec<_> = writers.collect();
+    let mut opened = Vec::new();
+    while !writers.iter().all(tokio::task::JoinHandle::is_finished) {
+        opened.push(open(&store));
+        tokio::task::yield_now().await;
+    }
+    for writer in writers {
+        writer.await.expect("a writer");
+    }
+    let expected = whole(&open(&store));
+    for registry in [world.registry].iter().chain(&opened) {
+        assert_eq!(whole(registry), expected);
+    }
+}

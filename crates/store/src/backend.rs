@@ -1,0 +1,222 @@
+//! What a backend does, and what every backend shares.
+//!
+//! Reads are local and synchronous, whoever takes the writes: a backend that commits
+//! elsewhere keeps a copy here. `on_disk` and `in_memory` are the two that there are; one
+//! set of tests runs on both.
+
+use std::future::Future;
+use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::sync::{Mutex, PoisonError};
+
+use sled::IVec;
+use tokio::sync::watch;
+
+use super::{Batch, CommitError, LogPosition, Mode, Reader, Revision, StoreError};
+use model::Event;
+
+/// A key and its value. `IVec` is shared bytes, of whatever backend.
+pub(super) type Entry = (IVec, IVec);
+
+/// Records of the first page of a walk, and of the largest.
+const PAGES: Range<usize> = 16..256;
+
+/// What is durable, by key.
+pub(super) trait Records: std::fmt::Debug + Send + Sync {
+    /// A record.
+    fn get(&self, key: &[u8]) -> Result<Option<IVec>, StoreError>;
+
+    /// Some records of a range, and what is left of it.
+    fn page(&self, range: &Range<Vec<u8>>, order: Order, limit: usize) -> Result<Page, StoreError>;
+}
+
+pub(super) type Work<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// Where records are kept, and how writes become durable.
+pub(super) trait Backend: std::fmt::Debug + Send + Sync {
+    /// The durable records.
+    fn records(&self) -> &dyn Records;
+
+    /// Writes a batch whole, or not at all. Ends when it is durable, every reader sees it,
+    /// and every follower was handed its event.
+    fn commit(&self, batch: Batch) -> Work<'_, Result<Revision, CommitError>>;
+
+    /// Ends all that was handed over, and takes no more.
+    fn close(&self) -> Work<'_, ()>;
+
+    /// Where the log begins and ends.
+    fn position(&self) -> watch::Receiver<LogPosition>;
+
+    /// Whether writes are taken.
+    fn mode(&self) -> watch::Receiver<Mode>;
+
+    /// Identity of the log.
+    fn log_id(&self) -> &str;
+
+    /// Who follows the log.
+    fn followers(&self) -> &Followers;
+}
+
+type Follower = Box<dyn Fn(Reader<'_>, &[(Revision, Event)]) -> Result<(), StoreError> + Send>;
+
+/// Who is handed the events of each group once it is durable, whoever wrote it.
+#[derive(Default)]
+pub(super) struct Followers(Mutex<Vec<Follower>>);
+
+impl std::fmt::Debug for Followers {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Followers").finish_non_exhaustive()
+    }
+}
+
+impl Followers {
+    pub(super) fn add(&self, follower: Follower) {
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(follower);
+    }
+
+    /// Hands over events, in their order. An error: a follower does not know of them.
+    pub(super) fn notify(
+        &self,
+        records: &dyn Records,
+        events: &[(Revision, Event)],
+    ) -> Result<(), String> {
+        if events.is_empty() {
+            return Ok(());
+        }
+        let followers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut outcome = Ok(());
+        for follower in &*followers {
+            let followed = catch_unwind(AssertUnwindSafe(|| follower(Reader(records), events)));
+            let reason = match followed {
+                Ok(Ok(())) => continue,
+                Ok(Err(error)) => error.to_string(),
+                Err(panicked) => model::panic_words(&*panicked),
+            };
+            tracing::error!(reason, "what follows the log failed");
+            outcome = Err(reason);
+        }
+        outcome
+    }
+}
+
+/// In which order records are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Order {
+    Ascending,
+    Descending,
+}
+
+/// Some records of a range.
+#[derive(Debug, Default)]
+pub(super) struct Page {
+    pub(super) records: Vec<Entry>,
+    /// The part of the range whose records these are.
+    pub(super) covered: Range<Vec<u8>>,
+    /// What is left of the range.
+    pub(super) rest: Option<Range<Vec<u8>>>,
+}
+
+impl Page {
+    /// The first `limit` of the records of a range.
+    pub(super) fn take<E>(
+        range: &Range<Vec<u8>>,
+        order: Order,
+        limit: usize,
+        mut all: impl DoubleEndedIterator<Item = Result<Entry, E>>,
+    ) -> Result<Self, E> {
+        let mut records = Vec::new();
+        while records.len() < limit {
+            let next = match order {
+                Order::Ascending => all.next(),
+                Order::Descending => all.next_back(),
+            };
+            let Some(next) = next.transpose()? else {
+                return Ok(Self {
+                    records,
+                    covered: range.clone(),
+                    rest: None,
+                });
+            };
+            records.push(next);
+        }
+        let Range { start, end } = range.clone();
+        let last = records.last().map(|(key, _)| key.to_vec());
+        let (covered, rest) = match (last, order) {
+            (None, _) => (start.clone()..start.clone(), start..end),
+            (Some(mut last), Order::Ascending) => {
+                last.push(0);
+                (start..last.clone(), last..end)
+            }
+            (Some(last), Order::Descending) => (last.clone()..end, start..last),
+        };
+        Ok(Self {
+            records,
+            covered,
+            rest: Some(rest),
+        })
+    }
+}
+
+/// Records, a page at a time: nothing of the backend is held between two. Not a snapshot:
+/// a record that is written meanwhile may or may not be seen.
+#[derive(Debug)]
+pub(super) struct Walk<'a> {
+    records: &'a dyn Records,
+    range: Option<Range<Vec<u8>>>,
+    order: Order,
+    limit: usize,
+    page: std::vec::IntoIter<Entry>,
+}
+
+/// The records from the start of a range to below its end, in order, or in reverse order.
+pub(super) fn walk(records: &dyn Records, range: Range<Vec<u8>>, order: Order) -> Walk<'_> {
+    Walk {
+        records,
+        range: Some(range),
+        order,
+        limit: PAGES.start,
+        page: Vec::new().into_iter(),
+    }
+}
+
+impl Iterator for Walk<'_> {
+    type Item = Result<Entry, StoreError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            if let Some(entry) = self.page.next() {
+                return Some(Ok(entry));
+            }
+            let range = self.range.take()?;
+            match self.records.page(&range, self.order, self.limit) {
+                Ok(page) => {
+                    self.page = page.records.into_iter();
+                    self.range = page.rest;
+                    self.limit = PAGES.end.min(2 * self.limit);
+                }
+                Err(error) => return Some(Err(error)),
+            }
+        }
+    }
+}
+
+/// All records.
+pub(super) fn everything() -> Range<Vec<u8>> {
+    Vec::new()..vec![u8::MAX]
+}
+
+/// All keys that start with a prefix of ours. A table's byte is less than 255.
+pub(super) fn with_prefix(prefix: Vec<u8>) -> Range<Vec<u8>> {
+    let mut end = prefix.clone();
+    while let Some(last) = end.pop() {
+        if last < u8::MAX {
+            end.push(last + 1);
+            break;
+        }
+    }
+    prefix..end
+}

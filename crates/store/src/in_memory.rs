@@ -1,0 +1,150 @@
+//! Records in the memory of this process: for tests, and for whatever needs no disk.
+//!
+//! Each commit is a group of its own; all of it happens in the caller's thread.
+
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::ops::Range;
+use std::sync::{Mutex, PoisonError, RwLock};
+
+use sled::IVec;
+use tokio::sync::watch;
+
+use super::backend::{Backend, Followers, Order, Page, Records, Work};
+use super::group::{Finished, Group};
+use super::{Batch, CommitError, LogPosition, Mode, Options, Revision, StoreError};
+
+#[derive(Debug, Default)]
+struct Map(RwLock<BTreeMap<Vec<u8>, IVec>>);
+
+impl Map {
+    fn write(&self, changes: BTreeMap<Vec<u8>, Option<Vec<u8>>>) {
+        let mut records = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        for (key, value) in changes {
+            match value {
+                Some(value) => records.insert(key, value.into()),
+                None => records.remove(&key),
+            };
+        }
+    }
+}
+
+impl Records for Map {
+    fn get(&self, key: &[u8]) -> Result<Option<IVec>, StoreError> {
+        let records = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        Ok(records.get(key).cloned())
+    }
+
+    fn page(&self, range: &Range<Vec<u8>>, order: Order, limit: usize) -> Result<Page, StoreError> {
+        if range.start >= range.end {
+            return Ok(Page::default());
+        }
+        let records = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let found = records.range(range.clone());
+        let found =
+            found.map(|(key, value)| Ok::<_, Infallible>((key.as_slice().into(), value.clone())));
+        Ok(Page::take(range, order, limit, found).unwrap_or_else(|never| match never {}))
+    }
+}
+
+/// What writers have in turn.
+#[derive(Debug)]
+struct Writer {
+    revision: Revision,
+    position: watch::Sender<LogPosition>,
+    closed: bool,
+}
+
+/// A store in memory.
+#[derive(Debug)]
+pub(super) struct InMemory {
+    records: Map,
+    writer: Mutex<Writer>,
+    position: watch::Receiver<LogPosition>,
+    mode: watch::Sender<Mode>,
+    log_id: String,
+    followers: Followers,
+    keep_events: u64,
+    most_bytes: usize,
+}
+
+impl InMemory {
+    pub(super) fn new(options: &Options) -> Self {
+        let (sender, position) = watch::channel(LogPosition::default());
+        Self {
+            records: Map::default(),
+            writer: Mutex::new(Writer {
+                revision: 0,
+                position: sender,
+                closed: false,
+            }),
+            position,
+            mode: watch::Sender::new(Mode::ReadWrite),
+            log_id: uuid::Uuid::new_v4().simple().to_string(),
+            followers: Followers::default(),
+            keep_events: options.keep_events,
+            most_bytes: options.limits.waiting_bytes,
+        }
+    }
+
+    fn write(&self, mut batch: Batch) -> Result<Revision, CommitError> {
+        batch.check_size(self.most_bytes)?;
+        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        if writer.closed {
+            return Err(CommitError::Closed);
+        }
+        let mut group = Group::new(&self.records, writer.revision);
+        group.add(&mut batch)?;
+        let position = *writer.position.borrow();
+        let Finished {
+            writes,
+            position,
+            revision,
+            events,
+            ..
+        } = group.finish(position, self.keep_events)?;
+        // The start moves before what is forgotten is gone, as on a disk.
+        writer.position.send_if_modified(|known| {
+            known.start = position.start;
+            false
+        });
+        self.records.write(writes);
+        writer.revision = revision;
+        let followed = self.followers.notify(&self.records, &events);
+        writer.position.send_replace(position);
+        followed.map_err(CommitError::Unfollowed)?;
+        Ok(revision)
+    }
+}
+
+impl Backend for InMemory {
+    fn records(&self) -> &dyn Records {
+        &self.records
+    }
+
+    fn commit(&self, batch: Batch) -> Work<'_, Result<Revision, CommitError>> {
+        Box::pin(std::future::ready(self.write(batch)))
+    }
+
+    fn close(&self) -> Work<'_, ()> {
+        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        writer.closed = true;
+        Box::pin(std::future::ready(()))
+    }
+
+    fn position(&self) -> watch::Receiver<LogPosition> {
+        self.position.clone()
+    }
+
+    fn mode(&self) -> watch::Receiver<Mode> {
+        self.mode.subscribe()
+    }
+
+    fn log_id(&self) -> &str {
+        &self.log_id
+    }
+
+    fn followers(&self) -> &Followers {
+        &self.followers
+    }
+}

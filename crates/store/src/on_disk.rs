@@ -1,0 +1,156 @@
+//! Records in a data directory, by sled: one committer thread, one lock.
+
+use std::fs::File;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use tokio::sync::watch;
+
+use super::backend::{Backend, Followers, Records, Work};
+use super::engine::Engine;
+use super::follow::Pins;
+use super::view::View;
+use super::{
+    Backup, Batch, CommitError, LogPosition, Mode, OpenError, Options, Revision, StoreError,
+    backup, bounded, committer, directory, last, lock, log,
+};
+
+/// An open data directory.
+#[derive(Debug)]
+pub(super) struct OnDisk {
+    // First, so that the thread ends before the database is closed.
+    pub(super) committer: committer::Handle,
+    pub(super) view: Arc<View>,
+    log_id: String,
+    position: watch::Receiver<LogPosition>,
+    pub(super) mode: watch::Receiver<Mode>,
+    pub(super) directory: PathBuf,
+    pub(super) options: Options,
+    pub(super) pins: Arc<Pins>,
+    followers: Arc<Followers>,
+    // Last, so that nobody opens the directory before the database is closed.
+    _lock: lock::Lock,
+}
+
+impl OnDisk {
+    pub(super) fn open(directory: &Path, options: &Options) -> Result<Self, OpenError> {
+        let (path, opening) = (directory.to_owned(), options.clone());
+        let directory::Opened { db, tree, lock } =
+            bounded(directory, move || directory::open(&path, &opening))??;
+        let damaged = |cause: StoreError| OpenError::damaged(directory, cause);
+        let revision = log::last_revision(&tree).map_err(damaged)?;
+        last::check(
+            directory,
+            revision,
+            log::id(&tree).map_err(damaged)?.as_deref(),
+        )?;
+        let opened = log::open(&tree).map_err(damaged)?;
+        let (sender, position) = watch::channel(opened.position);
+        let (mode_sender, mode) = watch::channel(Mode::ReadWrite);
+        let file = directory::database_file(directory)?;
+        let view = Arc::new(View::new(Engine { tree, db, file }, revision, options));
+        let followers = Arc::new(Followers::default());
+        let committer = committer::spawn(committer::Committer {
+            view: Arc::clone(&view),
+            notes: last::Notes::open(directory, revision, &opened.log_id)?,
+            revision,
+            log_id: opened.log_id.clone(),
+            directory: directory.to_owned(),
+            position: sender,
+            mode: mode_sender,
+            options: options.clone(),
+            followers: Arc::clone(&followers),
+        })
+        .map_err(|cause| OpenError::Io {
+            path: directory.to_owned(),
+            cause,
+        })?;
+        Ok(Self {
+            committer,
+            view,
+            log_id: opened.log_id,
+            position,
+            mode,
+            directory: directory.to_owned(),
+            options: options.clone(),
+            pins: Arc::default(),
+            followers,
+            _lock: lock,
+        })
+    }
+
+    pub(super) fn backup(
+        &self,
+        to: &Path,
+        replace: bool,
+        mut progress: impl FnMut(u64) -> Result<(), StoreError>,
+    ) -> Result<Backup, StoreError> {
+        // What lies on another disk takes nothing from writes.
+        let disk = |path: &Path| std::fs::metadata(path).ok().map(|found| found.dev());
+        let parent = to.parent().filter(|parent| !parent.as_os_str().is_empty());
+        let shared = disk(parent.unwrap_or(Path::new("."))) == disk(&self.directory);
+        if shared {
+            self.room(to)?;
+        }
+        backup::write(&self.view, to, replace, |count| {
+            if shared && count.is_multiple_of(backup::LOOK) {
+                self.room(to)?;
+            }
+            progress(count)
+        })
+    }
+
+    pub(super) fn backup_unnamed(
+        &self,
+        mut progress: impl FnMut(u64) -> Result<(), StoreError>,
+    ) -> Result<(File, Backup), StoreError> {
+        let path = self.directory.join(directory::BACKING_UP);
+        self.room(&path)?;
+        backup::write_unnamed(&self.view, &path, |count| {
+            if count.is_multiple_of(backup::LOOK) {
+                self.room(&path)?;
+            }
+            progress(count)
+        })
+    }
+
+    /// Refuses to take the last of the disk for a file.
+    fn room(&self, file: &Path) -> Result<(), StoreError> {
+        let room = directory::room(&self.directory, self.options.reserve_bytes);
+        room.map_err(|cause| StoreError::Io {
+            path: file.to_owned(),
+            cause,
+        })
+    }
+}
+
+impl Backend for OnDisk {
+    fn records(&self) -> &dyn Records {
+        &*self.view
+    }
+
+    fn commit(&self, batch: Batch) -> Work<'_, Result<Revision, CommitError>> {
+        Box::pin(self.committer.commit(batch))
+    }
+
+    fn close(&self) -> Work<'_, ()> {
+        Box::pin(self.committer.close())
+    }
+
+    fn position(&self) -> watch::Receiver<LogPosition> {
+        self.position.clone()
+    }
+
+    fn mode(&self) -> watch::Receiver<Mode> {
+        self.mode.clone()
+    }
+
+    fn log_id(&self) -> &str {
+        &self.log_id
+    }
+
+    fn followers(&self) -> &Followers {
+        &self.followers
+    }
+}
