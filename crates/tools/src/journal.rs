@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Error;
 use model::{Digest, SkillId, VersionNumber, open_token, seal_token};
-use store::{Batch, CommitError, Store, StoreError, Table, TableId};
+use store::{Batch, CommitError, Expect, Store, StoreError, Table, TableId};
 
 const CALLS: Table<u64, CallRecord> = Table::new(TableId::ToolCalls);
 const STRAY: Table<u64, CallRecord> = Table::new(TableId::StrayCalls);
@@ -91,8 +91,7 @@ impl Ring {
     /// Goes on where the stored list ends.
     fn open(store: &Store, table: Table<u64, CallRecord>, keep: u64) -> Result<Self, StoreError> {
         let first = store.scan(&table, b"").next().transpose()?;
-        let last = store.before(&table, b"", None, 1)?;
-        let next = last.first().map_or(0, |last| last.number + 1);
+        let next = end(store, &table)?;
         Ok(Self {
             table,
             keep,
@@ -133,17 +132,33 @@ impl Ring {
             }
             let mut batch = Batch::new();
             for record in &taken {
+                batch.expect(&self.table, &record.number, Expect::Absent);
                 batch.put(&self.table, &record.number, record);
             }
             for number in forgotten.clone() {
                 batch.delete(&self.table, &number);
             }
-            store.commit(batch).await?;
-            self.with(|waiting| {
-                waiting.first = forgotten.end;
-                waiting.records.drain(..taken.len());
-            });
+            match store.commit(batch).await {
+                Ok(_) => self.with(|waiting| {
+                    waiting.first = forgotten.end;
+                    waiting.records.drain(..taken.len());
+                }),
+                Err(CommitError::Conflict { .. }) => self.renumber(store)?,
+                Err(error) => return Err(error),
+            }
         }
+    }
+
+    /// Another writer has taken the numbers: what waits goes on after the end of its list.
+    fn renumber(&self, store: &Store) -> Result<(), StoreError> {
+        let end = end(store, &self.table)?;
+        self.with(|waiting| {
+            waiting.next = end + waiting.records.len() as u64;
+            for (record, number) in waiting.records.iter_mut().zip(end..) {
+                record.number = number;
+            }
+        });
+        Ok(())
     }
 
     /// The newest records below a number, those that wait to be written included.
@@ -170,6 +185,12 @@ impl Ring {
         }
         Ok(records)
     }
+}
+
+/// The number after the last one that is stored.
+fn end(store: &Store, table: &Table<u64, CallRecord>) -> Result<u64, StoreError> {
+    let last = store.before(table, b"", None, 1)?;
+    Ok(last.first().map_or(0, |last| last.number + 1))
 }
 
 /// The list of calls.
@@ -278,5 +299,46 @@ impl Journal {
             seal_token(PAGE, "", &place)
         });
         Ok(CallPage { calls: page, next })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use store::Options;
+
+    fn record(tool: String) -> CallRecord {
+        CallRecord {
+            number: 0,
+            id: String::new(),
+            at: Timestamp::UNIX_EPOCH,
+            caller: String::new(),
+            session: String::new(),
+            tool,
+            skill: None,
+            version: None,
+            arguments: Digest::of(b""),
+            error: String::new(),
+            micros: 0,
+        }
+    }
+
+    #[tokio::test]
+    async fn what_another_writer_stored_is_not_written_over() {
+        let store = Store::in_memory(&Options::default());
+        let open = || Journal::open(store.clone(), 100).expect("a journal");
+        let (one, other) = (open(), open());
+        let mut expected = Vec::new();
+        for (at, journal) in [&one, &other, &other, &one].into_iter().enumerate() {
+            for call in 0..3 {
+                let tool = format!("tool-{at}-{call}");
+                journal.add(record(tool.clone()));
+                expected.insert(0, tool);
+            }
+            journal.write().await.expect("written");
+        }
+        let page = open().list(100, "").expect("a page");
+        let tools: Vec<_> = page.calls.into_iter().map(|call| call.tool).collect();
+        assert_eq!(tools, expected);
     }
 }

@@ -23,7 +23,7 @@ mod tests;
 use super::Error;
 use super::pages::Pages;
 use model::{Clock, Digest, SkillId, SkillKey, VersionNumber};
-use store::{Batch, CommitError, Packed, Packer, Store, StoreError, Table, TableId};
+use store::{Batch, CommitError, Expect, Packed, Packer, Store, StoreError, Table, TableId};
 
 /// Sessions by the digest of their ids, so that a copy of the data opens none.
 const PAGES: Table<u64, Packed> = Table::new(TableId::Sessions);
@@ -127,6 +127,8 @@ struct State {
     /// Those that differ from what is stored; some of them may be gone.
     unwritten: Vec<Digest>,
     pages: Pages,
+    /// Pages that are removed once all that was on them is on later ones.
+    given_up: Vec<u64>,
 }
 
 impl State {
@@ -165,12 +167,9 @@ impl State {
     }
 
     fn remove(&mut self, key: &Digest) {
-        if let Some(Entry { session, page, .. }) = self.sessions.remove(key) {
+        if let Some(Entry { session, .. }) = self.sessions.remove(key) {
             self.bytes -= session.weight();
             self.order.remove(&(session.used_at, *key));
-            if let Some(page) = page {
-                self.pages.leave(page);
-            }
         }
     }
 
@@ -190,29 +189,30 @@ impl State {
         page
     }
 
-    /// A page was written. What ended meanwhile is on none.
-    fn written(&mut self, number: u64, mut keys: Vec<Digest>) {
-        keys.retain(|key| {
-            let Some(entry) = self.sessions.get_mut(key) else {
-                return false;
-            };
-            if let Some(before) = entry.page.replace(number) {
-                self.pages.leave(before);
+    /// A page was written, or read.
+    fn written(&mut self, number: u64, keys: Vec<Digest>) {
+        for key in &keys {
+            if let Some(entry) = self.sessions.get_mut(key) {
+                entry.page = Some(number);
             }
-            true
-        });
+        }
         self.pages.add(number, keys);
     }
 
-    /// Sessions on pages that hold too much in vain.
-    fn in_vain(&self) -> Vec<Digest> {
-        let on = |key: &Digest| self.sessions.get(key).and_then(|entry| entry.page);
-        let pages = self.pages.in_vain(PAGES_A_WRITE);
-        let all = pages.flat_map(|(number, keys)| {
-            let on_it = keys.iter().filter(move |key| on(key) == Some(number));
-            on_it.copied()
-        });
-        all.collect()
+    /// Gives up pages that hold too much in vain: what is on no later one differs now.
+    fn give_up_pages(&mut self) {
+        for _ in 0..PAGES_A_WRITE {
+            let Some((number, keys)) = self.pages.give_up(self.sessions.len()) else {
+                break;
+            };
+            for key in keys {
+                let entry = self.sessions.get(&key);
+                if entry.is_some_and(|entry| entry.page == Some(number)) {
+                    self.differs(key);
+                }
+            }
+            self.given_up.push(number);
+        }
     }
 }
 
@@ -393,57 +393,63 @@ impl Sessions {
     pub(super) async fn write(&self) -> Result<(), CommitError> {
         self.with(|state| {
             self.end(state);
-            for key in state.in_vain() {
-                state.differs(key);
-            }
+            state.give_up_pages();
         });
         while self.write_pages().await? {}
-        Ok(())
+        self.remove_pages().await
     }
 
     /// Writes some of what changed; says whether there may be more.
     async fn write_pages(&self) -> Result<bool, CommitError> {
-        let (pages, empty) = self.with(|state| {
-            let mut pages = Vec::new();
-            while pages.len() < PAGES_A_WRITE {
+        let pages = self.with(|state| {
+            let pages = std::iter::from_fn(|| {
                 let page = state.page();
-                if page.is_empty() {
-                    break;
-                }
-                pages.push((state.pages.number(), page));
-            }
-            (pages, state.pages.take_empty())
+                (!page.is_empty()).then(|| (state.pages.number(), page))
+            });
+            pages.take(PAGES_A_WRITE).collect::<Vec<_>>()
         });
-        if pages.is_empty() && empty.is_empty() {
+        if pages.is_empty() {
             return Ok(false);
         }
-        let is_full = pages.len() == PAGES_A_WRITE;
-        let written = match batch(&pages, &empty).await {
+        let written = match batch(&pages).await {
             Ok(batch) => self.store.commit(batch).await,
             Err(error) => Err(CommitError::Failed(error.to_string())),
         };
-        self.with(|state| match written {
-            Ok(_) => {
+        self.with(|state| {
+            if written.is_ok() {
+                let is_full = pages.len() == PAGES_A_WRITE;
                 for (number, page) in pages {
                     let keys = page.into_iter().map(|(key, _)| key).collect();
                     state.written(number, keys);
                 }
-                Ok(is_full)
+                return Ok(is_full);
             }
-            Err(error) => {
-                for (key, _) in pages.iter().flat_map(|(_, page)| page) {
-                    state.differs(*key);
-                }
-                state.pages.give_back_empty(empty);
-                Err(error)
+            for (key, _) in pages.iter().flat_map(|(_, page)| page) {
+                state.differs(*key);
+            }
+            match written {
+                // Another writer has taken a number: the next ones are tried.
+                Err(CommitError::Conflict { .. }) => Ok(true),
+                other => other.map(|_| false),
             }
         })
     }
 
-    /// How many pages are stored.
-    #[cfg(test)]
-    pub(super) fn pages(&self) -> usize {
-        self.with(|state| state.pages.len())
+    /// Removes the pages that were given up: what was on them is written.
+    async fn remove_pages(&self) -> Result<(), CommitError> {
+        let given_up = self.with(|state| std::mem::take(&mut state.given_up));
+        if given_up.is_empty() {
+            return Ok(());
+        }
+        let mut batch = Batch::new();
+        for number in &given_up {
+            batch.delete(&PAGES, number);
+        }
+        let removed = self.store.commit(batch).await;
+        if removed.is_err() {
+            self.with(|state| state.given_up.extend(given_up));
+        }
+        removed.map(|_| ())
     }
 
     /// How many there are.
@@ -453,17 +459,15 @@ impl Sessions {
     }
 }
 
-/// What is to be written, and what to be removed.
-async fn batch(pages: &[(u64, OnPage)], empty: &[u64]) -> std::io::Result<Batch> {
+/// What is to be written.
+async fn batch(pages: &[(u64, OnPage)]) -> std::io::Result<Batch> {
     let mut batch = Batch::new();
     let mut packer = Packer::new()?;
     for (number, page) in pages {
+        batch.expect(&PAGES, number, Expect::Absent);
         batch.put(&PAGES, number, &packer.pack(page)?);
         // Others have their turn between two pages.
         tokio::task::yield_now().await;
-    }
-    for number in empty {
-        batch.delete(&PAGES, number);
     }
     Ok(batch)
 }
