@@ -94,6 +94,7 @@ fn store_code(error: &StoreError) -> Code {
         | StoreError::NotDurable { .. } => Code::StoreUnavailable,
         StoreError::Busy | StoreError::Compacting | StoreError::Stopped => Code::Overloaded,
         StoreError::Directory(error) => open_code(error),
+        StoreError::InMemory => Code::DataUnusable,
         StoreError::Io { .. } | StoreError::NotABackup { .. } => Code::LocalFileFailed,
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Caller, DIGESTS, Error, Plan, Registry, VERSIONS, usage, yanks};
+use super::{Caller, DIGESTS, Error, Plan, Registry, VERSIONS, put_head, usage, yanks};
 use model::{Event, EventKind, SkillId};
 use store::{Batch, prefix};
 
@@ -57,7 +57,7 @@ impl Registry {
             head.summary = None;
             head.inline.clear();
             head.updated_at = now;
-            self.put_head(&mut batch, Some(revision), head);
+            put_head(&mut batch, Some(revision), head);
             Ok(Plan::Write(batch, event, deleted))
         })
         .await

@@ -389,12 +389,12 @@ impl Registry {
         }
         Ok(stored)
     }
+}
 
-    /// Adds the new head to a batch. The catalog has it when it has the event of the batch.
-    fn put_head(&self, batch: &mut Batch, revision: Option<u64>, mut head: Head) {
-        let key = head.id.key();
-        batch.expect(&HEADS, &key, revision.into());
-        yanks::move_out(batch, &mut head);
-        batch.put(&HEADS, &key, &head);
-    }
+/// Adds the new head to a batch. The catalog has it when it has the event of the batch.
+fn put_head(batch: &mut Batch, revision: Option<u64>, mut head: Head) {
+    let key = head.id.key();
+    batch.expect(&HEADS, &key, revision.into());
+    yanks::move_out(batch, &mut head);
+    batch.put(&HEADS, &key, &head);
 }

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use super::head::SemanticEntry;
 use super::yanks::YANKS;
-use super::{DIGESTS, Error, HEADS, Head, Registry, SEMANTICS, Summary, VERSIONS};
+use super::{DIGESTS, Error, HEADS, Head, Registry, SEMANTICS, Summary, VERSIONS, put_head};
 use model::{Digest, SkillId, SkillKey, Version, VersionNumber};
 use store::{Batch, prefix};
 
@@ -156,7 +156,7 @@ impl Registry {
         mended.skills += u64::from(after.as_ref().is_some_and(|head| !head.deleted));
         if let Some(after) = after.filter(|after| before.as_ref() != Some(after)) {
             let revision = store.get(&HEADS, key)?.map(|stored| stored.revision);
-            self.put_head(&mut batch, revision, after);
+            put_head(&mut batch, revision, after);
             changes += 1;
         }
         if changes > 0 {

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::head::SemanticEntry;
 use super::{
     Caller, DIGESTS, Error, Head, Plan, Registry, SEMANTICS, Summary, VERSIONS, VersionState,
+    put_head,
 };
 use executor::{Kind, Stop};
 use model::{
@@ -385,7 +386,7 @@ impl Registry {
                 actor: caller.principal.clone(),
             };
             let published = Published::new(outcome, &head, &version, None);
-            self.put_head(&mut batch, revision, head);
+            put_head(&mut batch, revision, head);
             Ok(Plan::Write(batch, event, published))
         })
         .await

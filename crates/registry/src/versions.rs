@@ -5,7 +5,9 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::yanks::YANKS;
-use super::{Caller, Error, Head, Plan, Registry, SEMANTICS, Summary, VERSIONS, VersionState};
+use super::{
+    Caller, Error, Head, Plan, Registry, SEMANTICS, Summary, VERSIONS, VersionState, put_head,
+};
 use model::{
     Digest, Event, EventKind, Problem, SkillId, SkillKey, Version, VersionNumber, VersionSelector,
     Yank, open_token, seal_token,
@@ -358,7 +360,7 @@ impl Registry {
             actor: caller.principal.clone(),
         };
         let mut batch = Batch::new();
-        self.put_head(&mut batch, Some(revision), head);
+        put_head(&mut batch, Some(revision), head);
         (batch, event)
     }
 }

@@ -235,7 +235,7 @@ impl Work<'_> {
         keep: impl Fn(&Digest) -> bool,
         mut progress: impl FnMut(u64) -> Result<(), StoreError>,
     ) -> Result<(Option<Exchange>, Compacted), StoreError> {
-        let (inner, folders) = (&*self.store, self.folders);
+        let (inner, folders) = (self.store, self.folders);
         let mut engine = Engine::open(&folders.new, &inner.options)?;
         let left_out = self.fill(&engine, keep, &mut progress)?;
         guarded(|| engine.db.flush())?;
@@ -303,14 +303,14 @@ impl Work<'_> {
 
     /// Refuses to take the last of the disk, which writes need.
     fn room(&self) -> Result<(), StoreError> {
-        let inner = &*self.store;
+        let inner = self.store;
         directory::room(&inner.directory, inner.options.reserve_bytes)
             .map_err(|error| self.folders.io(error))
     }
 
     /// Has the committer pause, and ends it there.
     fn end(&self, engine: Engine) -> Ended {
-        let inner = &*self.store;
+        let inner = self.store;
         let (answer, answered) = sync_channel(1);
         let pause = Pause {
             pins: Arc::clone(&inner.pins),

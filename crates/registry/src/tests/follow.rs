@@ -90,9 +90,9 @@ async fn what_is_written_while_the_heads_are_read_is_there() {
         let registry = world.registry.clone();
         tokio::spawn(async move {
             let id = format!("github/acme/skill-{writer}");
-            for body in 0..12 {
+            for (body, version) in (0..12).zip(1..) {
                 write(&registry, &id, Write::Publish, body).await;
-                write(&registry, &id, Write::Yank(1 + body as u32 / 2), body).await;
+                write(&registry, &id, Write::Yank(1 + version / 2), body).await;
             }
         })
     });
