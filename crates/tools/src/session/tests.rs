@@ -258,7 +258,7 @@ async fn more_sessions_than_fit_are_cut_when_they_are_read() {
 #[tokio::test]
 async fn what_another_writer_stored_is_not_written_over() {
     let store = Store::in_memory(&Options::default());
-    let clock: Arc<dyn Clock> = Arc::new(Hands::default());
+    let clock: Arc<dyn Clock> = Hands::new();
     let bounds = Bounds {
         idle: SignedDuration::from_hours(1),
         sessions: MOST,
