@@ -312,7 +312,7 @@ impl Committer {
                     answer,
                     revision,
                     _bytes: bytes,
-                    _pinned: batch.pinned.take(),
+                    pinned: batch.pinned.take(),
                 }),
                 Err(error) => refused.push((answer, error)),
             }
@@ -407,6 +407,8 @@ impl Committer {
                 Err(reason) if accepted.has_event => Err(CommitError::Unfollowed(reason.clone())),
                 _ => Ok(accepted.revision),
             };
+            // Before the answer: what a compaction keeps that begins after it, records say.
+            drop(accepted.pinned);
             let _gone = accepted.answer.send(outcome);
         }
     }
@@ -426,5 +428,5 @@ struct Accepted {
     revision: Revision,
     _bytes: tokio::sync::OwnedSemaphorePermit,
     /// Until the records that use the contents can be read.
-    _pinned: Option<Arc<Pinned>>,
+    pinned: Option<Arc<Pinned>>,
 }
