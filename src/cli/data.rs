@@ -155,15 +155,15 @@ pub(super) async fn backup(
 async fn fetch_backup(channel: Channel, file: &Path, force: bool) -> Result<store::Backup, Failed> {
     let mut admin = AdminClient::new(channel);
     let mut pieces = admin.backup(BackupRequest {}).await?.into_inner();
-    let beside = store::Beside::private(file)?;
+    let atomic_file = store::AtomicFile::private(file)?;
     let (mut records, mut size, mut bytes) = (0, 0, 0);
     while let Some(piece) = pieces.message().await? {
         (records, size) = (records.max(piece.records), size.max(piece.size_bytes));
         bytes += piece.chunk.len() as u64;
-        beside.file().write_all(&piece.chunk)?;
+        atomic_file.file().write_all(&piece.chunk)?;
     }
     if bytes == size {
-        beside.place(force)?;
+        atomic_file.persist(force)?;
         return Ok(store::Backup { records, bytes });
     }
     Err(Failed::new(
@@ -236,7 +236,7 @@ pub(super) async fn salvage(
     .await;
     bar.finish_and_clear();
     let (saved, registry) = result?;
-    let mended = registry.mend().await.map_err(Failed::from)?;
+    let repaired = registry.repair().await.map_err(Failed::from)?;
     registry.close().await;
     // Not before: what does not fit together is no directory for a server.
     let salvaged = blocking(move || {
@@ -244,28 +244,28 @@ pub(super) async fn salvage(
         saved.complete().map_err(Failed::from)
     })
     .await?;
-    let whole = salvaged.is_complete() && mended.lost.is_empty();
+    let whole = salvaged.is_complete() && repaired.lost.is_empty();
     let to = options.to.display().to_string();
     if output.is_json() {
         output.value(&json!({
             "path": to,
             "whole": whole,
             "records": salvaged.records,
-            "skills": mended.skills,
-            "versions": mended.versions,
+            "skills": repaired.skills,
+            "versions": repaired.versions,
             "damaged_records": salvaged.damaged,
             "unreadable_places": salvaged.gaps,
             "last_write": salvaged.revision,
             "last_write_acknowledged": salvaged.acknowledged,
-            "lost": mended.lost,
+            "lost": repaired.lost,
         }))?;
         return Ok(ExitCode::SUCCESS);
     }
     output.line(&format!(
         "{GOOD}saved{GOOD:#} {to} ({} skills, {} versions, {} records)",
-        mended.skills, mended.versions, salvaged.records
+        repaired.skills, repaired.versions, salvaged.records
     ))?;
-    for lost in &mended.lost {
+    for lost in &repaired.lost {
         output.line(&format!("{BAD}lost{BAD:#} {lost}"))?;
     }
     if salvaged.damaged + salvaged.gaps > 0 {

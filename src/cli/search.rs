@@ -24,7 +24,7 @@ const SEARCH_EXAMPLES: &str = "\
 Examples:
   repertoire search systematic-debugging              a name
   repertoire search review of a pull request          a task, in words
-  repertoire search \"kuberntes deploymnet\"            spelling is mended
+  repertoire search \"kuberntes deploymnet\"            spelling is corrected
   repertoire search database --technology postgres --limit 5";
 
 #[derive(Debug, Args)]

@@ -13,7 +13,7 @@ use super::fate::problem_line;
 use super::output::{FAINT, Failed, GOOD, Output, WARN, bytes, counted, json_of, table, time};
 use crate::contract::v1;
 use model::{Code, Digest};
-use store::Beside;
+use store::AtomicFile;
 
 const PAGE: i32 = 500;
 
@@ -280,7 +280,7 @@ pub(super) async fn export(client: &mut Client, options: Export, output: &Output
             format!("cannot write {}: {error}", path.display()),
         )
     };
-    let archive = Beside::new(&path).map_err(named)?;
+    let archive = AtomicFile::new(&path).map_err(named)?;
     let mut written = 0_u64;
     let mut digest = Sha256::new();
     let mut next = Some(first);
@@ -301,7 +301,7 @@ pub(super) async fn export(client: &mut Client, options: Export, output: &Output
             ),
         ));
     }
-    archive.place(force).map_err(named)?;
+    archive.persist(force).map_err(named)?;
     if output.is_json() {
         output.value(&json!({"path": path.display().to_string(), "bytes": written, "archive": json_of("ArchiveInfo", &info)?}))?;
     } else {

@@ -34,10 +34,10 @@ mod follow;
 mod head;
 mod idempotency;
 mod lines;
-mod mend;
 mod names;
 mod outcome;
 mod publish;
+mod repair;
 #[cfg(test)]
 mod tests;
 mod usage;
@@ -61,13 +61,13 @@ use executor::{Executor, Kind};
 pub use export::{Archive, ArchiveFormat};
 pub use head::{Head, Summary};
 pub use idempotency::{Caller, NamedWrite};
-pub use mend::Mended;
 use model::{
     Clock, Digest, Event, FileEntry, SkillId, SkillKey, Version, VersionNumber, VersionSelector,
 };
 pub use names::Names;
 pub use outcome::VersionState;
 pub use publish::{Bundle, Candidate, Outcome, Prepared, Published};
+pub use repair::Repaired;
 pub use store::Compacted;
 use store::{Batch, CommitError, LogPosition, Mode, Store, StoreError, Table, TableId};
 pub use usage::{UsageKind, VersionUsage};

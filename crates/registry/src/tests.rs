@@ -1,7 +1,7 @@
 mod catalog;
 mod follow;
 mod log;
-mod mend;
+mod repair;
 mod repeats;
 mod space;
 mod usage;

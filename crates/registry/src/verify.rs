@@ -5,7 +5,7 @@ use std::fs::File;
 
 use serde::de::IgnoredAny;
 
-use super::mend::id_of;
+use super::repair::id_of;
 use super::{DIGESTS, Error, Head, Registry, SEMANTICS, VERSIONS};
 use executor::Stop;
 use model::{Digest, SkillKey, VersionNumber};

@@ -15,8 +15,8 @@ use std::path::Path;
 
 use sha2::{Digest as _, Sha256};
 
+use super::atomic_file::AtomicFile;
 use super::backend::{Order, Records, everything, walk};
-use super::beside::Beside;
 use super::view::View;
 use super::{Options, StoreError, TableId, blob, claim, directory, guarded, log, private, record};
 use model::Digest;
@@ -141,9 +141,9 @@ pub(super) fn write(
     if !replace && to.exists() {
         return Err(error(io::ErrorKind::AlreadyExists.into()));
     }
-    let beside = Beside::private(to).map_err(&error)?;
-    let backup = write_to(view, beside.file(), &error, &mut progress)?;
-    beside.place(replace).map_err(error)?;
+    let atomic_file = AtomicFile::private(to).map_err(&error)?;
+    let backup = write_to(view, atomic_file.file(), &error, &mut progress)?;
+    atomic_file.persist(replace).map_err(error)?;
     Ok(backup)
 }
 

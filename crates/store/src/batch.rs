@@ -84,10 +84,10 @@ impl Batch {
 
     /// # Errors
     /// It has more bytes than are taken at once.
-    pub(super) fn check_size(&self, most: usize) -> Result<(), CommitError> {
+    pub(super) fn check_size(&self, max: usize) -> Result<(), CommitError> {
         let bytes = self.bytes;
-        if bytes > most {
-            return Err(CommitError::TooLarge { bytes, most });
+        if bytes > max {
+            return Err(CommitError::TooLarge { bytes, max });
         }
         Ok(())
     }

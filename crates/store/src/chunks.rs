@@ -3,7 +3,7 @@
 //! sled keeps some 16 records in a leaf, and some 20 while leaves are merged. It writes
 //! a leaf that grows beyond a quarter of a segment to a file of its own, which it
 //! neither syncs nor frees. With segments of 4 MiB (see `directory`) and records of
-//! [`MOST`] bytes no leaf comes near that, whatever a table holds.
+//! [`MAX_PAYLOAD`] bytes no leaf comes near that, whatever a table holds.
 //!
 //! ```text
 //! the record: chunks: u16 BE
@@ -17,9 +17,9 @@ use super::{Revision, StoreError, TableId, record};
 pub(super) const CHUNK: usize = 32 * 1024;
 /// Bytes of a payload that one record holds at most: a chunk, and what contents put
 /// before their first.
-const MOST: usize = CHUNK + 64;
+const MAX_PAYLOAD: usize = CHUNK + 64;
 /// Bytes of a key at most: an index node of sled holds some 260 of them.
-pub(super) const MOST_KEY: usize = 2 * 1024;
+pub(super) const MAX_KEY: usize = 2 * 1024;
 /// How often a record that is overwritten meanwhile is read again.
 const ATTEMPTS: usize = 16;
 
@@ -29,7 +29,7 @@ fn key_of(key: &[u8], number: u16) -> Vec<u8> {
 
 /// The records that hold a payload: the record itself, and its chunks.
 pub(super) fn records(key: &[u8], revision: Revision, payload: &[u8]) -> Vec<(Vec<u8>, Vec<u8>)> {
-    if payload.len() <= MOST {
+    if payload.len() <= MAX_PAYLOAD {
         return vec![(key.to_vec(), record::seal(key, revision, payload))];
     }
     // A batch has less than 2 GiB, so a u16 holds the number of chunks.

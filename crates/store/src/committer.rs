@@ -21,7 +21,7 @@ use super::backend::Followers;
 use super::batch::Batch;
 use super::engine::{Engine, Failed};
 use super::group::{Finished, Group};
-use super::last::Notes;
+use super::high_water_mark::HighWaterMark;
 use super::recovery::Recovery;
 use super::view::View;
 use super::{CommitError, LogPosition, Mode, Options, Pinned, Revision, directory};
@@ -90,14 +90,14 @@ enum Request {
 pub(super) struct Handle {
     requests: Mutex<Option<mpsc::Sender<Request>>>,
     bytes: Arc<Semaphore>,
-    most_bytes: usize,
+    max_bytes: usize,
     mode: watch::Receiver<Mode>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
 impl Handle {
     pub(super) async fn commit(&self, batch: Batch) -> Result<Revision, CommitError> {
-        batch.check_size(self.most_bytes)?;
+        batch.check_size(self.max_bytes)?;
         if let Mode::ReadOnly { reason } = &*self.mode.borrow() {
             return Err(CommitError::ReadOnly(reason.clone()));
         }
@@ -178,7 +178,7 @@ impl Drop for Handle {
 /// What the thread owns.
 pub(super) struct Committer {
     pub(super) view: Arc<View>,
-    pub(super) notes: Notes,
+    pub(super) high_water_mark: HighWaterMark,
     /// The last commit.
     pub(super) revision: Revision,
     pub(super) log_id: String,
@@ -199,7 +199,7 @@ pub(super) fn spawn(committer: Committer) -> io::Result<Handle> {
     Ok(Handle {
         requests: Mutex::new(Some(requests)),
         bytes: Arc::new(Semaphore::new(limits.waiting_bytes.div_ceil(UNIT))),
-        most_bytes: limits.waiting_bytes,
+        max_bytes: limits.waiting_bytes,
         mode,
         thread: Mutex::new(Some(thread)),
     })
@@ -395,7 +395,7 @@ impl Committer {
             events,
         } = written;
         self.revision = revision;
-        if let Err(error) = self.notes.note(revision) {
+        if let Err(error) = self.high_water_mark.note(revision) {
             tracing::warn!(%error, "the last write is not noted; a database that is cut short would not be noticed");
         }
         // First: whoever is told of an event finds the records that it is about.

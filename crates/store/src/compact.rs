@@ -38,11 +38,11 @@ use model::Digest;
 
 /// A store that would not be smaller by one part in so many stays: two that hold the
 /// same differ by a little.
-const LEAST_GAIN: u64 = 20;
+const MIN_GAIN: u64 = 20;
 /// How often what was written meanwhile is brought over before it gives up.
 const ROUNDS: usize = 16;
 /// Records that are brought over while writes wait: about as many as two groups have.
-const MOST_HELD: usize = 2048;
+const MAX_HELD: usize = 2048;
 
 /// What compaction came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -157,7 +157,7 @@ impl Compaction {
             Some(Exchange::Done(old)) => {
                 compacted.replaced = true;
                 // Whoever still reads it closes it; its file goes with that.
-                let _read = old.map(view::let_go);
+                let _read = old.map(view::close_when_unused);
             }
         }
         // It took effect, whatever becomes of the other store.
@@ -250,16 +250,16 @@ impl Work<'_> {
             after,
             replaced: false,
         };
-        if !left_out && after >= before - before / LEAST_GAIN {
+        if !left_out && after >= before - before / MIN_GAIN {
             return Ok((None, compacted));
         }
         for _ in 0..ROUNDS {
-            self.room()?;
+            self.check_reserve()?;
             self.moved += bring_over(&inner.view, &inner.pins, &engine.tree)?;
             progress(self.moved)?;
             folders.sync(&engine, &inner.options)?;
             (self.reached)(Step::Followed);
-            if !inner.view.changed_at_most(MOST_HELD) {
+            if !inner.view.changed_at_most(MAX_HELD) {
                 continue;
             }
             match self.end(engine)? {
@@ -283,7 +283,7 @@ impl Work<'_> {
         for entry in walk(&**view, everything(), Order::Ascending) {
             let (key, value) = entry?;
             if self.moved.is_multiple_of(backup::LOOK) {
-                self.room()?;
+                self.check_reserve()?;
             }
             if backup::content_key(&key).is_some_and(|(digest, _)| !keep(&digest)) {
                 left_out = true;
@@ -302,9 +302,9 @@ impl Work<'_> {
     }
 
     /// Refuses to take the last of the disk, which writes need.
-    fn room(&self) -> Result<(), StoreError> {
+    fn check_reserve(&self) -> Result<(), StoreError> {
         let inner = self.store;
-        directory::room(&inner.directory, inner.options.reserve_bytes)
+        directory::check_reserve(&inner.directory, inner.options.reserve_bytes)
             .map_err(|error| self.folders.io(error))
     }
 
@@ -378,7 +378,7 @@ impl Pause {
         let (view, folders) = (&committer.view, &self.folders);
         // Who looks whether a content is stored, looks into the new store from here on.
         let _closed = self.pins.close();
-        let ready = if view.changed_at_most(MOST_HELD) {
+        let ready = if view.changed_at_most(MAX_HELD) {
             self.finish(committer, &engine).map(|()| Ok(engine))
         } else {
             Ok(Err(engine))

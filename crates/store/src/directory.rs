@@ -23,9 +23,11 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::guard::{Cause, attempt};
+use super::inspect::{self, Seen};
 use super::lock::{self, Lock};
-use super::look::{self, Seen};
-use super::{OpenError, Options, Revision, StoreError, guarded, last, leftovers, private};
+use super::{
+    OpenError, Options, Revision, StoreError, guarded, high_water_mark, leftovers, private,
+};
 
 /// Format of the directories that this version writes.
 ///
@@ -144,11 +146,11 @@ pub(super) fn reopen(
     options: &Options,
 ) -> Result<(sled::Db, sled::Tree), OpenError> {
     let store = store_path(directory);
-    let acknowledged = last::acknowledged(directory)?;
+    let acknowledged = high_water_mark::acknowledged(directory)?;
     if store.join("db").exists() {
-        match look::look(&store, acknowledged).map_err(at(&store))? {
+        match inspect::inspect(&store, acknowledged).map_err(at(&store))? {
             Seen::Whole => {}
-            Seen::Cut(found) => return Err(last::lacks(directory, acknowledged, found)),
+            Seen::Cut(found) => return Err(high_water_mark::lacks(directory, acknowledged, found)),
         }
     }
     engine_of(&store, options, acknowledged).map_err(|cause| match cause {
@@ -197,7 +199,7 @@ fn engine_of(
             // A snapshot may have a right checksum and belong to another log. Without it sled
             // passes over what is damaged in the whole of the log.
             Err(Cause::Damaged(_))
-                if look::look_at_all(store, acknowledged).map_err(system)? == Seen::Whole
+                if inspect::look_at_all(store, acknowledged).map_err(system)? == Seen::Whole
                     && leftovers::set_snapshots_aside(store).map_err(system)? => {}
             opened => return opened,
         }
@@ -250,7 +252,7 @@ pub(super) fn free(directory: &Path) -> Option<u64> {
 }
 
 /// Refuses to take the last of the disk, which writes need.
-pub(super) fn room(directory: &Path, reserve: u64) -> io::Result<()> {
+pub(super) fn check_reserve(directory: &Path, reserve: u64) -> io::Result<()> {
     match free(directory).filter(|free| *free < reserve) {
         None => Ok(()),
         Some(free) => Err(io::Error::new(
@@ -379,17 +381,17 @@ fn begin(directory: &Path) -> Result<(), OpenError> {
     // Earlier versions compacted beside the directory, and were not whole between two
     // renames: what is missing here is there.
     for ending in [".old", ".new"] {
-        let beside = beside(directory, ending);
-        if beside
+        let atomic_file = atomic_file(directory, ending);
+        if atomic_file
             .as_deref()
             .is_some_and(|path| marker_path(path).exists())
         {
-            let beside = beside.unwrap_or_default();
+            let atomic_file = atomic_file.unwrap_or_default();
             return Err(OpenError::CutShort {
                 path: directory.to_owned(),
                 what: format!(
                     "it is empty, and `{}` beside it holds what an earlier version compacted when it was cut short",
-                    beside.display()
+                    atomic_file.display()
                 ),
                 next: format!(
                     "give that one the name `{}`, or name another directory with --data",
@@ -406,7 +408,7 @@ fn begin(directory: &Path) -> Result<(), OpenError> {
     remove(&store).map_err(at(&store))
 }
 
-fn beside(directory: &Path, ending: &str) -> Option<PathBuf> {
+fn atomic_file(directory: &Path, ending: &str) -> Option<PathBuf> {
     let directory = fs::canonicalize(directory).ok()?;
     let mut name = directory.file_name()?.to_owned();
     name.push(ending);

@@ -110,11 +110,11 @@ pub enum StoreError {
     Reopening,
     /// More was overwritten during a backup than is kept for it.
     #[error(
-        "more than {most} bytes were overwritten while the backup was taken; try again when less is written"
+        "more than {max} bytes were overwritten while the backup was taken; try again when less is written"
     )]
     Outrun {
         /// Bytes that are kept.
-        most: usize,
+        max: usize,
     },
     /// More was written during a compaction than it could bring over.
     #[error(
@@ -186,23 +186,23 @@ pub enum CommitError {
         reserve: u64,
     },
     /// The batch alone is more than the committer takes.
-    #[error("the write has {bytes} bytes, at most {most} are taken at once")]
+    #[error("the write has {bytes} bytes, at most {max} are taken at once")]
     TooLarge {
         /// Its bytes.
         bytes: usize,
         /// The most.
-        most: usize,
+        max: usize,
     },
     /// The store was closed.
     #[error("the store is closed")]
     Closed,
     /// A key is longer than the store takes.
-    #[error("the key of a record has {bytes} bytes, at most {most} are taken")]
+    #[error("the key of a record has {bytes} bytes, at most {max} are taken")]
     KeyTooLong {
         /// Its bytes.
         bytes: usize,
         /// The most.
-        most: usize,
+        max: usize,
     },
     /// The disk refused the write, and the store takes it back. Should the process end
     /// before it could, the write may be there.

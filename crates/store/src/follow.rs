@@ -15,16 +15,16 @@ pub(super) struct Changes {
     keys: BTreeSet<Vec<u8>>,
     bytes: usize,
     /// Bytes that are kept.
-    most: usize,
+    max: usize,
     full: bool,
 }
 
 impl Changes {
-    pub(super) fn new(most: usize) -> Self {
+    pub(super) fn new(max: usize) -> Self {
         Self {
             keys: BTreeSet::new(),
             bytes: 0,
-            most,
+            max,
             full: false,
         }
     }
@@ -40,15 +40,15 @@ impl Changes {
             self.bytes += key.len() + COST;
             self.keys.insert(key.clone());
         }
-        if self.bytes > self.most {
+        if self.bytes > self.max {
             self.full = true;
             self.keys.clear();
         }
     }
 
     /// They are known, and no more than that.
-    pub(super) fn fit(&self, most: usize) -> bool {
-        !self.full && self.keys.len() <= most
+    pub(super) fn fit(&self, max: usize) -> bool {
+        !self.full && self.keys.len() <= max
     }
 
     /// The keys, in order. None: there were too many.

@@ -81,10 +81,10 @@ impl<'a> Group<'a> {
         // All that may fail comes before the first change.
         let mut writes = Vec::with_capacity(batch.writes.len());
         for (key, value) in batch.writes.drain(..) {
-            if key.len() > chunks::MOST_KEY {
+            if key.len() > chunks::MAX_KEY {
                 return Err(CommitError::KeyTooLong {
                     bytes: key.len(),
-                    most: chunks::MOST_KEY,
+                    max: chunks::MAX_KEY,
                 });
             }
             let old = self.current(&key)?;

@@ -65,7 +65,7 @@ pub(super) struct InMemory {
     log_id: String,
     followers: Followers,
     keep_events: u64,
-    most_bytes: usize,
+    max_bytes: usize,
 }
 
 impl InMemory {
@@ -83,12 +83,12 @@ impl InMemory {
             log_id: uuid::Uuid::new_v4().simple().to_string(),
             followers: Followers::default(),
             keep_events: options.keep_events,
-            most_bytes: options.limits.waiting_bytes,
+            max_bytes: options.limits.waiting_bytes,
         }
     }
 
     fn write(&self, mut batch: Batch) -> Result<Revision, CommitError> {
-        batch.check_size(self.most_bytes)?;
+        batch.check_size(self.max_bytes)?;
         let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
         if writer.closed {
             return Err(CommitError::Closed);

@@ -35,10 +35,10 @@
     clippy::print_stderr
 )]
 
+mod atomic_file;
 mod backend;
 mod backup;
 mod batch;
-mod beside;
 mod blob;
 mod bounded;
 mod chunks;
@@ -54,12 +54,12 @@ pub mod faults;
 mod follow;
 mod group;
 mod guard;
+mod high_water_mark;
 mod in_memory;
-mod last;
+mod inspect;
 mod leftovers;
 mod lock;
 mod log;
-mod look;
 mod on_disk;
 mod packed;
 mod private;
@@ -82,9 +82,9 @@ use bytes::Bytes;
 use serde::de::DeserializeOwned;
 use tokio::sync::watch;
 
+pub use atomic_file::AtomicFile;
 pub use backup::{Backup, Verified, restore};
 pub use batch::{Batch, Expect};
-pub use beside::Beside;
 pub use blob::Content;
 pub use bounded::bounded;
 pub use committer::Limits;

@@ -13,7 +13,7 @@ use super::follow::Pins;
 use super::view::View;
 use super::{
     Backup, Batch, CommitError, LogPosition, Mode, OpenError, Options, Revision, StoreError,
-    backup, bounded, committer, directory, last, lock, log,
+    backup, bounded, committer, directory, high_water_mark, lock, log,
 };
 
 /// An open data directory.
@@ -40,7 +40,7 @@ impl OnDisk {
             bounded(directory, move || directory::open(&path, &opening))??;
         let damaged = |cause: StoreError| OpenError::damaged(directory, cause);
         let revision = log::last_revision(&tree).map_err(damaged)?;
-        last::check(
+        high_water_mark::check(
             directory,
             revision,
             log::id(&tree).map_err(damaged)?.as_deref(),
@@ -53,7 +53,11 @@ impl OnDisk {
         let followers = Arc::new(Followers::default());
         let committer = committer::spawn(committer::Committer {
             view: Arc::clone(&view),
-            notes: last::Notes::open(directory, revision, &opened.log_id)?,
+            high_water_mark: high_water_mark::HighWaterMark::open(
+                directory,
+                revision,
+                &opened.log_id,
+            )?,
             revision,
             log_id: opened.log_id.clone(),
             directory: directory.to_owned(),
@@ -91,11 +95,11 @@ impl OnDisk {
         let parent = to.parent().filter(|parent| !parent.as_os_str().is_empty());
         let shared = disk(parent.unwrap_or(Path::new("."))) == disk(&self.directory);
         if shared {
-            self.room(to)?;
+            self.check_reserve(to)?;
         }
         backup::write(&self.view, to, replace, |count| {
             if shared && count.is_multiple_of(backup::LOOK) {
-                self.room(to)?;
+                self.check_reserve(to)?;
             }
             progress(count)
         })
@@ -106,19 +110,19 @@ impl OnDisk {
         mut progress: impl FnMut(u64) -> Result<(), StoreError>,
     ) -> Result<(File, Backup), StoreError> {
         let path = self.directory.join(directory::BACKING_UP);
-        self.room(&path)?;
+        self.check_reserve(&path)?;
         backup::write_unnamed(&self.view, &path, |count| {
             if count.is_multiple_of(backup::LOOK) {
-                self.room(&path)?;
+                self.check_reserve(&path)?;
             }
             progress(count)
         })
     }
 
     /// Refuses to take the last of the disk for a file.
-    fn room(&self, file: &Path) -> Result<(), StoreError> {
-        let room = directory::room(&self.directory, self.options.reserve_bytes);
-        room.map_err(|cause| StoreError::Io {
+    fn check_reserve(&self, file: &Path) -> Result<(), StoreError> {
+        let checked = directory::check_reserve(&self.directory, self.options.reserve_bytes);
+        checked.map_err(|cause| StoreError::Io {
             path: file.to_owned(),
             cause,
         })

@@ -21,7 +21,7 @@ use super::engine_log::{Leaf, Log, Page};
 use super::lock::Lock;
 use super::{
     OpenError, Options, Revision, Store, StoreError, TableId, backup, blob, chunks, directory,
-    guarded, last, log, record,
+    guarded, high_water_mark, log, record,
 };
 use model::Digest;
 
@@ -54,7 +54,7 @@ pub struct Saved {
 /// Fills a new data directory with every record of a damaged one that is whole.
 ///
 /// The old directory stays as it is. The records may not fit together: the new one is
-/// opened and mended (`Registry::mend`) before it is completed.
+/// opened and repaired (`Registry::repair`) before it is completed.
 ///
 /// # Errors
 /// The database file cannot be read at all, another process has the old directory open,
@@ -77,7 +77,7 @@ pub fn salvage(
     };
     let log = directory::store_path(from);
     let log = Log::read(&log, |_| ()).map_err(at(&log.join("db")))?;
-    // A data directory of its own, so that it can be opened by those who mend it.
+    // A data directory of its own, so that it can be opened by those who repair it.
     let unfinished = claim.store();
     directory::clear(&unfinished).map_err(at(&unfinished))?;
     let store = directory::store_path(&unfinished);
@@ -91,7 +91,7 @@ pub fn salvage(
 }
 
 impl Saved {
-    /// Opens it as it is now, to be mended.
+    /// Opens it as it is now, to be repaired.
     ///
     /// # Errors
     /// The system refuses.
@@ -122,7 +122,7 @@ fn fill(
 ) -> Result<Salvaged, StoreError> {
     let mut salvaged = Salvaged {
         gaps: log.gaps + log.lost_blobs,
-        acknowledged: last::read(from).map(|last| last.revision),
+        acknowledged: high_water_mark::read(from).map(|last| last.revision),
         ..Salvaged::default()
     };
     let mut saved: HashMap<Vec<u8>, Revision> = HashMap::new();

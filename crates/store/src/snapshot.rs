@@ -30,15 +30,15 @@ struct Kept {
 pub(super) struct Snapshot {
     pub(super) revision: Revision,
     /// Bytes that are kept at most.
-    most: usize,
+    max: usize,
     kept: Mutex<Kept>,
 }
 
 impl Snapshot {
-    pub(super) fn new(revision: Revision, most: usize) -> Self {
+    pub(super) fn new(revision: Revision, max: usize) -> Self {
         Self {
             revision,
-            most,
+            max,
             kept: Mutex::default(),
         }
     }
@@ -63,7 +63,7 @@ impl Snapshot {
             kept.bytes += key.len() + value.len();
             kept.before.insert(key.clone(), value.clone());
         }
-        if kept.bytes > self.most {
+        if kept.bytes > self.max {
             kept.full = true;
             kept.before.clear();
         }
@@ -92,7 +92,7 @@ impl Snapshot {
             // After the page was read: whatever was missing or new in it is known here.
             let mut kept = self.kept();
             if kept.full {
-                return Err(StoreError::Outrun { most: self.most });
+                return Err(StoreError::Outrun { max: self.max });
             }
             let mut rest = kept.before.split_off(&page.covered.end);
             std::mem::swap(&mut rest, &mut kept.before);

@@ -32,7 +32,7 @@ const PAUSE: Duration = Duration::from_millis(1);
 /// How long readers may still have the database that is to be closed.
 const READERS: u32 = 1000;
 /// Tasks that may wait at once for a database that is opened again: each takes a thread.
-pub(super) const MOST_TASKS: usize = 64;
+pub(super) const MAX_WAITING_TASKS: usize = 64;
 
 #[derive(Debug, Default)]
 struct Durable {
@@ -53,8 +53,8 @@ pub(super) struct View {
     failed: Mutex<Option<Instant>>,
     opened: Condvar,
     patience: Duration,
-    /// Places of tasks that wait for it.
-    places: Semaphore,
+    /// Permits of tasks that wait for it.
+    permits: Semaphore,
     /// See [`Options`].
     backup_bytes: usize,
     compaction_bytes: usize,
@@ -78,7 +78,7 @@ impl View {
             failed: Mutex::new(None),
             opened: Condvar::new(),
             patience: options.reopen_patience,
-            places: Semaphore::new(MOST_TASKS),
+            permits: Semaphore::new(MAX_WAITING_TASKS),
             backup_bytes: options.backup_bytes,
             compaction_bytes: options.compaction_bytes,
         }
@@ -109,8 +109,8 @@ impl View {
             return self.wait(tried);
         }
         // Many callers read on the threads of the runtime, which must not all wait here.
-        let place = self.places.try_acquire();
-        let _place = place.map_err(|_| StoreError::Reopening)?;
+        let permit = self.permits.try_acquire();
+        let _permit = permit.map_err(|_| StoreError::Reopening)?;
         tokio::task::block_in_place(|| self.wait(tried))
     }
 
@@ -204,13 +204,13 @@ impl View {
         durable.changes.replace(none()).unwrap_or_else(none)
     }
 
-    /// So few keys changed that [`View::changes`] would give no more than `most` now.
-    pub(super) fn changed_at_most(&self, most: usize) -> bool {
+    /// So few keys changed that [`View::changes`] would give no more than `max` now.
+    pub(super) fn changed_at_most(&self, max: usize) -> bool {
         let durable = lock(&self.durable);
         durable
             .changes
             .as_ref()
-            .is_none_or(|changes| changes.fit(most))
+            .is_none_or(|changes| changes.fit(max))
     }
 
     pub(super) fn unfollow(&self) {
@@ -243,7 +243,7 @@ impl View {
         let Some(old) = self.engine.swap(None) else {
             return true;
         };
-        match let_go(old) {
+        match close_when_unused(old) {
             Ok(()) => true,
             Err(old) => {
                 // It is still the one that has failed.
@@ -310,7 +310,7 @@ impl Records for View {
 }
 
 /// Closes a database that no reader gets any more, once the last one is done.
-pub(super) fn let_go(old: Arc<Engine>) -> Result<(), Arc<Engine>> {
+pub(super) fn close_when_unused(old: Arc<Engine>) -> Result<(), Arc<Engine>> {
     for _ in 0..READERS {
         if Arc::strong_count(&old) == 1 {
             // sled writes what it has when its last handle is dropped, and may panic.

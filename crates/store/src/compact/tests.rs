@@ -179,14 +179,14 @@ async fn nobody_opens_a_directory_or_compacts_it_while_it_is_compacted() {
     let data = directory.path().join("data");
     let refused = Arc::new(Mutex::new(Vec::new()));
     let store = wasteful(&directory).await;
-    let (told, beside) = (Arc::clone(&refused), store.clone());
+    let (told, atomic_file) = (Arc::clone(&refused), store.clone());
     let done = compacted_beside(
         store,
         |_| false,
         move |step| {
             let opened = Store::open(&data, &options());
             let in_use = matches!(opened, Err(OpenError::InUse { .. }));
-            let begun = Compaction::begin(&beside);
+            let begun = Compaction::begin(&atomic_file);
             let compacting = matches!(begun, Err(StoreError::Compacting));
             told.lock()
                 .expect("a lock")

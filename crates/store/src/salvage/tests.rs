@@ -236,7 +236,7 @@ fn ranges_of_keys_join_where_they_touch() {
 }
 
 #[tokio::test]
-async fn what_was_saved_is_no_directory_before_it_was_mended() {
+async fn what_was_saved_is_no_directory_before_it_was_repaired() {
     let directory = TempDir::new().expect("a folder");
     drop(used(&directory).await);
     let (data, to) = (
@@ -245,8 +245,8 @@ async fn what_was_saved_is_no_directory_before_it_was_mended() {
     );
     let saved = salvage(&data, &to, &options(), |_| ()).expect("what is whole");
     let store = saved.open().expect("a store");
-    let mended = store.commit(put("mended", "1")).await;
-    mended.expect("a commit");
+    let repaired = store.commit(put("repaired", "1")).await;
+    repaired.expect("a commit");
     store.close().await;
     let records = self::saved(&store);
     drop(store);
@@ -265,8 +265,8 @@ async fn what_was_saved_is_no_directory_before_it_was_mended() {
     assert!(salvaged.is_complete());
     let store = Store::open(&to, &options()).expect("a store");
     assert_eq!(self::saved(&store), records);
-    assert_eq!(note(&store, "mended").as_deref(), Some("1"));
-    store.commit(put("mended", "2")).await.expect("a commit");
+    assert_eq!(note(&store, "repaired").as_deref(), Some("1"));
+    store.commit(put("repaired", "2")).await.expect("a commit");
     drop(store);
     let mut names: Vec<_> = fs::read_dir(&to)
         .expect("a folder")

@@ -163,7 +163,7 @@ async fn a_write_larger_than_all_that_may_wait_is_refused() {
         let error = store.commit(put("a", &"x".repeat(5000))).await;
         let error = error.expect_err("too large");
         assert!(
-            matches!(error, CommitError::TooLarge { most: 4096, .. }),
+            matches!(error, CommitError::TooLarge { max: 4096, .. }),
             "{error}"
         );
         let fits = store.commit(put("a", &"x".repeat(3000))).await;

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::faults::{Unreadable, begun, patient};
-use crate::view::MOST_TASKS;
+use crate::view::MAX_WAITING_TASKS;
 
 pub(super) async fn patient_store(directory: &TempDir) -> Store {
     let store = Store::open(&directory.path().join("data"), &patient()).expect("a store");
@@ -31,14 +31,14 @@ async fn so_many_tasks_wait_for_the_database_and_more_are_refused_at_once() {
     let directory = TempDir::new().expect("a folder");
     let store = patient_store(&directory).await;
     let unreadable = Unreadable::new(&store);
-    let readers: Vec<_> = (0..2 * MOST_TASKS)
+    let readers: Vec<_> = (0..2 * MAX_WAITING_TASKS)
         .map(|_| {
             let store = store.clone();
             tokio::spawn(async move { store.get(&NOTES, "a") })
         })
         .collect();
     // Nobody is refused before all places are taken.
-    while readers.iter().filter(|reader| reader.is_finished()).count() < MOST_TASKS {
+    while readers.iter().filter(|reader| reader.is_finished()).count() < MAX_WAITING_TASKS {
         tokio::task::yield_now().await;
     }
     unreadable.open_again();
@@ -49,7 +49,7 @@ async fn so_many_tasks_wait_for_the_database_and_more_are_refused_at_once() {
             Err(error) => assert!(matches!(error, StoreError::Reopening), "{error}"),
         }
     }
-    assert_eq!(answered, MOST_TASKS);
+    assert_eq!(answered, MAX_WAITING_TASKS);
 }
 
 /// Between the failed read and its next one the database may be there already.

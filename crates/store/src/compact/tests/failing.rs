@@ -14,7 +14,8 @@ fn where_more_is_written_than_can_be_brought_over_all_stays_as_it_is() {
     let (runtime, directory) = (runtime(), TempDir::new().expect("a folder"));
     let store = runtime.block_on(wasteful(&directory));
     let rounds = Arc::new(AtomicUsize::new(0));
-    let (handle, beside, counted) = (runtime.handle().clone(), store.clone(), Arc::clone(&rounds));
+    let (handle, atomic_file, counted) =
+        (runtime.handle().clone(), store.clone(), Arc::clone(&rounds));
     let done = compacted(
         &store,
         |_| false,
@@ -23,10 +24,12 @@ fn where_more_is_written_than_can_be_brought_over_all_stays_as_it_is() {
             if step == Step::Followed {
                 let round = counted.fetch_add(1, Ordering::SeqCst);
                 let mut batch = Batch::new();
-                for n in 0..=MOST_HELD {
+                for n in 0..=MAX_HELD {
                     batch.put(&NOTES, &*format!("n{n}"), &round.to_string());
                 }
-                handle.block_on(beside.commit(batch)).expect("a commit");
+                handle
+                    .block_on(atomic_file.commit(batch))
+                    .expect("a commit");
             }
         },
     );
@@ -51,7 +54,7 @@ fn where_more_is_written_than_is_kept_all_stays_as_it_is() {
         ..options()
     };
     let store = Store::open(&directory.path().join("data"), &options).expect("a store");
-    let (handle, beside) = (runtime.handle().clone(), store.clone());
+    let (handle, atomic_file) = (runtime.handle().clone(), store.clone());
     let done = compacted(
         &store,
         |_| false,
@@ -61,7 +64,9 @@ fn where_more_is_written_than_is_kept_all_stays_as_it_is() {
                 for n in 0..200 {
                     batch.put(&NOTES, &*format!("n{n}"), &"x".to_owned());
                 }
-                handle.block_on(beside.commit(batch)).expect("a commit");
+                handle
+                    .block_on(atomic_file.commit(batch))
+                    .expect("a commit");
             }
         },
     );

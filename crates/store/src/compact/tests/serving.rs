@@ -194,22 +194,22 @@ fn a_content_that_a_write_is_about_to_use_stays_whenever_it_looks() {
         let (digest, bytes, batch) = content(200);
         runtime.block_on(store.commit(batch)).expect("a commit");
         // As a publish does: it says what it uses, and looks whether that is stored.
-        let look = move |store: &Store| {
+        let inspect = move |store: &Store| {
             let pinned = Arc::new(store.pin([digest]));
             let stored = store.has_content(&digest).expect("a store");
             (pinned, stored)
         };
         let (sender, looked) = mpsc::channel();
-        let before = (at.is_none()).then(|| look(&store));
-        let beside = store.clone();
+        let before = (at.is_none()).then(|| inspect(&store));
+        let atomic_file = store.clone();
         let done = compacted(
             &store,
             |_| false,
             move |step| {
                 if Some(step) == at {
-                    let (store, sender) = (beside.clone(), sender.clone());
+                    let (store, sender) = (atomic_file.clone(), sender.clone());
                     let looking = std::thread::spawn(move || {
-                        sender.send(look(&store)).expect("a test");
+                        sender.send(inspect(&store)).expect("a test");
                     });
                     // While writes wait, so does who looks.
                     if !matches!(step, Step::Held | Step::Exchanged) {
@@ -329,7 +329,7 @@ proptest! {
             .filter_map(|(_, op)| match op { Op::Content(seed) => Some(seed % 16), _ => None })
             .collect();
         let kept = digests.clone();
-        let (beside, modelled, handle) = (store.clone(), Arc::clone(&model), runtime.handle().clone());
+        let (atomic_file, modelled, handle) = (store.clone(), Arc::clone(&model), runtime.handle().clone());
         let done = compacted(
             &store,
             move |digest| kept.iter().position(|d| d == digest).is_some_and(|at| used[at]),
@@ -337,7 +337,7 @@ proptest! {
                 for (at, op) in &meanwhile {
                     if *at == step as usize {
                         let batch = write(&modelled, op);
-                        handle.block_on(beside.commit(batch)).expect("a commit");
+                        handle.block_on(atomic_file.commit(batch)).expect("a commit");
                     }
                 }
             },
@@ -347,7 +347,7 @@ proptest! {
         drop(store);
         let store = open(&directory);
         prop_assert!(everything(&store) == expected);
-        let notes: BTreeMap<String, String> = store
+        let high_water_mark: BTreeMap<String, String> = store
             .scan(&NOTES, b"")
             .map(|entry| entry.expect("a record"))
             .map(|(key, stored)| {
@@ -355,7 +355,7 @@ proptest! {
                 (key.expect("a text"), stored.value)
             })
             .collect();
-        prop_assert!(notes == *model.lock().expect("a lock"));
+        prop_assert!(high_water_mark == *model.lock().expect("a lock"));
         for (seed, digest) in (0..16).zip(&digests) {
             let there = store.content(digest).expect("a whole content").is_some();
             let at = usize::from(seed);

@@ -33,7 +33,7 @@ pub(super) enum Seen {
 
 /// Looks at the log from the newest snapshot on. Where that does not fit the log, sled
 /// reads all of it, and so it is looked at from its beginning.
-pub(super) fn look(store: &Path, acknowledged: Option<Revision>) -> io::Result<Seen> {
+pub(super) fn inspect(store: &Path, acknowledged: Option<Revision>) -> io::Result<Seen> {
     let snapshot = leftovers::newest_snapshot(store)?;
     let seen = Walk::open(store, snapshot, snapshot, acknowledged)?.run()?;
     if seen == Seen::Whole || snapshot == 0 {

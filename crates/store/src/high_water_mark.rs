@@ -107,14 +107,14 @@ pub(super) fn check(
 
 /// The file, open for noting.
 #[derive(Debug)]
-pub(super) struct Notes {
+pub(super) struct HighWaterMark {
     file: File,
     log_id: String,
     /// Notes since the last sync.
     unsynced: Cell<Revision>,
 }
 
-impl Notes {
+impl HighWaterMark {
     pub(super) fn open(
         directory: &Path,
         revision: Revision,
@@ -123,16 +123,18 @@ impl Notes {
         let path = path(directory);
         let file = private::writable().open(&path);
         let opened = file.and_then(|file| {
-            let notes = Self {
+            let high_water_mark = Self {
                 file,
                 log_id: log_id.to_owned(),
                 unsynced: Cell::new(0),
             };
-            notes.note(revision)?;
-            notes.file.set_len(line(revision, log_id).len() as u64)?;
-            notes.file.sync_all()?;
+            high_water_mark.note(revision)?;
+            high_water_mark
+                .file
+                .set_len(line(revision, log_id).len() as u64)?;
+            high_water_mark.file.sync_all()?;
             private::sync_dir(directory)?;
-            Ok(notes)
+            Ok(high_water_mark)
         });
         opened.map_err(|cause| OpenError::Io { path, cause })
     }

@@ -1,7 +1,7 @@
 //! What a damaged directory no longer holds whole is left out, and said.
 
 use super::*;
-use crate::mend::Mended;
+use crate::repair::Repaired;
 
 const CONTENTS: Table<(Digest, u16), ()> = Table::new(TableId::Contents);
 
@@ -18,27 +18,27 @@ impl World {
         world
     }
 
-    /// Removes what damage took, and mends the rest in a new process.
-    async fn mended(self, damage: impl FnOnce(&Registry, &mut Batch)) -> (Self, Mended) {
+    /// Removes what damage took, and repairs the rest in a new process.
+    async fn repaired(self, damage: impl FnOnce(&Registry, &mut Batch)) -> (Self, Repaired) {
         let mut batch = Batch::new();
         damage(&self.registry, &mut batch);
         let committed = self.registry.store().commit(batch).await;
         committed.expect("a commit");
         let world = self.again().await;
-        let mended = world.registry.mend().await.expect("mended");
+        let repaired = world.registry.repair().await.expect("repaired");
         let world = world.again().await;
         let audit = world.registry.audit().expect("an audit");
         assert_eq!(audit.damage, Vec::<String>::new());
         assert_eq!(
             (audit.skills, audit.versions),
-            (mended.skills, mended.versions)
+            (repaired.skills, repaired.versions)
         );
-        let again = world.registry.mend().await.expect("mended");
+        let again = world.registry.repair().await.expect("repaired");
         assert_eq!(
             (again.skills, again.versions),
-            (mended.skills, mended.versions)
+            (repaired.skills, repaired.versions)
         );
-        (world, mended)
+        (world, repaired)
     }
 
     fn numbers(&self) -> Vec<u32> {
@@ -60,9 +60,9 @@ fn version(registry: &Registry, n: u32) -> Version {
 async fn a_whole_registry_is_left_as_it_is() {
     let world = World::of_three().await;
     let before = world.versions(ID);
-    let (world, mended) = world.mended(|_, _| ()).await;
-    assert_eq!(mended.lost, Vec::<String>::new());
-    assert_eq!((mended.skills, mended.versions), (1, 3));
+    let (world, repaired) = world.repaired(|_, _| ()).await;
+    assert_eq!(repaired.lost, Vec::<String>::new());
+    assert_eq!((repaired.skills, repaired.versions), (1, 3));
     assert_eq!(world.versions(ID), before);
 }
 
@@ -73,9 +73,9 @@ async fn a_version_that_lacks_a_content_goes_and_another_is_active() {
         let digest = version(registry, 2).files[0].digest;
         batch.delete(&CONTENTS, &(digest, 0));
     };
-    let (world, mended) = world.mended(damage).await;
+    let (world, repaired) = world.repaired(damage).await;
     assert_eq!(
-        mended.lost,
+        repaired.lost,
         [
             "version 2 of 'github/acme/refunds' lacks the content of 'SKILL.md'",
             "the active version 2 of 'github/acme/refunds'; version 3 is active now"
@@ -94,9 +94,9 @@ async fn records_that_are_gone_are_named_and_what_leads_to_them_goes_with_them()
         batch.delete(&VERSIONS, &(key.clone(), number(1)));
         batch.delete(&VERSIONS, &(key.clone(), number(3)));
     };
-    let (world, mended) = world.mended(damage).await;
+    let (world, repaired) = world.repaired(damage).await;
     assert_eq!(
-        mended.lost,
+        repaired.lost,
         [
             "version 1 of 'github/acme/refunds'",
             "version 3 of 'github/acme/refunds'"
@@ -116,9 +116,9 @@ async fn a_skill_whose_head_is_gone_gets_one_from_its_versions() {
         batch.delete(&DIGESTS, &(key.clone(), version.digest));
         batch.delete(&SEMANTICS, &(key.clone(), version.semantic.to_string()));
     };
-    let (world, mended) = world.mended(damage).await;
+    let (world, repaired) = world.repaired(damage).await;
     assert_eq!(
-        mended.lost,
+        repaired.lost,
         ["what was known of 'github/acme/refunds' beside its versions; version 3 is active now"]
     );
     assert_eq!(world.numbers(), [3, 2, 1]);
@@ -148,7 +148,7 @@ async fn the_version_after_the_highest_is_given_once_a_back_port_is_the_newest()
             let revision = Some(stored.revision);
             put_head(batch, revision, stored.value);
         };
-        let (world, _) = world.mended(damage).await;
+        let (world, _) = world.repaired(damage).await;
         let head = world.registry.head(&skill(ID)).expect("a head");
         let seconds = [head.created_at, head.updated_at].map(Timestamp::as_second);
         assert_eq!(seconds, [10, 20], "the head is lost: {is_head_lost}");
@@ -168,7 +168,7 @@ async fn the_version_after_a_lost_one_is_above_it() {
         batch.delete(&HEADS, &key);
         batch.delete(&VERSIONS, &(key.clone(), number(2)));
     };
-    let (world, _) = world.mended(damage).await;
+    let (world, _) = world.repaired(damage).await;
     world.published(ID, &text("", "derived")).await;
     assert_eq!(world.versions(ID)[0].1, "2.0.1");
 }

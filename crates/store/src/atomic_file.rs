@@ -10,14 +10,14 @@ use super::private;
 
 /// A file on its way. Dropped before it has its name, it is removed.
 #[derive(Debug)]
-pub struct Beside {
+pub struct AtomicFile {
     file: File,
     part: PathBuf,
     to: PathBuf,
     placed: bool,
 }
 
-impl Beside {
+impl AtomicFile {
     /// Begins a file of ours, which its owner alone reads. What a kill left of an earlier
     /// one is removed.
     ///
@@ -71,7 +71,7 @@ impl Beside {
     ///
     /// # Errors
     /// There is a file of that name, or the disk refuses.
-    pub fn place(mut self, replace: bool) -> io::Result<()> {
+    pub fn persist(mut self, replace: bool) -> io::Result<()> {
         self.file.sync_all()?;
         if !self.is_ours() {
             return Err(io::Error::other(
@@ -100,7 +100,7 @@ impl Beside {
     }
 }
 
-impl Drop for Beside {
+impl Drop for AtomicFile {
     fn drop(&mut self) {
         if !self.placed && self.is_ours() {
             // Half a file is of no use, and eats what a full disk has left.
@@ -143,24 +143,27 @@ mod tests {
         let folder = TempDir::new().expect("a folder");
         let to = folder.path().join("a.tar.gz");
         let begin = |bytes: &str| {
-            let beside = Beside::private(&to).expect("a file");
-            beside.file().write_all(bytes.as_bytes()).expect("written");
-            beside
+            let atomic_file = AtomicFile::private(&to).expect("a file");
+            atomic_file
+                .file()
+                .write_all(bytes.as_bytes())
+                .expect("written");
+            atomic_file
         };
         let half = begin("ha");
         assert_eq!(names(&folder), ["a.tar.gz.part"]);
         drop(half);
         assert_eq!(names(&folder), [""; 0]);
-        begin("one").place(false).expect("a name");
+        begin("one").persist(false).expect("a name");
         let mode = fs::metadata(&to).expect("a file").permissions().mode();
         assert_eq!((text(&to).as_str(), mode & 0o777), ("one", 0o600));
-        let error = begin("two").place(false).expect_err("it is there");
+        let error = begin("two").persist(false).expect_err("it is there");
         assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
         assert_eq!(
             (names(&folder), text(&to)),
             (vec!["a.tar.gz".to_owned()], "one".to_owned())
         );
-        begin("two").place(true).expect("a name");
+        begin("two").persist(true).expect("a name");
         assert_eq!(
             (names(&folder), text(&to)),
             (vec!["a.tar.gz".to_owned()], "two".to_owned())
@@ -171,13 +174,13 @@ mod tests {
     fn half_of_another_one_does_not_get_the_name() {
         let folder = TempDir::new().expect("a folder");
         let to = folder.path().join("a");
-        let first = Beside::private(&to).expect("a file");
-        let second = Beside::private(&to).expect("a file");
+        let first = AtomicFile::private(&to).expect("a file");
+        let second = AtomicFile::private(&to).expect("a file");
         second.file().write_all(b"ha").expect("written");
-        first.place(true).expect_err("it is not there any more");
+        first.persist(true).expect_err("it is not there any more");
         assert_eq!(names(&folder), ["a.part"]);
         second.file().write_all(b"lf").expect("written");
-        second.place(true).expect("a name");
+        second.persist(true).expect("a name");
         assert_eq!(
             (names(&folder), text(&to)),
             (vec!["a".to_owned()], "half".to_owned())
@@ -190,14 +193,14 @@ mod tests {
         let (to, foreign) = (folder.path().join("a"), folder.path().join("foreign"));
         fs::write(&foreign, "foreign").expect("a file");
         symlink(&foreign, folder.path().join("a.part")).expect("a link");
-        let error = Beside::new(&to).expect_err("it is there");
+        let error = AtomicFile::new(&to).expect_err("it is there");
         assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
         assert!(error.to_string().contains("a.part"), "{error}");
         assert_eq!(names(&folder), ["a.part", "foreign"]);
         // What a kill left of a file of ours goes, and what it led to stays.
-        let beside = Beside::private(&to).expect("a file");
-        beside.file().write_all(b"new").expect("written");
-        beside.place(false).expect("a name");
+        let atomic_file = AtomicFile::private(&to).expect("a file");
+        atomic_file.file().write_all(b"new").expect("written");
+        atomic_file.persist(false).expect("a name");
         assert_eq!(
             (text(&foreign), text(&to)),
             ("foreign".to_owned(), "new".to_owned())

@@ -11,14 +11,14 @@ use model::{Digest, SkillId, SkillKey, Version, VersionNumber};
 use store::{Batch, prefix};
 
 /// Lost versions of one skill that are named one by one.
-const MOST_NAMED: usize = 100;
+const MAX_NAMED: usize = 100;
 
 /// A batch is committed at so many changes.
 const BATCH: usize = 200;
 
-/// What mending came to.
+/// What repairing came to.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Mended {
+pub struct Repaired {
     /// Skills that are there.
     pub skills: u64,
     /// Versions that are there, whole.
@@ -53,7 +53,7 @@ impl Registry {
     ///
     /// # Errors
     /// A record is damaged, or the store cannot be written.
-    pub async fn mend(&self) -> Result<Mended, Error> {
+    pub async fn repair(&self) -> Result<Repaired, Error> {
         let store = &self.inner.store;
         let mut ids: BTreeMap<SkillKey, Option<Head>> = BTreeMap::new();
         for entry in store.scan(&HEADS, b"") {
@@ -70,18 +70,18 @@ impl Registry {
                 ids.entry(id.key()).or_default();
             }
         }
-        let mut mended = Mended::default();
+        let mut repaired = Repaired::default();
         for (key, head) in ids {
-            self.mend_skill(&key, head, &mut mended).await?;
+            self.repair_skill(&key, head, &mut repaired).await?;
         }
-        Ok(mended)
+        Ok(repaired)
     }
 
-    async fn mend_skill(
+    async fn repair_skill(
         &self,
         key: &SkillKey,
         head: Option<Head>,
-        mended: &mut Mended,
+        repaired: &mut Repaired,
     ) -> Result<(), Error> {
         let store = &self.inner.store;
         let id = head.as_ref().map_or_else(
@@ -106,7 +106,7 @@ impl Registry {
                 self.lost_file(&version)?
             };
             if let Some(path) = &lost {
-                mended.lost.push(format!(
+                repaired.lost.push(format!(
                     "version {number} of '{id}' lacks the content of '{path}'"
                 ));
             }
@@ -116,7 +116,7 @@ impl Registry {
                 continue;
             }
             changes += self.index(key, &version, &mut batch)?;
-            mended.versions += 1;
+            repaired.versions += 1;
             kept.numbers.insert(number);
             kept.highest = kept.highest.max(Some(version.semantic.clone()));
             kept.created_at.get_or_insert(version.created_at);
@@ -152,8 +152,8 @@ impl Registry {
             }
         }
         let before = head.clone();
-        let after = head_of(&id, head, &kept, &known, mended);
-        mended.skills += u64::from(after.as_ref().is_some_and(|head| !head.deleted));
+        let after = head_of(&id, head, &kept, &known, repaired);
+        repaired.skills += u64::from(after.as_ref().is_some_and(|head| !head.deleted));
         if let Some(after) = after.filter(|after| before.as_ref() != Some(after)) {
             let revision = store.get(&HEADS, key)?.map(|stored| stored.revision);
             put_head(&mut batch, revision, after);
@@ -205,7 +205,7 @@ fn head_of(
     head: Option<Head>,
     kept: &Kept,
     known: &BTreeSet<VersionNumber>,
-    mended: &mut Mended,
+    repaired: &mut Repaired,
 ) -> Option<Head> {
     let Some(mut head) = head else {
         let last = kept.last.as_ref()?;
@@ -215,7 +215,7 @@ fn head_of(
             || "none is active now".to_owned(),
             |active| format!("version {active} is active now"),
         );
-        mended.lost.push(format!(
+        repaired.lost.push(format!(
             "what was known of '{id}' beside its versions; {now}"
         ));
         return Some(Head {
@@ -245,18 +245,20 @@ fn head_of(
     let missing: Vec<u32> = numbers
         .filter(|number| VersionNumber::new(*number).is_none_or(|number| !known.contains(&number)))
         .collect();
-    for number in missing.iter().take(MOST_NAMED) {
-        mended.lost.push(format!("version {number} of '{id}'"));
+    for number in missing.iter().take(MAX_NAMED) {
+        repaired.lost.push(format!("version {number} of '{id}'"));
     }
-    if missing.len() > MOST_NAMED {
-        let more = missing.len() - MOST_NAMED;
-        mended.lost.push(format!("{more} more versions of '{id}'"));
+    if missing.len() > MAX_NAMED {
+        let more = missing.len() - MAX_NAMED;
+        repaired
+            .lost
+            .push(format!("{more} more versions of '{id}'"));
     }
     let lost = head.active.filter(|active| !kept.numbers.contains(active));
     if let Some(lost) = lost {
         head.active = kept.newest.as_ref().map(|newest| newest.number);
         head.summary = kept.newest.as_ref().map(Summary::from);
-        mended.lost.push(head.active.map_or_else(
+        repaired.lost.push(head.active.map_or_else(
             || format!("the active version {lost} of '{id}'; it has no other"),
             |now| format!("the active version {lost} of '{id}'; version {now} is active now"),
         ));
