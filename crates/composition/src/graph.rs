@@ -292,11 +292,12 @@ impl Graph {
                     if rule.demand == Demand::Requires {
                         let text = rule.target.skill.to_string().to_lowercase();
                         let place = found.get(&text).copied().flatten();
-                        let Some(target) = place.and_then(|place| self.node(place)) else {
+                        let target = place.and_then(|place| Some((place, self.node(place)?)));
+                        let Some((place, target)) = target else {
                             demands.insert(Package::Unknown(rule.text.into()), Ranges::full());
                             continue;
                         };
-                        if place == Some(at) {
+                        if place == at {
                             if !meets(version, &rule.target.version) {
                                 impossible = Some(format!(
                                     "'{}' {} requires itself as '{}'",
@@ -307,7 +308,7 @@ impl Graph {
                         }
                         comparisons += target.choices.len();
                         let meeting = target.meeting(&rule.target.version);
-                        let package = Package::Skill(place.unwrap_or_default());
+                        let package = Package::Skill(place);
                         let both = match demands.get(&package) {
                             Some(before) => meeting.intersection(before),
                             None => meeting,

@@ -32,11 +32,12 @@ impl Table {
         PIECES.rows_of(text)
     }
 
+    #[expect(clippy::indexing_slicing, reason = "every piece has a row")]
     fn vector(text: &str) -> Vec<f32> {
         let mut sum = vec![0.0_f32; DIMENSIONS];
         for row in PIECES.rows_of(text) {
             let from = row as usize * DIMENSIONS;
-            let row = ROWS.get(from..from + DIMENSIONS).unwrap_or_default();
+            let row = &ROWS[from..from + DIMENSIONS];
             for (sum, byte) in sum.iter_mut().zip(row) {
                 *sum += f32::from(byte.cast_signed());
             }

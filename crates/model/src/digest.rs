@@ -29,7 +29,7 @@ impl Digest {
     /// The 64 hex digits, without the algorithm.
     #[must_use]
     pub fn hex(&self) -> String {
-        String::from_utf8(self.digits().to_vec()).unwrap_or_default()
+        String::from_utf8_lossy(&self.digits()).into_owned()
     }
 
     /// The digits as ASCII. Answers are full of digests, so there is no branch that a
@@ -66,7 +66,7 @@ pub fn bundle_digest<'a>(files: impl IntoIterator<Item = (&'a FilePath, Digest)>
 impl fmt::Display for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("sha256:")?;
-        f.write_str(str::from_utf8(&self.digits()).unwrap_or_default())
+        f.write_str(str::from_utf8(&self.digits()).map_err(|_| fmt::Error)?)
     }
 }
 

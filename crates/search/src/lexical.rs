@@ -71,11 +71,9 @@ impl Scratch {
     }
 
     /// What words say of a skill.
+    #[expect(clippy::indexing_slicing, reason = "there is a cell for every slot")]
     pub(super) fn cell(&self, ordinal: u32) -> Cell {
-        self.cells
-            .get(ordinal as usize)
-            .copied()
-            .unwrap_or_default()
+        self.cells[ordinal as usize]
     }
 
     fn clear(&mut self, size: usize) {
@@ -124,12 +122,10 @@ impl TermWeights {
     }
 
     /// Share of the query that these words are, from 0 to 1.
+    #[expect(clippy::indexing_slicing, reason = "a share for every byte")]
     pub(super) fn share(&self, bits: u32) -> f32 {
-        let mut share = 0.0;
-        for (shares, byte) in self.shares.iter().zip(bits.to_le_bytes()) {
-            share += shares.get(usize::from(byte)).copied().unwrap_or_default();
-        }
-        share
+        let bytes = self.shares.iter().zip(bits.to_le_bytes());
+        bytes.map(|(shares, byte)| shares[usize::from(byte)]).sum()
     }
 
     /// The score of a cell: 1 would be a skill of nothing but the query.

@@ -246,7 +246,8 @@ fn read(
 ) -> tantivy::Result<()> {
     let (in_names, in_parts): (Vec<&Form>, Vec<&Form>) =
         group.forms.iter().partition(|form| form.in_names);
-    for (part, field) in Part::ALL.into_iter().zip(fields.parts) {
+    let parts = Part::ALL.into_iter().zip(fields.parts);
+    for ((part, field), by_length) in parts.zip(&*BY_LENGTH) {
         let index = reader.inverted_index(field)?;
         for form in &in_parts {
             let term = Term::from_field_text(field, &form.text);
@@ -254,10 +255,9 @@ fn read(
                 continue;
             };
             let norms = reader.get_fieldnorms_reader(field)?;
-            let by_length = BY_LENGTH.get(part as usize).unwrap_or(&[0.0; 256]);
             each(&index, &info, |document, count| {
-                let length = usize::from(norms.fieldnorm_id(document));
-                let value = by_length.get(length).copied().unwrap_or_default();
+                #[expect(clippy::indexing_slicing, reason = "a value for every byte")]
+                let value = by_length[usize::from(norms.fieldnorm_id(document))];
                 sums.add(document, value * frequency(count) * form.weight, part.bit());
             })?;
         }

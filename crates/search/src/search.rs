@@ -230,14 +230,13 @@ impl Search<'_> {
             }
         }
         let mut near = TopK::of(BY_MEANING);
-        for (at, some) in scratch.near.chunks(AT_ONCE).enumerate() {
+        for (first, some) in (0..).step_by(AT_ONCE).zip(scratch.near.chunks(AT_ONCE)) {
             let least = near.least();
             let is_near = |meaning: f32| meaning >= LEAST_NEAR && self.meaning * meaning >= least;
             // All of them without a branch: mostly none is near enough.
             if !some.iter().fold(false, |any, near| any | is_near(*near)) {
                 continue;
             }
-            let first = u32::try_from(at * AT_ONCE).unwrap_or(u32::MAX);
             for (ordinal, meaning) in (first..).zip(some) {
                 if is_near(*meaning) && scratch.cell(ordinal).any == 0 && takes(ordinal) {
                     let score = self.meaning * meaning;

@@ -18,28 +18,22 @@ pub(super) struct TieBreakKeys {
 
 impl TieBreakKeys {
     /// The value of an ordinal.
+    #[expect(clippy::indexing_slicing, reason = "every slot that is filled has one")]
     pub(super) fn get(&self, ordinal: u32) -> u64 {
         let at = ordinal as usize;
-        let chunk = self.chunks.get(at / VALUES);
-        chunk
-            .and_then(|chunk| chunk.get(at % VALUES))
-            .copied()
-            .unwrap_or_default()
+        self.chunks[at / VALUES][at % VALUES]
     }
 
     /// Gives an ordinal the value of its skill.
+    #[expect(clippy::indexing_slicing, reason = "the chunks up to it were made")]
     pub(super) fn set(&mut self, ordinal: u32, key: &SkillKey) {
         let at = ordinal as usize;
         while self.chunks.len() <= at / VALUES {
             self.chunks.push(Arc::new(vec![0; VALUES]));
         }
         let digest = Digest::of(key.as_str().as_bytes());
-        let chunk = self.chunks.get_mut(at / VALUES).map(Arc::make_mut);
-        if let (Some(value), Some(first)) = (
-            chunk.and_then(|chunk| chunk.get_mut(at % VALUES)),
-            digest.as_bytes().first_chunk::<8>(),
-        ) {
-            *value = u64::from_be_bytes(*first);
-        }
+        let (eights, _) = digest.as_bytes().as_chunks();
+        let chunk = Arc::make_mut(&mut self.chunks[at / VALUES]);
+        chunk[at % VALUES] = u64::from_be_bytes(eights[0]);
     }
 }

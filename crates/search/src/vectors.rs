@@ -52,13 +52,14 @@ impl Vectors {
     }
 
     /// The ordinal has a row.
+    #[expect(clippy::indexing_slicing, reason = "a chunk has ROWS of them")]
     pub(super) fn has(&self, ordinal: u32) -> bool {
         let (chunk, at) = Self::chunk(ordinal);
-        let chunk = self.chunks.get(chunk);
-        chunk.is_some_and(|chunk| chunk.has.get(at).copied().unwrap_or_default())
+        self.chunks.get(chunk).is_some_and(|chunk| chunk.has[at])
     }
 
     /// Keeps a row; one of another length is none.
+    #[expect(clippy::indexing_slicing, reason = "the chunks up to it were made")]
     pub(super) fn set(&mut self, ordinal: u32, row: &[i8]) {
         if row.len() != self.dimensions {
             return;
@@ -71,23 +72,19 @@ impl Vectors {
                 has: vec![false; ROWS],
             }));
         }
-        if let Some(chunk) = self.chunks.get_mut(chunk).map(Arc::make_mut) {
-            chunk.put(at, row, parts);
-        }
+        Arc::make_mut(&mut self.chunks[chunk]).put(at, row, parts);
     }
 
     /// Removes a row; says whether there was one.
+    #[expect(clippy::indexing_slicing, reason = "it has a row, so it has a chunk")]
     pub(super) fn clear(&mut self, ordinal: u32) -> bool {
         let (chunk, at) = Self::chunk(ordinal);
         if !self.has(ordinal) {
             return false;
         }
-        if let Some(chunk) = self.chunks.get_mut(chunk).map(Arc::make_mut) {
-            chunk.put(at, &vec![0; self.dimensions], parts(self.dimensions));
-            if let Some(has) = chunk.has.get_mut(at) {
-                *has = false;
-            }
-        }
+        let chunk = Arc::make_mut(&mut self.chunks[chunk]);
+        chunk.put(at, &vec![0; self.dimensions], parts(self.dimensions));
+        chunk.has[at] = false;
         true
     }
 
@@ -109,10 +106,13 @@ impl Vectors {
 
 impl Chunk {
     /// Writes a row, whose parts are so many.
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "a chunk has parts for ROWS of them"
+    )]
     fn put(&mut self, at: usize, row: &[i8], parts: usize) {
-        let rows = self.rows.get_mut(at * parts..(at + 1) * parts);
-        let parts = rows.unwrap_or_default().iter_mut();
-        for (part, values) in parts.zip(row.chunks(2 * PART)) {
+        let parts = &mut self.rows[at * parts..(at + 1) * parts];
+        for (part, values) in parts.iter_mut().zip(row.chunks(2 * PART)) {
             let (low, high) = values.split_at(values.len().min(PART));
             for (place, value) in part.iter_mut().zip(low) {
                 *place = *place & !15 | half(*value);
@@ -121,9 +121,7 @@ impl Chunk {
                 *place = *place & 15 | half(*value) << 4;
             }
         }
-        if let Some(has) = self.has.get_mut(at) {
-            *has = true;
-        }
+        self.has[at] = true;
     }
 }
 

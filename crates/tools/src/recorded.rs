@@ -18,7 +18,8 @@ impl<'a> Recorded<'a> {
     /// A call begins.
     pub(super) fn begin(tools: &'a Tools, id: &str, call: &ToolCall) -> Self {
         let inner = &*tools.inner;
-        let arguments = serde_json::to_vec(&call.arguments).unwrap_or_default();
+        #[expect(clippy::expect_used, reason = "an object of JSON has text keys")]
+        let arguments = serde_json::to_vec(&call.arguments).expect("JSON is written as JSON");
         let session = match call.session.as_str() {
             "" => String::new(),
             session => Digest::of(session.as_bytes())

@@ -4,6 +4,12 @@
 //! Sentences are laid one behind the other, without padding: what is of a token alone
 //! is done for all at once, and attention within each sentence.
 
+// A zero in its place would be a wrong vector that nobody sees.
+#![expect(
+    clippy::indexing_slicing,
+    reason = "the shape of a model says how long everything is, and loading checks it"
+)]
+
 use std::ops::Range;
 
 use super::matrix::{Activation, Columns, Matrix, add, normalize, shares};
@@ -97,12 +103,7 @@ fn dense<W: Weights>(
         values.extend(weights.get(&format!("{name}.weight"), &[outputs, inputs])?);
         added.extend(weights.get(&format!("{name}.bias"), &[outputs])?);
     }
-    let value = |input, output| {
-        values
-            .get(output * inputs + input)
-            .copied()
-            .unwrap_or_default()
-    };
+    let value = |input, output| values[output * inputs + input];
     Ok(Matrix::new(inputs, outputs * names.len(), value, &added))
 }
 
@@ -125,12 +126,8 @@ impl Layer {
         let asked = self.asked.times(values);
         let mut heard = vec![0.0; values.len()];
         for tokens in sentences {
-            let asked = asked
-                .get(scaled(tokens, self.asked.outputs()))
-                .unwrap_or_default();
-            let heard = heard
-                .get_mut(scaled(tokens, shape.hidden))
-                .unwrap_or_default();
+            let asked = &asked[scaled(tokens, self.asked.outputs())];
+            let heard = &mut heard[scaled(tokens, shape.hidden)];
             attend(asked, heard, tokens.len(), shape);
         }
         add(values, &self.attended.times(&heard));
@@ -151,12 +148,7 @@ fn attend(asked: &[f32], heard: &mut [f32], tokens: usize, shape: &Shape) {
     let hidden = shape.hidden;
     let wide = hidden / shape.heads.max(1);
     let stride = 3 * hidden;
-    let at = |token: usize, column: usize| {
-        asked
-            .get(token * stride + column)
-            .copied()
-            .unwrap_or_default()
-    };
+    let at = |token: usize, column: usize| asked[token * stride + column];
     #[expect(clippy::cast_precision_loss, reason = "some hundreds")]
     let factor = 1.0 / (wide as f32).sqrt();
     for head in 0..shape.heads {
@@ -218,7 +210,7 @@ impl Bert {
             layer.apply(&mut values, &ranges, &self.shape);
         }
         let vector = |tokens: &Range<usize>| {
-            let rows = values.get(scaled(tokens, hidden)).unwrap_or_default();
+            let rows = &values[scaled(tokens, hidden)];
             let taken = match pooling {
                 Pooling::Mean => tokens.len(),
                 Pooling::First => 1,

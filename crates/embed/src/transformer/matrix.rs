@@ -12,6 +12,12 @@
 //! multiplication" (Goto and van de Geijn, 2008), without the outer levels, as the
 //! matrices of a sentence are small.
 
+// A zero in its place would be a wrong vector that nobody sees.
+#![expect(
+    clippy::indexing_slicing,
+    reason = "the shape of a model says how long everything is, and loading checks it"
+)]
+
 use pulp::{Arch, Simd, WithSimd};
 
 /// Columns of a panel.
@@ -123,7 +129,7 @@ impl<'a> Columns<'a> {
     fn rows(self) -> impl Iterator<Item = &'a [f32]> {
         let columns = self.first..self.first + self.count;
         let rows = self.values.chunks_exact(self.stride);
-        rows.map(move |row| row.get(columns.clone()).unwrap_or_default())
+        rows.map(move |row| &row[columns.clone()])
     }
 }
 
@@ -166,11 +172,8 @@ impl Product<'_> {
         let mut tiles = vec![[0.0; ROWS]; count.div_ceil(ROWS) * inputs];
         for (at, row) in self.left.rows().enumerate() {
             let (tile, at) = (at / ROWS, at % ROWS);
-            let tile = tiles.get_mut(tile * inputs..).unwrap_or_default();
-            for (values, value) in tile.iter_mut().zip(row) {
-                if let Some(place) = values.get_mut(at) {
-                    *place = *value;
-                }
+            for (values, value) in tiles[tile * inputs..].iter_mut().zip(row) {
+                values[at] = *value;
             }
         }
         let panels = self.right.panels.chunks_exact(inputs);
@@ -186,10 +189,7 @@ impl Product<'_> {
                     for (part, sum) in parts.iter_mut().zip(sums) {
                         *part = *sum;
                     }
-                    let place = row.get_mut(from..from + wide).unwrap_or_default();
-                    for (place, value) in place.iter_mut().zip(values) {
-                        *place = value;
-                    }
+                    row[from..from + wide].copy_from_slice(&values[..wide]);
                 }
             }
         }
