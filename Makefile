@@ -3,7 +3,7 @@
 
 BUILT = $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)/debug
 
-.PHONY: test lint unit doc release interop bench deny
+.PHONY: test lint unit doc release interop bench mutants deny
 
 test: lint unit doc
 	REPERTOIRE_BIN=$(BUILT)/repertoire tests/interop/run
@@ -34,6 +34,20 @@ interop: release
 
 bench:
 	cargo bench
+
+# Does a test notice when the code is wrong? What differs from BASE is changed in many
+# small ways; with `MUTANTS='--package repertoire-store'` all of that. See CONTRIBUTING.md.
+BASE = main
+MUTANTS = --in-diff target/mutants.diff
+
+mutants:
+	@command -v cargo-mutants >/dev/null || { \
+		echo '*** mutants: cargo-mutants is not installed (cargo install --locked cargo-mutants) ***' >&2; \
+		exit 1; \
+	}
+	mkdir -p target
+	git diff $(BASE) -- '*.rs' >target/mutants.diff
+	nice cargo mutants --workspace --output target $(MUTANTS)
 
 # Advisories are a list on the network: without it they are left out, loudly.
 deny:

@@ -201,6 +201,64 @@ async fn at_the_end_what_runs_stops_and_what_waits_is_told() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn at_the_end_what_waits_is_told_at_once_though_what_runs_is_deaf() {
+    let executor = small();
+    let gate = Arc::new(Gate::default());
+    for _ in 0..PERMITS {
+        let (executor, gate) = (executor.clone(), Arc::clone(&gate));
+        let deaf = move |_: &Stop| gate.pass(&Stop::never());
+        tokio::spawn(async move { executor.run(Kind::Compose, deaf).await });
+    }
+    until(|| stats(&executor, Kind::Compose).begun == PERMITS as u64).await;
+    let waits = behind(&executor, Kind::Compose, &gate, Duration::from_secs(3600));
+    until(|| stats(&executor, Kind::Compose).waiting == 1).await;
+    assert_eq!(executor.stop(Duration::ZERO).await, PERMITS);
+    settle().await;
+    assert!(waits.is_finished(), "it waits for what is deaf");
+    assert_eq!(waits.await.expect("an answer"), Err(Error::Stopping));
+    gate.open();
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_waits_with_its_stream_has_its_time_from_when_it_is_begun() {
+    let executor = small();
+    let (gate, held) = (Arc::new(Gate::default()), Duration::from_secs(3600));
+    for _ in 0..PERMITS {
+        behind(&executor, Kind::Import, &gate, held);
+    }
+    until(|| stats(&executor, Kind::Import).begun == PERMITS as u64).await;
+    let waits = behind(&executor, Kind::Import, &gate, Duration::from_secs(1));
+    until(|| stats(&executor, Kind::Import).waiting == 1).await;
+    advance(Duration::from_secs(2)).await;
+    gate.open();
+    assert_eq!(waits.await.expect("an answer"), Ok(()));
+}
+
+#[test]
+fn each_kind_has_its_name_its_permits_and_its_queue() {
+    let kinds = Kind::ALL.map(|kind| {
+        let permits = [1, 8].map(|processors| kind.permits(processors));
+        (kind.name(), permits, kind.queue())
+    });
+    assert_eq!(
+        kinds,
+        [
+            ("read", [2, 8], Some(512)),
+            ("search", [2, 8], Some(512)),
+            ("compose", [2, 8], Some(128)),
+            ("publish", [2, 8], Some(512)),
+            ("import", [2, 8], None),
+            ("diff", [1, 4], Some(32)),
+            ("export", [1, 4], Some(32)),
+            ("analyze", [1, 4], Some(32)),
+            ("maintain", [1, 1], Some(0)),
+        ]
+    );
+    // Of the permits of all kinds, and 72 for what is not run here.
+    assert_eq!([1, 8].map(threads), [14 + 72, 53 + 72]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_deadline_that_has_passed_begins_nothing() {
     let executor = small();
     let work = executor.run(Kind::Read, |_| ());
@@ -209,6 +267,17 @@ async fn a_deadline_that_has_passed_begins_nothing() {
         Err(Error::Deadline)
     );
     assert_eq!(stats(&executor, Kind::Read).begun, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stop_is_set_when_its_time_has_come_and_one_without_a_time_never() {
+    let (never, deadline) = (Stop::never(), Instant::now() + Duration::from_secs(1));
+    let stop = Stop::at(deadline);
+    assert_eq!((stop.deadline(), never.deadline()), (Some(deadline), None));
+    assert!(!stop.is_set() && !never.is_set());
+    advance(Duration::from_secs(1)).await;
+    assert!(stop.is_set() && !never.is_set());
+    assert_eq!(stop.check(), Err(Error::Deadline));
 }
 
 #[test]

@@ -26,7 +26,7 @@ impl Handler for Echo {
     }
 
     fn skills(&self) -> Vec<SkillId> {
-        vec![id("a/b/echo")]
+        vec![id("a/b/echo"), id("builtin/x/echo")]
     }
 
     fn call(&self, invocation: Invocation) -> Work<'_, Result<Output, ToolError>> {
@@ -441,6 +441,99 @@ async fn each_check_of_the_gate_has_an_error_of_its_own() {
     let mut slow = asked(&session, "wait_long", json!({}));
     slow.timeout = Duration::from_millis(1);
     assert_eq!(refusal(world.tools.call(slow).await).0, Code::Timeout);
+}
+
+#[tokio::test]
+async fn of_skills_that_have_a_locked_tool_the_one_of_the_server_is_named() {
+    let world = World::new().await;
+    world.publish("builtin/x/echo", ECHO).await;
+    let call = asked("", "say", json!({"text": "a"}));
+    let refused = world.tools.call(call).await.expect_err("a refusal");
+    assert_eq!(refused.code, Code::SkillNotLoaded);
+    let next = format!("{refused:?}");
+    assert!(next.contains("builtin/x/echo"), "{next}");
+}
+
+#[tokio::test]
+async fn a_call_by_skill_is_told_when_the_loaded_version_is_gone() {
+    let world = World::new().await;
+    let second = ECHO.replace("1.0.0", "2.0.0");
+    world.publish("a/b/echo", &second).await;
+    let session = world.session().await;
+    let (echo, caller) = (id("a/b/echo"), testing::caller());
+    let deleted = world.registry.delete(&echo, &caller).await;
+    deleted.expect("deleted");
+    world.publish("a/b/echo", ECHO).await;
+    let mut call = asked(&session, "say", json!({"text": "a"}));
+    call.skill = Some(Reference::parse("a/b/echo"));
+    assert_eq!(
+        refusal(world.tools.call(call).await).0,
+        Code::VersionNotFound
+    );
+}
+
+#[tokio::test]
+async fn a_declared_tool_is_permitted_unless_a_doubt_is_about_what_forbids_it() {
+    // No rule of this server's knows what `say` does with its argument.
+    for (key, permitted) in [("allowed_tools", true), ("forbidden_tools", false)] {
+        let world = World::new().await;
+        let session = world.session().await;
+        let text = testing::skill_md(
+            &format!("name: doubt\ndescription: Doubts.\n{key}: ['say(secret:*)', 'other']"),
+            "Doubt.",
+        );
+        world.publish("a/b/doubt", &text).await;
+        world.load("doubt", &session).await.expect("loaded");
+        let called = world.call(&session, "say", json!({"text": "a"})).await;
+        if permitted {
+            assert_eq!(called.expect("an answer").skill, id("a/b/echo"));
+        } else {
+            assert_eq!(refusal(called).0, Code::ToolForbidden);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_tool_that_nothing_runs_is_refused_with_how_to_have_it_run() {
+    let world = World::new().await;
+    let session = world.session().await;
+    let refused = world.call(&session, "lost", json!({})).await;
+    let refused = format!("{:?}", refused.expect_err("a refusal"));
+    let step = "Start a worker that serves `unserved` of `a/b/echo`";
+    assert!(refused.contains(step), "{refused}");
+}
+
+#[tokio::test]
+async fn an_answer_may_be_as_large_as_the_limit_with_text_and_structure_together() {
+    let world = World::new().await;
+    let session = world.session().await;
+    // It is given back as text and as an object, of these many bytes each.
+    let say = |bytes: usize| {
+        let rest = json!({"text": "", "times": 1}).to_string().len();
+        json!({"text": "x".repeat(bytes - rest), "times": 1})
+    };
+    let most = options().result_bytes / 2;
+    let called = world.call(&session, "say", say(most)).await;
+    assert_eq!(called.expect("the limit").output.text.len(), most);
+    let (code, message) = refusal(world.call(&session, "say", say(most + 1)).await);
+    assert_eq!(code, Code::ToolResultTooLarge);
+    assert!(message.contains("1002"), "{message}");
+}
+
+#[tokio::test]
+async fn a_tool_has_a_twentieth_more_than_its_time_and_at_most_five_milliseconds() {
+    let world = World::new().await;
+    let session = world.session().await;
+    tokio::time::pause();
+    for (time, ended) in [(40, 42), (1_000, 1_005)] {
+        let begin = tokio::time::Instant::now();
+        let mut call = asked(&session, "wait_long", json!({}));
+        call.timeout = Duration::from_millis(time);
+        assert_eq!(refusal(world.tools.call(call).await).0, Code::Timeout);
+        // Timers go by whole milliseconds.
+        let elapsed = begin.elapsed().as_millis();
+        assert!((ended..=ended + 1).contains(&elapsed), "{elapsed}");
+    }
 }
 
 #[tokio::test]
