@@ -3,7 +3,7 @@
 
 BUILT = $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)/debug
 
-.PHONY: test lint unit doc release interop bench mutants deny
+.PHONY: test lint unit of-libraries of-binary doc release interop bench mutants deny
 
 test: lint unit doc
 	REPERTOIRE_BIN=$(BUILT)/repertoire tests/interop/run
@@ -13,14 +13,24 @@ lint:
 	cargo clippy --workspace --all-targets -- -D warnings
 
 # The packages that tests need, where they can be had, and a real model for the search.
+# Unit tests and the tests of the binary run beside each other: many of either wait, for
+# a disk, a database, a kill.
 unit:
 	tests/packages
+	cargo test --workspace --no-run
 	if tests/model target/minilm; then \
-		REPERTOIRE_TEST_MODEL=$(CURDIR)/target/minilm cargo test --workspace; \
+		export REPERTOIRE_TEST_MODEL=$(CURDIR)/target/minilm; \
 	else \
 		echo '*** unit: the model of the search cannot be had ***' >&2; \
-		cargo test --workspace; \
-	fi
+	fi; \
+	$(MAKE) -j2 --output-sync=line of-libraries of-binary
+
+of-libraries:
+	cargo test --workspace --lib
+	cargo test --workspace --doc
+
+of-binary:
+	cargo test --workspace --bins --test '*' --examples
 
 doc:
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --document-private-items
