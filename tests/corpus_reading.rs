@@ -10,7 +10,7 @@ use std::path::Path;
 
 use bytes::Bytes;
 use model::{FilePath, Severity};
-use skill_md::{Options, Reading, body, read};
+use skill_md::{ReadOptions, Reading, body, read};
 use support::corpus;
 
 /// Keys that the reference validator does not know and Repertoire does.
@@ -69,7 +69,7 @@ fn read_folder(folder: &Path, name: &str) -> (BTreeMap<FilePath, Bytes>, Reading
             (path.parse().expect("a path"), bytes)
         })
         .collect();
-    let options = Options {
+    let options = ReadOptions {
         strict: false,
         folder: Some(name),
     };

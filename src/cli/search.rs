@@ -10,7 +10,7 @@ use clap::{Args, ValueEnum};
 use super::connect::Client;
 use super::output::{FAINT, Failed, GOOD, Output, Style, WARN, counted, note, table};
 use crate::contract::v1;
-use codebase::Options;
+use codebase::ScanOptions;
 use model::{Code, printable};
 
 type Done = Result<ExitCode, Failed>;
@@ -237,7 +237,7 @@ fn reason(why: &v1::SearchMatch) -> String {
 }
 
 /// The files of a codebase of this machine that say something of it.
-fn files(folder: &Path, options: &Options) -> Result<Vec<v1::CodebaseFile>, Failed> {
+fn files(folder: &Path, options: &ScanOptions) -> Result<Vec<v1::CodebaseFile>, Failed> {
     let end = Instant::now() + PATIENCE;
     let stop = || Instant::now() >= end;
     let inventory = ::codebase::walk(folder, options, &stop).map_err(|error| {
@@ -269,10 +269,10 @@ fn files(folder: &Path, options: &Options) -> Result<Vec<v1::CodebaseFile>, Fail
 }
 
 pub(super) async fn analyze(client: &mut Client, options: Analyze, output: &Output) -> Done {
-    let look = Options {
+    let look = ScanOptions {
         depth: u8::try_from(options.depth).unwrap_or(u8::MAX),
         quick_mode: options.quick,
-        ..Options::default()
+        ..ScanOptions::default()
     };
     let request = v1::AnalyzeCodebaseRequest {
         depth: options.depth,
@@ -334,7 +334,7 @@ pub(super) async fn recommend(client: &mut Client, options: Recommend, output: &
         max_results: options.limit,
         exclude_installed: Some(!options.all),
         discovery_mode: mode.into(),
-        files: files(&options.folder, &Options::default())?,
+        files: files(&options.folder, &ScanOptions::default())?,
         installed_skills: options.installed,
         ..Default::default()
     };

@@ -10,7 +10,7 @@ use super::convert::{count, time};
 use super::search::{rounded, summary};
 use super::time_left;
 use crate::contract::{status, v1};
-use codebase::{Analysis, InlineFile, Inventory, Options, Severity};
+use codebase::{Analysis, InlineFile, Inventory, ScanOptions, Severity};
 use executor::{Kind, Stop};
 use model::{Clock, Code, Failure};
 use recommend::{Mode, Priority, ReasonKind, Recommendation, Wish};
@@ -63,7 +63,7 @@ async fn look(
     codebases: &Codebases,
     registry: &Registry,
     place: Place,
-    options: Options,
+    options: ScanOptions,
     deadline: Instant,
 ) -> Result<Seen, Status> {
     let roots = Arc::clone(&codebases.roots);
@@ -118,8 +118,8 @@ pub(super) async fn analyze(
         quick_mode,
         files,
     } = request.into_inner();
-    let defaults = Options::default();
-    let options = Options {
+    let defaults = ScanOptions::default();
+    let options = ScanOptions {
         depth: match u8::try_from(depth) {
             Ok(depth) if depth > 0 => depth,
             _ => defaults.depth,
@@ -226,7 +226,7 @@ pub(super) async fn recommend(
         codebases,
         registry,
         place(path, files)?,
-        Options::default(),
+        ScanOptions::default(),
         deadline,
     )
     .await?;

@@ -5,7 +5,7 @@ use prost_types::value::Kind;
 use prost_types::{ListValue, Struct, Value};
 
 use crate::contract::v1;
-use lookup::{Found, NameForm};
+use lookup::{FoundSkill, NameForm};
 use model::{
     CompatibilityRuleType, ComposabilityRuleType, EventKind, FileEntry, Location, Skill, SkillId,
     SkillUri, TrustTier, whole,
@@ -294,7 +294,7 @@ pub(super) fn author(id: &SkillId, stated: Option<&str>, tier: TrustTier) -> v1:
 }
 
 /// A skill in full.
-pub(super) fn detail(found: &Found, readme: bool) -> v1::SkillDetail {
+pub(super) fn detail(found: &FoundSkill, readme: bool) -> v1::SkillDetail {
     let Described { head, version, .. } = &found.described;
     let (id, skill) = (&head.id, &version.skill);
     let tier = head.trust_tier();

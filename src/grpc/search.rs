@@ -8,7 +8,8 @@ use executor::{Kind, Stop};
 use model::{Code, Failure, Location, TrustTier};
 use registry::{Catalog, Head, Registry};
 use search::{
-    Analysis, Facet, Filters, Found, Part, SearchIndex, SearchQuery, Sort, SortBy, Tier, Why,
+    Analysis, Facet, Filters, Part, SearchIndex, SearchQuery, SearchResults, Sort, SortBy, Tier,
+    Why,
 };
 
 /// Skills of a page where no number is asked for.
@@ -24,7 +25,7 @@ pub(super) async fn search(
     let (offset, limit) = (query.offset, query.limit);
     let found = run(registry, index, query).await?;
     let catalog = registry.catalog();
-    let Found {
+    let SearchResults {
         hits,
         total,
         analysis,
@@ -55,7 +56,7 @@ pub(super) async fn run(
     registry: &Registry,
     index: &SearchIndex,
     query: SearchQuery,
-) -> Result<Found, Status> {
+) -> Result<SearchResults, Status> {
     index.ready(PATIENCE).await;
     let index = index.clone();
     let search = move |stop: &Stop| index.search(&query, stop);

@@ -24,7 +24,7 @@ struct World {
 }
 
 fn tools(store: Store, registry: &Registry, index: &::search::SearchIndex) -> ::tools::Tools {
-    let options = ::tools::Options {
+    let options = ::tools::ToolsOptions {
         session_idle: jiff::SignedDuration::from_hours(1),
         sessions: 10,
         calls_per_session: 2,

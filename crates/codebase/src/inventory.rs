@@ -7,8 +7,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::error::Error;
-use super::manifest::{self, Form};
-use super::options::Options;
+use super::manifest::{self, ManifestFormat};
+use super::options::ScanOptions;
 use super::report::Note;
 use super::text::shown;
 
@@ -115,7 +115,7 @@ impl Inventory {
     ///
     /// # Errors
     /// There are more files, or more bytes, than [`super::Limits`] allow.
-    pub fn inline(files: Vec<InlineFile>, options: &Options) -> Result<Self, Error> {
+    pub fn inline(files: Vec<InlineFile>, options: &ScanOptions) -> Result<Self, Error> {
         let limits = &options.limits;
         let too_large = |what, found, limit| Error::InlineTooLarge { what, found, limit };
         if files.len() > limits.files {
@@ -173,7 +173,7 @@ impl Inventory {
     }
 
     /// The contents that were read, those next to the root first.
-    pub(super) fn contents(&self) -> Vec<(&str, Form, &str)> {
+    pub(super) fn contents(&self) -> Vec<(&str, ManifestFormat, &str)> {
         let mut found: Vec<_> = self
             .files
             .iter()

@@ -59,7 +59,7 @@ pub use areas::{AREAS, Area, Severity};
 pub use below::below;
 pub use error::Error;
 pub use inventory::{InlineFile, Inventory};
-pub use options::{Limits, Options};
+pub use options::{Limits, ScanOptions};
 pub use report::{
     Analysis, ConfidenceLevel, Fact, Note, PackageManager, Project, ProjectKind, Signal, Source,
     Stats, TechStackItem, TechnologyKind,
@@ -69,7 +69,7 @@ pub use walk::walk;
 
 use inventory::Notes;
 use lock::Lock;
-use manifest::{Form, Found};
+use manifest::{ManifestFacts, ManifestFormat};
 use stack::Stack;
 
 /// From here on an item says that its technology is in use, not that it may be.
@@ -82,8 +82,8 @@ const MAX_DEPENDENCIES: usize = 50_000;
 const MAX_LOCKED: usize = 200_000;
 
 /// What was read of an inventory.
-struct Read {
-    manifests: Vec<Found>,
+struct ReadFile {
+    manifests: Vec<ManifestFacts>,
     locks: Vec<Lock>,
     /// None of what is the project's own was broken or left out.
     whole: bool,
@@ -91,8 +91,8 @@ struct Read {
 
 /// Reads contents, those next to the root first. What they come to in memory is
 /// some times what they are, so there are limits besides those of their size.
-fn read(inventory: &Inventory, notes: &mut Notes) -> Read {
-    let mut all = Read {
+fn read(inventory: &Inventory, notes: &mut Notes) -> ReadFile {
+    let mut all = ReadFile {
         manifests: Vec::new(),
         locks: Vec::new(),
         whole: true,
@@ -101,7 +101,7 @@ fn read(inventory: &Inventory, notes: &mut Notes) -> Read {
     for (path, form, text) in inventory.contents() {
         let mut refused = None;
         match form {
-            Form::Manifest => match manifest::read(path, text) {
+            ManifestFormat::Manifest => match manifest::read(path, text) {
                 Some(Ok(mut found)) => {
                     for remark in &found.manifest.remarks {
                         notes.add(path, None, remark);
@@ -124,7 +124,7 @@ fn read(inventory: &Inventory, notes: &mut Notes) -> Read {
                 Some(Err(reason)) => refused = Some(reason),
                 None => {}
             },
-            Form::Lockfile => match lock::read(path, text) {
+            ManifestFormat::Lockfile => match lock::read(path, text) {
                 Some(Ok(lock)) if lock.len() > locked => {
                     notes.add(path, None, "not used: there are too many packages");
                     all.whole = false;
@@ -147,9 +147,9 @@ fn read(inventory: &Inventory, notes: &mut Notes) -> Read {
 
 /// What an inventory shows.
 #[must_use]
-pub fn analyze(inventory: &Inventory, options: &Options) -> Analysis {
+pub fn analyze(inventory: &Inventory, options: &ScanOptions) -> Analysis {
     let mut notes = inventory.notes.clone();
-    let Read {
+    let ReadFile {
         manifests,
         locks,
         whole,

@@ -7,7 +7,7 @@ const MAX_DEPTH: u8 = 10;
 
 /// How far an analysis looks.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Options {
+pub struct ScanOptions {
     /// Levels of folders below the root whose files are seen, 1 to 10; what is
     /// outside of that is taken for the nearest of them. 1 is the root and its
     /// direct children.
@@ -21,7 +21,7 @@ pub struct Options {
     pub limits: Limits,
 }
 
-impl Default for Options {
+impl Default for ScanOptions {
     fn default() -> Self {
         Self {
             depth: DEFAULT_DEPTH,
@@ -32,7 +32,7 @@ impl Default for Options {
     }
 }
 
-impl Options {
+impl ScanOptions {
     /// Levels of folders below the root that are entered.
     pub(super) fn levels(&self) -> usize {
         if self.quick_mode {

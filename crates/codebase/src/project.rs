@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::inventory::{Inventory, depth, folder};
 use super::lock;
-use super::manifest::{Ecosystem, Found, Purpose};
+use super::manifest::{Ecosystem, ManifestFacts, Purpose};
 use super::report::{Fact, PackageManager, Project, ProjectKind, Source, TechnologyKind};
 use super::stack::{aside, is_above};
 use super::table::{Technology, table};
@@ -27,11 +27,11 @@ const ORDER: &[Ecosystem] = &[
 
 /// What the project is.
 pub(super) fn project(
-    manifests: &[Found],
+    manifests: &[ManifestFacts],
     inventory: &Inventory,
     languages: &[(&'static Technology, usize)],
 ) -> Project {
-    let mut packages: Vec<&Found> = manifests
+    let mut packages: Vec<&ManifestFacts> = manifests
         .iter()
         .filter(|found| !matches!(found.source, Source::ContainerImage | Source::VersionFile))
         .filter(|found| !aside(&found.path))
@@ -61,7 +61,7 @@ pub(super) fn project(
     let workspace = packages.iter().any(|found| {
         found.manifest.workspace && (folder(&found.path).is_empty() || Some(*found) == main)
     });
-    let beside: Vec<&Found> = packages
+    let beside: Vec<&ManifestFacts> = packages
         .iter()
         .copied()
         .filter(|found| {
@@ -71,8 +71,9 @@ pub(super) fn project(
         })
         .filter(|_| !scattered)
         .collect();
-    let said =
-        |of: fn(&Found) -> Option<&String>| beside.iter().find_map(|found| of(found)).cloned();
+    let said = |of: fn(&ManifestFacts) -> Option<&String>| {
+        beside.iter().find_map(|found| of(found)).cloned()
+    };
     Project {
         name: said(|found| found.manifest.name.as_ref()),
         version: said(|found| found.manifest.version.as_ref()).or_else(|| {
@@ -99,15 +100,15 @@ pub(super) fn project(
     }
 }
 
-fn names(found: &Found) -> bool {
+fn names(found: &ManifestFacts) -> bool {
     found.manifest.name.is_some()
 }
 
 /// What a workspace says for its members, or for itself where it is no package.
 fn bequeathed(
-    beside: &[&Found],
-    all: &[Found],
-    of: fn(&Found) -> Option<&String>,
+    beside: &[&ManifestFacts],
+    all: &[ManifestFacts],
+    of: fn(&ManifestFacts) -> Option<&String>,
 ) -> Option<String> {
     let main = beside.first()?;
     let mut above = all
@@ -118,7 +119,11 @@ fn bequeathed(
 
 /// What the project is for: what it says, else what stands in its folder, else
 /// whether it uses a framework that makes applications.
-fn purpose(main: &Found, beside: &[&Found], inventory: &Inventory) -> Option<Purpose> {
+fn purpose(
+    main: &ManifestFacts,
+    beside: &[&ManifestFacts],
+    inventory: &Inventory,
+) -> Option<Purpose> {
     let said = |purpose: Purpose| {
         beside
             .iter()
@@ -175,7 +180,11 @@ fn purpose(main: &Found, beside: &[&Found], inventory: &Inventory) -> Option<Pur
 
 /// The manager that the manifest names, else that of the nearest lockfile, else the
 /// one that comes with the ecosystem.
-fn manager(main: &Found, beside: &[&Found], inventory: &Inventory) -> Option<PackageManager> {
+fn manager(
+    main: &ManifestFacts,
+    beside: &[&ManifestFacts],
+    inventory: &Inventory,
+) -> Option<PackageManager> {
     let named = main.manifest.manager;
     let named = named.or_else(|| beside.iter().find_map(|found| found.manifest.manager));
     named
@@ -196,7 +205,7 @@ fn manager(main: &Found, beside: &[&Found], inventory: &Inventory) -> Option<Pac
 
 /// All managers: those that manifests and lockfiles name, and the one of an
 /// ecosystem for which nothing names any.
-fn managers(packages: &[&Found], inventory: &Inventory) -> Vec<PackageManager> {
+fn managers(packages: &[&ManifestFacts], inventory: &Inventory) -> Vec<PackageManager> {
     let mut found: BTreeSet<(Ecosystem, PackageManager)> = BTreeSet::new();
     for path in inventory.files.keys().filter(|path| !aside(path)) {
         found.extend(lock::manager(path));

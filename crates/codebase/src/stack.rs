@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::inventory::{Inventory, depth, file_name, folder};
 use super::lock::{self, Lock};
-use super::manifest::{Dependency, Ecosystem, Found};
+use super::manifest::{Dependency, Ecosystem, ManifestFacts};
 use super::report::{Source, TechStackItem, TechnologyKind};
 use super::table::{Technology, table};
 use super::version;
@@ -133,7 +133,7 @@ impl Stack {
     }
 
     /// What manifests say. `all` are those that may bequeath requirements.
-    pub(super) fn manifests(&mut self, all: &[Found], locks: &[Lock]) {
+    pub(super) fn manifests(&mut self, all: &[ManifestFacts], locks: &[Lock]) {
         for found in all {
             let confidence = match found.source {
                 Source::VersionFile => LIKELY,
@@ -170,7 +170,7 @@ impl Stack {
         }
     }
 
-    fn dependency(&mut self, found: &Found, dependency: &Dependency, above: &Above<'_>) {
+    fn dependency(&mut self, found: &ManifestFacts, dependency: &Dependency, above: &Above<'_>) {
         let place = found.ecosystem.place();
         let shown = table().dependency(place, &dependency.name);
         if shown.is_empty() {
@@ -211,7 +211,7 @@ impl Stack {
     }
 
     /// What lockfiles say whose manifests were not read.
-    pub(super) fn locks(&mut self, all: &[Found], locks: &[Lock]) {
+    pub(super) fn locks(&mut self, all: &[ManifestFacts], locks: &[Lock]) {
         for lock in locks {
             let mut manifests = all.iter().filter(|found| found.ecosystem == lock.ecosystem);
             if manifests.any(|found| {
@@ -332,7 +332,7 @@ impl Stack {
 
 /// What may say something of a manifest's dependencies: the nearest first.
 struct Above<'a> {
-    manifests: Vec<&'a Found>,
+    manifests: Vec<&'a ManifestFacts>,
     locks: Vec<&'a Lock>,
 }
 

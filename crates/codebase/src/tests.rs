@@ -12,7 +12,7 @@ use std::path::Path;
 
 use tempfile::TempDir;
 
-use super::{Analysis, InlineFile, Inventory, Options, analyze, walk};
+use super::{Analysis, InlineFile, Inventory, ScanOptions, analyze, walk};
 
 /// A folder with these files.
 fn folder(files: &[(&str, &str)]) -> TempDir {
@@ -29,19 +29,19 @@ fn write(root: &Path, path: &str, content: &str) {
     fs::write(path, content).expect("a file");
 }
 
-fn seen(root: &Path, options: &Options) -> Analysis {
+fn seen(root: &Path, options: &ScanOptions) -> Analysis {
     let inventory = walk(root, options, &|| false).expect("a walk");
     analyze(&inventory, options)
 }
 
 /// Files of a folder, analysed as usual.
 fn of(files: &[(&str, &str)]) -> Analysis {
-    seen(folder(files).path(), &Options::default())
+    seen(folder(files).path(), &ScanOptions::default())
 }
 
 /// Files that a caller sends.
 fn sent(files: &[(&str, &str)]) -> Analysis {
-    let options = Options::default();
+    let options = ScanOptions::default();
     let files = files.iter().map(|(path, content)| InlineFile {
         path: (*path).to_owned(),
         content: Some((*content).to_owned()),

@@ -19,8 +19,8 @@ use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
 use super::error::Error;
 use super::inventory::{Inventory, MAX_PATH, TOO_MANY, depth, entered, plain, too_long};
-use super::manifest::{self, Form};
-use super::options::Options;
+use super::manifest::{self, ManifestFormat};
+use super::options::ScanOptions;
 use super::text::shown;
 
 /// Bytes of a `.gitignore`, and its lines: each becomes part of an automaton.
@@ -53,7 +53,11 @@ struct Rules {
 ///
 /// # Errors
 /// The root does not exist, is no folder or cannot be read.
-pub fn walk(root: &Path, options: &Options, stop: &dyn Fn() -> bool) -> Result<Inventory, Error> {
+pub fn walk(
+    root: &Path,
+    options: &ScanOptions,
+    stop: &dyn Fn() -> bool,
+) -> Result<Inventory, Error> {
     let path = || shown(&root.to_string_lossy());
     let metadata = fs::metadata(root).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => Error::NotFound { path: path() },
@@ -63,7 +67,7 @@ pub fn walk(root: &Path, options: &Options, stop: &dyn Fn() -> bool) -> Result<I
         return Err(Error::NotADirectory { path: path() });
     }
     fs::read_dir(root).map_err(|error| unreadable(path(), &error))?;
-    let mut walk = Walk {
+    let mut walk = FolderWalk {
         root,
         options,
         stop,
@@ -80,16 +84,16 @@ fn unreadable(path: String, error: &io::Error) -> Error {
     Error::Unreadable { path, reason }
 }
 
-struct Walk<'a> {
+struct FolderWalk<'a> {
     root: &'a Path,
-    options: &'a Options,
+    options: &'a ScanOptions,
     stop: &'a dyn Fn() -> bool,
     inventory: Inventory,
     /// Entries whose names cannot be shown.
     odd_names: usize,
 }
 
-impl Walk<'_> {
+impl FolderWalk<'_> {
     fn cut(&mut self, message: &str) {
         self.inventory.cut = true;
         self.inventory.notes.add("", None, message);
@@ -254,14 +258,16 @@ impl Walk<'_> {
 
     /// Reads manifests, then lockfiles, those next to the root first.
     fn read(&mut self) {
-        let mut wanted: Vec<(Form, String)> = self
+        let mut wanted: Vec<(ManifestFormat, String)> = self
             .inventory
             .files
             .keys()
             .filter_map(|path| Some((manifest::form(path)?, path.clone())))
             .collect();
         wanted.sort_by(|(a_form, a), (b_form, b)| {
-            let key = |form: &Form, path: &str| (*form == Form::Lockfile, depth(path));
+            let key = |form: &ManifestFormat, path: &str| {
+                (*form == ManifestFormat::Lockfile, depth(path))
+            };
             (key(a_form, a), a).cmp(&(key(b_form, b), b))
         });
         let limits = &self.options.limits;

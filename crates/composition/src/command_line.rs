@@ -8,14 +8,14 @@ use super::doubt::{Doubt, shown};
 /// A command: a program and its arguments.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Command {
-    words: Vec<Word>,
+    words: Vec<ShellWord>,
     text: String,
     loose_text: String,
 }
 
 /// A word of a command, without its quotes.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Word {
+pub(super) struct ShellWord {
     pub(super) text: String,
     /// It has a `*`, `?` or `[` outside quotes: a shell may make other words of it.
     pub(super) has_glob: bool,
@@ -27,7 +27,7 @@ pub(super) struct Word {
 const INNER_SPACE: char = '\u{1}';
 
 impl Command {
-    fn new(words: Vec<Word>) -> Result<Self, Doubt> {
+    fn new(words: Vec<ShellWord>) -> Result<Self, Doubt> {
         let first = words.first().map(|word| word.text.as_str());
         let first = first.unwrap_or_default();
         let is_test = matches!(first, "[" | "[[");
@@ -70,7 +70,7 @@ impl Command {
         self.words.first().map_or("", |word| &word.text)
     }
 
-    pub(super) fn arguments(&self) -> &[Word] {
+    pub(super) fn arguments(&self) -> &[ShellWord] {
         self.words.get(1..).unwrap_or_default()
     }
 }
@@ -86,8 +86,8 @@ const TARGETS: &[&str] = &["&1", "&2", "/dev/null", " /dev/null"];
 /// The commands of a command line.
 pub(super) fn commands(line: &str) -> Result<Vec<Command>, Doubt> {
     let mut commands = Vec::new();
-    let mut words: Vec<Word> = Vec::new();
-    let mut word: Option<Word> = None;
+    let mut words: Vec<ShellWord> = Vec::new();
+    let mut word: Option<ShellWord> = None;
     let mut letters = line.chars();
     while let Some(letter) = letters.next() {
         match letter {
@@ -114,7 +114,7 @@ pub(super) fn commands(line: &str) -> Result<Vec<Command>, Doubt> {
             }
             '>' => {
                 let is_stream =
-                    |word: &Word| !word.is_quoted && matches!(word.text.as_str(), "1" | "2");
+                    |word: &ShellWord| !word.is_quoted && matches!(word.text.as_str(), "1" | "2");
                 let rest = letters.as_str();
                 let rest = TARGETS.iter().find_map(|target| rest.strip_prefix(target));
                 let ends = |rest: &&str| {

@@ -120,7 +120,7 @@ fn may_mean<'a>(wanted: impl Iterator<Item = &'a str>, program: &str, command: &
             given = rest;
             continue;
         }
-        let may_be_option = |word: &super::command_line::Word| {
+        let may_be_option = |word: &super::command_line::ShellWord| {
             word.text.starts_with('-') || (word.has_glob && word.text.starts_with(['*', '?', '[']))
         };
         return !wanted.starts_with('-') || given.iter().any(may_be_option);

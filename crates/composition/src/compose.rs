@@ -86,7 +86,7 @@ pub fn compose(members: &[Member], policy: ToolPolicy) -> Composed {
     let ranks = ranks(members);
     let allowed = entries(members, &ranks, |skill| &skill.allowed_tools);
     let forbidden = entries(members, &ranks, |skill| &skill.forbidden_tools);
-    let mut work = Work {
+    let mut work = Composing {
         members,
         ranks: &ranks,
         policy,
@@ -149,7 +149,7 @@ fn entries(members: &[Member], ranks: &[usize], tools: fn(&Skill) -> &[String]) 
 }
 
 /// What a composition is made from, while it is made.
-struct Work<'a> {
+struct Composing<'a> {
     members: &'a [Member],
     ranks: &'a [usize],
     policy: ToolPolicy,
@@ -158,7 +158,7 @@ struct Work<'a> {
     findings: Vec<Finding>,
 }
 
-impl<'a> Work<'a> {
+impl<'a> Composing<'a> {
     /// What became of a pattern that skills allow.
     fn prove(&mut self, entry: &'a Entry) -> ToolProof {
         let pattern = &entry.pattern;

@@ -40,13 +40,13 @@ pub(super) struct ToolPattern {
     text: Arc<str>,
     /// Bytes of the text that are the name.
     name: usize,
-    form: Form,
+    form: PatternForm,
     rule: Rule,
 }
 
 /// What the name is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Form {
+enum PatternForm {
     /// One tool.
     Plain,
     /// It has a `*`.
@@ -89,11 +89,11 @@ impl ToolPattern {
         };
         let is_server = |server: &str| !server.contains("__");
         let form = if name.contains('*') {
-            Form::Glob
+            PatternForm::Glob
         } else if name.strip_prefix(SERVER).is_some_and(is_server) {
-            Form::Server
+            PatternForm::Server
         } else {
-            Form::Plain
+            PatternForm::Plain
         };
         let rule = match inside {
             None if name.is_empty() || name.contains(')') => Rule::Unreadable,
@@ -111,7 +111,7 @@ impl ToolPattern {
 
     /// It names one tool, whatever it says of its arguments.
     pub(super) fn is_one_tool(&self) -> bool {
-        self.form == Form::Plain
+        self.form == PatternForm::Plain
     }
 
     /// The pattern as it is written.
@@ -146,7 +146,7 @@ impl ToolPattern {
     /// Globs that together are the name.
     fn globs(&self) -> Vec<Cow<'_, str>> {
         let name = Cow::Borrowed(self.name());
-        if self.form == Form::Server {
+        if self.form == PatternForm::Server {
             let tools = format!("{name}__*").into();
             vec![name, tools]
         } else {
@@ -156,9 +156,9 @@ impl ToolPattern {
 
     fn named(&self, tool: &str) -> Result<bool, Doubt> {
         let is = |name: &str, tool: &str| match self.form {
-            Form::Plain => name == tool,
-            Form::Glob => glob::matches(name, tool),
-            Form::Server => tool
+            PatternForm::Plain => name == tool,
+            PatternForm::Glob => glob::matches(name, tool),
+            PatternForm::Server => tool
                 .strip_prefix(name)
                 .is_some_and(|rest| rest.is_empty() || rest.starts_with("__")),
         };
@@ -167,7 +167,7 @@ impl ToolPattern {
         }
         // `write` and `Write` are the same tool on some hosts.
         let is_like = match self.form {
-            Form::Plain => self.name().eq_ignore_ascii_case(tool),
+            PatternForm::Plain => self.name().eq_ignore_ascii_case(tool),
             _ => is(
                 &self.name().to_ascii_lowercase(),
                 &tool.to_ascii_lowercase(),
@@ -189,7 +189,7 @@ impl ToolPattern {
         if self.rule == Rule::Unreadable || other.rule == Rule::Unreadable {
             return self.text == other.text;
         }
-        let named = if self.form == Form::Plain && other.form == Form::Plain {
+        let named = if self.form == PatternForm::Plain && other.form == PatternForm::Plain {
             self.name() == other.name()
         } else {
             let mine = self.globs();
@@ -217,7 +217,7 @@ impl ToolPattern {
         let shared = |a: &[Cow<'_, str>], b: &[Cow<'_, str>]| {
             a.iter().any(|a| b.iter().any(|b| glob::overlaps(a, b)))
         };
-        let plain = self.form == Form::Plain && other.form == Form::Plain;
+        let plain = self.form == PatternForm::Plain && other.form == PatternForm::Plain;
         let named = if plain && self.name() == other.name() {
             Answer::Yes
         } else if plain && !self.name().eq_ignore_ascii_case(other.name()) {

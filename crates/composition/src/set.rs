@@ -89,16 +89,16 @@ pub(super) struct Judged {
 
 /// Members by skill, version and name, which another skill can take from them.
 type Key = (ToolPolicy, Vec<(SkillKey, VersionNumber, bool)>);
-pub(super) type Cache = quick_cache::sync::Cache<Key, Arc<Judged>, Weight>;
+pub(super) type Cache = quick_cache::sync::Cache<Key, Arc<Judged>, SetWeight>;
 
 /// Bytes that compositions may take in memory.
 const CACHE_BYTES: u64 = 16 * 1024 * 1024;
 
 /// Bytes that a composition takes in memory, about.
 #[derive(Debug, Clone)]
-pub(super) struct Weight;
+pub(super) struct SetWeight;
 
-impl quick_cache::Weighter<Key, Arc<Judged>> for Weight {
+impl quick_cache::Weighter<Key, Arc<Judged>> for SetWeight {
     fn weight(&self, key: &Key, judged: &Arc<Judged>) -> u64 {
         let composed = &judged.composed;
         let said = composed.execution_protocol.len()
@@ -120,7 +120,7 @@ impl quick_cache::Weighter<Key, Arc<Judged>> for Weight {
 }
 
 pub(super) fn cache() -> Cache {
-    Cache::with_weighter(2_000, CACHE_BYTES, Weight)
+    Cache::with_weighter(2_000, CACHE_BYTES, SetWeight)
 }
 
 /// Entries of a lock that are looked up without leaving the thread.

@@ -58,7 +58,7 @@ pub(super) async fn run(
 }
 
 /// What a search came to.
-struct Found {
+struct IssuePage {
     issues: Vec<Value>,
     /// What fields are called, where that was asked for.
     names: Map<String, Value>,
@@ -123,14 +123,14 @@ async fn ask(
     client.search(client.api(), segments, &body, until).await
 }
 
-fn found(client: &Client, mut answer: Value, jql: &str, start: u64) -> Result<Found, Trouble> {
+fn found(client: &Client, mut answer: Value, jql: &str, start: u64) -> Result<IssuePage, Trouble> {
     let names = match answer.get_mut("names").map(Value::take) {
         Some(Value::Object(names)) => names,
         _ => Map::new(),
     };
     if !client.is_cloud() {
         let page = Page::counted(answer, "issues", start)?;
-        return Ok(Found {
+        return Ok(IssuePage {
             heading: page.heading("issues"),
             total: page.total,
             token: page.token(jql),
@@ -152,7 +152,7 @@ fn found(client: &Client, mut answer: Value, jql: &str, start: u64) -> Result<Fo
         1 => "1 issue on this page.".to_owned(),
         count => format!("{count} issues on this page."),
     };
-    Ok(Found {
+    Ok(IssuePage {
         issues: page.values,
         names,
         heading,
@@ -161,7 +161,7 @@ fn found(client: &Client, mut answer: Value, jql: &str, start: u64) -> Result<Fo
     })
 }
 
-fn told(client: &Client, found: &Found) -> Output {
+fn told(client: &Client, found: &IssuePage) -> Output {
     let mut out = found.heading.clone();
     out.push_str("\n\n");
     let mut members = Vec::with_capacity(found.issues.len());

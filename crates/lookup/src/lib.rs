@@ -63,7 +63,7 @@ pub struct Resolved {
 
 /// A version that a reference led to, and the skills that it hid.
 #[derive(Debug, Clone)]
-pub struct Found {
+pub struct FoundSkill {
     /// The version.
     pub described: Described,
     /// Skills of the same short name that lost to it, in their order.
@@ -122,10 +122,14 @@ impl Lookup {
     ///
     /// # Errors
     /// There is no such skill or version.
-    pub fn get(&self, reference: &Reference, selector: &VersionSelector) -> Result<Found, Error> {
+    pub fn get(
+        &self,
+        reference: &Reference,
+        selector: &VersionSelector,
+    ) -> Result<FoundSkill, Error> {
         let Resolved { head, shadowed } = self.resolve(reference)?;
         let version = self.registry.version(&head, selector)?;
-        Ok(Found {
+        Ok(FoundSkill {
             described: self.registry.described(head, version)?,
             shadowed,
         })

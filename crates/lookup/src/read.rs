@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-use super::{Error, Found, Lookup};
+use super::{Error, FoundSkill, Lookup};
 use model::{FileEntry, Reference, SkillUri, VersionSelector};
 use registry::UsageKind;
 
@@ -10,7 +10,7 @@ use registry::UsageKind;
 #[derive(Debug, Clone)]
 pub struct SkillText {
     /// The version it belongs to.
-    pub found: Found,
+    pub found: FoundSkill,
     /// The file.
     pub file: FileEntry,
     /// Canonical address of the file; with the version where one was asked for.
@@ -23,7 +23,7 @@ pub struct SkillText {
 #[derive(Debug, Clone)]
 pub struct FilePart {
     /// The version it belongs to.
-    pub found: Found,
+    pub found: FoundSkill,
     /// The file.
     pub file: FileEntry,
     /// The bytes asked for.
@@ -58,7 +58,7 @@ impl Lookup {
 
     async fn text(
         &self,
-        found: Found,
+        found: FoundSkill,
         path: &str,
         version: VersionSelector,
         session: &str,
@@ -114,7 +114,7 @@ impl Lookup {
         Ok(part)
     }
 
-    async fn part(&self, found: Found, path: &str, session: &str) -> Result<FilePart, Error> {
+    async fn part(&self, found: FoundSkill, path: &str, session: &str) -> Result<FilePart, Error> {
         let (head, version) = (&found.described.head, &found.described.version);
         let file = version
             .file(path)

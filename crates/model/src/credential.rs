@@ -28,7 +28,7 @@ pub struct Credential {
 
 /// What may follow a prefix.
 #[derive(Debug, Clone, Copy)]
-enum Form {
+enum TokenFormat {
     /// At least so many letters and digits.
     Alphanumeric(usize),
     /// Exactly so many capital letters and digits.
@@ -45,44 +45,48 @@ enum Form {
     Value,
 }
 
-const FORMS: &[(&str, &str, Form)] = &[
-    ("AKIA", "an AWS access key", Form::Capitals(16)),
-    ("ASIA", "an AWS access key", Form::Capitals(16)),
-    ("ghp_", "a GitHub token", Form::Alphanumeric(36)),
-    ("gho_", "a GitHub token", Form::Alphanumeric(36)),
-    ("ghu_", "a GitHub token", Form::Alphanumeric(36)),
-    ("ghs_", "a GitHub token", Form::Alphanumeric(36)),
-    ("ghr_", "a GitHub token", Form::Alphanumeric(36)),
-    ("github_pat_", "a GitHub token", Form::Token(22)),
-    ("glpat-", "a GitLab token", Form::Token(20)),
-    ("xoxb-", "a Slack token", Form::Token(20)),
-    ("xoxp-", "a Slack token", Form::Token(20)),
-    ("xoxa-", "a Slack token", Form::Token(20)),
-    ("xoxs-", "a Slack token", Form::Token(20)),
-    ("xapp-", "a Slack token", Form::Token(20)),
-    ("sk-ant-", "an Anthropic key", Form::Token(32)),
-    ("sk-proj-", "an OpenAI key", Form::Token(32)),
-    ("sk-", "an API key", Form::Alphanumeric(40)),
-    ("AIza", "a Google API key", Form::Token(35)),
-    ("ya29.", "a Google access token", Form::Token(50)),
-    ("npm_", "an npm token", Form::Alphanumeric(36)),
-    ("pypi-", "a PyPI token", Form::Token(50)),
-    ("hf_", "a Hugging Face token", Form::Alphanumeric(30)),
-    ("SG.", "a SendGrid key", Form::Token(60)),
-    ("sk_live_", "a Stripe key", Form::Alphanumeric(20)),
-    ("rk_live_", "a Stripe key", Form::Alphanumeric(20)),
-    ("dop_v1_", "a DigitalOcean token", Form::Alphanumeric(60)),
-    ("shpat_", "a Shopify token", Form::Alphanumeric(32)),
-    ("eyJ", "a signed token", Form::Jwt),
-    ("-----BEGIN ", "a private key", Form::PrivateKey),
-    ("://", "a password in an address", Form::UserInfo),
-    ("Bearer ", "a token", Form::Value),
-    ("bearer ", "a token", Form::Value),
-    ("token=", "a token", Form::Value),
-    ("password=", "a password", Form::Value),
-    ("secret=", "a secret", Form::Value),
-    ("api_key=", "a key", Form::Value),
-    ("apikey=", "a key", Form::Value),
+const FORMS: &[(&str, &str, TokenFormat)] = &[
+    ("AKIA", "an AWS access key", TokenFormat::Capitals(16)),
+    ("ASIA", "an AWS access key", TokenFormat::Capitals(16)),
+    ("ghp_", "a GitHub token", TokenFormat::Alphanumeric(36)),
+    ("gho_", "a GitHub token", TokenFormat::Alphanumeric(36)),
+    ("ghu_", "a GitHub token", TokenFormat::Alphanumeric(36)),
+    ("ghs_", "a GitHub token", TokenFormat::Alphanumeric(36)),
+    ("ghr_", "a GitHub token", TokenFormat::Alphanumeric(36)),
+    ("github_pat_", "a GitHub token", TokenFormat::Token(22)),
+    ("glpat-", "a GitLab token", TokenFormat::Token(20)),
+    ("xoxb-", "a Slack token", TokenFormat::Token(20)),
+    ("xoxp-", "a Slack token", TokenFormat::Token(20)),
+    ("xoxa-", "a Slack token", TokenFormat::Token(20)),
+    ("xoxs-", "a Slack token", TokenFormat::Token(20)),
+    ("xapp-", "a Slack token", TokenFormat::Token(20)),
+    ("sk-ant-", "an Anthropic key", TokenFormat::Token(32)),
+    ("sk-proj-", "an OpenAI key", TokenFormat::Token(32)),
+    ("sk-", "an API key", TokenFormat::Alphanumeric(40)),
+    ("AIza", "a Google API key", TokenFormat::Token(35)),
+    ("ya29.", "a Google access token", TokenFormat::Token(50)),
+    ("npm_", "an npm token", TokenFormat::Alphanumeric(36)),
+    ("pypi-", "a PyPI token", TokenFormat::Token(50)),
+    ("hf_", "a Hugging Face token", TokenFormat::Alphanumeric(30)),
+    ("SG.", "a SendGrid key", TokenFormat::Token(60)),
+    ("sk_live_", "a Stripe key", TokenFormat::Alphanumeric(20)),
+    ("rk_live_", "a Stripe key", TokenFormat::Alphanumeric(20)),
+    (
+        "dop_v1_",
+        "a DigitalOcean token",
+        TokenFormat::Alphanumeric(60),
+    ),
+    ("shpat_", "a Shopify token", TokenFormat::Alphanumeric(32)),
+    ("eyJ", "a signed token", TokenFormat::Jwt),
+    ("-----BEGIN ", "a private key", TokenFormat::PrivateKey),
+    ("://", "a password in an address", TokenFormat::UserInfo),
+    ("Bearer ", "a token", TokenFormat::Value),
+    ("bearer ", "a token", TokenFormat::Value),
+    ("token=", "a token", TokenFormat::Value),
+    ("password=", "a password", TokenFormat::Value),
+    ("secret=", "a secret", TokenFormat::Value),
+    ("api_key=", "a key", TokenFormat::Value),
+    ("apikey=", "a key", TokenFormat::Value),
 ];
 
 static PREFIXES: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
@@ -201,24 +205,24 @@ impl<'a> Scan<'a> {
     }
 
     /// Where a credential ends whose prefix ends at `from`; none where it is none.
-    fn credential_end(&mut self, form: Form, from: usize) -> Option<usize> {
+    fn credential_end(&mut self, form: TokenFormat, from: usize) -> Option<usize> {
         match form {
-            Form::Alphanumeric(least) => {
+            TokenFormat::Alphanumeric(least) => {
                 let is_letter = |byte: u8| byte.is_ascii_alphanumeric();
                 let Run { end, .. } = self.run(|scan| &mut scan.letters, from, is_letter);
                 (end - from >= least || self.is_open(from, end)).then_some(end)
             }
-            Form::Capitals(exactly) => {
+            TokenFormat::Capitals(exactly) => {
                 let Run { end, .. } = self.run(|scan| &mut scan.capitals, from, is_capital);
                 let is_open = end - from < exactly && self.is_open(from, end);
                 let is_one = end - from == exactly && self.token(from).solid == end;
                 (is_open || is_one).then_some(end)
             }
-            Form::Token(least) => {
+            TokenFormat::Token(least) => {
                 let Run { end, solid } = self.token(from);
                 (solid - from >= least || self.is_open(from, end)).then_some(solid)
             }
-            Form::Jwt => {
+            TokenFormat::Jwt => {
                 let Run { end, solid } = self.token(from);
                 if self.is_open(from, end) {
                     return Some(end);
@@ -234,7 +238,7 @@ impl<'a> Scan<'a> {
                     && signature == solid;
                 is_jwt.then_some(solid)
             }
-            Form::PrivateKey => {
+            TokenFormat::PrivateKey => {
                 let rest = self.text.get(from..)?;
                 let kind = |byte: &u8| byte.is_ascii_uppercase() || *byte == b' ';
                 let kind = rest.bytes().take_while(kind).count();
@@ -256,7 +260,7 @@ impl<'a> Scan<'a> {
                 }
                 Some(from + key)
             }
-            Form::UserInfo => {
+            TokenFormat::UserInfo => {
                 let rest = self.text.get(from..)?;
                 // Among them is what the next `://` has, so none is looked at twice.
                 let ends = |c: char| c.is_whitespace() || matches!(c, '/' | '?' | '#' | '"' | '\'');
@@ -271,7 +275,7 @@ impl<'a> Scan<'a> {
                 let (user, _) = authority.rsplit_once('@')?;
                 (!user.is_empty()).then_some(from + user.len())
             }
-            Form::Value => {
+            TokenFormat::Value => {
                 let Run { end, .. } = self.run(|scan| &mut scan.value, from, is_value);
                 (end - from >= 8 || self.is_open(from, end)).then_some(end)
             }
@@ -285,7 +289,7 @@ impl<'a> Scan<'a> {
     /// The credential that a prefix begins.
     fn credential(&mut self, found: Match) -> Option<Credential> {
         let (prefix, what, form) = FORMS.get(found.pattern().as_usize())?;
-        let is_certain = !matches!(form, Form::UserInfo | Form::Value);
+        let is_certain = !matches!(form, TokenFormat::UserInfo | TokenFormat::Value);
         let before = self.text.as_bytes().get(..found.start())?.last();
         let is_inside = before.is_some_and(u8::is_ascii_alphanumeric);
         // `task-…` holds no `sk-…`.

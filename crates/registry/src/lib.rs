@@ -89,9 +89,9 @@ const VERSION_CACHE_BYTES: u64 = 32 * 1024 * 1024;
 
 /// Bytes that a version takes in memory, about.
 #[derive(Debug, Clone)]
-struct Weight;
+struct VersionWeight;
 
-impl quick_cache::Weighter<(SkillKey, VersionNumber), Arc<Version>> for Weight {
+impl quick_cache::Weighter<(SkillKey, VersionNumber), Arc<Version>> for VersionWeight {
     fn weight(&self, _key: &(SkillKey, VersionNumber), version: &Arc<Version>) -> u64 {
         let skill = &version.skill;
         let text = skill.description.len() + skill.excerpt.len() + skill.long_description.len();
@@ -99,7 +99,8 @@ impl quick_cache::Weighter<(SkillKey, VersionNumber), Arc<Version>> for Weight {
     }
 }
 
-type VersionCache = quick_cache::sync::Cache<(SkillKey, VersionNumber), Arc<Version>, Weight>;
+type VersionCache =
+    quick_cache::sync::Cache<(SkillKey, VersionNumber), Arc<Version>, VersionWeight>;
 
 /// The registry over a store. Cheap to clone.
 #[derive(Clone)]
@@ -166,7 +167,7 @@ impl Registry {
                 clock,
                 executor,
                 catalog,
-                versions: VersionCache::with_weighter(10_000, VERSION_CACHE_BYTES, Weight),
+                versions: VersionCache::with_weighter(10_000, VERSION_CACHE_BYTES, VersionWeight),
                 usage: usage::Usage::default(),
                 locks: (0..LOCKS).map(|_| Mutex::new(())).collect(),
                 hasher: RandomState::new(),

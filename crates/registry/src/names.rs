@@ -155,7 +155,7 @@ mod tests {
         let front = format!("name: {name}\ndescription: For a test.\ntool_configs: [{tools}]\n");
         let text = format!("---\n{front}---\nDo it.\n");
         let files = BTreeMap::from([(FilePath::skill_md(), text.into())]);
-        let options = skill_md::Options::default();
+        let options = skill_md::ReadOptions::default();
         skill_md::read(&files, &options).skill.expect("a skill")
     }
 

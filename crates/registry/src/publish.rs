@@ -124,7 +124,7 @@ impl Bundle {
     #[must_use]
     pub fn read(&self) -> Candidate {
         let folder = (!self.folder.is_empty()).then_some(self.folder.as_str());
-        let options = skill_md::Options {
+        let options = skill_md::ReadOptions {
             strict: self.strict,
             folder,
         };

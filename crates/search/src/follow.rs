@@ -71,7 +71,7 @@ async fn keep(inner: &Arc<Inner>, stop: &CancellationToken) -> Result<(), Error>
     let fresh = inner.failed.load(Ordering::Relaxed);
     let stopping = stop.clone();
     let mut work = blocking(Arc::clone(inner), move |inner| {
-        let mut work = Work::open(inner, fresh, stopping)?;
+        let mut work = IndexWork::open(inner, fresh, stopping)?;
         work.compare(inner);
         Ok(work)
     })
@@ -168,7 +168,7 @@ async fn blocking<T: Send + 'static>(
 }
 
 /// The writer, and where vectors are kept.
-pub(super) struct Work {
+pub(super) struct IndexWork {
     pub(super) indexer: Indexer,
     cache: Option<Cache>,
     /// Skills whose documents are not as the catalog has them. None: it has caught up.
@@ -182,7 +182,7 @@ pub(super) struct Work {
     stop: CancellationToken,
 }
 
-impl Work {
+impl IndexWork {
     pub(super) fn open(inner: &Inner, fresh: bool, stop: CancellationToken) -> Result<Self, Error> {
         let folder = inner.folder.join(INDEX);
         std::fs::create_dir_all(&inner.folder)?;

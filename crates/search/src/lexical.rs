@@ -141,7 +141,7 @@ impl TermWeights {
 }
 
 /// A word of the query, and what each segment says of it.
-struct Word {
+struct QueryWord {
     /// Its bit.
     bit: u32,
     weight: f32,
@@ -179,7 +179,7 @@ pub(super) fn score(
             };
             found.push(postings);
         }
-        words.push(Word {
+        words.push(QueryWord {
             bit,
             weight: idf(snapshot.live, with),
             share: 0,
@@ -211,7 +211,7 @@ fn share(share: f32) -> u16 {
 /// cells stay near the processor until the last word has been added: with a million
 /// skills each word would else bring in all of them anew.
 fn add_up(
-    words: &[Word],
+    words: &[QueryWord],
     at: usize,
     segment: &Segment,
     alive: Option<&AliveBitSet>,

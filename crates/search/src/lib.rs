@@ -84,7 +84,7 @@ pub use explain::Why;
 pub use filter::Filters;
 pub use fuse::Tier;
 pub use schema::Part;
-pub use search::{Facet, Found, Hit, SearchQuery, Sort, SortBy};
+pub use search::{Facet, Hit, SearchQuery, SearchResults, Sort, SortBy};
 
 use embed::Embedder;
 use executor::Stop;
@@ -266,9 +266,9 @@ impl SearchIndex {
     ///
     /// # Errors
     /// The index is damaged, or the search is to stop.
-    pub fn search(&self, query: &SearchQuery, stop: &Stop) -> Result<Found, Error> {
+    pub fn search(&self, query: &SearchQuery, stop: &Stop) -> Result<SearchResults, Error> {
         let Some(snapshot) = self.inner.snapshot.load_full() else {
-            return Ok(Found::nothing(query));
+            return Ok(SearchResults::nothing(query));
         };
         let mut scratch = self.with_scratches(Vec::pop).unwrap_or_default();
         let found = search::run(&self.inner, &snapshot, query, &mut scratch, stop);

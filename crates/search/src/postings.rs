@@ -21,7 +21,7 @@ use tantivy::postings::TermInfo;
 use tantivy::schema::{IndexRecordOption, Term};
 
 use super::schema::{Fields, PARTS, Part};
-use super::terms::{Form, Group};
+use super::terms::{Group, WordForm};
 
 /// Bytes of postings that are kept, at least.
 const KEPT: u64 = 64 * 1024 * 1024;
@@ -106,12 +106,12 @@ pub(super) struct Postings {
     kept: Mutex<Kept>,
 }
 
-type Kept = Cache<(SegmentId, Arc<str>), Arc<[Posting]>, Weight>;
+type Kept = Cache<(SegmentId, Arc<str>), Arc<[Posting]>, PostingsWeight>;
 
 #[derive(Debug, Clone)]
-struct Weight;
+struct PostingsWeight;
 
-impl quick_cache::Weighter<(SegmentId, Arc<str>), Arc<[Posting]>> for Weight {
+impl quick_cache::Weighter<(SegmentId, Arc<str>), Arc<[Posting]>> for PostingsWeight {
     fn weight(&self, (_, key): &(SegmentId, Arc<str>), postings: &Arc<[Posting]>) -> u64 {
         (ENTRY + key.len() + size_of_val(&**postings)) as u64
     }
@@ -120,7 +120,7 @@ impl quick_cache::Weighter<(SegmentId, Arc<str>), Arc<[Posting]>> for Weight {
 impl Default for Postings {
     fn default() -> Self {
         Self {
-            kept: Mutex::new(Cache::with_weighter(WORDS, KEPT, Weight)),
+            kept: Mutex::new(Cache::with_weighter(WORDS, KEPT, PostingsWeight)),
         }
     }
 }
@@ -244,7 +244,7 @@ fn read(
     group: &Group,
     sums: &mut Sums,
 ) -> tantivy::Result<()> {
-    let (in_names, in_parts): (Vec<&Form>, Vec<&Form>) =
+    let (in_names, in_parts): (Vec<&WordForm>, Vec<&WordForm>) =
         group.forms.iter().partition(|form| form.in_names);
     let parts = Part::ALL.into_iter().zip(fields.parts);
     for ((part, field), by_length) in parts.zip(&*BY_LENGTH) {

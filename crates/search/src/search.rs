@@ -91,7 +91,7 @@ pub struct Facet {
 
 /// What was found.
 #[derive(Debug, Clone)]
-pub struct Found {
+pub struct SearchResults {
     /// A page of it, the best first.
     pub hits: Vec<Hit>,
     /// How many were found.
@@ -132,7 +132,7 @@ struct Search<'a> {
     meaning: f32,
 }
 
-impl Found {
+impl SearchResults {
     /// What is found before there is an index.
     pub(super) fn nothing(query: &SearchQuery) -> Self {
         Self {
@@ -160,7 +160,7 @@ pub(super) fn run(
     query: &SearchQuery,
     SearchScratch { scratch, stemmer }: &mut SearchScratch,
     stop: &Stop,
-) -> Result<Found, Error> {
+) -> Result<SearchResults, Error> {
     let terms = reading(|| Terms::read(snapshot, stemmer, &query.text))?;
     stop.check()?;
     let weighed = retrieve::lexical_and_semantic(inner, snapshot, query, &terms, scratch)?;
@@ -200,7 +200,7 @@ pub(super) fn run(
     };
     stop.check()?;
     let hits = search.explained(&page, scratch, stemmer);
-    Ok(Found {
+    Ok(SearchResults {
         hits,
         total,
         analysis,

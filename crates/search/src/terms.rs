@@ -22,7 +22,7 @@ const JOINED: f32 = 0.8;
 
 /// One way to say a word.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Form {
+pub(super) struct WordForm {
     /// Its stem; of a form that is looked for in names only, the whole word.
     pub(super) text: String,
     /// What a match is worth, from 0 to 1.
@@ -37,7 +37,7 @@ pub(super) struct Group {
     /// The word as it was typed, folded.
     pub(super) word: String,
     /// Its forms, the word itself first.
-    pub(super) forms: Vec<Form>,
+    pub(super) forms: Vec<WordForm>,
 }
 
 /// What a query asks for.
@@ -55,8 +55,8 @@ pub(super) struct Terms {
     pub(super) unknown: Vec<String>,
 }
 
-fn form(text: String, weight: f32) -> Form {
-    Form {
+fn form(text: String, weight: f32) -> WordForm {
+    WordForm {
         text,
         weight,
         in_names: false,
@@ -134,7 +134,7 @@ impl Terms {
         if word.chars().count() >= BEGINNING {
             for longer in dictionary.names_beginning(word, LONGER)? {
                 if stemmer.stem(&longer) != stem {
-                    group.forms.push(Form {
+                    group.forms.push(WordForm {
                         text: longer,
                         weight: PREFIX,
                         in_names: true,

@@ -107,7 +107,7 @@ impl World {
         self
     }
 
-    async fn found(&self, text: &str) -> Found {
+    async fn found(&self, text: &str) -> SearchResults {
         self.ask(SearchQuery {
             text: text.to_owned(),
             limit: 50,
@@ -116,7 +116,7 @@ impl World {
         .await
     }
 
-    async fn ask(&self, query: SearchQuery) -> Found {
+    async fn ask(&self, query: SearchQuery) -> SearchResults {
         self.index.complete().await;
         self.index
             .search(&query, &Stop::never())
@@ -139,7 +139,7 @@ fn files_below(folder: &Path) -> Vec<(std::path::PathBuf, Vec<u8>)> {
     files.filter_map(read).collect()
 }
 
-fn slugs(found: &Found) -> Vec<String> {
+fn slugs(found: &SearchResults) -> Vec<String> {
     let hits = found.hits.iter();
     hits.map(|hit| hit.head.id.slug().to_owned()).collect()
 }

@@ -210,7 +210,7 @@ struct TokenBuffer(Vec<Token>);
 
 impl TokenBuffer {
     /// Reads a text; each word is written as `spell` says.
-    fn read(&mut self, text: &str, mut spell: impl FnMut(&str, &mut String)) -> Read<'_> {
+    fn read(&mut self, text: &str, mut spell: impl FnMut(&str, &mut String)) -> ReadText<'_> {
         let mut count = 0;
         words(text, |word, range| {
             if self.0.len() <= count {
@@ -226,7 +226,7 @@ impl TokenBuffer {
             count += 1;
         });
         let read = self.0.get_mut(..count).unwrap_or_default();
-        Read {
+        ReadText {
             rest: read.iter_mut(),
             token: Token::default(),
         }
@@ -234,12 +234,12 @@ impl TokenBuffer {
 }
 
 /// The tokens of a text that was read before.
-pub(super) struct Read<'a> {
+pub(super) struct ReadText<'a> {
     rest: std::slice::IterMut<'a, Token>,
     token: Token,
 }
 
-impl TokenStream for Read<'_> {
+impl TokenStream for ReadText<'_> {
     fn advance(&mut self) -> bool {
         match self.rest.next() {
             Some(next) => {
@@ -264,9 +264,9 @@ impl TokenStream for Read<'_> {
 pub(super) struct Plain(TokenBuffer);
 
 impl Tokenizer for Plain {
-    type TokenStream<'a> = Read<'a>;
+    type TokenStream<'a> = ReadText<'a>;
 
-    fn token_stream<'a>(&'a mut self, text: &'a str) -> Read<'a> {
+    fn token_stream<'a>(&'a mut self, text: &'a str) -> ReadText<'a> {
         self.0.read(text, |word, into| into.push_str(word))
     }
 }
@@ -279,9 +279,9 @@ pub(super) struct Stems {
 }
 
 impl Tokenizer for Stems {
-    type TokenStream<'a> = Read<'a>;
+    type TokenStream<'a> = ReadText<'a>;
 
-    fn token_stream<'a>(&'a mut self, text: &'a str) -> Read<'a> {
+    fn token_stream<'a>(&'a mut self, text: &'a str) -> ReadText<'a> {
         let stemmer = &mut self.stemmer;
         self.buffer
             .read(text, |word, into| into.push_str(stemmer.stem(word)))

@@ -13,12 +13,12 @@ use tantivy::schema::Field;
 #[derive(Debug, Default)]
 pub(super) struct Vocabulary {
     text: String,
-    words: Vec<Word>,
+    words: Vec<KnownWord>,
 }
 
 /// A word of [`Vocabulary::text`].
 #[derive(Debug, Clone, Copy)]
-struct Word {
+struct KnownWord {
     /// A bit for each letter that it has, see [`letters`].
     letters: u32,
     /// Its first letter; words are in the order of these.
@@ -59,7 +59,7 @@ impl Vocabulary {
         if let Ok(end) = u32::try_from(self.text.len() + word.len()) {
             self.text.push_str(word);
             let letters = letters(word);
-            self.words.push(Word {
+            self.words.push(KnownWord {
                 letters,
                 first,
                 end,
@@ -107,7 +107,7 @@ impl Vocabulary {
 }
 
 /// The words that are made of nearly the same letters as one.
-fn like(words: &[Word], word: &str, wrong: u32) -> Vec<usize> {
+fn like(words: &[KnownWord], word: &str, wrong: u32) -> Vec<usize> {
     let wanted = letters(word);
     pulp::Arch::new().dispatch(
         #[inline(always)]

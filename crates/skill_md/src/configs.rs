@@ -6,8 +6,8 @@ use bytes::Bytes;
 use serde::de::DeserializeOwned;
 
 use super::findings::{Findings, shown};
-use super::keys::{Entry, Keys};
-use super::tree::{Node, Shape};
+use super::keys::{KeyEntry, Keys};
+use super::tree::{Node, NodeShape};
 use model::{FilePath, ResourceConfig, Skill, ToolConfig};
 
 /// Reads them into a skill, and compares resources with the files.
@@ -30,7 +30,7 @@ pub(super) fn read(
     skill.resource_configs = resources;
 }
 
-fn one<T: DeserializeOwned>(key: &str, entry: Entry<'_>, findings: &mut Findings) -> Option<T> {
+fn one<T: DeserializeOwned>(key: &str, entry: KeyEntry<'_>, findings: &mut Findings) -> Option<T> {
     typed(entry.node)
         .map_err(|error| invalid(key, &entry, entry.line, "", &error, findings))
         .ok()
@@ -47,7 +47,7 @@ fn list<T: DeserializeOwned>(
     let Some(entry) = keys.find(key) else {
         return nothing;
     };
-    let Shape::List(nodes) = &entry.node.shape else {
+    let NodeShape::List(nodes) = &entry.node.shape else {
         let error = format!("it is {}, not a list", entry.node.kind());
         invalid(key, &entry, entry.line, "", &error, findings);
         return nothing;
@@ -75,7 +75,7 @@ fn typed<T: DeserializeOwned>(node: &Node) -> Result<T, String> {
 
 fn invalid(
     key: &str,
-    entry: &Entry<'_>,
+    entry: &KeyEntry<'_>,
     line: usize,
     place: &str,
     error: &str,

@@ -4,7 +4,7 @@ use super::findings::{Findings, listing, shown};
 use super::keys::Keys;
 use super::name;
 use super::shells;
-use super::tree::{self, Shape, Tree};
+use super::tree::{self, NodeShape, Tree};
 use super::values;
 use model::{FilePath, MAX_STANDARD_DESCRIPTION_CHARS, Skill, stated_version};
 
@@ -112,7 +112,7 @@ fn check_metadata(keys: &Keys<'_>, findings: &mut Findings) {
     let Some(metadata) = keys.find("metadata") else {
         return;
     };
-    let Shape::Map(entries) = &metadata.node.shape else {
+    let NodeShape::Map(entries) = &metadata.node.shape else {
         let kind = metadata.node.kind();
         findings.warning(
             "metadata-invalid",
@@ -146,8 +146,8 @@ fn description(keys: &Keys<'_>, findings: &mut Findings) -> String {
         return String::new();
     };
     let text = match &entry.node.shape {
-        Shape::Text(text) => text.trim().to_owned(),
-        Shape::List(list) if list.iter().all(|node| node.text().is_some()) => {
+        NodeShape::Text(text) => text.trim().to_owned(),
+        NodeShape::List(list) if list.iter().all(|node| node.text().is_some()) => {
             findings.warning(
                 "description-not-text",
                 entry.line,
@@ -163,7 +163,7 @@ fn description(keys: &Keys<'_>, findings: &mut Findings) -> String {
         shape => {
             let kind = entry.node.kind();
             let Some(text) = entry.node.text() else {
-                let hint = if matches!(shape, Shape::Map(_)) {
+                let hint = if matches!(shape, NodeShape::Map(_)) {
                     "; put it in quotes"
                 } else {
                     ""

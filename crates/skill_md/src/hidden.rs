@@ -10,7 +10,7 @@ use bytes::Bytes;
 
 use super::fence::Fenced;
 use super::findings::{Findings, shown};
-use super::tree::{Key, Node, Shape};
+use super::tree::{Key, Node, NodeShape};
 use model::{FilePath, Invisible, Problem, invisible};
 
 /// Reports them in every key and value, however deep. The name has a rule of its
@@ -32,18 +32,18 @@ fn check_entry(place: &str, key: &Key, node: &Node, findings: &mut Findings) {
 
 fn check_node(place: &str, node: &Node, findings: &mut Findings) {
     match &node.shape {
-        Shape::Text(text) => check_text(place, text, node.line, findings),
-        Shape::List(list) => {
+        NodeShape::Text(text) => check_text(place, text, node.line, findings),
+        NodeShape::List(list) => {
             for (at, node) in list.iter().enumerate() {
                 check_node(&format!("{place}[{at}]"), node, findings);
             }
         }
-        Shape::Map(entries) => {
+        NodeShape::Map(entries) => {
             for (key, node) in entries {
                 check_entry(&format!("{place}."), key, node, findings);
             }
         }
-        Shape::Null | Shape::Bool(..) | Shape::Number(..) => {}
+        NodeShape::Null | NodeShape::Bool(..) | NodeShape::Number(..) => {}
     }
 }
 

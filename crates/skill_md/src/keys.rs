@@ -1,7 +1,7 @@
 //! Which key is which, however it is spelled.
 
 use super::findings::{Findings, listing, shown};
-use super::tree::{Key, Node, Shape};
+use super::tree::{Key, Node, NodeShape};
 
 /// Keys of the Agent Skills standard.
 const STANDARD: &[&str] = &[
@@ -37,7 +37,7 @@ const OURS: &[&str] = &[
 
 /// A key that is known, with its value.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Entry<'a> {
+pub(super) struct KeyEntry<'a> {
     /// As its author spelled it; with `metadata.` before it where it stands there.
     pub(super) spelling: &'a str,
     pub(super) line: usize,
@@ -54,7 +54,7 @@ pub(super) struct Keys<'a> {
 
 struct Folded<'a> {
     key: String,
-    entry: Entry<'a>,
+    entry: KeyEntry<'a>,
 }
 
 impl<'a> Keys<'a> {
@@ -63,19 +63,20 @@ impl<'a> Keys<'a> {
             top: folded(entries, false),
             metadata: Vec::new(),
         };
-        if let Some(Shape::Map(entries)) = keys.find("metadata").map(|entry| &entry.node.shape) {
+        if let Some(NodeShape::Map(entries)) = keys.find("metadata").map(|entry| &entry.node.shape)
+        {
             keys.metadata = folded(entries, true);
         }
         keys
     }
 
     /// The entry of a key, given as `allowed-tools`; none where it says nothing.
-    pub(super) fn find(&self, key: &str) -> Option<Entry<'a>> {
+    pub(super) fn find(&self, key: &str) -> Option<KeyEntry<'a>> {
         find(&self.top, key).filter(|entry| !entry.node.is_null())
     }
 
     /// The same, looked for in `metadata` too.
-    pub(super) fn find_anywhere(&self, key: &str) -> Option<Entry<'a>> {
+    pub(super) fn find_anywhere(&self, key: &str) -> Option<KeyEntry<'a>> {
         let below = || find(&self.metadata, key).filter(|entry| !entry.node.is_null());
         self.find(key).or_else(below)
     }
@@ -133,7 +134,7 @@ fn folded(entries: &[(Key, Node)], in_metadata: bool) -> Vec<Folded<'_>> {
         .iter()
         .map(|(key, node)| Folded {
             key: key.text.to_lowercase().replace('_', "-"),
-            entry: Entry {
+            entry: KeyEntry {
                 spelling: &key.text,
                 line: key.line,
                 node,
@@ -145,7 +146,7 @@ fn folded(entries: &[(Key, Node)], in_metadata: bool) -> Vec<Folded<'_>> {
 
 /// The standard's own spelling counts before the one with underscores, and that
 /// before any other.
-fn find<'a>(entries: &[Folded<'a>], key: &str) -> Option<Entry<'a>> {
+fn find<'a>(entries: &[Folded<'a>], key: &str) -> Option<KeyEntry<'a>> {
     let underscored = key.replace('-', "_");
     let rank = |spelling: &str| match spelling {
         spelling if spelling == key => 0,

@@ -3,7 +3,7 @@
 //! [`read`] turns the files of an agent skill, a folder with a `SKILL.md`, into
 //! a [`Skill`] and a list of [`Problem`]s. Real skills break the standard often,
 //! so it is lenient: it refuses what cannot be understood or could do harm, and
-//! reports the rest. With [`Options::strict`] whatever is reported as a warning
+//! reports the rest. With [`ReadOptions::strict`] whatever is reported as a warning
 //! refuses too. [`render()`] writes a `SKILL.md`.
 //!
 //! Rules:
@@ -118,7 +118,7 @@ pub struct Reading {
 
 /// How to read.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Options<'a> {
+pub struct ReadOptions<'a> {
     /// Warnings refuse a skill as errors do.
     pub strict: bool,
     /// Name of the folder that the files are in, where there is one.
@@ -128,7 +128,7 @@ pub struct Options<'a> {
 /// Reads the files of a skill. All that is wrong is reported, as far as the
 /// files can be understood at all.
 #[must_use]
-pub fn read(files: &BTreeMap<FilePath, Bytes>, options: &Options<'_>) -> Reading {
+pub fn read(files: &BTreeMap<FilePath, Bytes>, options: &ReadOptions<'_>) -> Reading {
     let mut findings = Findings::new();
     let read = read_skill_md(files, options, &mut findings);
     let mut problems = findings.into_problems();
@@ -177,7 +177,7 @@ pub fn body(text: &str) -> &str {
 
 fn read_skill_md(
     files: &BTreeMap<FilePath, Bytes>,
-    options: &Options<'_>,
+    options: &ReadOptions<'_>,
     findings: &mut Findings,
 ) -> Option<front_matter::Fields> {
     secrets::check(files, findings);

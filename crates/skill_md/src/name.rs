@@ -1,8 +1,8 @@
 //! The name of a skill, and the slug that is made of it.
 
 use super::findings::{Findings, shown};
-use super::keys::{Entry, Keys};
-use super::tree::Shape;
+use super::keys::{KeyEntry, Keys};
+use super::tree::NodeShape;
 use model::{MAX_SLUG_CHARS, invisible, is_device, is_standard_name, slugify};
 
 /// The name as written, or made from the folder's; and the slug.
@@ -54,10 +54,10 @@ pub(super) fn read(
     (name.to_owned(), slug)
 }
 
-fn written<'a>(entry: Entry<'a>, findings: &mut Findings) -> Option<(Entry<'a>, &'a str)> {
+fn written<'a>(entry: KeyEntry<'a>, findings: &mut Findings) -> Option<(KeyEntry<'a>, &'a str)> {
     let kind = entry.node.kind();
     match (&entry.node.shape, entry.node.text()) {
-        (Shape::Text(_), Some(name)) => (!name.trim().is_empty()).then_some((entry, name)),
+        (NodeShape::Text(_), Some(name)) => (!name.trim().is_empty()).then_some((entry, name)),
         (_, Some(name)) => {
             findings.warning(
                 "name-not-text",

@@ -4,8 +4,8 @@
 //! anything. Its author is told.
 
 use super::findings::{Findings, shown};
-use super::keys::Entry;
-use super::tree::Shape;
+use super::keys::KeyEntry;
+use super::tree::NodeShape;
 use super::values;
 
 /// Programs that run what their arguments name.
@@ -121,7 +121,7 @@ const COMMANDS: &[(&str, &[&str])] = &[
 ];
 
 /// Reports what `allowed-tools` allows without naming it.
-pub(super) fn check(entry: Option<Entry<'_>>, findings: &mut Findings) {
+pub(super) fn check(entry: Option<KeyEntry<'_>>, findings: &mut Findings) {
     let Some(entry) = entry else { return };
     let mut found = |line: usize, pattern: &str| {
         if let Some(program) = launcher(pattern) {
@@ -134,7 +134,7 @@ pub(super) fn check(entry: Option<Entry<'_>>, findings: &mut Findings) {
             findings.warning("allowed-tools-shell", line, message);
         }
     };
-    if let Shape::List(nodes) = &entry.node.shape {
+    if let NodeShape::List(nodes) = &entry.node.shape {
         for node in nodes {
             found(node.line, node.text().unwrap_or_default().trim());
         }

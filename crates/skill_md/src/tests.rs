@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 
-use super::{Options, Reading, read};
+use super::{ReadOptions, Reading, read};
 use model::{FilePath, Skill};
 
 /// Front matter that is nothing but right.
@@ -32,7 +32,7 @@ fn files<'a>(files: impl IntoIterator<Item = (&'a str, &'a [u8])>) -> BTreeMap<F
 
 /// Reads a `SKILL.md` in a folder `demo`.
 fn read_text(text: &str) -> Reading {
-    let options = Options {
+    let options = ReadOptions {
         strict: false,
         folder: Some("demo"),
     };

@@ -15,12 +15,12 @@ pub(super) struct Key {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Node {
     pub(super) line: usize,
-    pub(super) shape: Shape,
+    pub(super) shape: NodeShape,
 }
 
 /// A value. Scalars carry their text as written.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Shape {
+pub(super) enum NodeShape {
     Null,
     Bool(bool, String),
     Number(Number, String),
@@ -43,35 +43,37 @@ impl Node {
     /// The text of a scalar, as written; none of null, a list or a map.
     pub(super) fn text(&self) -> Option<&str> {
         match &self.shape {
-            Shape::Bool(_, text) | Shape::Number(_, text) | Shape::Text(text) => Some(text),
-            Shape::Null | Shape::List(_) | Shape::Map(_) => None,
+            NodeShape::Bool(_, text) | NodeShape::Number(_, text) | NodeShape::Text(text) => {
+                Some(text)
+            }
+            NodeShape::Null | NodeShape::List(_) | NodeShape::Map(_) => None,
         }
     }
 
     pub(super) fn is_null(&self) -> bool {
-        self.shape == Shape::Null
+        self.shape == NodeShape::Null
     }
 
     /// What it is, in words.
     pub(super) fn kind(&self) -> &'static str {
         match self.shape {
-            Shape::Null => "empty",
-            Shape::Bool(..) => "true or false",
-            Shape::Number(..) => "a number",
-            Shape::Text(_) => "text",
-            Shape::List(_) => "a list",
-            Shape::Map(_) => "a map",
+            NodeShape::Null => "empty",
+            NodeShape::Bool(..) => "true or false",
+            NodeShape::Number(..) => "a number",
+            NodeShape::Text(_) => "text",
+            NodeShape::List(_) => "a list",
+            NodeShape::Map(_) => "a map",
         }
     }
 
     pub(super) fn json(&self) -> Value {
         match &self.shape {
-            Shape::Null => Value::Null,
-            Shape::Bool(value, _) => Value::Bool(*value),
-            Shape::Number(number, _) => Value::Number(number.clone()),
-            Shape::Text(text) => Value::String(text.clone()),
-            Shape::List(list) => Value::Array(list.iter().map(Self::json).collect()),
-            Shape::Map(entries) => Value::Object(json(entries)),
+            NodeShape::Null => Value::Null,
+            NodeShape::Bool(value, _) => Value::Bool(*value),
+            NodeShape::Number(number, _) => Value::Number(number.clone()),
+            NodeShape::Text(text) => Value::String(text.clone()),
+            NodeShape::List(list) => Value::Array(list.iter().map(Self::json).collect()),
+            NodeShape::Map(entries) => Value::Object(json(entries)),
         }
     }
 }

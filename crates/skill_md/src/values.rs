@@ -2,10 +2,10 @@
 //! is nearly right is taken and reported.
 
 use super::findings::{Findings, shown};
-use super::keys::Entry;
-use super::tree::{Node, Shape};
+use super::keys::KeyEntry;
+use super::tree::{Node, NodeShape};
 
-impl Entry<'_> {
+impl KeyEntry<'_> {
     /// The key as its author knows it.
     pub(super) fn label(&self) -> String {
         let prefix = if self.in_metadata { "metadata." } else { "" };
@@ -26,7 +26,11 @@ impl Entry<'_> {
 }
 
 /// Text. A list or a map is reported and left out.
-pub(super) fn text(key: &str, entry: Option<Entry<'_>>, findings: &mut Findings) -> Option<String> {
+pub(super) fn text(
+    key: &str,
+    entry: Option<KeyEntry<'_>>,
+    findings: &mut Findings,
+) -> Option<String> {
     let entry = entry?;
     if let Some(text) = entry.node.text() {
         return Some(text.trim().to_owned());
@@ -39,7 +43,7 @@ pub(super) fn text(key: &str, entry: Option<Entry<'_>>, findings: &mut Findings)
 /// Text. A list or a map is reported and kept as JSON.
 pub(super) fn text_or_json(
     key: &str,
-    entry: Option<Entry<'_>>,
+    entry: Option<KeyEntry<'_>>,
     findings: &mut Findings,
 ) -> Option<String> {
     let entry = entry?;
@@ -52,13 +56,17 @@ pub(super) fn text_or_json(
 }
 
 /// Words: a list, or one text with commas between them.
-pub(super) fn words(key: &str, entry: Option<Entry<'_>>, findings: &mut Findings) -> Vec<String> {
+pub(super) fn words(
+    key: &str,
+    entry: Option<KeyEntry<'_>>,
+    findings: &mut Findings,
+) -> Vec<String> {
     let Some(entry) = entry else {
         return Vec::new();
     };
     match &entry.node.shape {
-        Shape::List(list) => texts(key, entry, list, findings),
-        Shape::Map(_) => {
+        NodeShape::List(list) => texts(key, entry, list, findings),
+        NodeShape::Map(_) => {
             entry.wrong(key, findings, "is a map, not a list; it was left out");
             Vec::new()
         }
@@ -69,15 +77,15 @@ pub(super) fn words(key: &str, entry: Option<Entry<'_>>, findings: &mut Findings
 /// Steps or conditions: a list; one text is a list of one.
 pub(super) fn sentences(
     key: &str,
-    entry: Option<Entry<'_>>,
+    entry: Option<KeyEntry<'_>>,
     findings: &mut Findings,
 ) -> Vec<String> {
     let Some(entry) = entry else {
         return Vec::new();
     };
     match &entry.node.shape {
-        Shape::List(list) => texts(key, entry, list, findings),
-        Shape::Map(_) => {
+        NodeShape::List(list) => texts(key, entry, list, findings),
+        NodeShape::Map(_) => {
             entry.wrong(key, findings, "is a map, not a list; it was left out");
             Vec::new()
         }
@@ -96,7 +104,7 @@ pub(super) fn sentences(
 /// `is_standard` says that the standard itself wants one text.
 pub(super) fn tools(
     key: &str,
-    entry: Option<Entry<'_>>,
+    entry: Option<KeyEntry<'_>>,
     is_standard: bool,
     findings: &mut Findings,
 ) -> Vec<String> {
@@ -104,8 +112,8 @@ pub(super) fn tools(
         return Vec::new();
     };
     match &entry.node.shape {
-        Shape::List(list) => texts(key, entry, list, findings),
-        Shape::Map(_) => {
+        NodeShape::List(list) => texts(key, entry, list, findings),
+        NodeShape::Map(_) => {
             entry.wrong(
                 key,
                 findings,
@@ -159,10 +167,10 @@ fn trimmed<'a>(parts: impl IntoIterator<Item = &'a str>) -> Vec<String> {
 
 /// The texts of a list. Numbers and the like are taken as they are written,
 /// empty elements are left out; both are said once.
-fn texts(key: &str, entry: Entry<'_>, list: &[Node], findings: &mut Findings) -> Vec<String> {
+fn texts(key: &str, entry: KeyEntry<'_>, list: &[Node], findings: &mut Findings) -> Vec<String> {
     let odd = list
         .iter()
-        .find(|node| !matches!(node.shape, Shape::Text(_)));
+        .find(|node| !matches!(node.shape, NodeShape::Text(_)));
     if let Some(odd) = odd {
         let message = format!(
             "`{}` has an element that is {}, not text",
@@ -172,8 +180,8 @@ fn texts(key: &str, entry: Entry<'_>, list: &[Node], findings: &mut Findings) ->
         findings.info(&format!("{key}-element"), odd.line, message);
     }
     let of = |node: &Node| match &node.shape {
-        Shape::Null => None,
-        Shape::List(_) | Shape::Map(_) => Some(node.json().to_string()),
+        NodeShape::Null => None,
+        NodeShape::List(_) | NodeShape::Map(_) => Some(node.json().to_string()),
         _ => node.text().map(|text| text.trim().to_owned()),
     };
     list.iter()

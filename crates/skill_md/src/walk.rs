@@ -17,7 +17,7 @@ use serde_json::Number;
 
 use super::findings::Fault;
 use super::outline::{self, Outline, Root, Scalar, Unread};
-use super::tree::{Key, Node, Shape, Tree};
+use super::tree::{Key, Node, NodeShape, Tree};
 
 /// Reads front matter whose first line is `first_line` of its file.
 pub(super) fn read(text: &str, first_line: usize) -> Result<Tree, Unread> {
@@ -48,7 +48,7 @@ fn follow(text: &str, first_line: usize, outline: Outline) -> Result<Tree, Unrea
             odd_keys: Vec::new(),
         });
     }
-    let mut walk = Walk {
+    let mut walk = YamlWalk {
         scalars: scalars.iter(),
         nodes,
         // Only the escapes `\L` and `\P` make a text longer than its source.
@@ -68,7 +68,7 @@ fn follow(text: &str, first_line: usize, outline: Outline) -> Result<Tree, Unrea
         });
     }
     match node.shape {
-        Shape::Map(entries) => Ok(Tree {
+        NodeShape::Map(entries) => Ok(Tree {
             entries,
             numbers: walk.numbers,
             odd_keys: walk.odd_keys,
@@ -97,7 +97,7 @@ fn unreadable(error: &serde_yaml::Error, text: &str, first_line: usize) -> Unrea
     }
 }
 
-struct Walk<'a> {
+struct YamlWalk<'a> {
     /// What the guard saw and is still to come.
     scalars: Iter<'a, Scalar>,
     nodes: usize,
@@ -108,7 +108,7 @@ struct Walk<'a> {
     odd_keys: Vec<Key>,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> YamlWalk<'a> {
     /// One more node.
     fn node<E: Error>(&mut self) -> Result<(), E> {
         self.nodes = self
@@ -144,7 +144,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-struct NodeSeed<'w, 'a>(&'w mut Walk<'a>);
+struct NodeSeed<'w, 'a>(&'w mut YamlWalk<'a>);
 
 impl<'de> DeserializeSeed<'de> for NodeSeed<'_, '_> {
     type Value = Node;
@@ -155,7 +155,7 @@ impl<'de> DeserializeSeed<'de> for NodeSeed<'_, '_> {
 }
 
 impl NodeSeed<'_, '_> {
-    fn scalar<E: Error>(self, shape: impl FnOnce(String) -> Shape) -> Result<Node, E> {
+    fn scalar<E: Error>(self, shape: impl FnOnce(String) -> NodeShape) -> Result<Node, E> {
         let scalar = self.0.scalar()?;
         Ok(Node {
             line: scalar.line,
@@ -169,7 +169,7 @@ impl NodeSeed<'_, '_> {
         self.0.numbers.push(scalar.clone());
         Ok(Node {
             line: scalar.line,
-            shape: Shape::Text(scalar.text.clone()),
+            shape: NodeShape::Text(scalar.text.clone()),
         })
     }
 }
@@ -182,19 +182,19 @@ impl<'de> Visitor<'de> for NodeSeed<'_, '_> {
     }
 
     fn visit_unit<E: Error>(self) -> Result<Node, E> {
-        self.scalar(|_| Shape::Null)
+        self.scalar(|_| NodeShape::Null)
     }
 
     fn visit_bool<E: Error>(self, value: bool) -> Result<Node, E> {
-        self.scalar(|text| Shape::Bool(value, text))
+        self.scalar(|text| NodeShape::Bool(value, text))
     }
 
     fn visit_i64<E: Error>(self, value: i64) -> Result<Node, E> {
-        self.scalar(|text| Shape::Number(value.into(), text))
+        self.scalar(|text| NodeShape::Number(value.into(), text))
     }
 
     fn visit_u64<E: Error>(self, value: u64) -> Result<Node, E> {
-        self.scalar(|text| Shape::Number(value.into(), text))
+        self.scalar(|text| NodeShape::Number(value.into(), text))
     }
 
     fn visit_i128<E: Error>(self, _: i128) -> Result<Node, E> {
@@ -211,7 +211,7 @@ impl<'de> Visitor<'de> for NodeSeed<'_, '_> {
             !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit())
         });
         match Number::from_f64(value) {
-            Some(number) if !is_integer => self.scalar(|text| Shape::Number(number, text)),
+            Some(number) if !is_integer => self.scalar(|text| NodeShape::Number(number, text)),
             _ => self.number_as_text(),
         }
     }
@@ -220,7 +220,7 @@ impl<'de> Visitor<'de> for NodeSeed<'_, '_> {
         let scalar = self.0.text(value)?;
         Ok(Node {
             line: scalar.line,
-            shape: Shape::Text(value.to_owned()),
+            shape: NodeShape::Text(value.to_owned()),
         })
     }
 
@@ -233,7 +233,7 @@ impl<'de> Visitor<'de> for NodeSeed<'_, '_> {
         }
         Ok(Node {
             line,
-            shape: Shape::List(list),
+            shape: NodeShape::List(list),
         })
     }
 
@@ -247,12 +247,12 @@ impl<'de> Visitor<'de> for NodeSeed<'_, '_> {
         }
         Ok(Node {
             line,
-            shape: Shape::Map(entries),
+            shape: NodeShape::Map(entries),
         })
     }
 }
 
-struct KeySeed<'w, 'a>(&'w mut Walk<'a>);
+struct KeySeed<'w, 'a>(&'w mut YamlWalk<'a>);
 
 impl<'de> DeserializeSeed<'de> for KeySeed<'_, '_> {
     type Value = Key;

@@ -10,7 +10,7 @@ use super::dialect::Dialect;
 use super::functions::Allowed;
 use super::refusal::Refusal;
 use super::types::{self, Kind};
-use super::walk::{Found, Walk, place, unknown};
+use super::walk::{Checked, QueryWalk, place, unknown};
 
 /// What looks like a function and is grammar of `PostgreSQL`: no schema may stand
 /// before it.
@@ -43,9 +43,9 @@ const CHARACTER_SETS: &[&str] = &[
     "_ascii", "_binary", "_latin1", "_utf8", "_utf8mb3", "_utf8mb4",
 ];
 
-impl Walk<'_> {
+impl QueryWalk<'_> {
     /// Looks at an expression; what is inside of it is visited after it.
-    pub(super) fn expr(&mut self, expr: &mut Expr) -> Found {
+    pub(super) fn expr(&mut self, expr: &mut Expr) -> Checked {
         self.rewrite(expr);
         let dialect = self.dialect;
         match expr {
@@ -122,7 +122,7 @@ impl Walk<'_> {
     }
 
     /// A name that stands alone.
-    fn bare(&self, ident: &Ident) -> Found {
+    fn bare(&self, ident: &Ident) -> Checked {
         let name = self.dialect.folded(ident);
         let told = self.dialect != Dialect::Sqlite
             && ident.quote_style.is_none()
@@ -133,7 +133,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    fn operator(&mut self, operator: &BinaryOperator) -> Found {
+    fn operator(&mut self, operator: &BinaryOperator) -> Checked {
         match operator {
             BinaryOperator::Custom(_)
             | BinaryOperator::PGCustomBinaryOperator(_)
@@ -149,7 +149,7 @@ impl Walk<'_> {
     }
 
     /// A type that a value is cast to.
-    pub(super) fn data_type(&mut self, data_type: &sqlparser::ast::DataType) -> Found {
+    pub(super) fn data_type(&mut self, data_type: &sqlparser::ast::DataType) -> Checked {
         match types::kind(self.dialect, data_type) {
             Kind::BuiltIn => Ok(()),
             Kind::Named(parts) => {
@@ -164,7 +164,7 @@ impl Walk<'_> {
     }
 
     /// The types of columns that an alias gives.
-    pub(super) fn column_types(&mut self, alias: &TableAlias) -> Found {
+    pub(super) fn column_types(&mut self, alias: &TableAlias) -> Checked {
         for column in &alias.columns {
             if let Some(data_type) = &column.data_type {
                 self.data_type(data_type)?;
@@ -173,7 +173,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    fn function(&mut self, function: &mut Function) -> Found {
+    fn function(&mut self, function: &mut Function) -> Checked {
         let other = function.uses_odbc_syntax
             || function.parameters != FunctionArguments::None
             || matches!(&function.args, FunctionArguments::Subquery(_));
@@ -212,7 +212,7 @@ impl Walk<'_> {
         self.call(&mut function.name)
     }
 
-    fn refuse(&self, name: &ObjectName) -> Found {
+    fn refuse(&self, name: &ObjectName) -> Checked {
         let ident = name.0.last().and_then(|part| part.as_ident());
         let at = ident.map_or((0, 0), place);
         let parts: Vec<String> = name
@@ -228,7 +228,7 @@ impl Walk<'_> {
 
     /// Whom a call means: a listed function of the server, which is then written so
     /// that no other can be meant, or one that the operator allows.
-    pub(super) fn call(&mut self, name: &mut ObjectName) -> Found {
+    pub(super) fn call(&mut self, name: &mut ObjectName) -> Checked {
         let parts: Option<Vec<&Ident>> = name.0.iter().map(|part| part.as_ident()).collect();
         let Some(parts) = parts else {
             return unknown("This kind of call");

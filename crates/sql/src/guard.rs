@@ -24,7 +24,7 @@ use super::dialect::Dialect;
 use super::functions::Functions;
 use super::names::Names;
 pub(super) use super::refusal::Refusal;
-use super::walk::{Walk, name_of};
+use super::walk::{QueryWalk, name_of};
 use handler::{ToolError, ToolErrorKind};
 
 /// Bytes that a statement may have.
@@ -149,7 +149,7 @@ pub(super) fn judge(
         let name = first.map_or_else(|| name_of(&statement), |word| word.value);
         return Err(Refusal::operation(&name, read_only));
     }
-    let mut walk = Walk::new(dialect, functions, read_only);
+    let mut walk = QueryWalk::new(dialect, functions, read_only);
     if let ControlFlow::Break(refusal) = statement.visit(&mut walk) {
         return Err(*refusal);
     }

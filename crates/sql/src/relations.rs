@@ -7,7 +7,7 @@ use sqlparser::ast::ObjectName;
 
 use super::dialect::Dialect;
 use super::refusal::Refusal;
-use super::walk::Found;
+use super::walk::Checked;
 
 /// Of `pg_catalog`.
 const POSTGRES: &[&str] = &[
@@ -113,7 +113,7 @@ pub(super) fn sqlite(table: &str) -> bool {
 }
 
 /// A table may be read.
-pub(super) fn check(dialect: Dialect, name: &ObjectName) -> Found {
+pub(super) fn check(dialect: Dialect, name: &ObjectName) -> Checked {
     let refused = |name: &str, step: &str| {
         Err(Refusal::denied(
             format!("The server's own table {name} is not allowed."),

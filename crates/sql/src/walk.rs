@@ -20,10 +20,10 @@ use super::refusal::Refusal;
 use super::relations;
 
 /// How a part was found.
-pub(super) type Found = Result<(), Refusal>;
+pub(super) type Checked = Result<(), Refusal>;
 
 /// Looks at every part of a statement.
-pub(super) struct Walk<'a> {
+pub(super) struct QueryWalk<'a> {
     pub(super) dialect: Dialect,
     pub(super) functions: &'a Functions,
     pub(super) read_only: bool,
@@ -41,7 +41,7 @@ pub(super) struct Walk<'a> {
     dotted: Vec<(String, Option<String>, (u64, u64))>,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> QueryWalk<'a> {
     pub(super) fn new(dialect: Dialect, functions: &'a Functions, read_only: bool) -> Self {
         Self {
             dialect,
@@ -94,7 +94,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn inner(&mut self, name: &str) -> Found {
+    fn inner(&mut self, name: &str) -> Checked {
         self.writes = true;
         if self.read_only {
             return Err(Refusal::operation(name, true));
@@ -102,7 +102,7 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    fn statement(&mut self, statement: &Statement) -> Found {
+    fn statement(&mut self, statement: &Statement) -> Checked {
         self.statements += 1;
         match statement {
             Statement::Query(_) => Ok(()),
@@ -119,7 +119,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn body(&mut self, body: &SetExpr) -> Found {
+    fn body(&mut self, body: &SetExpr) -> Checked {
         match body {
             // What is inside of these is visited by itself.
             SetExpr::Select(_)
@@ -137,7 +137,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn query(&mut self, query: &Query) -> Found {
+    fn query(&mut self, query: &Query) -> Checked {
         if !query.locks.is_empty() {
             return Err(Refusal::operation("SELECT FOR UPDATE", self.read_only));
         }
@@ -156,7 +156,7 @@ impl<'a> Walk<'a> {
         self.body(&query.body)
     }
 
-    fn select(&mut self, select: &Select) -> Found {
+    fn select(&mut self, select: &Select) -> Checked {
         if select.into.is_some() {
             return Err(Refusal::operation("SELECT INTO", self.read_only));
         }
@@ -178,7 +178,7 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    fn table(&mut self, factor: &mut TableFactor) -> Found {
+    fn table(&mut self, factor: &mut TableFactor) -> Checked {
         if self.dialect == Dialect::Postgres {
             expr::unnest(factor);
         }
@@ -251,7 +251,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn value(&mut self, value: &mut ValueWithSpan) -> Found {
+    fn value(&mut self, value: &mut ValueWithSpan) -> Checked {
         let digits = |text: &str| text.chars().all(|letter| letter.is_ascii_hexdigit());
         let postgres = self.dialect == Dialect::Postgres;
         // One spelling for strings, which the database ends where the parser does.
@@ -274,7 +274,7 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    fn ident(&self, ident: &Ident) -> Found {
+    fn ident(&self, ident: &Ident) -> Checked {
         match self.dialect {
             Dialect::Postgres if ident.value.len() > 63 => Err(Refusal::syntax(
                 "A name has more than 63 bytes, which PostgreSQL would cut.",
@@ -303,18 +303,18 @@ pub(super) fn name_of(statement: &Statement) -> String {
     text.split_whitespace().next().unwrap_or("?").to_owned()
 }
 
-pub(super) fn unknown(what: &str) -> Found {
+pub(super) fn unknown(what: &str) -> Checked {
     Err(Refusal::syntax(format!("{what} is not supported here.")))
 }
 
-fn flow(found: Found) -> ControlFlow<Box<Refusal>> {
+fn flow(found: Checked) -> ControlFlow<Box<Refusal>> {
     match found {
         Ok(()) => ControlFlow::Continue(()),
         Err(refusal) => ControlFlow::Break(Box::new(refusal)),
     }
 }
 
-impl VisitorMut for Walk<'_> {
+impl VisitorMut for QueryWalk<'_> {
     type Break = Box<Refusal>;
 
     fn pre_visit_statement(&mut self, statement: &mut Statement) -> ControlFlow<Self::Break> {

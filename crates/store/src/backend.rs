@@ -17,7 +17,7 @@ use super::{Batch, CommitError, LogPosition, Mode, Reader, Revision, StoreError}
 use model::Event;
 
 /// A key and its value. `IVec` is shared bytes, of whatever backend.
-pub(super) type Entry = (IVec, IVec);
+pub(super) type Record = (IVec, IVec);
 
 /// Records of the first page of a walk, and of the largest.
 const PAGES: Range<usize> = 16..256;
@@ -31,7 +31,7 @@ pub(super) trait Records: std::fmt::Debug + Send + Sync {
     fn page(&self, range: &Range<Vec<u8>>, order: Order, limit: usize) -> Result<Page, StoreError>;
 }
 
-pub(super) type Work<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+pub(super) type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// Where records are kept, and how writes become durable.
 pub(super) trait Backend: std::fmt::Debug + Send + Sync {
@@ -40,10 +40,10 @@ pub(super) trait Backend: std::fmt::Debug + Send + Sync {
 
     /// Writes a batch whole, or not at all. Ends when it is durable, every reader sees it,
     /// and every follower was handed its event.
-    fn commit(&self, batch: Batch) -> Work<'_, Result<Revision, CommitError>>;
+    fn commit(&self, batch: Batch) -> BoxFuture<'_, Result<Revision, CommitError>>;
 
     /// Ends all that was handed over, and takes no more.
-    fn close(&self) -> Work<'_, ()>;
+    fn close(&self) -> BoxFuture<'_, ()>;
 
     /// Where the log begins and ends.
     fn position(&self) -> watch::Receiver<LogPosition>;
@@ -113,7 +113,7 @@ pub(super) enum Order {
 /// Some records of a range.
 #[derive(Debug, Default)]
 pub(super) struct Page {
-    pub(super) records: Vec<Entry>,
+    pub(super) records: Vec<Record>,
     /// The part of the range whose records these are.
     pub(super) covered: Range<Vec<u8>>,
     /// What is left of the range.
@@ -126,7 +126,7 @@ impl Page {
         range: &Range<Vec<u8>>,
         order: Order,
         limit: usize,
-        mut all: impl DoubleEndedIterator<Item = Result<Entry, E>>,
+        mut all: impl DoubleEndedIterator<Item = Result<Record, E>>,
     ) -> Result<Self, E> {
         let mut records = Vec::new();
         while records.len() < limit {
@@ -164,17 +164,17 @@ impl Page {
 /// Records, a page at a time: nothing of the backend is held between two. Not a snapshot:
 /// a record that is written meanwhile may or may not be seen.
 #[derive(Debug)]
-pub(super) struct Walk<'a> {
+pub(super) struct Scan<'a> {
     records: &'a dyn Records,
     range: Option<Range<Vec<u8>>>,
     order: Order,
     limit: usize,
-    page: std::vec::IntoIter<Entry>,
+    page: std::vec::IntoIter<Record>,
 }
 
 /// The records from the start of a range to below its end, in order, or in reverse order.
-pub(super) fn walk(records: &dyn Records, range: Range<Vec<u8>>, order: Order) -> Walk<'_> {
-    Walk {
+pub(super) fn walk(records: &dyn Records, range: Range<Vec<u8>>, order: Order) -> Scan<'_> {
+    Scan {
         records,
         range: Some(range),
         order,
@@ -183,8 +183,8 @@ pub(super) fn walk(records: &dyn Records, range: Range<Vec<u8>>, order: Order) -
     }
 }
 
-impl Iterator for Walk<'_> {
-    type Item = Result<Entry, StoreError>;
+impl Iterator for Scan<'_> {
+    type Item = Result<Record, StoreError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {

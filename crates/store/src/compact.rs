@@ -134,7 +134,7 @@ impl Compaction {
         }
         let folders = Folders::of(&inner.directory);
         let ended = folders.remove_new().and_then(|()| {
-            let work = Work {
+            let work = Run {
                 store: &self.store,
                 folders: &folders,
                 reached: Arc::clone(reached),
@@ -222,14 +222,14 @@ enum Exchange {
 /// How the end went, or the database back: more is left than writes are to wait for.
 type Ended = Result<Result<Exchange, Engine>, StoreError>;
 
-struct Work<'a> {
+struct Run<'a> {
     store: &'a OnDisk,
     folders: &'a Folders,
     reached: Reached,
     moved: u64,
 }
 
-impl Work<'_> {
+impl Run<'_> {
     fn run(
         mut self,
         keep: impl Fn(&Digest) -> bool,

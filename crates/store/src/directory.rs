@@ -23,7 +23,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::guard::{Cause, attempt};
-use super::inspect::{self, Seen};
+use super::inspect::{self, LogState};
 use super::lock::{self, Lock};
 use super::{
     OpenError, Options, Revision, StoreError, guarded, high_water_mark, leftovers, private,
@@ -149,8 +149,10 @@ pub(super) fn reopen(
     let acknowledged = high_water_mark::acknowledged(directory)?;
     if store.join("db").exists() {
         match inspect::inspect(&store, acknowledged).map_err(at(&store))? {
-            Seen::Whole => {}
-            Seen::Cut(found) => return Err(high_water_mark::lacks(directory, acknowledged, found)),
+            LogState::Whole => {}
+            LogState::Cut(found) => {
+                return Err(high_water_mark::lacks(directory, acknowledged, found));
+            }
         }
     }
     engine_of(&store, options, acknowledged).map_err(|cause| match cause {
@@ -199,7 +201,8 @@ fn engine_of(
             // A snapshot may have a right checksum and belong to another log. Without it sled
             // passes over what is damaged in the whole of the log.
             Err(Cause::Damaged(_))
-                if inspect::look_at_all(store, acknowledged).map_err(system)? == Seen::Whole
+                if inspect::look_at_all(store, acknowledged).map_err(system)?
+                    == LogState::Whole
                     && leftovers::set_snapshots_aside(store).map_err(system)? => {}
             opened => return opened,
         }

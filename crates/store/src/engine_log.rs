@@ -321,13 +321,13 @@ pub(super) fn segment_number(segment: &[u8]) -> Option<u64> {
 }
 
 /// The first message from a place on that is whole, of whatever segment.
-pub(super) fn first_whole(segment: &[u8], from: usize) -> Option<Found> {
+pub(super) fn first_whole(segment: &[u8], from: usize) -> Option<FoundRecord> {
     (from..segment.len()).find_map(|at| message(segment, at, None))
 }
 
 /// A message that is whole.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Found {
+pub(super) struct FoundRecord {
     pub(super) kind: u8,
     pub(super) segment: u64,
     page: u64,
@@ -340,7 +340,7 @@ pub(super) struct Found {
 /// The message at a place of a segment, where there is a whole one.
 ///
 /// Where the number of the segment is known, others are not looked at closely.
-pub(super) fn message(segment: &[u8], at: usize, expected: Option<u64>) -> Option<Found> {
+pub(super) fn message(segment: &[u8], at: usize, expected: Option<u64>) -> Option<FoundRecord> {
     let kind = *segment.get(at + 4)?;
     if kind == 0 || kind > kind::BLOB_LINK {
         return None;
@@ -361,7 +361,7 @@ pub(super) fn message(segment: &[u8], at: usize, expected: Option<u64>) -> Optio
     checksum.update(body);
     checksum.update(bytes.get(4..header)?);
     let stated = u32::from_le_bytes(*bytes.first_chunk()?);
-    (checksum.finalize() ^ u32::MAX == stated).then_some(Found {
+    (checksum.finalize() ^ u32::MAX == stated).then_some(FoundRecord {
         kind,
         segment: number,
         page,

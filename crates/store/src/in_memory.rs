@@ -10,7 +10,7 @@ use std::sync::{Mutex, PoisonError, RwLock};
 use sled::IVec;
 use tokio::sync::watch;
 
-use super::backend::{Backend, Followers, Order, Page, Records, Work};
+use super::backend::{Backend, BoxFuture, Followers, Order, Page, Records};
 use super::group::{Finished, Group};
 use super::{Batch, CommitError, LogPosition, Mode, Options, Revision, StoreError};
 
@@ -122,11 +122,11 @@ impl Backend for InMemory {
         &self.records
     }
 
-    fn commit(&self, batch: Batch) -> Work<'_, Result<Revision, CommitError>> {
+    fn commit(&self, batch: Batch) -> BoxFuture<'_, Result<Revision, CommitError>> {
         Box::pin(std::future::ready(self.write(batch)))
     }
 
-    fn close(&self) -> Work<'_, ()> {
+    fn close(&self) -> BoxFuture<'_, ()> {
         let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
         writer.closed = true;
         Box::pin(std::future::ready(()))

@@ -17,14 +17,14 @@ use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
 use super::directory::SEGMENT_BYTES;
-use super::engine_log::{self, Found, Header, LARGEST_HEADER, SEGMENT_HEADER, kind};
+use super::engine_log::{self, FoundRecord, Header, LARGEST_HEADER, SEGMENT_HEADER, kind};
 use super::{Revision, leftovers, log, record};
 
 const SEGMENT: u64 = SEGMENT_BYTES as u64;
 
 /// How far the log is whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Seen {
+pub(super) enum LogState {
     /// Up to the last acknowledged write, as far as sled reads it.
     Whole,
     /// Only up to this write. None: no write is found before what is damaged.
@@ -33,27 +33,27 @@ pub(super) enum Seen {
 
 /// Looks at the log from the newest snapshot on. Where that does not fit the log, sled
 /// reads all of it, and so it is looked at from its beginning.
-pub(super) fn inspect(store: &Path, acknowledged: Option<Revision>) -> io::Result<Seen> {
+pub(super) fn inspect(store: &Path, acknowledged: Option<Revision>) -> io::Result<LogState> {
     let snapshot = leftovers::newest_snapshot(store)?;
-    let seen = Walk::open(store, snapshot, snapshot, acknowledged)?.run()?;
-    if seen == Seen::Whole || snapshot == 0 {
+    let seen = LogWalk::open(store, snapshot, snapshot, acknowledged)?.run()?;
+    if seen == LogState::Whole || snapshot == 0 {
         return Ok(seen);
     }
     look_at_all(store, acknowledged)
 }
 
 /// Looks at the log from its beginning: so sled reads it without a snapshot.
-pub(super) fn look_at_all(store: &Path, acknowledged: Option<Revision>) -> io::Result<Seen> {
+pub(super) fn look_at_all(store: &Path, acknowledged: Option<Revision>) -> io::Result<LogState> {
     let goal = match acknowledged {
         // A power cut may take what the snapshot knew and nobody was told of.
         Some(_) => 0,
         None => leftovers::newest_snapshot(store)?,
     };
-    Walk::open(store, 0, goal, acknowledged)?.run()
+    LogWalk::open(store, 0, goal, acknowledged)?.run()
 }
 
 /// The log, read from some segment on.
-struct Walk {
+struct LogWalk {
     db: File,
     length: u64,
     blobs: PathBuf,
@@ -89,7 +89,7 @@ enum End {
     Cut,
 }
 
-impl Walk {
+impl LogWalk {
     fn open(
         store: &Path,
         from: u64,
@@ -155,7 +155,7 @@ impl Walk {
         self.db.read_exact_at(buffer, offset)
     }
 
-    fn run(mut self) -> io::Result<Seen> {
+    fn run(mut self) -> io::Result<LogState> {
         let mut buffer = Vec::new();
         let mut end = self.first * SEGMENT;
         let mut next = self.first;
@@ -166,7 +166,7 @@ impl Walk {
             }
             self.load(offset, &mut buffer)?;
             match self.segment(number, &buffer, &mut end)? {
-                End::Reached => return Ok(Seen::Whole),
+                End::Reached => return Ok(LogState::Whole),
                 End::Next => next = number + 1,
                 End::Cut => break,
             }
@@ -176,14 +176,14 @@ impl Walk {
             let is_last = self.segments.range(next..).nth(1).is_none() && self.headless.is_empty();
             let behind = usize::try_from(end % SEGMENT).unwrap_or(SEGMENT_BYTES);
             if is_last && buffer.iter().skip(behind).all(|byte| *byte == 0) {
-                return Ok(Seen::Whole);
+                return Ok(LogState::Whole);
             }
             self.look_before(&mut buffer)?;
         }
         Ok(if self.is_reached(end) {
-            Seen::Whole
+            LogState::Whole
         } else {
-            Seen::Cut(self.revision)
+            LogState::Cut(self.revision)
         })
     }
 
@@ -234,7 +234,7 @@ impl Walk {
     }
 
     /// Takes note of a message. False: it has a body elsewhere that is damaged.
-    fn take(&mut self, found: Found, body: &[u8]) -> io::Result<bool> {
+    fn take(&mut self, found: FoundRecord, body: &[u8]) -> io::Result<bool> {
         let file;
         let body = match found.kind {
             kind::BATCH => {

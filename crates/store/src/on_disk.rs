@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 
-use super::backend::{Backend, Followers, Records, Work};
+use super::backend::{Backend, BoxFuture, Followers, Records};
 use super::engine::Engine;
 use super::follow::Pins;
 use super::view::View;
@@ -134,11 +134,11 @@ impl Backend for OnDisk {
         &*self.view
     }
 
-    fn commit(&self, batch: Batch) -> Work<'_, Result<Revision, CommitError>> {
+    fn commit(&self, batch: Batch) -> BoxFuture<'_, Result<Revision, CommitError>> {
         Box::pin(self.committer.commit(batch))
     }
 
-    fn close(&self) -> Work<'_, ()> {
+    fn close(&self) -> BoxFuture<'_, ()> {
         Box::pin(self.committer.close())
     }
 

@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 
 use sled::IVec;
 
-use super::backend::{Entry, Order, Records as _, everything};
+use super::backend::{Order, Record, Records as _, everything};
 use super::view::{Before, View};
 use super::{Revision, StoreError, record};
 
@@ -77,7 +77,7 @@ impl Snapshot {
     pub(super) fn read(
         &self,
         view: &View,
-        mut each: impl FnMut(Entry) -> Result<(), StoreError>,
+        mut each: impl FnMut(Record) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
         let mut range: Option<Range<Vec<u8>>> = Some(everything());
         while let Some(next) = range {

@@ -202,9 +202,9 @@ pub(super) struct Journal {
 }
 
 /// Where a page of both lists ends: the lowest numbers that were given.
-type Place = (Option<u64>, Option<u64>);
+type PageStart = (Option<u64>, Option<u64>);
 
-fn place(text: &str) -> Option<Place> {
+fn page_start(text: &str) -> Option<PageStart> {
     let number = |text: &str| match text {
         "" => Some(None),
         text => text.parse().ok().map(Some),
@@ -266,10 +266,10 @@ impl Journal {
     /// # Errors
     /// The token is none of ours, or the store cannot be read.
     pub(super) fn list(&self, limit: usize, token: &str) -> Result<CallPage, Error> {
-        let mut below: Place = match token {
+        let mut below: PageStart = match token {
             "" => (None, None),
             token => open_token(PAGE, "", token)
-                .and_then(|text| place(&text))
+                .and_then(|text| page_start(&text))
                 .ok_or(registry::Error::PageToken)?,
         };
         let mut calls = self.calls.newest(&self.store, below.0, limit + 1)?;
@@ -295,8 +295,8 @@ impl Journal {
         let is_more = !calls.is_empty() || !stray.is_empty();
         let next = is_more.then(|| {
             let number = |number: Option<u64>| number.map(|n| n.to_string()).unwrap_or_default();
-            let place = format!("{}/{}", number(below.0), number(below.1));
-            seal_token(PAGE, "", &place)
+            let page_start = format!("{}/{}", number(below.0), number(below.1));
+            seal_token(PAGE, "", &page_start)
         });
         Ok(CallPage { calls: page, next })
     }

@@ -58,7 +58,7 @@ use store::{CommitError, Store, StoreError};
 
 /// Bounds of sessions and tools.
 #[derive(Debug, Clone)]
-pub struct Options {
+pub struct ToolsOptions {
     /// How long after its last use a session ends.
     pub session_idle: SignedDuration,
     /// Sessions at most; the one unused for longest makes room.
@@ -84,7 +84,7 @@ pub struct Tools {
     inner: Arc<Inner>,
 }
 
-type Bodies = quick_cache::sync::Cache<Digest, Arc<str>, Weight>;
+type Bodies = quick_cache::sync::Cache<Digest, Arc<str>, BodyWeight>;
 type Validators = quick_cache::sync::Cache<(Digest, String), Arc<Validator>>;
 
 struct Inner {
@@ -92,7 +92,7 @@ struct Inner {
     lookup: Lookup,
     composition: Composition,
     clock: Arc<dyn Clock>,
-    options: Options,
+    options: ToolsOptions,
     sessions: session::Sessions,
     journal: journal::Journal,
     quota: quota::Quota,
@@ -112,9 +112,9 @@ impl std::fmt::Debug for Inner {
 
 /// Bytes that instructions take in memory.
 #[derive(Debug, Clone)]
-struct Weight;
+struct BodyWeight;
 
-impl quick_cache::Weighter<Digest, Arc<str>> for Weight {
+impl quick_cache::Weighter<Digest, Arc<str>> for BodyWeight {
     fn weight(&self, _: &Digest, body: &Arc<str>) -> u64 {
         100 + body.len() as u64
     }
@@ -132,7 +132,7 @@ impl Tools {
         composition: Composition,
         clock: Arc<dyn Clock>,
         handlers: Vec<Arc<dyn Handler>>,
-        options: Options,
+        options: ToolsOptions,
     ) -> Result<Self, StoreError> {
         let bounds = session::Bounds {
             idle: options.session_idle,
@@ -145,7 +145,7 @@ impl Tools {
                 journal: journal::Journal::open(store, options.keep_calls)?,
                 quota: quota::Quota::new(options.calls_per_session),
                 lookup: Lookup::new(registry.clone()),
-                bodies: Bodies::with_weighter(1_000, BODY_BYTES, Weight),
+                bodies: Bodies::with_weighter(1_000, BODY_BYTES, BodyWeight),
                 validators: Validators::new(2_000),
                 registry,
                 composition,

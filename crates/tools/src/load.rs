@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use super::gate::Declared;
 use super::session::{Loaded, Session};
 use super::{Error, Handler, Invocation, LOAD_CORE, Output, Tools, level};
-use lookup::Found;
+use lookup::FoundSkill;
 use model::{
     FilePath, Principal, Reference, ResourceConfig, SkillId, Version, VersionNumber,
     VersionSelector, inert_line,
@@ -44,7 +44,7 @@ pub struct LoadedSkill {
     /// The session.
     pub session: String,
     /// The skill and the version.
-    pub found: Found,
+    pub found: FoundSkill,
     /// This version was loaded before.
     pub is_again: bool,
     /// The version that it replaces.

@@ -15,7 +15,7 @@ pub(super) struct Quota {
 
 /// A place among the calls in work; given back when dropped.
 #[derive(Debug)]
-pub(super) struct Place<'a> {
+pub(super) struct CallSlot<'a> {
     quota: &'a Quota,
     session: Digest,
 }
@@ -32,7 +32,7 @@ impl Quota {
     ///
     /// # Errors
     /// The session has as many in work as it may have.
-    pub(super) fn take(&self, session: &str) -> Result<Place<'_>, Error> {
+    pub(super) fn take(&self, session: &str) -> Result<CallSlot<'_>, Error> {
         let session = Digest::of(session.as_bytes());
         let mut in_work = self.in_work.lock().unwrap_or_else(PoisonError::into_inner);
         let count = in_work.entry(session).or_default();
@@ -40,14 +40,14 @@ impl Quota {
             return Err(Error::Quota { limit: self.limit });
         }
         *count += 1;
-        Ok(Place {
+        Ok(CallSlot {
             quota: self,
             session,
         })
     }
 }
 
-impl Drop for Place<'_> {
+impl Drop for CallSlot<'_> {
     fn drop(&mut self) {
         let in_work = self.quota.in_work.lock();
         let mut in_work = in_work.unwrap_or_else(PoisonError::into_inner);

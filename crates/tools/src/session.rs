@@ -110,7 +110,7 @@ pub(super) fn size(context: &Map<String, Value>) -> usize {
 
 /// A session, and where it is stored.
 #[derive(Debug)]
-struct Entry {
+struct KnownSession {
     session: Arc<Session>,
     /// The page on which it was written last.
     page: Option<u64>,
@@ -120,7 +120,7 @@ struct Entry {
 
 #[derive(Debug, Default)]
 struct State {
-    sessions: FxHashMap<Digest, Entry>,
+    sessions: FxHashMap<Digest, KnownSession>,
     /// By last use.
     order: BTreeSet<(Timestamp, Digest)>,
     bytes: usize,
@@ -143,7 +143,7 @@ impl State {
                 self.order.remove(&(before.used_at, key));
             }
             Vacant(place) => {
-                place.insert(Entry {
+                place.insert(KnownSession {
                     session,
                     page: None,
                     unwritten: false,
@@ -167,7 +167,7 @@ impl State {
     }
 
     fn remove(&mut self, key: &Digest) {
-        if let Some(Entry { session, .. }) = self.sessions.remove(key) {
+        if let Some(KnownSession { session, .. }) = self.sessions.remove(key) {
             self.bytes -= session.weight();
             self.order.remove(&(session.used_at, *key));
         }

@@ -97,8 +97,8 @@ struct World {
     tools: Tools,
 }
 
-fn options() -> Options {
-    Options {
+fn options() -> ToolsOptions {
+    ToolsOptions {
         session_idle: SignedDuration::from_hours(24),
         sessions: 4,
         calls_per_session: 2,

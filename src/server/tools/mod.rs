@@ -16,7 +16,7 @@ pub use workers::WorkerConfig;
 use super::bundled::bundled_skills;
 use ::jira::Jira;
 use ::sql::Sql;
-use ::tools::Options;
+use ::tools::ToolsOptions;
 use handler::Handler;
 use model::SkillId;
 
@@ -87,8 +87,8 @@ impl Default for ToolsConfig {
 
 impl ToolsConfig {
     /// Bounds of sessions and tools.
-    pub(super) fn options(&self) -> Options {
-        Options {
+    pub(super) fn options(&self) -> ToolsOptions {
+        ToolsOptions {
             session_idle: SignedDuration::from_hours(self.session_hours.into()),
             sessions: self.sessions,
             calls_per_session: self.calls_per_session,

@@ -31,14 +31,14 @@ pub(super) const MAX_WORD: usize = 300;
 
 /// What a file is read as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum ManifestFormat {
     /// A manifest.
     Manifest,
     /// The versions that a package manager chose.
     Lockfile,
 }
 
-impl Form {
+impl ManifestFormat {
     /// Bytes of such a file.
     pub(super) fn limit(self, limits: &Limits) -> usize {
         match self {
@@ -175,7 +175,7 @@ impl Manifest {
 
 /// A manifest in its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Found {
+pub(super) struct ManifestFacts {
     pub(super) path: String,
     pub(super) ecosystem: Ecosystem,
     pub(super) source: Source,
@@ -183,17 +183,17 @@ pub(super) struct Found {
 }
 
 /// What the file at this path is read as; none where it is not read.
-pub(super) fn form(path: &str) -> Option<Form> {
+pub(super) fn form(path: &str) -> Option<ManifestFormat> {
     if super::lock::is_read(path) {
-        return Some(Form::Lockfile);
+        return Some(ManifestFormat::Lockfile);
     }
-    kinds::find(path).map(|_| Form::Manifest)
+    kinds::find(path).map(|_| ManifestFormat::Manifest)
 }
 
 /// Reads a manifest; none where the file is none.
-pub(super) fn read(path: &str, text: &str) -> Option<Result<Found, Broken>> {
+pub(super) fn read(path: &str, text: &str) -> Option<Result<ManifestFacts, Broken>> {
     let kind = kinds::find(path)?;
-    let found = (kind.read)(text).map(|manifest| Found {
+    let found = (kind.read)(text).map(|manifest| ManifestFacts {
         path: path.to_owned(),
         ecosystem: kind.ecosystem,
         source: kind.source,

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use super::super::{
-    Analysis, ConfidenceLevel, Error, InlineFile, Inventory, Limits, Options, analyze, walk,
+    Analysis, ConfidenceLevel, Error, InlineFile, Inventory, Limits, ScanOptions, analyze, walk,
 };
 use super::{folder, notes, of, seen, sent, stack, write};
 
@@ -113,7 +113,7 @@ fn binary_and_long_files_are_not_read() {
     let folder = folder(&[GOOD, ("Cargo.lock", &" ".repeat(4 * 1024 * 1024 + 1))]);
     fs::write(folder.path().join("package.json"), [0xff, 0xfe, 0x00]).expect("a file");
     write(folder.path(), "pom.xml", &" ".repeat(1024 * 1024 + 1));
-    let analysis = seen(folder.path(), &Options::default());
+    let analysis = seen(folder.path(), &ScanOptions::default());
     assert_eq!(
         notes(&analysis),
         [
@@ -136,9 +136,9 @@ fn all_manifests_together_have_a_limit_and_those_next_to_the_root_come_first() {
     };
     let analysis = seen(
         folder.path(),
-        &Options {
+        &ScanOptions {
             limits,
-            ..Options::default()
+            ..ScanOptions::default()
         },
     );
     assert_eq!(
@@ -151,9 +151,9 @@ fn all_manifests_together_have_a_limit_and_those_next_to_the_root_come_first() {
     };
     let analysis = seen(
         folder.path(),
-        &Options {
+        &ScanOptions {
             limits,
-            ..Options::default()
+            ..ScanOptions::default()
         },
     );
     assert_eq!(
@@ -177,9 +177,9 @@ fn of_many_files_the_first_by_name_are_seen_level_by_level() {
         files: 50,
         ..Limits::default()
     };
-    let options = Options {
+    let options = ScanOptions {
         limits,
-        ..Options::default()
+        ..ScanOptions::default()
     };
     let analysis = seen(folder.path(), &options);
     assert_eq!(analysis.stats.total_files, 50);
@@ -193,9 +193,9 @@ fn of_many_files_the_first_by_name_are_seen_level_by_level() {
         directories: 1,
         ..Limits::default()
     };
-    let options = Options {
+    let options = ScanOptions {
         limits,
-        ..Options::default()
+        ..ScanOptions::default()
     };
     let inventory = walk(folder.path(), &options, &|| false).expect("a walk");
     assert_eq!(inventory.paths().last(), Some(&"09.py"));
@@ -213,7 +213,7 @@ fn when_the_time_is_over_what_was_seen_is_the_answer() {
         asked.set(asked.get() + 1);
         asked.get() > 2
     };
-    let options = Options::default();
+    let options = ScanOptions::default();
     let analysis = analyze(
         &walk(folder.path(), &options, &stop).expect("a walk"),
         &options,
@@ -260,9 +260,9 @@ fn links_and_pipes_are_not_followed_and_odd_names_are_left_out() {
     let folder = odd_folder();
     let analysis = seen(
         folder.path(),
-        &Options {
+        &ScanOptions {
             depth: 10,
-            ..Options::default()
+            ..ScanOptions::default()
         },
     );
     assert_eq!(
@@ -393,7 +393,7 @@ fn notes_are_counted_when_there_are_too_many() {
         path: format!("{at:03}/package.json"),
         content: Some("{".to_owned()),
     });
-    let options = Options::default();
+    let options = ScanOptions::default();
     let inventory = Inventory::inline(files.collect(), &options).expect("an inventory");
     let found = notes(&analyze(&inventory, &options));
     assert_eq!(found.len(), 101);
@@ -411,9 +411,9 @@ fn too_much_that_is_sent_is_refused() {
         total_bytes: 10,
         ..Limits::default()
     };
-    let options = Options {
+    let options = ScanOptions {
         limits,
-        ..Options::default()
+        ..ScanOptions::default()
     };
     let refusal = |files: Vec<InlineFile>| {
         Inventory::inline(files, &options)

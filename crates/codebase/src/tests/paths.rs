@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::super::{Options, below, walk};
+use super::super::{ScanOptions, below, walk};
 
 fn refusal(roots: &[PathBuf], path: &Path) -> String {
     below(roots, path).expect_err("a refusal").to_string()
@@ -101,7 +101,7 @@ fn a_walk_needs_a_folder() {
     fs::write(folder.path().join("file"), "").expect("a file");
     let refused = |name: &str| {
         let path = folder.path().join(name);
-        let error = walk(&path, &Options::default(), &|| false).expect_err("a refusal");
+        let error = walk(&path, &ScanOptions::default(), &|| false).expect_err("a refusal");
         error
             .to_string()
             .replace(&folder.path().display().to_string(), "")

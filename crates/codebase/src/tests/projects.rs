@@ -1,7 +1,7 @@
 //! Projects as a whole: the example of the specification, kinds, signals, depth,
 //! `.gitignore`, inline files.
 
-use super::super::{ConfidenceLevel, InlineFile, Inventory, Options, analyze};
+use super::super::{ConfidenceLevel, InlineFile, Inventory, ScanOptions, analyze};
 use super::{facts, folder, notes, of, project, seen, sent, stack, write};
 
 const REACT_APP: &str = r#"{
@@ -41,9 +41,9 @@ fn the_example_of_the_specification_comes_out_as_it_says() {
     }
     write(folder.path(), "public/icon.svg", "");
     write(folder.path(), "notes.txt", "");
-    let options = Options {
+    let options = ScanOptions {
         depth: 5,
-        ..Options::default()
+        ..ScanOptions::default()
     };
     let analysis = seen(folder.path(), &options);
     assert_eq!(
@@ -74,9 +74,9 @@ fn the_example_of_the_specification_comes_out_as_it_says() {
 #[test]
 fn without_dependencies_a_manifest_tells_of_the_project_only() {
     let folder = folder(&[("package.json", REACT_APP), ("src/a.ts", "")]);
-    let options = Options {
+    let options = ScanOptions {
         include_dependencies: false,
-        ..Options::default()
+        ..ScanOptions::default()
     };
     let analysis = seen(folder.path(), &options);
     assert_eq!(stack(&analysis), ["typescript - 0.8 file_extension"]);
@@ -96,26 +96,26 @@ fn quick_mode_and_depth_limit_the_folders() {
         (".hidden/e.lua", ""),
     ];
     let folder = folder(&files);
-    let languages = |options: Options| {
+    let languages = |options: ScanOptions| {
         let stats = seen(folder.path(), &options).stats;
         (stats.languages_detected.join(" "), stats.total_files)
     };
-    let depth = |depth| Options {
+    let depth = |depth| ScanOptions {
         depth,
-        ..Options::default()
+        ..ScanOptions::default()
     };
     assert_eq!(languages(depth(1)), ("python".to_owned(), 3));
     assert_eq!(languages(depth(2)), ("python ruby".to_owned(), 4));
     assert_eq!(
-        languages(Options::default()),
+        languages(ScanOptions::default()),
         ("php python ruby".to_owned(), 5)
     );
     assert_eq!(languages(depth(10)), ("go php python ruby".to_owned(), 6));
     assert_eq!(languages(depth(0)), languages(depth(1)));
-    let quick = Options {
+    let quick = ScanOptions {
         quick_mode: true,
         depth: 10,
-        ..Options::default()
+        ..ScanOptions::default()
     };
     assert_eq!(languages(quick.clone()), languages(depth(1)));
     let analysis = seen(folder.path(), &quick);
@@ -338,7 +338,7 @@ fn files_that_are_sent_count_whatever_their_order_and_spelling() {
         file("node_modules/x/package.json", Some("{}")),
         file("web/package.json/", Some("{\"name\": \"second\"}")),
     ];
-    let options = Options::default();
+    let options = ScanOptions::default();
     let inventory = Inventory::inline(files.clone(), &options).expect("an inventory");
     let analysis = analyze(&inventory, &options);
     assert_eq!(

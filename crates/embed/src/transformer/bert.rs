@@ -16,7 +16,7 @@ use super::matrix::{Activation, Columns, Matrix, add, normalize, shares};
 
 /// What a model is made of, as its `config.json` has it.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Shape {
+pub(super) struct ModelShape {
     pub(super) vocabulary: usize,
     pub(super) positions: usize,
     pub(super) types: usize,
@@ -55,7 +55,7 @@ pub(super) trait Weights {
 
 /// A model.
 pub(super) struct Bert {
-    shape: Shape,
+    shape: ModelShape,
     words: Vec<f32>,
     positions: Vec<f32>,
     types: Vec<f32>,
@@ -86,7 +86,7 @@ impl Norm {
         })
     }
 
-    fn apply(&self, values: &mut [f32], shape: &Shape) {
+    fn apply(&self, values: &mut [f32], shape: &ModelShape) {
         normalize(values, &self.scale, &self.shift, shape.epsilon);
     }
 }
@@ -108,7 +108,7 @@ fn dense<W: Weights>(
 }
 
 impl Layer {
-    fn new<W: Weights>(weights: &W, shape: &Shape, at: usize) -> Result<Self, W::Error> {
+    fn new<W: Weights>(weights: &W, shape: &ModelShape, at: usize) -> Result<Self, W::Error> {
         let (hidden, wide) = (shape.hidden, shape.wide);
         let named = |part: &str| format!("encoder.layer.{at}.{part}");
         let asked = ["query", "key", "value"].map(|part| named(&format!("attention.self.{part}")));
@@ -122,7 +122,7 @@ impl Layer {
         })
     }
 
-    fn apply(&self, values: &mut [f32], sentences: &[Range<usize>], shape: &Shape) {
+    fn apply(&self, values: &mut [f32], sentences: &[Range<usize>], shape: &ModelShape) {
         let asked = self.asked.times(values);
         let mut heard = vec![0.0; values.len()];
         for tokens in sentences {
@@ -144,7 +144,7 @@ fn scaled(range: &Range<usize>, by: usize) -> Range<usize> {
 }
 
 /// What each token of one sentence hears from the others, by every head.
-fn attend(asked: &[f32], heard: &mut [f32], tokens: usize, shape: &Shape) {
+fn attend(asked: &[f32], heard: &mut [f32], tokens: usize, shape: &ModelShape) {
     let hidden = shape.hidden;
     let wide = hidden / shape.heads.max(1);
     let stride = 3 * hidden;
@@ -166,7 +166,7 @@ fn attend(asked: &[f32], heard: &mut [f32], tokens: usize, shape: &Shape) {
 
 impl Bert {
     /// Takes its weights.
-    pub(super) fn new<W: Weights>(weights: &W, shape: Shape) -> Result<Self, W::Error> {
+    pub(super) fn new<W: Weights>(weights: &W, shape: ModelShape) -> Result<Self, W::Error> {
         let of = |part: &str| format!("embeddings.{part}_embeddings.weight");
         let hidden = shape.hidden;
         let layers = (0..shape.layers).map(|at| Layer::new(weights, &shape, at));
@@ -181,7 +181,7 @@ impl Bert {
     }
 
     /// What it is made of.
-    pub(super) fn shape(&self) -> &Shape {
+    pub(super) fn shape(&self) -> &ModelShape {
         &self.shape
     }
 

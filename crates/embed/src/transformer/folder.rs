@@ -22,7 +22,7 @@ use safetensors::{Dtype, SafeTensors};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use super::bert::{Pooling, Shape, Weights};
+use super::bert::{ModelShape, Pooling, Weights};
 use super::matrix::Activation;
 
 /// Bytes of a file of settings, of a tokenizer and of weights.
@@ -67,7 +67,7 @@ impl OpenError {
 
 /// What a folder holds.
 pub(super) struct Folder {
-    pub(super) shape: Shape,
+    pub(super) shape: ModelShape,
     pub(super) pooling: Pooling,
     /// Tokens of a text that are read.
     pub(super) tokens: usize,
@@ -240,7 +240,7 @@ fn steps(folder: &Path) -> Result<(PathBuf, Option<PathBuf>), OpenError> {
     Ok((model, pooling))
 }
 
-fn shape(file: &Path, config: &Config) -> Result<Shape, OpenError> {
+fn shape(file: &Path, config: &Config) -> Result<ModelShape, OpenError> {
     let other = |what: &str, is: &str| {
         OpenError::new(
             file,
@@ -306,7 +306,7 @@ fn shape(file: &Path, config: &Config) -> Result<Shape, OpenError> {
         let problem = "has a `layer_norm_eps` that is not between 0 and 1";
         return Err(OpenError::damaged(file, problem));
     }
-    Ok(Shape {
+    Ok(ModelShape {
         vocabulary: config.vocab_size,
         positions: config.max_position_embeddings,
         types: config.type_vocab_size,
@@ -342,7 +342,7 @@ fn read_pooling(file: &Path) -> Result<Pooling, OpenError> {
     }
 }
 
-fn read_tokens(file: &Path, shape: &Shape) -> Result<usize, OpenError> {
+fn read_tokens(file: &Path, shape: &ModelShape) -> Result<usize, OpenError> {
     let said = match read(file, LARGEST_CONFIG)? {
         Some(bytes) => parse::<SentenceConfig>(file, &bytes)?.max_seq_length,
         None => None,

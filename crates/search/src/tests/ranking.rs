@@ -214,7 +214,7 @@ async fn a_name_that_looks_like_another_stays_behind_it_until_somebody_loads_it(
             "payments payments payments",
         )
         .await;
-    let ids = |found: &Found| -> Vec<String> {
+    let ids = |found: &SearchResults| -> Vec<String> {
         found
             .hits
             .iter()

@@ -5,7 +5,7 @@ use model::{MAX_FILES, MAX_SKILL_BYTES};
 const SKILL: &[u8] = b"---\nname: demo\ndescription: Shows how.\n---\nDo it.\n";
 
 fn found_in(given: &BTreeMap<FilePath, Bytes>) -> Vec<String> {
-    let options = Options {
+    let options = ReadOptions {
         strict: false,
         folder: Some("demo"),
     };
@@ -102,7 +102,7 @@ fn a_body_of_ten_mebibytes_is_refused_before_it_is_read() {
 
 #[test]
 fn bytes_that_are_no_text_are_refused_with_their_line() {
-    let options = Options::default();
+    let options = ReadOptions::default();
     let reading = read(
         &files([("SKILL.md", b"---\nname: x\n\xff\n---\n".as_slice())]),
         &options,
@@ -131,7 +131,7 @@ fn what_editors_leave_behind_is_reported() {
 #[test]
 fn strict_makes_errors_of_warnings_and_leaves_what_is_only_said() {
     let text = with_front("name: Other\ndescription: x\nfoo: 1\n");
-    let options = Options {
+    let options = ReadOptions {
         strict: true,
         folder: Some("demo"),
     };
@@ -265,7 +265,7 @@ tool_configs:
   - name: t
 ";
     let text = with_front(&format!("{GOOD}{front}"));
-    let options = Options {
+    let options = ReadOptions {
         strict: false,
         folder: Some("demo"),
     };

@@ -65,7 +65,7 @@ fn a_name_is_taken_from_the_folder_or_nowhere() {
         let text = with_front(front);
         listed(&read(
             &files([("SKILL.md", text.as_bytes())]),
-            &Options::default(),
+            &ReadOptions::default(),
         ))
     };
     assert_eq!(

@@ -34,7 +34,7 @@ fn fuzz_skill_md() {
     ];
     fuzz("skill_md", &words, |input| {
         let files = files([("SKILL.md", input)]);
-        let lenient = read(&files, &Options::default());
+        let lenient = read(&files, &ReadOptions::default());
         let errors = lenient.problems.iter();
         let is_refused = errors
             .map(|problem| problem.severity)
@@ -50,7 +50,7 @@ fn fuzz_skill_md() {
         for problem in &lenient.problems {
             assert!(problem.line as usize <= lines, "{problem:?}");
         }
-        let strict = Options {
+        let strict = ReadOptions {
             strict: true,
             folder: Some("demo"),
         };

@@ -92,7 +92,7 @@ fn instructions_and_files_are_accepted_with_a_warning_that_names_the_line() {
     ]);
     let reading = read(
         &files,
-        &Options {
+        &ReadOptions {
             strict: false,
             folder: Some("demo"),
         },
@@ -129,7 +129,7 @@ fn what_looks_like_a_secret_is_reported_with_its_place_and_without_its_text() {
     ]);
     let reading = read(
         &files,
-        &Options {
+        &ReadOptions {
             strict: false,
             folder: Some("demo"),
         },

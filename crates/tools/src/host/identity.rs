@@ -76,9 +76,9 @@ impl FromStr for SkillPattern {
 }
 
 /// Those that may dial in. Tokens are kept as digests only.
-pub(super) struct WorkerRegistry(Vec<Entry>);
+pub(super) struct WorkerRegistry(Vec<KnownWorker>);
 
-struct Entry {
+struct KnownWorker {
     digest: [u8; 32],
     identity: Arc<WorkerIdentity>,
 }
@@ -92,7 +92,7 @@ pub(super) struct WorkerIdentity {
 
 impl WorkerRegistry {
     pub(super) fn new(workers: Vec<Admitted>) -> Self {
-        let entry = |admitted: Admitted| Entry {
+        let entry = |admitted: Admitted| KnownWorker {
             digest: Sha256::digest(admitted.token.expose_secret()).into(),
             identity: Arc::new(WorkerIdentity {
                 name: admitted.name,
