@@ -59,3 +59,20 @@ impl Drop for CallSlot<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_that_is_given_back_is_one_place_and_the_last_leaves_nothing() {
+        let quota = Quota::new(2);
+        let first = quota.take("a").expect("a place");
+        let second = quota.take("a").expect("a place");
+        drop(first);
+        let third = quota.take("a").expect("the place of the first");
+        assert!(quota.take("a").is_err(), "two are in work");
+        drop((second, third));
+        assert!(quota.in_work.lock().expect("a lock").is_empty());
+    }
+}
