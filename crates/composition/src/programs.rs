@@ -4,96 +4,17 @@
 //! those that do not. What files and settings make them run is not looked at: it
 //! is about what a command line can ask for.
 
+use std::sync::LazyLock;
+
+use model::listed;
+use rustc_hash::FxHashSet;
+
 use super::command_line::Command;
 use super::doubt::{Doubt, shown};
 
 /// Whatever their arguments are.
-const PLAIN: &[&str] = &[
-    ":",
-    "base64",
-    "basename",
-    "cat",
-    "cd",
-    "chgrp",
-    "chmod",
-    "chown",
-    "cksum",
-    "clear",
-    "cmp",
-    "comm",
-    "cp",
-    "cut",
-    "date",
-    "df",
-    "diff",
-    "dirname",
-    "du",
-    "echo",
-    "exit",
-    "expand",
-    "expr",
-    "false",
-    "file",
-    "fold",
-    "free",
-    "groups",
-    "head",
-    "hexdump",
-    "id",
-    "join",
-    "jq",
-    "kill",
-    "ln",
-    "ls",
-    "md5sum",
-    "mkdir",
-    "mktemp",
-    "mv",
-    "nl",
-    "nproc",
-    "od",
-    "paste",
-    "pathchk",
-    "printenv",
-    "ps",
-    "pwd",
-    "readlink",
-    "realpath",
-    "rev",
-    "rm",
-    "rmdir",
-    "seq",
-    "sha1sum",
-    "sha256sum",
-    "sha512sum",
-    "shasum",
-    "shuf",
-    "sleep",
-    "stat",
-    "strings",
-    "sum",
-    "sync",
-    "tac",
-    "tail",
-    "tee",
-    "touch",
-    "tr",
-    "tree",
-    "true",
-    "truncate",
-    "tsort",
-    "tty",
-    "uname",
-    "unexpand",
-    "uniq",
-    "uptime",
-    "wc",
-    "whereis",
-    "which",
-    "who",
-    "whoami",
-    "xxd",
-];
+static PLAIN: LazyLock<FxHashSet<&str>> =
+    LazyLock::new(|| listed(include_str!("programs/plain.txt")).collect());
 
 /// Unless an argument begins with one of these.
 const BUT_FOR: &[(&str, &[&str])] = &[
@@ -113,30 +34,8 @@ const BUT_FOR: &[(&str, &[&str])] = &[
 const GREP: &[&str] = &["--filter", "--pager", "--view"];
 
 /// Commands of Git to which no other program can be named.
-const GIT: &[&str] = &[
-    "add",
-    "blame",
-    "branch",
-    "checkout",
-    "cherry",
-    "commit",
-    "describe",
-    "diff",
-    "log",
-    "ls-files",
-    "mv",
-    "reset",
-    "restore",
-    "rev-list",
-    "rev-parse",
-    "rm",
-    "shortlog",
-    "show",
-    "stash",
-    "status",
-    "switch",
-    "tag",
-];
+static GIT: LazyLock<FxHashSet<&str>> =
+    LazyLock::new(|| listed(include_str!("programs/git.txt")).collect());
 
 /// Folders in which a program is the one that is known by its name.
 const FOLDERS: &[&str] = &[
@@ -158,14 +57,14 @@ pub(super) fn runs_alone(command: &Command) -> Result<(), Doubt> {
         .iter()
         .find_map(|folder| written.strip_prefix(folder))
         .unwrap_or(written);
-    if PLAIN.contains(&name) {
+    if PLAIN.contains(name) {
         return Ok(());
     }
     let arguments = command.arguments();
     let is_plain = if has_commands(name) {
         arguments
             .first()
-            .is_some_and(|first| !first.has_glob && GIT.contains(&first.text.as_str()))
+            .is_some_and(|first| !first.has_glob && GIT.contains(first.text.as_str()))
     } else {
         let but_for = BUT_FOR.iter().find(|(program, _)| *program == name);
         but_for.is_some_and(|(_, options)| {

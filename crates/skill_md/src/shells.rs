@@ -3,100 +3,15 @@
 //! `Bash(git:*)` reads like Git and is more, since `git -c alias.x='!…' x` runs
 //! anything. Its author is told.
 
+use model::listed;
+
 use super::findings::{Findings, shown};
 use super::keys::KeyEntry;
 use super::tree::NodeShape;
 use super::values;
 
 /// Programs that run what their arguments name.
-const LAUNCHERS: &[&str] = &[
-    "ansible",
-    "ash",
-    "awk",
-    "bash",
-    "bun",
-    "bunx",
-    "busybox",
-    "chroot",
-    "cmd",
-    "command",
-    "csh",
-    "dash",
-    "deno",
-    "docker",
-    "doas",
-    "emacs",
-    "env",
-    "eval",
-    "exec",
-    "expect",
-    "fd",
-    "find",
-    "fish",
-    "flock",
-    "gawk",
-    "gdb",
-    "gh",
-    "git",
-    "go",
-    "ionice",
-    "irb",
-    "jshell",
-    "ksh",
-    "kubectl",
-    "less",
-    "lua",
-    "make",
-    "man",
-    "mawk",
-    "nice",
-    "node",
-    "nohup",
-    "npm",
-    "npx",
-    "nsenter",
-    "osascript",
-    "parallel",
-    "perl",
-    "php",
-    "pipx",
-    "pnpm",
-    "podman",
-    "powershell",
-    "pwsh",
-    "python",
-    "rake",
-    "rsync",
-    "ruby",
-    "script",
-    "sed",
-    "setsid",
-    "sh",
-    "sqlite",
-    "ssh",
-    "stdbuf",
-    "strace",
-    "su",
-    "sudo",
-    "systemd-run",
-    "taskset",
-    "tar",
-    "tclsh",
-    "time",
-    "timeout",
-    "tmux",
-    "toybox",
-    "tsx",
-    "unshare",
-    "uv",
-    "uvx",
-    "vi",
-    "vim",
-    "watch",
-    "xargs",
-    "yarn",
-    "zsh",
-];
+const LAUNCHERS: &str = include_str!("launchers.txt");
 
 /// Commands of programs that do.
 const COMMANDS: &[(&str, &[&str])] = &[
@@ -161,7 +76,7 @@ fn launcher(pattern: &str) -> Option<&str> {
     // `python3.11` is `python`.
     let name = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
     let runs = match (words.next(), words.next()) {
-        (None, _) => LAUNCHERS.contains(&name),
+        (None, _) => listed(LAUNCHERS).any(|known| known == name),
         (Some(command), None) => COMMANDS
             .iter()
             .any(|(program, commands)| *program == name && commands.contains(&command)),

@@ -12,7 +12,7 @@ use rustc_hash::FxHashSet;
 use serde::Deserialize;
 
 use super::dialect::Dialect;
-use model::shown;
+use model::{listed, shown};
 
 /// A function that the operator allows beside the listed ones: `name` or `schema.name`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -126,13 +126,9 @@ impl Functions {
     }
 }
 
-/// The names of a list. A line that begins with `#` is a comment, and `@16` says that
-/// the names of its line came with version 16.
+/// The names of a list; `@16` says that the names of its line came with version 16.
 fn names(list: &'static str) -> impl Iterator<Item = &'static str> {
-    list.lines()
-        .filter(|line| !line.starts_with('#'))
-        .flat_map(str::split_whitespace)
-        .filter(|word| !word.starts_with('@'))
+    listed(list).filter(|word| !word.starts_with('@'))
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 //! What a role may read is for its rights to say. But some of these tables read files
 //! of the server, or show sessions, secrets and settings to any role.
 
+use model::listed;
 use sqlparser::ast::ObjectName;
 
 use super::dialect::Dialect;
@@ -10,39 +11,7 @@ use super::refusal::Refusal;
 use super::walk::Checked;
 
 /// Of `pg_catalog`.
-const POSTGRES: &[&str] = &[
-    "pg_am",
-    "pg_attrdef",
-    "pg_attribute",
-    "pg_class",
-    "pg_collation",
-    "pg_constraint",
-    "pg_depend",
-    "pg_description",
-    "pg_enum",
-    "pg_extension",
-    "pg_index",
-    "pg_indexes",
-    "pg_inherits",
-    "pg_matviews",
-    "pg_namespace",
-    "pg_operator",
-    "pg_partitioned_table",
-    "pg_proc",
-    "pg_range",
-    "pg_sequence",
-    "pg_sequences",
-    "pg_stat_all_indexes",
-    "pg_stat_all_tables",
-    "pg_stat_user_indexes",
-    "pg_stat_user_tables",
-    "pg_statio_user_indexes",
-    "pg_statio_user_tables",
-    "pg_stats",
-    "pg_tables",
-    "pg_type",
-    "pg_views",
-];
+const POSTGRES: &str = include_str!("allowed/postgresql-relations.txt");
 
 /// Of `information_schema` of `PostgreSQL`: not these.
 const POSTGRES_SECRETS: &[&str] = &[
@@ -147,7 +116,7 @@ pub(super) fn check(dialect: Dialect, name: &ObjectName) -> Checked {
             let own = schema == "pg_catalog"
                 || schema == "pg_toast"
                 || (schema.is_empty() && table.starts_with("pg_"));
-            if (own && !POSTGRES.contains(&table))
+            if (own && !listed(POSTGRES).any(|known| known == table))
                 || (schema == "information_schema" && POSTGRES_SECRETS.contains(&table))
             {
                 return refused(&parts.join("."), step);
