@@ -105,6 +105,23 @@ mod tests {
         all
     }
 
+    #[test]
+    fn beginnings_are_apart_where_they_differ_before_a_star() {
+        for (a, b, apart) in [
+            ("ab*", "ac*", true),
+            ("a", "b", true),
+            ("a*", "ab", false),
+            ("a*c", "ab", false),
+            ("a", "ab", false),
+        ] {
+            assert_eq!(
+                (begin_apart(a, b), begin_apart(b, a)),
+                (apart, apart),
+                "{a} {b}"
+            );
+        }
+    }
+
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]

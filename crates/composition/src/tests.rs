@@ -202,6 +202,79 @@ fn what_cannot_be_told_of_patterns_is_reported_and_not_permitted() {
 }
 
 #[test]
+fn a_call_is_answered_by_the_rule_that_decides_it_and_says_whose_it_is() {
+    let a = Draft::new("a").allows(&["Read", "Grep", "Bash(git status:*)", "Skill(x)"]);
+    let b = Draft::new("b")
+        .allows(&["Read", "Bash(ls:*)"])
+        .forbids_tools(&["Write"]);
+    let members = members(&[a, b]);
+    let answers = |policy, calls: &[(&str, &str)]| -> Vec<(ToolRule, String)> {
+        let composed = compose(&members, policy);
+        let answer = |(tool, command): &(&str, &str)| {
+            let arguments = match *command {
+                "" => Map::new(),
+                command => Map::from_iter([("command".to_owned(), command.into())]),
+            };
+            let call = Call::new(tool, &arguments);
+            let decision = composed.check(&call);
+            (decision.rule, composed.reason(&call, &decision))
+        };
+        calls.iter().map(answer).collect()
+    };
+    let wanted = |rows: &[(ToolRule, &str)]| -> Vec<(ToolRule, String)> {
+        let rows = rows.iter();
+        rows.map(|(rule, reason)| (*rule, (*reason).to_owned()))
+            .collect()
+    };
+    let calls = [
+        ("Grep", ""),
+        ("Write", ""),
+        ("Bash", "git status && ls -l"),
+        ("Bash", "ls -l && git push"),
+        ("Skill", ""),
+        ("Edit", ""),
+    ];
+    assert_eq!(
+        answers(ToolPolicy::Union, &calls),
+        wanted(&[
+            (ToolRule::Granted, "'Grep' is allowed by 'a' as `Grep`"),
+            (
+                ToolRule::Forbidden,
+                "'Write' is forbidden by 'b' as `Write`"
+            ),
+            // Each command by a pattern of its own; the first one is named.
+            (
+                ToolRule::Granted,
+                "'Bash' is allowed by 'a' as `Bash(git status:*)`"
+            ),
+            (
+                ToolRule::NotGranted,
+                "No skill of the composition allows this call of 'Bash'"
+            ),
+            (
+                ToolRule::Undecided,
+                "This call of 'Skill' is not permitted: whether `Skill(x)` of 'a' covers it cannot be \
+                 told, since only the tool itself knows what the rule `(x)` means"
+            ),
+            (
+                ToolRule::NotGranted,
+                "No skill of the composition allows this call of 'Edit'"
+            ),
+        ])
+    );
+    assert_eq!(
+        answers(ToolPolicy::Intersection, &[("Read", ""), ("Grep", "")]),
+        wanted(&[
+            (ToolRule::Granted, "'Read' is allowed by 'a' as `Read`"),
+            (
+                ToolRule::NotGrantedByAll,
+                "'Grep' is allowed by 'a' as `Grep`, but not by every skill, as the intersection demands"
+            ),
+        ])
+    );
+}
+
+#[test]
 fn a_tool_in_lower_case_with_any_arguments_is_the_tool() {
     let drafts = [
         Draft::new("a").allows(&["bash", "ls"]),
