@@ -4,7 +4,7 @@ use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
 use super::*;
-use codebase::{InlineFile, Inventory, Options as AnalysisOptions, analyze};
+use codebase::{InlineFile, Inventory, ScanOptions, analyze};
 use model::SystemClock;
 
 struct World {
@@ -93,7 +93,7 @@ fn react_app() -> Analysis {
         file("src/app.tsx", None),
         file("src/cart.tsx", None),
     ];
-    let options = AnalysisOptions::default();
+    let options = ScanOptions::default();
     analyze(
         &Inventory::inline(files, &options).expect("an inventory"),
         &options,
@@ -237,7 +237,7 @@ async fn exploring_adds_what_is_not_plainly_asked_for_and_takes_nothing_away() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_codebase_of_nothing_gets_no_skills() {
     let world = shelf().await;
-    let nothing = analyze(&Inventory::default(), &AnalysisOptions::default());
+    let nothing = analyze(&Inventory::default(), &ScanOptions::default());
     let found = recommend(
         &world.registry,
         &world.index,
