@@ -1,6 +1,6 @@
 //! An index that is behind: after a start, and where the log went on without it.
 
-use super::super::follow::Work;
+use super::super::follow::IndexWork;
 use super::*;
 use store::faults::{Disk, Unreadable, begun};
 
@@ -71,7 +71,8 @@ async fn new_skills_are_found_before_all_that_was_behind_is_indexed() {
         skill(&registry, &format!("old-{n}")).await;
     }
     let index = index(&registry, &directory.path().join("search"));
-    let mut work = Work::open(&index.inner, false, CancellationToken::new()).expect("an index");
+    let mut work =
+        IndexWork::open(&index.inner, false, CancellationToken::new()).expect("an index");
     work.compare(&index.inner);
     assert_eq!(work.behind.as_ref().map(Vec::len), Some(30));
     skill(&registry, "new").await;
@@ -99,7 +100,7 @@ async fn what_is_gone_is_not_counted_before_the_index_has_caught_up() {
     }
     let folder = directory.path().join("search");
     let index = index(&registry, &folder);
-    let open = || Work::open(&index.inner, false, CancellationToken::new()).expect("an index");
+    let open = || IndexWork::open(&index.inner, false, CancellationToken::new()).expect("an index");
     let mut work = open();
     work.compare(&index.inner);
     // No event waits that the comparison did not see.
@@ -120,7 +121,8 @@ async fn a_head_that_changed_while_nobody_looked_is_the_one_that_is_sorted_by() 
     let registry = registry(directory.path());
     skill(&registry, "one").await;
     let index = index(&registry, &directory.path().join("search"));
-    let mut work = Work::open(&index.inner, false, CancellationToken::new()).expect("an index");
+    let mut work =
+        IndexWork::open(&index.inner, false, CancellationToken::new()).expect("an index");
     work.compare(&index.inner);
     work.index(&index.inner, None, |_| false).expect("indexed");
     work.compare(&index.inner);
@@ -192,7 +194,8 @@ async fn a_skill_that_cannot_be_read_for_a_moment_stays_in_the_index() {
     let (store, registry) = with_store(directory.path(), &options);
     skill(&registry, "one").await;
     let index = index(&registry, &directory.path().join("search"));
-    let mut work = Work::open(&index.inner, false, CancellationToken::new()).expect("an index");
+    let mut work =
+        IndexWork::open(&index.inner, false, CancellationToken::new()).expect("an index");
     work.compare(&index.inner);
     let unreadable = Unreadable::new(&store);
     let error = work.index(&index.inner, None, |_| false);
