@@ -479,7 +479,7 @@ async fn a_declared_tool_is_permitted_unless_a_doubt_is_about_what_forbids_it() 
         let world = World::new().await;
         let session = world.session().await;
         let text = testing::skill_md(
-            &format!("name: doubt\ndescription: Doubts.\n{key}: ['say(secret:*)', 'other']"),
+            &format!("name: doubt\ndescription: Doubts.\n{key}: ['say(secret:*)']"),
             "Doubt.",
         );
         world.publish("a/b/doubt", &text).await;
