@@ -10,12 +10,16 @@ use std::{env, fs};
 
 use prost_reflect::{Cardinality, DescriptorPool, DynamicMessage, FieldDescriptor, Kind, Value};
 
-const FILES: [&str; 5] = [
-    "repertoire/v1/admin.proto",
-    "repertoire/v1/registry.proto",
-    "repertoire/v1/lookup.proto",
-    "repertoire/v1/composition.proto",
-    "repertoire/v1/tool_host.proto",
+/// Where the contract is, below `proto`: every file there is a part of it.
+const CONTRACT: &str = "repertoire/v1";
+/// The files that come first, in the order in which agents and documents see their rpcs.
+/// A new file needs no place here: it comes after them.
+const FIRST: [&str; 5] = [
+    "admin.proto",
+    "registry.proto",
+    "lookup.proto",
+    "composition.proto",
+    "tool_host.proto",
 ];
 const PACKAGE: &str = "repertoire.v1";
 
@@ -28,7 +32,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     compiler
         .include_source_info(true)
         .include_imports(true)
-        .open_files(FILES)?;
+        .open_files(files()?)?;
     let descriptors = compiler.encode_file_descriptor_set();
     fs::write(out.join("contract.bin"), &descriptors)?;
 
@@ -40,6 +44,21 @@ fn main() -> Result<(), Box<dyn Error>> {
     let pool = DescriptorPool::decode(descriptors.as_slice())?;
     fs::write(out.join("checks.rs"), Checks::new(&pool)?.generate()?)?;
     Ok(())
+}
+
+/// The files of the contract: the first ones, then the others by name.
+fn files() -> std::io::Result<Vec<PathBuf>> {
+    let entries = fs::read_dir(PathBuf::from("proto").join(CONTRACT))?;
+    let names = entries.map(|entry| Ok(entry?.file_name()));
+    let mut names = names.collect::<std::io::Result<Vec<_>>>()?;
+    names.sort_by_cached_key(|name| {
+        let first = FIRST.iter().position(|first| name == first);
+        (first.unwrap_or(FIRST.len()), name.clone())
+    });
+    let files = names.into_iter();
+    Ok(files
+        .map(|name| PathBuf::from(CONTRACT).join(name))
+        .collect())
 }
 
 /// Writes `impl Checked` for every message of the contract.

@@ -1,13 +1,17 @@
 //! An rpc that is new in the contract shows up on every face without a line of
-//! Rust: here the server is given a contract that it has never seen.
+//! Rust: here the server is given a contract that it has never seen. And no file lists rpcs
+//! by hand, but for those that CONTRIBUTING names.
 
+use std::collections::HashSet;
 use std::convert::Infallible;
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use bytes::{Buf as _, Bytes};
 use futures_util::stream;
 use http::{Request, Response};
 use prost::Message as _;
+use prost_reflect::prost_types::MethodDescriptorProto;
 use prost_reflect::{DescriptorPool, DynamicMessage, MessageDescriptor, Value};
 use repertoire::gateway::{Contract, Gateway, ToolAnswer, Transport, TransportError};
 use repertoire::mcp::McpServer;
@@ -372,4 +376,90 @@ async fn a_new_rpc_is_in_the_openapi_document() {
         json!([operation["operationId"], operation["summary"]]),
         json!(["Add", "Adds numbers"])
     );
+}
+
+#[test]
+fn a_new_service_is_known_by_its_descriptors() {
+    let services = repertoire::contract::services(&descriptors());
+    let growth = services
+        .iter()
+        .find(|service| service.name == "growth.v1.Growth");
+    let methods = &growth.expect("the service").methods;
+    let names: Vec<_> = methods.iter().map(MethodDescriptorProto::name).collect();
+    assert_eq!(names, ["Add", "Count"]);
+}
+
+/// Files below these are looked through; what tests and documents of one subject say of its
+/// rpcs is no list.
+const ROOTS: [&str; 7] = [
+    "benches",
+    "build.rs",
+    "crates",
+    "proto",
+    "src",
+    "tests/golden",
+    "tests/interop",
+];
+/// A file that names all rpcs of a service with so many lists them.
+const MANY: usize = 5;
+
+/// `get_skill` of `GetSkill`.
+fn snake(name: &str) -> String {
+    let mut snake = String::new();
+    for letter in name.chars() {
+        if letter.is_ascii_uppercase() && !snake.is_empty() {
+            snake.push('_');
+        }
+        snake.push(letter.to_ascii_lowercase());
+    }
+    snake
+}
+
+#[test]
+fn the_files_that_list_rpcs_are_those_that_contributing_names() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let services = repertoire::contract::services(repertoire::contract::FILE_DESCRIPTOR_SET);
+    let many = services
+        .iter()
+        .filter(|service| service.methods.len() >= MANY);
+    let many: Vec<_> = many.collect();
+    assert_eq!(many.len(), 3, "services with many rpcs");
+    let text = std::fs::read_to_string(root.join("CONTRIBUTING.md")).expect("a file");
+    let (_, part) = text.split_once("## To add an rpc").expect("the part");
+    let (part, _) = part.split_once("## To add an error").expect("its end");
+    let named: Vec<&str> = part.split('`').skip(1).step_by(2).collect();
+    let mut wrong = Vec::new();
+    let mut lists = 0;
+    let files = ROOTS.iter().flat_map(|below| {
+        let walk = walkdir::WalkDir::new(root.join(below)).into_iter();
+        // What tools are installed in, and what they leave behind.
+        walk.filter_entry(|entry| {
+            let name = entry.file_name().to_string_lossy();
+            !name.starts_with('.') && name != "node_modules"
+        })
+    });
+    for file in files {
+        let path = file.expect("an entry").into_path();
+        let Ok(text) = std::fs::read_to_string(&path) else {
+            continue;
+        };
+        let words: HashSet<&str> = text
+            .split(|letter: char| !letter.is_alphanumeric() && letter != '_')
+            .collect();
+        let has = |rpc: &str| words.contains(rpc) || words.contains(&*snake(rpc));
+        for service in &many {
+            if service.methods.iter().all(|method| has(method.name())) {
+                lists += 1;
+                let name = path.strip_prefix(root).expect("below it");
+                let (_, service) = service.name.rsplit_once('.').expect("a package");
+                let name = name.to_string_lossy();
+                let name = name.replace(&snake(service), "SERVICE");
+                if !named.contains(&&*name) {
+                    wrong.push(format!("{name} lists the rpcs of {service}"));
+                }
+            }
+        }
+    }
+    assert_eq!(wrong, Vec::<String>::new());
+    assert!(lists >= 2 * many.len(), "the proto files and the services");
 }

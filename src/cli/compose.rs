@@ -3,13 +3,12 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use prost_types::value::Kind;
-use prost_types::{ListValue, Struct, Value};
 use serde_json::Value as Json;
 
 use super::args::{Check, Compose, Lock, Policy};
 use super::connect::Client;
 use super::output::{BAD, Failed, GOOD, Output, WARN, json_of, note, table};
+use crate::contract::json::to_struct;
 use crate::contract::v1;
 use model::{Code, NOT_EXACT, inexact};
 
@@ -32,7 +31,7 @@ pub(super) async fn compose(client: &mut Client, options: Compose, output: &Outp
         lock: options.lock.as_deref().map(read).transpose()?,
     };
     let answer = client
-        .composition
+        .composition()
         .compose_skills(request)
         .await?
         .into_inner();
@@ -82,13 +81,13 @@ pub(super) async fn check(client: &mut Client, options: Check, output: &Output) 
     exact(&arguments)?;
     let request = v1::CheckToolRequest {
         tool: options.tool,
-        arguments: Some(object(arguments)),
+        arguments: Some(to_struct(arguments)),
         skills: options.skills,
         tool_policy: policy(options.policy),
         lock: options.lock.as_deref().map(read).transpose()?,
         session_id: options.session.unwrap_or_default(),
     };
-    let answer = client.composition.check_tool(request).await?.into_inner();
+    let answer = client.composition().check_tool(request).await?.into_inner();
     let code = if answer.allowed {
         ExitCode::SUCCESS
     } else {
@@ -115,7 +114,7 @@ pub(super) async fn lock(client: &mut Client, options: Lock, output: &Output) ->
         lock: None,
     };
     let answer = client
-        .composition
+        .composition()
         .compose_skills(request)
         .await?
         .into_inner();
@@ -241,25 +240,4 @@ pub(super) fn exact(arguments: &serde_json::Map<String, Json>) -> Result<(), Fai
                 .hint("write it in quotes: '{\"id\": \"9007199254740993\"}'"),
         ),
     }
-}
-
-pub(super) fn object(fields: serde_json::Map<String, Json>) -> Struct {
-    let fields = fields.into_iter().map(|(name, field)| (name, value(field)));
-    Struct {
-        fields: fields.collect(),
-    }
-}
-
-fn value(json: Json) -> Value {
-    let kind = match json {
-        Json::Null => Kind::NullValue(0),
-        Json::Bool(value) => Kind::BoolValue(value),
-        Json::Number(number) => Kind::NumberValue(number.as_f64().unwrap_or(f64::NAN)),
-        Json::String(text) => Kind::StringValue(text),
-        Json::Array(items) => Kind::ListValue(ListValue {
-            values: items.into_iter().map(value).collect(),
-        }),
-        Json::Object(fields) => Kind::StructValue(object(fields)),
-    };
-    Value { kind: Some(kind) }
 }

@@ -19,28 +19,25 @@ use model::Code;
 use store::OpenError;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+
 /// The services, wherever they are.
 pub(super) struct Client {
-    pub(super) registry: RegistryClient<Transport>,
-    pub(super) lookup: LookupClient<Transport>,
-    pub(super) composition: CompositionClient<Transport>,
     /// What the calls go through.
     pub(super) transport: Transport,
     domain: Option<Domain>,
 }
 
 impl Client {
-    fn new(transport: Transport, domain: Option<Domain>) -> Self {
-        Self {
-            registry: RegistryClient::new(transport.clone())
-                .max_decoding_message_size(MAX_MESSAGE_BYTES),
-            lookup: LookupClient::new(transport.clone())
-                .max_decoding_message_size(MAX_MESSAGE_BYTES),
-            composition: CompositionClient::new(transport.clone())
-                .max_decoding_message_size(MAX_MESSAGE_BYTES),
-            transport,
-            domain,
-        }
+    pub(super) fn registry(&self) -> RegistryClient<Transport> {
+        RegistryClient::new(self.transport.clone()).max_decoding_message_size(MAX_MESSAGE_BYTES)
+    }
+
+    pub(super) fn lookup(&self) -> LookupClient<Transport> {
+        LookupClient::new(self.transport.clone()).max_decoding_message_size(MAX_MESSAGE_BYTES)
+    }
+
+    pub(super) fn composition(&self) -> CompositionClient<Transport> {
+        CompositionClient::new(self.transport.clone()).max_decoding_message_size(MAX_MESSAGE_BYTES)
     }
 
     /// Keeps the search index in step, where the services are in process: a server
@@ -113,7 +110,10 @@ fn over(channel: Channel) -> Client {
     let transport = channel
         .map_request(|request: Request<Body>| request)
         .map_err(|error| TransportError::from(BoxError::from(error)));
-    Client::new(BoxCloneSyncService::new(transport), None)
+    Client {
+        transport: BoxCloneSyncService::new(transport),
+        domain: None,
+    }
 }
 
 /// The settings of a command: the config file under the flags.
@@ -166,6 +166,8 @@ pub(super) async fn connect(global: &Global, config: &Config) -> Result<Client, 
     let domain = Domain::open(&settings)
         .await
         .map_err(|error| start_failed(&error))?;
-    let transport = domain.transport(&settings.limits);
-    Ok(Client::new(transport, Some(domain)))
+    Ok(Client {
+        transport: domain.transport(&settings.limits),
+        domain: Some(domain),
+    })
 }

@@ -269,7 +269,7 @@ pub(super) async fn import(
     let all = paths.clone();
     let reader = tokio::task::spawn_blocking(move || (reader.read(paths, &items), reader.left));
     let answers = client
-        .registry
+        .registry()
         .publish_skills(ReceiverStream::new(stream))
         .await?
         .into_inner();
@@ -335,7 +335,7 @@ pub(super) async fn publish(
     }
     let id = id.unwrap_or_else(|| claimed.to_string());
     let request = request(id, bundle, &summary, Some(!no_activate));
-    let published = client.registry.publish_skill(request).await?.into_inner();
+    let published = client.registry().publish_skill(request).await?.into_inner();
     if output.is_json() {
         output.message("PublishSkillResponse", &published)?;
         return Ok(ExitCode::SUCCESS);

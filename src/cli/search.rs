@@ -150,7 +150,7 @@ pub(super) async fn search(client: &mut Client, options: Search, output: &Output
         facets: options.facets,
         words_only: options.words_only,
     };
-    let found = client.lookup.search(request).await?.into_inner();
+    let found = client.lookup().search(request).await?.into_inner();
     if output.is_json() {
         output.message("SearchResponse", &found)?;
         return Ok(ExitCode::SUCCESS);
@@ -281,7 +281,11 @@ pub(super) async fn analyze(client: &mut Client, options: Analyze, output: &Outp
         files: files(&options.folder, &look)?,
         ..Default::default()
     };
-    let found = client.lookup.analyze_codebase(request).await?.into_inner();
+    let found = client
+        .lookup()
+        .analyze_codebase(request)
+        .await?
+        .into_inner();
     if output.is_json() {
         output.message("AnalyzeCodebaseResponse", &found)?;
         return Ok(ExitCode::SUCCESS);
@@ -338,7 +342,11 @@ pub(super) async fn recommend(client: &mut Client, options: Recommend, output: &
         installed_skills: options.installed,
         ..Default::default()
     };
-    let found = client.lookup.recommend_skills(request).await?.into_inner();
+    let found = client
+        .lookup()
+        .recommend_skills(request)
+        .await?
+        .into_inner();
     if output.is_json() {
         output.message("RecommendSkillsResponse", &found)?;
         return Ok(ExitCode::SUCCESS);

@@ -60,7 +60,7 @@ pub(super) async fn list(client: &mut Client, options: List, output: &Output) ->
     let mut skills = Vec::new();
     loop {
         let page = client
-            .lookup
+            .lookup()
             .list_skills(request.clone())
             .await?
             .into_inner();
@@ -101,7 +101,7 @@ pub(super) async fn show(client: &mut Client, options: OfVersion, output: &Outpu
         semantic_version,
         ..Default::default()
     };
-    let answer = client.lookup.get_skill(request).await?.into_inner();
+    let answer = client.lookup().get_skill(request).await?.into_inner();
     if output.is_json() {
         output.message("GetSkillResponse", &answer)?;
         return Ok(ExitCode::SUCCESS);
@@ -194,7 +194,7 @@ async fn problems(
         version_number: skill.version_number,
         ..Default::default()
     };
-    let version = client.registry.get_version(request).await?.into_inner();
+    let version = client.registry().get_version(request).await?.into_inner();
     let problems = version.version.unwrap_or_default().problems;
     let problems = problems
         .iter()
@@ -224,7 +224,7 @@ pub(super) async fn read(client: &mut Client, options: Read, output: &Output) ->
         semantic_version,
         ..Default::default()
     };
-    let file = client.lookup.read_file(request).await?.into_inner();
+    let file = client.lookup().read_file(request).await?.into_inner();
     output.file(&file.content, raw)?;
     Ok(ExitCode::SUCCESS)
 }
@@ -263,7 +263,7 @@ pub(super) async fn export(client: &mut Client, options: Export, output: &Output
         format: format.into(),
         info_only: false,
     };
-    let mut chunks = client.registry.export_skill(request).await?.into_inner();
+    let mut chunks = client.registry().export_skill(request).await?.into_inner();
     let first = chunks
         .message()
         .await?
@@ -328,7 +328,7 @@ pub(super) async fn watch(client: &mut Client, options: Watch, output: &Output) 
         max_events: max_events.unwrap_or_default(),
         max_wait_seconds: max_seconds.unwrap_or_default(),
     };
-    let mut answers = client.registry.watch(request).await?.into_inner();
+    let mut answers = client.registry().watch(request).await?.into_inner();
     loop {
         let answer = tokio::select! {
             answer = answers.message() => answer?,

@@ -5,9 +5,10 @@ use std::process::ExitCode;
 use clap::Args;
 use serde_json::{Map, Value};
 
-use super::compose::{exact, json_object, object};
+use super::compose::{exact, json_object};
 use super::connect::Client;
 use super::output::{BAD, FAINT, Failed, GOOD, Output, WARN, note, table, time};
+use crate::contract::json::to_struct;
 use crate::contract::v1;
 use model::Code;
 
@@ -111,7 +112,7 @@ pub(super) async fn load(client: &mut Client, options: Load, output: &Output) ->
         semantic_version,
         context: None,
     };
-    let answer = client.lookup.load_skill(request).await?.into_inner();
+    let answer = client.lookup().load_skill(request).await?.into_inner();
     if output.is_json() {
         output.message("LoadSkillResponse", &answer)?;
         return Ok(ExitCode::SUCCESS);
@@ -132,7 +133,11 @@ pub(super) async fn detail(client: &mut Client, options: Detail, output: &Output
         resource: options.resource,
         session_id: options.session,
     };
-    let answer = client.lookup.load_skill_detail(request).await?.into_inner();
+    let answer = client
+        .lookup()
+        .load_skill_detail(request)
+        .await?
+        .into_inner();
     if output.is_json() {
         output.message("LoadSkillDetailResponse", &answer)?;
     } else {
@@ -146,7 +151,7 @@ pub(super) async fn session(client: &mut Client, options: Session, output: &Outp
         session_id: options.session,
     };
     let answer = client
-        .lookup
+        .lookup()
         .list_loaded_skills(request)
         .await?
         .into_inner();
@@ -186,7 +191,7 @@ pub(super) async fn unload(client: &mut Client, options: Unload, output: &Output
         session_id: options.session,
         skill_id: options.skill,
     };
-    let answer = client.lookup.unload_skill(request).await?.into_inner();
+    let answer = client.lookup().unload_skill(request).await?.into_inner();
     if output.is_json() {
         output.message("UnloadSkillResponse", &answer)?;
     } else {
@@ -205,7 +210,7 @@ pub(super) async fn tools(client: &mut Client, options: ListTools, output: &Outp
         session_id: options.session,
         skill_id: options.skill,
     };
-    let answer = client.lookup.list_tools(request).await?.into_inner();
+    let answer = client.lookup().list_tools(request).await?.into_inner();
     if output.is_json() {
         output.message("ListToolsResponse", &answer)?;
         return Ok(ExitCode::SUCCESS);
@@ -237,20 +242,20 @@ pub(super) async fn call(client: &mut Client, options: CallTool, output: &Output
             skill_id: skill_id.clone(),
             ..Default::default()
         };
-        let loaded = client.lookup.load_skill(request).await?.into_inner();
+        let loaded = client.lookup().load_skill(request).await?.into_inner();
         loaded.session_id
     };
     let request = v1::ListToolsRequest {
         session_id: session_id.clone(),
         skill_id: String::new(),
     };
-    let listed = client.lookup.list_tools(request).await?.into_inner();
+    let listed = client.lookup().list_tools(request).await?.into_inner();
     let tool = listed.tools.into_iter().find(|t| t.name == options.tool);
     let schema = tool.and_then(|tool| tool.input_schema).unwrap_or_default();
     let request = v1::CallToolRequest {
         session_id,
         name: options.tool,
-        arguments: Some(object(arguments(
+        arguments: Some(to_struct(arguments(
             &options.arguments,
             &options.pairs,
             &schema,
@@ -258,7 +263,7 @@ pub(super) async fn call(client: &mut Client, options: CallTool, output: &Output
         skill_id,
         idempotency_key: String::new(),
     };
-    let answer = client.lookup.call_tool(request).await?.into_inner();
+    let answer = client.lookup().call_tool(request).await?.into_inner();
     if output.is_json() {
         output.message("CallToolResponse", &answer)?;
     } else {
@@ -312,7 +317,7 @@ pub(super) async fn calls(client: &mut Client, options: Calls, output: &Output) 
         page_size: options.limit,
         page_token: String::new(),
     };
-    let answer = client.lookup.list_tool_calls(request).await?.into_inner();
+    let answer = client.lookup().list_tool_calls(request).await?.into_inner();
     if output.is_json() {
         output.message("ListToolCallsResponse", &answer)?;
         return Ok(ExitCode::SUCCESS);

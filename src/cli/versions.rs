@@ -18,14 +18,14 @@ pub(super) async fn versions(client: &mut Client, options: OfSkill, output: &Out
         ..Default::default()
     };
     let mut all = client
-        .registry
+        .registry()
         .list_versions(request.clone())
         .await?
         .into_inner();
     while !all.next_page_token.is_empty() {
         request.page_token = std::mem::take(&mut all.next_page_token);
         let page = client
-            .registry
+            .registry()
             .list_versions(request.clone())
             .await?
             .into_inner();
@@ -73,7 +73,7 @@ pub(super) async fn diff(client: &mut Client, options: Diff, output: &Output) ->
         from_version: options.from,
         to_version: options.to,
     };
-    let diff = client.registry.diff_versions(request).await?.into_inner();
+    let diff = client.registry().diff_versions(request).await?.into_inner();
     if output.is_json() {
         output.message("DiffVersionsResponse", &diff)?;
         return Ok(ExitCode::SUCCESS);
@@ -132,7 +132,7 @@ pub(super) async fn activate(client: &mut Client, options: OfNumber, output: &Ou
         ..Default::default()
     };
     let answer = client
-        .registry
+        .registry()
         .activate_version(request)
         .await?
         .into_inner();
@@ -172,7 +172,7 @@ pub(super) async fn yank(client: &mut Client, options: Yank, output: &Output) ->
         reason,
         ..Default::default()
     };
-    let answer = client.registry.yank_version(request).await?.into_inner();
+    let answer = client.registry().yank_version(request).await?.into_inner();
     if output.is_json() {
         output.message("YankVersionResponse", &answer)?;
         return Ok(ExitCode::SUCCESS);
@@ -192,7 +192,11 @@ pub(super) async fn unyank(client: &mut Client, options: OfNumber, output: &Outp
         version_number: number,
         ..Default::default()
     };
-    let answer = client.registry.unyank_version(request).await?.into_inner();
+    let answer = client
+        .registry()
+        .unyank_version(request)
+        .await?
+        .into_inner();
     if output.is_json() {
         output.message("UnyankVersionResponse", &answer)?;
         return Ok(ExitCode::SUCCESS);
@@ -230,7 +234,7 @@ pub(super) async fn delete(client: &mut Client, options: Delete, output: &Output
         skill_id: skill,
         ..Default::default()
     };
-    let answer = client.registry.delete_skill(request).await?.into_inner();
+    let answer = client.registry().delete_skill(request).await?.into_inner();
     if output.is_json() {
         output.message("DeleteSkillResponse", &answer)?;
         return Ok(ExitCode::SUCCESS);
@@ -245,7 +249,7 @@ pub(super) async fn delete(client: &mut Client, options: Delete, output: &Output
 
 pub(super) async fn metrics(client: &mut Client, options: OfSkill, output: &Output) -> Done {
     let answer = client
-        .registry
+        .registry()
         .get_metrics(v1::GetMetricsRequest {
             skill_id: options.skill,
         })

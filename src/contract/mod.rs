@@ -8,7 +8,10 @@
 
 mod check;
 mod codec;
+pub mod json;
 mod status;
+
+use prost::Message as _;
 
 pub use check::{Checked, Violation};
 pub use codec::CheckedCodec;
@@ -26,6 +29,32 @@ pub use status::{DOMAIN, invalid, refusal, status};
 )]
 pub mod v1 {
     tonic::include_proto!("repertoire.v1");
+}
+
+/// A service of a contract.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Service {
+    /// Its name with its package, as it stands in the path of a call.
+    pub name: String,
+    /// Its rpcs.
+    pub methods: Vec<prost_types::MethodDescriptorProto>,
+}
+
+/// The services of a `google.protobuf.FileDescriptorSet`: whatever lists services or rpcs
+/// reads them here. None where the set is not whole.
+#[must_use]
+pub fn services(descriptors: &[u8]) -> Vec<Service> {
+    let set = prost_types::FileDescriptorSet::decode(descriptors).unwrap_or_default();
+    let files = set.file.into_iter();
+    files
+        .flat_map(|file| {
+            let package = file.package.unwrap_or_default();
+            file.service.into_iter().map(move |service| Service {
+                name: format!("{package}.{}", service.name()),
+                methods: service.method,
+            })
+        })
+        .collect()
 }
 
 /// The compiled descriptors of the contract, with the comments of the proto

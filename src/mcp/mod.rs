@@ -24,7 +24,6 @@ mod error;
 mod gated;
 mod handler;
 mod http;
-mod prescan;
 mod prompts;
 mod resources;
 mod sessions;

@@ -17,7 +17,6 @@ use rmcp::service::{RoleServer, RxJsonRpcMessage};
 use serde::de::DeserializeOwned;
 use serde_json::{Value as Json, json};
 
-use super::prescan::{LISTEN, VERSION, glance};
 use crate::gateway::strict_json;
 use model::shown;
 
@@ -27,6 +26,10 @@ const PARSE_ERROR: i32 = -32700;
 const INVALID_REQUEST: i32 = -32600;
 /// JSON-RPC 2.0: the parameters of a method are not of its form.
 const INVALID_PARAMS: i32 = -32602;
+/// The method that asks for a stream of what changes.
+const LISTEN: &str = "subscriptions/listen";
+/// Where a request names its protocol.
+const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 /// Characters of a caller's text that an answer repeats.
 const SHOWN_CHARS: usize = 64;
 
@@ -74,23 +77,6 @@ pub enum Kind {
 /// # Errors
 /// It is no JSON, has a key twice, or is no message of JSON-RPC 2.0.
 pub fn check(text: &[u8]) -> Result<Kind, Vec<u8>> {
-    match glance(text) {
-        Some(message) => Ok(kind(message.newest, message.listens())),
-        None => look(text),
-    }
-}
-
-/// What a message is that begins no session.
-const fn kind(newest: bool, listens: bool) -> Kind {
-    match (newest, listens) {
-        (true, true) => Kind::Listen,
-        (true, false) => Kind::Newest,
-        (false, _) => Kind::Other,
-    }
-}
-
-/// A close look, which finds the words for what is wrong.
-fn look(text: &[u8]) -> Result<Kind, Vec<u8>> {
     let message =
         strict_json(text).map_err(|refusal| error(&id(text), PARSE_ERROR, &refusal.message))?;
     let fail = |code, sentence: &str| {
@@ -115,7 +101,11 @@ fn look(text: &[u8]) -> Result<Kind, Vec<u8>> {
     if method != Some("initialize") || version.is_some() {
         let version = version.and_then(Json::as_str);
         let newest = version == Some(ProtocolVersion::V_2026_07_28.as_str());
-        return Ok(kind(newest, method == Some(LISTEN)));
+        return Ok(match (newest, method == Some(LISTEN)) {
+            (true, true) => Kind::Listen,
+            (true, false) => Kind::Newest,
+            (false, _) => Kind::Other,
+        });
     }
     let params = params.cloned().unwrap_or_default();
     match serde_json::from_value::<InitializeRequestParams>(params) {
@@ -201,8 +191,6 @@ pub(super) fn unknown(request: &CustomRequest, sessions: bool) -> ErrorData {
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-
     use super::*;
 
     #[test]
@@ -230,74 +218,33 @@ mod tests {
             "\"protocolVersion\":\"2026-07-28\"",
         ];
         testing::fuzz("mcp_message", &words, |input| {
-            let close = look(input).map(|_| ());
-            // A glance never passes what a close look refuses.
-            assert!(glance(input).is_none() || close.is_ok());
-            for answer in [close.err(), message(input).err()].into_iter().flatten() {
+            for answer in [check(input).err(), message(input).err()]
+                .into_iter()
+                .flatten()
+            {
                 let answer: Json = serde_json::from_slice(&answer).expect("an answer");
                 assert_eq!(answer.get("jsonrpc"), Some(&Json::from("2.0")));
             }
         });
     }
 
-    /// Members that are right and wrong, some of them twice.
-    fn member() -> impl Strategy<Value = String> {
-        prop::sample::select(vec![
-            r#""jsonrpc":"2.0""#,
-            r#""jsonrpc":"2.0""#,
-            r#""jsonrpc":2"#,
-            r#""id":1"#,
-            r#""id":"x""#,
-            r#""id":null"#,
-            r#""id":-0"#,
-            r#""id":1e999"#,
-            r#""method":"tools/call""#,
-            r#""method":"tools/call""#,
-            r#""m\u0065thod":"ping""#,
-            r#""method":"initialize""#,
-            r#""method":"subscriptions/listen""#,
-            r#""method":7"#,
-            r#""params":{}"#,
-            r#""params":[]"#,
-            r#""params":{"cursor":"x","a":{"b":[1,{"c":"\u00e9"}]}}"#,
-            r#""params":{"cursor":null}"#,
-            r#""params":{"a":{"b":1,"b":2}}"#,
-            r#""params":{"a":"\ud800"}"#,
-            r#""params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}"#,
-            r#""params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2025-11-25"}}"#,
-            r#""params":{"_meta":{"io.modelcontextprotocol/protocolVersion":7}}"#,
-            r#""params":{"_meta":"io.modelcontextprotocol/protocolVersion"}"#,
-            r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}"#,
-            r#""result":{}"#,
-            r#""error":{}"#,
-            r#""extra":[true,false,null,0.5]"#,
-        ])
-        .prop_map(str::to_owned)
-    }
-
-    proptest! {
-        #![proptest_config(ProptestConfig::with_cases(4096))]
-
-        #[test]
-        fn a_glance_says_what_a_close_look_says(
-            members in prop::collection::vec(member(), 1..5),
-            end in prop::sample::select(vec!["}", "}", "}", "} ", "}}", ",}", ""]),
-        ) {
-            let text = format!("{{{}{end}", members.join(","));
-            prop_assert_eq!(check(text.as_bytes()), look(text.as_bytes()), "{}", text);
-        }
-    }
-
     #[test]
-    fn what_is_plainly_right_needs_no_close_look() {
+    fn a_message_is_told_by_its_method_and_its_protocol() {
         let newest = r#"{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}"#;
-        for (params, is) in [("{}", false), (newest, true)] {
-            let text = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"x","params":{params}}}"#);
-            assert_eq!(glance(text.as_bytes()).map(|seen| seen.newest), Some(is));
-        }
-        let deep = [vec![b'['; 200], vec![b']'; 200]].concat();
-        for other in [&b"[]"[..], b"1", b"", b"\xff", b"{\"a\":\"\xff\"}", &deep] {
-            assert_eq!(glance(other), None);
+        let older = r#"{"_meta":{"io.modelcontextprotocol/protocolVersion":"2025-11-25"}}"#;
+        let begin = r#"{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"a","version":"1"}}"#;
+        for (method, params, kind) in [
+            ("tools/list", "{}", Kind::Other),
+            ("tools/list", older, Kind::Other),
+            ("tools/list", newest, Kind::Newest),
+            (LISTEN, newest, Kind::Listen),
+            (LISTEN, older, Kind::Other),
+            ("initialize", begin, Kind::Initialize),
+            ("initialize", newest, Kind::Newest),
+        ] {
+            let text =
+                format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{params}}}"#);
+            assert_eq!(check(text.as_bytes()), Ok(kind), "{text}");
         }
     }
 }

@@ -24,6 +24,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use axum::Router;
 use axum::body::Body;
 use bytes::Bytes;
 use futures_util::FutureExt as _;
@@ -41,7 +42,6 @@ use super::answer::{Answer, Booked, Guard};
 use super::metrics::{Metrics, Record};
 use super::overload::{self, Patience};
 use super::rpc::{Method, methods, span};
-use super::services::Services;
 use super::timeout::timeout;
 use crate::contract::status;
 use crate::gateway::Transport;
@@ -115,7 +115,7 @@ impl CallLayer {
     }
 
     /// What calls in process go through: this call layer, then services.
-    pub(super) fn transport(&self, services: Services) -> Transport {
+    pub(super) fn transport(&self, services: Router) -> Transport {
         transport(CallService {
             inner: services,
             state: Arc::clone(&self.0),
@@ -125,7 +125,7 @@ impl CallLayer {
 }
 
 /// What the server's own calls go through: services, and no call layer.
-pub(super) fn inside(services: Services) -> Transport {
+pub(super) fn inside(services: Router) -> Transport {
     transport(services)
 }
 

@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use tonic_health::ServingStatus;
 use tonic_health::server::HealthReporter;
 
-use super::OFFERED;
+use super::services::offered;
 use crate::contract::v1;
 use store::Mode;
 
@@ -18,7 +18,7 @@ const WHOLE: &str = "";
 /// Services that are of no use without writes.
 const WRITING: [&str; 2] = [WHOLE, v1::registry_server::SERVICE_NAME];
 
-async fn set(reporter: &HealthReporter, services: &[&str], serving: bool) {
+async fn set<S: AsRef<str>>(reporter: &HealthReporter, services: &[S], serving: bool) {
     let status = if serving {
         ServingStatus::Serving
     } else {
@@ -36,7 +36,8 @@ pub(super) async fn follow(
     writable: watch::Sender<bool>,
     stop: CancellationToken,
 ) {
-    set(&reporter, &OFFERED, true).await;
+    let offered = offered();
+    set(&reporter, &offered, true).await;
     let following = async {
         loop {
             let takes_writes = *mode.borrow_and_update() == Mode::ReadWrite;
@@ -48,6 +49,6 @@ pub(super) async fn follow(
         }
     };
     stop.run_until_cancelled(following).await;
-    set(&reporter, &OFFERED, false).await;
+    set(&reporter, &offered, false).await;
     set(&reporter, &WRITING, false).await;
 }

@@ -20,6 +20,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::Router;
 use axum::body::Body;
 use http::Request;
 use hyper::body::Incoming;
@@ -34,7 +35,6 @@ use tonic::transport::{Channel, Endpoint};
 use tower::ServiceExt as _;
 
 use super::calls::CallService;
-use super::services::Services;
 use model::Principal;
 
 const NAME: &str = "socket";
@@ -107,7 +107,7 @@ impl LocalSocket {
     /// Serves until `stop`, then gives open connections `grace` to finish.
     pub(super) async fn serve(
         self,
-        service: CallService<Services>,
+        service: CallService<Router>,
         stop: CancellationToken,
         grace: Duration,
     ) {

@@ -64,10 +64,10 @@ pub use secret::{SecretError, SecretRef};
 pub use telemetry::{LogFormat, Telemetry};
 pub use tools::{JiraConfig, SqlConfig, ToolsConfig, ToolsError, WorkerConfig};
 
+use crate::contract::FILE_DESCRIPTOR_SET;
 use crate::contract::v1::admin_server::AdminServer;
-use crate::contract::{FILE_DESCRIPTOR_SET, v1};
 use crate::gateway::{self, Contract, Gateway, Transport};
-use crate::grpc::{AdminService, Codebases};
+use crate::grpc::AdminService;
 use crate::mcp::McpServer;
 use ::search::SearchIndex;
 use ::tools::Tools;
@@ -76,18 +76,10 @@ use composition::Composition;
 use executor::Executor;
 use model::{Clock, Principal, SystemClock};
 use protocol::ProtocolRouter;
+use recommend::Advisor;
 use registry::Registry;
-use services::Services;
 use store::Store;
 
-/// The services of the contract that every listener offers: `Admin` is for the local
-/// socket alone.
-const OFFERED: [&str; 4] = [
-    v1::registry_server::SERVICE_NAME,
-    v1::lookup_server::SERVICE_NAME,
-    v1::composition_server::SERVICE_NAME,
-    v1::tool_host_server::SERVICE_NAME,
-];
 /// How often counts of use are written.
 const USAGE_INTERVAL: Duration = Duration::from_secs(5);
 /// How soon sessions and records of calls are written.
@@ -144,7 +136,7 @@ pub struct Domain {
     tools: Tools,
     host: Host,
     search: SearchIndex,
-    codebases: Codebases,
+    advisor: Advisor,
     following: Arc<Following>,
 }
 
@@ -167,7 +159,7 @@ impl Domain {
         let mut handlers = settings.tools.handlers()?;
         handlers.push(Arc::new(host.clone()));
         let limits = settings.tools.options();
-        let (search, codebases) = (settings.search.clone(), settings.analysis.roots.clone());
+        let (search, roots) = (settings.search.clone(), settings.analysis.roots.clone());
         let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
         let executor = Executor::new(processors);
         let is_shared = settings.is_shared();
@@ -183,13 +175,14 @@ impl Domain {
             let (reads, sets) = (registry.clone(), composition.clone());
             let tools = Tools::open(store, reads, sets, Arc::clone(&clock), handlers, limits)
                 .map_err(registry::Error::from)?;
+            let advisor = Advisor::new(registry.clone(), search.clone(), roots, clock);
             Ok::<_, StartError>(Self {
                 registry,
                 composition,
                 tools,
                 host,
                 search,
-                codebases: Codebases::new(codebases, clock),
+                advisor,
                 following: Arc::new(Following {
                     stop: CancellationToken::new(),
                     task: Default::default(),
@@ -235,7 +228,7 @@ impl Domain {
     pub fn transport(&self, limits: &Limits) -> Transport {
         let (admission, stop) = (limits.admission(), CancellationToken::new());
         let front = calls::CallLayer::new(admission, limits.times(), stop, false);
-        let transport = front.transport(Services::new(self));
+        let transport = front.transport(services::routes(self).fallback(unknown));
         let local = transport.map_request(|mut request: http::Request<tonic::body::Body>| {
             request.extensions_mut().insert(Principal::local());
             request
@@ -291,16 +284,19 @@ impl Server {
         let address = listener.local_addr().map_err(refused)?;
 
         let (health, health_service) = tonic_health::server::health_reporter();
-        let services = Services::new(&domain);
         let others = Routes::new(health_service)
             .add_service(reflection().build_v1()?)
-            .add_service(reflection().build_v1alpha()?);
+            .add_service(reflection().build_v1alpha()?)
+            .into_axum_router()
+            .reset_fallback();
+        let services = services::routes(&domain);
         let stop = CancellationToken::new();
         let (admission, times) = (settings.limits.admission(), settings.limits.times());
         let exports = telemetry.exports();
         let front = calls::CallLayer::new(admission.clone(), times, stop.clone(), exports);
         let contract = Contract::load()?;
-        let gateway = Gateway::new(contract, front.transport(services.clone()));
+        let inside = services.clone().fallback(unknown);
+        let gateway = Gateway::new(contract, front.transport(inside.clone()));
         let (writable, takes_writes) = watch::channel(true);
         let mode = domain.registry().mode();
         let health = tokio::spawn(health::follow(health, mode, writable, stop.clone()));
@@ -312,19 +308,18 @@ impl Server {
         );
         let http =
             crate::http::router(&gateway, stop.clone(), takes_writes)?.route("/metrics", metrics);
-        let face = McpServer::new(gateway, calls::inside(services.clone()));
+        let face = McpServer::new(gateway, calls::inside(inside));
         let web = Arc::new(settings.web.clone());
         let idle = settings.limits.session_time();
         let mcp = mcp::Endpoints::new(&face, idle, web, &stop);
-        let others: Router = others.into_axum_router().reset_fallback();
-        let routes = services.routes().into_axum_router().reset_fallback();
-        let routes = routes.merge(others.clone());
+        let routes = services.merge(others);
         let local_front = front.clone();
         let service = ProtocolRouter {
-            grpc: front.layer(services.with_others(others.clone().fallback(unknown))),
+            grpc: front.layer(routes.clone().fallback(unknown)),
             // Before CORS, which answers for itself.
             web: settings.web.guard(
                 routes
+                    .clone()
                     .layer(front)
                     // Outside the call layer, so that its refusals reach a browser too.
                     .layer(tonic_web::GrpcWebLayer::new())
@@ -343,8 +338,8 @@ impl Server {
             started_at: SystemClock.now(),
             registry: domain.registry().clone(),
         };
-        let others = others.merge(Routes::new(AdminServer::new(admin)).into_axum_router());
-        let local = services.with_others(others.reset_fallback().fallback(unknown));
+        let admin = Routes::new(AdminServer::new(admin)).into_axum_router();
+        let local = routes.merge(admin.reset_fallback()).fallback(unknown);
         let local = serve_local(&settings.data, local_front.layer(local), stop.clone());
         let counting = tokio::spawn(write_usage(domain.registry().clone(), stop.clone()));
         let keeping = tokio::spawn(write_sessions(domain.tools.clone(), stop.clone()));
@@ -393,7 +388,7 @@ impl Server {
 /// served all the same.
 fn serve_local(
     data: &Path,
-    services: calls::CallService<Services>,
+    services: calls::CallService<Router>,
     stop: CancellationToken,
 ) -> Option<tokio::task::JoinHandle<()>> {
     match local::LocalSocket::bind(data) {
@@ -407,9 +402,9 @@ fn serve_local(
 
 /// What reflection tells on the network.
 fn reflection() -> tonic_reflection::server::Builder<'static> {
-    OFFERED
+    services::offered()
         .into_iter()
-        .chain(["grpc.health.v1.Health"])
+        .chain(["grpc.health.v1.Health".to_owned()])
         .fold(
             tonic_reflection::server::Builder::configure(),
             tonic_reflection::server::Builder::with_service_name,

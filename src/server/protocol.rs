@@ -19,7 +19,6 @@ use tower::Service;
 use super::answer::{Answer, to_peer};
 use super::calls::CallService;
 use super::mcp::Endpoints;
-use super::services::Services;
 use crate::http::refused;
 use admission::Peer;
 
@@ -27,7 +26,7 @@ use admission::Peer;
 #[derive(Clone)]
 pub(super) struct ProtocolRouter {
     /// For native gRPC.
-    pub(super) grpc: CallService<Services>,
+    pub(super) grpc: CallService<Router>,
     /// For MCP, unless a page asks.
     pub(super) mcp: Endpoints,
     /// For everything else.

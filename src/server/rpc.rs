@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use http::HeaderMap;
 use opentelemetry::propagation::Extractor;
-use prost::Message as _;
 use tracing::{Span, field};
 use tracing_opentelemetry::OpenTelemetrySpanExt as _;
 
 use super::metrics::{Meter, Metrics};
-use crate::contract::FILE_DESCRIPTOR_SET;
+use crate::contract::v1::tool_host_server;
+use crate::contract::{self, FILE_DESCRIPTOR_SET};
 use admission::Resource;
 
 /// What is known of an rpc before it is called.
@@ -39,26 +39,22 @@ impl Method {
 
 /// The rpcs of the contract, by path.
 pub(super) fn methods(metrics: &Metrics) -> HashMap<String, Arc<Method>> {
-    let set = prost_types::FileDescriptorSet::decode(FILE_DESCRIPTOR_SET).unwrap_or_default();
     let mut methods = HashMap::new();
-    for file in set.file {
-        for service in &file.service {
-            let service_name = format!("{}.{}", file.package(), service.name());
-            for method in &service.method {
-                let streams = method.client_streaming() || method.server_streaming();
-                let meter = metrics.meter(&service_name, method.name(), streams);
-                methods.insert(
-                    format!("/{service_name}/{}", method.name()),
-                    Arc::new(Method {
-                        service: service_name.clone(),
-                        name: method.name().to_owned(),
-                        streams_in: method.client_streaming(),
-                        streams,
-                        worker: service.name() == "ToolHost",
-                        meter: Arc::new(meter),
-                    }),
-                );
-            }
+    for service in contract::services(FILE_DESCRIPTOR_SET) {
+        for method in &service.methods {
+            let streams = method.client_streaming() || method.server_streaming();
+            let meter = metrics.meter(&service.name, method.name(), streams);
+            methods.insert(
+                format!("/{}/{}", service.name, method.name()),
+                Arc::new(Method {
+                    service: service.name.clone(),
+                    name: method.name().to_owned(),
+                    streams_in: method.client_streaming(),
+                    streams,
+                    worker: service.name == tool_host_server::SERVICE_NAME,
+                    meter: Arc::new(meter),
+                }),
+            );
         }
     }
     methods
@@ -104,29 +100,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_front_door_knows_which_rpcs_stream() {
+    fn the_call_layer_knows_what_each_rpc_takes() {
         let methods = methods(&Metrics::default());
-        let streaming: Vec<_> = {
-            let mut names: Vec<_> = methods
-                .values()
-                .filter(|m| m.streams)
-                .map(|m| m.name.clone())
-                .collect();
-            names.sort();
-            names
-        };
-        assert_eq!(
-            streaming,
-            [
-                "Attach",
-                "Backup",
-                "Compact",
-                "ExportSkill",
-                "PublishSkills",
-                "StreamToolCall",
-                "Watch"
-            ]
-        );
-        assert!(methods.contains_key("/repertoire.v1.Lookup/GetSkill"));
+        let takes = |path: &str| methods.get(path).map(|method| method.resource());
+        for (path, resource) in [
+            ("/repertoire.v1.Lookup/GetSkill", Some(Resource::Calls)),
+            ("/repertoire.v1.Registry/Watch", Some(Resource::Streams)),
+            (
+                "/repertoire.v1.Registry/PublishSkills",
+                Some(Resource::Streams),
+            ),
+            ("/repertoire.v1.Admin/Backup", Some(Resource::Streams)),
+            ("/repertoire.v1.ToolHost/Attach", Some(Resource::Workers)),
+            ("/repertoire.v1.Lookup/Forget", None),
+        ] {
+            assert_eq!(takes(path), resource, "{path}");
+        }
     }
 }

@@ -18,16 +18,11 @@ from anyio.from_thread import start_blocking_portal
 from google.api import annotations_pb2
 from google.protobuf import json_format
 from google.protobuf.message_factory import GetMessageClass
-from harness import BIN, CALL_SECONDS, clean_environment, told
+from harness import BIN, CALL_SECONDS, SERVICES, clean_environment, told
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
-from repertoire.v1 import composition_pb2, lookup_pb2, options_pb2, registry_pb2
+from repertoire.v1 import options_pb2
 
-SERVICES = [
-    service
-    for module in (lookup_pb2, registry_pb2, composition_pb2)
-    for service in module.DESCRIPTOR.services_by_name.values()
-]
 RPCS = {method.name: method for service in SERVICES for method in service.methods}
 FREE = ("google.protobuf.Struct", "google.protobuf.Value", "google.protobuf.ListValue")
 

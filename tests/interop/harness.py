@@ -5,8 +5,10 @@ Every wait has a bound and ends as soon as what is waited for is there.
 
 import base64
 import hashlib
+import importlib
 import json
 import os
+import pkgutil
 import queue
 import re
 import signal
@@ -16,10 +18,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import grpc
+import repertoire.v1
 from google.protobuf import json_format
 from google.rpc import error_details_pb2
 from grpc_status import rpc_status
-from repertoire.v1 import composition_pb2, lookup_pb2, lookup_pb2_grpc, options_pb2, registry_pb2, registry_pb2_grpc
+from repertoire.v1 import lookup_pb2, lookup_pb2_grpc, options_pb2, registry_pb2, registry_pb2_grpc
 
 BIN = os.environ["REPERTOIRE_BIN"]
 CONFORMANCE = os.environ.get("REPERTOIRE_CONFORMANCE", "")
@@ -342,12 +345,22 @@ def read_file(server, skill_id, path):
 
 def tool_options():
     """The tools that the contract names, each with its method's name."""
-    for module in (lookup_pb2, registry_pb2, composition_pb2):
-        for service in module.DESCRIPTOR.services_by_name.values():
-            for method in service.methods:
-                for tool in method.GetOptions().Extensions[options_pb2.tool]:
-                    yield tool.name or re.sub(r"(?<!^)(?=[A-Z])", "_", method.name).lower(), tool
+    for service in SERVICES:
+        for method in service.methods:
+            for tool in method.GetOptions().Extensions[options_pb2.tool]:
+                yield tool.name or re.sub(r"(?<!^)(?=[A-Z])", "_", method.name).lower(), tool
 
+
+# Of every proto file, so that a new one needs no line here.
+CONTRACT = [
+    service
+    for name in sorted(module.name for module in pkgutil.iter_modules(repertoire.v1.__path__))
+    if name.endswith("_pb2")
+    for service in importlib.import_module(f"repertoire.v1.{name}").DESCRIPTOR.services_by_name.values()
+]
+# `Admin` is for the local socket alone; a worker's stream has no other face.
+OFFERED = [service for service in CONTRACT if service.name != "Admin"]
+SERVICES = [service for service in OFFERED if service.name != "ToolHost"]
 
 TOOLSETS = sorted({toolset for _, tool in tool_options() for toolset in tool.toolsets})
 
