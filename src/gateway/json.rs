@@ -6,12 +6,11 @@
 use prost::Message as _;
 use prost::encoding::{self, DecodeContext, WireType};
 use prost_reflect::{Kind, MessageDescriptor};
-use prost_types::value::Kind as Free;
 use serde_json::Value as Json;
 
 use super::shape::{Field, Holds, Shape, Special};
 use super::{Contract, Error};
-use model::whole;
+use crate::contract::json::{from_list, from_struct, from_value, number};
 
 /// Messages inside messages.
 pub(super) const MAX_DEPTH: usize = 100;
@@ -79,9 +78,9 @@ pub(super) fn chunk<'a>(bytes: &mut &'a [u8]) -> Result<&'a [u8], Error> {
 pub(super) fn well_known(special: Special, bytes: &[u8]) -> Result<Json, Error> {
     Ok(match special {
         Special::Timestamp => timestamp(&prost_types::Timestamp::decode(bytes)?),
-        Special::Struct => free_struct(prost_types::Struct::decode(bytes)?),
-        Special::ListValue => free_list(prost_types::ListValue::decode(bytes)?),
-        Special::Value => free(prost_types::Value::decode(bytes)?),
+        Special::Struct => Json::Object(from_struct(prost_types::Struct::decode(bytes)?)),
+        Special::ListValue => from_list(prost_types::ListValue::decode(bytes)?),
+        Special::Value => from_value(prost_types::Value::decode(bytes)?),
     })
 }
 
@@ -115,37 +114,9 @@ pub(super) fn scalar(field: &Field, came: WireType, bytes: &mut &[u8]) -> Result
     })
 }
 
-/// Whole numbers of a `Struct` without a fraction: `3`, not `3.0`.
-pub(super) fn number(number: f64) -> Json {
-    match whole(number) {
-        Some(whole) => whole.into(),
-        None => serde_json::Number::from_f64(number).map_or(Json::Null, Json::Number),
-    }
-}
-
 fn timestamp(time: &prost_types::Timestamp) -> Json {
     jiff::Timestamp::new(time.seconds, time.nanos)
         .map_or(Json::Null, |time| time.to_string().into())
-}
-
-fn free(value: prost_types::Value) -> Json {
-    match value.kind {
-        None | Some(Free::NullValue(_)) => Json::Null,
-        Some(Free::BoolValue(value)) => value.into(),
-        Some(Free::NumberValue(value)) => number(value),
-        Some(Free::StringValue(value)) => value.into(),
-        Some(Free::ListValue(value)) => free_list(value),
-        Some(Free::StructValue(value)) => free_struct(value),
-    }
-}
-
-fn free_struct(value: prost_types::Struct) -> Json {
-    let fields = value.fields.into_iter();
-    Json::Object(fields.map(|(key, value)| (key, free(value))).collect())
-}
-
-fn free_list(value: prost_types::ListValue) -> Json {
-    value.values.into_iter().map(free).collect()
 }
 
 /// JSON as text: what its `Display` gives, in a sixth of the time. An answer is

@@ -15,9 +15,8 @@ use crate::contract::refusal;
 use crate::contract::v1;
 use crate::contract::v1::publish_skills_response::Result as Published;
 use executor::Kind;
-use lookup::Lookup;
 use model::{Failure, Principal};
-use registry::Registry;
+use registry::{Registry, Submitted};
 
 /// Items of one stream in work at once.
 const ITEMS: usize = 64;
@@ -30,7 +29,6 @@ const KIB: u32 = 64 * 1024;
 #[derive(Debug, Clone)]
 pub(super) struct Bulk {
     registry: Registry,
-    lookup: Lookup,
     room: Arc<Semaphore>,
 }
 
@@ -49,7 +47,6 @@ impl Bulk {
     pub(super) fn new(registry: &Registry) -> Self {
         Self {
             registry: registry.clone(),
-            lookup: Lookup::new(registry.clone()),
             room: Arc::new(Semaphore::new(KIB as usize)),
         }
     }
@@ -144,23 +141,22 @@ impl Bulk {
         &self,
         item: v1::PublishSkillsRequest,
         principal: Principal,
-    ) -> Result<publish::Publication, Failure> {
-        let request = publish::item(item)?;
-        let (registry, lookup) = (&self.registry, &self.lookup);
-        publish::read(registry, lookup, principal, request, Kind::Import).await
+    ) -> Result<Submitted, Failure> {
+        let submission = publish::submission(publish::item(item)?, principal);
+        Ok(self.registry.read(Kind::Import, submission).await?)
     }
 
     async fn publish_one(
         &self,
         index: usize,
-        read: Result<publish::Publication, Failure>,
+        read: Result<Submitted, Failure>,
     ) -> v1::PublishSkillsResponse {
         let published = match read {
-            Ok(publication) => publish::publish(&self.registry, publication).await,
+            Ok(submitted) => self.registry.submit(submitted).await.map_err(Failure::from),
             Err(failure) => Err(failure),
         };
         let result = match published {
-            Ok(answer) => Published::Published(answer),
+            Ok(published) => Published::Published(publish::answer(published)),
             Err(failure) => Published::Refused(refusal(failure)),
         };
         v1::PublishSkillsResponse {

@@ -1,116 +1,31 @@
 //! Codebases: analysis and recommendation, in the words of the contract.
 
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
-
-use tokio::time::Instant;
 use tonic::{Request, Status};
 
 use super::convert::{count, time};
 use super::search::{rounded, summary};
 use super::time_left;
 use crate::contract::{status, v1};
-use codebase::{Analysis, InlineFile, Inventory, ScanOptions, Severity};
-use executor::{Kind, Stop};
-use model::{Clock, Code, Failure};
-use recommend::{Mode, Priority, ReasonKind, Recommendation, Wish};
-use registry::{Catalog, Registry};
-use search::SearchIndex;
+use codebase::{InlineFile, ScanOptions, Severity};
+use recommend::{Advisor, Mode, Priority, ReasonKind, Recommendation, Source, Wish};
+use registry::Catalog;
 
-/// Skills that are recommended where no number is asked for.
-const LIMIT: usize = 10;
-
-/// Which codebases of this machine may be read. Cheap to clone.
-#[derive(Clone)]
-pub struct Codebases {
-    roots: Arc<[PathBuf]>,
-    clock: Arc<dyn Clock>,
-}
-
-impl std::fmt::Debug for Codebases {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("Codebases").field(&self.roots).finish()
+fn source(path: String, files: Vec<v1::CodebaseFile>) -> Source {
+    let files = files.into_iter().map(|file| InlineFile {
+        path: file.path,
+        content: file.content,
+    });
+    Source {
+        path,
+        files: files.collect(),
     }
-}
-
-impl Codebases {
-    /// Those below these directories.
-    #[must_use]
-    pub fn new(roots: Vec<PathBuf>, clock: Arc<dyn Clock>) -> Self {
-        Self {
-            roots: roots.into(),
-            clock,
-        }
-    }
-}
-
-/// A codebase that was looked at.
-struct Seen {
-    path: String,
-    analysis: Analysis,
-    /// Names of skills in its own skill folders.
-    installed: Vec<String>,
-}
-
-/// Where to look: a directory, or what was sent.
-struct Place {
-    path: String,
-    files: Vec<v1::CodebaseFile>,
-}
-
-/// Looks at a codebase, off the async threads.
-async fn look(
-    codebases: &Codebases,
-    registry: &Registry,
-    place: Place,
-    options: ScanOptions,
-    deadline: Instant,
-) -> Result<Seen, Status> {
-    let roots = Arc::clone(&codebases.roots);
-    let work = move |stop: &Stop| {
-        // Before the caller's deadline, so that what was found still reaches it.
-        let stop = || stop.is_set() || Instant::now() >= deadline;
-        let (path, inventory) = if place.files.is_empty() {
-            let root = ::codebase::below(&roots, Path::new(&place.path))?;
-            let inventory = ::codebase::walk(&root, &options, &stop)?;
-            (root.display().to_string(), inventory)
-        } else {
-            let files = place.files.into_iter().map(|file| InlineFile {
-                path: file.path,
-                content: file.content,
-            });
-            let inventory = Inventory::inline(files.collect(), &options)?;
-            (String::new(), inventory)
-        };
-        Ok(Seen {
-            path,
-            installed: inventory.skills(),
-            analysis: ::codebase::analyze(&inventory, &options),
-        })
-    };
-    let seen = registry.executor().run(Kind::Analyze, work);
-    let seen = seen.await.map_err(status)?;
-    seen.map_err(|error: ::codebase::Error| status(error))
-}
-
-fn place(path: String, files: Vec<v1::CodebaseFile>) -> Result<Place, Status> {
-    if !path.is_empty() && !files.is_empty() {
-        let message = "`path` and `files` are two codebases; give one";
-        return Err(status(
-            Failure::new(Code::InvalidParameter, message)
-                .field("files", message)
-                .suggest("Send `files` alone for a codebase on your machine"),
-        ));
-    }
-    Ok(Place { path, files })
 }
 
 pub(super) async fn analyze(
-    codebases: &Codebases,
-    registry: &Registry,
+    advisor: &Advisor,
     request: Request<v1::AnalyzeCodebaseRequest>,
 ) -> Result<v1::AnalyzeCodebaseResponse, Status> {
-    let deadline = Instant::now() + time_left(&request);
+    let time_left = time_left(&request);
     let v1::AnalyzeCodebaseRequest {
         path,
         depth,
@@ -120,17 +35,17 @@ pub(super) async fn analyze(
     } = request.into_inner();
     let defaults = ScanOptions::default();
     let options = ScanOptions {
-        depth: match u8::try_from(depth) {
-            Ok(depth) if depth > 0 => depth,
-            _ => defaults.depth,
-        },
+        depth: u8::try_from(depth)
+            .ok()
+            .filter(|depth| *depth > 0)
+            .unwrap_or(defaults.depth),
         include_dependencies: include_dependencies.unwrap_or(true),
         quick_mode,
         ..defaults
     };
-    let scanned_at = codebases.clock.now();
-    let seen = look(codebases, registry, place(path, files)?, options, deadline).await?;
-    let Analysis {
+    let seen = advisor.analyze(source(path, files), options, time_left);
+    let seen = seen.await.map_err(status)?;
+    let ::codebase::Analysis {
         stack,
         project,
         stats,
@@ -140,7 +55,7 @@ pub(super) async fn analyze(
     } = seen.analysis;
     Ok(v1::AnalyzeCodebaseResponse {
         path: seen.path,
-        scanned_at: Some(time(scanned_at)),
+        scanned_at: Some(time(seen.scanned_at)),
         stack: stack.into_iter().map(item).collect(),
         project_info: Some(v1::ProjectInfo {
             name: project.name,
@@ -203,12 +118,11 @@ fn item(item: ::codebase::TechStackItem) -> v1::TechStackItem {
 }
 
 pub(super) async fn recommend(
-    codebases: &Codebases,
-    registry: &Registry,
-    search: &SearchIndex,
+    advisor: &Advisor,
+    catalog: &Catalog,
     request: Request<v1::RecommendSkillsRequest>,
 ) -> Result<v1::RecommendSkillsResponse, Status> {
-    let deadline = Instant::now() + time_left(&request);
+    let time_left = time_left(&request);
     let mode = match request.get_ref().discovery_mode() {
         v1::DiscoveryMode::Unspecified | v1::DiscoveryMode::Conservative => Mode::Conservative,
         v1::DiscoveryMode::Exploratory => Mode::Exploratory,
@@ -222,30 +136,15 @@ pub(super) async fn recommend(
         files,
         installed_skills,
     } = request.into_inner();
-    let seen = look(
-        codebases,
-        registry,
-        place(path, files)?,
-        ScanOptions::default(),
-        deadline,
-    )
-    .await?;
+    let reasons = include_reasons.unwrap_or(true);
     let wish = Wish {
-        limit: match usize::try_from(max_results) {
-            Ok(limit) if limit > 0 => limit,
-            _ => LIMIT,
-        },
+        limit: usize::try_from(max_results).unwrap_or_default(),
         exclude_installed: exclude_installed.unwrap_or(true),
         mode,
-        installed: installed_skills.into_iter().chain(seen.installed).collect(),
+        installed: installed_skills,
     };
-    let (executor, registry, search) = (registry.executor(), registry.clone(), search.clone());
-    let reasons = include_reasons.unwrap_or(true);
-    let catalog = registry.catalog();
-    let work =
-        move |stop: &Stop| recommend::recommend(&registry, &search, &seen.analysis, &wish, stop);
-    let found = executor.run_fallible(Kind::Analyze, work).await;
-    let found = found.map_err(|error: search::Error| status(error))?;
+    let found = advisor.recommend(source(path, files), wish, time_left);
+    let found = found.await.map_err(status)?;
     let here: Vec<_> = found.installed.iter().map(|head| head.id.clone()).collect();
     Ok(v1::RecommendSkillsResponse {
         recommendations: found
@@ -253,7 +152,7 @@ pub(super) async fn recommend(
             .into_iter()
             .map(|skill| {
                 let installed = here.contains(&skill.head.id);
-                recommendation(&catalog, skill, installed, reasons)
+                recommendation(catalog, skill, installed, reasons)
             })
             .collect(),
         analysis_summary: found.summary,

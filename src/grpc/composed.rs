@@ -1,14 +1,12 @@
 //! Compositions as messages of the contract.
 
-use serde_json::{Map, Value};
-
-use super::convert::{self, object};
+use super::convert::severity;
+use crate::contract::json::to_struct;
 use crate::contract::v1;
 use composition::{
     Attributed, Composed, Finding, Lock, LockEntry, Member, Promised, SetQuery, SkillSet,
     Statement, ToolPolicy, ToolProof, ToolRule,
 };
-use model::Severity;
 
 /// The policy of a request; none where it is left to the lock.
 pub(super) fn policy(policy: i32) -> Option<ToolPolicy> {
@@ -37,15 +35,6 @@ pub(super) fn rule(rule: ToolRule) -> i32 {
         ToolRule::Undecided => v1::ToolRule::Undecided,
     }
     .into()
-}
-
-/// The fields of a `Struct`.
-pub(super) fn fields(fields: prost_types::Struct) -> Map<String, Value> {
-    let kind = Some(prost_types::value::Kind::StructValue(fields));
-    match convert::json(prost_types::Value { kind }) {
-        Value::Object(fields) => fields,
-        _ => Map::new(),
-    }
 }
 
 /// What a request asks of a set of skills.
@@ -117,14 +106,9 @@ pub(super) fn lock(lock: Lock) -> v1::Lock {
 }
 
 pub(super) fn finding(finding: &Finding) -> v1::Finding {
-    let severity = match finding.code.severity() {
-        Severity::Error => v1::Severity::Error,
-        Severity::Warning => v1::Severity::Warning,
-        Severity::Info => v1::Severity::Info,
-    };
     v1::Finding {
         code: finding.code.name().to_owned(),
-        severity: severity.into(),
+        severity: severity(finding.code.severity()).into(),
         message: finding.message.clone(),
         skills: finding.skills.iter().map(ToString::to_string).collect(),
         chain: finding.chain.clone(),
@@ -226,7 +210,7 @@ pub(super) fn contracts(composed: &Composed) -> Vec<v1::ComposedContract> {
     let contract = |promised: &Promised| v1::ComposedContract {
         output_contract: Some(v1::OutputContract {
             r#type: promised.kind.clone(),
-            schema: promised.schema.clone().map(object),
+            schema: promised.schema.clone().map(to_struct),
         }),
         skills: members(composed, promised.members.iter().copied())
             .map(|member| member.name.to_string())

@@ -3,9 +3,10 @@
 use tonic::{Request, Response, Status};
 
 use super::composed::{self, names, said, texts};
-use super::{convert, wrong};
+use super::convert;
+use crate::contract::json::from_struct;
 use crate::contract::{status, v1};
-use composition::{Call, Composition, Spawn};
+use composition::{Composition, Spawn};
 use tools::Tools;
 
 /// The Composition service over the domain.
@@ -88,7 +89,7 @@ impl v1::composition_server::Composition for CompositionService {
             catalog,
             set: composed::query(skills.clone(), tool_policy, resolve, lock),
             max_tokens: max_tokens.unsigned_abs(),
-            params: params.clone().map(composed::fields),
+            params: params.clone().map(from_struct),
         };
         let subagent = self
             .composition
@@ -142,41 +143,19 @@ impl v1::composition_server::Composition for CompositionService {
             lock,
             session_id,
         } = request.into_inner();
-        let arguments = arguments.map(composed::fields).unwrap_or_default();
-        if !session_id.is_empty() {
-            if !skills.is_empty() || lock.is_some() {
-                return Err(wrong(
-                    "session_id",
-                    "a session has its own skills: leave out `skills` and `lock`, or the session"
-                        .to_owned(),
-                ));
-            }
-            let verdict = self.tools.check(&session_id, &tool, &arguments).await;
-            let verdict = verdict.map_err(status)?;
-            let (skill, pattern) = verdict.by.unzip();
-            return Ok(Response::new(v1::CheckToolResponse {
-                allowed: verdict.rule.allows(),
-                reason: verdict.reason,
-                rule: composed::rule(verdict.rule),
-                skill: skill.as_ref().map(composed::member),
-                pattern: pattern
-                    .map(|pattern| pattern.to_string())
-                    .unwrap_or_default(),
-            }));
-        }
-        let query = composed::query(skills, tool_policy, false, lock);
-        let set = self.composition.valid_set(query).await.map_err(status)?;
-        let call = Call::new(&tool, &arguments);
-        let decision = set.composed.check(&call);
-        let by = decision.by;
+        let arguments = arguments.map(from_struct).unwrap_or_default();
+        let set = composed::query(skills, tool_policy, false, lock);
+        let verdict = self.tools.check(&session_id, set, &tool, &arguments).await;
+        let verdict = verdict.map_err(status)?;
+        let (skill, pattern) = verdict.by.unzip();
         Ok(Response::new(v1::CheckToolResponse {
-            allowed: decision.rule.allows(),
-            reason: set.composed.reason(&call, &decision),
-            rule: composed::rule(decision.rule),
-            skill: by
-                .and_then(|by| set.composed.members.get(by.member))
-                .map(composed::member),
-            pattern: by.map(|by| by.pattern.to_string()).unwrap_or_default(),
+            allowed: verdict.rule.allows(),
+            reason: verdict.reason,
+            rule: composed::rule(verdict.rule),
+            skill: skill.as_ref().map(composed::member),
+            pattern: pattern
+                .map(|pattern| pattern.to_string())
+                .unwrap_or_default(),
         }))
     }
 

@@ -1,14 +1,13 @@
 //! Domain words as messages of the contract.
 
 use jiff::Timestamp;
-use prost_types::value::Kind;
-use prost_types::{ListValue, Struct, Value};
 
+use crate::contract::json::{to_struct, to_value};
 use crate::contract::v1;
 use lookup::{FoundSkill, NameForm};
 use model::{
-    CompatibilityRuleType, ComposabilityRuleType, EventKind, FileEntry, Location, Skill, SkillId,
-    SkillUri, TrustTier, whole,
+    CompatibilityRuleType, ComposabilityRuleType, EventKind, FileEntry, Location, Severity, Skill,
+    SkillId, SkillUri, TrustTier,
 };
 use registry::{
     ArchiveFormat, Catalog, Change, ChangeKind, Described, Head, Lines, Outcome, VersionDiff,
@@ -31,52 +30,12 @@ pub(super) fn count(items: usize) -> u32 {
     u32::try_from(items).unwrap_or(u32::MAX)
 }
 
-pub(super) fn value(json: serde_json::Value) -> Value {
-    let kind = match json {
-        serde_json::Value::Null => Kind::NullValue(0),
-        serde_json::Value::Bool(bool) => Kind::BoolValue(bool),
-        serde_json::Value::Number(number) => Kind::NumberValue(number.as_f64().unwrap_or(f64::NAN)),
-        serde_json::Value::String(text) => Kind::StringValue(text),
-        serde_json::Value::Array(items) => Kind::ListValue(ListValue {
-            values: items.into_iter().map(value).collect(),
-        }),
-        serde_json::Value::Object(fields) => Kind::StructValue(object(fields)),
-    };
-    Value { kind: Some(kind) }
-}
-
-pub(super) fn object(fields: serde_json::Map<String, serde_json::Value>) -> Struct {
-    Struct {
-        fields: fields
-            .into_iter()
-            .map(|(name, field)| (name, value(field)))
-            .collect(),
+pub(super) fn severity(severity: Severity) -> v1::Severity {
+    match severity {
+        Severity::Error => v1::Severity::Error,
+        Severity::Warning => v1::Severity::Warning,
+        Severity::Info => v1::Severity::Info,
     }
-}
-
-/// A JSON value of a message; numbers that are whole become integers.
-pub(super) fn json(value: Value) -> serde_json::Value {
-    match value.kind {
-        None | Some(Kind::NullValue(_)) => serde_json::Value::Null,
-        Some(Kind::BoolValue(bool)) => bool.into(),
-        Some(Kind::NumberValue(number)) => match whole(number) {
-            Some(whole) => whole.into(),
-            None => number.into(),
-        },
-        Some(Kind::StringValue(text)) => text.into(),
-        Some(Kind::ListValue(list)) => list.values.into_iter().map(json).collect(),
-        Some(Kind::StructValue(object)) => serde_json::Value::Object(members(object)),
-    }
-}
-
-/// The members of an object of a message, by name.
-pub(super) fn members(object: Struct) -> serde_json::Map<String, serde_json::Value> {
-    let mut fields: Vec<_> = object.fields.into_iter().collect();
-    fields.sort_by(|a, b| a.0.cmp(&b.0));
-    fields
-        .into_iter()
-        .map(|(name, field)| (name, json(field)))
-        .collect()
 }
 
 pub(super) fn location(location: Location) -> v1::Location {
@@ -94,6 +53,25 @@ pub(super) fn trust_tier(tier: TrustTier) -> v1::TrustTier {
         TrustTier::Community => v1::TrustTier::Community,
         TrustTier::Unverified => v1::TrustTier::Unverified,
     }
+}
+
+pub(super) fn location_of(location: v1::Location) -> Option<Location> {
+    Some(match location {
+        v1::Location::Unspecified => return None,
+        v1::Location::Project => Location::Project,
+        v1::Location::User => Location::User,
+        v1::Location::Global => Location::Global,
+    })
+}
+
+pub(super) fn trust_tier_of(tier: v1::TrustTier) -> Option<TrustTier> {
+    Some(match tier {
+        v1::TrustTier::Unspecified => return None,
+        v1::TrustTier::Official => TrustTier::Official,
+        v1::TrustTier::Verified => TrustTier::Verified,
+        v1::TrustTier::Community => TrustTier::Community,
+        v1::TrustTier::Unverified => TrustTier::Unverified,
+    })
 }
 
 pub(super) fn event_type(kind: EventKind) -> v1::EventType {
@@ -215,7 +193,7 @@ pub(super) fn definition(skill: &Skill, version: &str) -> v1::SkillDefinition {
             .as_ref()
             .map(|contract| v1::OutputContract {
                 r#type: contract.kind.clone(),
-                schema: contract.schema.clone().map(object),
+                schema: contract.schema.clone().map(to_struct),
             }),
         compatibility_rules: skill
             .compatibility_rules
@@ -262,7 +240,7 @@ pub(super) fn tool_configs(skill: &Skill) -> Vec<v1::ToolConfig> {
                     r#type: arg.kind.clone(),
                     description: arg.description.clone(),
                     required: arg.required,
-                    default: arg.default.clone().map(value),
+                    default: arg.default.clone().map(to_value),
                 })
                 .collect(),
         })
@@ -283,7 +261,6 @@ pub(super) fn resource_configs(skill: &Skill) -> Vec<v1::ResourceConfig> {
         .collect()
 }
 
-/// A path that looks like a test's.
 /// Who a skill comes from: by its id, and as it states.
 pub(super) fn author(id: &SkillId, stated: Option<&str>, tier: TrustTier) -> v1::Author {
     v1::Author {
@@ -399,7 +376,7 @@ pub(super) fn version(described: &Described, core_content: String) -> v1::SkillV
         tool_configs: tool_configs(skill),
         resource_configs: resource_configs(skill),
         definition: Some(definition(skill, &version.semantic.to_string())),
-        front_matter: Some(object(skill.front_matter.clone())),
+        front_matter: Some(to_struct(skill.front_matter.clone())),
         problems: version.problems.iter().cloned().map(Into::into).collect(),
     }
 }
@@ -438,8 +415,8 @@ pub(super) fn diff(diff: VersionDiff) -> v1::DiffVersionsResponse {
             .map(|field| v1::FieldChange {
                 field: field.field,
                 r#type: change_type(&field.change),
-                old_value: field.change.old.map(value),
-                new_value: field.change.new.map(value),
+                old_value: field.change.old.map(to_value),
+                new_value: field.change.new.map(to_value),
             })
             .collect(),
         files: files

@@ -2,20 +2,15 @@
 
 use tonic::{Request, Response, Status};
 
-use super::convert::{self, ids, info};
-use super::{Codebases, codebase, page_size, reference, search, selector, token, tools};
+use super::convert::{self, ids, info, location_of, trust_tier_of};
+use super::{NAMES, SKILLS, VERSIONS_OF_A_SKILL};
+use super::{codebase, page_size, search, target, token, tools};
 use crate::contract::{status, v1};
-use ::lookup::{EXPLORATION_PERCENT, ListQuery, Lookup, Task};
-use ::search::{SearchIndex, SearchQuery};
+use ::lookup::{ListQuery, Lookup};
+use ::search::SearchIndex;
 use ::tools::Tools;
-use executor::Kind;
-use model::{Location, TrustTier};
+use recommend::Advisor;
 use registry::Registry;
-
-/// Skills that are looked for to fit a task.
-const FITTING: usize = 400;
-/// Versions that come with a skill.
-const VERSIONS: usize = 20;
 
 /// The Lookup service over the domain.
 #[derive(Debug, Clone)]
@@ -24,25 +19,20 @@ pub struct LookupService {
     lookup: Lookup,
     tools: Tools,
     search: SearchIndex,
-    codebases: Codebases,
+    advisor: Advisor,
 }
 
 impl LookupService {
     /// The service of a registry, of the tools that its skills unlock, of the index
-    /// of them, and of the codebases that may be read.
+    /// of them, and of what recommends them.
     #[must_use]
-    pub fn new(
-        registry: Registry,
-        tools: Tools,
-        search: SearchIndex,
-        codebases: Codebases,
-    ) -> Self {
+    pub fn new(registry: Registry, tools: Tools, search: SearchIndex, advisor: Advisor) -> Self {
         Self {
             lookup: Lookup::new(registry.clone()),
             registry,
             tools,
             search,
-            codebases,
+            advisor,
         }
     }
 }
@@ -61,7 +51,7 @@ impl v1::lookup_server::Lookup for LookupService {
         &self,
         request: Request<v1::AnalyzeCodebaseRequest>,
     ) -> Result<Response<v1::AnalyzeCodebaseResponse>, Status> {
-        let analysis = codebase::analyze(&self.codebases, &self.registry, request).await?;
+        let analysis = codebase::analyze(&self.advisor, request).await?;
         Ok(Response::new(analysis))
     }
 
@@ -69,8 +59,8 @@ impl v1::lookup_server::Lookup for LookupService {
         &self,
         request: Request<v1::RecommendSkillsRequest>,
     ) -> Result<Response<v1::RecommendSkillsResponse>, Status> {
-        let (registry, index) = (&self.registry, &self.search);
-        let answer = codebase::recommend(&self.codebases, registry, index, request).await?;
+        let catalog = self.registry.catalog();
+        let answer = codebase::recommend(&self.advisor, &catalog, request).await?;
         Ok(Response::new(answer))
     }
 
@@ -78,6 +68,8 @@ impl v1::lookup_server::Lookup for LookupService {
         &self,
         request: Request<v1::ListSkillsRequest>,
     ) -> Result<Response<v1::ListSkillsResponse>, Status> {
+        let location = location_of(request.get_ref().location());
+        let trust_tier = trust_tier_of(request.get_ref().trust_tier());
         let v1::ListSkillsRequest {
             page_size: size,
             page_token,
@@ -86,8 +78,8 @@ impl v1::lookup_server::Lookup for LookupService {
             category,
             tags,
             technology,
-            location,
-            trust_tier,
+            location: _,
+            trust_tier: _,
         } = request.into_inner();
         let query = ListQuery {
             source,
@@ -95,31 +87,11 @@ impl v1::lookup_server::Lookup for LookupService {
             category,
             tags,
             technology,
-            location: match v1::Location::try_from(location).unwrap_or_default() {
-                v1::Location::Unspecified => None,
-                v1::Location::Project => Some(Location::Project),
-                v1::Location::User => Some(Location::User),
-                v1::Location::Global => Some(Location::Global),
-            },
-            trust_tier: match v1::TrustTier::try_from(trust_tier).unwrap_or_default() {
-                v1::TrustTier::Unspecified => None,
-                v1::TrustTier::Official => Some(TrustTier::Official),
-                v1::TrustTier::Verified => Some(TrustTier::Verified),
-                v1::TrustTier::Community => Some(TrustTier::Community),
-                v1::TrustTier::Unverified => Some(TrustTier::Unverified),
-            },
+            location,
+            trust_tier,
         };
-        let (lookup, size) = (self.lookup.clone(), page_size(size, 100));
-        let page = if query.walks() {
-            let list = move |_: &_| lookup.list(&query, size, &page_token);
-            self.registry
-                .executor()
-                .run_fallible(Kind::Read, list)
-                .await
-        } else {
-            lookup.list(&query, size, &page_token)
-        };
-        let page = page.map_err(status)?;
+        let page = self.lookup.page(query, page_size(size, SKILLS), page_token);
+        let page = page.await.map_err(status)?;
         Ok(Response::new(v1::ListSkillsResponse {
             skills: page
                 .heads
@@ -144,16 +116,13 @@ impl v1::lookup_server::Lookup for LookupService {
             version_number,
             semantic_version,
         } = request.into_inner();
-        let selector = selector(version_number, &semantic_version)?;
-        let found = self
-            .lookup
-            .get(&reference(&skill_id), &selector)
-            .map_err(status)?;
+        let (skill, version) = target(&skill_id, version_number, &semantic_version)?;
+        let found = self.lookup.get(&skill, &version).map_err(status)?;
         let mut skill = convert::detail(&found, include_readme.unwrap_or(true));
         if include_versions {
             let page = self
                 .registry
-                .list_versions(&found.described.head.id, VERSIONS, "")
+                .list_versions(&found.described.head.id, VERSIONS_OF_A_SKILL, "")
                 .map_err(status)?;
             skill.versions = page.versions.iter().map(info).collect();
         }
@@ -212,28 +181,11 @@ impl v1::lookup_server::Lookup for LookupService {
             task,
             exploration_percent,
         } = request.into_inner();
-        let max_tokens = max_tokens.unsigned_abs();
-        let lookup = self.lookup.clone();
-        let executor = self.registry.executor();
-        let prompt = if task.trim().is_empty() {
-            let render = move |_: &_| lookup.prompt(max_tokens);
-            executor.run(Kind::Read, render).await.map_err(status)?
-        } else {
-            let query = SearchQuery {
-                text: task,
-                limit: FITTING,
-                ..SearchQuery::default()
-            };
-            let fitting = search::run(&self.registry, &self.search, query).await?.hits;
-            let percent = exploration_percent.map(i32::unsigned_abs);
-            let task = Task {
-                fitting: fitting.into_iter().map(|hit| hit.head).collect(),
-                exploration_percent: percent.unwrap_or(EXPLORATION_PERCENT),
-            };
-            let render = move |_: &_| lookup.prompt_for(&task, max_tokens);
-            let rendered = executor.run_fallible(Kind::Read, render);
-            rendered.await.map_err(status)?
-        };
+        let percent = exploration_percent.map(i32::unsigned_abs);
+        let prompt = self
+            .advisor
+            .prompt(task, percent, max_tokens.unsigned_abs());
+        let prompt = prompt.await.map_err(status)?;
         Ok(Response::new(v1::RenderPromptResponse {
             listed: convert::count(prompt.listed),
             left_out: convert::count(prompt.left_out),
@@ -254,7 +206,7 @@ impl v1::lookup_server::Lookup for LookupService {
             limit,
         } = request.into_inner();
         let form = convert::name_form(v1::NameForm::try_from(form).unwrap_or_default());
-        let completion = self.lookup.complete(&prefix, form, page_size(limit, 100));
+        let completion = self.lookup.complete(&prefix, form, page_size(limit, NAMES));
         Ok(Response::new(v1::CompleteNameResponse {
             names: completion.names,
             has_more: completion.has_more,
@@ -270,11 +222,8 @@ impl v1::lookup_server::Lookup for LookupService {
             version_number,
             semantic_version,
         } = request.into_inner();
-        let selector = selector(version_number, &semantic_version)?;
-        let found = self
-            .lookup
-            .get(&reference(&skill_id), &selector)
-            .map_err(status)?;
+        let (skill, version) = target(&skill_id, version_number, &semantic_version)?;
+        let found = self.lookup.get(&skill, &version).map_err(status)?;
         let (head, version) = (&found.described.head, &found.described.version);
         Ok(Response::new(v1::ListFilesResponse {
             skill_id: head.id.to_string(),
@@ -301,13 +250,10 @@ impl v1::lookup_server::Lookup for LookupService {
             limit_bytes,
             session_id,
         } = request.into_inner();
-        let selector = selector(version_number, &semantic_version)?;
+        let (skill, version) = target(&skill_id, version_number, &semantic_version)?;
         let part = (offset_bytes.unsigned_abs(), limit_bytes.unsigned_abs());
-        let part = self
-            .lookup
-            .file(&reference(&skill_id), &selector, &path, part, &session_id)
-            .await
-            .map_err(status)?;
+        let part = self.lookup.file(&skill, &version, &path, part, &session_id);
+        let part = part.await.map_err(status)?;
         let described = &part.found.described;
         Ok(Response::new(v1::ReadFileResponse {
             file: Some(convert::entry(&described.head.id, &part.file)),

@@ -26,7 +26,6 @@ mod tools;
 mod watch;
 
 pub use admin::AdminService;
-pub use codebase::Codebases;
 pub use composition::CompositionService;
 pub use lookup::LookupService;
 pub use registry::RegistryService;
@@ -101,9 +100,28 @@ fn wrong(field: &str, message: String) -> Status {
     status(Failure::new(Code::InvalidParameter, message.clone()).field(field, message))
 }
 
-fn reference(skill_id: &str) -> Reference {
-    Reference::parse(skill_id)
+/// Which skill a request names, and which version of it.
+fn target(
+    skill_id: &str,
+    number: u32,
+    semantic: &str,
+) -> Result<(Reference, VersionSelector), Status> {
+    Ok((Reference::parse(skill_id), selector(number, semantic)?))
 }
+
+// What an answer has where its caller asks for no number.
+/// Skills of a list.
+const SKILLS: usize = 100;
+/// Skills of a search.
+const FOUND: usize = 10;
+/// Names that begin with a text.
+const NAMES: usize = 100;
+/// Versions of a list.
+const VERSIONS: usize = 50;
+/// Versions that come with a skill.
+const VERSIONS_OF_A_SKILL: usize = 20;
+/// Records of calls.
+const CALLS: usize = 100;
 
 fn page_size(asked: i32, default: usize) -> usize {
     usize::try_from(asked)
@@ -130,17 +148,12 @@ impl From<model::Problem> for v1::Problem {
             message,
             severity,
         } = problem;
-        let severity = match severity {
-            model::Severity::Error => v1::Severity::Error,
-            model::Severity::Warning => v1::Severity::Warning,
-            model::Severity::Info => v1::Severity::Info,
-        };
         Self {
             rule,
             file,
             line,
             message,
-            severity: severity.into(),
+            severity: convert::severity(severity).into(),
         }
     }
 }

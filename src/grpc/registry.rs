@@ -1,6 +1,7 @@
 //! The Registry service.
 
 use std::pin::Pin;
+use std::sync::Arc;
 
 use futures_util::{Stream, stream};
 use serde::de::DeserializeOwned;
@@ -8,13 +9,12 @@ use tonic::{Request, Response, Status, Streaming};
 
 use super::bulk::Bulk;
 use super::convert::{self, info};
-use super::{caller, number, page_size, principal, publish, reference, selector, token, watch};
+use super::{VERSIONS, caller, number, page_size, principal, publish, target, token, watch};
 use crate::contract::{status, v1};
 use admission::Peer;
-use executor::Kind;
-use lookup::{Lookup, Resolved};
-use model::{SkillId, VersionNumber};
-use registry::{Caller, Registry, UsageKind};
+use lookup::Lookup;
+use model::{Reference, SkillId, VersionNumber};
+use registry::{Caller, ExportQuery, Head, Registry, Upload};
 
 /// Bytes of an archive in one message.
 const CHUNK: usize = 64 * 1024;
@@ -40,34 +40,29 @@ impl RegistryService {
         }
     }
 
-    fn id(&self, skill_id: &str) -> Result<SkillId, Status> {
-        let Resolved { head, shadowed: _ } =
-            self.lookup.resolve(&reference(skill_id)).map_err(status)?;
-        Ok(head.id.clone())
+    fn head(&self, skill: &Reference) -> Result<Arc<Head>, Status> {
+        Ok(self.lookup.resolve(skill).map_err(status)?.head)
     }
 
-    /// The skill that a write is about; or the answer to that write, where it was done
-    /// before under its name and the words for the skill lead nowhere by now.
-    fn target<T: DeserializeOwned>(
+    /// A write to a skill; or the answer that it was given before under its name, where
+    /// the words for the skill lead nowhere by now.
+    async fn write<T: DeserializeOwned>(
         &self,
         skill_id: &str,
         caller: &Caller,
-    ) -> Result<Target<T>, Status> {
+        write: impl AsyncFnOnce(SkillId) -> Result<T, registry::Error>,
+    ) -> Result<T, Status> {
         // An id leads to its skill, whether or not there is one.
-        if let Ok(id) = skill_id.parse() {
-            return Ok(Target::Skill(id));
+        let id = skill_id.parse();
+        let id = id.or_else(|_| Ok(self.head(&Reference::parse(skill_id))?.id.clone()));
+        match id {
+            Ok(id) => write(id).await.map_err(status),
+            Err(refused) => {
+                let answer = self.registry.answered(caller).map_err(status)?;
+                answer.ok_or(refused)
+            }
         }
-        self.id(skill_id).map(Target::Skill).or_else(|refused| {
-            let answer = self.registry.answered(caller).map_err(status)?;
-            answer.map(Target::Answered).ok_or(refused)
-        })
     }
-}
-
-/// What a write comes to: see [`RegistryService::target`].
-enum Target<T> {
-    Skill(SkillId),
-    Answered(T),
 }
 
 /// The number of a request; its rules keep it from being 0.
@@ -86,13 +81,9 @@ impl v1::registry_server::Registry for RegistryService {
         request: Request<v1::PublishSkillRequest>,
     ) -> Result<Response<v1::PublishSkillResponse>, Status> {
         let principal = principal(&request);
-        let (registry, request) = (&self.registry, request.into_inner());
-        let read = publish::read(registry, &self.lookup, principal, request, Kind::Publish);
-        let publication = read.await.map_err(status)?;
-        let answer = publish::publish(&self.registry, publication)
-            .await
-            .map_err(status)?;
-        Ok(Response::new(answer))
+        let submission = publish::submission(request.into_inner(), principal);
+        let published = self.registry.publish_submission(submission).await;
+        Ok(Response::new(publish::answer(published.map_err(status)?)))
     }
 
     async fn publish_skills(
@@ -113,10 +104,8 @@ impl v1::registry_server::Registry for RegistryService {
             skill_id,
             idempotency_key: _,
         } = request.into_inner();
-        let deleted = match self.target(&skill_id, &caller)? {
-            Target::Answered(deleted) => deleted,
-            Target::Skill(id) => self.registry.delete(&id, &caller).await.map_err(status)?,
-        };
+        let delete = async |id| self.registry.delete(&id, &caller).await;
+        let deleted = self.write(&skill_id, &caller, delete).await?;
         Ok(Response::new(v1::DeleteSkillResponse {
             skill_id: deleted.id.to_string(),
             versions_deleted: deleted.versions,
@@ -134,14 +123,9 @@ impl v1::registry_server::Registry for RegistryService {
             reason,
             idempotency_key: _,
         } = request.into_inner();
-        let withdrawn = match self.target(&skill_id, &caller)? {
-            Target::Answered(withdrawn) => withdrawn,
-            Target::Skill(id) => {
-                let number = version_number(version);
-                let withdrawn = self.registry.yank(&id, number, &reason, &caller).await;
-                withdrawn.map_err(status)?
-            }
-        };
+        let version = version_number(version);
+        let yank = async |id| self.registry.yank(&id, version, &reason, &caller).await;
+        let withdrawn = self.write(&skill_id, &caller, yank).await?;
         Ok(Response::new(v1::YankVersionResponse {
             skill_id: withdrawn.id.to_string(),
             version: Some(convert::state(withdrawn.version)),
@@ -163,14 +147,9 @@ impl v1::registry_server::Registry for RegistryService {
             version_number: version,
             idempotency_key: _,
         } = request.into_inner();
-        let withdrawn = match self.target(&skill_id, &caller)? {
-            Target::Answered(withdrawn) => withdrawn,
-            Target::Skill(id) => {
-                let number = version_number(version);
-                let withdrawn = self.registry.unyank(&id, number, &caller).await;
-                withdrawn.map_err(status)?
-            }
-        };
+        let version = version_number(version);
+        let unyank = async |id| self.registry.unyank(&id, version, &caller).await;
+        let withdrawn = self.write(&skill_id, &caller, unyank).await?;
         Ok(Response::new(v1::UnyankVersionResponse {
             skill_id: withdrawn.id.to_string(),
             version: Some(convert::state(withdrawn.version)),
@@ -187,11 +166,10 @@ impl v1::registry_server::Registry for RegistryService {
             page_size: size,
             page_token,
         } = request.into_inner();
-        let id = self.id(&skill_id)?;
-        let page = self
-            .registry
-            .list_versions(&id, page_size(size, 50), &page_token)
-            .map_err(status)?;
+        let head = self.head(&Reference::parse(&skill_id))?;
+        let size = page_size(size, VERSIONS);
+        let page = self.registry.list_versions(&head.id, size, &page_token);
+        let page = page.map_err(status)?;
         Ok(Response::new(v1::ListVersionsResponse {
             skill_id: page.head.id.to_string(),
             is_builtin: page.head.id.is_builtin(),
@@ -212,22 +190,13 @@ impl v1::registry_server::Registry for RegistryService {
             version_number,
             semantic_version,
         } = request.into_inner();
-        let id = self.id(&skill_id)?;
-        let selector = selector(version_number, &semantic_version)?;
-        let described = self.registry.describe(&id, &selector).map_err(status)?;
-        let entry = described.version.skill.entry.as_str();
-        let skill_md = self
-            .registry
-            .file(&id, &described.version, entry)
-            .await
-            .map_err(status)?;
-        let text = String::from_utf8_lossy(&skill_md);
+        let (skill, version) = target(&skill_id, version_number, &semantic_version)?;
+        let head = self.head(&skill)?;
+        let read = self.registry.instructions(&head.id, &version).await;
+        let (described, body) = read.map_err(status)?;
         Ok(Response::new(v1::GetVersionResponse {
             skill_id: described.head.id.to_string(),
-            version: Some(convert::version(
-                &described,
-                skill_md::body(&text).to_owned(),
-            )),
+            version: Some(convert::version(&described, body)),
         }))
     }
 
@@ -240,13 +209,13 @@ impl v1::registry_server::Registry for RegistryService {
             from_version,
             to_version,
         } = request.into_inner();
-        let id = self.id(&skill_id)?;
+        let head = self.head(&Reference::parse(&skill_id))?;
         let (from, to) = (
             VersionNumber::new(from_version),
             VersionNumber::new(to_version),
         );
-        let diff = self.registry.diff(&id, from, to).await.map_err(status)?;
-        Ok(Response::new(convert::diff(diff)))
+        let diff = self.registry.diff(&head.id, from, to).await;
+        Ok(Response::new(convert::diff(diff.map_err(status)?)))
     }
 
     async fn activate_version(
@@ -263,14 +232,9 @@ impl v1::registry_server::Registry for RegistryService {
             version_number: version,
             idempotency_key: _,
         } = request.into_inner();
-        let activated = match self.target(&skill_id, &caller)? {
-            Target::Answered(activated) => activated,
-            Target::Skill(id) => {
-                let number = version_number(version);
-                let activated = self.registry.activate(&id, number, &caller).await;
-                activated.map_err(status)?
-            }
-        };
+        let version = version_number(version);
+        let activate = async |id| self.registry.activate(&id, version, &caller).await;
+        let activated = self.write(&skill_id, &caller, activate).await?;
         Ok(Response::new(v1::ActivateVersionResponse {
             skill_id: activated.id.to_string(),
             version: Some(convert::state(activated.version)),
@@ -283,33 +247,23 @@ impl v1::registry_server::Registry for RegistryService {
         request: Request<v1::GetMetricsRequest>,
     ) -> Result<Response<v1::GetMetricsResponse>, Status> {
         let v1::GetMetricsRequest { skill_id } = request.into_inner();
-        let head = self
-            .lookup
-            .resolve(&reference(&skill_id))
-            .map_err(status)?
-            .head;
-        let usage = self.registry.usage(&head).map_err(status)?;
-        let mut answer = v1::GetMetricsResponse {
-            skill_id: head.id.to_string(),
-            ..Default::default()
-        };
-        for (number, counts) in usage {
-            let version = self
-                .registry
-                .version(&head, &number.into())
-                .map_err(status)?;
-            answer.total_loads += counts.loads;
-            answer.total_reads += counts.reads;
-            answer.versions.push(v1::VersionMetrics {
-                version_number: number.get(),
-                semantic_version: version.semantic.to_string(),
-                loads: counts.loads,
-                reads: counts.reads,
-                distinct_sessions: counts.sessions,
-                last_used_at: counts.last_used_at.map(convert::time),
-            });
-        }
-        Ok(Response::new(answer))
+        let head = self.head(&Reference::parse(&skill_id))?;
+        let usage = self.registry.skill_usage(head).map_err(status)?;
+        let versions = usage.versions.into_iter();
+        let versions = versions.map(|(version, counts)| v1::VersionMetrics {
+            version_number: version.number.get(),
+            semantic_version: version.semantic.to_string(),
+            loads: counts.loads,
+            reads: counts.reads,
+            distinct_sessions: counts.sessions,
+            last_used_at: counts.last_used_at.map(convert::time),
+        });
+        Ok(Response::new(v1::GetMetricsResponse {
+            skill_id: usage.head.id.to_string(),
+            total_loads: usage.loads,
+            total_reads: usage.reads,
+            versions: versions.collect(),
+        }))
     }
 
     async fn validate_skill(
@@ -323,9 +277,13 @@ impl v1::registry_server::Registry for RegistryService {
             folder,
             strict,
         } = request.into_inner();
-        let bundle =
-            publish::bundle(&self.lookup, &skill_id, files, folder, strict).map_err(status)?;
-        let candidate = self.registry.validate(bundle, &caller).await;
+        let upload = Upload {
+            skill: skill_id,
+            files: publish::files(files),
+            folder,
+            strict,
+        };
+        let candidate = self.registry.validate_upload(upload, &caller).await;
         let candidate = candidate.map_err(status)?;
         let version = |skill: &model::Skill| skill.version.clone().unwrap_or_default();
         Ok(Response::new(v1::ValidateSkillResponse {
@@ -351,45 +309,35 @@ impl v1::registry_server::Registry for RegistryService {
             format,
             info_only,
         } = request.into_inner();
-        let id = self.id(&skill_id)?;
-        let selector = selector(version_number, &semantic_version)?;
-        let format =
-            convert::archive_format(v1::ArchiveFormat::try_from(format).unwrap_or_default());
-        let archive = self.registry.export(&id, &selector, format).await;
+        let format = v1::ArchiveFormat::try_from(format).unwrap_or_default();
+        let (skill, version) = target(&skill_id, version_number, &semantic_version)?;
+        let head = self.head(&skill)?;
+        let query = ExportQuery {
+            version,
+            format: convert::archive_format(format),
+            info_only,
+        };
+        let archive = self.registry.export(&head.id, &query).await;
         let archive = archive.map_err(status)?;
         let kib = archive.bytes.len().div_ceil(1024);
         let kib = u32::try_from(kib).unwrap_or(u32::MAX);
-        let room = reader.room(if info_only { 0 } else { kib }).await;
-        let room = room.map_err(status)?;
-        let (head, version) = (&archive.of.head, &archive.of.version);
-        if !info_only {
-            self.registry
-                .count(head, version.number, UsageKind::Read, "");
-        }
+        let room = reader.room(kib).await.map_err(status)?;
         let info = v1::ArchiveInfo {
-            skill_id: head.id.to_string(),
+            skill_id: archive.of.head.id.to_string(),
             version: Some(info(&archive.of)),
             file_name: archive.file_name(),
             mime_type: archive.format.mime_type().to_owned(),
             digest: archive.digest.to_string(),
-            size_bytes: convert::size(archive.bytes.len() as u64),
+            size_bytes: convert::size(archive.size),
         };
-        let pieces = if info_only {
-            1
-        } else {
-            archive.bytes.len().div_ceil(CHUNK)
-        };
+        let pieces = archive.bytes.len().div_ceil(CHUNK).max(1);
         let chunks = (0..pieces).map(move |at| {
             // The room for its bytes is given back when the last chunk is on its way.
             let _held = &room;
             let end = ((at + 1) * CHUNK).min(archive.bytes.len());
             Ok(v1::ExportSkillResponse {
                 info: (at == 0).then(|| info.clone()),
-                chunk: if info_only {
-                    bytes::Bytes::new()
-                } else {
-                    archive.bytes.slice(at * CHUNK..end)
-                },
+                chunk: archive.bytes.slice(at * CHUNK..end),
             })
         });
         Ok(Response::new(Box::pin(stream::iter(chunks))))

@@ -2,20 +2,17 @@
 
 use tonic::Status;
 
-use super::convert::{author, count, time, trust_tier};
+use super::convert::{author, count, location_of, time, trust_tier, trust_tier_of};
+use super::{FOUND, page_size};
 use crate::contract::{status, v1};
-use executor::{Kind, Stop};
-use model::{Code, Failure, Location, TrustTier};
+use model::{Code, Failure};
 use registry::{Catalog, Head, Registry};
 use search::{
     Analysis, Facet, Filters, Part, SearchIndex, SearchQuery, SearchResults, Sort, SortBy, Tier,
     Why,
 };
 
-/// Skills of a page where no number is asked for.
-const LIMIT: usize = 10;
-
-/// Searches, off the async threads.
+/// Finds a page of skills.
 pub(super) async fn search(
     registry: &Registry,
     index: &SearchIndex,
@@ -23,15 +20,14 @@ pub(super) async fn search(
 ) -> Result<v1::SearchResponse, Status> {
     let query = query(request)?;
     let (offset, limit) = (query.offset, query.limit);
-    let found = run(registry, index, query).await?;
-    let catalog = registry.catalog();
     let SearchResults {
         hits,
         total,
         analysis,
         facets,
         suggestions,
-    } = found;
+    } = index.find(query).await.map_err(status)?;
+    let catalog = registry.catalog();
     Ok(v1::SearchResponse {
         results: hits
             .into_iter()
@@ -46,22 +42,6 @@ pub(super) async fn search(
         facets: facets.into_iter().map(facet).collect(),
         suggestions,
     })
-}
-
-/// How long a search waits for an index that is being opened.
-const PATIENCE: std::time::Duration = std::time::Duration::from_secs(2);
-
-/// Runs a search off the async threads.
-pub(super) async fn run(
-    registry: &Registry,
-    index: &SearchIndex,
-    query: SearchQuery,
-) -> Result<SearchResults, Status> {
-    index.ready(PATIENCE).await;
-    let index = index.clone();
-    let search = move |stop: &Stop| index.search(&query, stop);
-    let found = registry.executor().run_fallible(Kind::Search, search);
-    found.await.map_err(status)
 }
 
 fn query(request: v1::SearchRequest) -> Result<SearchQuery, Status> {
@@ -81,13 +61,12 @@ fn query(request: v1::SearchRequest) -> Result<SearchQuery, Status> {
                 .suggest("Say what you look for in 1 to 500 characters"),
         ));
     }
-    let size = |number: i32| usize::try_from(number).unwrap_or_default();
     Ok(SearchQuery {
         text: query,
         filters: filters.map(self::filters).transpose()?.unwrap_or_default(),
         sort: sort.map(self::sort).unwrap_or_default(),
-        offset: size(offset),
-        limit: if limit == 0 { LIMIT } else { size(limit) },
+        offset: page_size(offset, 0),
+        limit: page_size(limit, FOUND),
         facets,
         words_only,
     })
@@ -106,8 +85,8 @@ fn sort(sort: v1::SearchSort) -> Sort {
 }
 
 fn filters(filters: v1::SearchFilters) -> Result<Filters, Status> {
-    let trust_tiers = filters.trust_tier().filter_map(tier).collect();
-    let locations = filters.location().filter_map(location).collect();
+    let trust_tiers = filters.trust_tier().filter_map(trust_tier_of).collect();
+    let locations = filters.location().filter_map(location_of).collect();
     let v1::SearchFilters {
         categories,
         technologies,
@@ -146,25 +125,6 @@ fn filters(filters: v1::SearchFilters) -> Result<Filters, Status> {
         updated_after,
         has_tests,
         has_examples,
-    })
-}
-
-fn tier(tier: v1::TrustTier) -> Option<TrustTier> {
-    Some(match tier {
-        v1::TrustTier::Unspecified => return None,
-        v1::TrustTier::Official => TrustTier::Official,
-        v1::TrustTier::Verified => TrustTier::Verified,
-        v1::TrustTier::Community => TrustTier::Community,
-        v1::TrustTier::Unverified => TrustTier::Unverified,
-    })
-}
-
-fn location(location: v1::Location) -> Option<Location> {
-    Some(match location {
-        v1::Location::Unspecified => return None,
-        v1::Location::Project => Location::Project,
-        v1::Location::User => Location::User,
-        v1::Location::Global => Location::Global,
     })
 }
 

@@ -56,7 +56,12 @@ impl World {
         let domain = Registry::open(store.clone(), Arc::new(SystemClock)).expect("a registry");
         let folder = directory.path().join("search");
         let index = ::search::SearchIndex::new(domain.clone(), folder, None);
-        let codebases = Codebases::new(Vec::new(), Arc::new(SystemClock));
+        let advisor = recommend::Advisor::new(
+            domain.clone(),
+            index.clone(),
+            Vec::new(),
+            Arc::new(SystemClock),
+        );
         Self {
             _directory: directory,
             registry: RegistryService::new(domain.clone()),
@@ -64,7 +69,7 @@ impl World {
                 domain.clone(),
                 tools(store, &domain, &index),
                 index,
-                codebases,
+                advisor,
             ),
             domain,
         }

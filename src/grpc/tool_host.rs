@@ -8,8 +8,7 @@ use tonic::metadata::MetadataMap;
 use tonic::{Request, Response, Status, Streaming};
 use tonic_types::StatusExt as _;
 
-use super::convert;
-use crate::contract::{Checked as _, invalid, status, v1};
+use crate::contract::{Checked as _, invalid, json, status, v1};
 use handler::{Invocation, Output, Progress, ToolError, ToolErrorKind};
 use model::{Code, Failure, NOT_EXACT, SkillIdError, inexact};
 use tools::host::{FromWorker, Hello, Host, Served, ToWorker, Welcome};
@@ -162,7 +161,7 @@ fn outcome(said: v1::Outcome) -> FromWorker {
             content,
             structured,
         })) => {
-            let structured = structured.map(convert::members);
+            let structured = structured.map(json::from_struct);
             let object = structured.clone().map(serde_json::Value::Object);
             if let Some(place) = object.and_then(|object| inexact("structured", &object)) {
                 let why = format!("result.{place}: {NOT_EXACT}");
@@ -275,8 +274,8 @@ fn asked(invocation: Invocation) -> v1::Invocation {
         digest: digest.to_string(),
         tool,
         method,
-        arguments: Some(convert::object(arguments)),
-        context: (!context.is_empty()).then(|| convert::object(context)),
+        arguments: Some(json::to_struct(arguments)),
+        context: (!context.is_empty()).then(|| json::to_struct(context)),
         timeout: Some(duration(timeout)),
         idempotency_key,
         caller,

@@ -6,11 +6,12 @@ use futures_util::{Stream, StreamExt as _, stream};
 use tokio::sync::mpsc;
 use tonic::{Request, Response, Status};
 
-use super::composed::fields;
 use super::convert::{self, ids};
-use super::{number, page_size, principal, reference, selector, time_left, token};
+use super::{CALLS, number, page_size, principal, target, time_left, token};
+use crate::contract::json::{from_struct, to_struct};
 use crate::contract::{status, v1};
 use handler::Progress;
+use model::Reference;
 use tools::{
     CallRecord, Called, ListedTool, Load, LoadedStatus, SessionSkill, ToolCall, ToolQuery, Tools,
 };
@@ -30,11 +31,12 @@ pub(super) async fn load_skill(
         semantic_version,
         context,
     } = request.into_inner();
+    let (skill, version) = target(&skill_id, version_number, &semantic_version)?;
     let load = Load {
-        skill: reference(&skill_id),
-        version: selector(version_number, &semantic_version)?,
+        skill,
+        version,
         session: session_id,
-        context: context.map(fields),
+        context: context.map(from_struct),
         caller,
         timeout,
     };
@@ -70,7 +72,7 @@ pub(super) async fn load_skill_detail(
         resource,
         session_id,
     } = request.into_inner();
-    let skill = reference(&skill_id);
+    let skill = Reference::parse(&skill_id);
     let detail = tools.detail(&session_id, &skill, &resource, &caller, timeout);
     let detail = detail.await.map_err(status)?;
     Ok(Response::new(v1::LoadSkillDetailResponse {
@@ -117,7 +119,7 @@ fn loaded_skill(skill: SessionSkill) -> v1::LoadedSkill {
         digest: loaded.digest.to_string(),
         load_count: loaded.count,
         loaded_at: Some(convert::time(loaded.loaded_at)),
-        context: (!loaded.context.is_empty()).then(|| convert::object(loaded.context)),
+        context: (!loaded.context.is_empty()).then(|| to_struct(loaded.context)),
         status: match status {
             LoadedStatus::Current => v1::LoadedStatus::Current,
             LoadedStatus::Outdated => v1::LoadedStatus::Outdated,
@@ -140,7 +142,7 @@ pub(super) fn unload_skill(
         session_id,
         skill_id,
     } = request.into_inner();
-    let skill = reference(&skill_id);
+    let skill = Reference::parse(&skill_id);
     let (id, was_loaded) = tools.unload(&session_id, &skill).map_err(status)?;
     Ok(Response::new(v1::UnloadSkillResponse {
         session_id,
@@ -159,7 +161,7 @@ pub(super) fn list_tools(
     } = request.into_inner();
     let query = ToolQuery {
         session: session_id,
-        skill: some(&skill_id).map(reference),
+        skill: some(&skill_id).map(Reference::parse),
     };
     let listed = tools.list(&query).map_err(status)?;
     Ok(Response::new(v1::ListToolsResponse {
@@ -174,7 +176,7 @@ fn tool_info(tool: ListedTool) -> v1::ToolInfo {
         skill_id: tool.skill.to_string(),
         skill_name: tool.skill_name,
         version_number: tool.version.get(),
-        input_schema: Some(convert::object(tool.schema)),
+        input_schema: Some(to_struct(tool.schema)),
         loaded: tool.is_loaded,
         available: tool.unavailable.is_none(),
         unavailable_reason: tool.unavailable.unwrap_or_default(),
@@ -196,8 +198,8 @@ pub(super) async fn call_tool(
     let call = ToolCall {
         session: session_id,
         tool: name,
-        arguments: arguments.map(fields).unwrap_or_default(),
-        skill: some(&skill_id).map(reference),
+        arguments: arguments.map(from_struct).unwrap_or_default(),
+        skill: some(&skill_id).map(Reference::parse),
         idempotency_key,
         caller,
         timeout,
@@ -210,7 +212,7 @@ pub(super) async fn call_tool(
 fn answer(called: Called) -> v1::CallToolResponse {
     v1::CallToolResponse {
         content: called.output.text,
-        structured: called.output.structured.map(convert::object),
+        structured: called.output.structured.map(to_struct),
         skill_id: called.skill.to_string(),
         version_number: called.version.get(),
         call_id: called.id,
@@ -238,8 +240,8 @@ pub(super) async fn stream_tool_call(
     let call = ToolCall {
         session: session_id,
         tool: name,
-        arguments: arguments.map(fields).unwrap_or_default(),
-        skill: some(&skill_id).map(reference),
+        arguments: arguments.map(from_struct).unwrap_or_default(),
+        skill: some(&skill_id).map(Reference::parse),
         idempotency_key,
         caller,
         timeout,
@@ -295,7 +297,7 @@ pub(super) fn list_tool_calls(
         page_size: size,
         page_token,
     } = request.into_inner();
-    let page = tools.calls(page_size(size, 100), &page_token);
+    let page = tools.calls(page_size(size, CALLS), &page_token);
     let page = page.map_err(status)?;
     Ok(Response::new(v1::ListToolCallsResponse {
         calls: page.calls.into_iter().map(call_record).collect(),

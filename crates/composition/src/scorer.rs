@@ -2,14 +2,11 @@
 //! the search index judges them.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use executor::Stop;
 use registry::{Catalog, Head};
 use search::{SearchIndex, SearchQuery, Tier, Why};
 
-/// How long an index is waited for that is being opened.
-pub(super) const PATIENCE: Duration = Duration::from_secs(2);
 /// Skills that are looked at.
 const CANDIDATES: usize = 100;
 /// What the context counts, against the task.

@@ -55,7 +55,7 @@ impl Composition {
         context: String,
         limit: usize,
     ) -> Result<Selection, Error> {
-        self.index.ready(scorer::PATIENCE).await;
+        self.index.ready().await;
         let this = self.clone();
         let work = move |stop: &Stop| {
             let limit = if limit == 0 { LIMIT } else { limit };

@@ -100,7 +100,7 @@ impl Composition {
 impl Composition {
     /// The skills that fit a task, as a section of a prompt.
     async fn catalog_for(&self, task: String, max_tokens: u32) -> Result<String, Error> {
-        self.index.ready(scorer::PATIENCE).await;
+        self.index.ready().await;
         let this = self.clone();
         let work = move |stop: &Stop| {
             let catalog = this.registry.catalog();

@@ -4,6 +4,7 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use super::{Error, Lookup};
+use executor::{Kind, Stop};
 use model::{Location, SkillKey, TrustTier, open_token, seal_token};
 use registry::{Catalog, Facet, Head};
 
@@ -42,12 +43,6 @@ pub struct ListPage {
 }
 
 impl ListQuery {
-    /// More skills than the page has may have to be looked at.
-    #[must_use]
-    pub fn walks(&self) -> bool {
-        self.trust_tier.is_some() || !self.facets().is_empty()
-    }
-
     /// Facets that a skill must have.
     fn facets(&self) -> Vec<Facet> {
         let mut facets: Vec<_> = self
@@ -86,7 +81,27 @@ impl ListQuery {
 }
 
 impl Lookup {
-    /// A page of the skills that have an active version.
+    /// A page of the skills that have an active version; off the async threads where more
+    /// skills than the page has may have to be looked at.
+    ///
+    /// # Errors
+    /// The token is of another query; an author without a source.
+    pub async fn page(
+        &self,
+        query: ListQuery,
+        size: usize,
+        token: String,
+    ) -> Result<ListPage, Error> {
+        if query.facets().is_empty() {
+            return self.list(&query, size, &token);
+        }
+        let lookup = self.clone();
+        let list = move |_: &Stop| lookup.list(&query, size, &token);
+        let executor = self.registry.executor();
+        executor.run_fallible(Kind::Read, list).await
+    }
+
+    /// The same on this thread.
     ///
     /// # Errors
     /// The token is of another query; an author without a source.

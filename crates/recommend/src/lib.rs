@@ -1,4 +1,4 @@
-//! Skills for a codebase: what fits its technologies, what closes a gap, what goes
+//! Skills for a codebase or a task: what fits its technologies, what closes a gap, what goes
 //! with what is there.
 //!
 //! Rules:
@@ -24,6 +24,8 @@
     clippy::print_stderr
 )]
 
+mod advisor;
+mod error;
 mod recommendation;
 #[cfg(test)]
 mod tests;
@@ -32,7 +34,9 @@ mod texts;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+pub use advisor::{Advisor, Analyzed, Source};
 use codebase::{AREAS, Analysis, Area, Severity, TechStackItem};
+pub use error::Error;
 use executor::Stop;
 use lookup::Lookup;
 use model::{
@@ -47,6 +51,8 @@ use texts::{
     covers, is_of_a_technology, main_technologies, names, shown, summary, titles, words_of,
 };
 
+/// Skills that are recommended where no number is asked for.
+const LIMIT: usize = 10;
 /// Technologies that are looked for, the main ones.
 const TECHNOLOGIES: usize = 8;
 /// Skills that are looked at for each technology, and for each area.
@@ -121,7 +127,13 @@ pub fn recommend(
         summary: summary(analysis, &recommender.main, &gaps),
         coverage,
         gaps,
-        skills: skills.into_iter().take(wish.limit).collect(),
+        skills: skills
+            .into_iter()
+            .take(match wish.limit {
+                0 => LIMIT,
+                limit => limit,
+            })
+            .collect(),
         installed: recommender.installed,
     })
 }

@@ -18,7 +18,7 @@ pub enum Mode {
 /// What is wanted.
 #[derive(Debug, Clone)]
 pub struct Wish {
-    /// Skills at most.
+    /// Skills at most; 0: 10.
     pub limit: usize,
     /// Leave out what is installed.
     pub exclude_installed: bool,

@@ -111,6 +111,9 @@ pub enum Error {
         /// What is wrong with it.
         message: String,
     },
+    /// What was sent is no skill.
+    #[error("{}", .0.message)]
+    Request(Box<Failure>),
     /// The idempotency key came with another request before.
     #[error("The idempotency key '{key}' was used for another request")]
     KeyReused {
@@ -281,6 +284,7 @@ impl From<Error> for Failure {
             Error::Parameter { field, message } => {
                 Failure::new(Code::InvalidParameter, message.clone()).field(field, message)
             }
+            Error::Request(failure) => *failure,
             Error::KeyReused { .. } => new(Code::IdempotencyKeyReused)
                 .suggest("Take a new key for a new request; repeat a request unchanged to repeat its answer"),
             Error::PageToken => new(Code::PageTokenInvalid)

@@ -4,7 +4,7 @@ use std::io::{self, Write as _};
 
 use bytes::Bytes;
 
-use super::{Described, Error, Registry};
+use super::{Described, Error, Registry, UsageKind};
 use executor::{Kind, Stop};
 use model::{Digest, FileEntry, SkillId, VersionSelector};
 use store::Store;
@@ -39,6 +39,17 @@ impl ArchiveFormat {
     }
 }
 
+/// What to hand out of a skill.
+#[derive(Debug, Clone)]
+pub struct ExportQuery {
+    /// Which version.
+    pub version: VersionSelector,
+    /// In which form.
+    pub format: ArchiveFormat,
+    /// Only what the archive is, without its bytes: no use of the skill.
+    pub info_only: bool,
+}
+
 /// A version as an archive, with its files at the root.
 #[derive(Debug, Clone)]
 pub struct Archive {
@@ -46,8 +57,10 @@ pub struct Archive {
     pub of: Described,
     /// Its form.
     pub format: ArchiveFormat,
-    /// Its bytes.
+    /// Its bytes; empty where only what it is was asked for.
     pub bytes: Bytes,
+    /// How many they are.
+    pub size: u64,
     /// Digest of its bytes.
     pub digest: Digest,
 }
@@ -115,17 +128,12 @@ fn zip(store: &Store, files: &[FileEntry], stop: &Stop) -> Result<Vec<u8>, Error
 }
 
 impl Registry {
-    /// A version as an archive.
+    /// A version as an archive. Who takes its bytes has used the version.
     ///
     /// # Errors
     /// There is no such version, or a content of it is damaged.
-    pub async fn export(
-        &self,
-        id: &SkillId,
-        selector: &VersionSelector,
-        format: ArchiveFormat,
-    ) -> Result<Archive, Error> {
-        let of = self.describe(id, selector)?;
+    pub async fn export(&self, id: &SkillId, query: &ExportQuery) -> Result<Archive, Error> {
+        let (of, format) = (self.describe(id, &query.version)?, query.format);
         let (store, version) = (self.inner.store.clone(), std::sync::Arc::clone(&of.version));
         let contents: u64 = version.files.iter().map(|file| file.size).sum();
         admission::reserve(contents).await?;
@@ -134,16 +142,22 @@ impl Registry {
                 ArchiveFormat::TarGz => tar_gz(&store, &version.files, stop),
                 ArchiveFormat::Zip => zip(&store, &version.files, stop),
             }?;
-            let digest = Digest::of(&bytes);
-            Ok::<_, Error>((bytes, digest))
+            let (size, digest) = (bytes.len() as u64, Digest::of(&bytes));
+            Ok::<_, Error>((Bytes::from(bytes), size, digest))
         };
         let packed = self.executor().run_fallible(Kind::Export, pack).await;
         let number = of.version.number;
-        let (bytes, digest) = packed.map_err(|error| self.gone(id, number, error))?;
+        let (mut bytes, size, digest) = packed.map_err(|error| self.gone(id, number, error))?;
+        if query.info_only {
+            bytes = Bytes::new();
+        } else {
+            self.count(&of.head, number, UsageKind::Read, "");
+        }
         Ok(Archive {
             of,
             format,
-            bytes: bytes.into(),
+            bytes,
+            size,
             digest,
         })
     }

@@ -38,6 +38,7 @@ mod names;
 mod outcome;
 mod publish;
 mod repair;
+mod submit;
 #[cfg(test)]
 mod tests;
 mod usage;
@@ -58,7 +59,7 @@ pub use delete::Deleted;
 pub use diff::{Change, ChangeKind, FieldChange, FileChange, Lines, VersionDiff};
 pub use error::Error;
 use executor::{Executor, Kind};
-pub use export::{Archive, ArchiveFormat};
+pub use export::{Archive, ArchiveFormat, ExportQuery};
 pub use head::{Head, Summary};
 pub use idempotency::{Caller, NamedWrite};
 use model::{
@@ -70,7 +71,8 @@ pub use publish::{Bundle, Candidate, Outcome, Prepared, Published};
 pub use repair::Repaired;
 pub use store::Compacted;
 use store::{Batch, CommitError, LogPosition, Mode, Store, StoreError, Table, TableId};
-pub use usage::{UsageKind, VersionUsage};
+pub use submit::{Submission, Submitted, Upload};
+pub use usage::{SkillUsage, UsageKind, VersionUsage};
 pub use verify::Audit;
 pub use versions::{Activated, Described, Release, VersionPage, Withdrawn};
 pub use watch::{Step, Watch, WatchFilter};

@@ -4,6 +4,7 @@ mod log;
 mod repair;
 mod repeats;
 mod space;
+mod submissions;
 mod usage;
 mod versions;
 mod withdrawals;
@@ -788,13 +789,22 @@ async fn an_archive_of_a_version_is_the_same_bytes_always_and_holds_its_files() 
         .expect("published");
     for format in [ArchiveFormat::TarGz, ArchiveFormat::Zip] {
         let id = skill(ID);
-        let export = || world.registry.export(&id, &VersionSelector::Active, format);
+        let query = |info_only| ExportQuery {
+            version: VersionSelector::Active,
+            format,
+            info_only,
+        };
+        let (bytes, info) = (query(false), query(true));
+        let export = || world.registry.export(&id, &bytes);
         let (first, second) = (
             export().await.expect("an archive"),
             export().await.expect("an archive"),
         );
         assert_eq!(first.bytes, second.bytes);
         assert_eq!(first.digest, Digest::of(&second.bytes));
+        let told = world.registry.export(&id, &info).await.expect("told");
+        assert_eq!((told.bytes.len(), told.size), (0, first.bytes.len() as u64));
+        assert_eq!(told.digest, first.digest);
         assert_eq!(
             first.file_name(),
             format!("refunds-1.0.0.{}", format.ending())

@@ -10,13 +10,13 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::BuildHasher as _;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::{Error, Head, Registry};
-use model::{SkillKey, VersionNumber};
+use model::{SkillKey, Version, VersionNumber};
 use store::{Batch, CommitError, Table, TableId};
 
 pub(super) const USAGE: Table<SkillKey, Stored> = Table::new(TableId::Usage);
@@ -48,6 +48,19 @@ pub struct VersionUsage {
     pub sessions: u64,
     /// When that last happened.
     pub last_used_at: Option<Timestamp>,
+}
+
+/// Usage of a skill, in all and by version.
+#[derive(Debug, Clone)]
+pub struct SkillUsage {
+    /// The skill.
+    pub head: Arc<Head>,
+    /// How often it was loaded.
+    pub loads: u64,
+    /// How often one of its files was read.
+    pub reads: u64,
+    /// Versions that were used, newest first.
+    pub versions: Vec<(Arc<Version>, VersionUsage)>,
 }
 
 impl VersionUsage {
@@ -194,6 +207,27 @@ impl Registry {
         let mut versions = usage.versions;
         versions.retain(|number, _| (head.first_number..=head.last_number).contains(number));
         Ok(versions.into_iter().rev().collect())
+    }
+
+    /// The same with its sums, and with what the versions are called.
+    ///
+    /// # Errors
+    /// A record is damaged, or the store cannot be read.
+    pub fn skill_usage(&self, head: Arc<Head>) -> Result<SkillUsage, Error> {
+        let usage = self.usage(&head)?;
+        let (loads, reads) = usage.iter().fold((0, 0), |(loads, reads), (_, counts)| {
+            (loads + counts.loads, reads + counts.reads)
+        });
+        let versions = usage
+            .into_iter()
+            .map(|(number, counts)| Ok((self.version(&head, &number.into())?, counts)))
+            .collect::<Result<_, Error>>()?;
+        Ok(SkillUsage {
+            head,
+            loads,
+            reads,
+            versions,
+        })
     }
 
     /// Writes the counts that wait. Called every few seconds, and before the

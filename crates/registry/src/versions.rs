@@ -111,6 +111,23 @@ impl Registry {
         })
     }
 
+    /// A version with what changes about it, and the body of its instructions.
+    ///
+    /// # Errors
+    /// There is no such skill or version, or its SKILL.md is damaged.
+    pub async fn instructions(
+        &self,
+        id: &SkillId,
+        selector: &VersionSelector,
+    ) -> Result<(Described, String), Error> {
+        let described = self.describe(id, selector)?;
+        let version = &described.version;
+        let entry = version.skill.entry.as_str();
+        let skill_md = self.file(id, version, entry).await?;
+        let body = skill_md::body(&String::from_utf8_lossy(&skill_md)).to_owned();
+        Ok((described, body))
+    }
+
     /// What is odd about a version; nothing, where there is no such version.
     ///
     /// # Errors

@@ -73,6 +73,7 @@ mod vocabulary;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
 use tokio::sync::watch;
@@ -87,12 +88,14 @@ pub use schema::Part;
 pub use search::{Facet, Hit, SearchQuery, SearchResults, Sort, SortBy};
 
 use embed::Embedder;
-use executor::Stop;
+use executor::{Kind, Stop};
 use postings::Postings;
 use registry::Registry;
 use search::SearchScratch;
 use snapshot::Snapshot;
 
+/// How long a search waits for an index that is being opened.
+const PATIENCE: Duration = Duration::from_secs(2);
 /// Buffers of searches that are kept for the next ones.
 const KEPT_SCRATCHES: usize = 8;
 
@@ -239,11 +242,11 @@ impl SearchIndex {
     }
 
     /// Returns once all can be found that there was when it began to follow; where that
-    /// takes longer than `patience`, before.
-    pub async fn ready(&self, patience: std::time::Duration) {
+    /// takes longer than two seconds, before.
+    pub async fn ready(&self) {
         if !self.progress().caught_up {
             let ready = self.until(|progress| progress.caught_up);
-            let _too_slow = tokio::time::timeout(patience, ready).await;
+            let _too_slow = tokio::time::timeout(PATIENCE, ready).await;
         }
     }
 
@@ -284,6 +287,18 @@ impl SearchIndex {
             }
         });
         found
+    }
+
+    /// The same off the async threads, once the index is [`SearchIndex::ready`].
+    ///
+    /// # Errors
+    /// The index is damaged, or the search is refused or to stop.
+    pub async fn find(&self, query: SearchQuery) -> Result<SearchResults, Error> {
+        self.ready().await;
+        let index = self.clone();
+        let search = move |stop: &Stop| index.search(&query, stop);
+        let executor = self.inner.registry.executor();
+        executor.run_fallible(Kind::Search, search).await
     }
 
     fn with_scratches<T>(&self, work: impl FnOnce(&mut Vec<SearchScratch>) -> T) -> T {

@@ -13,6 +13,9 @@ pub enum Error {
         /// Beginning of the id.
         shown: String,
     },
+    /// A session and a set of skills at once.
+    #[error("a session has its own skills: leave out `skills` and `lock`, or the session")]
+    SessionAndSkills,
     /// The session has as many skills as one may have.
     #[error("A session has {} skills at most", super::session::MAX_SKILLS)]
     SessionFull,
@@ -168,6 +171,9 @@ impl From<Error> for Failure {
         match error {
             Error::NoSession { .. } => plain(Code::SessionNotFound)
                 .suggest("Load the skill again without a session; the answer names a new one"),
+            Error::SessionAndSkills => {
+                Failure::new(Code::InvalidParameter, message.clone()).field("session_id", message)
+            }
             Error::SessionFull => plain(Code::SessionFull)
                 .suggest("Unload a skill that is no longer needed, or begin another session"),
             Error::ContextTooLarge { .. } => plain(Code::InvalidParameter)

@@ -15,7 +15,7 @@ use tokio::sync::mpsc;
 use super::recorded::Recorded;
 use super::session::{Loaded, Session};
 use super::{Error, Invocation, Output, Progress, Tools, arguments, level, shown};
-use composition::{Call, Decision, Member, ToolRule};
+use composition::{Call, Composed, Decision, Member, SetQuery, ToolRule};
 use model::{
     Failure, Principal, Reference, SkillId, ToolConfig, Version, VersionNumber, VersionSelector,
 };
@@ -68,7 +68,7 @@ pub(super) struct Declared<'a> {
     pub(super) loaded: &'a Loaded,
 }
 
-/// Whether a session permits a call, and why.
+/// Whether a call is permitted, and why.
 #[derive(Debug, Clone)]
 pub struct Verdict {
     /// Why; it also says whether.
@@ -77,6 +77,20 @@ pub struct Verdict {
     pub reason: String,
     /// The skill that decided, and its pattern.
     pub by: Option<(Member, Arc<str>)>,
+}
+
+impl Verdict {
+    fn new(composed: &Composed, call: &Call<'_>, decision: &Decision<'_>) -> Self {
+        let by = decision.by.and_then(|statement| {
+            let member = composed.members.get(statement.member)?;
+            Some((member.clone(), Arc::clone(&statement.pattern)))
+        });
+        Self {
+            rule: decision.rule,
+            reason: composed.reason(call, decision),
+            by,
+        }
+    }
 }
 
 impl Tools {
@@ -330,19 +344,31 @@ impl Tools {
         }
     }
 
-    /// Whether the loaded skills of a session permit a call: what one forbids
-    /// stays forbidden; what one declares as its tool, or allows, is permitted.
+    /// Whether skills permit a call: those of a session, of which what one forbids stays
+    /// forbidden, and what one declares as its tool, or allows, is permitted; without a
+    /// session, those of a set.
     ///
     /// # Errors
-    /// There is no such session, or permissions cannot be looked at.
+    /// There is no such session or set, or both are named, or permissions cannot be looked
+    /// at.
     pub async fn check(
         &self,
         session: &str,
+        set: SetQuery,
         tool: &str,
         arguments: &Map<String, Value>,
     ) -> Result<Verdict, Error> {
-        let state = self.inner.sessions.get(session)?;
-        self.judge(&state, tool, arguments).await
+        if !session.is_empty() {
+            if !set.skills.is_empty() || set.lock.is_some() {
+                return Err(Error::SessionAndSkills);
+            }
+            let state = self.inner.sessions.get(session)?;
+            return self.judge(&state, tool, arguments).await;
+        }
+        let set = self.inner.composition.valid_set(set).await?;
+        let call = Call::new(tool, arguments);
+        let decision = set.composed.check(&call);
+        Ok(Verdict::new(&set.composed, &call, &decision))
     }
 
     async fn judge(
@@ -379,15 +405,7 @@ impl Tools {
                 by: Some((member.clone(), tool.into())),
             });
         }
-        let by = decision.by.and_then(|statement| {
-            let member = composed.members.get(statement.member)?;
-            Some((member.clone(), Arc::clone(&statement.pattern)))
-        });
-        Ok(Verdict {
-            rule: decision.rule,
-            reason: composed.reason(&call, &decision),
-            by,
-        })
+        Ok(Verdict::new(&composed, &call, &decision))
     }
 
     fn arguments(

@@ -7,6 +7,7 @@ use tempfile::TempDir;
 use tokio::sync::Notify;
 
 use super::*;
+use composition::SetQuery;
 use model::{Code, Failure, Principal, Reference, SkillId, VersionNumber, VersionSelector};
 use search::SearchIndex;
 use testing::Hands;
@@ -366,7 +367,10 @@ async fn what_a_loaded_skill_forbids_is_refused_whichever_skill_has_the_tool() {
     let verdict = |tool: &'static str| {
         let (world, session) = (&world, &session);
         async move {
-            let verdict = world.tools.check(session, tool, &Map::new()).await;
+            let verdict = world
+                .tools
+                .check(session, SetQuery::default(), tool, &Map::new())
+                .await;
             verdict.expect("a verdict").rule.allows()
         }
     };

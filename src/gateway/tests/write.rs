@@ -5,9 +5,10 @@ use std::collections::{BTreeMap, HashMap};
 use proptest::prelude::*;
 use prost_reflect::{FieldDescriptor, Kind, MapKey, Value as Any};
 
-use super::super::json::{number, quote, well_known};
+use super::super::json::{quote, well_known};
 use super::super::shape::{Field, Holds};
 use super::*;
+use crate::contract::json::number;
 use base64::Engine as _;
 
 /// Numbers that look random.

@@ -160,7 +160,7 @@ async fn a_call_goes_to_a_worker_and_its_result_comes_back_whole() {
         }
     );
     let json =
-        |object: Option<prost_types::Struct>| json!(convert::members(object.expect("an object")));
+        |object: Option<prost_types::Struct>| json!(json::from_struct(object.expect("an object")));
     assert_eq!(
         json(arguments.clone()),
         json!({"of": ["a", {"b": null}], "rows": 5})
@@ -324,7 +324,7 @@ async fn a_message_of_100_mib_ends_the_stream_with_its_size_and_fails_the_call()
 fn a_result_with_an_integer_that_a_double_cannot_hold_fails_its_call_by_name() {
     let object = |id: serde_json::Value| {
         let json = json!({"rows": [{"id": id}]});
-        convert::object(json.as_object().expect("an object").clone())
+        json::to_struct(json.as_object().expect("an object").clone())
     };
     let said = |id: serde_json::Value| {
         super::outcome(v1::Outcome {

@@ -1,7 +1,7 @@
 //! What a compaction keeps, and what readers are told of what it did not.
 
 use super::*;
-use crate::ArchiveFormat;
+use crate::{ArchiveFormat, ExportQuery};
 use executor::Stop;
 use store::{Batch, Table, TableId};
 
@@ -82,9 +82,12 @@ async fn who_reads_a_version_that_was_deleted_and_compacted_is_told_that_it_is_g
     assert!(world.compact().await);
     let error = world.registry.file(&skill(ID), &version, "more.md").await;
     assert_eq!(code(error.expect_err("gone")), Code::VersionNotFound);
-    let format = ArchiveFormat::Zip;
-    let selector = VersionSelector::Number(version.number);
-    let error = world.registry.export(&skill(ID), &selector, format).await;
+    let query = ExportQuery {
+        version: VersionSelector::Number(version.number),
+        format: ArchiveFormat::Zip,
+        info_only: false,
+    };
+    let error = world.registry.export(&skill(ID), &query).await;
     assert_eq!(code(error.expect_err("gone")), Code::SkillNotFound);
 }
 

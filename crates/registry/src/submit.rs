@@ -1,0 +1,233 @@
+//! Publishing what a caller sent: the files of a skill, or fields that its SKILL.md is
+//! written from.
+//!
+//! Reading and publishing are two steps, so that a stream of submissions is read side by
+//! side and published in its order.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+
+use super::{Bundle, Caller, Candidate, Error, Prepared, Published, Registry};
+use executor::Kind;
+use model::{Code, Digest, Failure, FilePath, Principal, Problem, SkillId};
+use skill_md::Draft;
+
+/// The files of a skill as they were sent.
+#[derive(Debug, Clone, Default)]
+pub struct Upload {
+    /// Where the skill lives: its id, or the short name of a skill that exists; empty:
+    /// `local/global/` and its name.
+    pub skill: String,
+    /// Paths and contents.
+    pub files: Vec<(String, Bytes)>,
+    /// Name of the folder they come from; empty: not known.
+    pub folder: String,
+    /// Refuse what the standard does not allow.
+    pub strict: bool,
+}
+
+/// A skill as it was sent to be published.
+#[derive(Debug, Clone)]
+pub struct Submission {
+    /// Its files; none: it is made of fields.
+    pub upload: Upload,
+    /// Its fields, where it has no files.
+    pub draft: Draft,
+    /// What changed, in the publisher's words.
+    pub change_summary: String,
+    /// It becomes what the skill's name resolves to.
+    pub activate: bool,
+    /// Who publishes.
+    pub principal: Principal,
+    /// The publisher's name for this write; empty: none.
+    pub idempotency_key: String,
+}
+
+/// A submission that was read.
+#[derive(Debug)]
+pub struct Submitted(Step);
+
+#[derive(Debug)]
+enum Step {
+    Publish {
+        prepared: Box<Prepared>,
+        change_summary: String,
+        activate: bool,
+        caller: Caller,
+    },
+    /// It was done before under its name; the words for the skill lead nowhere by now.
+    Answered(Box<Published>),
+}
+
+/// Checks each path; no path is there twice. Every path that is wrong is reported.
+fn files(sent: Vec<(String, Bytes)>) -> Result<BTreeMap<FilePath, Bytes>, Error> {
+    let mut found = BTreeMap::new();
+    let mut wrong = Vec::new();
+    for (at, (path, content)) in sent.into_iter().enumerate() {
+        let message = match path.parse::<FilePath>() {
+            Err(error) => error.to_string(),
+            Ok(path) if found.contains_key(&path) => format!("'{path}' is there twice"),
+            Ok(path) => {
+                found.insert(path, content);
+                continue;
+            }
+        };
+        wrong.push((format!("files[{at}].path"), message));
+    }
+    let Some((_, first)) = wrong.first() else {
+        return Ok(found);
+    };
+    let message = match wrong.len() {
+        1 => first.clone(),
+        more => format!("{first} (and {} more)", more - 1),
+    };
+    let failure = Failure::new(Code::InvalidParameter, message);
+    let failure = wrong.iter().fold(failure, |failure, (field, message)| {
+        failure.field(field, message)
+    });
+    Err(Error::Request(Box::new(failure)))
+}
+
+/// The files of a skill that is made of files or of fields.
+fn contents(sent: Vec<(String, Bytes)>, draft: &Draft) -> Result<BTreeMap<FilePath, Bytes>, Error> {
+    if !sent.is_empty() {
+        if *draft != Draft::default() {
+            return Err(Error::Parameter {
+                field: "files",
+                message: "a skill is made of its files or of its fields, not of both".to_owned(),
+            });
+        }
+        return files(sent);
+    }
+    if draft.name.is_empty() {
+        let failure = Failure::new(
+            Code::MissingParameter,
+            "A skill needs its files, or a name and a description",
+        );
+        let step =
+            "Send `files` with a SKILL.md among them, or `name`, `description` and `core_content`";
+        let failure = failure.field("files", "Required").suggest(step);
+        return Err(Error::Request(Box::new(failure)));
+    }
+    let skill_md = Bytes::from(skill_md::render(draft));
+    Ok(BTreeMap::from([(FilePath::skill_md(), skill_md)]))
+}
+
+impl Registry {
+    /// The id of a skill to be published: an id, or the short name of a skill that exists.
+    fn id_of(&self, skill: &str) -> Result<Option<SkillId>, Error> {
+        if skill.is_empty() {
+            return Ok(None);
+        }
+        skill.parse().map(Some).or_else(|error| {
+            let catalog = self.catalog();
+            let head = catalog.named(skill).next();
+            head.map(|head| Some(head.id.clone()))
+                .ok_or(Error::Id(error))
+        })
+    }
+
+    /// Reads an upload, and says all that is wrong with it; stores nothing.
+    ///
+    /// # Errors
+    /// A path is none, or the words for the skill lead nowhere. An upload that would be
+    /// refused for what it says is an answer.
+    pub async fn validate_upload(
+        &self,
+        upload: Upload,
+        caller: &Principal,
+    ) -> Result<Candidate, Error> {
+        let bundle = Bundle {
+            id: self.id_of(&upload.skill)?,
+            files: files(upload.files)?,
+            folder: upload.folder,
+            strict: upload.strict,
+        };
+        self.validate(bundle, caller).await
+    }
+
+    /// Reads and packs what a submission publishes, as work of a kind.
+    ///
+    /// # Errors
+    /// It makes no skill, or the words for the skill lead nowhere.
+    pub async fn read(&self, kind: Kind, submission: Submission) -> Result<Submitted, Error> {
+        let Submission {
+            upload,
+            draft,
+            change_summary,
+            activate,
+            principal,
+            idempotency_key,
+        } = submission;
+        let bundle = Bundle {
+            id: None,
+            files: contents(upload.files, &draft)?,
+            folder: upload.folder,
+            strict: upload.strict,
+        };
+        let skill = upload.skill;
+        // The files stand for themselves by their digest; the rest is as it was sent.
+        let caller = |digest: Digest| {
+            let request = format!("PublishSkill\0{skill}\0{digest}\0{change_summary}\0{activate}");
+            let request = || Digest::of(request.as_bytes());
+            Caller::named(principal.clone(), &idempotency_key, request)
+        };
+        let id = match self.id_of(&skill) {
+            Ok(id) => id,
+            Err(refused) if idempotency_key.is_empty() => return Err(refused),
+            Err(refused) => {
+                let digest = self.validate(bundle, &principal).await?.digest;
+                let answer = self.answered(&caller(digest))?.ok_or(refused)?;
+                return Ok(Submitted(Step::Answered(Box::new(answer))));
+            }
+        };
+        let prepared = self.prepare_as(kind, Bundle { id, ..bundle }).await?;
+        let caller = caller(prepared.digest());
+        Ok(Submitted(Step::Publish {
+            prepared: Box::new(prepared),
+            change_summary,
+            activate,
+            caller,
+        }))
+    }
+
+    /// Reads and publishes a submission; the version comes with all that is odd about it.
+    ///
+    /// # Errors
+    /// As [`Registry::read`] and [`Registry::publish`].
+    pub async fn publish_submission(
+        &self,
+        submission: Submission,
+    ) -> Result<(Published, Vec<Problem>), Error> {
+        let submitted = self.read(Kind::Publish, submission).await?;
+        self.submit(submitted).await
+    }
+
+    /// Publishes what was read; the version comes with all that is odd about it.
+    ///
+    /// # Errors
+    /// As [`Registry::publish`].
+    pub async fn submit(&self, submitted: Submitted) -> Result<(Published, Vec<Problem>), Error> {
+        match submitted.0 {
+            Step::Answered(published) => {
+                // They are part of the version, which never changes; one that was deleted
+                // since has none any more.
+                let problems = self.problems(&published.id, published.version.number)?;
+                Ok((*published, problems))
+            }
+            Step::Publish {
+                prepared,
+                change_summary,
+                activate,
+                caller,
+            } => {
+                // Nothing is read once it is written: a disk that fails then would make a
+                // failure of what was done.
+                let problems = prepared.problems().to_vec();
+                let published = self.publish(*prepared, &change_summary, activate, &caller);
+                Ok((published.await?, problems))
+            }
+        }
+    }
+}
