@@ -4,6 +4,7 @@
 //! elsewhere keeps a copy here. `on_disk` and `in_memory` are the two that there are; one
 //! set of tests runs on both.
 
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -18,6 +19,9 @@ use model::Event;
 
 /// A key and its value. `IVec` is shared bytes, of whatever backend.
 pub(super) type Record = (IVec, IVec);
+
+/// What a group writes; none: the record is removed.
+pub(super) type Writes = BTreeMap<Vec<u8>, Option<IVec>>;
 
 /// Records of the first page of a walk, and of the largest.
 const PAGES: Range<usize> = 16..256;
@@ -100,6 +104,27 @@ impl Followers {
             outcome = Err(reason);
         }
         outcome
+    }
+}
+
+/// What a group has written, before all else: its followers read that even where the
+/// database cannot be read just then.
+#[derive(Debug)]
+pub(super) struct Written<'a> {
+    pub(super) writes: &'a Writes,
+    pub(super) records: &'a dyn Records,
+}
+
+impl Records for Written<'_> {
+    fn get(&self, key: &[u8]) -> Result<Option<IVec>, StoreError> {
+        match self.writes.get(key) {
+            Some(written) => Ok(written.clone()),
+            None => self.records.get(key),
+        }
+    }
+
+    fn page(&self, range: &Range<Vec<u8>>, order: Order, limit: usize) -> Result<Page, StoreError> {
+        self.records.page(range, order, limit)
     }
 }
 

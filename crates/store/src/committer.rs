@@ -17,7 +17,7 @@ use std::time::Duration;
 use tokio::sync::mpsc::error::TryRecvError;
 use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 
-use super::backend::Followers;
+use super::backend::{Followers, Writes, Written};
 use super::batch::Batch;
 use super::engine::{Engine, Failed};
 use super::group::{Finished, Group};
@@ -354,7 +354,7 @@ impl Committer {
     }
 
     /// Makes a group durable.
-    fn apply(&self, engine: &Engine, group: Group<'_>) -> Result<Written, Failed> {
+    fn apply(&self, engine: &Engine, group: Group<'_>) -> Result<Durable, Failed> {
         let position = *self.position.borrow();
         let finished = group.finish(position, self.options.keep_events);
         let Finished {
@@ -372,15 +372,16 @@ impl Committer {
         });
         self.view.begin(before);
         let mut batch = sled::Batch::default();
-        for (key, value) in writes {
+        for (key, value) in &writes {
             match value {
-                Some(value) => batch.insert(key, value),
-                None => batch.remove(key),
+                Some(value) => batch.insert(key.as_slice(), value),
+                None => batch.remove(key.as_slice()),
             }
         }
         let written = engine.write(batch, &self.options.sync);
         written.inspect_err(|_| self.view.fail())?;
-        Ok(Written {
+        Ok(Durable {
+            writes,
             position,
             revision,
             events,
@@ -388,19 +389,24 @@ impl Committer {
     }
 
     /// Shows a durable group to readers, and tells its followers and callers.
-    fn acknowledge(&mut self, accepted: Vec<Accepted>, written: Written) {
-        let Written {
+    fn acknowledge(&mut self, accepted: Vec<Accepted>, durable: Durable) {
+        let Durable {
+            writes,
             position,
             revision,
             events,
-        } = written;
+        } = durable;
         self.revision = revision;
         if let Err(error) = self.high_water_mark.note(revision) {
             tracing::warn!(%error, "the last write is not noted; a database that is cut short would not be noticed");
         }
         // First: whoever is told of an event finds the records that it is about.
         self.view.settle(revision);
-        let followed = self.followers.notify(&*self.view, &events);
+        let written = Written {
+            writes: &writes,
+            records: &*self.view,
+        };
+        let followed = self.followers.notify(&written, &events);
         self.position.send_replace(position);
         for accepted in accepted {
             let outcome = match &followed {
@@ -415,7 +421,8 @@ impl Committer {
 }
 
 /// A group that is durable.
-struct Written {
+struct Durable {
+    writes: Writes,
     position: LogPosition,
     revision: Revision,
     events: Vec<(Revision, Event)>,

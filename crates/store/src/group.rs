@@ -1,11 +1,10 @@
 //! The batches of one group, on their way to one sled batch.
 
-use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
 use sled::IVec;
 
-use super::backend::Records;
+use super::backend::{Records, Writes};
 use super::batch::Batch;
 use super::view::Before;
 use super::{CommitError, Expect, LogPosition, Revision, StoreError, chunks, log, record};
@@ -14,13 +13,13 @@ use model::Event;
 /// What a group writes, and what its records were.
 #[derive(Debug, Default)]
 pub(super) struct Changes {
-    writes: BTreeMap<Vec<u8>, Option<Vec<u8>>>,
+    writes: Writes,
 }
 
 impl Changes {
     /// Puts a record.
     pub(super) fn insert(&mut self, key: impl Into<Vec<u8>>, value: Vec<u8>) {
-        self.writes.insert(key.into(), Some(value));
+        self.writes.insert(key.into(), Some(value.into()));
     }
 
     /// Removes a record.
@@ -31,8 +30,7 @@ impl Changes {
 
 /// A group that is ready to be written.
 pub(super) struct Finished {
-    /// What is written; none: the record is removed.
-    pub(super) writes: BTreeMap<Vec<u8>, Option<Vec<u8>>>,
+    pub(super) writes: Writes,
     /// What those records were before.
     pub(super) before: Before,
     pub(super) position: LogPosition,
@@ -120,7 +118,7 @@ impl<'a> Group<'a> {
     /// A record as this group leaves it so far.
     fn current(&mut self, key: &[u8]) -> Result<Option<IVec>, StoreError> {
         if let Some(written) = self.changes.writes.get(key) {
-            return Ok(written.as_deref().map(IVec::from));
+            return Ok(written.clone());
         }
         Ok(read(self.records, &mut self.before, key)?.clone())
     }

@@ -10,7 +10,7 @@ use std::sync::{Mutex, PoisonError, RwLock};
 use sled::IVec;
 use tokio::sync::watch;
 
-use super::backend::{Backend, BoxFuture, Followers, Order, Page, Records};
+use super::backend::{Backend, BoxFuture, Followers, Order, Page, Records, Writes};
 use super::group::{Finished, Group};
 use super::{Batch, CommitError, LogPosition, Mode, Options, Revision, StoreError};
 
@@ -18,11 +18,11 @@ use super::{Batch, CommitError, LogPosition, Mode, Options, Revision, StoreError
 struct Map(RwLock<BTreeMap<Vec<u8>, IVec>>);
 
 impl Map {
-    fn write(&self, changes: BTreeMap<Vec<u8>, Option<Vec<u8>>>) {
+    fn write(&self, changes: Writes) {
         let mut records = self.0.write().unwrap_or_else(PoisonError::into_inner);
         for (key, value) in changes {
             match value {
-                Some(value) => records.insert(key, value.into()),
+                Some(value) => records.insert(key, value),
                 None => records.remove(&key),
             };
         }
