@@ -40,10 +40,10 @@ pub enum Length {
 #[derive(Debug, thiserror::Error)]
 pub enum IntakeError<E> {
     /// It is longer than it may be.
-    #[error("it is longer than {most} bytes")]
+    #[error("it is longer than {max} bytes")]
     TooLarge {
         /// Bytes it may have.
-        most: usize,
+        max: usize,
     },
     /// The peer sends too slowly, or nothing.
     #[error("it came at less than {bytes_per_second} bytes a second")]
@@ -254,7 +254,7 @@ impl Intake {
         self.clock.poll_late(cx).map(Ok)
     }
 
-    /// Reads a whole body of a peer, of `most` bytes; those of a message are without its
+    /// Reads a whole body of a peer, of `max` bytes; those of a message are without its
     /// prefix.
     ///
     /// # Errors
@@ -263,16 +263,16 @@ impl Intake {
         peer: &Peer,
         body: B,
         length: Length,
-        most: usize,
+        max: usize,
     ) -> Result<Collected, IntakeError<B::Error>>
     where
         B: Body<Data = Bytes>,
     {
-        let most = match length {
-            Length::Bytes(_) => most,
-            Length::Message => most + PREFIX,
+        let max = match length {
+            Length::Bytes(_) => max,
+            Length::Message => max + PREFIX,
         };
-        let unknown = peer.most(Resource::Requests).saturating_mul(1024);
+        let unknown = peer.limit(Resource::Requests).saturating_mul(1024);
         let mut intake = Self::new(peer);
         let mut body = pin!(body);
         let mut collected = Collected::default();
@@ -293,18 +293,18 @@ impl Intake {
                     continue;
                 }
             };
-            if intake.received + data.len() > most {
-                return Err(IntakeError::TooLarge { most });
+            if intake.received + data.len() > max {
+                return Err(IntakeError::TooLarge { max });
             }
             let bytes = data.len();
             collected.frames.push(data);
             let all = match length {
                 _ if body.is_end_stream() => 0,
                 Length::Bytes(Some(bytes)) => bytes,
-                Length::Bytes(None) => most.min(unknown),
+                Length::Bytes(None) => max.min(unknown),
                 Length::Message => match message_length(&collected.frames) {
                     // Who reads it refuses it by its length.
-                    Some(all) if all > most => break,
+                    Some(all) if all > max => break,
                     all => all.unwrap_or_default(),
                 },
             };

@@ -367,7 +367,7 @@ impl Peer {
 
     /// What it may have of a resource at most.
     #[must_use]
-    pub fn most(&self, resource: Resource) -> usize {
+    pub fn limit(&self, resource: Resource) -> usize {
         let admission = Admission(Arc::clone(&self.account.admission));
         if self.account.free.is_none() {
             return admission.limit(resource);
@@ -380,7 +380,7 @@ impl Peer {
         if units > Admission(Arc::clone(&self.account.admission)).limit(resource) {
             return Err(Full::All);
         }
-        if units > self.most(resource) {
+        if units > self.limit(resource) {
             return Err(Full::Share);
         }
         Ok(())

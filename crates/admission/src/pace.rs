@@ -51,8 +51,8 @@ impl Clock {
         let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
         let micros = bytes.saturating_mul(1_000_000) / self.pace.bytes_per_second.max(1);
         let earned = self.late.checked_add(Duration::from_micros(micros));
-        let most = Instant::now() + self.pace.grace;
-        self.late = earned.map_or(most, |earned| earned.min(most));
+        let max = Instant::now() + self.pace.grace;
+        self.late = earned.map_or(max, |earned| earned.min(max));
     }
 
     /// It is the peer's turn again, after a time that was not.

@@ -47,8 +47,8 @@ pub async fn reserve(bytes: u64) -> Result<(), Full> {
     // them.
     let kib = (bytes / 3 * 4 + COVERED).div_ceil(1024);
     // What is longer than that may still be read alone.
-    let most = u64::try_from(reader.most(Resource::Answers)).unwrap_or(u64::MAX);
-    let kib = u32::try_from(kib.min(most)).unwrap_or(u32::MAX);
+    let max = u64::try_from(reader.limit(Resource::Answers)).unwrap_or(u64::MAX);
+    let kib = u32::try_from(kib.min(max)).unwrap_or(u32::MAX);
     let has = |reserved: &Option<Permit>| reserved.as_ref().map_or(0, Permit::units);
     let lock = || reserved.lock().unwrap_or_else(PoisonError::into_inner);
     // One call may read several contents: they are one answer after the other.

@@ -97,11 +97,13 @@ impl Lock {
     /// The version of what a manifest in a folder needs.
     pub(super) fn version(
         &self,
-        place: &str,
+        location: &str,
         name: &str,
         requirement: Option<&str>,
     ) -> Option<&str> {
-        let below = place.strip_prefix(folder(&self.path)).unwrap_or(place);
+        let below = location
+            .strip_prefix(folder(&self.path))
+            .unwrap_or(location);
         let below = below.trim_start_matches('/');
         let range = requirement.unwrap_or_default();
         [
@@ -140,17 +142,17 @@ fn npm(text: &str) -> Result<Versions, Broken> {
     for (key, package) in text::members(&value, "packages") {
         let version = package.get("version").and_then(Value::as_str);
         // `packages/app/node_modules/react`: what a package below has for itself.
-        let Some((place, name)) = key.split_once("node_modules/") else {
+        let Some((location, name)) = key.split_once("node_modules/") else {
             continue;
         };
         if name.contains("node_modules/") {
             continue;
         }
-        let place = place.trim_end_matches('/');
-        let key = if place.is_empty() {
+        let location = location.trim_end_matches('/');
+        let key = if location.is_empty() {
             name.to_owned()
         } else {
-            format!("{place}:{name}")
+            format!("{location}:{name}")
         };
         insert(&mut versions, key, version.unwrap_or_default());
     }
@@ -202,18 +204,20 @@ fn pnpm(text: &str) -> Result<Versions, Broken> {
         }
         let keys: Vec<&str> = above.iter().map(|(_, key)| *key).collect();
         let found = match *keys.as_slice() {
-            ["importers", place, list, name] if line.key == "version" => Some((place, list, name)),
-            ["importers", place, list] => Some((place, list, line.key)),
+            ["importers", location, list, name] if line.key == "version" => {
+                Some((location, list, name))
+            }
+            ["importers", location, list] => Some((location, list, line.key)),
             [list, name] if line.key == "version" => Some((".", list, name)),
             [list] => Some((".", list, line.key)),
             _ => None,
         };
-        if let Some((place, list, name)) = found {
+        if let Some((location, list, name)) = found {
             let version = line.value.split('(').next().unwrap_or_default();
             let version = version.split('_').next().unwrap_or_default();
             if list.to_lowercase().ends_with("dependencies") && !version.is_empty() {
-                let place = if place == "." { "" } else { place };
-                insert(&mut versions, format!("{place}:{name}"), version);
+                let location = if location == "." { "" } else { location };
+                insert(&mut versions, format!("{location}:{name}"), version);
             }
         }
         if line.value.is_empty() && !line.item {

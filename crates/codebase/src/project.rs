@@ -129,13 +129,13 @@ fn purpose(
             .iter()
             .any(|found| found.manifest.purpose == Some(purpose))
     };
-    let place = folder(&main.path);
+    let location = folder(&main.path);
     let at = |name: &str| {
-        let path = format!("{place}/{name}");
+        let path = format!("{location}/{name}");
         inventory.files.contains_key(path.trim_start_matches('/'))
     };
     let below = |name: &str| {
-        let path = format!("{place}/{name}");
+        let path = format!("{location}/{name}");
         let path = path.trim_start_matches('/');
         let mut from = inventory.files.range(path.to_owned()..);
         from.next()
@@ -161,7 +161,7 @@ fn purpose(
                 .dependencies
                 .iter()
                 .filter(|needed| !needed.development);
-            direct.flat_map(|needed| table().dependency(found.ecosystem.place(), &needed.name))
+            direct.flat_map(|needed| table().dependency(found.ecosystem.registry(), &needed.name))
         });
         used.any(|shown| {
             let facts = &shown.technology.facts;

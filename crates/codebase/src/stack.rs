@@ -119,9 +119,9 @@ impl Stack {
             file: file.to_owned(),
         };
         self.ids.insert(technology.id);
-        let place = (technology.id, source, file.to_owned());
-        let place = *self.places.entry(place).or_insert(self.evidence.len());
-        match self.evidence.get_mut(place) {
+        let at = (technology.id, source, file.to_owned());
+        let at = *self.places.entry(at).or_insert(self.evidence.len());
+        match self.evidence.get_mut(at) {
             None => self.evidence.push(new),
             Some(known) if new.order(known).is_lt() => *known = new,
             Some(_) => {}
@@ -171,8 +171,8 @@ impl Stack {
     }
 
     fn dependency(&mut self, found: &ManifestFacts, dependency: &Dependency, above: &Above<'_>) {
-        let place = found.ecosystem.place();
-        let shown = table().dependency(place, &dependency.name);
+        let registry = found.ecosystem.registry();
+        let shown = table().dependency(registry, &dependency.name);
         if shown.is_empty() {
             return;
         }
@@ -220,7 +220,7 @@ impl Stack {
                 continue;
             }
             for (name, version) in lock.packages() {
-                for shown in table().dependency(lock.ecosystem.place(), name) {
+                for shown in table().dependency(lock.ecosystem.registry(), name) {
                     let version = version.and_then(super::text::name).filter(|_| shown.itself);
                     self.add(
                         shown.technology,
@@ -310,8 +310,8 @@ impl Stack {
         let mut items: Vec<TechStackItem> = Vec::new();
         let mut places: BTreeMap<&str, usize> = BTreeMap::new();
         for found in self.evidence {
-            let place = places.get(found.technology.id).copied();
-            if let Some(item) = place.and_then(|at| items.get_mut(at)) {
+            let at = places.get(found.technology.id).copied();
+            if let Some(item) = at.and_then(|at| items.get_mut(at)) {
                 item.version = item.version.take().or(found.version);
                 continue;
             }
@@ -354,10 +354,10 @@ fn nearest<'a, T>(
 
 /// The first file is in the folder of the second, or in one above.
 pub(super) fn is_above(above: &str, path: &str) -> bool {
-    let (above, place) = (folder(above), folder(path));
+    let (above, location) = (folder(above), folder(path));
     above.is_empty()
-        || place == above
-        || place
+        || location == above
+        || location
             .strip_prefix(above)
             .is_some_and(|rest| rest.starts_with('/'))
 }

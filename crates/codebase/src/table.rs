@@ -122,8 +122,8 @@ impl Table {
     }
 
     fn add_pattern(&mut self, pattern: &'static str, at: usize) -> Option<()> {
-        let (place, what) = pattern.split_once(':')?;
-        match place {
+        let (registry, what) = pattern.split_once(':')?;
+        match registry {
             "ext" => {
                 self.extensions.insert(what, at);
             }
@@ -136,9 +136,9 @@ impl Table {
                     None => (what, true),
                 };
                 if let Some(begin) = name.strip_suffix('*') {
-                    self.beginnings.push((place, begin, at, itself));
+                    self.beginnings.push((registry, begin, at, itself));
                 } else {
-                    let known = self.dependencies.entry((place, name)).or_default();
+                    let known = self.dependencies.entry((registry, name)).or_default();
                     known.push((at, itself));
                 }
             }
@@ -166,20 +166,25 @@ impl Table {
     /// Ecosystems that patterns name.
     #[cfg(test)]
     pub(super) fn places(&self) -> impl Iterator<Item = &'static str> {
-        let beginnings = self.beginnings.iter().map(|(place, ..)| *place);
-        let whole = self.dependencies.keys().map(|(place, _)| *place);
+        let beginnings = self.beginnings.iter().map(|(registry, ..)| *registry);
+        let whole = self.dependencies.keys().map(|(registry, _)| *registry);
         beginnings.chain(whole)
     }
 
     /// What a dependency shows, the most particular pattern first. Of a technology
     /// with several patterns that fit, this one counts.
-    pub(super) fn dependency(&'static self, place: &'static str, name: &str) -> Vec<Shown> {
+    pub(super) fn dependency(&'static self, registry: &'static str, name: &str) -> Vec<Shown> {
         let mut found: Vec<(usize, bool)> = Vec::new();
         let mut exact = |name: &str| {
-            found.extend(self.dependencies.get(&(place, name)).into_iter().flatten());
+            found.extend(
+                self.dependencies
+                    .get(&(registry, name))
+                    .into_iter()
+                    .flatten(),
+            );
         };
         exact(name);
-        if place == "go" {
+        if registry == "go" {
             let mut parent = name;
             while let Some((shorter, _)) = parent.rsplit_once('/') {
                 exact(shorter);
@@ -189,7 +194,7 @@ impl Table {
         let fitting = self
             .beginnings
             .iter()
-            .filter(|(of, begin, ..)| *of == place && name.starts_with(begin));
+            .filter(|(of, begin, ..)| *of == registry && name.starts_with(begin));
         found.extend(fitting.map(|(_, _, at, itself)| (*at, *itself)));
         let mut shown: Vec<Shown> = Vec::new();
         for (at, itself) in found {

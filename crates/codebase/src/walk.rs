@@ -72,7 +72,7 @@ pub fn walk(
         options,
         stop,
         inventory: Inventory::default(),
-        odd_names: 0,
+        unusual_names: 0,
     };
     walk.see();
     walk.read();
@@ -90,7 +90,7 @@ struct FolderWalk<'a> {
     stop: &'a dyn Fn() -> bool,
     inventory: Inventory,
     /// Entries whose names cannot be shown.
-    odd_names: usize,
+    unusual_names: usize,
 }
 
 impl FolderWalk<'_> {
@@ -117,18 +117,18 @@ impl FolderWalk<'_> {
             self.inventory.directories += 1;
             self.enter(folder, &mut folders);
         }
-        if self.odd_names > 0 {
+        if self.unusual_names > 0 {
             let message = format!(
                 "{} names that are not UTF-8 or have control characters were left out",
-                self.odd_names
+                self.unusual_names
             );
             self.inventory.notes.add("", None, message);
         }
     }
 
     fn enter(&mut self, folder: Folder, folders: &mut VecDeque<Folder>) {
-        let place = self.root.join(&folder.path);
-        let names = match self.names(&place) {
+        let location = self.root.join(&folder.path);
+        let names = match self.names(&location) {
             Ok(names) => names,
             Err(error) => {
                 let why = format!("this folder cannot be read: {error}");
@@ -136,7 +136,7 @@ impl FolderWalk<'_> {
                 return;
             }
         };
-        let rules = match self.rules(&folder.path, &place) {
+        let rules = match self.rules(&folder.path, &location) {
             Some(here) => Some(Rc::new(Rules {
                 here,
                 above: folder.rules,
@@ -149,7 +149,8 @@ impl FolderWalk<'_> {
             } else {
                 format!("{}/{name}", folder.path)
             };
-            if path.len() > MAX_PATH || ignored(rules.as_deref(), &place.join(&name), kind.is_dir())
+            if path.len() > MAX_PATH
+                || ignored(rules.as_deref(), &location.join(&name), kind.is_dir())
             {
                 continue;
             }
@@ -191,11 +192,11 @@ impl FolderWalk<'_> {
 
     /// The first names of a folder in their order. All are looked at, but no more
     /// are kept than can be of use.
-    fn names(&mut self, place: &Path) -> io::Result<BTreeMap<String, FileType>> {
+    fn names(&mut self, location: &Path) -> io::Result<BTreeMap<String, FileType>> {
         let room = self.options.limits.files + self.options.limits.directories;
         let mut names = BTreeMap::new();
         let mut more = false;
-        for (count, entry) in fs::read_dir(place)?.enumerate() {
+        for (count, entry) in fs::read_dir(location)?.enumerate() {
             if count % 1024 == 1023 && (self.stop)() {
                 self.cut("stopped: the time for looking at folders is over");
                 break;
@@ -208,7 +209,7 @@ impl FolderWalk<'_> {
                 Ok(name) if plain(&name) => {
                     names.insert(name, kind);
                 }
-                _ => self.odd_names += 1,
+                _ => self.unusual_names += 1,
             }
             if names.len() > room {
                 names.pop_last();
@@ -222,8 +223,8 @@ impl FolderWalk<'_> {
     }
 
     /// The rules of a folder's own `.gitignore`.
-    fn rules(&mut self, path: &str, place: &Path) -> Option<Gitignore> {
-        let file = place.join(".gitignore");
+    fn rules(&mut self, path: &str, location: &Path) -> Option<Gitignore> {
+        let file = location.join(".gitignore");
         let seen = fs::symlink_metadata(&file).ok().filter(Metadata::is_file)?;
         let path = format!("{path}/.gitignore");
         let path = path.trim_start_matches('/');
@@ -234,7 +235,7 @@ impl FolderWalk<'_> {
                 return None;
             }
         };
-        let mut builder = GitignoreBuilder::new(place);
+        let mut builder = GitignoreBuilder::new(location);
         for (at, line) in text.lines().enumerate() {
             if at >= MAX_IGNORE_LINES {
                 let why = format!("only the first {MAX_IGNORE_LINES} lines hold here");
@@ -281,11 +282,11 @@ impl FolderWalk<'_> {
                 self.cut("stopped: the time for reading manifests is over");
                 break;
             }
-            let place: PathBuf = self.root.join(&path);
+            let location: PathBuf = self.root.join(&path);
             let limit = form.limit(limits).min(room);
-            let read = fs::symlink_metadata(&place)
+            let read = fs::symlink_metadata(&location)
                 .map_err(|error| format!("not read: {error}"))
-                .and_then(|seen| open(&place, &seen, limit));
+                .and_then(|seen| open(&location, &seen, limit));
             let text = read.and_then(|bytes| {
                 String::from_utf8(bytes).map_err(|_| "not read: this is not UTF-8 text".to_owned())
             });
@@ -318,7 +319,7 @@ fn ignored(rules: Option<&Rules>, path: &Path, is_directory: bool) -> bool {
 }
 
 /// The bytes of a regular file that is the one that was seen.
-fn open(place: &Path, seen: &Metadata, limit: usize) -> Result<Vec<u8>, String> {
+fn open(location: &Path, seen: &Metadata, limit: usize) -> Result<Vec<u8>, String> {
     if !seen.is_file() {
         return Err("not read: this is no regular file".to_owned());
     }
@@ -327,14 +328,14 @@ fn open(place: &Path, seen: &Metadata, limit: usize) -> Result<Vec<u8>, String> 
         return Err(too_long(length, limit));
     }
     let failed = |error: io::Error| format!("not read: {error}");
-    let file = File::open(place).map_err(failed)?;
+    let file = File::open(location).map_err(failed)?;
     let opened = file.metadata().map_err(failed)?;
     if !opened.is_file() || !same(seen, &opened) {
         return Err("not read: it was exchanged in the meantime".to_owned());
     }
     let mut bytes = Vec::with_capacity(length);
-    let most = u64::try_from(limit).unwrap_or(u64::MAX).saturating_add(1);
-    file.take(most).read_to_end(&mut bytes).map_err(failed)?;
+    let max = u64::try_from(limit).unwrap_or(u64::MAX).saturating_add(1);
+    file.take(max).read_to_end(&mut bytes).map_err(failed)?;
     if bytes.len() > limit {
         return Err(too_long(bytes.len(), limit));
     }

@@ -104,8 +104,8 @@ pub(super) fn commands(line: &str) -> Result<Vec<Command>, Doubt> {
                     .split_once(quote)
                     .ok_or(Doubt::Shell("a quote that is never closed".into()))?;
                 let acts = |c: char| quote == '"' && matches!(c, '$' | '`' | '\\' | '!');
-                if let Some(odd) = quoted.chars().find(|c| acts(*c) || is_control(*c)) {
-                    return Err(symbol(odd));
+                if let Some(unusual) = quoted.chars().find(|c| acts(*c) || is_control(*c)) {
+                    return Err(symbol(unusual));
                 }
                 let word = word.get_or_insert_default();
                 word.text.push_str(quoted);

@@ -26,9 +26,10 @@ impl CommandRule {
         let words: Vec<&str> = begin.split_whitespace().collect();
         // Commands are compared one by one and without quotes, so a rule with these
         // would be about no command at all.
-        let odd = |c: char| matches!(c, ';' | '&' | '|' | '<' | '>' | '$' | '`') || c.is_control();
+        let unusual =
+            |c: char| matches!(c, ';' | '&' | '|' | '<' | '>' | '$' | '`') || c.is_control();
         let quotes = |c: char| matches!(c, '\'' | '"' | '\\' | '{' | '(');
-        if begin.contains(odd) || words.first()?.contains(quotes) {
+        if begin.contains(unusual) || words.first()?.contains(quotes) {
             return None;
         }
         let end = if has_two { WORDS } else { "" };

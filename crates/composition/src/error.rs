@@ -96,8 +96,8 @@ impl From<Error> for Failure {
                 failure.fields = errors
                     .into_iter()
                     .map(|error| FieldProblem {
-                        field: match error.place {
-                            Some(place) => format!("skills[{place}]"),
+                        field: match error.position {
+                            Some(position) => format!("skills[{position}]"),
                             None => "skills".to_owned(),
                         },
                         message: error.line(),

@@ -74,7 +74,7 @@ pub(super) fn explain(graph: &Graph, tree: Tree, stop: &Stop) -> Finding {
 /// The leaves of a derivation. Parts of it are shared: each is looked at once, since there
 /// may be more ways to them than anybody can walk. So many at most, and whether there are
 /// more.
-fn externals(tree: &Tree, most: usize) -> (Vec<&Fact>, bool) {
+fn externals(tree: &Tree, max: usize) -> (Vec<&Fact>, bool) {
     let mut found = Vec::new();
     let mut seen: FxHashSet<usize> = FxHashSet::default();
     let mut open = vec![tree];
@@ -86,7 +86,7 @@ fn externals(tree: &Tree, most: usize) -> (Vec<&Fact>, bool) {
                     open.push(&derived.cause1);
                 }
             }
-            DerivationTree::External(external) if found.len() < most => found.push(external),
+            DerivationTree::External(external) if found.len() < max => found.push(external),
             DerivationTree::External(_) => return (found, true),
         }
     }
@@ -209,9 +209,9 @@ mod tests {
                 cause2: Arc::new(leaf(at)),
             })
         });
-        for (most, found, is_cut) in [(4, 4, true), (5, 5, false), (6, 5, false)] {
-            let (externals, cut) = externals(&tree, most);
-            assert_eq!((externals.len(), cut), (found, is_cut), "{most}");
+        for (max, found, is_cut) in [(4, 4, true), (5, 5, false), (6, 5, false)] {
+            let (externals, cut) = externals(&tree, max);
+            assert_eq!((externals.len(), cut), (found, is_cut), "{max}");
         }
     }
 }

@@ -87,7 +87,7 @@ pub struct Finding {
     /// The shortest way from a skill of the request to the last one.
     pub chain: Vec<String>,
     /// Place in the request of the reference it is about.
-    pub place: Option<usize>,
+    pub position: Option<usize>,
 }
 
 /// Names of a chain that are shown; of longer ones the middle is left out.
@@ -102,7 +102,7 @@ impl Finding {
             message: printable(&message.into()).into_owned(),
             skills: Vec::new(),
             chain: Vec::new(),
-            place: None,
+            position: None,
         }
     }
 
@@ -111,8 +111,8 @@ impl Finding {
         self
     }
 
-    pub(super) fn at(mut self, place: usize) -> Self {
-        self.place = Some(place);
+    pub(super) fn at(mut self, position: usize) -> Self {
+        self.position = Some(position);
         self
     }
 

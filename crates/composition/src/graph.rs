@@ -144,16 +144,16 @@ impl Graph {
                 if found.contains_key(&text) {
                     continue;
                 }
-                let mut place = graph.meant(&reference).first().copied();
-                if place.is_none()
+                let mut position = graph.meant(&reference).first().copied();
+                if position.is_none()
                     && let Some((id, name)) = library.find(&reference)
                 {
                     if !graph.places.contains_key(&id.key()) {
                         versions += graph.add(library, &id, &name, &[], stop)?;
                     }
-                    place = graph.place(&id);
+                    position = graph.position(&id);
                 }
-                found.insert(text, place);
+                found.insert(text, position);
                 if versions > VERSIONS || graph.nodes.len() > SKILLS {
                     return Ok(Err(Box::new(too_many(asked))));
                 }
@@ -203,15 +203,15 @@ impl Graph {
             }
         }
         let count = choices.len();
-        let place = self.nodes.len();
-        self.places.insert(id.key(), place);
+        let position = self.nodes.len();
+        self.places.insert(id.key(), position);
         let mut names: FxHashSet<String> = choices
             .iter()
             .map(|version| version.skill.name.to_lowercase())
             .collect();
         names.insert(id.slug().to_lowercase());
         for name in names {
-            self.short.entry(name).or_default().push(place);
+            self.short.entry(name).or_default().push(position);
         }
         self.nodes.push(Node {
             id: id.clone(),
@@ -223,7 +223,7 @@ impl Graph {
         Ok(count.max(1))
     }
 
-    pub(super) fn place(&self, id: &SkillId) -> Option<usize> {
+    pub(super) fn position(&self, id: &SkillId) -> Option<usize> {
         self.places.get(&id.key()).copied()
     }
 
@@ -239,7 +239,7 @@ impl Graph {
     /// The skills of the graph that a reference means.
     fn meant(&self, reference: &Reference) -> Vec<usize> {
         match reference {
-            Reference::Id(id) => self.place(id).into_iter().collect(),
+            Reference::Id(id) => self.position(id).into_iter().collect(),
             Reference::Name(name) => {
                 let places = self.short.get(&name.to_lowercase());
                 places.cloned().unwrap_or_default()
@@ -252,7 +252,7 @@ impl Graph {
         let mut root = BTreeMap::new();
         for skill in asked {
             let Some((at, node)) = self
-                .place(&skill.id)
+                .position(&skill.id)
                 .and_then(|at| Some((at, self.node(at)?)))
             else {
                 continue;
@@ -270,7 +270,7 @@ impl Graph {
         &mut self,
         asked: &[&Asked],
         found: &FxHashMap<String, Option<usize>>,
-        most: usize,
+        max: usize,
         stop: &Stop,
     ) -> Result<bool, Error> {
         let mut comparisons = 0_usize;
@@ -286,18 +286,19 @@ impl Graph {
                 let mut impossible = None;
                 for rule in rules_of(version) {
                     stop.check()?;
-                    if comparisons > most {
+                    if comparisons > max {
                         return Ok(false);
                     }
                     if rule.demand == Demand::Requires {
                         let text = rule.target.skill.to_string().to_lowercase();
-                        let place = found.get(&text).copied().flatten();
-                        let target = place.and_then(|place| Some((place, self.node(place)?)));
-                        let Some((place, target)) = target else {
+                        let position = found.get(&text).copied().flatten();
+                        let target =
+                            position.and_then(|position| Some((position, self.node(position)?)));
+                        let Some((position, target)) = target else {
                             demands.insert(Package::Unknown(rule.text.into()), Ranges::full());
                             continue;
                         };
-                        if place == at {
+                        if position == at {
                             if !meets(version, &rule.target.version) {
                                 impossible = Some(format!(
                                     "'{}' {} requires itself as '{}'",
@@ -308,7 +309,7 @@ impl Graph {
                         }
                         comparisons += target.choices.len();
                         let meeting = target.meeting(&rule.target.version);
-                        let package = Package::Skill(place);
+                        let package = Package::Skill(position);
                         let both = match demands.get(&package) {
                             Some(before) => meeting.intersection(before),
                             None => meeting,
@@ -316,23 +317,27 @@ impl Graph {
                         demands.insert(package, both);
                         continue;
                     }
-                    for place in self.meant(&rule.target.skill) {
+                    for position in self.meant(&rule.target.skill) {
                         comparisons += 1;
-                        if place == at {
+                        if position == at {
                             continue;
                         }
-                        let Some(target) = self.node(place) else {
+                        let Some(target) = self.node(position) else {
                             continue;
                         };
                         let key = (
                             at,
-                            place,
+                            position,
                             format!("{:?}{}", rule.demand, rule.target.version),
                         );
                         let conflict = *known.entry(key).or_insert_with(|| {
                             let conflict = against.len();
                             comparisons += target.choices.len();
-                            against.push((place, target.meeting(&rule.target.version), conflict));
+                            against.push((
+                                position,
+                                target.meeting(&rule.target.version),
+                                conflict,
+                            ));
                             conflict
                         });
                         demands.insert(Package::Conflict(conflict), Ranges::singleton(0_u32));
@@ -351,8 +356,8 @@ impl Graph {
         self.conflicts = conflicts
             .map(|((by, with, _), _)| Conflict { by, with })
             .collect();
-        for (place, meeting, conflict) in against {
-            let Some(of_node) = all.get_mut(place) else {
+        for (position, meeting, conflict) in against {
+            let Some(of_node) = all.get_mut(position) else {
                 continue;
             };
             for (at, demands) in (0_u32..).zip(of_node) {

@@ -28,8 +28,8 @@ pub(super) fn host(url: &str) -> Result<Host, Doubt> {
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
     // The default port says nothing new; another one is another server.
     let name = authority.strip_suffix(default_port).unwrap_or(authority);
-    if let Some(odd) = name.chars().find_map(odd) {
-        return Err(Doubt::Address(odd));
+    if let Some(unusual) = name.chars().find_map(unusual) {
+        return Err(Doubt::Address(unusual));
     }
     if name.ends_with('.') {
         return Err(Doubt::Address("has a dot at the end of its host"));
@@ -44,7 +44,7 @@ pub(super) fn host(url: &str) -> Result<Host, Doubt> {
 }
 
 /// What a character of a host means, unless it is a plain part of a name.
-fn odd(letter: char) -> Option<&'static str> {
+fn unusual(letter: char) -> Option<&'static str> {
     match letter {
         'a'..='z' | 'A'..='Z' | '0'..='9' | '.' | '-' | '_' => None,
         '@' => Some("names a user before its host"),
@@ -61,7 +61,7 @@ fn odd(letter: char) -> Option<&'static str> {
 pub(super) fn pattern(written: &str) -> Option<Box<str>> {
     let written = written.trim();
     let written = written.strip_suffix('.').unwrap_or(written).to_lowercase();
-    let is_plain = |text: &str| text.chars().all(|c| c == '*' || odd(c).is_none());
+    let is_plain = |text: &str| text.chars().all(|c| c == '*' || unusual(c).is_none());
     if written.is_empty() || (is_plain(&written) && written.ends_with('.')) {
         return None;
     }

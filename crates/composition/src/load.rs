@@ -61,10 +61,10 @@ impl Composition {
     pub(super) fn pick(&self, catalog: &Catalog, skills: &[String]) -> Result<Picks, Error> {
         let mut found = Picks::default();
         let mut seen: FxHashMap<SkillKey, usize> = FxHashMap::default();
-        for (place, text) in skills.iter().enumerate() {
+        for (position, text) in skills.iter().enumerate() {
             let wanted = VersionedReference::parse(text);
             let Ok(resolved) = Lookup::resolve_among(catalog, &wanted.skill) else {
-                found.findings.push(unknown(text, &wanted).at(place));
+                found.findings.push(unknown(text, &wanted).at(position));
                 continue;
             };
             let head = resolved.head;
@@ -81,7 +81,7 @@ impl Composition {
                             .collect::<Vec<_>>()
                     )
                 );
-                let finding = Finding::new(FindingCode::ShadowedSkill, message).at(place);
+                let finding = Finding::new(FindingCode::ShadowedSkill, message).at(position);
                 found.findings.push(finding.about([head.id.as_str()]));
             }
             let numbers = match self.choose(&head, &wanted.version)? {
@@ -91,7 +91,7 @@ impl Composition {
                     let finding = Finding::new(FindingCode::VersionUnsatisfied, message);
                     found
                         .findings
-                        .push(finding.about([head.id.as_str()]).at(place));
+                        .push(finding.about([head.id.as_str()]).at(position));
                     continue;
                 }
             };
@@ -104,14 +104,14 @@ impl Composition {
                     let finding = again(before, &numbers, number, text);
                     found
                         .findings
-                        .push(finding.about([head.id.as_str()]).at(place));
+                        .push(finding.about([head.id.as_str()]).at(position));
                 }
                 continue;
             }
             if let Some(yank) = self.registry.yank_of(&head, number)? {
                 let why = super::member::because(&yank.reason);
                 let message = format!("version {number} of '{}' was withdrawn{why}", head.id);
-                let finding = Finding::new(FindingCode::WithdrawnVersion, message).at(place);
+                let finding = Finding::new(FindingCode::WithdrawnVersion, message).at(position);
                 found.findings.push(finding.about([head.id.as_str()]));
             }
             seen.insert(key, found.picks.len());
@@ -336,12 +336,12 @@ fn again(
 }
 
 /// The registry, as the solver sees it.
-pub(super) struct Shelf<'a> {
+pub(super) struct RegistryLibrary<'a> {
     pub(super) registry: &'a Registry,
     pub(super) catalog: &'a Catalog,
 }
 
-impl Shelf<'_> {
+impl RegistryLibrary<'_> {
     fn head(&self, id: &SkillId) -> Result<Arc<Head>, Error> {
         let head = self.catalog.get(&id.key()).cloned();
         Ok(head.ok_or_else(|| registry::Error::SkillNotFound {
@@ -350,7 +350,7 @@ impl Shelf<'_> {
     }
 }
 
-impl Library for Shelf<'_> {
+impl Library for RegistryLibrary<'_> {
     fn find(&self, reference: &Reference) -> Option<(SkillId, Arc<str>)> {
         let head = Lookup::resolve_among(self.catalog, reference).ok()?.head;
         Some((head.id.clone(), shown(self.catalog, &head)))

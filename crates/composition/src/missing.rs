@@ -109,7 +109,7 @@ pub(super) fn explain(
         let Some((id, _)) = found.filter(|_| is_new) else {
             continue;
         };
-        let place = steps.len();
+        let position = steps.len();
         steps.push(Step {
             name: name.clone(),
             from: missing.from,
@@ -122,8 +122,8 @@ pub(super) fn explain(
         for rule in rules_of(&version).filter(|rule| rule.demand == Demand::Requires) {
             if names.meant(&rule.target.skill).is_empty() {
                 open.push_back(Open {
-                    from: Some(place),
-                    member: steps.get(place).map_or(0, |step| step.member),
+                    from: Some(position),
+                    member: steps.get(position).map_or(0, |step| step.member),
                     by: name.clone(),
                     text: rule.text.to_owned(),
                     target: rule.target.clone(),

@@ -21,7 +21,7 @@ fn anchor(path: &str) -> Option<char> {
 pub(super) fn plain(path: &str) -> Result<&str, Doubt> {
     let path = path.strip_prefix("./").unwrap_or(path);
     let below = path.strip_prefix('/').unwrap_or(path);
-    let begins_odd = if path.starts_with(['$', '%']) {
+    let begins_unusual = if path.starts_with(['$', '%']) {
         Some("a variable")
     } else if path.starts_with('~') && !path.starts_with("~/") {
         Some("a `~` that is not one's own")
@@ -32,21 +32,21 @@ pub(super) fn plain(path: &str) -> Result<&str, Doubt> {
         let digits = path.as_bytes().get(at + 1..at + 3);
         digits.is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
     };
-    let odd = begins_odd
-        .or_else(|| path.chars().find_map(odd_letter))
-        .or_else(|| below.split('/').find_map(odd_part))
+    let unusual = begins_unusual
+        .or_else(|| path.chars().find_map(invalid_letter))
+        .or_else(|| below.split('/').find_map(invalid_part))
         .or_else(|| {
             path.match_indices('%')
                 .any(is_escape)
                 .then_some("a `%` escape")
         });
-    match odd {
-        Some(odd) => Err(Doubt::Path(odd)),
+    match unusual {
+        Some(unusual) => Err(Doubt::Path(unusual)),
         None => Ok(path),
     }
 }
 
-fn odd_letter(letter: char) -> Option<&'static str> {
+fn invalid_letter(letter: char) -> Option<&'static str> {
     match letter {
         '\\' => Some("a backslash"),
         ':' => Some("a colon"),
@@ -55,7 +55,7 @@ fn odd_letter(letter: char) -> Option<&'static str> {
     }
 }
 
-fn odd_part(part: &str) -> Option<&'static str> {
+fn invalid_part(part: &str) -> Option<&'static str> {
     match part {
         "" => Some("an empty part"),
         "." | ".." => Some("a part `.` or `..`"),

@@ -134,7 +134,7 @@ pub(super) fn resolve_within(
         .collect();
     let mut members = Vec::with_capacity(chosen.len());
     for skill in asked {
-        let at = graph.place(&skill.id);
+        let at = graph.position(&skill.id);
         members.extend(at.and_then(|at| graph.member(at, chosen.remove(&at)?)));
     }
     let mut added: Vec<_> = chosen

@@ -108,15 +108,15 @@ pub(super) fn check_up_to(
             }
             let meant = names.meant(&rule.target.skill);
             if rule.demand == Demand::Requires {
-                let met = |place: &usize| {
+                let met = |position: &usize| {
                     members
-                        .get(*place)
+                        .get(*position)
                         .is_some_and(|member| member.meets(&rule.target.version))
                 };
                 if meant.iter().any(met) {
                     continue;
                 }
-                match meant.first().and_then(|place| members.get(*place)) {
+                match meant.first().and_then(|position| members.get(*position)) {
                     Some(other) => {
                         let message = format!(
                             "'{}' requires '{}', but '{}' is here as {}{}",
@@ -151,8 +151,8 @@ pub(super) fn check_up_to(
                 _ => (FindingCode::IncompatibleSkills, "is incompatible with"),
             };
             // A skill that names itself means others of its name.
-            for place in meant.into_iter().filter(|place| *place != at) {
-                let Some(other) = members.get(place) else {
+            for position in meant.into_iter().filter(|position| *position != at) {
+                let Some(other) = members.get(position) else {
                     continue;
                 };
                 if !other.meets(&rule.target.version) {
@@ -207,11 +207,13 @@ fn ways(members: &[Member], names: &Names, asked: usize) -> Vec<Option<usize>> {
             continue;
         };
         let required = rules_of(&member.version).filter(|rule| rule.demand == Demand::Requires);
-        for place in required.flat_map(|rule| names.meant(&rule.target.skill)) {
-            if let (Some(seen @ false), Some(way)) = (seen.get_mut(place), ways.get_mut(place)) {
+        for position in required.flat_map(|rule| names.meant(&rule.target.skill)) {
+            if let (Some(seen @ false), Some(way)) =
+                (seen.get_mut(position), ways.get_mut(position))
+            {
                 *seen = true;
                 *way = Some(at);
-                next.push_back(place);
+                next.push_back(position);
             }
         }
     }
@@ -221,9 +223,9 @@ fn ways(members: &[Member], names: &Names, asked: usize) -> Vec<Option<usize>> {
 fn chain<'a>(members: &'a [Member], ways: &[Option<usize>], at: usize) -> Vec<&'a str> {
     let mut chain = Vec::new();
     let mut at = Some(at);
-    while let Some(place) = at.filter(|_| chain.len() <= members.len()) {
-        chain.extend(members.get(place).map(|member| &*member.name));
-        at = ways.get(place).copied().flatten();
+    while let Some(position) = at.filter(|_| chain.len() <= members.len()) {
+        chain.extend(members.get(position).map(|member| &*member.name));
+        at = ways.get(position).copied().flatten();
     }
     chain.reverse();
     chain

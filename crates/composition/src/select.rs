@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
 
-use super::load::{Shelf, shown};
+use super::load::{RegistryLibrary, shown};
 use super::member::{Demand, because, rules_of};
 use super::resolve::{Asked, resolve};
 use super::scorer::{self, Hit};
@@ -72,7 +72,7 @@ impl Composition {
         stop: &Stop,
     ) -> Result<Selection, Error> {
         let catalog = self.registry.catalog();
-        let library = Shelf {
+        let library = RegistryLibrary {
             registry: &self.registry,
             catalog: &catalog,
         };
@@ -114,7 +114,7 @@ impl Composition {
 
 /// The skills with what they require; or why they do not go together.
 fn together(
-    library: &Shelf<'_>,
+    library: &RegistryLibrary<'_>,
     asked: &[Asked],
     stop: &Stop,
 ) -> Result<Result<Vec<Member>, Finding>, Error> {

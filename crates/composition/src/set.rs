@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::load::{Pick, Picks, Shelf};
+use super::load::{Pick, Picks, RegistryLibrary};
 use super::resolve::{Asked, resolve};
 use super::rules::{self, Verdict};
 use super::{
@@ -233,7 +233,7 @@ impl Composition {
             picks,
             mut findings,
         } = chosen;
-        let library = Shelf {
+        let library = RegistryLibrary {
             registry: &self.registry,
             catalog: &catalog,
         };

@@ -124,18 +124,18 @@ fn section(composed: &Composed, max_tokens: u32) -> Result<String, Error> {
         .unwrap_or(usize::MAX)
         .saturating_mul(TOKEN_BYTES);
     let rules = rules(composed);
-    let mut least = 0;
+    let mut min = 0;
     for length in LENGTHS {
         let text = format!("{}{rules}", skills(composed, length));
         if text.len() <= budget {
             return Ok(text);
         }
-        least = text.len().div_ceil(TOKEN_BYTES);
+        min = text.len().div_ceil(TOKEN_BYTES);
     }
     Err(Error::Parameter {
         field: "max_tokens",
         message: format!(
-            "what the sub-agent must know takes {least} tokens without any description, of {max_tokens}"
+            "what the sub-agent must know takes {min} tokens without any description, of {max_tokens}"
         ),
         step: "Raise `max_tokens`, or give the sub-agent fewer skills",
     })

@@ -147,10 +147,10 @@ impl Transformer {
         let tokens: Vec<&[Token]> = part.iter().map(|(_, tokens)| *tokens).collect();
         let made = self.bert.vectors(&tokens, self.pooling);
         let made = made.ok_or_else(|| EmbedError("a token is not in the vocabulary".to_owned()))?;
-        let places = part.iter().map(|(place, _)| *place);
+        let places = part.iter().map(|(position, _)| *position);
         places
             .zip(made)
-            .map(|(place, vector)| Ok((place, unit(vector)?)))
+            .map(|(position, vector)| Ok((position, unit(vector)?)))
             .collect()
     }
 
@@ -216,8 +216,8 @@ impl Embedder for Transformer {
         let all: usize = order.iter().map(|(_, tokens)| tokens.len()).sum();
         let parts = cut(&order, AT_ONCE.min(all.div_ceil(self.threads.get())));
         let mut vectors = vec![vec![0.0; self.dimensions()]; texts.len()];
-        for (place, vector) in self.parts(&parts)? {
-            if let Some(at) = vectors.get_mut(place) {
+        for (position, vector) in self.parts(&parts)? {
+            if let Some(at) = vectors.get_mut(position) {
                 *at = vector;
             }
         }
@@ -226,14 +226,14 @@ impl Embedder for Transformer {
 }
 
 /// Parts of about so many tokens.
-fn cut<'a, 'b>(order: &'a [(usize, &'b [Token])], most: usize) -> Vec<&'a [(usize, &'b [Token])]> {
+fn cut<'a, 'b>(order: &'a [(usize, &'b [Token])], max: usize) -> Vec<&'a [(usize, &'b [Token])]> {
     let mut parts = Vec::new();
     let mut rest = order;
     while !rest.is_empty() {
         let mut tokens = 0;
         let fits = rest.iter().take_while(|(_, text)| {
             tokens += text.len();
-            tokens <= most
+            tokens <= max
         });
         let (part, behind) = rest.split_at(fits.count().max(1));
         parts.push(part);
@@ -277,8 +277,8 @@ fn tokenizer(folder: &Folder) -> Result<Tokenizer, OpenError> {
     let mut tokenizer = Tokenizer::from_bytes(&folder.tokenizer).map_err(wrong)?;
     let vocabulary = folder.shape.vocabulary;
     let ids = tokenizer.get_vocab(true).into_values();
-    if let Some(most) = ids.max().filter(|most| *most as usize >= vocabulary) {
-        let problem = format!("has the token {most}; config.json knows {vocabulary}");
+    if let Some(max) = ids.max().filter(|max| *max as usize >= vocabulary) {
+        let problem = format!("has the token {max}; config.json knows {vocabulary}");
         return Err(OpenError::damaged(file, problem));
     }
     // A mark before, one behind, and a token between them.

@@ -67,7 +67,9 @@ fn block(node: &Value) -> String {
         "bulletList" => list(node, |_| "- ".to_owned()),
         "orderedList" => {
             let first = node.pointer("/attrs/order").and_then(Value::as_u64);
-            list(node, |place| format!("{}. ", first.unwrap_or(1) + place))
+            list(node, |position| {
+                format!("{}. ", first.unwrap_or(1) + position)
+            })
         }
         "taskList" => list(node, |_| String::new()),
         "decisionList" => list(node, |_| "- decided: ".to_owned()),
@@ -177,13 +179,13 @@ fn date(node: &Value) -> String {
 
 fn list(node: &Value, mark: impl Fn(u64) -> String) -> String {
     let mut lines = Vec::new();
-    for (place, item) in (0..).zip(content(node)) {
+    for (position, item) in (0..).zip(content(node)) {
         // A list in a list of tasks is a member beside its tasks.
         let is_list = matches!(kind(item), "taskList" | "bulletList" | "orderedList");
         if is_list {
             lines.push(prefixed(&block(item), "  ", "  "));
         } else {
-            let mark = mark(place);
+            let mark = mark(position);
             let indent = " ".repeat(mark.chars().count());
             lines.push(prefixed(&block(item), &mark, &indent));
         }
@@ -208,11 +210,11 @@ fn table(node: &Value) -> String {
 /// Each line with what stands before it.
 fn prefixed(text: &str, first: &str, rest: &str) -> String {
     let mut out = String::new();
-    for (place, line) in text.lines().enumerate() {
-        if place > 0 {
+    for (position, line) in text.lines().enumerate() {
+        if position > 0 {
             out.push('\n');
         }
-        let prefix = if place == 0 { first } else { rest };
+        let prefix = if position == 0 { first } else { rest };
         out.push_str(if line.is_empty() {
             prefix.trim_end()
         } else {

@@ -61,11 +61,11 @@ impl<'a> Arguments<'a> {
     }
 
     /// How many a page may hold.
-    pub(super) fn max_results(self, default: u64, most: u64) -> Result<u64, ToolError> {
+    pub(super) fn max_results(self, default: u64, max: u64) -> Result<u64, ToolError> {
         match self.integer("max_results")? {
             None => Ok(default),
             Some(count) => match u64::try_from(count) {
-                Ok(count @ 1..) => Ok(count.min(most)),
+                Ok(count @ 1..) => Ok(count.min(max)),
                 _ => Err(wrong("max_results", "max_results is less than 1")),
             },
         }

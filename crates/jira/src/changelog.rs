@@ -52,8 +52,8 @@ pub(super) async fn run(
 /// Some of the changes. Data Center sends all of them each time, with the issue.
 async fn fetch(client: &Client, key: &str, start: u64, until: Instant) -> Result<Page, Trouble> {
     if client.is_cloud() {
-        let (place, count) = (start.to_string(), PAGE.to_string());
-        let query = [("startAt", place.as_str()), ("maxResults", &count)];
+        let (position, count) = (start.to_string(), PAGE.to_string());
+        let query = [("startAt", position.as_str()), ("maxResults", &count)];
         let answer = client
             .get(client.api(), &["issue", key, "changelog"], &query, until)
             .await?;

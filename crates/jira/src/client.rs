@@ -225,8 +225,8 @@ impl Client {
 
     /// The host that a redirect leads to; its path may hold what it should not.
     fn elsewhere(&self, headers: &HeaderMap) -> Option<String> {
-        let place = headers.get(LOCATION)?.to_str().ok()?;
-        let url = self.site.join("", &[]).join(place).ok()?;
+        let position = headers.get(LOCATION)?.to_str().ok()?;
+        let url = self.site.join("", &[]).join(position).ok()?;
         url.host_str().map(str::to_owned)
     }
 }

@@ -59,9 +59,9 @@ pub(super) async fn fetch(
     until: Instant,
 ) -> Result<Page, Trouble> {
     if client.is_cloud() {
-        let (place, count) = (start.to_string(), size.to_string());
+        let (position, count) = (start.to_string(), size.to_string());
         let query = [
-            ("startAt", place.as_str()),
+            ("startAt", position.as_str()),
             ("maxResults", &count),
             ("orderBy", "key"),
         ];

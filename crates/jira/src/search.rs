@@ -16,7 +16,7 @@ use handler::{Output, ToolError};
 /// Issues of a page if nobody says.
 const PAGE: u64 = 50;
 /// Issues of a page at most; Jira may send fewer.
-const MOST: u64 = 100;
+const MAX: u64 = 100;
 /// Fields if nobody says.
 const FIELDS: [&str; 6] = [
     "summary",
@@ -37,7 +37,7 @@ pub(super) async fn run(
     until: Instant,
 ) -> Result<Output, ToolError> {
     let jql = given.jql()?;
-    let size = given.max_results(PAGE, MOST)?;
+    let size = given.max_results(PAGE, MAX)?;
     let token = given.next_page_token()?;
     let mut fields = given.fields()?;
     if fields.is_empty() {
@@ -48,8 +48,8 @@ pub(super) async fn run(
         (answer, 0)
     } else {
         let start = cursor::read(jql, token)?;
-        let place = start.to_string();
-        let answer = ask(client, jql, size, ("startAt", &place), &fields, until).await;
+        let position = start.to_string();
+        let answer = ask(client, jql, size, ("startAt", &position), &fields, until).await;
         (answer, start)
     };
     let found = answer.and_then(|answer| found(client, answer, jql, start));
@@ -71,7 +71,7 @@ async fn ask(
     client: &Client,
     jql: &str,
     size: u64,
-    (place, from): (&str, &str),
+    (position, from): (&str, &str),
     fields: &[&str],
     until: Instant,
 ) -> Result<Value, Trouble> {
@@ -88,7 +88,7 @@ async fn ask(
         let fields = fields.join(",");
         let mut query = vec![("jql", jql), ("maxResults", &size), ("fields", &fields)];
         if !from.is_empty() {
-            query.push((place, from));
+            query.push((position, from));
         }
         if wants_names {
             query.push(("expand", "names"));
@@ -109,7 +109,7 @@ async fn ask(
                     }
                 },
             );
-            body.insert(place.to_owned(), from);
+            body.insert(position.to_owned(), from);
         }
         if wants_names {
             let names = if client.is_cloud() {

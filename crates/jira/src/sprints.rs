@@ -27,8 +27,8 @@ pub(super) async fn run(
     let state = given.state()?;
     let subject = format!("board {board} {state}");
     let start = cursor::read(&subject, given.next_page_token()?)?;
-    let (id, place) = (board.to_string(), start.to_string());
-    let mut query = vec![("startAt", place.as_str()), ("maxResults", PAGE)];
+    let (id, position) = (board.to_string(), start.to_string());
+    let mut query = vec![("startAt", position.as_str()), ("maxResults", PAGE)];
     if !state.is_empty() {
         query.push(("state", &state));
     }

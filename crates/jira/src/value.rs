@@ -104,12 +104,12 @@ pub(super) fn one_line(text: &str) -> String {
 }
 
 /// The first characters of a text, and how many are missing.
-pub(super) fn cut(text: &str, most: usize) -> String {
-    let more = text.chars().count().saturating_sub(most);
+pub(super) fn cut(text: &str, max: usize) -> String {
+    let more = text.chars().count().saturating_sub(max);
     if more == 0 {
         return text.to_owned();
     }
-    let first: String = text.chars().take(most).collect();
+    let first: String = text.chars().take(max).collect();
     format!("{first}… (cut, {more} more characters)")
 }
 

@@ -31,16 +31,16 @@ impl Lookup {
     #[must_use]
     pub fn complete(&self, prefix: &str, form: NameForm, limit: usize) -> Completion {
         let catalog = self.registry.catalog();
-        let most = limit.saturating_add(1);
+        let max = limit.saturating_add(1);
         let mut names: Vec<String> = match form {
             NameForm::Short => catalog
                 .names_with_prefix(prefix)
                 // What has the form of an id is read as one.
                 .filter(|(name, _)| matches!(Reference::parse(name), Reference::Name(_)))
                 .map(|(name, winner)| spelled(name, winner))
-                .take(most)
+                .take(max)
                 .collect(),
-            NameForm::Id => segments(&catalog, prefix).take(most).collect(),
+            NameForm::Id => segments(&catalog, prefix).take(max).collect(),
         };
         let has_more = names.len() > limit;
         names.truncate(limit);

@@ -26,7 +26,7 @@ pub(super) const DEFAULT_TOKENS: u32 = 2_000;
 /// Bytes that are counted as a token.
 pub(super) const TOKEN_BYTES: usize = 4;
 /// Descriptions are not cut below this; they are left out instead.
-const LEAST_CHARS: usize = 40;
+const MIN_CHARS: usize = 40;
 const CUT: &str = "…";
 
 /// The section.
@@ -214,11 +214,11 @@ fn longest(skills: &[Entry<'_>], budget: usize) -> Option<usize> {
     if fits(usize::MAX) {
         return Some(usize::MAX);
     }
-    if !fits(LEAST_CHARS) {
+    if !fits(MIN_CHARS) {
         return None;
     }
     // From below, so that no look reads much more than fits.
-    let (mut good, mut bad) = (LEAST_CHARS, LEAST_CHARS * 2);
+    let (mut good, mut bad) = (MIN_CHARS, MIN_CHARS * 2);
     while fits(bad) {
         (good, bad) = (bad, bad * 2);
     }

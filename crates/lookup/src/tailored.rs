@@ -97,12 +97,12 @@ impl Lookup {
         &self,
         ordered: impl Iterator<Item = &'a Arc<Head>>,
         best: usize,
-        most: usize,
+        max: usize,
     ) -> Result<Vec<Arc<Head>>, registry::Error> {
         let mut found = Vec::new();
         // The best few are listed in any case.
         for head in ordered.skip(best / 4).take(LOOKED_UP) {
-            if found.len() >= most {
+            if found.len() >= max {
                 break;
             }
             let usage = self.registry.usage(head)?;

@@ -207,10 +207,10 @@ impl<'a> Scan<'a> {
     /// Where a credential ends whose prefix ends at `from`; none where it is none.
     fn credential_end(&mut self, form: TokenFormat, from: usize) -> Option<usize> {
         match form {
-            TokenFormat::Alphanumeric(least) => {
+            TokenFormat::Alphanumeric(min) => {
                 let is_letter = |byte: u8| byte.is_ascii_alphanumeric();
                 let Run { end, .. } = self.run(|scan| &mut scan.letters, from, is_letter);
-                (end - from >= least || self.is_open(from, end)).then_some(end)
+                (end - from >= min || self.is_open(from, end)).then_some(end)
             }
             TokenFormat::Capitals(exactly) => {
                 let Run { end, .. } = self.run(|scan| &mut scan.capitals, from, is_capital);
@@ -218,9 +218,9 @@ impl<'a> Scan<'a> {
                 let is_one = end - from == exactly && self.token(from).solid == end;
                 (is_open || is_one).then_some(end)
             }
-            TokenFormat::Token(least) => {
+            TokenFormat::Token(min) => {
                 let Run { end, solid } = self.token(from);
-                (solid - from >= least || self.is_open(from, end)).then_some(solid)
+                (solid - from >= min || self.is_open(from, end)).then_some(solid)
             }
             TokenFormat::Jwt => {
                 let Run { end, solid } = self.token(from);

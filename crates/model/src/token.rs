@@ -13,9 +13,9 @@ const CHECK: usize = 8;
 /// for a flag.
 const BEGIN: u8 = 1;
 
-fn check(purpose: &str, binding: &str, place: &str) -> [u8; CHECK] {
+fn check(purpose: &str, binding: &str, position: &str) -> [u8; CHECK] {
     let mut hash = Sha256::new();
-    for part in [purpose, binding, place] {
+    for part in [purpose, binding, position] {
         hash.update((part.len() as u64).to_be_bytes());
         hash.update(part);
     }
@@ -28,9 +28,9 @@ fn check(purpose: &str, binding: &str, place: &str) -> [u8; CHECK] {
 
 /// Makes a token for a place in the answer to a query.
 #[must_use]
-pub fn seal_token(purpose: &str, binding: &str, place: &str) -> String {
-    let check = check(purpose, binding, place);
-    let bytes = [&[BEGIN], &check[..], place.as_bytes()].concat();
+pub fn seal_token(purpose: &str, binding: &str, position: &str) -> String {
+    let check = check(purpose, binding, position);
+    let bytes = [&[BEGIN], &check[..], position.as_bytes()].concat();
     URL_SAFE_NO_PAD.encode(bytes)
 }
 
@@ -38,9 +38,9 @@ pub fn seal_token(purpose: &str, binding: &str, place: &str) -> String {
 #[must_use]
 pub fn open_token(purpose: &str, binding: &str, token: &str) -> Option<String> {
     let bytes = URL_SAFE_NO_PAD.decode(token).ok()?;
-    let (found, place) = bytes.strip_prefix(&[BEGIN])?.split_at_checked(CHECK)?;
-    let place = std::str::from_utf8(place).ok()?;
-    (found == check(purpose, binding, place)).then(|| place.to_owned())
+    let (found, position) = bytes.strip_prefix(&[BEGIN])?.split_at_checked(CHECK)?;
+    let position = std::str::from_utf8(position).ok()?;
+    (found == check(purpose, binding, position)).then(|| position.to_owned())
 }
 
 #[cfg(test)]
@@ -52,13 +52,13 @@ mod tests {
     proptest! {
         #[test]
         fn a_token_opens_for_its_own_query_only(
-            binding in ".{0,20}", other in ".{0,20}", place in ".{0,40}", at: prop::sample::Index, flip in 1_u8..128,
+            binding in ".{0,20}", other in ".{0,20}", position in ".{0,40}", at: prop::sample::Index, flip in 1_u8..128,
         ) {
-            let token = seal_token("page", &binding, &place);
+            let token = seal_token("page", &binding, &position);
             // A command line would take it for a flag.
             prop_assert!(token.starts_with(|first: char| first.is_ascii_alphanumeric()));
             let opened = open_token("page", &binding, &token);
-            prop_assert_eq!(opened.as_deref(), Some(place.as_str()));
+            prop_assert_eq!(opened.as_deref(), Some(position.as_str()));
             prop_assert_eq!(open_token("resume", &binding, &token), None);
             if other != binding {
                 prop_assert_eq!(open_token("page", &other, &token), None);

@@ -58,8 +58,8 @@ const TECHNOLOGIES: usize = 8;
 /// Skills that are looked at for each technology, and for each area.
 const CANDIDATES: usize = 20;
 /// Scores from which on a skill is worth telling.
-const LEAST: f64 = 0.35;
-const LEAST_EXPLORATORY: f64 = 0.15;
+const MIN: f64 = 0.35;
+const MIN_EXPLORATORY: f64 = 0.15;
 /// Skills that are named for a gap.
 const SUGGESTED: usize = 3;
 
@@ -356,15 +356,15 @@ impl Recommender<'_> {
 
     /// The candidates that are worth telling, the best first.
     fn best(&self) -> Vec<Recommendation> {
-        let least = match self.wish.mode {
-            Mode::Conservative => LEAST,
-            Mode::Exploratory => LEAST_EXPLORATORY,
+        let min = match self.wish.mode {
+            Mode::Conservative => MIN,
+            Mode::Exploratory => MIN_EXPLORATORY,
         };
         let mut best: Vec<Recommendation> = self
             .candidates
             .values()
             .map(Candidate::recommendation)
-            .filter(|recommendation| recommendation.score >= least)
+            .filter(|recommendation| recommendation.score >= min)
             .collect();
         best.sort_by(|a, b| {
             let by_score = b.score.total_cmp(&a.score);

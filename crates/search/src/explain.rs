@@ -105,7 +105,7 @@ impl<'a> Explainer<'a> {
                 let mut found = Vec::new();
                 let mut from = 0;
                 // No further than to a stretch that has all of them.
-                while from < body.len() && best(&found).is_none_or(|(_, most)| most < words) {
+                while from < body.len() && best(&found).is_none_or(|(_, max)| max < words) {
                     let rest = body.get(from..).unwrap_or_default();
                     let end = end_of_lines(rest, AT_ONCE);
                     let there = self.matches(rest.get(..end).unwrap_or(rest));
@@ -204,8 +204,8 @@ fn best(found: &[Match]) -> Option<(usize, u32)> {
         near.fold(0_u32, |bits, (_, bit)| bits | bit).count_ones()
     };
     let stretches = (0..found.len().min(256)).map(|from| (different(from), Reverse(from)));
-    let (most, Reverse(from)) = stretches.max()?;
-    Some((found.get(from)?.0.start, most))
+    let (max, Reverse(from)) = stretches.max()?;
+    Some((found.get(from)?.0.start, max))
 }
 
 /// Where the lines end that fit into so many bytes; of a longer line, the end of that.

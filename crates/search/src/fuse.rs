@@ -39,7 +39,7 @@ impl Tier {
 }
 
 /// What is less near than this is about something else.
-pub(super) const LEAST_NEAR: f32 = 0.2;
+pub(super) const MIN_NEAR: f32 = 0.2;
 
 /// How much of a query words answer in the skill that they answer best, from 0 to 1.
 pub(super) fn answered(weighed: &TermWeights, cells: impl Iterator<Item = Cell>) -> f32 {

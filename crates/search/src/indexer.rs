@@ -371,13 +371,13 @@ impl Indexer {
     }
 
     /// Skills without a vector, some of them: ordinal and text.
-    pub(super) fn pending(&self, from: u32, most: usize) -> Vec<u32> {
+    pub(super) fn pending(&self, from: u32, max: usize) -> Vec<u32> {
         let slots = self.now.slots.iter().enumerate().skip(from as usize);
         slots
             .filter(|(_, slot)| slot.is_some())
             .filter_map(|(at, _)| u32::try_from(at).ok())
             .filter(|ordinal| !self.now.vectors.has(*ordinal))
-            .take(most)
+            .take(max)
             .collect()
     }
 

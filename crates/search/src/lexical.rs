@@ -131,11 +131,11 @@ impl TermWeights {
     /// The score of a cell: 1 would be a skill of nothing but the query.
     pub(super) fn score(&self, cell: Cell) -> f32 {
         let coverage = 1.0 - COVERAGE + COVERAGE * self.share(cell.any);
-        self.most(cell) * coverage.min(1.0)
+        self.upper_bound(cell) * coverage.min(1.0)
     }
 
     /// The most that this can be, which is known sooner.
-    pub(super) fn most(&self, cell: Cell) -> f32 {
+    pub(super) fn upper_bound(&self, cell: Cell) -> f32 {
         cell.score * self.to_one
     }
 }
@@ -231,8 +231,8 @@ fn add_up(
         };
         for (word, rest) in words.iter().zip(&mut rests) {
             // There are no more of one word among so many documents.
-            let most = rest.len().min(AT_ONCE as usize);
-            let (near, _) = rest.split_at(most);
+            let upper_bound = rest.len().min(AT_ONCE as usize);
+            let (near, _) = rest.split_at(upper_bound);
             let passed = near.partition_point(|posting| posting.document - first < AT_ONCE);
             let (now, later) = rest.split_at(passed);
             *rest = later;

@@ -62,7 +62,7 @@ impl<'a> Dictionary<'a> {
     pub(super) fn names_beginning(
         &self,
         beginning: &str,
-        most: usize,
+        max: usize,
     ) -> tantivy::Result<BTreeSet<String>> {
         let mut found = BTreeSet::new();
         for segment in self.snapshot.searcher.segment_readers() {
@@ -72,7 +72,7 @@ impl<'a> Dictionary<'a> {
             let mut of_segment = 0;
             while let Some((word, info)) = words.next() {
                 let word = std::str::from_utf8(word).unwrap_or_default();
-                if !word.starts_with(beginning) || of_segment > most {
+                if !word.starts_with(beginning) || of_segment > max {
                     break;
                 }
                 if word != beginning && is_used(segment, &index, info)? {
@@ -81,7 +81,7 @@ impl<'a> Dictionary<'a> {
                 }
             }
         }
-        while found.len() > most {
+        while found.len() > max {
             found.pop_last();
         }
         Ok(found)

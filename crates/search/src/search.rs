@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 use super::analysis::{self, Analysis};
 use super::explain::{Explainer, Why};
 use super::filter::Filters;
-use super::fuse::{self, LEAST_NEAR, Tier};
+use super::fuse::{self, MIN_NEAR, Tier};
 use super::lexical::{Cell, Scratch, TermWeights};
 use super::snapshot::{Slot, Snapshot};
 use super::terms::Terms;
@@ -224,15 +224,15 @@ impl Search<'_> {
             total += 1;
             // Most are far behind, which the most that they can score tells.
             let cell = scratch.cell(*ordinal);
-            let most = self.weighed.most(cell) + self.by_meaning(*ordinal, scratch);
-            if most >= best.least() || self.may_be_meant(cell) {
+            let upper_bound = self.weighed.upper_bound(cell) + self.by_meaning(*ordinal, scratch);
+            if upper_bound >= best.min() || self.may_be_meant(cell) {
                 best.offer(self.by_words(*ordinal, scratch));
             }
         }
         let mut near = TopK::of(BY_MEANING);
         for (first, some) in (0..).step_by(AT_ONCE).zip(scratch.near.chunks(AT_ONCE)) {
-            let least = near.least();
-            let is_near = |meaning: f32| meaning >= LEAST_NEAR && self.meaning * meaning >= least;
+            let min = near.min();
+            let is_near = |meaning: f32| meaning >= MIN_NEAR && self.meaning * meaning >= min;
             // All of them without a branch: mostly none is near enough.
             if !some.iter().fold(false, |any, near| any | is_near(*near)) {
                 continue;
@@ -329,7 +329,7 @@ impl Search<'_> {
             self.by_words(ordinal, scratch)
         } else {
             let near = scratch.near.get(ordinal as usize).copied();
-            let near = near.filter(|near| *near >= LEAST_NEAR)?;
+            let near = near.filter(|near| *near >= MIN_NEAR)?;
             self.placed(ordinal, Tier::Meaning, 0.0, self.meaning * near)
         };
         self.takes(ordinal).then_some(ranked)

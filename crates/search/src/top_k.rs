@@ -50,7 +50,7 @@ impl TopK {
     }
 
     /// In the last tier, what scores less is not among them.
-    pub(super) fn least(&self) -> f32 {
+    pub(super) fn min(&self) -> f32 {
         match &self.last {
             None => f32::NEG_INFINITY,
             Some(last) if last.tier.rank() < Tier::Words.rank() => f32::INFINITY,

@@ -114,11 +114,11 @@ impl Chunk {
         let parts = &mut self.rows[at * parts..(at + 1) * parts];
         for (part, values) in parts.iter_mut().zip(row.chunks(2 * PART)) {
             let (low, high) = values.split_at(values.len().min(PART));
-            for (place, value) in part.iter_mut().zip(low) {
-                *place = *place & !15 | half(*value);
+            for (position, value) in part.iter_mut().zip(low) {
+                *position = *position & !15 | half(*value);
             }
-            for (place, value) in part.iter_mut().zip(high) {
-                *place = *place & 15 | half(*value) << 4;
+            for (position, value) in part.iter_mut().zip(high) {
+                *position = *position & 15 | half(*value) << 4;
             }
         }
         self.has[at] = true;
@@ -171,11 +171,11 @@ impl Query {
     )]
     pub(super) fn new(vector: &[f32], scale: f32) -> Self {
         let mut values = vec![[[0; PART]; 2]; parts(vector.len())];
-        let most = vector.iter().fold(0.0_f32, |most, v| most.max(v.abs()));
-        let to_byte = if most > 0.0 { 127.0 / most } else { 1.0 };
+        let max = vector.iter().fold(0.0_f32, |max, v| max.max(v.abs()));
+        let to_byte = if max > 0.0 { 127.0 / max } else { 1.0 };
         let places = values.as_flattened_mut().as_flattened_mut();
-        for (place, value) in places.iter_mut().zip(vector) {
-            *place = (value * to_byte).round() as i8;
+        for (position, value) in places.iter_mut().zip(vector) {
+            *position = (value * to_byte).round() as i8;
         }
         let sum: i32 = places.iter().map(|value| i32::from(*value)).sum();
         Self {
@@ -201,12 +201,12 @@ mod tests {
     /// The product of a row with a query, and how far a scan may be off: by half a step of
     /// each value of the row, and by half a step of each of the query.
     fn wanted(row: &[i8], query: &[f32]) -> (f32, f32) {
-        let (least, most) = (-8.0 * STEP, 7.0 * STEP);
-        let row = row.iter().map(|value| f32::from(*value).clamp(least, most));
+        let (min, max) = (-8.0 * STEP, 7.0 * STEP);
+        let row = row.iter().map(|value| f32::from(*value).clamp(min, max));
         let products = row.clone().zip(query).map(|(row, query)| row * query);
         let of_row = query.iter().map(|query| query.abs() * (STEP / 2.0));
-        let most = query.iter().fold(0.0_f32, |most, v| most.max(v.abs()));
-        let of_query = row.map(|row| (row.abs() + STEP / 2.0) * most / 254.0);
+        let max = query.iter().fold(0.0_f32, |max, v| max.max(v.abs()));
+        let of_query = row.map(|row| (row.abs() + STEP / 2.0) * max / 254.0);
         (
             products.sum(),
             of_row.sum::<f32>() + of_query.sum::<f32>() + 0.01,

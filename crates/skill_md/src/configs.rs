@@ -57,8 +57,8 @@ fn list<T: DeserializeOwned>(
         match typed(node) {
             Ok(element) => list.push(element),
             Err(error) => {
-                let place = format!("element {}: ", index + 1);
-                invalid(key, &entry, node.line, &place, &error, findings);
+                let position = format!("element {}: ", index + 1);
+                invalid(key, &entry, node.line, &position, &error, findings);
             }
         }
     }
@@ -77,7 +77,7 @@ fn invalid(
     key: &str,
     entry: &KeyEntry<'_>,
     line: usize,
-    place: &str,
+    position: &str,
     error: &str,
     findings: &mut Findings,
 ) {
@@ -85,7 +85,7 @@ fn invalid(
         &format!("{key}-invalid"),
         line,
         format!(
-            "`{}` was left out: {place}{}",
+            "`{}` was left out: {position}{}",
             entry.label(),
             model::shown(error, 200)
         ),

@@ -94,9 +94,9 @@ fn check_json(tree: &Tree, findings: &mut Findings) {
             ),
         );
     }
-    if let Some(first) = tree.odd_keys.first() {
+    if let Some(first) = tree.unusual_keys.first() {
         let list = listing(
-            tree.odd_keys
+            tree.unusual_keys
                 .iter()
                 .map(|key| format!("`{}`", shown(&key.text))),
         );

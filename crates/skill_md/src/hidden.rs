@@ -24,34 +24,34 @@ pub(super) fn check_fields(entries: &[(Key, Node)], findings: &mut Findings) {
     }
 }
 
-fn check_entry(place: &str, key: &Key, node: &Node, findings: &mut Findings) {
-    let place = format!("{place}{}", shown(&key.text));
-    check_text(&place, &key.text, key.line, findings);
-    check_node(&place, node, findings);
+fn check_entry(position: &str, key: &Key, node: &Node, findings: &mut Findings) {
+    let position = format!("{position}{}", shown(&key.text));
+    check_text(&position, &key.text, key.line, findings);
+    check_node(&position, node, findings);
 }
 
-fn check_node(place: &str, node: &Node, findings: &mut Findings) {
+fn check_node(position: &str, node: &Node, findings: &mut Findings) {
     match &node.shape {
-        NodeShape::Text(text) => check_text(place, text, node.line, findings),
+        NodeShape::Text(text) => check_text(position, text, node.line, findings),
         NodeShape::List(list) => {
             for (at, node) in list.iter().enumerate() {
-                check_node(&format!("{place}[{at}]"), node, findings);
+                check_node(&format!("{position}[{at}]"), node, findings);
             }
         }
         NodeShape::Map(entries) => {
             for (key, node) in entries {
-                check_entry(&format!("{place}."), key, node, findings);
+                check_entry(&format!("{position}."), key, node, findings);
             }
         }
         NodeShape::Null | NodeShape::Bool(..) | NodeShape::Number(..) => {}
     }
 }
 
-fn check_text(place: &str, text: &str, line: usize, findings: &mut Findings) {
+fn check_text(position: &str, text: &str, line: usize, findings: &mut Findings) {
     // The worst of them; one is enough to look at the text.
     let worst = invisible(text).min_by_key(|(_, _, kind)| *kind);
     let Some((_, c, kind)) = worst else { return };
-    let message = format!("`{place}` has {}: {}", kind.what(), c.escape_unicode());
+    let message = format!("`{position}` has {}: {}", kind.what(), c.escape_unicode());
     if kind.is_hostile() {
         findings.error("hidden-character", line, message);
     } else {

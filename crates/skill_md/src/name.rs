@@ -102,10 +102,10 @@ fn check(name: &str, line: usize, folder: Option<&str>, findings: &mut Findings)
         );
     }
     // A long name may be standard but for its length, which was said.
-    let has_odd = !name
+    let has_unusual = !name
         .bytes()
         .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-');
-    if has_odd || (!is_long && !is_standard_name(name)) {
+    if has_unusual || (!is_long && !is_standard_name(name)) {
         findings.warning(
             "name-nonstandard",
             line,

@@ -89,17 +89,17 @@ pub(super) fn scan(text: &str, first_line: usize) -> Result<Outline, Unread> {
         documents: 0,
     };
     let last_line = first_line + text.lines().count();
-    let place = |line: usize| (first_line + line.saturating_sub(1)).min(last_line);
+    let position = |line: usize| (first_line + line.saturating_sub(1)).min(last_line);
     let mut parser = Parser::new_from_str(text);
     while let Some(event) = parser.next_event() {
         match event {
-            Ok((event, span)) => guard.step(event, place(span.start.line()))?,
+            Ok((event, span)) => guard.step(event, position(span.start.line()))?,
             Err(error) if error.info().contains(SCANNER_TOO_DEEP) => {
-                return Err(too_deep(place(error.marker().line())));
+                return Err(too_deep(position(error.marker().line())));
             }
             Err(error) => {
                 return Err(Unread::Unreadable {
-                    line: place(error.marker().line()),
+                    line: position(error.marker().line()),
                     reason: error.info().to_owned(),
                 });
             }

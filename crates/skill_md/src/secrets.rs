@@ -15,7 +15,7 @@ use model::{Credential, FilePath, Problem, credentials, is_placeholder};
 /// Findings in one file: more of them say nothing new.
 const MAX_IN_FILE: usize = 5;
 /// Characters of base64 that the shortest private key has.
-const LEAST_KEY: usize = 40;
+const MIN_KEY: usize = 40;
 
 /// Endings of `.env` files that hold no values of anybody's.
 const TEMPLATES: [&str; 6] = ["example", "sample", "template", "dist", "defaults", "md"];
@@ -89,7 +89,7 @@ fn is_real(text: &str, found: Credential) -> bool {
             let runs =
                 key.split(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '+' | '/' | '='));
             let longest = runs.max_by_key(|run| run.len()).unwrap_or_default();
-            longest.len() >= LEAST_KEY && !is_placeholder(longest)
+            longest.len() >= MIN_KEY && !is_placeholder(longest)
         }
         None => !is_placeholder(credential),
     }

@@ -36,7 +36,7 @@ pub(super) struct Tree {
     /// Numbers that JSON cannot hold; the tree has them as text.
     pub(super) numbers: Vec<Scalar>,
     /// Keys that YAML does not take for text, such as `1` and `true`.
-    pub(super) odd_keys: Vec<Key>,
+    pub(super) unusual_keys: Vec<Key>,
 }
 
 impl Node {

@@ -168,16 +168,16 @@ fn trimmed<'a>(parts: impl IntoIterator<Item = &'a str>) -> Vec<String> {
 /// The texts of a list. Numbers and the like are taken as they are written,
 /// empty elements are left out; both are said once.
 fn texts(key: &str, entry: KeyEntry<'_>, list: &[Node], findings: &mut Findings) -> Vec<String> {
-    let odd = list
+    let unusual = list
         .iter()
         .find(|node| !matches!(node.shape, NodeShape::Text(_)));
-    if let Some(odd) = odd {
+    if let Some(unusual) = unusual {
         let message = format!(
             "`{}` has an element that is {}, not text",
             entry.label(),
-            odd.kind()
+            unusual.kind()
         );
-        findings.info(&format!("{key}-element"), odd.line, message);
+        findings.info(&format!("{key}-element"), unusual.line, message);
     }
     let of = |node: &Node| match &node.shape {
         NodeShape::Null => None,

@@ -45,7 +45,7 @@ fn follow(text: &str, first_line: usize, outline: Outline) -> Result<Tree, Unrea
         return Ok(Tree {
             entries: Vec::new(),
             numbers: Vec::new(),
-            odd_keys: Vec::new(),
+            unusual_keys: Vec::new(),
         });
     }
     let mut walk = YamlWalk {
@@ -55,7 +55,7 @@ fn follow(text: &str, first_line: usize, outline: Outline) -> Result<Tree, Unrea
         bytes: text.len() * 2,
         line: first_line,
         numbers: Vec::new(),
-        odd_keys: Vec::new(),
+        unusual_keys: Vec::new(),
     };
     let reader = serde_yaml::Deserializer::from_str(text);
     let node = NodeSeed(&mut walk)
@@ -71,7 +71,7 @@ fn follow(text: &str, first_line: usize, outline: Outline) -> Result<Tree, Unrea
         NodeShape::Map(entries) => Ok(Tree {
             entries,
             numbers: walk.numbers,
-            odd_keys: walk.odd_keys,
+            unusual_keys: walk.unusual_keys,
         }),
         _ => Err(Unread::Refused(Fault::new(
             "front-matter-not-a-map",
@@ -87,7 +87,7 @@ fn follow(text: &str, first_line: usize, outline: Outline) -> Result<Tree, Unrea
 const DISAGREE: &str = "two YAML readers understand this differently";
 
 fn unreadable(error: &serde_yaml::Error, text: &str, first_line: usize) -> Unread {
-    let line = error.location().map_or(1, |place| place.line());
+    let line = error.location().map_or(1, |position| position.line());
     // The reader's message ends with its own line, which is not the file's.
     let message = error.to_string();
     let reason = message.split(" at line ").next().unwrap_or_default();
@@ -105,7 +105,7 @@ struct YamlWalk<'a> {
     /// Where the walk is.
     line: usize,
     numbers: Vec<Scalar>,
-    odd_keys: Vec<Key>,
+    unusual_keys: Vec<Key>,
 }
 
 impl<'a> YamlWalk<'a> {
@@ -280,7 +280,7 @@ impl Visitor<'_> for KeySeed<'_, '_> {
             text: text.to_owned(),
         };
         if scalar.plain && !is_text(text) {
-            self.0.odd_keys.push(key.clone());
+            self.0.unusual_keys.push(key.clone());
         }
         Ok(key)
     }

@@ -10,7 +10,7 @@ use super::dialect::Dialect;
 use super::functions::Allowed;
 use super::refusal::Refusal;
 use super::types::{self, Kind};
-use super::walk::{Checked, QueryWalk, place, unknown};
+use super::walk::{Checked, QueryWalk, position, unknown};
 
 /// What looks like a function and is grammar of `PostgreSQL`: no schema may stand
 /// before it.
@@ -128,7 +128,7 @@ impl QueryWalk<'_> {
             && ident.quote_style.is_none()
             && SESSION.contains(&name.as_str());
         if told && self.functions.allow(None, &name).is_none() {
-            return Err(Refusal::function(self.functions, &name, place(ident)));
+            return Err(Refusal::function(self.functions, &name, position(ident)));
         }
         Ok(())
     }
@@ -214,7 +214,7 @@ impl QueryWalk<'_> {
 
     fn refuse(&self, name: &ObjectName) -> Checked {
         let ident = name.0.last().and_then(|part| part.as_ident());
-        let at = ident.map_or((0, 0), place);
+        let at = ident.map_or((0, 0), position);
         let parts: Vec<String> = name
             .0
             .iter()

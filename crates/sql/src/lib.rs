@@ -240,15 +240,15 @@ impl Sql {
     }
 
     async fn samples(&self, bounds: Bounds) -> Result<Output, ToolError> {
-        let (most, rows) = SAMPLES;
+        let (max, rows) = SAMPLES;
         let tables = self.engine.tables(bounds).await?;
         let bounds = Bounds {
-            bytes: bounds.bytes / most,
+            bytes: bounds.bytes / max,
             ..bounds
         };
         let mut text = "## Sample Data".to_owned();
         let mut structured = Vec::new();
-        for table in tables.iter().take(most) {
+        for table in tables.iter().take(max) {
             let quoted = table.quoted(self.engine.dialect());
             let all = Checked {
                 sql: format!("SELECT * FROM {quoted} LIMIT {rows}"),
@@ -274,10 +274,10 @@ impl Sql {
                 Err(error) => return Err(error),
             }
         }
-        if tables.len() > most {
+        if tables.len() > max {
             let more = format!(
                 "\n\n{} more tables: sql_query has their rows.",
-                tables.len() - most
+                tables.len() - max
             );
             text.push_str(&more);
         }

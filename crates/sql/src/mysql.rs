@@ -99,13 +99,13 @@ impl Server for MySqlServer {
         } else {
             format!("max_execution_time = {}", bounds.time.as_millis().max(1))
         };
-        let (access, most) = match order {
+        let (access, max) = match order {
             Order::Write => ("READ WRITE", "DEFAULT".to_owned()),
             // One more than there is room for, so that it is told.
             _ => ("READ ONLY", bounds.rows.saturating_add(1).to_string()),
         };
         format!(
-            "SET SESSION TRANSACTION {access}; SET SESSION {limit}, sql_select_limit = {most}; \
+            "SET SESSION TRANSACTION {access}; SET SESSION {limit}, sql_select_limit = {max}; \
              START TRANSACTION {access}"
         )
     }

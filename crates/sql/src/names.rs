@@ -18,7 +18,7 @@ pub(super) struct Names {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Attribute {
     /// Where it stands first: a line and a column, from 1.
-    pub(super) place: (u64, u64),
+    pub(super) position: (u64, u64),
     /// The list of functions has it.
     pub(super) listed: bool,
     /// Each time, what is before the dot is a row of a table or of a subquery.

@@ -40,7 +40,7 @@ pub(super) async fn permit(permits: &Arc<Semaphore>) -> Result<OwnedSemaphorePer
 pub(super) struct Pool<S: Server> {
     server: S,
     idle: Mutex<Vec<S::Session>>,
-    places: Arc<Semaphore>,
+    permits: Arc<Semaphore>,
 }
 
 /// A connection, and its place among the few.
@@ -48,7 +48,7 @@ pub(super) struct Lease<C> {
     /// The connection.
     pub(super) connection: C,
     /// Free once this is dropped.
-    pub(super) place: OwnedSemaphorePermit,
+    pub(super) permit: OwnedSemaphorePermit,
 }
 
 impl<S: Server> Pool<S> {
@@ -56,7 +56,7 @@ impl<S: Server> Pool<S> {
         Self {
             server,
             idle: Mutex::new(Vec::new()),
-            places: Arc::new(Semaphore::new(CONNECTIONS)),
+            permits: Arc::new(Semaphore::new(CONNECTIONS)),
         }
     }
 
@@ -69,15 +69,15 @@ impl<S: Server> Pool<S> {
 
     /// A connection that answers.
     pub(super) async fn take(&self) -> Result<Lease<S::Session>, ToolError> {
-        let place = permit(&self.places).await?;
+        let permit = permit(&self.permits).await?;
         while let Some(mut connection) = self.idle() {
             // The server may have gone away since.
             if let Ok(Ok(())) = timeout(PATIENCE, connection.as_mut().ping()).await {
-                return Ok(Lease { connection, place });
+                return Ok(Lease { connection, permit });
             }
         }
         match timeout(PATIENCE, self.server.open()).await {
-            Ok(Ok(connection)) => Ok(Lease { connection, place }),
+            Ok(Ok(connection)) => Ok(Lease { connection, permit }),
             Ok(Err(error)) => Err(error),
             Err(_) => Err(error::unreachable()),
         }
@@ -85,19 +85,19 @@ impl<S: Server> Pool<S> {
 
     /// Of connections, free or not.
     #[cfg(test)]
-    pub(super) fn places(&self) -> &Arc<Semaphore> {
-        &self.places
+    pub(super) fn permits(&self) -> &Arc<Semaphore> {
+        &self.permits
     }
 
     /// Keeps a connection for the next call. Its last answer was read, and nothing of
     /// the call is left in its session.
     pub(super) fn give_back(&self, lease: Lease<S::Session>) {
-        let Lease { connection, place } = lease;
+        let Lease { connection, permit } = lease;
         self.idle
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .push(connection);
         // Then whoever waits for it finds the connection.
-        drop(place);
+        drop(permit);
     }
 }

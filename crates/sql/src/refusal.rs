@@ -51,8 +51,8 @@ impl Refusal {
         Self::denied(message, step)
     }
 
-    /// A function that is not on the list. `place` is a line and a column, from 1.
-    pub(super) fn function(functions: &Functions, name: &str, place: (u64, u64)) -> Self {
+    /// A function that is not on the list. `position` is a line and a column, from 1.
+    pub(super) fn function(functions: &Functions, name: &str, position: (u64, u64)) -> Self {
         let near = functions.near(name);
         let instead = if near.is_empty() {
             "Compute it with listed functions, or leave it out".to_owned()
@@ -61,10 +61,10 @@ impl Refusal {
             format!("Listed functions with such a name: {}", near.join(", "))
         };
         let shown = shown(name, 100);
-        let at = if place == (0, 0) {
+        let at = if position == (0, 0) {
             String::new()
         } else {
-            format!(" (line {}, column {})", place.0, place.1)
+            format!(" (line {}, column {})", position.0, position.1)
         };
         Self {
             syntax: false,

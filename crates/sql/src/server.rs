@@ -126,7 +126,7 @@ fn denied(message: String) -> ToolError {
 }
 
 fn attribute_refused(name: &str, attribute: Attribute) -> ToolError {
-    let (line, column) = attribute.place;
+    let (line, column) = attribute.position;
     denied(format!(
         "`.{name}` (line {line}, column {column}) may call the function {name}(), which is not allowed \
          in this form."

@@ -169,9 +169,9 @@ where
     fn clean(&self, lease: Lease<S::Session>) {
         let pool = Arc::clone(&self.pool);
         tokio::spawn(async move {
-            let Lease { connection, place } = lease;
+            let Lease { connection, permit } = lease;
             if let Some(connection) = S::clean(connection).await {
-                pool.give_back(Lease { connection, place });
+                pool.give_back(Lease { connection, permit });
             }
         });
     }
@@ -179,7 +179,7 @@ where
     /// Places that no call and no session that is being cleaned holds.
     #[cfg(test)]
     pub(super) fn places(&self) -> &Arc<Semaphore> {
-        self.pool.places()
+        self.pool.permits()
     }
 }
 

@@ -243,8 +243,8 @@ fn open(source: &Source, writes: bool, wanted: &Arc<AtomicBool>) -> rusqlite::Re
     connection.pragma_update(None, "query_only", !writes)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
-    for (limit, most) in LIMITS {
-        connection.set_limit(*limit, *most)?;
+    for (limit, max) in LIMITS {
+        connection.set_limit(*limit, *max)?;
     }
     scalar::install(&connection, usize::try_from(LENGTH).unwrap_or_default())?;
     let wanted = Arc::clone(wanted);

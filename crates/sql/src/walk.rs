@@ -59,13 +59,13 @@ impl<'a> QueryWalk<'a> {
 
     /// What the server has to decide, once all was seen.
     pub(super) fn into_names(mut self) -> Names {
-        for (name, before, place) in std::mem::take(&mut self.dotted) {
+        for (name, before, position) in std::mem::take(&mut self.dotted) {
             let of_row = before.is_some_and(|before| {
                 self.rows.contains(&before) && !self.values.contains(&before)
             });
             let listed = self.functions.allow(None, &name).is_some();
             let entry = self.names.attributes.entry(name).or_insert(Attribute {
-                place,
+                position,
                 listed,
                 of_row,
             });
@@ -78,8 +78,9 @@ impl<'a> QueryWalk<'a> {
     /// of this name.
     pub(super) fn dotted(&mut self, name: &Ident, before: Option<&Ident>) {
         let before = before.map(|before| self.dialect.folded(before));
-        let place = place(name);
-        self.dotted.push((self.dialect.folded(name), before, place));
+        let position = position(name);
+        self.dotted
+            .push((self.dialect.folded(name), before, position));
     }
 
     /// A name in FROM, by which its columns are named.
@@ -293,7 +294,7 @@ impl<'a> QueryWalk<'a> {
 }
 
 /// Where a name stands: a line and a column, from 1.
-pub(super) fn place(ident: &Ident) -> (u64, u64) {
+pub(super) fn position(ident: &Ident) -> (u64, u64) {
     (ident.span.start.line, ident.span.start.column)
 }
 

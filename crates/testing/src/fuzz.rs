@@ -149,7 +149,7 @@ fn change(input: &mut Vec<u8>, random: &mut Random, seeds: &[Vec<u8>], words: &[
             insert(input, at, &copy);
         }
         8 => {
-            let odd = [
+            let unusual = [
                 "\0",
                 "\u{feff}",
                 "\u{202e}",
@@ -167,7 +167,7 @@ fn change(input: &mut Vec<u8>, random: &mut Random, seeds: &[Vec<u8>], words: &[
                 "//",
                 "%00",
             ];
-            insert(input, at, random.one_of(&odd).as_bytes());
+            insert(input, at, random.one_of(&unusual).as_bytes());
         }
         _ if !words.is_empty() => insert(input, at, random.one_of(words).as_bytes()),
         _ => {}

@@ -100,7 +100,7 @@ pub(super) fn check(
 /// Integers that arrived as doubles which cannot hold them all. A number that need
 /// not be whole may be that large.
 fn inexact_integers(tool: &ToolConfig, arguments: &Map<String, Value>) -> Vec<ArgumentProblem> {
-    let place = |(name, value): (&String, &Value)| {
+    let slot = |(name, value): (&String, &Value)| {
         let argument = tool.args.iter().find(|argument| argument.name == *name);
         match argument.and_then(|argument| kind(&argument.kind)) {
             Some("number") => None,
@@ -111,10 +111,10 @@ fn inexact_integers(tool: &ToolConfig, arguments: &Map<String, Value>) -> Vec<Ar
             _ => inexact(name, value),
         }
     };
-    let places = arguments.iter().filter_map(place).take(MAX_PROBLEMS);
+    let places = arguments.iter().filter_map(slot).take(MAX_PROBLEMS);
     places
-        .map(|place| ArgumentProblem {
-            field: format!("arguments.{place}"),
+        .map(|slot| ArgumentProblem {
+            field: format!("arguments.{slot}"),
             message: NOT_EXACT.to_owned(),
             rule: "json",
         })

@@ -166,21 +166,21 @@ impl Ring {
         &self,
         store: &Store,
         below: Option<u64>,
-        most: usize,
+        max: usize,
     ) -> Result<Vec<CallRecord>, StoreError> {
         // What waits may be stored already; numbers tell.
         let (mut records, waits_from) = self.with(|waiting| {
             let newest = waiting.records.iter().rev();
             let records: Vec<_> = newest
                 .filter(|record| below.is_none_or(|below| record.number < below))
-                .take(most)
+                .take(max)
                 .cloned()
                 .collect();
             (records, waiting.records.front().map(|record| record.number))
         });
-        if records.len() < most {
+        if records.len() < max {
             let end = [below, waits_from].into_iter().flatten().min();
-            let missing = most - records.len();
+            let missing = max - records.len();
             records.extend(store.before(&self.table, b"", end.as_ref(), missing)?);
         }
         Ok(records)

@@ -142,8 +142,8 @@ impl State {
                 self.bytes -= before.weight();
                 self.order.remove(&(before.used_at, key));
             }
-            Vacant(place) => {
-                place.insert(KnownSession {
+            Vacant(slot) => {
+                slot.insert(KnownSession {
                     session,
                     page: None,
                     unwritten: false,

@@ -516,10 +516,10 @@ async fn an_answer_may_be_as_large_as_the_limit_with_text_and_structure_together
         let rest = json!({"text": "", "times": 1}).to_string().len();
         json!({"text": "x".repeat(bytes - rest), "times": 1})
     };
-    let most = options().result_bytes / 2;
-    let called = world.call(&session, "say", say(most)).await;
-    assert_eq!(called.expect("the limit").output.text.len(), most);
-    let (code, message) = refusal(world.call(&session, "say", say(most + 1)).await);
+    let max = options().result_bytes / 2;
+    let called = world.call(&session, "say", say(max)).await;
+    assert_eq!(called.expect("the limit").output.text.len(), max);
+    let (code, message) = refusal(world.call(&session, "say", say(max + 1)).await);
     assert_eq!(code, Code::ToolResultTooLarge);
     assert!(message.contains("1002"), "{message}");
 }

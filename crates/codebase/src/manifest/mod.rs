@@ -67,7 +67,7 @@ pub(super) enum Ecosystem {
 
 impl Ecosystem {
     /// Its name in the table of technologies.
-    pub(super) fn place(self) -> &'static str {
+    pub(super) fn registry(self) -> &'static str {
         match self {
             Self::Npm => "npm",
             Self::Python => "pypi",

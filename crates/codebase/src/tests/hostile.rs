@@ -235,7 +235,7 @@ fn when_the_time_is_over_what_was_seen_is_the_answer() {
 }
 
 #[cfg(unix)]
-fn odd_folder() -> tempfile::TempDir {
+fn unusual_folder() -> tempfile::TempDir {
     use std::os::unix::fs::symlink;
 
     let outside = Path::new("/etc");
@@ -249,15 +249,15 @@ fn odd_folder() -> tempfile::TempDir {
         .args([at("Cargo.toml"), at(".gitignore")])
         .status();
     assert!(made.expect("mkfifo").success());
-    let odd = std::ffi::OsStr::new("odd\n\u{1b}[31m.py");
-    fs::write(folder.path().join(odd), "").expect("a file");
+    let unusual = std::ffi::OsStr::new("odd\n\u{1b}[31m.py");
+    fs::write(folder.path().join(unusual), "").expect("a file");
     folder
 }
 
 #[cfg(unix)]
 #[test]
 fn links_and_pipes_are_not_followed_and_odd_names_are_left_out() {
-    let folder = odd_folder();
+    let folder = unusual_folder();
     let analysis = seen(
         folder.path(),
         &ScanOptions {

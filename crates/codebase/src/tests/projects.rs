@@ -33,11 +33,15 @@ fn the_example_of_the_specification_comes_out_as_it_says() {
         .iter()
         .flat_map(|(end, count)| (0..*count).map(move |at| (end, at)));
     for (at, (end, number)) in files.enumerate() {
-        let place = match at % 31 {
+        let location = match at % 31 {
             0 => "src/parts".to_owned(),
             part => format!("src/parts/part{part:02}"),
         };
-        write(folder.path(), &format!("{place}/file{number:02}.{end}"), "");
+        write(
+            folder.path(),
+            &format!("{location}/file{number:02}.{end}"),
+            "",
+        );
     }
     write(folder.path(), "public/icon.svg", "");
     write(folder.path(), "notes.txt", "");

@@ -92,15 +92,15 @@ fn places_of_patterns_are_those_of_ecosystems() {
         Ecosystem::Swift,
         Ecosystem::Image,
     ];
-    let known: BTreeSet<&str> = known.iter().map(|ecosystem| ecosystem.place()).collect();
+    let known: BTreeSet<&str> = known.iter().map(|ecosystem| ecosystem.registry()).collect();
     let used: BTreeSet<&str> = table().places().collect();
     assert_eq!(used, known);
 }
 
 #[test]
 fn the_most_particular_pattern_decides_for_each_technology() {
-    let ids = |place, name| -> Vec<(&str, bool)> {
-        let shown = table().dependency(place, name);
+    let ids = |location, name| -> Vec<(&str, bool)> {
+        let shown = table().dependency(location, name);
         shown
             .into_iter()
             .map(|found| (found.technology.id, found.itself))

@@ -51,14 +51,16 @@ fn runs(line: &str, depth: usize) -> Option<Vec<Run>> {
     let program = std::panic::catch_unwind(parse).ok()?.ok()?;
     let tree = serde_json::to_value(&program).expect("a tree");
     let mut found = Vec::new();
-    gather(&tree, depth, &mut found);
+    collect_runs(&tree, depth, &mut found);
     Some(found)
 }
 
 /// Walks the tree: whatever holds a simple command, it is found.
-fn gather(tree: &Value, depth: usize, found: &mut Vec<Run>) {
+fn collect_runs(tree: &Value, depth: usize, found: &mut Vec<Run>) {
     match tree {
-        Value::Array(items) => items.iter().for_each(|item| gather(item, depth, found)),
+        Value::Array(items) => items
+            .iter()
+            .for_each(|item| collect_runs(item, depth, found)),
         Value::Object(fields) => {
             if let Some(simple) = fields.get("Simple") {
                 let mut words = Vec::new();
@@ -93,7 +95,7 @@ fn gather(tree: &Value, depth: usize, found: &mut Vec<Run>) {
             }
             fields
                 .values()
-                .for_each(|field| gather(field, depth, found));
+                .for_each(|field| collect_runs(field, depth, found));
         }
         _ => {}
     }

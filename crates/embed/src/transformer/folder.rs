@@ -32,7 +32,7 @@ const LARGEST_WEIGHTS: u64 = 2 << 30;
 /// Tokens of a text, where no file says it.
 const TOKENS: usize = 256;
 /// And the most that are read, whatever the files say: attention takes the square.
-const MOST_TOKENS: usize = 1_024;
+const MAX_TOKENS: usize = 1_024;
 
 /// A model cannot be taken from a folder.
 #[derive(Debug, thiserror::Error)]
@@ -156,7 +156,7 @@ impl Folder {
 }
 
 /// Bytes of a file; none where there is no such file.
-fn read(file: &Path, most: u64) -> Result<Option<Vec<u8>>, OpenError> {
+fn read(file: &Path, max: u64) -> Result<Option<Vec<u8>>, OpenError> {
     let cannot = |error: std::io::Error| {
         let problem = format!("cannot be read: {error}");
         OpenError::new(file, problem, "let the server read it")
@@ -169,21 +169,18 @@ fn read(file: &Path, most: u64) -> Result<Option<Vec<u8>>, OpenError> {
     if !about.is_file() {
         return Err(OpenError::damaged(file, "is not a file"));
     }
-    if about.len() > most {
-        let problem = format!(
-            "has {} bytes; {most} are the most that is read",
-            about.len()
-        );
+    if about.len() > max {
+        let problem = format!("has {} bytes; {max} are the most that is read", about.len());
         return Err(OpenError::new(file, problem, "choose a smaller model"));
     }
     let mut bytes = Vec::with_capacity(usize::try_from(about.len()).unwrap_or_default());
     let opened = File::open(file).map_err(cannot)?;
-    opened.take(most).read_to_end(&mut bytes).map_err(cannot)?;
+    opened.take(max).read_to_end(&mut bytes).map_err(cannot)?;
     Ok(Some(bytes))
 }
 
-fn need(file: &Path, most: u64) -> Result<Vec<u8>, OpenError> {
-    read(file, most)?.ok_or_else(|| {
+fn need(file: &Path, max: u64) -> Result<Vec<u8>, OpenError> {
+    read(file, max)?.ok_or_else(|| {
         OpenError::new(
             file,
             "is missing",
@@ -209,7 +206,7 @@ fn steps(folder: &Path) -> Result<(PathBuf, Option<PathBuf>), OpenError> {
     let (mut model, mut pooling) = (None, None);
     for module in modules {
         let kind = module.r#type.rsplit('.').next().unwrap_or_default();
-        let place = match kind {
+        let position = match kind {
             "Transformer" => &mut model,
             "Pooling" => &mut pooling,
             // Every vector is brought to length 1 in any case.
@@ -231,7 +228,7 @@ fn steps(folder: &Path) -> Result<(PathBuf, Option<PathBuf>), OpenError> {
             );
             return Err(OpenError::damaged(&file, problem));
         }
-        if place.replace(folder.join(path)).is_some() {
+        if position.replace(folder.join(path)).is_some() {
             let problem = format!("has the step `{kind}` twice");
             return Err(OpenError::damaged(&file, problem));
         }
@@ -273,7 +270,7 @@ fn shape(file: &Path, config: &Config) -> Result<ModelShape, OpenError> {
         Some("relu") => Activation::Relu,
         Some(activation) => return Err(other("activation", activation)),
     };
-    for (name, value, most) in [
+    for (name, value, max) in [
         ("vocab_size", config.vocab_size, 2_000_000),
         (
             "max_position_embeddings",
@@ -290,8 +287,8 @@ fn shape(file: &Path, config: &Config) -> Result<ModelShape, OpenError> {
         ),
         ("intermediate_size", config.intermediate_size, 65_536),
     ] {
-        if value == 0 || value > most {
-            let problem = format!("has `{name}` {value}, which is not from 1 to {most}");
+        if value == 0 || value > max {
+            let problem = format!("has `{name}` {value}, which is not from 1 to {max}");
             return Err(OpenError::damaged(file, problem));
         }
     }
@@ -351,7 +348,7 @@ fn read_tokens(file: &Path, shape: &ModelShape) -> Result<usize, OpenError> {
         let problem = "has a `max_seq_length` of 0";
         return Err(OpenError::damaged(file, problem));
     }
-    Ok(said.unwrap_or(TOKENS).min(shape.positions).min(MOST_TOKENS))
+    Ok(said.unwrap_or(TOKENS).min(shape.positions).min(MAX_TOKENS))
 }
 
 fn read_weights(file: &Path, model: &Path) -> Result<Vec<u8>, OpenError> {

@@ -46,14 +46,14 @@ impl Matrix {
             let first = panel * WIDE;
             let wide = WIDE.min(outputs - first);
             for (input, row) in rows.iter_mut().enumerate() {
-                for (column, place) in row.iter_mut().take(wide).enumerate() {
-                    *place = value(input, first + column);
+                for (column, position) in row.iter_mut().take(wide).enumerate() {
+                    *position = value(input, first + column);
                 }
             }
         }
         let mut bias = vec![[0.0; WIDE]; count];
-        for (place, value) in bias.as_flattened_mut().iter_mut().zip(added) {
-            *place = *value;
+        for (position, value) in bias.as_flattened_mut().iter_mut().zip(added) {
+            *position = *value;
         }
         Self {
             inputs,
@@ -254,9 +254,9 @@ pub(super) fn normalize(values: &mut [f32], scale: &[f32], shift: &[f32], epsilo
 pub(super) fn shares(values: &mut [f32], wide: usize, factor: f32) {
     Arch::new().dispatch(|| {
         for row in values.chunks_exact_mut(wide.max(1)) {
-            let most = row.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+            let max = row.iter().copied().fold(f32::NEG_INFINITY, f32::max);
             for value in row.iter_mut() {
-                *value = exp((*value - most) * factor);
+                *value = exp((*value - max) * factor);
             }
             let all = 1.0 / sum(row, |value| value);
             for value in row.iter_mut() {

@@ -267,10 +267,10 @@ fn sprints(asked: &Asked) -> Reply {
 }
 
 /// A page that counts, as most of Jira's do.
-fn page(asked: &Asked, all: Vec<Value>, most: usize, with_total: bool) -> Value {
+fn page(asked: &Asked, all: Vec<Value>, max: usize, with_total: bool) -> Value {
     let total = all.len();
     let start = asked.number("startAt", 0);
-    let size = asked.number("maxResults", most).min(most);
+    let size = asked.number("maxResults", max).min(max);
     let (values, end) = part(all, start, size);
     let mut answer =
         json!({"startAt": start, "maxResults": size, "isLast": end.is_none(), "values": values});

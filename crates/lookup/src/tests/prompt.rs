@@ -168,10 +168,10 @@ fn what_does_not_fit_is_given_up_from_the_ends_of_descriptions_to_the_last_skill
         all(&whole.replace("whichever it is", "whichever…"))
     );
     // 40 characters: no shorter, and never in the middle of a word.
-    let least = whole.replace(SQL, "Write and execute SQL queries against…");
-    assert_eq!(at(least.len()), all(&least));
+    let min = whole.replace(SQL, "Write and execute SQL queries against…");
+    assert_eq!(at(min.len()), all(&min));
     let bare = "## Available Skills\n- write_sql\n- jira\n- xlsx";
-    assert_eq!(at(least.len() - 1), all(bare));
+    assert_eq!(at(min.len() - 1), all(bare));
     assert_eq!(at(bare.len()), all(bare));
 
     let sentence = "3 skills are left out; list_skills shows all of them.";
@@ -213,8 +213,8 @@ fn skills_that_are_left_out_are_counted_in_the_last_line() {
         ..Prompt::default()
     };
     assert_eq!(write_many(heading.len()), none(heading));
-    let least = heading.replace("## Available Skills\n", "");
-    assert_eq!(write_many(heading.len() - 1), none(&least));
+    let min = heading.replace("## Available Skills\n", "");
+    assert_eq!(write_many(heading.len() - 1), none(&min));
     let long = "x".repeat(100);
     let one = [entry(name, SQL), entry(&long, SQL)];
     assert!(

@@ -93,8 +93,8 @@ fn each_byte_is_looked_at_a_bounded_number_of_times() {
             for is_cut in [false, true] {
                 let mut scan = Scan::new(&text, is_cut);
                 for _ in scan.by_ref() {}
-                let most = 8 * text.len();
-                assert!(scan.looked <= most, "{piece:?}: {} bytes", scan.looked);
+                let max = 8 * text.len();
+                assert!(scan.looked <= max, "{piece:?}: {} bytes", scan.looked);
             }
         }
     }

@@ -21,7 +21,7 @@ fn no_field_carries_what_only_deceives() {
         '\u{E0100}',
     ] {
         let value = escaped(c);
-        for (field, place) in [
+        for (field, position) in [
             (format!("license: {value}"), "license"),
             (format!("author: {value}"), "author"),
             (format!("category: {value}"), "category"),
@@ -52,10 +52,10 @@ fn no_field_carries_what_only_deceives() {
             assert!(
                 error
                     .message
-                    .starts_with(&format!("`{place}` has a character"))
+                    .starts_with(&format!("`{position}` has a character"))
                     || error
                         .message
-                        .starts_with(&format!("`{place}` has a control")),
+                        .starts_with(&format!("`{position}` has a control")),
                 "{}",
                 error.message
             );

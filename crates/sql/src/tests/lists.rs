@@ -26,7 +26,7 @@ const BY_HAND: &[&str] = &["age", "clock_timestamp", "gen_random_uuid", "random"
 
 /// What a value may not be made of or into: names of functions, of cursors and roles,
 /// and the insides of the server.
-const ODD_TYPES: &[&str] = &[
+const UNUSUAL_TYPES: &[&str] = &[
     "aclitem",
     "cstring",
     "internal",
@@ -77,10 +77,14 @@ async fn postgresql(server: &databases::Database) {
         .map(|(name, ..)| name.as_str())
         .collect();
     assert_eq!(volatile, BY_HAND.iter().copied().collect());
-    let odd: Vec<_> = of_list()
-        .filter(|(_, _, types)| types.iter().any(|kind| ODD_TYPES.contains(&kind.as_str())))
+    let unusual: Vec<_> = of_list()
+        .filter(|(_, _, types)| {
+            types
+                .iter()
+                .any(|kind| UNUSUAL_TYPES.contains(&kind.as_str()))
+        })
         .collect();
-    assert!(odd.is_empty(), "{odd:?}");
+    assert!(unusual.is_empty(), "{unusual:?}");
     let shows = [
         "pg_",
         "lo_",

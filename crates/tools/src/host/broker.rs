@@ -250,7 +250,7 @@ impl Broker {
             worker: None,
         };
         self.calls.insert(no, call);
-        self.place(no);
+        self.slot(no);
         Ok(no)
     }
 
@@ -267,7 +267,7 @@ impl Broker {
     }
 
     /// Gives a call that no worker has to one, or lets it wait, or ends it.
-    fn place(&mut self, no: CallNo) {
+    fn slot(&mut self, no: CallNo) {
         let Some(call) = self.calls.get(&no) else {
             return;
         };

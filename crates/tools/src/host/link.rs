@@ -217,12 +217,12 @@ impl WorkerReader {
     }
 
     fn too_large(&self, result: &Result<Output, ToolError>) -> Option<ToolError> {
-        let most = self.host.0.max_result_bytes;
+        let max = self.host.0.max_result_bytes;
         let bytes = size(result.as_ref().ok()?);
-        (bytes > most).then(|| {
+        (bytes > max).then(|| {
             ToolError::new(
                 ToolErrorKind::Failed,
-                format!("The result has {bytes} bytes; {most} are allowed"),
+                format!("The result has {bytes} bytes; {max} are allowed"),
             )
             .suggest("Ask for less, such as fewer rows or a part of the text")
         })

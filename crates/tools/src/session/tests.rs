@@ -14,7 +14,7 @@ struct World {
     sessions: Sessions,
 }
 
-const MOST: usize = 300;
+const MAX: usize = 300;
 
 impl World {
     fn new() -> Self {
@@ -28,7 +28,7 @@ impl World {
         let store = Store::open(&data, &testing::options()).expect("a store");
         let bounds = Bounds {
             idle: SignedDuration::from_hours(1),
-            sessions: MOST,
+            sessions: MAX,
             bytes: 1 << 30,
         };
         let sessions = Sessions::open(store, Arc::clone(&clock) as _, bounds).expect("sessions");
@@ -169,7 +169,7 @@ proptest! {
 async fn pages_hold_no_more_than_what_there_is_needs() {
     let world = World::new();
     let mut ids = Vec::new();
-    for _ in 0..MOST {
+    for _ in 0..MAX {
         ids.push(world.load("", 0).expect("a session"));
     }
     // Each time one in seven changes, so that all pages hold on to others.
@@ -186,15 +186,15 @@ async fn pages_hold_no_more_than_what_there_is_needs() {
     };
     let sessions = stored().sum::<usize>();
     // What was written last comes on top.
-    let most = 2 * MOST + IN_VAIN + MOST;
-    assert!(sessions <= most, "{sessions} sessions on pages");
+    let max = 2 * MAX + IN_VAIN + MAX;
+    assert!(sessions <= max, "{sessions} sessions on pages");
     let before = world.all();
     let world = world.killed().await;
     assert_eq!(world.all(), before);
     world.pass(3_601);
     world.sessions.write().await.expect("written");
     // All of them have ended, and the pages are removed some at a time.
-    for _ in 0..most / PAGES_A_WRITE {
+    for _ in 0..max / PAGES_A_WRITE {
         world.sessions.write().await.expect("written");
     }
     assert_eq!(world.sessions.len(), 0);
@@ -208,18 +208,18 @@ async fn pages_hold_no_more_than_what_there_is_needs() {
 #[tokio::test]
 async fn sessions_that_are_gone_do_not_add_up_while_nothing_is_written() {
     let world = World::new();
-    for _ in 0..10 * MOST {
+    for _ in 0..10 * MAX {
         world.load("", 0).expect("a session");
     }
     world.check();
     world.sessions.with(|state| {
-        assert!(state.unwritten.len() <= 2 * MOST + GONE);
+        assert!(state.unwritten.len() <= 2 * MAX + GONE);
     });
     world.sessions.write().await.expect("written");
     let before = world.all();
     let world = world.killed().await;
     assert_eq!(world.all(), before);
-    assert_eq!(world.sessions.len(), MOST);
+    assert_eq!(world.sessions.len(), MAX);
 }
 
 #[tokio::test]
@@ -241,7 +241,7 @@ async fn a_damaged_page_is_told_by_its_number() {
 #[tokio::test]
 async fn more_sessions_than_fit_are_cut_when_they_are_read() {
     let world = World::new();
-    for _ in 0..2 * MOST {
+    for _ in 0..2 * MAX {
         world.pass(1);
         world.load("", 0).expect("a session");
         if world.sessions.len().is_multiple_of(100) {
@@ -251,7 +251,7 @@ async fn more_sessions_than_fit_are_cut_when_they_are_read() {
     world.sessions.write().await.expect("written");
     let before = world.all();
     let world = world.killed().await;
-    assert_eq!(world.sessions.len(), MOST);
+    assert_eq!(world.sessions.len(), MAX);
     assert_eq!(world.all(), before, "the last ones are there");
 }
 
@@ -261,7 +261,7 @@ async fn what_another_writer_stored_is_not_written_over() {
     let clock: Arc<dyn Clock> = Hands::new();
     let bounds = Bounds {
         idle: SignedDuration::from_hours(1),
-        sessions: MOST,
+        sessions: MAX,
         bytes: 1 << 30,
     };
     let open = || Sessions::open(store.clone(), Arc::clone(&clock), bounds).expect("sessions");

@@ -35,7 +35,7 @@ impl Broker {
             if let Some(call) = self.calls.get_mut(&call) {
                 call.worker = None;
             }
-            self.place(call);
+            self.slot(call);
         }
     }
 
