@@ -55,100 +55,100 @@ fn hint(out: &mut [Violation], start: usize, hint: &'static str) {
     }
 }
 
-fn max_chars(value: &str, most: usize, path: impl FnOnce() -> String, out: &mut Vec<Violation>) {
+fn max_chars(value: &str, max: usize, path: impl FnOnce() -> String, out: &mut Vec<Violation>) {
     // No more characters than bytes: most values are decided without a count.
-    if value.len() > most {
+    if value.len() > max {
         let count = value.chars().count();
-        if count > most {
+        if count > max {
             push(
                 out,
                 path,
                 "string.max_len",
-                format!("must have at most {most} characters, has {count}"),
+                format!("must have at most {max} characters, has {count}"),
             );
         }
     }
 }
 
-fn min_chars(value: &str, least: usize, path: impl FnOnce() -> String, out: &mut Vec<Violation>) {
-    if value.chars().take(least).count() < least {
+fn min_chars(value: &str, min: usize, path: impl FnOnce() -> String, out: &mut Vec<Violation>) {
+    if value.chars().take(min).count() < min {
         push(
             out,
             path,
             "string.min_len",
-            format!("must have at least {least} characters"),
+            format!("must have at least {min} characters"),
         );
     }
 }
 
-fn max_bytes(value: &[u8], most: usize, path: impl FnOnce() -> String, out: &mut Vec<Violation>) {
-    if value.len() > most {
+fn max_bytes(value: &[u8], max: usize, path: impl FnOnce() -> String, out: &mut Vec<Violation>) {
+    if value.len() > max {
         push(
             out,
             path,
             "bytes.max_len",
-            format!("must have at most {most} bytes, has {}", value.len()),
+            format!("must have at most {max} bytes, has {}", value.len()),
         );
     }
 }
 
-fn max_items(count: usize, most: usize, path: impl FnOnce() -> String, out: &mut Vec<Violation>) {
-    if count > most {
+fn max_items(count: usize, max: usize, path: impl FnOnce() -> String, out: &mut Vec<Violation>) {
+    if count > max {
         push(
             out,
             path,
             "repeated.max_items",
-            format!("must have at most {most} items, has {count}"),
+            format!("must have at most {max} items, has {count}"),
         );
     }
 }
 
-fn min_items(count: usize, least: usize, path: impl FnOnce() -> String, out: &mut Vec<Violation>) {
-    if count < least {
+fn min_items(count: usize, min: usize, path: impl FnOnce() -> String, out: &mut Vec<Violation>) {
+    if count < min {
         push(
             out,
             path,
             "repeated.min_items",
-            format!("must have at least {least} items, has {count}"),
+            format!("must have at least {min} items, has {count}"),
         );
     }
 }
 
 fn at_most<T: Copy + PartialOrd + std::fmt::Display>(
     value: T,
-    most: T,
+    max: T,
     path: impl FnOnce() -> String,
     out: &mut Vec<Violation>,
 ) {
     // What is no number is within no bounds.
     if value
-        .partial_cmp(&most)
+        .partial_cmp(&max)
         .is_none_or(std::cmp::Ordering::is_gt)
     {
         push(
             out,
             path,
             "number.lte",
-            format!("must be at most {most}, is {value}"),
+            format!("must be at most {max}, is {value}"),
         );
     }
 }
 
 fn at_least<T: Copy + PartialOrd + std::fmt::Display>(
     value: T,
-    least: T,
+    min: T,
     path: impl FnOnce() -> String,
     out: &mut Vec<Violation>,
 ) {
     if value
-        .partial_cmp(&least)
+        .partial_cmp(&min)
         .is_none_or(std::cmp::Ordering::is_lt)
     {
         push(
             out,
             path,
             "number.gte",
-            format!("must be at least {least}, is {value}"),
+            format!("must be at least {min}, is {value}"),
         );
     }
 }

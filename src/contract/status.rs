@@ -74,7 +74,7 @@ pub fn status(failure: impl Into<Failure>) -> Status {
     let fits = |status: &Status| wire_bytes(status) <= MAX_WIRE_BYTES;
     LENGTHS
         .iter()
-        .map(|&(most, chars)| spell(&failure, most, chars))
+        .map(|&(max, chars)| spell(&failure, max, chars))
         .find(fits)
         // The code and its facts alone.
         .unwrap_or_else(|| spell(&failure, 0, 0))
@@ -82,7 +82,7 @@ pub fn status(failure: impl Into<Failure>) -> Status {
 
 /// With so many findings and next steps at most, and so many characters of each
 /// text.
-fn spell(failure: &Failure, most: usize, chars: usize) -> Status {
+fn spell(failure: &Failure, max: usize, chars: usize) -> Status {
     let reason = failure.code;
     let short = |text: &str| short(text, chars);
     let details = failure.details.iter();
@@ -108,14 +108,14 @@ fn spell(failure: &Failure, most: usize, chars: usize) -> Status {
         .map(|f| (f.field.clone(), f.message.clone()))
         .chain(findings)
         .collect();
-    for (field, description) in wrong.iter().take(most) {
+    for (field, description) in wrong.iter().take(max) {
         rich.add_bad_request_violation(short(field), short(description));
     }
-    if wrong.len() > most {
-        let more = wrong.len() - most;
+    if wrong.len() > max {
+        let more = wrong.len() - max;
         rich.add_bad_request_violation("", format!("and {more} more"));
     }
-    for step in failure.suggestions.iter().take(most) {
+    for step in failure.suggestions.iter().take(max) {
         rich.add_help_link(short(step), "");
     }
     let retry = failure.retry_after.or_else(|| {

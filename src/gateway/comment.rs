@@ -15,8 +15,8 @@ impl Comments {
             let info = file.file_descriptor_proto().source_code_info.as_ref();
             for location in info.map(|info| &*info.location).unwrap_or_default() {
                 if let Some(text) = &location.leading_comments {
-                    let place = (file.name().to_owned(), location.path.clone());
-                    comments.insert(place, tidy(text));
+                    let index = (file.name().to_owned(), location.path.clone());
+                    comments.insert(index, tidy(text));
                 }
             }
         }
@@ -25,8 +25,8 @@ impl Comments {
 
     /// The comment of what stands at a place; empty where there is none.
     pub(super) fn of(&self, file: &FileDescriptor, path: &[i32]) -> String {
-        let place = (file.name().to_owned(), path.to_vec());
-        self.0.get(&place).cloned().unwrap_or_default()
+        let index = (file.name().to_owned(), path.to_vec());
+        self.0.get(&index).cloned().unwrap_or_default()
     }
 }
 

@@ -111,14 +111,14 @@ impl Reader<'_> {
                 unknown.push(name);
                 continue;
             };
-            let place = join(path, &name);
-            if let Some(value) = self.field(field, value, &place) {
+            let index = join(path, &name);
+            if let Some(value) = self.field(field, value, &index) {
                 if let Some(oneof) = field.descriptor.containing_oneof()
                     && let Some(other) = oneof.fields().find(|f| message.has_field(f))
                     && other.number() != field.descriptor.number()
                 {
                     let sentence = format!("Only one of '{}' and '{name}'", other.name());
-                    self.say(&place, FORM, sentence);
+                    self.say(&index, FORM, sentence);
                 }
                 message.set_field(&field.descriptor, value);
             }
@@ -130,8 +130,8 @@ impl Reader<'_> {
                 .map(|name| format!("'{}'", escaped(name)))
                 .collect();
             let sentence = format!("Unrecognized key(s) in object: {}", names.join(", "));
-            let place = join(path, &escaped(first));
-            self.say(&place, FORM, sentence);
+            let index = join(path, &escaped(first));
+            self.say(&index, FORM, sentence);
         }
         message
     }
@@ -165,8 +165,8 @@ impl Reader<'_> {
         let value = shape.field("value")?;
         let mut map = std::collections::HashMap::new();
         for (key, item) in entries {
-            let place = join(path, &escaped(&key));
-            let item = self.one(value, item, &place);
+            let index = join(path, &escaped(&key));
+            let item = self.one(value, item, &index);
             map.insert(MapKey::String(key), item?);
         }
         Some(Value::Map(map))
@@ -228,7 +228,7 @@ impl Reader<'_> {
     }
 
     /// A whole number between two bounds; `3.0` is one, as JSON Schema has it.
-    fn whole(&mut self, json: &Json, path: &str, least: i128, most: i128) -> Option<i128> {
+    fn whole(&mut self, json: &Json, path: &str, min: i128, max: i128) -> Option<i128> {
         let number = match json {
             Json::Number(number) => number
                 .as_i64()
@@ -240,13 +240,13 @@ impl Reader<'_> {
         let Some(number) = number else {
             return self.expected(path, "integer", json);
         };
-        if number < least {
-            let sentence = format!("Number must be greater than or equal to {least}");
+        if number < min {
+            let sentence = format!("Number must be greater than or equal to {min}");
             self.say(path, FORM, sentence);
             return None;
         }
-        if number > most {
-            let sentence = format!("Number must be less than or equal to {most}");
+        if number > max {
+            let sentence = format!("Number must be less than or equal to {max}");
             self.say(path, FORM, sentence);
             return None;
         }

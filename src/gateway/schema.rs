@@ -148,15 +148,15 @@ impl<'a> Schemas<'a> {
             }
             Kind::String => {
                 say("type", json!("string"));
-                let least = rules.min_len.or(rules.required.then_some(1));
-                self.bound(&mut schema, "minLength", least);
+                let min = rules.min_len.or(rules.required.then_some(1));
+                self.bound(&mut schema, "minLength", min);
                 self.bound(&mut schema, "maxLength", rules.max_len);
             }
             Kind::Bytes => {
                 say("type", json!("string"));
                 say("contentEncoding", json!("base64"));
-                let most = rules.max_len.map(|bytes| bytes.div_ceil(3) * 4);
-                self.bound(&mut schema, "maxLength", most);
+                let max = rules.max_len.map(|bytes| bytes.div_ceil(3) * 4);
+                self.bound(&mut schema, "maxLength", max);
             }
             Kind::Double | Kind::Float => {
                 say("type", json!("number"));
@@ -179,12 +179,12 @@ impl<'a> Schemas<'a> {
                     Kind::Uint32 | Kind::Uint64 | Kind::Fixed32 | Kind::Fixed64
                 );
                 let bounded = self.way == Way::Request;
-                let least = rules.gte.filter(|_| bounded).or(unsigned.then_some(0));
-                if let Some(least) = least {
-                    say("minimum", json!(least));
+                let min = rules.gte.filter(|_| bounded).or(unsigned.then_some(0));
+                if let Some(min) = min {
+                    say("minimum", json!(min));
                 }
-                if let Some(most) = rules.lte.filter(|_| bounded) {
-                    say("maximum", json!(most));
+                if let Some(max) = rules.lte.filter(|_| bounded) {
+                    say("maximum", json!(max));
                 }
                 let short = matches!(
                     whole,

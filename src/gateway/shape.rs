@@ -124,14 +124,14 @@ impl Shape {
     }
 
     /// Place of the field with a number.
-    pub(super) fn place(&self, number: u32) -> Option<usize> {
+    pub(super) fn index(&self, number: u32) -> Option<usize> {
         let numbers = &self.by_number;
         let at = numbers.binary_search_by_key(&number, |(number, _)| *number);
         numbers.get(at.ok()?).map(|(_, at)| *at)
     }
 
     pub(super) fn numbered(&self, number: u32) -> Option<&Field> {
-        self.place(number).and_then(|at| self.fields.get(at))
+        self.index(number).and_then(|at| self.fields.get(at))
     }
 }
 
@@ -319,9 +319,9 @@ impl Rules {
         }
         let list = field.cardinality() == Cardinality::Repeated;
         self.required
-            || self.min_items.is_some_and(|least| least > 0)
-            || (!list && self.min_len.is_some_and(|least| least > 0))
-            || (!list && self.gte.is_some_and(|least| least > 0))
+            || self.min_items.is_some_and(|min| min > 0)
+            || (!list && self.min_len.is_some_and(|min| min > 0))
+            || (!list && self.gte.is_some_and(|min| min > 0))
     }
 }
 

@@ -152,7 +152,7 @@ mod tests {
 
     #[test]
     fn what_is_no_json_is_refused_with_its_place() {
-        for (text, place) in [
+        for (text, index) in [
             (&b"{"[..], "line 1 column 1"),
             (b"", "line 1 column 0"),
             (b"{} {}", "line 1 column 4"),
@@ -164,7 +164,7 @@ mod tests {
             (b"{'a':1}", "line 1 column 2"),
         ] {
             let sentence = refused(text);
-            assert!(sentence.contains(place), "{sentence}");
+            assert!(sentence.contains(index), "{sentence}");
             assert!(sentence.starts_with("The text is no JSON: "), "{sentence}");
         }
     }

@@ -454,22 +454,22 @@ fn a_url_is_gathered_into_a_request() {
             .map(|(k, v)| ((*k).to_owned(), (*v).to_owned()))
             .collect::<Vec<_>>()
     };
-    let gather = |path: &[(&str, &str)], query: &[(&str, &str)], body: Option<Json>| {
+    let merge = |path: &[(&str, &str)], query: &[(&str, &str)], body: Option<Json>| {
         let parts = Parts {
             path: pairs(path),
             query: pairs(query),
             body,
         };
-        let gathered = contract.gather(&get, &get.routes[0], parts);
+        let gathered = contract.merge(&get, &get.routes[0], parts);
         gathered.map(Json::Object).map_err(|refusal| refusal.fields)
     };
     assert_eq!(
-        gather(&[("skill_id", "a"), ("version_number", "3")], &[], None),
+        merge(&[("skill_id", "a"), ("version_number", "3")], &[], None),
         Ok(json!({"skill_id": "a", "version_number": 3}))
     );
     // What is no number stays text, and is refused with its place when it is read.
     assert_eq!(
-        gather(
+        merge(
             &[("version_number", "x")],
             &[("semantic_version", "1")],
             None
@@ -478,7 +478,7 @@ fn a_url_is_gathered_into_a_request() {
     );
     let wrong = |field: &str, sentence: &str| Err(vec![(field.to_owned(), sentence.to_owned())]);
     assert_eq!(
-        gather(
+        merge(
             &[],
             &[("semantic_version", "1"), ("semantic_version", "2")],
             None
@@ -486,7 +486,7 @@ fn a_url_is_gathered_into_a_request() {
         wrong("semantic_version", "Given twice")
     );
     assert_eq!(
-        gather(&[], &[], Some(json!({}))),
+        merge(&[], &[], Some(json!({}))),
         wrong("", "Expected no body")
     );
     let list = method(&contract, "ListSkills");
@@ -496,7 +496,7 @@ fn a_url_is_gathered_into_a_request() {
     };
     assert_eq!(
         contract
-            .gather(&list, &list.routes[0], parts)
+            .merge(&list, &list.routes[0], parts)
             .map(Json::Object),
         Ok(json!({"tags": ["a", "b"], "page_size": 7}))
     );

@@ -24,7 +24,7 @@ impl Contract {
     /// # Errors
     /// The body is no object where one is wanted, or two places of the request
     /// hold one field.
-    pub fn gather(
+    pub fn merge(
         &self,
         method: &Method,
         route: &Route,

@@ -22,7 +22,7 @@ use super::{Contract, Error};
 #[derive(Clone, Copy)]
 struct Part<'a> {
     /// Place of the field.
-    place: usize,
+    index: usize,
     came: WireType,
     value: Value<'a>,
 }
@@ -103,15 +103,15 @@ impl<'a, 'b, 'c> Writer<'a, 'b, 'c> {
         self.take(shape, bytes, begin)?;
         // Encoders write fields by number, which mostly is the order of the file.
         let mine = self.parts.get_mut(begin..).unwrap_or_default();
-        if !mine.is_sorted_by_key(|part| part.place) {
-            mine.sort_by_key(|part| part.place);
+        if !mine.is_sorted_by_key(|part| part.index) {
+            mine.sort_by_key(|part| part.index);
         }
         self.text.push('{');
         let first = self.text.len();
         let mut at = begin;
-        for (place, field) in shape.fields.iter().enumerate() {
+        for (index, field) in shape.fields.iter().enumerate() {
             let from = at;
-            while self.parts.get(at).is_some_and(|part| part.place == place) {
+            while self.parts.get(at).is_some_and(|part| part.index == index) {
                 at += 1;
             }
             if from == at && (field.holds == Holds::Maybe || field.omit_empty) {
@@ -142,8 +142,8 @@ impl<'a, 'b, 'c> Writer<'a, 'b, 'c> {
     fn take(&mut self, shape: &Shape, mut bytes: &'b [u8], begin: usize) -> Result<(), Error> {
         while !bytes.is_empty() {
             let (number, came) = encoding::decode_key(&mut bytes)?;
-            let place = shape.place(number);
-            let Some((place, field)) = place.and_then(|at| Some((at, shape.fields.get(at)?)))
+            let index = shape.index(number);
+            let Some((index, field)) = index.and_then(|at| Some((at, shape.fields.get(at)?)))
             else {
                 encoding::skip_field(came, number, &mut bytes, DecodeContext::default())?;
                 continue;
@@ -170,10 +170,10 @@ impl<'a, 'b, 'c> Writer<'a, 'b, 'c> {
                 let mut at = 0;
                 self.parts.retain(|part| {
                     at += 1;
-                    at <= begin || !field.rivals.contains(&part.place)
+                    at <= begin || !field.rivals.contains(&part.index)
                 });
             }
-            self.parts.push(Part { place, came, value });
+            self.parts.push(Part { index, came, value });
         }
         Ok(())
     }

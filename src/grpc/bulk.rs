@@ -1,7 +1,7 @@
 //! Publishing many skills over one stream.
 //!
 //! A task of its own publishes, so that it goes on whether or not the client reads: an
-//! item begins only when there is a place for its answer, and from there on it waits for
+//! item begins only when there is a permit for its answer, and from there on it waits for
 //! nothing that the client does. So no client can hold the lock of a skill.
 
 use std::sync::Arc;
@@ -29,7 +29,7 @@ const KIB: u32 = 64 * 1024;
 #[derive(Debug, Clone)]
 pub(super) struct Bulk {
     registry: Registry,
-    room: Arc<Semaphore>,
+    memory: Arc<Semaphore>,
 }
 
 type Answer = Result<v1::PublishSkillsResponse, Status>;
@@ -37,17 +37,17 @@ type Answer = Result<v1::PublishSkillsResponse, Status>;
 /// An item before it is read.
 struct Item {
     request: Result<v1::PublishSkillsRequest, Status>,
-    /// The place of its answer.
+    /// The permit of its answer.
     answer: mpsc::OwnedPermit<Answer>,
     /// Room for its bytes.
-    room: Option<OwnedSemaphorePermit>,
+    memory: Option<OwnedSemaphorePermit>,
 }
 
 impl Bulk {
     pub(super) fn new(registry: &Registry) -> Self {
         Self {
             registry: registry.clone(),
-            room: Arc::new(Semaphore::new(KIB as usize)),
+            memory: Arc::new(Semaphore::new(KIB as usize)),
         }
     }
 
@@ -71,21 +71,21 @@ impl Bulk {
     ) {
         let state = (items, send, self.clone());
         let items = stream::unfold(state, |(mut items, send, bulk)| async move {
-            // In this order: an item that is read has a place for its answer, and room
+            // In this order: an item that is read has a permit for its answer, and memory
             // for its bytes is taken before the next one is read.
             let answer = send.clone().reserve_owned().await.ok()?;
             let item = tokio::select! {
                 item = items.next() => item?,
                 () = send.closed() => return None,
             };
-            let room = match &item {
-                Ok(item) => bulk.room(item).await,
+            let memory = match &item {
+                Ok(item) => bulk.reserve(item).await,
                 Err(_) => None,
             };
             let item = Item {
                 request: item,
                 answer,
-                room,
+                memory,
             };
             Some((item, (items, send, bulk)))
         });
@@ -97,7 +97,7 @@ impl Bulk {
             let Item {
                 request,
                 answer,
-                room,
+                memory,
             } = item;
             let bulk = bulk.clone();
             async move {
@@ -105,18 +105,18 @@ impl Bulk {
                     Ok(item) => Ok(bulk.read(item, principal).await),
                     Err(broken) => Err(broken),
                 };
-                (read, answer, room)
+                (read, answer, memory)
             }
         });
         let read = read.buffered(ITEMS).enumerate();
-        let published = read.map(move |(index, (read, answer, room))| {
+        let published = read.map(move |(index, (read, answer, memory))| {
             let bulk = self.clone();
             async move {
                 let published = match read {
                     Ok(read) => Ok(bulk.publish_one(index, read).await),
                     Err(broken) => Err(broken),
                 };
-                drop(room);
+                drop(memory);
                 (published, answer)
             }
         });
@@ -130,11 +130,11 @@ impl Bulk {
         }
     }
 
-    async fn room(&self, item: &v1::PublishSkillsRequest) -> Option<OwnedSemaphorePermit> {
+    async fn reserve(&self, item: &v1::PublishSkillsRequest) -> Option<OwnedSemaphorePermit> {
         let bytes = prost::Message::encoded_len(item);
         let kib = u32::try_from(bytes / 1024 + 1).unwrap_or(KIB).min(KIB);
         // Never none: nobody closes it.
-        Arc::clone(&self.room).acquire_many_owned(kib).await.ok()
+        Arc::clone(&self.memory).acquire_many_owned(kib).await.ok()
     }
 
     async fn read(

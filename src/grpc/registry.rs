@@ -321,7 +321,7 @@ impl v1::registry_server::Registry for RegistryService {
         let archive = archive.map_err(status)?;
         let kib = archive.bytes.len().div_ceil(1024);
         let kib = u32::try_from(kib).unwrap_or(u32::MAX);
-        let room = reader.room(kib).await.map_err(status)?;
+        let memory = reader.reserve(kib).await.map_err(status)?;
         let info = v1::ArchiveInfo {
             skill_id: archive.of.head.id.to_string(),
             version: Some(info(&archive.of)),
@@ -332,8 +332,8 @@ impl v1::registry_server::Registry for RegistryService {
         };
         let pieces = archive.bytes.len().div_ceil(CHUNK).max(1);
         let chunks = (0..pieces).map(move |at| {
-            // The room for its bytes is given back when the last chunk is on its way.
-            let _held = &room;
+            // The memory for its bytes is given back when the last chunk is on its way.
+            let _held = &memory;
             let end = ((at + 1) * CHUNK).min(archive.bytes.len());
             Ok(v1::ExportSkillResponse {
                 info: (at == 0).then(|| info.clone()),

@@ -41,12 +41,12 @@ impl v1::tool_host_server::ToolHost for ToolHostService {
     ) -> Result<Response<Self::AttachStream>, Status> {
         let token = bearer(request.metadata()).map(str::to_owned);
         let messages = request.into_inner().map(|message| match message {
-            Ok(message) => heard(message),
+            Ok(message) => from_wire(message),
             Err(error) => Err(unreadable(&error)),
         });
         let told = self.host.attach(token.as_deref(), messages).await;
         let told = told.map_err(status)?;
-        let answers = told.map(|message| message.map(told_as).map_err(status));
+        let answers = told.map(|message| message.map(to_wire).map_err(status));
         Ok(Response::new(Box::pin(answers)))
     }
 }
@@ -79,7 +79,7 @@ fn unreadable(error: &Status) -> Failure {
 }
 
 /// Checks what the codec passes over: rules of messages inside a `oneof`.
-fn heard(message: v1::AttachRequest) -> Result<FromWorker, Failure> {
+fn from_wire(message: v1::AttachRequest) -> Result<FromWorker, Failure> {
     use v1::attach_request::Message;
     Ok(match message.message {
         None => FromWorker::Unknown,
@@ -163,8 +163,8 @@ fn outcome(said: v1::Outcome) -> FromWorker {
         })) => {
             let structured = structured.map(json::from_struct);
             let object = structured.clone().map(serde_json::Value::Object);
-            if let Some(place) = object.and_then(|object| inexact("structured", &object)) {
-                let why = format!("result.{place}: {NOT_EXACT}");
+            if let Some(permit) = object.and_then(|object| inexact("structured", &object)) {
+                let why = format!("result.{permit}: {NOT_EXACT}");
                 return FromWorker::Malformed { id, why };
             }
             Ok(Output {
@@ -221,7 +221,7 @@ fn duration(time: Duration) -> prost_types::Duration {
     })
 }
 
-fn told_as(message: ToWorker) -> v1::AttachResponse {
+fn to_wire(message: ToWorker) -> v1::AttachResponse {
     use v1::attach_response::Message;
     let message = match message {
         ToWorker::Welcome(Welcome {

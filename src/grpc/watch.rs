@@ -38,15 +38,15 @@ pub(super) fn answers(
         .filter_map(|kind| convert::event_kind(v1::EventType::try_from(kind).unwrap_or_default()))
         .collect();
     let watch = registry.watch(&resume_token, filter).map_err(status)?;
-    let most = match usize::try_from(max_events) {
+    let max = match usize::try_from(max_events) {
         Ok(0) | Err(_) => usize::MAX,
-        Ok(most) => most,
+        Ok(max) => max,
     };
     let end = match max_wait_seconds.unsigned_abs() {
         0 => Either::Left(future::pending()),
         seconds => Either::Right(tokio::time::sleep(Duration::from_secs(seconds.into()))),
     };
-    Ok(until(watch, most, Box::pin(every(FRESH)), end))
+    Ok(until(watch, max, Box::pin(every(FRESH)), end))
 }
 
 /// A tick every so often, the first after that time.
@@ -66,14 +66,14 @@ fn every(period: Duration) -> impl Stream<Item = ()> + Send {
 /// it is connected.
 pub(super) fn until(
     watch: Watch,
-    most: usize,
+    max: usize,
     ticks: impl Stream<Item = ()> + Send + Unpin,
     end: impl Future<Output = ()> + Send,
 ) -> impl Stream<Item = Result<v1::WatchResponse, Status>> + Send {
     let first = moved(&watch);
     let watching = Watching {
         known: watch.at(),
-        left: most,
+        left: max,
         ticks,
         watch,
     };

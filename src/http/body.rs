@@ -10,19 +10,19 @@ use crate::gateway::{MAX_JSON_BYTES, Refusal, strict_json};
 use admission::{Intake, IntakeError, Length, Peer, Permit};
 use model::{Code, Failure, shown};
 
-/// A body that was read, and its room.
+/// A body that was read, and its memory.
 #[derive(Debug)]
 pub(super) struct Read {
     /// None: it was empty.
     pub(super) json: Option<Json>,
-    pub(super) room: Option<Permit>,
+    pub(super) memory: Option<Permit>,
 }
 
-/// Reads the body of a peer, whatever it holds, and its room, to be kept for as long as
+/// Reads the body of a peer, whatever it holds, and its memory, to be kept for as long as
 /// the bytes are in work.
 ///
 /// # Errors
-/// It is too large, too slow, or there is no room for it.
+/// It is too large, too slow, or there is no memory for it.
 pub async fn take(peer: &Peer, body: Body) -> Result<(Bytes, Option<Permit>), Refusal> {
     let length = body.size_hint().exact();
     let length = length.map(|length| usize::try_from(length).unwrap_or(usize::MAX));
@@ -40,7 +40,7 @@ pub async fn take(peer: &Peer, body: Body) -> Result<(Bytes, Option<Permit>), Re
 /// Reads a body of JSON.
 ///
 /// # Errors
-/// It is too large, too slow, no JSON, or there is no room for it.
+/// It is too large, too slow, no JSON, or there is no memory for it.
 pub(super) async fn read(peer: &Peer, headers: &HeaderMap, body: Body) -> Result<Read, Refusal> {
     if body.size_hint().exact() != Some(0) {
         // Before anything is read: the answer will be no other.
@@ -49,14 +49,14 @@ pub(super) async fn read(peer: &Peer, headers: &HeaderMap, body: Body) -> Result
             content_type(headers)?;
         }
     }
-    let (bytes, room) = take(peer, body).await?;
+    let (bytes, memory) = take(peer, body).await?;
     if bytes.is_empty() {
-        return Ok(Read { json: None, room });
+        return Ok(Read { json: None, memory });
     }
     content_type(headers)?;
     Ok(Read {
         json: Some(strict_json(&bytes)?),
-        room,
+        memory,
     })
 }
 

@@ -27,10 +27,10 @@ use model::{Code, Failure, shown};
 const BASE: &str = "/clawhub";
 const API: &str = "/clawhub/api/v1/";
 /// Entries of a list: as many as are asked for, but never more.
-const MOST: i32 = 200;
+const MAX: i32 = 200;
 const USUAL: i32 = 20;
 /// Skills of a search.
-const MOST_FOUND: i32 = 50;
+const MAX_FOUND: i32 = 50;
 /// Versions that a fingerprint is compared with, newest first.
 const COMPARED: i32 = 200;
 /// Skills that are looked at at once.
@@ -125,9 +125,9 @@ fn no_tag(tag: &str) -> Refusal {
 }
 
 /// `limit`, within bounds: clients of this protocol ask for more than they get.
-fn limit(call: &Call, most: i32) -> i32 {
+fn limit(call: &Call, max: i32) -> i32 {
     let asked = call.asked("limit").and_then(|limit| limit.parse().ok());
-    asked.unwrap_or(USUAL).clamp(1, most)
+    asked.unwrap_or(USUAL).clamp(1, max)
 }
 
 fn millis(time: Option<&prost_types::Timestamp>) -> i64 {
@@ -203,7 +203,7 @@ async fn skill(reader: &SkillReader, call: &Call, slug: &str) -> Result<Json, Re
 
 /// Skills that win their short name, as many as are asked for.
 async fn skills(reader: &SkillReader, call: &Call) -> Result<Json, Refusal> {
-    let limit = limit(call, MOST);
+    let limit = limit(call, MAX);
     let mut token = call.asked("cursor").unwrap_or_default().to_owned();
     let mut found: Vec<v1::SkillMetadata> = Vec::new();
     // Some are passed over, so one page is not always enough.
@@ -233,7 +233,7 @@ async fn skills(reader: &SkillReader, call: &Call) -> Result<Json, Refusal> {
 async fn search(reader: &SkillReader, call: &Call) -> Result<Json, Refusal> {
     let request = v1::SearchRequest {
         query: required(call, "q")?.to_owned(),
-        limit: limit(call, MOST_FOUND),
+        limit: limit(call, MAX_FOUND),
         ..Default::default()
     };
     let mut lookup = reader.lookup();
@@ -261,12 +261,12 @@ async fn search(reader: &SkillReader, call: &Call) -> Result<Json, Refusal> {
 
 /// One number for the tier of a match and its place in it, from 0 to 1.
 fn score(why: &v1::SearchMatch) -> f64 {
-    let (least, room) = match why.tier() {
+    let (min, span) = match why.tier() {
         v1::MatchTier::Name => return 1.0,
         v1::MatchTier::NameWords => (0.75, 0.25),
         v1::MatchTier::Words | v1::MatchTier::Meaning | v1::MatchTier::Unspecified => (0.0, 0.75),
     };
-    least + room * why.score / (1.0 + why.score)
+    min + span * why.score / (1.0 + why.score)
 }
 
 async fn version_page(
@@ -288,7 +288,7 @@ async fn version_page(
 }
 
 async fn versions(reader: &SkillReader, call: &Call, slug: &str) -> Result<Json, Refusal> {
-    let page = version_page(reader, call, slug, limit(call, MOST)).await?;
+    let page = version_page(reader, call, slug, limit(call, MAX)).await?;
     let items: Vec<_> = page.versions.iter().map(version_json).collect();
     let next = Some(page.next_page_token).filter(|token| !token.is_empty());
     Ok(json!({"items": items, "nextCursor": next}))

@@ -48,9 +48,12 @@ impl Rest {
         context: Context,
     ) -> Result<Response, Refusal> {
         let headers = &request.headers;
-        // The room of the body is taken until the answer is there.
+        // The memory of the body is taken until the answer is there.
         let peer = Peer::of(&request.extensions);
-        let Read { json, room: _room } = body::read(&peer, headers, body).await?;
+        let Read {
+            json,
+            memory: _memory,
+        } = body::read(&peer, headers, body).await?;
         let mut parts = Parts {
             path,
             query: query(request.uri.query().unwrap_or_default())?,
@@ -58,7 +61,7 @@ impl Rest {
         };
         resume(way, headers, &mut parts);
         let method = &way.method;
-        let json = self.gateway.contract().gather(method, &way.route, parts)?;
+        let json = self.gateway.contract().merge(method, &way.route, parts)?;
         let ask = self.gateway.read(method, json)?;
         if method.server_streaming {
             let answers = self.gateway.stream(method, ask, context).await?;

@@ -72,12 +72,12 @@ impl Drop for Shared {
 
 /// What changed, gathered.
 #[derive(Debug)]
-struct Gathered {
+struct Debounced {
     /// Ids of the skills. None: any of them.
     skills: Option<BTreeSet<Arc<str>>>,
 }
 
-impl Gathered {
+impl Debounced {
     /// A resource may have changed.
     fn touches(&self, uri: &str) -> bool {
         let (Some(skills), Ok(uri)) = (&self.skills, uri.parse::<SkillUri>()) else {
@@ -164,7 +164,7 @@ async fn watch(
 }
 
 /// Waits for a change, and gathers what comes with it. None: there will be none.
-async fn gather(events: &mut broadcast::Receiver<Arc<str>>) -> Option<Gathered> {
+async fn debounce(events: &mut broadcast::Receiver<Arc<str>>) -> Option<Debounced> {
     use broadcast::error::RecvError;
     let mut skills = Some(BTreeSet::new());
     let mut take = |received: Result<Arc<str>, RecvError>| match received {
@@ -193,7 +193,7 @@ async fn gather(events: &mut broadcast::Receiver<Arc<str>>) -> Option<Gathered> 
             break;
         }
     }
-    Some(Gathered { skills })
+    Some(Debounced { skills })
 }
 
 /// What one session listens to.
@@ -230,7 +230,7 @@ impl Listener {
             let mut events = self.changes.listen();
             let uris = Arc::clone(&self.uris);
             let task = async move {
-                while let Some(gathered) = gather(&mut events).await {
+                while let Some(gathered) = debounce(&mut events).await {
                     if let Err(error) = announce(&peer, &gathered, &uris).await {
                         tracing::debug!(%error, "a session that ended is told nothing more");
                         return;
@@ -249,7 +249,7 @@ impl Listener {
         let uris = accepted.resource_subscriptions.clone().unwrap_or_default();
         loop {
             let gathered = tokio::select! {
-                gathered = gather(&mut events) => gathered,
+                gathered = debounce(&mut events) => gathered,
                 () = subscription.cancelled() => return,
             };
             let Some(gathered) = gathered else { return };
@@ -287,7 +287,7 @@ impl Listener {
 
 async fn announce(
     peer: &Peer<RoleServer>,
-    gathered: &Gathered,
+    gathered: &Debounced,
     uris: &Mutex<HashSet<String>>,
 ) -> Result<(), rmcp::ServiceError> {
     peer.notify_tool_list_changed().await?;

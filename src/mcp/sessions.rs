@@ -36,7 +36,7 @@ const CLOSING: Duration = Duration::from_secs(1);
 const SWEEP: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
 
 tokio::task_local! {
-    /// The place of the session that the request in work begins.
+    /// The permit of the session that the request in work begins.
     static PLACE: Cell<Option<Permit>>;
 }
 
@@ -54,7 +54,7 @@ type Open = Mutex<HashMap<SessionId, Session>>;
 struct Session {
     /// None: it was begun where nobody counts.
     permit: Option<Permit>,
-    heard: Instant,
+    touch: Instant,
     streams: usize,
 }
 
@@ -81,7 +81,7 @@ impl Sessions {
         }
     }
 
-    /// Takes a place for a session of a peer; where there is none, idle sessions end.
+    /// Takes a permit for a session of a peer; where there is none, idle sessions end.
     ///
     /// # Errors
     /// All sessions that could end have streams open.
@@ -99,7 +99,7 @@ impl Sessions {
         }
     }
 
-    /// Handles a request that begins a session, whose place this is. The session has it
+    /// Handles a request that begins a session, whose permit this is. The session has it
     /// from its first moment: its client may be gone before the answer is there.
     pub fn begin<F: Future>(
         permit: Permit,
@@ -122,7 +122,7 @@ impl Sessions {
 
     /// Its client was not heard of for too long.
     fn is_over(&self, session: &Session) -> bool {
-        session.is_idle() && session.heard.elapsed() >= self.idle
+        session.is_idle() && session.touch.elapsed() >= self.idle
     }
 
     async fn end_idle(&self) {
@@ -152,7 +152,7 @@ impl Sessions {
         let of = |peer: &Peer| {
             held()
                 .filter(|(_, session, owner)| session.is_idle() && owner.is(peer))
-                .min_by_key(|(_, session, _)| session.heard)
+                .min_by_key(|(_, session, _)| session.touch)
                 .map(|(id, _, _)| SessionId::clone(id))
         };
         if full == Full::Share {
@@ -170,7 +170,7 @@ impl Sessions {
     }
 
     async fn end(&self, id: &SessionId) {
-        // Its place is free whatever becomes of its worker.
+        // Its permit is free whatever becomes of its worker.
         lock(&self.open).remove(id);
         let closing = self.inner.close_session(id);
         match tokio::time::timeout(CLOSING, closing).await {
@@ -181,9 +181,9 @@ impl Sessions {
     }
 
     /// The client of a session was heard of.
-    fn heard(&self, id: &SessionId) {
+    fn touch(&self, id: &SessionId) {
         if let Some(session) = lock(&self.open).get_mut(id) {
-            session.heard = Instant::now();
+            session.touch = Instant::now();
         }
     }
 
@@ -242,7 +242,7 @@ impl Drop for Streaming {
     fn drop(&mut self) {
         if let Some(session) = lock(&self.open).get_mut(&self.id) {
             session.streams = session.streams.saturating_sub(1);
-            session.heard = Instant::now();
+            session.touch = Instant::now();
         }
     }
 }
@@ -255,7 +255,7 @@ impl SessionManager for Sessions {
         let (id, transport) = self.inner.create_session().await?;
         let session = Session {
             permit: PLACE.try_with(Cell::take).ok().flatten(),
-            heard: Instant::now(),
+            touch: Instant::now(),
             streams: 0,
         };
         lock(&self.open).insert(SessionId::clone(&id), session);
@@ -272,7 +272,7 @@ impl SessionManager for Sessions {
 
     /// Asked for with every message of a client.
     async fn has_session(&self, id: &SessionId) -> Result<bool, Self::Error> {
-        self.heard(id);
+        self.touch(id);
         self.inner.has_session(id).await
     }
 

@@ -150,8 +150,8 @@ pub(super) fn message(text: &[u8]) -> Result<RxJsonRpcMessage<RoleServer>, Vec<u
 }
 
 /// The answer to a message that is too long to be read.
-pub(super) fn too_long(most: usize) -> Vec<u8> {
-    let sentence = format!("A message has {most} bytes at most");
+pub(super) fn too_long(max: usize) -> Vec<u8> {
+    let sentence = format!("A message has {max} bytes at most");
     error(&Json::Null, INVALID_REQUEST, &sentence)
 }
 

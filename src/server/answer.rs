@@ -2,9 +2,9 @@
 //!
 //! * What is longer than a [`PIECE`] goes out piece by piece, so that HTTP/2 keeps no
 //!   more than one of an answer that is not read.
-//! * What waits for its reader is booked: the place of a call is free as soon as its
+//! * What waits for its reader is booked: the permit of a call is free as soon as its
 //!   answer is made, however long its reader takes.
-//! * A stream keeps its place, its deadline and its span until its end.
+//! * A stream keeps its permit, its deadline and its span until its end.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -26,9 +26,9 @@ use model::{Code, Failure};
 
 /// Bytes that go out at once: a frame of HTTP/2.
 const PIECE: usize = 16 * 1024;
-/// A message of a stream up to which the stream's place covers it.
+/// A message of a stream up to which the stream's permit covers it.
 const COVERED: usize = 128 * 1024;
-/// An answer that needs no room: its stream alone costs as much. Who asks whether the
+/// An answer that needs no memory: its stream alone costs as much. Who asks whether the
 /// server is well is told so however full it is.
 const FREE: usize = 1024;
 
@@ -47,13 +47,13 @@ pub(super) struct Answer {
     reader: Option<Peer>,
     /// It is what the connection sends: others are read by this process on the way.
     is_outermost: bool,
-    room: Option<Permit>,
+    memory: Option<Permit>,
     guard: Option<Guard>,
 }
 
 /// What a call keeps until its last byte.
 pub(super) struct Guard {
-    /// The place of a stream.
+    /// The permit of a stream.
     pub(super) _permit: Option<Permit>,
     pub(super) deadline: Option<Pin<Box<Sleep>>>,
     pub(super) stop: Option<Pin<Box<WaitForCancellationFutureOwned>>>,
@@ -71,16 +71,16 @@ impl Answer {
             next: None,
             is_outermost: reader.is_some(),
             reader,
-            room: None,
+            memory: None,
             guard,
         }
     }
 
     /// Looks at the first frame of an answer that is there as a whole, and books it as
-    /// soon as there is room. Its call still has its place.
+    /// soon as there is memory. Its call still has its permit.
     ///
     /// # Errors
-    /// There is no room in time.
+    /// There is no memory in time.
     pub(super) async fn book_first(&mut self) -> Result<(), Full> {
         let inner = &mut self.inner;
         if inner.is_end_stream() {
@@ -98,25 +98,25 @@ impl Answer {
             return Ok(());
         };
         if bytes > FREE {
-            self.room = Some(reader.room(kib(bytes)).await?);
+            self.memory = Some(reader.reserve(kib(bytes)).await?);
         }
         Ok(())
     }
 
-    /// Books an answer whose length is known, as soon as there is room. The place of its
+    /// Books an answer whose length is known, as soon as there is memory. The permit of its
     /// call is free by now: it waits where it can have one again.
     ///
     /// # Errors
-    /// There is no room in time.
+    /// There is no memory in time.
     async fn book_known(&mut self) -> Result<(), Full> {
         let (Some(reader), Some(length)) = (&self.reader, self.inner.size_hint().exact()) else {
             return Ok(());
         };
         let bytes = usize::try_from(length).unwrap_or(usize::MAX);
         if bytes > FREE {
-            self.room = Some(match reader.try_take(Resource::Calls, 1) {
-                Ok(_place) => reader.room(kib(bytes)).await?,
-                Err(_full) => reader.room_now(kib(bytes))?,
+            self.memory = Some(match reader.try_take(Resource::Calls, 1) {
+                Ok(_place) => reader.reserve(kib(bytes)).await?,
+                Err(_full) => reader.try_reserve(kib(bytes))?,
             });
         }
         Ok(())
@@ -126,9 +126,9 @@ impl Answer {
         let Some(reader) = &self.reader else {
             return Ok(());
         };
-        self.room = Some(match self.room.take() {
-            Some(mut room) => room.resize(kib(bytes)).map(|()| room)?,
-            None => reader.room_now(kib(bytes))?,
+        self.memory = Some(match self.memory.take() {
+            Some(mut memory) => memory.resize(kib(bytes)).map(|()| memory)?,
+            None => reader.try_reserve(kib(bytes))?,
         });
         Ok(())
     }

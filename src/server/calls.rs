@@ -1,10 +1,10 @@
 //! What every call passes, whatever face it came through.
 //!
 //! * **Admission.** So many calls in work at once, and so many streams, of which an
-//!   address has a share. A call takes its place when its message is there, and gives it
+//!   address has a share. A call takes its permit when its message is there, and gives it
 //!   back when its answer is made: what a peer sends or reads slowly is booked by its
-//!   bytes and takes no place. A stream keeps its place until it ends. A call for which
-//!   there is no place waits for one, but not for long ([`overload`]).
+//!   bytes and takes no permit. A stream keeps its permit until it ends. A call for which
+//!   there is no permit waits for one, but not for long ([`overload`]).
 //! * **Deadline.** `grpc-timeout` is honoured up to the server's own, which a unary call
 //!   without one gets from the moment its message is there. When it passes, the work is
 //!   dropped and the answer is `DEADLINE_EXCEEDED`.
@@ -59,7 +59,7 @@ pub(super) struct Times {
     pub(super) deadline: Duration,
     /// A stream whose client sends nothing, where it is the client's turn.
     pub(super) idle: Duration,
-    /// A call for which there is no place.
+    /// A call for which there is no permit.
     pub(super) wait: Duration,
 }
 
@@ -230,7 +230,7 @@ struct Admitted {
     work_until: Instant,
     permit: Permit,
     /// For the bytes of its message.
-    _room: Option<Permit>,
+    _memory: Option<Permit>,
 }
 
 impl<S> Call<S>
@@ -267,7 +267,7 @@ where
             deadline,
             work_until,
             permit,
-            _room,
+            _memory,
         } = admitted;
         request.extensions_mut().insert(Deadline(work_until));
         let answer = with_deadline(work_until, self.inner.call(request));
@@ -332,7 +332,7 @@ where
         Ok(Response::from_parts(head, body))
     }
 
-    /// Waits for the message of a call, and takes its place.
+    /// Waits for the message of a call, and takes its permit.
     async fn admit(
         &mut self,
         request: Request<Body>,
@@ -345,7 +345,7 @@ where
         }
         let asked = asked.map(|time| begun + time);
         let (parts, body) = request.into_parts();
-        let (body, room) = match &self.reader {
+        let (body, memory) = match &self.reader {
             None => (body, None),
             Some(peer) if self.method.streams_in => {
                 let idle = (!self.method.worker).then_some(self.state.times.idle);
@@ -360,20 +360,20 @@ where
                         body.map_err(|_passed| late())?
                     }
                 };
-                let (body, room) = body?.into_body();
-                (Body::new(body), room)
+                let (body, memory) = body?.into_body();
+                (Body::new(body), memory)
             }
         };
-        let bytes = match &room {
+        let bytes = match &memory {
             Some(_booked) => 0,
             None => body.size_hint().lower(),
         };
-        let permit = patience.place(&self.peer, self.method.resource(), bytes);
+        let permit = patience.permit(&self.peer, self.method.resource(), bytes);
         let permit = permit.await.inspect_err(|_| self.method.meter.refuse())?;
         // Work for a caller takes no longer than the operator lets it, whatever the caller
         // asks for. A stream may live longer than the work in it.
-        let most = Instant::now() + self.state.times.deadline;
-        let work_until = asked.map_or(most, |asked| asked.min(most));
+        let max = Instant::now() + self.state.times.deadline;
+        let work_until = asked.map_or(max, |asked| asked.min(max));
         let deadline = if self.method.streams {
             asked
         } else {
@@ -384,7 +384,7 @@ where
             deadline,
             work_until,
             permit,
-            _room: room,
+            _memory: memory,
         })
     }
 

@@ -39,7 +39,7 @@ pub struct Limits {
     /// Seconds that a unary call, or the work in a stream, may take; a caller's own deadline
     /// is honoured where it is shorter.
     pub deadline_seconds: u64,
-    /// Seconds that a call waits for a place, and until one is told that there is too much
+    /// Seconds that a call waits for a permit, and until one is told that there is too much
     /// to do; half of its own time where that is shorter. 0: it is refused at once.
     pub wait_seconds: u64,
     /// Seconds in which a client says what it speaks, sends the headers of a request,

@@ -25,7 +25,7 @@ const MAX_HEADER_BYTES: u32 = 16 * 1024;
 /// Streams that a client may have reset before the server has looked at them
 /// (rapid reset).
 const MAX_PENDING_RESETS: usize = 32;
-/// Bytes in flight on a stream and on a connection. A stream that waits (for room, or
+/// Bytes in flight on a stream and on a connection. A stream that waits (for memory, or
 /// for a skill that is being written) leaves its window full; so that it neither stops
 /// the other streams of its connection, nor has more small frames unread than HTTP/2's
 /// bound on them allows, a stream has little of what a connection has.

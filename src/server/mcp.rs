@@ -45,7 +45,7 @@ struct Admitted {
     request: Request<Full<bytes::Bytes>>,
     kind: Kind,
     /// For as long as the message is in work.
-    _room: Option<Permit>,
+    _memory: Option<Permit>,
 }
 
 impl Endpoints {
@@ -144,7 +144,7 @@ impl Endpoint {
         let Admitted {
             mut request,
             kind,
-            _room,
+            _memory,
         } = match admit(request).await {
             Ok(admitted) => admitted,
             Err(refusal) => return refusal,
@@ -188,7 +188,7 @@ impl Endpoint {
         })
     }
 
-    /// Begins a session, where there is a place for it.
+    /// Begins a session, where there is a permit for it.
     async fn begin(&self, request: http::Request<Full<bytes::Bytes>>, peer: &Peer) -> Response {
         let permit = match self.sessions.admit(peer).await {
             Ok(permit) => permit,
@@ -220,7 +220,7 @@ impl Endpoint {
 async fn admit(request: Request) -> Result<Admitted, Response> {
     let (parts, body) = request.into_parts();
     let peer = Peer::of(&parts.extensions);
-    let (body, room) = take(&peer, body).await.map_err(refused)?;
+    let (body, memory) = take(&peer, body).await.map_err(refused)?;
     let kind = check(&body).map_err(|answer| {
         let json = [(header::CONTENT_TYPE, "application/json")];
         (StatusCode::BAD_REQUEST, json, answer).into_response()
@@ -234,6 +234,6 @@ async fn admit(request: Request) -> Result<Admitted, Response> {
     Ok(Admitted {
         request: Request::from_parts(parts, Full::new(body)),
         kind,
-        _room: room,
+        _memory: memory,
     })
 }

@@ -128,7 +128,7 @@ impl Meter {
         self.seconds.get_or_init(create)
     }
 
-    /// A call for which there was no place.
+    /// A call for which there was no permit.
     pub(super) fn refuse(&self) {
         self.metrics.refused.get_or_create(&self.labels).inc();
     }

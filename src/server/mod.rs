@@ -4,7 +4,7 @@
 //!
 //! * One port serves gRPC (HTTP/2), and gRPC-Web, REST and MCP (HTTP/1.1 and
 //!   HTTP/2); a socket in the data directory serves commands on this machine (`local`).
-//! * Every call passes one call layer (`calls`): a place among those in work or
+//! * Every call passes one call layer (`calls`): a permit among those in work or
 //!   a refusal at once, the caller's deadline, a span, the caller's name.
 //! * Nothing waits for a client without a limit: for its first bytes, its headers, its
 //!   body, or until it has read its answer (`listen`, `answer`). What it holds

@@ -1,6 +1,6 @@
 //! What becomes of calls when there are more than the server takes on.
 //!
-//! * A call for which there is no place waits for one, first come, first served. It waits
+//! * A call for which there is no permit waits for one, first come, first served. It waits
 //!   for `limits.wait_seconds`, or for half of the time that it has where that is shorter:
 //!   so a burst is answered, and nothing is begun that would be late.
 //! * A call that is refused because there is too much to do, whatever it was that was full,
@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 
 use admission::{Full, Peer, Permit, Resource};
 
-/// How long a call waits for a place, and for a refusal.
+/// How long a call waits for a permit, and for a refusal.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Patience {
     for_place: Duration,
@@ -29,8 +29,8 @@ pub(super) struct Patience {
 
 impl Patience {
     /// Of a call that begins now and has so much time; none: as much as it needs.
-    pub(super) fn new(most: Duration, time: Option<Duration>) -> Self {
-        let shorter = |time: Option<Duration>| time.map_or(most, |time| most.min(time));
+    pub(super) fn new(max: Duration, time: Option<Duration>) -> Self {
+        let shorter = |time: Option<Duration>| time.map_or(max, |time| max.min(time));
         Self {
             for_place: shorter(time.map(|time| time / 2)),
             // It learns the reason before its time has passed.
@@ -38,11 +38,11 @@ impl Patience {
         }
     }
 
-    /// The place of a call whose message is there, `bytes` of which are not booked.
+    /// The permit of a call whose message is there, `bytes` of which are not booked.
     ///
     /// # Errors
     /// None was free in time.
-    pub(super) async fn place(
+    pub(super) async fn permit(
         &self,
         peer: &Peer,
         resource: Resource,
@@ -94,10 +94,10 @@ mod tests {
     }
 
     /// How a call with no place to go ends, and after how long.
-    async fn refusal(peer: &Peer, most: Duration, time: Option<Duration>) -> (Full, Duration) {
+    async fn refusal(peer: &Peer, max: Duration, time: Option<Duration>) -> (Full, Duration) {
         let begun = Instant::now();
-        let patience = Patience::new(most, time);
-        let full = patience.place(peer, Resource::Calls, 1).await;
+        let patience = Patience::new(max, time);
+        let full = patience.permit(peer, Resource::Calls, 1).await;
         let full = full.expect_err("there is no place");
         (full, begun.elapsed())
     }
@@ -110,15 +110,15 @@ mod tests {
         let patience = Patience::new(SECOND * 2, None);
         let waiting = tokio::spawn({
             let peer = peer.clone();
-            async move { patience.place(&peer, Resource::Calls, 5 * 1024).await }
+            async move { patience.permit(&peer, Resource::Calls, 5 * 1024).await }
         });
         tokio::time::sleep(SECOND).await;
         assert_eq!(admission.taken(Resource::Requests), 5, "its message");
         drop(taken);
-        let place = waiting.await.expect("no panic").expect("a place");
+        let permit = waiting.await.expect("no panic").expect("a place");
         assert_eq!(admission.taken(Resource::Calls), 1);
         assert_eq!(admission.taken(Resource::Requests), 0);
-        drop(place);
+        drop(permit);
         assert_eq!(admission.taken(Resource::Calls), 0);
     }
 
@@ -127,13 +127,13 @@ mod tests {
         let admission = admission(8);
         let peer = admission.peer([10, 0, 0, 1].into());
         let _taken = peer.try_take(Resource::Calls, 1).expect("a place");
-        let most = SECOND * 2;
+        let max = SECOND * 2;
         for (time, expected) in [
-            (None, most),
-            (Some(SECOND * 30), most),
+            (None, max),
+            (Some(SECOND * 30), max),
             (Some(SECOND), SECOND / 2),
         ] {
-            let (full, waited) = refusal(&peer, most, time).await;
+            let (full, waited) = refusal(&peer, max, time).await;
             assert_eq!(full, Full::Share, "{time:?}");
             let late = waited.saturating_sub(expected);
             assert!(
@@ -151,7 +151,7 @@ mod tests {
         let admission = admission(1);
         let peer = admission.peer([10, 0, 0, 1].into());
         let _taken = peer.try_take(Resource::Calls, 1).expect("a place");
-        let _room = peer.try_take(Resource::Requests, 1).expect("room");
+        let _memory = peer.try_take(Resource::Requests, 1).expect("room");
         let (_, waited) = refusal(&peer, SECOND, None).await;
         assert_eq!(waited, Duration::ZERO);
         let begun = Instant::now();

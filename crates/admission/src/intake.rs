@@ -1,10 +1,10 @@
 //! Requests as they arrive: booked by the bytes that are there, at a least rate.
 //!
 //! The first bytes of a body are booked as they come, so that an announced length costs
-//! nothing. Who has sent some of a long body takes the room for all of it at once, or
-//! waits for it: bodies that each have a part of their room and wait for the rest would
+//! nothing. Who has sent some of a long body takes the memory for all of it at once, or
+//! waits for it: bodies that each have a part of their memory and wait for the rest would
 //! wait for one another. One whose length is not told takes as much as it may have.
-//! While it waits, a body has the place of a call, though none is begun yet: so a peer
+//! While it waits, a body has the permit of a call, though none is begun yet: so a peer
 //! has no more bodies that wait than calls.
 
 use std::convert::Infallible;
@@ -20,9 +20,9 @@ use tokio::time::Instant;
 use super::pace::Clock;
 use super::{Full, Pace, Peer, Permit, Resource};
 
-/// A body that is there at once and no longer needs no room.
+/// A body that is there at once and no longer needs no memory.
 const SMALL: usize = 16 * 1024;
-/// What a peer sends before the room for a whole body is booked.
+/// What a peer sends before the memory for a whole body is booked.
 const PROOF: usize = 64 * 1024;
 /// Before a message of gRPC: whether it is compressed, and its length.
 const PREFIX: usize = 5;
@@ -57,7 +57,7 @@ pub enum IntakeError<E> {
         /// How long a peer may be silent.
         idle: std::time::Duration,
     },
-    /// There is no room for it.
+    /// There is no memory for it.
     #[error(transparent)]
     Full(#[from] Full),
     /// It broke off.
@@ -68,16 +68,16 @@ pub enum IntakeError<E> {
 /// The next of a body; none at its end.
 type Arrived<E> = Result<Option<Frame<Bytes>>, IntakeError<E>>;
 
-/// A whole body, with its room.
+/// A whole body, with its memory.
 #[derive(Debug, Default)]
 pub struct Collected {
     frames: Vec<Bytes>,
     trailers: Option<HeaderMap>,
-    room: Option<Permit>,
+    memory: Option<Permit>,
 }
 
 impl Collected {
-    /// The bytes in one piece, and their room, to be kept for as long as they are in work.
+    /// The bytes in one piece, and their memory, to be kept for as long as they are in work.
     #[must_use]
     pub fn into_bytes(mut self) -> (Bytes, Option<Permit>) {
         let bytes = if self.frames.len() <= 1 {
@@ -89,17 +89,17 @@ impl Collected {
             }
             bytes.freeze()
         };
-        (bytes, self.room)
+        (bytes, self.memory)
     }
 
-    /// The body as it came, and its room.
+    /// The body as it came, and its memory.
     #[must_use]
     pub fn into_body(self) -> (Replay, Option<Permit>) {
         let replay = Replay {
             frames: self.frames.into_iter(),
             trailers: self.trailers,
         };
-        (replay, self.room)
+        (replay, self.memory)
     }
 }
 
@@ -141,9 +141,9 @@ impl Body for Replay {
 pub struct Intake {
     peer: Peer,
     clock: Clock,
-    room: Option<Permit>,
+    memory: Option<Permit>,
     received: usize,
-    /// Until when it waits for room, once it does.
+    /// Until when it waits for memory, once it does.
     patience: Option<Instant>,
 }
 
@@ -154,27 +154,27 @@ impl Intake {
         Self {
             peer: peer.clone(),
             clock: Clock::start(peer.pace()),
-            room: None,
+            memory: None,
             received: 0,
             patience: None,
         }
     }
 
     fn missing(&self, bytes: usize) -> u32 {
-        kib(bytes).saturating_sub(self.room.as_ref().map_or(0, Permit::units))
+        kib(bytes).saturating_sub(self.memory.as_ref().map_or(0, Permit::units))
     }
 
     /// Books bytes that are there.
     fn book(&mut self, bytes: usize) -> Result<(), Full> {
         let missing = self.missing(bytes);
-        match &mut self.room {
-            None => self.room = Some(self.peer.try_take(Resource::Requests, missing)?),
-            Some(room) => room.try_grow(missing)?,
+        match &mut self.memory {
+            None => self.memory = Some(self.peer.try_take(Resource::Requests, missing)?),
+            Some(memory) => memory.try_grow(missing)?,
         }
         Ok(())
     }
 
-    /// Books all of a body of which some is there, as soon as there is room for it.
+    /// Books all of a body of which some is there, as soon as there is memory for it.
     async fn book_all(&mut self, bytes: usize) -> Result<(), Full> {
         if self.book(bytes).is_ok() {
             return Ok(());
@@ -185,7 +185,7 @@ impl Intake {
         Ok(())
     }
 
-    /// Waits for the room that is missing. All waits of a body together take no longer
+    /// Waits for the memory that is missing. All waits of a body together take no longer
     /// than one may.
     pub(super) fn more(
         &mut self,
@@ -194,7 +194,7 @@ impl Intake {
         let until = Instant::now() + self.peer.pace().wait;
         let until = *self.patience.get_or_insert(until);
         let (peer, missing) = (self.peer.clone(), self.missing(bytes));
-        let has = self.room.as_ref().map_or(0, Permit::units);
+        let has = self.memory.as_ref().map_or(0, Permit::units);
         async move {
             let all = usize::try_from(has + missing).unwrap_or(usize::MAX);
             peer.may_have(Resource::Requests, all)?;
@@ -202,11 +202,11 @@ impl Intake {
         }
     }
 
-    /// Adds room that was waited for.
+    /// Adds memory that was waited for.
     pub(super) fn take(&mut self, more: Permit) {
-        match &mut self.room {
-            None => self.room = Some(more),
-            Some(room) => room.absorb(more),
+        match &mut self.memory {
+            None => self.memory = Some(more),
+            Some(memory) => memory.absorb(more),
         }
         // While the peer had to wait, it could not send.
         self.clock.restart();
@@ -221,7 +221,7 @@ impl Intake {
     pub(super) fn arrived(&mut self, bytes: usize, all: usize) -> Result<(), usize> {
         self.clock.arrived(bytes);
         self.received += bytes;
-        if self.received <= SMALL && self.room.is_none() {
+        if self.received <= SMALL && self.memory.is_none() {
             return Ok(());
         }
         let bytes = if self.received >= PROOF {
@@ -235,7 +235,7 @@ impl Intake {
     /// What had arrived is no longer here.
     pub(super) fn begin_anew(&mut self) {
         self.received = 0;
-        self.room = None;
+        self.memory = None;
         self.patience = None;
         self.clock.restart();
     }
@@ -258,7 +258,7 @@ impl Intake {
     /// prefix.
     ///
     /// # Errors
-    /// It is too large or too slow, there is no room for it, or it broke off.
+    /// It is too large or too slow, there is no memory for it, or it broke off.
     pub async fn collect<B>(
         peer: &Peer,
         body: B,
@@ -278,7 +278,7 @@ impl Intake {
         let mut collected = Collected::default();
         loop {
             let arrived = match poll_fn(|cx| intake.poll_frame(body.as_mut(), cx)).await {
-                // There is no room for the little that is there: it waits for it, too.
+                // There is no memory for the little that is there: it waits for it, too.
                 Err(IntakeError::Full(_)) => {
                     intake.book_all(intake.received.max(1)).await?;
                     continue;
@@ -315,10 +315,10 @@ impl Intake {
                 break;
             }
         }
-        if let Some(room) = &mut intake.room {
-            room.shrink_to(kib(intake.received));
+        if let Some(memory) = &mut intake.memory {
+            memory.shrink_to(kib(intake.received));
         }
-        collected.room = intake.room;
+        collected.memory = intake.memory;
         Ok(collected)
     }
 

@@ -12,9 +12,9 @@
 //!   only the limits for all.
 //! * A peer that sends a request sends it at a least rate ([`Pace`]), and its bytes are
 //!   booked as they arrive ([`Intake`]).
-//! * An answer that is large has its room before it is made ([`reserve`]).
-//! * Whoever waits for room holds a place of a call or of a stream, so that no more of a
-//!   peer waits than it has of those; and no more of its room than a little, since those
+//! * An answer that is large has its memory before it is made ([`reserve`]).
+//! * Whoever waits for memory holds a permit of a call or of a stream, so that no more of a
+//!   peer waits than it has of those; and no more of its memory than a little, since those
 //!   that hold a part and wait for the rest would wait for one another.
 //!
 //! Not here: what is refused with which words (`server`, `http`, `mcp`), deadlines of
@@ -208,7 +208,7 @@ struct Account {
 #[derive(Debug, Clone)]
 pub struct Peer {
     account: Arc<Account>,
-    /// Where it has room of its own for the answer to one call.
+    /// Where it has memory of its own for the answer to one call.
     reserved: Option<Reserved>,
 }
 
@@ -397,7 +397,7 @@ impl Peer {
     }
 
     /// Takes some of a resource as soon as it is free, if that is within the time that
-    /// requests and answers wait for room.
+    /// requests and answers wait for memory.
     ///
     /// # Errors
     /// It was not free in time, or is more than a peer may have.

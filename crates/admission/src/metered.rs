@@ -49,7 +49,7 @@ impl<B> Metered<B> {
         }
     }
 
-    /// Notes what has arrived; the error is how much room it needs before it goes on.
+    /// Notes what has arrived; the error is how much memory it needs before it goes on.
     fn arrived(&mut self, data: &[u8]) -> Result<(), usize> {
         let open = self.messages.arrived(data, self.open);
         if open < self.open + data.len() {
@@ -66,7 +66,7 @@ impl<B> Metered<B> {
 }
 
 impl<B: Body<Data = Bytes> + Unpin> Metered<B> {
-    /// Waits for room for so many bytes, and then goes on.
+    /// Waits for memory for so many bytes, and then goes on.
     fn wait(
         mut self: Pin<&mut Self>,
         frame: Option<Frame<Bytes>>,

@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use tokio::time::{Instant, Sleep, sleep_until};
 
-/// How fast a peer has to send a request, and how long a request waits for room.
+/// How fast a peer has to send a request, and how long a request waits for memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pace {
     /// How long a peer may send nothing, or stay behind the rate.
     pub grace: Duration,
     /// Bytes a second after that.
     pub bytes_per_second: u64,
-    /// How long a request or an answer waits for room before it is refused.
+    /// How long a request or an answer waits for memory before it is refused.
     pub wait: Duration,
 }
 

@@ -1,8 +1,8 @@
 //! Room for an answer, taken before the answer is made.
 //!
-//! An answer that is made and then waits for its room would be in memory without being
+//! An answer that is made and then waits for its memory would be in memory without being
 //! booked: a peer that reads nothing could have one for each of its calls. So whoever
-//! reads contents for an answer reserves the room for them first, and whoever sends the
+//! reads contents for an answer reserves the memory for them first, and whoever sends the
 //! answer takes what was reserved.
 //!
 //! Who reads the answer belongs to the task, like the caller's deadline does: handed
@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::{Full, Peer, Permit, Resource};
 
-/// Bytes up to which the place of a call covers its answer while that waits.
+/// Bytes up to which the permit of a call covers its answer while that waits.
 const COVERED: u64 = 128 * 1024;
 
 /// What is reserved for the answer to one call, between who makes it and who sends it.
@@ -28,7 +28,7 @@ pub fn with_reader<F: Future>(reader: Peer, making: F) -> impl Future<Output = F
     READER.scope(reader, making)
 }
 
-/// Waits for room for an answer with so many bytes of contents, before they are read. A
+/// Waits for memory for an answer with so many bytes of contents, before they are read. A
 /// small answer needs none, nor does what this process reads itself.
 ///
 /// # Errors
@@ -64,7 +64,7 @@ pub async fn reserve(bytes: u64) -> Result<(), Full> {
 }
 
 impl Peer {
-    /// The same peer, with room of its own for the answer to one call.
+    /// The same peer, with memory of its own for the answer to one call.
     #[must_use]
     pub fn for_call(&self) -> Self {
         Self {
@@ -82,14 +82,14 @@ impl Peer {
     }
 
     /// Room for an answer of so many KiB that is made: what was reserved for it, made to
-    /// fit, else what is free. The caller holds a place for as long as it waits.
+    /// fit, else what is free. The caller holds a permit for as long as it waits.
     ///
     /// # Errors
     /// None was free in time, or the answer became longer than what was reserved and no
     /// more is free: it is in memory already, so it does not wait.
-    pub async fn room(&self, kib: u32) -> Result<Permit, Full> {
+    pub async fn reserve(&self, kib: u32) -> Result<Permit, Full> {
         match self.reserved() {
-            Some(mut room) => room.resize(kib).map(|()| room),
+            Some(mut memory) => memory.resize(kib).map(|()| memory),
             None => self.take_in_time(Resource::Answers, kib).await,
         }
     }
@@ -98,9 +98,9 @@ impl Peer {
     ///
     /// # Errors
     /// None is free now.
-    pub fn room_now(&self, kib: u32) -> Result<Permit, Full> {
+    pub fn try_reserve(&self, kib: u32) -> Result<Permit, Full> {
         match self.reserved() {
-            Some(mut room) => room.resize(kib).map(|()| room),
+            Some(mut memory) => memory.resize(kib).map(|()| memory),
             None => self.try_take(Resource::Answers, kib),
         }
     }

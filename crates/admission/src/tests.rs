@@ -164,10 +164,10 @@ async fn a_body_is_booked_by_what_has_arrived_and_not_by_what_it_says() {
     assert_eq!(proven, 150, "it has shown that it sends");
     send.send(zeros(80 << 10)).expect("a reader");
     drop(send);
-    let (bytes, room) = reading.await.expect("a body").into_bytes();
+    let (bytes, memory) = reading.await.expect("a body").into_bytes();
     assert_eq!(bytes.len(), 150 << 10);
     assert_eq!(admission.taken(Resource::Requests), 150);
-    drop(room);
+    drop(memory);
     assert_eq!(admission.taken(Resource::Requests), 0);
 }
 
@@ -177,8 +177,8 @@ async fn a_small_body_that_is_there_takes_no_room() {
     let peer = admission.peer(address("10.0.0.1"));
     let body = http_body_util::Full::new(message(1000));
     let read = Intake::collect(&peer, body, Length::Message, 1 << 20).await;
-    let (body, room) = read.expect("a body").into_body();
-    assert!(room.is_none());
+    let (body, memory) = read.expect("a body").into_body();
+    assert!(memory.is_none());
     assert_eq!(
         body.collect().await.expect("a body").to_bytes(),
         message(1000)
@@ -269,7 +269,7 @@ async fn the_beginning_of_a_body_waits_for_room_and_is_refused_after_its_time() 
     assert_eq!(admission.taken(Resource::Requests), 1);
     send.send(message(2048).slice(1000..)).expect("a reader");
     drop(send);
-    let (bytes, _room) = waits.await.expect("a body").into_bytes();
+    let (bytes, _memory) = waits.await.expect("a body").into_bytes();
     assert_eq!(bytes, message(2048));
 }
 
@@ -327,7 +327,7 @@ async fn bodies_of_unknown_length_do_not_wait_for_one_another() {
 async fn a_body_that_waits_for_room_has_the_place_of_a_call() {
     let admission = admission();
     let peer = admission.peer(address("10.0.0.1"));
-    let room = peer.try_take(Resource::Requests, 200).expect("its share");
+    let memory = peer.try_take(Resource::Requests, 200).expect("its share");
     let read = || {
         let (send, body) = body();
         send.send(zeros(20 << 10)).expect("a reader");
@@ -342,7 +342,7 @@ async fn a_body_that_waits_for_room_has_the_place_of_a_call() {
     let refused = read().now_or_never().expect("at once");
     let refused = refused.expect_err("a peer has two calls");
     assert!(matches!(refused, IntakeError::Full(Full::Share)));
-    drop(room);
+    drop(memory);
     for body in waiting {
         body.await.expect("a body");
     }
@@ -354,7 +354,7 @@ async fn all_waits_of_a_body_together_take_no_longer_than_one_may() {
     let admission = admission();
     let peer = admission.peer(address("10.0.0.1"));
     let started = tokio::time::Instant::now();
-    let mut room = peer.try_take(Resource::Requests, 200).expect("its share");
+    let mut memory = peer.try_take(Resource::Requests, 200).expect("its share");
     let (send, body) = body();
     send.send(zeros(20 << 10)).expect("a reader");
     let reading = tokio::spawn({
@@ -363,7 +363,7 @@ async fn all_waits_of_a_body_together_take_no_longer_than_one_may() {
     });
     let wait = Pace::default().wait;
     tokio::time::sleep(wait / 2).await;
-    room.shrink_to(180);
+    memory.shrink_to(180);
     tokio::task::yield_now().await;
     send.send(zeros(20 << 10)).expect("a reader");
     let refused = reading.await.expect("a task").expect_err("no room");
@@ -377,7 +377,7 @@ async fn a_stream_of_messages_waits_for_room_and_goes_on() {
     let peer = admission.peer(address("10.0.0.1"));
     let long = message(100 << 10);
     for begun in [long.slice(..50 << 10), long.slice(..3)] {
-        let room = peer.try_take(Resource::Requests, 200).expect("its share");
+        let memory = peer.try_take(Resource::Requests, 200).expect("its share");
         let (send, body) = body();
         let mut body = Metered::new(&peer, body, None);
         send.send(begun.clone()).expect("a reader");
@@ -399,11 +399,11 @@ async fn a_stream_of_messages_waits_for_room_and_goes_on() {
         };
         let mut read = Box::pin(read);
         assert!((&mut read).now_or_never().is_none());
-        drop(room);
+        drop(memory);
         assert_eq!(read.await, long.len());
         assert_eq!(admission.taken(Resource::Requests), 0);
     }
-    let _room = peer.try_take(Resource::Requests, 200).expect("its share");
+    let _memory = peer.try_take(Resource::Requests, 200).expect("its share");
     let (send, body) = body();
     let mut body = Metered::new(&peer, body, None);
     send.send(long.slice(..50 << 10)).expect("a reader");
@@ -426,15 +426,15 @@ async fn an_answer_has_room_before_it_is_made_and_no_more_than_it_needs_after() 
         assert_eq!(taken(), 50);
     })
     .await;
-    let room = peer.room(20).await.expect("less than it had");
-    assert_eq!((room.units(), taken()), (20, 20));
+    let memory = peer.reserve(20).await.expect("less than it had");
+    assert_eq!((memory.units(), taken()), (20, 20));
     let another = peer.for_call();
     let waits = with_reader(another.clone(), reserve(1 << 20));
     let mut waits = Box::pin(waits);
     assert!((&mut waits).now_or_never().is_none());
-    drop(room);
+    drop(memory);
     waits.await.expect("its share");
-    let longer = another.room(60).now_or_never().expect("no wait");
+    let longer = another.reserve(60).now_or_never().expect("no wait");
     assert_eq!(longer.map(drop), Err(Full::Share));
     assert_eq!(taken(), 0);
     reserve(1 << 20).await.expect("nobody reads it");

@@ -43,7 +43,7 @@ pub(super) struct Pool<S: Server> {
     permits: Arc<Semaphore>,
 }
 
-/// A connection, and its place among the few.
+/// A connection, and its permit among the few.
 pub(super) struct Lease<C> {
     /// The connection.
     pub(super) connection: C,

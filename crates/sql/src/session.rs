@@ -165,7 +165,7 @@ where
     /// Keeps a session if it can be cleaned.
     ///
     /// The answer does not wait for it, since the call's time may end meanwhile: what was
-    /// committed would be told as given up, and be written again. The place does.
+    /// committed would be told as given up, and be written again. The permit does.
     fn clean(&self, lease: Lease<S::Session>) {
         let pool = Arc::clone(&self.pool);
         tokio::spawn(async move {
@@ -221,7 +221,7 @@ fn named(columns: &[impl sqlx::Column]) -> Vec<Column> {
         .collect()
 }
 
-/// Reads what a statement gives: as far as there is room, or to its end where it writes.
+/// Reads what a statement gives: as far as there is memory, or to its end where it writes.
 pub(super) async fn read<S: Server>(
     mut steps: Steps<'_, S>,
     columns: Vec<Column>,

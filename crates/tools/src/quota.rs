@@ -13,7 +13,7 @@ pub(super) struct Quota {
     in_work: Mutex<HashMap<Digest, usize>>,
 }
 
-/// A place among the calls in work; given back when dropped.
+/// A permit among the calls in work; given back when dropped.
 #[derive(Debug)]
 pub(super) struct CallSlot<'a> {
     quota: &'a Quota,
@@ -28,7 +28,7 @@ impl Quota {
         }
     }
 
-    /// A place for one more call of a session.
+    /// A permit for one more call of a session.
     ///
     /// # Errors
     /// The session has as many in work as it may have.
