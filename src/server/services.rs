@@ -1,7 +1,8 @@
 //! The services of the contract as routes.
 //!
-//! They were called past axum's router for a while, each found by its name in the path: that
-//! bought 7 % of a `GetSkill` and cost a list of services in seven places.
+//! They were called past axum's router for a while, each found by its name in the path. That
+//! bought 1.02 instead of 0.96 times the constant of `GetSkill` (the bar is 0.8), and cost a
+//! list of services in seven places.
 
 use axum::Router;
 use tonic::codec::CompressionEncoding::Gzip;
