@@ -296,6 +296,6 @@ async fn loading(ours: &Server, load: &Call, floor: &Server, constant: &Call, si
         "LoadSkill / constant, median of the rounds",
         median(&ratios),
         "x",
-        Bar::AtLeast(0.8),
+        Bar::AtLeast(0.7),
     );
 }
