@@ -163,8 +163,8 @@ fn outcome(said: v1::Outcome) -> FromWorker {
         })) => {
             let structured = structured.map(json::from_struct);
             let object = structured.clone().map(serde_json::Value::Object);
-            if let Some(permit) = object.and_then(|object| inexact("structured", &object)) {
-                let why = format!("result.{permit}: {NOT_EXACT}");
+            if let Some(path) = object.and_then(|object| inexact("structured", &object)) {
+                let why = format!("result.{path}: {NOT_EXACT}");
                 return FromWorker::Malformed { id, why };
             }
             Ok(Output {

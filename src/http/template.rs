@@ -193,7 +193,7 @@ impl Path {
 ///
 /// # Errors
 /// A `%` is not followed by two hex digits, or the bytes are no UTF-8.
-pub(super) fn decode(text: &str, permit: &str) -> Result<String, Refusal> {
+pub(super) fn decode(text: &str, part: &str) -> Result<String, Refusal> {
     let mut escapes = text.split('%').skip(1);
     let whole = escapes.all(|rest| {
         let digits = rest.as_bytes().get(..2);
@@ -204,7 +204,7 @@ pub(super) fn decode(text: &str, permit: &str) -> Result<String, Refusal> {
         Some(text) => Ok(text.into_owned()),
         None => Err(Failure::new(
             Code::InvalidParameter,
-            format!("The {permit} of the URL is not percent-encoded UTF-8"),
+            format!("The {part} of the URL is not percent-encoded UTF-8"),
         )
         .suggest("Write each byte of UTF-8 that a URL cannot hold as % and two hex digits")
         .into()),

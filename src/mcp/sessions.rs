@@ -37,7 +37,7 @@ const SWEEP: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs
 
 tokio::task_local! {
     /// The permit of the session that the request in work begins.
-    static PLACE: Cell<Option<Permit>>;
+    static PERMIT: Cell<Option<Permit>>;
 }
 
 /// Sessions over HTTP.
@@ -105,7 +105,7 @@ impl Sessions {
         permit: Permit,
         handling: F,
     ) -> impl Future<Output = F::Output> + use<F> {
-        PLACE.scope(Cell::new(Some(permit)), handling)
+        PERMIT.scope(Cell::new(Some(permit)), handling)
     }
 
     /// Ends idle sessions until `stop`.
@@ -254,7 +254,7 @@ impl SessionManager for Sessions {
     async fn create_session(&self) -> Result<(SessionId, Self::Transport), Self::Error> {
         let (id, transport) = self.inner.create_session().await?;
         let session = Session {
-            permit: PLACE.try_with(Cell::take).ok().flatten(),
+            permit: PERMIT.try_with(Cell::take).ok().flatten(),
             touch: Instant::now(),
             streams: 0,
         };

@@ -74,7 +74,7 @@ pub enum ConfigError {
         cause: std::io::Error,
     },
     /// It is wrong at a line.
-    #[error("{}{}: {message}", path.display(), permit(*line))]
+    #[error("{}{}: {message}", path.display(), at_line(*line))]
     Wrong {
         /// The file.
         path: PathBuf,
@@ -99,7 +99,7 @@ fn without_value(message: &str) -> String {
     parts.unwrap_or_else(|| message.to_owned())
 }
 
-fn permit(line: Option<usize>) -> String {
+fn at_line(line: Option<usize>) -> String {
     line.map(|line| format!(":{line}")).unwrap_or_default()
 }
 
@@ -125,7 +125,7 @@ impl Config {
         }
         let config: Self = serde_yaml::from_str(text).map_err(|error| ConfigError::Wrong {
             path: path.to_owned(),
-            line: error.location().map(|permit| permit.line()),
+            line: error.location().map(|at| at.line()),
             message: without_value(&error.to_string()),
         })?;
         let zero = [

@@ -95,13 +95,13 @@ impl<'de> Deserialize<'de> for SecretRef {
                 let Some((key, value)) = map.next_entry::<String, String>()? else {
                     return Err(de::Error::custom("name `env` or `file`"));
                 };
-                let permit = match key.as_str() {
+                let source = match key.as_str() {
                     "env" => SecretRef::Environment(value),
                     "file" => SecretRef::File(value.into()),
                     _ => return Err(de::Error::unknown_field(&key, &["env", "file"])),
                 };
                 match map.next_key::<String>()? {
-                    None => Ok(permit),
+                    None => Ok(source),
                     Some(_) => Err(de::Error::custom("name one of `env` and `file`")),
                 }
             }

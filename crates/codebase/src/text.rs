@@ -196,8 +196,8 @@ pub(super) fn xml(text: &str) -> Result<Document<'_>, Broken> {
 }
 
 /// The line of a place in a text, counted from 1.
-pub(super) fn line_at(text: &str, location: usize) -> usize {
-    let before = text.as_bytes().get(..location).unwrap_or_default();
+pub(super) fn line_at(text: &str, offset: usize) -> usize {
+    let before = text.as_bytes().get(..offset).unwrap_or_default();
     before.split(|byte| *byte == b'\n').count()
 }
 

@@ -225,8 +225,8 @@ impl Client {
 
     /// The host that a redirect leads to; its path may hold what it should not.
     fn elsewhere(&self, headers: &HeaderMap) -> Option<String> {
-        let position = headers.get(LOCATION)?.to_str().ok()?;
-        let url = self.site.join("", &[]).join(position).ok()?;
+        let location = headers.get(LOCATION)?.to_str().ok()?;
+        let url = self.site.join("", &[]).join(location).ok()?;
         url.host_str().map(str::to_owned)
     }
 }

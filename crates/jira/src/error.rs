@@ -152,10 +152,10 @@ impl Trouble {
                 "has to renew tools.jira.token (and check tools.jira.user); another query will not help",
             )),
             Self::Redirect(host) => {
-                let position = host.map_or_else(String::new, |host| format!(" to {host}"));
+                let location = host.map_or_else(String::new, |host| format!(" to {host}"));
                 ToolError::new(
                     Failed,
-                    format!("Jira answered with a redirect{position}, which is not followed, since the token would go along"),
+                    format!("Jira answered with a redirect{location}, which is not followed, since the token would go along"),
                 )
                 .suggest(operator("should check tools.jira.url, and that the token is still good"))
             }

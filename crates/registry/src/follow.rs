@@ -22,8 +22,12 @@ pub(super) fn catalog(store: &Store, is_shared: bool) -> Result<Arc<ArcSwap<Cata
     let turn = Arc::new(Mutex::new(()));
     let reading = turn.lock().unwrap_or_else(PoisonError::into_inner);
     store.follow({
-        let (current, turn) = (Arc::clone(&current), Arc::clone(&turn));
+        let (current, turn) = (Arc::downgrade(&current), Arc::clone(&turn));
         move |reader, events| {
+            // A registry that was closed follows no more.
+            let Some(current) = current.upgrade() else {
+                return Ok(());
+            };
             let _turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
             let mut catalog = Catalog::clone(&current.load());
             let mut outcome = Ok(());

@@ -114,11 +114,11 @@ impl Chunk {
         let parts = &mut self.rows[at * parts..(at + 1) * parts];
         for (part, values) in parts.iter_mut().zip(row.chunks(2 * PART)) {
             let (low, high) = values.split_at(values.len().min(PART));
-            for (position, value) in part.iter_mut().zip(low) {
-                *position = *position & !15 | half(*value);
+            for (cell, value) in part.iter_mut().zip(low) {
+                *cell = *cell & !15 | half(*value);
             }
-            for (position, value) in part.iter_mut().zip(high) {
-                *position = *position & 15 | half(*value) << 4;
+            for (cell, value) in part.iter_mut().zip(high) {
+                *cell = *cell & 15 | half(*value) << 4;
             }
         }
         self.has[at] = true;
@@ -174,8 +174,8 @@ impl Query {
         let max = vector.iter().fold(0.0_f32, |max, v| max.max(v.abs()));
         let to_byte = if max > 0.0 { 127.0 / max } else { 1.0 };
         let places = values.as_flattened_mut().as_flattened_mut();
-        for (position, value) in places.iter_mut().zip(vector) {
-            *position = (value * to_byte).round() as i8;
+        for (cell, value) in places.iter_mut().zip(vector) {
+            *cell = (value * to_byte).round() as i8;
         }
         let sum: i32 = places.iter().map(|value| i32::from(*value)).sum();
         Self {

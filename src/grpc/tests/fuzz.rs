@@ -36,9 +36,9 @@ fn fuzz_tokens() {
         let text = String::from_utf8_lossy(input);
         let mut lines = text.splitn(3, '\n');
         let mut next = || lines.next().unwrap_or_default();
-        let (purpose, binding, permit) = (next(), next(), next());
+        let (purpose, binding, position) = (next(), next(), next());
         // As it came, and as one that our own check takes for ours.
-        for token in [text.to_string(), seal_token(purpose, binding, permit)] {
+        for token in [text.to_string(), seal_token(purpose, binding, position)] {
             let token = token.as_str();
             runtime.block_on(async {
                 let request = v1::ListSkillsRequest {

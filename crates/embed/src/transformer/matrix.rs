@@ -46,14 +46,14 @@ impl Matrix {
             let first = panel * WIDE;
             let wide = WIDE.min(outputs - first);
             for (input, row) in rows.iter_mut().enumerate() {
-                for (column, position) in row.iter_mut().take(wide).enumerate() {
-                    *position = value(input, first + column);
+                for (column, cell) in row.iter_mut().take(wide).enumerate() {
+                    *cell = value(input, first + column);
                 }
             }
         }
         let mut bias = vec![[0.0; WIDE]; count];
-        for (position, value) in bias.as_flattened_mut().iter_mut().zip(added) {
-            *position = *value;
+        for (cell, value) in bias.as_flattened_mut().iter_mut().zip(added) {
+            *cell = *value;
         }
         Self {
             inputs,

@@ -6,7 +6,7 @@ use super::*;
 
 type Map = BTreeMap<String, String>;
 
-fn high_water_mark(store: &Store) -> Map {
+fn notes(store: &Store) -> Map {
     store
         .scan(&NOTES, b"")
         .map(|entry| entry.expect("a record"))
@@ -28,7 +28,7 @@ fn a_backup_holds_the_records_of_its_beginning_whatever_is_written_meanwhile() {
         let written = runtime.block_on(store.commit(put(&format!("k{n:04}"), value)));
         written.expect("a commit");
     }
-    let (before, whole) = (high_water_mark(&store), everything(&store));
+    let (before, whole) = (notes(&store), everything(&store));
     let file = directory.path().join("backup");
     let backup = store.backup(&file, false, |count| {
         // Before, at, and behind the place that was reached; twice, so that a
@@ -49,11 +49,11 @@ fn a_backup_holds_the_records_of_its_beginning_whatever_is_written_meanwhile() {
         Ok(())
     });
     assert_eq!(backup.expect("a backup").records, whole.len() as u64);
-    assert_ne!(high_water_mark(&store), before);
+    assert_ne!(notes(&store), before);
     let copy = directory.path().join("copy");
     restore(&file, &copy, &options(), |_| {}).expect("a restore");
     let copy = Store::open(&copy, &options()).expect("a store");
-    assert_eq!(high_water_mark(&copy), before);
+    assert_eq!(notes(&copy), before);
     // The log of a restored directory has an identity of its own.
     let records = |records: Vec<(Vec<u8>, Vec<u8>)>| {
         let kept = records.into_iter().filter(|(key, _)| key != b"\x01log_id");
@@ -114,7 +114,7 @@ async fn every_backup_under_writers_is_the_store_at_one_revision() {
                 None => model.remove(key),
             };
         }
-        assert_eq!(high_water_mark(&copy), model, "at revision {revision}");
+        assert_eq!(notes(&copy), model, "at revision {revision}");
     }
 }
 

@@ -46,7 +46,7 @@ fn gated() -> Gated {
 fn seen(store: &Store, content: &Digest) -> Vec<String> {
     let keys = ["kept", "changed", "removed", "made", "grown"];
     let short = |value: String| format!("{}…{}", &value[..1], value.len());
-    let high_water_mark = keys.map(|key| format!("{key}={:?}", note(store, key).map(short)));
+    let notes = keys.map(|key| format!("{key}={:?}", note(store, key).map(short)));
     let scanned = store.scan(&NOTES, b"").map(|entry| {
         let (key, stored) = entry.expect("a record");
         format!("{}={}", key.escape_ascii(), short(stored.value))
@@ -54,7 +54,7 @@ fn seen(store: &Store, content: &Digest) -> Vec<String> {
     let newest = store.before(&NOTES, b"", None, 10).expect("records");
     let events = store.events_after(0, 10).expect("events");
     let position = *store.position().borrow();
-    high_water_mark
+    notes
         .into_iter()
         .chain(scanned)
         .chain(newest.into_iter().map(short))

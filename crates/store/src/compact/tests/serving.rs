@@ -347,7 +347,7 @@ proptest! {
         drop(store);
         let store = open(&directory);
         prop_assert!(everything(&store) == expected);
-        let high_water_mark: BTreeMap<String, String> = store
+        let notes: BTreeMap<String, String> = store
             .scan(&NOTES, b"")
             .map(|entry| entry.expect("a record"))
             .map(|(key, stored)| {
@@ -355,7 +355,7 @@ proptest! {
                 (key.expect("a text"), stored.value)
             })
             .collect();
-        prop_assert!(high_water_mark == *model.lock().expect("a lock"));
+        prop_assert!(notes == *model.lock().expect("a lock"));
         for (seed, digest) in (0..16).zip(&digests) {
             let there = store.content(digest).expect("a whole content").is_some();
             let at = usize::from(seed);
