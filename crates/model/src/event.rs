@@ -19,6 +19,18 @@ pub enum EventKind {
     Unyanked,
     /// A skill was deleted with all its versions.
     Deleted,
+    /// A skill was put on the blocklist.
+    Blocked,
+    /// A skill was taken off the blocklist.
+    Unblocked,
+    /// A version that was handed out is held for review.
+    Held,
+    /// A version that was held was approved.
+    Approved,
+    /// A version that was held was rejected.
+    Rejected,
+    /// The active version was scanned by other rules, with another result.
+    Scanned,
 }
 
 /// One thing that happened, stored in the same atomic write as its effect.
@@ -40,6 +52,9 @@ pub struct Event {
     /// Version that is active since.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub active: Option<VersionNumber>,
+    /// The version is held for review since.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub held: bool,
     /// When it happened.
     pub time: Timestamp,
     /// Who did it.

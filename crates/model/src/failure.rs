@@ -99,6 +99,8 @@ codes! {
     IdempotencyKeyReused = "IDEMPOTENCY_KEY_REUSED", 1015, State;
     /// Other writes kept coming between.
     WriteContention = "WRITE_CONTENTION", 1016, Conflict;
+    /// The server on this machine is of another version, which speaks another contract.
+    ContractDiffers = "CONTRACT_DIFFERS", 1017, State;
     /// A stored record is damaged.
     DataDamaged = "DATA_DAMAGED", 1020, DataLoss;
     /// The disk or the store refused a write.
@@ -133,8 +135,21 @@ codes! {
     /// The body of the request is of a kind that the server does not read.
     MediaTypeRefused = "MEDIA_TYPE_REFUSED", 1035, Invalid;
 
+    /// Only who is on the server's machine may do this.
+    OperatorOnly = "OPERATOR_ONLY", 1036, Denied;
+
     /// No skill of this id or name.
     SkillNotFound = "SKILL_NOT_FOUND", 2000, NotFound;
+    /// The skill is on the blocklist of this server.
+    SkillBlocked = "SKILL_BLOCKED", 2001, Denied;
+    /// The skill is installed already.
+    SkillAlreadyInstalled = "SKILL_ALREADY_INSTALLED", 2002, State;
+    /// The skill is not installed.
+    SkillNotInstalled = "SKILL_NOT_INSTALLED", 2003, NotFound;
+    /// The skill could not be installed, or removed; the message says why.
+    SkillInstallFailed = "SKILL_INSTALL_FAILED", 2004, State;
+    /// The skill is not on the blocklist.
+    SkillNotBlocked = "SKILL_NOT_BLOCKED", 2023, NotFound;
     /// A skill's files do not make a skill.
     SkillInvalid = "SKILL_INVALID", 2010, Invalid;
     /// The skill comes with the server.
@@ -186,6 +201,41 @@ codes! {
     ToolQuota = "TOOL_QUOTA", 2040, Exhausted;
     /// A worker is not let in.
     WorkerRefused = "WORKER_REFUSED", 2041, Denied;
+
+    /// The scan found what a person should look at, or what nobody should use.
+    SecurityRiskDetected = "SECURITY_RISK_DETECTED", 3001, State;
+    /// The skill is less trusted than the operator demands.
+    TrustTierInsufficient = "TRUST_TIER_INSUFFICIENT", 3002, State;
+    /// The skill is at odds with one that is installed.
+    ConflictDetected = "CONFLICT_DETECTED", 4000, State;
+    /// The skills would have more characters than all together may have.
+    BudgetExceeded = "BUDGET_EXCEEDED", 4001, State;
+    /// The version is handed out to nobody until somebody approves it.
+    VersionHeld = "VERSION_HELD", 3010, Denied;
+    /// The version is not held for review.
+    VersionNotHeld = "VERSION_NOT_HELD", 3011, State;
+
+    /// What the call needs from elsewhere cannot be had, or is not what it should be.
+    SourceUnavailable = "SOURCE_UNAVAILABLE", 5002, State;
+
+    /// No learning path of this id.
+    PathNotFound = "PATH_NOT_FOUND", 6000, NotFound;
+    /// No exercise of this id.
+    ExerciseNotFound = "EXERCISE_NOT_FOUND", 6001, NotFound;
+    /// The solution does not pass; the answer says why.
+    SolutionInvalid = "SOLUTION_INVALID", 6002, State;
+    /// All exercises of the path are completed, and none is due for review.
+    NoExercisesRemaining = "NO_EXERCISES_REMAINING", 6003, State;
+    /// What the exercise builds on was not learned yet.
+    ExerciseLocked = "EXERCISE_LOCKED", 6010, State;
+    /// All hints of the exercise are shown.
+    NoHintsRemaining = "NO_HINTS_REMAINING", 6011, State;
+    /// No submission of this id waits for a review.
+    SubmissionNotFound = "SUBMISSION_NOT_FOUND", 6012, NotFound;
+    /// The submission was reviewed with another verdict.
+    SubmissionReviewed = "SUBMISSION_REVIEWED", 6013, State;
+    /// The solution could not be graded, which costs nothing.
+    GradingFailed = "GRADING_FAILED", 6014, State;
 }
 
 /// What is wrong with one field of a request.
@@ -197,6 +247,11 @@ pub struct FieldProblem {
     pub message: String,
     /// Rule that it breaks, such as `string.max_len`.
     pub rule: &'static str,
+}
+
+impl FieldProblem {
+    /// The rule of keys that are not known; the sentence of each names all of them.
+    pub const UNKNOWN: &'static str = "unknown";
 }
 
 /// A failure on its way out: see the module.
@@ -259,6 +314,12 @@ impl Failure {
         let message = match fields.as_slice() {
             // These sentences are whole without the name of the field.
             [one] if matches!(one.rule, "required" | "json") => one.message.clone(),
+            [one, more @ ..]
+                if one.rule == FieldProblem::UNKNOWN
+                    && more.iter().all(|other| other.message == one.message) =>
+            {
+                one.message.clone()
+            }
             [one] => format!("{}: {}", one.field, one.message),
             all => {
                 let names: Vec<_> = all.iter().map(|one| one.field.as_str()).collect();
@@ -289,6 +350,15 @@ impl Failure {
         self
     }
 
+    /// Adds the step that asks whether one of these was meant, where there are any.
+    #[must_use]
+    pub fn did_you_mean(self, near: &[impl fmt::Display]) -> Self {
+        match one_of(near) {
+            Some(names) => self.suggest(format!("Did you mean {names}?")),
+            None => self,
+        }
+    }
+
     /// Adds a wrong field.
     #[must_use]
     pub fn field(mut self, field: &str, message: impl Into<String>) -> Self {
@@ -298,6 +368,17 @@ impl Failure {
             rule: "",
         });
         self
+    }
+}
+
+/// Names of which one was meant, such as `a, b, or c`. None: there are none.
+#[must_use]
+pub fn one_of(near: &[impl fmt::Display]) -> Option<String> {
+    let near: Vec<_> = near.iter().map(ToString::to_string).collect();
+    match near.as_slice() {
+        [] => None,
+        [only] => Some(only.clone()),
+        [all @ .., last] => Some(format!("{}, or {last}", all.join(", "))),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Digest, SkillId, VersionNumber};
+use super::{Digest, FilePath, SkillId, SkillUri, VersionNumber};
 
 /// A skill by its id or by its short name.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,9 +14,19 @@ pub enum Reference {
 }
 
 impl Reference {
-    /// What a caller wrote: an id where it has the form of one, else a name.
+    /// What a caller wrote: an id where it has the form of one, the address of a skill's
+    /// instructions, else a name.
     #[must_use]
     pub fn parse(text: &str) -> Self {
+        if let Ok(uri) = text.trim().parse::<SkillUri>()
+            && uri.version == VersionSelector::Active
+            && uri
+                .file
+                .as_ref()
+                .is_none_or(|file| file.as_str() == FilePath::SKILL_MD)
+        {
+            return uri.skill;
+        }
         text.parse()
             .map_or_else(|_| Self::Name(text.to_owned()), Self::Id)
     }

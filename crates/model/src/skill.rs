@@ -26,6 +26,9 @@ pub struct Skill {
     /// Group it belongs to.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub category: String,
+    /// Other groups it belongs to.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub other_categories: Vec<String>,
     /// Who wrote it, as it states.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub author: Option<String>,
@@ -80,6 +83,13 @@ pub struct Skill {
     /// Its resources of level 3.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub resource_configs: Vec<ResourceConfig>,
+    /// What people call it, where that is more than its name spelled otherwise.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub display_name: String,
+    /// Only people call it up (Claude Code's `disable-model-invocation`): what an agent is
+    /// told unasked does not name it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub disable_model_invocation: bool,
     /// The description at length.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub long_description: String,
@@ -177,7 +187,7 @@ pub struct ToolArgument {
     /// Name of the argument.
     pub name: String,
     /// JSON Schema type.
-    #[serde(rename = "type", default = "string_type")]
+    #[serde(rename = "type", default = "ToolArgument::kind")]
     pub kind: String,
     /// What it means.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -190,8 +200,13 @@ pub struct ToolArgument {
     pub default: Option<Value>,
 }
 
-fn string_type() -> String {
-    "string".to_owned()
+impl ToolArgument {
+    /// The type of an argument that names none.
+    pub const KIND: &'static str = "string";
+
+    fn kind() -> String {
+        Self::KIND.to_owned()
+    }
 }
 
 /// A resource of level 3.

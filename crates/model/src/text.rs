@@ -28,18 +28,18 @@ pub fn printable_lines(text: &str) -> Cow<'_, str> {
 /// ellipsis stands for the rest.
 #[must_use]
 pub fn shown(text: &str, chars: usize) -> String {
-    beginning(text, chars, printable)
+    shown_with(text, chars, printable)
 }
 
 /// The same on as many lines as it has.
 #[must_use]
 pub fn shown_lines(text: &str, chars: usize) -> String {
-    beginning(text, chars, printable_lines)
+    shown_with(text, chars, printable_lines)
 }
 
 /// A text is as long as its caller likes, so no more of it is looked at than what may
 /// be shown, and some to hide credentials in.
-fn beginning(text: &str, chars: usize, printable: fn(&str) -> Cow<'_, str>) -> String {
+fn shown_with(text: &str, chars: usize, printable: fn(&str) -> Cow<'_, str>) -> String {
     let looked_at = chars.saturating_mul(4);
     let start = text.char_indices().nth(looked_at).map(|(at, _)| at);
     let start = start.and_then(|end| text.get(..end));
@@ -100,6 +100,123 @@ pub fn inert_line(text: &str) -> String {
     inert(text).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
+/// What stands where a text was cut.
+const CUT: &str = "…";
+
+/// A text in one line of at most so many characters, cut behind a word where
+/// that costs no more than half of it. Reads little more than it gives.
+///
+/// It is whole where the sign of the cut would take what the cut saves.
+#[must_use]
+pub fn cut(text: &str, chars: usize) -> String {
+    // With as many characters more as the sign has bytes it is known whether
+    // the sign is worth its place.
+    let folded = fold(text, chars.saturating_add(CUT.len()));
+    if folded.chars().nth(chars).is_none() {
+        return folded;
+    }
+    let edge = folded.char_indices().nth(chars.saturating_sub(1));
+    let Some((kept, rest)) = edge.and_then(|(edge, _)| folded.split_at_checked(edge)) else {
+        return folded;
+    };
+    let kept = if rest.starts_with(' ') {
+        kept
+    } else {
+        match kept.rsplit_once(' ') {
+            Some((words, _)) if words.len() * 2 >= kept.len() => words,
+            _ => kept,
+        }
+    };
+    if kept.len() + CUT.len() >= folded.len() {
+        return folded;
+    }
+    format!("{kept}{CUT}")
+}
+
+/// The first characters of a text whose runs of whitespace are one space each.
+fn fold(text: &str, chars: usize) -> String {
+    text.split_whitespace()
+        .flat_map(|word| std::iter::once(' ').chain(word.chars()))
+        .skip(1)
+        .take(chars)
+        .collect()
+}
+
+/// The beginning of an author's text, inert and on one line.
+#[must_use]
+pub fn beginning(text: &str, chars: usize) -> String {
+    cut(&inert_line(text), chars)
+}
+
+/// The same in so many tokens at most, as [`tokens`] estimates them, and no more than so
+/// many characters.
+#[must_use]
+pub fn beginning_in_tokens(text: &str, max_tokens: usize, chars: usize) -> String {
+    let line = inert_line(text);
+    let whole = cut(&line, chars);
+    if tokens(&whole) <= max_tokens {
+        return whole;
+    }
+    // A longer beginning has no fewer tokens, so halves find the longest that fits.
+    let (mut fits, mut too_long) = (0, chars);
+    while too_long - fits > 1 {
+        let middle = usize::midpoint(fits, too_long);
+        if tokens(&cut(&line, middle)) <= max_tokens {
+            fits = middle;
+        } else {
+            too_long = middle;
+        }
+    }
+    match fits {
+        0 => String::new(),
+        fits => cut(&line, fits),
+    }
+}
+
+/// Parts of a token that the estimate adds up.
+const PARTS: usize = 20;
+/// Letters of a word that are one token, and of each further one.
+const WORD: usize = 7;
+const WORD_PART: usize = 2;
+/// Digits of a token.
+const DIGITS: usize = 3;
+
+/// Tokens of a text, estimated: rather more than models count than fewer, in any
+/// script. A fourth of the bytes, which is the usual estimate, is half of what Chinese,
+/// Greek or Hebrew take.
+#[must_use]
+pub fn tokens(text: &str) -> usize {
+    let mut parts = 0;
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        let is_same = |next: &char| match c {
+            _ if c.is_ascii_alphabetic() => next.is_ascii_alphabetic(),
+            _ if c.is_ascii_digit() => next.is_ascii_digit(),
+            _ => false,
+        };
+        let mut length = 1_usize;
+        while chars.next_if(is_same).is_some() {
+            length += 1;
+        }
+        parts += match u32::from(c) {
+            _ if c.is_ascii_alphabetic() => PARTS + length.saturating_sub(WORD) * PARTS / WORD_PART,
+            _ if c.is_ascii_digit() => length.div_ceil(DIGITS) * PARTS,
+            // A space is part of the word behind it.
+            _ if c.is_ascii_whitespace() => 0,
+            // Cyrillic has parts of words among the tokens.
+            0x400..=0x52f => 12,
+            0x00..=0x7f => 20,
+            // Kana and syllables; ideographs, of which the rare take three.
+            0x3000..=0x30ff | 0xac00..=0xd7af => 26,
+            0x3400..=0x9fff => 30,
+            0x1_0000.. => 60,
+            // Other alphabets have letters, and these have marks.
+            _ => 24,
+        };
+    }
+    parts.div_ceil(PARTS)
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -144,7 +261,33 @@ mod tests {
         assert_eq!(shown(&format!("https://me:s3cret{key}@x"), 8), "https://…");
     }
 
+    #[test]
+    fn a_beginning_has_no_more_tokens_than_it_may_have_and_all_of_those_it_can() {
+        let text = "Reviews pull requests for correctness, security and tests.";
+        assert_eq!(tokens(text), 13);
+        assert_eq!(beginning_in_tokens(text, 13, 100), text);
+        assert_eq!(
+            beginning_in_tokens(text, 6, 100),
+            "Reviews pull requests for…"
+        );
+        assert_eq!(
+            beginning_in_tokens(text, 12, 30),
+            "Reviews pull requests for…"
+        );
+        assert_eq!(beginning_in_tokens(text, 0, 100), "");
+        let japanese = "取引先への敬語メールを作成する。";
+        assert_eq!((tokens(japanese), tokens("")), (23, 0));
+        assert_eq!(beginning_in_tokens(japanese, 10, 100), "取引先への敬…");
+    }
+
     proptest! {
+        #[test]
+        fn a_beginning_fits_into_its_tokens(
+            text in "([a-z]{1,20}|[0-9]{1,9}|é|жук|中文|かな|🚀|, | ){0,40}", max in 0_usize..30,
+        ) {
+            prop_assert!(tokens(&beginning_in_tokens(&text, max, 150)) <= max);
+        }
+
         #[test]
         fn what_is_shown_is_never_longer_than_it_may_be(text in "([a:/ @]|token=|eyJ|\\.|\n|\u{202e}){0,60}", chars in 0_usize..20) {
             prop_assert!(shown(&text, chars).chars().count() <= chars + 1);

@@ -50,6 +50,18 @@ impl SkillUri {
         }
     }
 
+    /// What may be repeated of a text that should be an address: nothing behind `?` or `#`,
+    /// and nothing that names somebody, since these are where callers put credentials.
+    #[must_use]
+    pub fn told(text: &str) -> &str {
+        let end = text.find(['?', '#']).unwrap_or(text.len());
+        let (before, _) = text.split_at_checked(end).unwrap_or((text, ""));
+        let authority = before.find("://").map_or(0, |at| at + 3);
+        let (scheme, rest) = before.split_at_checked(authority).unwrap_or(("", before));
+        let first = rest.split('/').next().unwrap_or_default();
+        if first.contains('@') { scheme } else { before }
+    }
+
     /// A path as it stands in an address.
     #[must_use]
     pub fn encoded(path: &str) -> impl fmt::Display {
@@ -93,7 +105,7 @@ impl FromStr for SkillUri {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         parse(text).map_err(|reason| SkillUriError {
-            uri: shown(text, 200),
+            uri: shown(Self::told(text), 200),
             reason,
         })
     }
@@ -167,6 +179,26 @@ mod tests {
 
     fn read(text: &str) -> SkillUri {
         text.parse().expect("a URI")
+    }
+
+    #[test]
+    fn what_callers_put_credentials_in_is_not_repeated() {
+        for (text, told) in [
+            ("skill://write_sql?token=abc", "skill://write_sql"),
+            ("skill://write_sql#abc", "skill://write_sql"),
+            ("skill://abc@host/x", "skill://"),
+            ("https://user:abc@host/x", "https://"),
+            ("user:abc@host", ""),
+            ("skill://a/b/@1.2.0/c:", "skill://a/b/@1.2.0/c:"),
+        ] {
+            assert_eq!(SkillUri::told(text), told);
+            let refused = text.parse::<SkillUri>().expect_err("a refusal");
+            let said = refused.to_string();
+            assert!(
+                said.starts_with(&format!("`{told}` ")) && !said.contains("abc"),
+                "{said}"
+            );
+        }
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::num::NonZeroU32;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::{Digest, FilePath, Principal, Problem, Skill};
+use super::{Digest, FilePath, Principal, Problem, Skill, SkillId};
 
 /// 1, 2, 3 … Never used again, not even after a delete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -197,8 +197,26 @@ pub struct Yank {
     pub actor: Principal,
 }
 
+/// Why and since when a skill is on the blocklist.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Block {
+    /// The skill, as whoever blocked it wrote the id.
+    pub skill: SkillId,
+    /// Why.
+    pub reason: String,
+    /// Since when.
+    pub time: Timestamp,
+    /// Who blocked it.
+    pub actor: Principal,
+    /// It is there because the operator's feed names it, and goes when that does not any
+    /// more.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub from_feed: bool,
+}
+
 /// How far a skill's origin is trusted, by the operator's policy.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum TrustTier {
     /// Comes with the server.
     Official,

@@ -245,3 +245,15 @@ pub(super) fn with_prefix(prefix: Vec<u8>) -> Range<Vec<u8>> {
     }
     prefix..end
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_prefix_ends_before_the_next_one_also_where_its_last_byte_has_none() {
+        assert_eq!(with_prefix(vec![1, 2]), vec![1, 2]..vec![1, 3]);
+        assert_eq!(with_prefix(vec![1, 254]), vec![1, 254]..vec![1, 255]);
+        assert_eq!(with_prefix(vec![1, 255, 255]), vec![1, 255, 255]..vec![2]);
+    }
+}

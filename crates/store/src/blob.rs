@@ -74,14 +74,14 @@ pub(super) fn parse_key(key: &[u8]) -> Option<([u8; 32], u16)> {
 }
 
 /// The records of a content.
+#[expect(clippy::expect_used, reason = "16 MiB in chunks of 32 KiB are 512")]
 pub(super) fn records(content: &Content) -> Vec<(Vec<u8>, Vec<u8>)> {
     let pieces: Vec<&[u8]> = if content.packed.is_empty() {
         vec![&[]]
     } else {
         content.packed.chunks(CHUNK).collect()
     };
-    // 16 MiB in chunks of 32 KiB are 512; a u16 holds them.
-    let count = u16::try_from(pieces.len()).unwrap_or(u16::MAX);
+    let count = u16::try_from(pieces.len()).expect("so few chunks");
     (0..count)
         .zip(pieces)
         .map(|(at, piece)| {
@@ -164,4 +164,24 @@ fn unpack(packed: &[u8], size: usize) -> std::io::Result<Vec<u8>> {
         };
         unpacker.decompress(packed, size)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_gets_smaller_is_packed_and_what_does_not_is_kept() {
+        let pack = |bytes: &Bytes| Content::pack(Digest::of(bytes), bytes);
+        let text = Bytes::from("A skill says what to do. ".repeat(400));
+        let packed = pack(&text);
+        assert_eq!((packed.encoding, packed.size), (ZSTD, text.len() as u64));
+        assert!(packed.packed.len() < text.len() / 10);
+        let unpacked = unpack(&packed.packed, text.len()).expect("a text");
+        assert_eq!(unpacked, text);
+        let noise = (0..200_u32).map(|n| Digest::of(&n.to_be_bytes()));
+        let noise: Vec<u8> = noise.flat_map(|digest| *digest.as_bytes()).collect();
+        let kept = pack(&noise.clone().into());
+        assert_eq!((kept.encoding, kept.packed), (RAW, Bytes::from(noise)));
+    }
 }

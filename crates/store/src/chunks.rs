@@ -28,12 +28,15 @@ fn key_of(key: &[u8], number: u16) -> Vec<u8> {
 }
 
 /// The records that hold a payload: the record itself, and its chunks.
+#[expect(
+    clippy::expect_used,
+    reason = "a batch has less than 2 GiB: a u16 counts their chunks"
+)]
 pub(super) fn records(key: &[u8], revision: Revision, payload: &[u8]) -> Vec<(Vec<u8>, Vec<u8>)> {
     if payload.len() <= MAX_PAYLOAD {
         return vec![(key.to_vec(), record::seal(key, revision, payload))];
     }
-    // A batch has less than 2 GiB, so a u16 holds the number of chunks.
-    let count = u16::try_from(payload.len().div_ceil(CHUNK)).unwrap_or(u16::MAX);
+    let count = u16::try_from(payload.len().div_ceil(CHUNK)).expect("so few chunks");
     let head = record::seal_chunked(key, revision, &count.to_be_bytes());
     let chunks = (0..count)
         .zip(payload.chunks(CHUNK))

@@ -354,7 +354,7 @@ impl Committer {
     }
 
     /// Makes a group durable.
-    fn apply(&self, engine: &Engine, group: Group<'_>) -> Result<Durable, Failed> {
+    fn apply(&self, engine: &Engine, group: Group<'_>) -> Result<DurableGroup, Failed> {
         let position = *self.position.borrow();
         let finished = group.finish(position, self.options.keep_events);
         let Finished {
@@ -380,7 +380,7 @@ impl Committer {
         }
         let written = engine.write(batch, &self.options.sync);
         written.inspect_err(|_| self.view.fail())?;
-        Ok(Durable {
+        Ok(DurableGroup {
             writes,
             position,
             revision,
@@ -389,8 +389,8 @@ impl Committer {
     }
 
     /// Shows a durable group to readers, and tells its followers and callers.
-    fn acknowledge(&mut self, accepted: Vec<Accepted>, durable: Durable) {
-        let Durable {
+    fn acknowledge(&mut self, accepted: Vec<Accepted>, durable: DurableGroup) {
+        let DurableGroup {
             writes,
             position,
             revision,
@@ -421,7 +421,7 @@ impl Committer {
 }
 
 /// A group that is durable.
-struct Durable {
+struct DurableGroup {
     writes: Writes,
     position: LogPosition,
     revision: Revision,

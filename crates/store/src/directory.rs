@@ -4,8 +4,9 @@
 //! DATA/FORMAT            {"product":"repertoire","format":2}
 //! DATA/lock              held by whoever has it open, see `lock`
 //! DATA/store/            sled's files
-//! DATA/last              the last acknowledged write, see `last`
+//! DATA/last              the last acknowledged write, see `high_water_mark`
 //! DATA/socket            of the server that has it open, see `server::local`
+//! DATA/server.log        of a server that a window started, and server.log.1 before it
 //! DATA/store.new/        compaction at work, or what a kill left of it
 //! DATA/store.restoring/  a restore or a salvage at work, or what a kill left of it
 //! DATA/backup.new        a backup that a server was about to take; it has no name for long
@@ -44,6 +45,8 @@ pub(super) const COMPACTING: &str = "store.new";
 pub(super) const RESTORING: &str = "store.restoring";
 /// File of a backup that is handed out.
 pub(super) const BACKING_UP: &str = "backup.new";
+/// Logs of a server that has no terminal, which may be there before anything else is.
+const LOGS: [&str; 2] = ["server.log", "server.log.1"];
 /// Folder that a file system keeps at its root.
 const OF_THE_FILE_SYSTEM: &str = "lost+found";
 
@@ -156,8 +159,10 @@ pub(super) fn reopen(
         }
     }
     engine_of(&store, options, acknowledged).map_err(|cause| match cause {
+        // An earlier version, which does not say who it is.
         Cause::Locked => OpenError::InUse {
             path: directory.to_owned(),
+            process: None,
         },
         Cause::System(reason) => at(&store)(io::Error::other(reason)),
         Cause::Damaged(reason) => OpenError::damaged(directory, reason),
@@ -334,8 +339,8 @@ pub(super) fn foreign(directory: &Path) -> Result<Option<String>, OpenError> {
         let name = entry.map_err(at(directory))?.file_name();
         let known = [lock::NAME, UNFINISHED, RESTORING, OF_THE_FILE_SYSTEM];
         // The FORMAT file may have come meanwhile.
-        if known.iter().any(|known| name == *known) || name == MARKER || (begun && name == "store")
-        {
+        let known = known.iter().chain(&LOGS).any(|known| name == *known);
+        if known || name == MARKER || (begun && name == "store") {
             continue;
         }
         return Ok(Some(name.display().to_string()));

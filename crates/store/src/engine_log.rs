@@ -55,12 +55,12 @@ struct Message {
 
 /// A page as it was, and what was changed since.
 #[derive(Debug)]
-pub(super) struct Page {
+pub(super) struct EnginePage {
     base: Message,
     links: Vec<Message>,
 }
 
-impl Page {
+impl EnginePage {
     /// Place in the log of the page as a whole.
     pub(super) fn written(&self) -> u64 {
         self.base.at
@@ -89,7 +89,7 @@ pub(super) struct Leaf {
 pub(super) struct Log {
     db: File,
     blobs: PathBuf,
-    pages: HashMap<u64, Page>,
+    pages: HashMap<u64, EnginePage>,
     /// Places before the end of the log at which something is no message.
     pub(super) gaps: u64,
     /// Files of values that are missing or damaged.
@@ -218,7 +218,7 @@ impl Log {
                 self.pages.remove(&message.page);
             }
             kind::INLINE_NODE | kind::BLOB_NODE => {
-                let page = Page {
+                let page = EnginePage {
                     base: message,
                     links: Vec::new(),
                 };
@@ -233,12 +233,12 @@ impl Log {
     }
 
     /// The pages, in no order.
-    pub(super) fn pages(&self) -> impl Iterator<Item = &Page> {
+    pub(super) fn pages(&self) -> impl Iterator<Item = &EnginePage> {
         self.pages.values()
     }
 
     /// A page with all its changes; none where it is no leaf, or cannot be read.
-    pub(super) fn leaf(&self, page: &Page) -> Option<Leaf> {
+    pub(super) fn leaf(&self, page: &EnginePage) -> Option<Leaf> {
         let mut leaf = parse_leaf(&self.body(page.base.body).ok()?)?;
         for link in &page.links {
             let Ok(body) = self.body(link.body) else {
@@ -446,3 +446,6 @@ fn parse_leaf(mut bytes: &[u8]) -> Option<Leaf> {
         records: keys?.into_iter().zip(values?).collect(),
     })
 }
+
+#[cfg(test)]
+pub(super) mod tests;

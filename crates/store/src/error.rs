@@ -10,12 +10,14 @@ use super::Revision;
 pub enum OpenError {
     /// Another process has it open.
     #[error(
-        "the data directory `{}` is in use by another process; stop that one, or reach it with `--server URL`",
-        path.display()
+        "the data directory `{}` is in use by {}; wait until it is done or stop it, or reach a server with `--server URL`",
+        path.display(), process_words(*process)
     )]
     InUse {
         /// The directory.
         path: PathBuf,
+        /// The process, where it is known.
+        process: Option<u32>,
     },
     /// A later version wrote it.
     #[error(
@@ -67,6 +69,13 @@ pub enum OpenError {
         /// Why.
         cause: io::Error,
     },
+}
+
+fn process_words(process: Option<u32>) -> String {
+    process.map_or_else(
+        || "another process".to_owned(),
+        |process| format!("process {process}"),
+    )
 }
 
 impl OpenError {

@@ -11,7 +11,7 @@ const COST: usize = 64;
 
 /// Keys that were written.
 #[derive(Debug)]
-pub(super) struct Changes {
+pub(super) struct ChangedKeys {
     keys: BTreeSet<Vec<u8>>,
     bytes: usize,
     /// Bytes that are kept.
@@ -19,7 +19,7 @@ pub(super) struct Changes {
     full: bool,
 }
 
-impl Changes {
+impl ChangedKeys {
     pub(super) fn new(max: usize) -> Self {
         Self {
             keys: BTreeSet::new(),
@@ -147,7 +147,7 @@ mod tests {
 
     #[test]
     fn keys_that_are_no_longer_known_never_fit() {
-        let mut changes = Changes::new(10 * (4 + COST));
+        let mut changes = ChangedKeys::new(10 * (4 + COST));
         let keys: Vec<_> = (0..11_u32).map(|n| n.to_be_bytes().to_vec()).collect();
         changes.add(keys.iter().take(10));
         changes.add(keys.iter().take(10));

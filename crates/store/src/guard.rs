@@ -88,3 +88,26 @@ fn refusal(words: &str) -> Option<String> {
     let refusal = REFUSALS.iter().find(|refusal| words.contains(**refusal));
     refusal.map(|refusal| (*refusal).to_owned())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_system_refuses_is_told_from_damage() {
+        let system = |words: &str| Cause::System(words.to_owned());
+        let damaged = |words: &str| Cause::Damaged(words.to_owned());
+        let of = |words: &str| failed(&sled::Error::Io(io::Error::other(words)));
+        assert_eq!(of("IO: No space left on device"), system("No space left"));
+        assert_eq!(of("early end"), damaged("a file of it is cut short"));
+        assert_eq!(of("could not acquire lock on a file"), Cause::Locked);
+        let panics = |words: &'static str| {
+            let ended = attempt::<()>(|| panic!("{words}"));
+            ended.expect_err("a panic")
+        };
+        let refused = panics("called unwrap: Permission denied (13)");
+        assert_eq!(refused, system("Permission denied"));
+        let broken = panics("assertion failed");
+        assert_eq!(broken, damaged("its pages do not fit together"));
+    }
+}

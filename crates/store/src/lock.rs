@@ -8,10 +8,13 @@
 //! locks the same inode. The system gives the lock back when a process ends, however
 //! it ends.
 //!
+//! Whoever has the lock writes its process into the file, for those who have to wait. It is
+//! there to be told, and decides nothing: what stands in a file that nobody has locked is old.
+//!
 //! sled's own lock on `store/db` keeps out earlier versions, which know no other.
 
 use std::fs::{self, File, TryLockError};
-use std::io;
+use std::io::{self, Write as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::time::Duration;
@@ -45,7 +48,10 @@ impl Lock {
             private::create_dir(directory).map_err(io)?;
             let file = private::writable().open(&path).map_err(io)?;
             match file.try_lock() {
-                Ok(()) if names(&path, &file).map_err(io)? => return Ok(Self { _file: file }),
+                Ok(()) if names(&path, &file).map_err(io)? => {
+                    sign(&file);
+                    return Ok(Self { _file: file });
+                }
                 // A restore that failed has removed it: lock the next one.
                 Ok(()) | Err(TryLockError::WouldBlock) => {}
                 Err(TryLockError::Error(cause)) => return Err(io(cause)),
@@ -53,11 +59,51 @@ impl Lock {
             if waited >= PATIENCE {
                 return Err(OpenError::InUse {
                     path: directory.to_owned(),
+                    process: signed(&path),
                 });
             }
             std::thread::sleep(PAUSE);
             waited += PAUSE;
         }
+    }
+}
+
+/// Writes who has the lock. Where that cannot be written, nobody is told.
+fn sign(file: &File) {
+    let text = format!("{}\n", std::process::id());
+    let _unsigned = file
+        .set_len(0)
+        .and_then(|()| (&*file).write_all(text.as_bytes()));
+}
+
+/// Who wrote that it has the lock.
+fn signed(path: &Path) -> Option<u32> {
+    fs::read_to_string(path).ok()?.trim().parse().ok()
+}
+
+/// Who has a data directory open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Holder {
+    /// Nobody.
+    None,
+    /// A process, which nothing more is known of where it did not write its number.
+    Process(Option<u32>),
+}
+
+/// Who has a data directory open. Nobody has one that is not there.
+///
+/// # Errors
+/// The lock cannot be looked at.
+pub fn holder(directory: &Path) -> io::Result<Holder> {
+    let path = directory.join(NAME);
+    let file = match File::open(&path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Holder::None),
+        file => file?,
+    };
+    match file.try_lock_shared() {
+        Ok(()) => Ok(Holder::None),
+        Err(TryLockError::WouldBlock) => Ok(Holder::Process(signed(&path))),
+        Err(TryLockError::Error(error)) => Err(error),
     }
 }
 
@@ -68,5 +114,42 @@ fn names(path: &Path, file: &File) -> io::Result<bool> {
         Ok(there) => Ok((locked.dev(), locked.ino()) == (there.dev(), there.ino())),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
         Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_has_the_lock_is_named_and_nobody_who_had_it() {
+        let folder = tempfile::TempDir::new().expect("a folder");
+        let held = || holder(folder.path()).expect("an answer");
+        assert_eq!(held(), Holder::None);
+        // What a process with a longer number left.
+        fs::write(folder.path().join(NAME), "123456789\n").expect("a file");
+        assert_eq!(held(), Holder::None);
+        let lock = Lock::take(folder.path()).expect("a lock");
+        let us = Some(std::process::id());
+        assert_eq!(held(), Holder::Process(us));
+        let refused = Lock::take(folder.path()).expect_err("in use");
+        assert!(matches!(&refused, OpenError::InUse { process, .. } if *process == us));
+        let words = format!("in use by process {};", std::process::id());
+        assert!(refused.to_string().contains(&words), "{refused}");
+        drop(lock);
+        assert_eq!(held(), Holder::None);
+    }
+
+    #[test]
+    fn a_path_names_a_file_until_it_is_removed_or_made_anew() {
+        let folder = tempfile::TempDir::new().expect("a folder");
+        let path = folder.path().join("lock");
+        let file = File::create(&path).expect("a file");
+        let is_named = || names(&path, &file).expect("an answer");
+        assert!(is_named());
+        fs::remove_file(&path).expect("removed");
+        assert!(!is_named());
+        fs::write(&path, "").expect("a file");
+        assert!(!is_named());
     }
 }

@@ -20,7 +20,7 @@ pub struct LogPosition {
     pub events: u64,
 }
 
-pub(super) struct Opened {
+pub(super) struct OpenedLog {
     pub(super) log_id: String,
     pub(super) position: LogPosition,
 }
@@ -98,7 +98,7 @@ pub(super) fn id(tree: &sled::Tree) -> Result<Option<String>, StoreError> {
 }
 
 /// Reads where the log stands; gives a new directory the identity of its log.
-pub(super) fn open(tree: &sled::Tree) -> Result<Opened, StoreError> {
+pub(super) fn open(tree: &sled::Tree) -> Result<OpenedLog, StoreError> {
     let log_id = if let Some(id) = id(tree)? {
         id
     } else {
@@ -124,7 +124,7 @@ pub(super) fn open(tree: &sled::Tree) -> Result<Opened, StoreError> {
             events: count(tree)?,
         },
     };
-    Ok(Opened { log_id, position })
+    Ok(OpenedLog { log_id, position })
 }
 
 fn events(tree: &sled::Tree) -> sled::Iter {

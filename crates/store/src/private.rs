@@ -35,6 +35,15 @@ pub fn keep_files_private() {
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(OTHERS));
 }
 
+/// Gives this process a session of its own, without a terminal: what ends the session of
+/// whoever started it does not end it.
+///
+/// # Errors
+/// It leads a group of processes already.
+pub fn begin_session() -> io::Result<()> {
+    Ok(rustix::process::setsid().map(drop)?)
+}
+
 /// Takes from group and others what they may do in a directory of ours, which earlier
 /// versions and copies leave readable.
 ///

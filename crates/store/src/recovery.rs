@@ -3,7 +3,8 @@
 //! After a write error sled trusts itself no more: it refuses every write, and cannot
 //! read the pages that it could not write. So the database is closed and opened again,
 //! compared with what was acknowledged, and the failed group is taken back. That write
-//! shows as well whether the disk works again.
+//! shows as well whether the disk works again. No restart is needed, and until then the
+//! store is read-only.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _};

@@ -17,7 +17,7 @@ use std::ops::Bound;
 use std::path::Path;
 
 use super::claim::{self, Claim};
-use super::engine_log::{Leaf, Log, Page};
+use super::engine_log::{EnginePage, Leaf, Log};
 use super::lock::Lock;
 use super::{
     OpenError, Options, Revision, Store, StoreError, TableId, backup, blob, chunks, directory,
@@ -130,7 +130,7 @@ fn fill(
     let mut filler = backup::Filler::new(tree);
     let mut covered = Covered::default();
     // From the latest change back, and beside it the pages by when they were written.
-    let mut by_change: Vec<&Page> = log.pages().collect();
+    let mut by_change: Vec<&EnginePage> = log.pages().collect();
     by_change.sort_by_key(|page| std::cmp::Reverse(page.changed()));
     let mut by_writing = by_change.clone();
     by_writing.sort_by_key(|page| std::cmp::Reverse(page.written()));

@@ -1,7 +1,8 @@
 //! The records of one revision, while writes go on.
 //!
 //! What was written since is told by its revision. What was overwritten or removed
-//! since is kept here, for as long as the reader has not come by its key.
+//! since is kept here, for as long as the reader has not come by its key. So much is kept at
+//! most; a backup that is slower than that fails and says so.
 
 use std::collections::BTreeMap;
 use std::ops::Range;

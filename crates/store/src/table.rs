@@ -58,6 +58,13 @@ tables! {
     Digests = 13, "digests";
     /// Withdrawals, by skill and number.
     Yanks = 14, "yanks";
+    /// The blocklist, by skill.
+    Blocks = 15, "blocks";
+    /// What the scanner found, by skill and number.
+    Scans = 16, "scans";
+    /// Versions that are handed out to nobody until somebody approves them, by skill and
+    /// number.
+    Holds = 17, "holds";
     /// Answers to writes with an idempotency key.
     Answers = 20, "answers";
     /// Idempotency keys by the time at which they are forgotten.
@@ -70,6 +77,16 @@ tables! {
     Sessions = 43, "sessions";
     /// Calls of tools that named no session there is, by number.
     StrayCalls = 44, "stray_calls";
+    /// Learners.
+    Learners = 50, "learners";
+    /// What was done with exercises, by learner and exercise.
+    LearnerExercises = 51, "learner_exercises";
+    /// Solutions that were handed in, by what they are.
+    Submissions = 52, "submissions";
+    /// What learners did, by learner and number.
+    Activities = 53, "activities";
+    /// Submissions that wait for a reviewer, by time.
+    WaitingSubmissions = 54, "waiting_submissions";
 }
 
 /// Part of a key, written so that keys sort as their parts do.
@@ -199,4 +216,29 @@ pub fn prefix<K: Key + ?Sized>(key: &K) -> Vec<u8> {
     let mut bytes = Vec::new();
     key.write(&mut bytes);
     bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_sort_as_their_parts_do() {
+        let table: Table<(String, (VersionNumber, u64, u16)), ()> = Table::new(TableId::Heads);
+        let key = |name: &str, number, n, m| {
+            let number = VersionNumber::new(number).expect("a number");
+            table.key(&(name.to_owned(), (number, n, m)))
+        };
+        let parts = [b'a', 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 2, 1, 4];
+        assert_eq!(key("a", 1, 2, 260)[1..], parts);
+        let sorted = [
+            key("a", 1, 2, 3),
+            key("a", 1, 2, 300),
+            key("a", 1, 300, 2),
+            key("a", 300, 1, 1),
+            key("aa", 1, 1, 1),
+            key("b", 1, 1, 1),
+        ];
+        assert!(sorted.is_sorted_by(|a, b| a < b), "{sorted:?}");
+    }
 }

@@ -44,6 +44,7 @@ fn event(slug: &str) -> Event {
         semantic_version: None,
         digest: None,
         active: None,
+        held: false,
         time: Timestamp::UNIX_EPOCH,
         actor: Principal::anonymous(),
     }

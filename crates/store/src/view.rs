@@ -3,7 +3,8 @@
 //! sled shows a batch to every reader as soon as it is applied. A reader that acted on
 //! it could acknowledge what a crash then takes back. So the committer hands over the
 //! *before-image* of every record that a group changes, and until the group is durable
-//! readers see those. A read never waits for a write.
+//! readers see those. A read never waits for a write, and a disk that stalls stalls the
+//! writers alone. Nothing of the database is held between two pages of a scan.
 //!
 //! A reader looks into sled first and at the before-images then. The committer shows
 //! them before it applies the group, and takes them away when the group is durable: so
@@ -21,7 +22,7 @@ use tokio::sync::Semaphore;
 
 use super::backend::{Order, Page, Records};
 use super::engine::Engine;
-use super::follow::Changes;
+use super::follow::ChangedKeys;
 use super::snapshot::Snapshot;
 use super::{Options, Revision, StoreError, guarded};
 
@@ -39,7 +40,7 @@ struct Durable {
     revision: Revision,
     snapshots: Vec<Weak<Snapshot>>,
     /// What changed since a compaction has begun.
-    changes: Option<Changes>,
+    changes: Option<ChangedKeys>,
 }
 
 /// The durable records.
@@ -193,14 +194,14 @@ impl View {
         let is_free = durable.changes.is_none();
         durable
             .changes
-            .get_or_insert_with(|| Changes::new(self.compaction_bytes));
+            .get_or_insert_with(|| ChangedKeys::new(self.compaction_bytes));
         is_free
     }
 
     /// What changed since it was asked last.
-    pub(super) fn changes(&self) -> Changes {
+    pub(super) fn changes(&self) -> ChangedKeys {
         let mut durable = lock(&self.durable);
-        let none = || Changes::new(self.compaction_bytes);
+        let none = || ChangedKeys::new(self.compaction_bytes);
         durable.changes.replace(none()).unwrap_or_else(none)
     }
 

@@ -117,6 +117,20 @@ async fn an_empty_volume_will_do_for_a_start_and_for_a_restore() {
     );
 }
 
+/// A start of a directory of today's format has nothing to raise.
+#[tokio::test]
+async fn a_start_leaves_the_format_file_as_it_is() {
+    let directory = TempDir::new().expect("a folder");
+    let file = || {
+        let file = fs::metadata(directory.path().join("data/FORMAT")).expect("a file");
+        std::os::unix::fs::MetadataExt::ino(&file)
+    };
+    drop(open_store(&directory));
+    let before = file();
+    drop(open_store(&directory));
+    assert_eq!(file(), before);
+}
+
 #[tokio::test]
 async fn a_restore_that_was_cut_short_is_no_empty_directory_and_can_be_repeated() {
     let directory = TempDir::new().expect("a folder");

@@ -5,6 +5,7 @@ use std::path::Path;
 use tempfile::TempDir;
 
 use super::*;
+use crate::engine_log::tests::{filler, message, place, segment, setting, store as log_of};
 use crate::tests::{noise, note, open, options, put};
 use crate::{Content, OpenError, Store, directory, salvage};
 use model::Digest;
@@ -194,4 +195,125 @@ async fn a_store_that_was_written_anew_has_to_be_whole_to_its_end() {
     let refused = Store::open(&data, &options()).expect_err("it is damaged");
     assert!(matches!(refused, OpenError::Damaged { .. }), "{refused}");
     assert!(below(&data) == before);
+}
+
+/// A commit of this number, and what makes a batch of the messages up to a place.
+fn commit(segment: u64, revision: Revision) -> Vec<u8> {
+    let key = log::revision_key();
+    let value = record::seal(key, revision, &revision.to_be_bytes());
+    message(kind::INLINE_LINK, segment, 7, &setting(key, &value))
+}
+
+fn batch(segment: u64, last: u64) -> Vec<u8> {
+    message(kind::BATCH, segment, 0, &last.to_le_bytes())
+}
+
+/// How far a log is whole that is read from a segment on, up to a place, or to a write.
+fn seen(segments: &[Vec<u8>], first: u64, goal: u64, acknowledged: Option<Revision>) -> LogState {
+    let store = log_of(segments);
+    let walk = LogWalk::open(store.path(), first * SEGMENT, goal, acknowledged).expect("a log");
+    walk.run().expect("what is there")
+}
+
+#[test]
+fn a_write_is_there_with_the_last_message_of_its_batch_and_not_before_it() {
+    let other = message(kind::FREE, 0, 9, &[]);
+    let before = [commit(0, 4), batch(0, 0), commit(0, 5)];
+    let last = place(0, &before);
+    let begun = [commit(0, 4), batch(0, last), commit(0, 5)];
+    let whole = [&begun[..], &[other]].concat();
+    let seen = |messages: &[Vec<u8>]| seen(&[segment(0, 0, messages)], 0, 0, Some(5));
+    assert_eq!(seen(&begun), LogState::Cut(Some(4)));
+    assert_eq!(seen(&whole), LogState::Whole);
+}
+
+#[test]
+fn a_log_is_whole_that_ends_where_it_has_to_and_cut_one_byte_before() {
+    let messages = [commit(0, 4), message(kind::FREE, 0, 9, &[])];
+    let end = place(0, &messages);
+    let seen = |goal: u64, write| seen(&[segment(0, 0, &messages)], 0, goal, write);
+    assert_eq!(seen(end, None), LogState::Whole);
+    assert_eq!(seen(end + 1, None), LogState::Cut(Some(4)));
+    assert_eq!(seen(end, Some(4)), LogState::Whole);
+    assert_eq!(seen(end, Some(5)), LogState::Cut(Some(4)));
+    assert_eq!(seen(end + 1, Some(4)), LogState::Cut(Some(4)));
+}
+
+#[test]
+fn a_segment_goes_on_for_as_long_as_a_message_fits() {
+    let rest = |left: usize| {
+        let first = [commit(0, 4)];
+        let used = SEGMENT_HEADER + first[0].len();
+        let first = [&first[..], &[filler(0, used, left)]].concat();
+        let segments = [segment(0, 0, &first), segment(1, 0, &[commit(1, 5)])];
+        seen(&segments, 0, 0, Some(5))
+    };
+    assert_eq!(rest(LARGEST_HEADER - 1), LogState::Whole);
+    assert_eq!(rest(LARGEST_HEADER), LogState::Cut(Some(4)));
+}
+
+#[test]
+fn a_segment_may_be_missing_below_the_place_that_was_written_when_the_last_was_begun() {
+    let cap = |number| message(kind::CAP, number, 0, &[]);
+    let first = segment(0, 0, &[commit(0, 4), cap(0)]);
+    let last = |stable| segment(2, stable, &[commit(2, 6)]);
+    let log = |stable| [first.clone(), last(stable)];
+    let seen = |segments: &[Vec<u8>]| seen(segments, 0, 0, Some(6));
+    assert_eq!(seen(&log(1)), LogState::Cut(Some(4)));
+    assert_eq!(seen(&log(2)), LogState::Whole);
+    // It is there, but for its header.
+    let mut headless = segment(1, 0, &[commit(1, 5), cap(1)]);
+    headless[..SEGMENT_HEADER].fill(0);
+    let all = [first.clone(), headless, last(2)];
+    assert_eq!(seen(&all), LogState::Cut(Some(4)));
+    let from_it = super::tests::seen(&all, 1, 0, Some(6));
+    assert_eq!(from_it, LogState::Cut(Some(4)));
+}
+
+#[test]
+fn a_segment_that_was_begun_anew_is_passed_where_later_ones_rest_on_it_no_more() {
+    let later = message(kind::FREE, 3, 9, &[]);
+    let reused = |end: &Vec<u8>| segment(0, 0, &[commit(0, 4), end.clone()]);
+    let last = |stable| segment(1, stable, &[commit(1, 5)]);
+    let seen = |end, stable| seen(&[reused(end), last(stable)], 0, 0, Some(5));
+    assert_eq!(seen(&later, 1), LogState::Whole);
+    assert_eq!(
+        seen(&later, 0),
+        LogState::Cut(Some(4)),
+        "it is one of the last"
+    );
+    let mut torn = later.clone();
+    torn[0] ^= 1;
+    assert_eq!(seen(&torn, 1), LogState::Cut(Some(4)), "nothing is there");
+    let own = [torn.clone(), message(kind::FREE, 0, 9, &[])].concat();
+    assert_eq!(seen(&own, 1), LogState::Cut(Some(4)), "it goes on itself");
+}
+
+#[test]
+fn the_last_write_may_lie_before_the_snapshot_where_nothing_follows_it() {
+    let (cap, free) = (
+        message(kind::CAP, 0, 0, &[]),
+        message(kind::FREE, 1, 9, &[]),
+    );
+    let before = segment(0, 0, &[commit(0, 4), cap]);
+    let after = |messages: &[Vec<u8>]| [before.clone(), segment(1, 1, messages)];
+    let goal = SEGMENT + SEGMENT_HEADER as u64;
+    let seen = |segments: &[Vec<u8>], write| seen(segments, 1, goal, Some(write));
+    assert_eq!(
+        seen(&after(std::slice::from_ref(&free)), 4),
+        LogState::Whole
+    );
+    // Behind what cannot be read may be anything: then the write itself is looked for.
+    let torn = after(&[free, vec![9; 100]]);
+    assert_eq!(seen(&torn, 4), LogState::Whole);
+    assert_eq!(seen(&torn, 5), LogState::Cut(Some(4)));
+    assert_eq!(seen(&after(&[]), 4), LogState::Whole, "it ends at the goal");
+    let later = after(&[commit(1, 5)]);
+    assert_eq!(
+        seen(&later, 6),
+        LogState::Cut(Some(5)),
+        "there is a later one"
+    );
+    let alone = [segment(1, 1, &[])];
+    assert_eq!(seen(&alone, 4), LogState::Whole, "the snapshot has it");
 }

@@ -279,3 +279,25 @@ async fn what_was_saved_is_no_directory_before_it_was_repaired() {
     drop(salvage(&data, &dropped, &options(), |_| ()).expect("what is whole"));
     assert!(!dropped.exists(), "nothing is left of it");
 }
+
+#[test]
+fn a_salvage_is_complete_where_all_that_was_acknowledged_was_found_whole() {
+    let whole = Salvaged {
+        records: 3,
+        revision: 5,
+        acknowledged: Some(5),
+        ..Salvaged::default()
+    };
+    assert!(whole.is_complete());
+    let lacking = |change: fn(&mut Salvaged)| {
+        let mut salvaged = whole.clone();
+        change(&mut salvaged);
+        salvaged.is_complete()
+    };
+    assert!(lacking(|salvaged| salvaged.acknowledged = Some(4)));
+    assert!(!lacking(|salvaged| salvaged.acknowledged = Some(6)));
+    assert!(!lacking(|salvaged| salvaged.acknowledged = None));
+    assert!(!lacking(|salvaged| salvaged.damaged = 1));
+    assert!(!lacking(|salvaged| salvaged.gaps = 1));
+    assert!(!lacking(|salvaged| salvaged.contents_lost = 1));
+}
