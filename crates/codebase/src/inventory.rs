@@ -49,6 +49,7 @@ const HIDDEN: &[&str] = &[
     ".cursor",
     ".do",
     ".meteor",
+    ".obsidian",
 ];
 
 /// A file that a caller sends.

@@ -26,7 +26,7 @@
 //! * What stands in a manifest is shown in one line and cut, never an address: these
 //!   may hold secrets.
 //!
-//! Not here: which skills suit (a recommender asks for [`Analysis::signals`]).
+//! Not here: what a codebase asks for, and which skills suit (`recommend`).
 
 // What may fail in a test may not in the product; the rest is in Cargo.toml.
 #![warn(
@@ -37,7 +37,6 @@
     clippy::print_stderr
 )]
 
-mod areas;
 mod below;
 mod error;
 mod inventory;
@@ -55,7 +54,6 @@ mod text;
 mod version;
 mod walk;
 
-pub use areas::{AREAS, Area, Severity};
 pub use below::below;
 pub use error::Error;
 pub use inventory::{InlineFile, Inventory};
@@ -64,7 +62,7 @@ pub use report::{
     Analysis, ConfidenceLevel, Fact, Note, PackageManager, Project, ProjectKind, Signal, Source,
     Stats, TechStackItem, TechnologyKind,
 };
-pub use table::is_technology;
+pub use table::{KnownTechnology, is_technology, technologies};
 pub use walk::walk;
 
 use inventory::Notes;
@@ -162,6 +160,7 @@ pub fn analyze(inventory: &Inventory, options: &ScanOptions) -> Analysis {
     let (analyzed_files, languages) = stack.files(inventory);
     stack.infer();
     let signals = signals::signals(&stack.evidence, inventory);
+    let (texts, documents) = signals::documents(inventory);
     let stack = stack.finish();
     let whole = !inventory.cut && whole && options.include_dependencies && !options.quick_mode;
     let at_least = |confidence: f64| stack.iter().any(|item| item.confidence >= confidence);
@@ -178,6 +177,8 @@ pub fn analyze(inventory: &Inventory, options: &ScanOptions) -> Analysis {
             total_files: inventory.files.len(),
             analyzed_files,
             directories_scanned: inventory.directories,
+            texts,
+            documents,
             languages_detected: languages
                 .iter()
                 .map(|(found, _)| found.id.to_owned())

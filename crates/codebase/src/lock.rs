@@ -17,7 +17,7 @@ use super::version;
 /// tells packages of a workspace apart.
 type Versions = BTreeMap<String, Vec<String>>;
 
-type Reader = fn(&str) -> Result<Versions, Broken>;
+type LockReader = fn(&str) -> Result<Versions, Broken>;
 
 /// Names of lockfiles.
 const LOCKS: &[(&str, Ecosystem, PackageManager)] = &[
@@ -50,7 +50,7 @@ const LOCKS: &[(&str, Ecosystem, PackageManager)] = &[
 /// Who reads a lockfile. The others only tell of their package managers: for those the
 /// manifests' ranges are exact enough, since of a version little more than its first number
 /// is made use of.
-fn reader(path: &str) -> Option<Reader> {
+fn reader(path: &str) -> Option<LockReader> {
     Some(match file_name(path) {
         "package-lock.json" | "npm-shrinkwrap.json" => npm,
         "yarn.lock" => yarn,

@@ -71,17 +71,17 @@ pub(super) fn project(
         })
         .filter(|_| !scattered)
         .collect();
-    let said = |of: fn(&ManifestFacts) -> Option<&String>| {
+    let stated = |of: fn(&ManifestFacts) -> Option<&String>| {
         beside.iter().find_map(|found| of(found)).cloned()
     };
     Project {
-        name: said(|found| found.manifest.name.as_ref()),
-        version: said(|found| found.manifest.version.as_ref()).or_else(|| {
+        name: stated(|found| found.manifest.name.as_ref()),
+        version: stated(|found| found.manifest.version.as_ref()).or_else(|| {
             bequeathed(&beside, manifests, |found| {
                 found.manifest.bequeaths.0.as_ref()
             })
         }),
-        description: said(|found| found.manifest.description.as_ref()).or_else(|| {
+        description: stated(|found| found.manifest.description.as_ref()).or_else(|| {
             bequeathed(&beside, manifests, |found| {
                 found.manifest.bequeaths.1.as_ref()
             })
@@ -124,7 +124,7 @@ fn purpose(
     beside: &[&ManifestFacts],
     inventory: &Inventory,
 ) -> Option<Purpose> {
-    let said = |purpose: Purpose| {
+    let stated = |purpose: Purpose| {
         beside
             .iter()
             .any(|found| found.manifest.purpose == Some(purpose))
@@ -169,9 +169,9 @@ fn purpose(
             framework && (facts.contains(&Fact::Frontend) || facts.contains(&Fact::Backend))
         })
     };
-    if said(Purpose::Application) || runs {
+    if stated(Purpose::Application) || runs {
         Some(Purpose::Application)
-    } else if said(Purpose::Library) || is_used {
+    } else if stated(Purpose::Library) || is_used {
         Some(Purpose::Library)
     } else {
         framed().then_some(Purpose::Application)

@@ -295,6 +295,10 @@ pub struct Stats {
     pub total_files: usize,
     /// Those of them that say something: of a known language, or recognised.
     pub analyzed_files: usize,
+    /// Texts that people read, besides readme, licence and the like.
+    pub texts: usize,
+    /// Documents of an office: letters, sheets, slides.
+    pub documents: usize,
     /// Folders that were entered, the root among them.
     pub directories_scanned: usize,
     /// Ids of languages: the one with the most files first, then by id.

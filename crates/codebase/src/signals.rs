@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::inventory::{Inventory, depth};
+use super::inventory::{Inventory, depth, file_name};
 use super::report::{Fact, Signal};
 use super::stack::{Evidence, aside};
 use super::table::{is_at, table};
@@ -83,6 +83,39 @@ const PATHS: &[(Fact, &[&str])] = &[
         ],
     ),
 ];
+
+/// Endings of texts that people read, and of documents of an office.
+const TEXTS: &[&str] = &["md", "mdx", "rst", "adoc", "org", "tex"];
+const DOCUMENTS: &[&str] = &[
+    "doc", "docx", "odt", "rtf", "xls", "xlsx", "ods", "ppt", "pptx", "odp", "pdf",
+];
+/// Texts that stand in codebases of every kind.
+const USUAL: &[&str] = &[
+    "readme",
+    "license",
+    "licence",
+    "changelog",
+    "contributing",
+    "code_of_conduct",
+    "security",
+    "agents",
+    "claude",
+    "skill",
+];
+
+/// How many texts there are besides the usual ones, and how many documents.
+pub(super) fn documents(inventory: &Inventory) -> (usize, usize) {
+    let (mut texts, mut documents) = (0, 0);
+    for path in inventory.files.keys() {
+        let name = file_name(path).to_lowercase();
+        let Some((stem, ending)) = name.rsplit_once('.') else {
+            continue;
+        };
+        texts += usize::from(TEXTS.contains(&ending) && !USUAL.contains(&stem));
+        documents += usize::from(DOCUMENTS.contains(&ending));
+    }
+    (texts, documents)
+}
 
 /// Facts with the file that shows each: one of the project rather than one beside
 /// it, then the one next to the root.

@@ -181,7 +181,7 @@ impl Stack {
                 let mut offers = above.manifests.iter().map(|other| &other.manifest.offers);
                 offers.find_map(|offers| offers.get(&dependency.name).map(String::as_str))
             }
-            said => said,
+            stated => stated,
         };
         let locked = above
             .locks

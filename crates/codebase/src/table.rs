@@ -37,6 +37,32 @@ pub fn is_technology(word: &str) -> bool {
         )
 }
 
+/// A technology of the table, as others see it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KnownTechnology {
+    /// Its id: lower-case words with hyphens, the same for ever.
+    pub id: &'static str,
+    /// What people call it.
+    pub name: &'static str,
+    /// What it is.
+    pub kind: TechnologyKind,
+    /// What a codebase has that uses it.
+    pub facts: &'static [Fact],
+}
+
+/// All technologies of the table, in its order.
+pub fn technologies() -> impl Iterator<Item = KnownTechnology> {
+    table()
+        .technologies
+        .iter()
+        .map(|technology| KnownTechnology {
+            id: technology.id,
+            name: technology.name,
+            kind: technology.kind,
+            facts: &technology.facts,
+        })
+}
+
 static TABLE: LazyLock<Table> = LazyLock::new(|| Table::read(TEXT));
 
 /// A line of the table.

@@ -193,7 +193,7 @@ impl FolderWalk<'_> {
     /// The first names of a folder in their order. All are looked at, but no more
     /// are kept than can be of use.
     fn names(&mut self, location: &Path) -> io::Result<BTreeMap<String, FileType>> {
-        let room = self.options.limits.files + self.options.limits.directories;
+        let max = self.options.limits.files + self.options.limits.directories;
         let mut names = BTreeMap::new();
         let mut more = false;
         for (count, entry) in fs::read_dir(location)?.enumerate() {
@@ -211,7 +211,7 @@ impl FolderWalk<'_> {
                 }
                 _ => self.unusual_names += 1,
             }
-            if names.len() > room {
+            if names.len() > max {
                 names.pop_last();
                 more = true;
             }
@@ -272,7 +272,7 @@ impl FolderWalk<'_> {
             (key(a_form, a), a).cmp(&(key(b_form, b), b))
         });
         let limits = &self.options.limits;
-        let mut room = limits.total_bytes;
+        let mut memory = limits.total_bytes;
         for (count, (form, path)) in wanted.into_iter().enumerate() {
             if count >= limits.manifests {
                 self.cut(TOO_MANY);
@@ -283,7 +283,7 @@ impl FolderWalk<'_> {
                 break;
             }
             let location: PathBuf = self.root.join(&path);
-            let limit = form.limit(limits).min(room);
+            let limit = form.limit(limits).min(memory);
             let read = fs::symlink_metadata(&location)
                 .map_err(|error| format!("not read: {error}"))
                 .and_then(|seen| open(&location, &seen, limit));
@@ -292,7 +292,7 @@ impl FolderWalk<'_> {
             });
             match text {
                 Ok(text) => {
-                    room = room.saturating_sub(text.len());
+                    memory = memory.saturating_sub(text.len());
                     self.inventory.files.insert(path, Some(text));
                 }
                 Err(why) => {

@@ -88,6 +88,10 @@ impl Embedder for Both {
         self.first.batch().min(self.second.batch())
     }
 
+    fn is_noise(&self, text: &str) -> bool {
+        self.first.is_noise(text) || self.second.is_noise(text)
+    }
+
     fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, EmbedError> {
         let firsts = self.first.embed(texts)?;
         let seconds = self.second.embed(texts)?;

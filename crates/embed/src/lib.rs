@@ -56,6 +56,12 @@ pub trait Embedder: Debug + Send + Sync {
     /// # Errors
     /// What makes them failed, in its words.
     fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, EmbedError>;
+
+    /// The text has a vector and is no language to it, so that what is near to it is near
+    /// by accident. Not every embedder can tell.
+    fn is_noise(&self, _text: &str) -> bool {
+        false
+    }
 }
 
 /// Vectors cannot be made.

@@ -81,11 +81,47 @@ impl Embedder for Table {
     fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, EmbedError> {
         Ok(texts.iter().map(|text| Self::vector(text)).collect())
     }
+
+    fn is_noise(&self, text: &str) -> bool {
+        PIECES.is_noise(text)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_no_word_of_any_language_is_noise_and_what_may_be_one_is_not() {
+        let noise = |texts: &[&str]| -> Vec<bool> {
+            texts.iter().map(|text| Table.is_noise(text)).collect()
+        };
+        let random = [
+            "zzzzqqqq",
+            "asdfghjkl",
+            "xkcdqwpt vbnmqrtz",
+            "gizaxone",
+            "bcdfg hjklm",
+            "1234567890",
+        ];
+        assert_eq!(noise(&random), [true; 6]);
+        let words = [
+            "review",
+            "Einkaufszettel",
+            "Umsatzsteuervoranmeldungen prüfen",
+            "議事録",
+            "コードレビュー",
+            "코드 리뷰",
+            "проверка кода",
+            "AcroForm",
+            "c++",
+            "keigo",
+            "",
+        ];
+        assert_eq!(noise(&words), [false; 11]);
+        // It has no letter of this alphabet, and so nothing to say about it.
+        assert_eq!(noise(&["فحص"]), [false]);
+    }
 
     #[test]
     fn the_rows_and_the_vectors_of_texts_are_those_of_the_script_that_made_the_table() {

@@ -10,6 +10,11 @@
 //!   caller's only. No other thread is kept.
 //! * A model that wants a word before each text ("query: ") does not get it.
 //!
+//! The forward pass is our own, over `pulp`, and not candle's: measured side by side it gave
+//! 1.3 times the sentences a second, needs no unsafe code and no global thread pool, and adds
+//! 80 instead of 270 processor seconds to a build. Vectors agree with a reference in double
+//! precision to five places.
+//!
 //! | file | what it says |
 //! |---|---|
 //! | `folder` | what is read of a folder, and what is refused |

@@ -59,7 +59,8 @@ fn block(node: &Value) -> String {
     match kind(node) {
         "heading" => {
             let level = node.pointer("/attrs/level").and_then(Value::as_u64);
-            let marks = "#".repeat(level.unwrap_or(1).clamp(1, 6).try_into().unwrap_or(1));
+            let level = level.and_then(|level| usize::try_from(level).ok());
+            let marks = "#".repeat(level.unwrap_or(1).clamp(1, 6));
             format!("{marks} {}", inner().join(" "))
                 .trim_end()
                 .to_owned()

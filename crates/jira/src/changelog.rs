@@ -1,7 +1,5 @@
 //! `get_changelog`: what changed in an issue, oldest first.
 
-use std::fmt::Write as _;
-
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -10,7 +8,7 @@ use super::client::Client;
 use super::cursor;
 use super::error::{Subject, Trouble};
 use super::page::{self, Page};
-use super::value::{at, cut, one_line, when};
+use super::value::{add, at, cut, one_line, when};
 use handler::{Output, ToolError};
 
 /// Changes of a page.
@@ -34,7 +32,7 @@ pub(super) async fn run(
     let mut members = Vec::with_capacity(page.values.len());
     for entry in &page.values {
         let member = member(entry);
-        writeln!(text, "{}", line(&member)).ok();
+        add(&mut text, format_args!("{}\n", line(&member)));
         members.push(member);
     }
     if !members.is_empty() {

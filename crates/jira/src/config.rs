@@ -79,20 +79,21 @@ pub enum SiteError {
 
 impl Site {
     /// The address of something below it. Segments are escaped.
+    #[expect(clippy::expect_used, reason = "addresses of HTTP have a path")]
     pub(super) fn join(&self, path: &str, segments: &[&str]) -> Url {
         let mut url = self.0.clone();
-        // It fails for addresses without a host only, which are refused.
-        if let Ok(mut all) = url.path_segments_mut() {
-            all.pop_if_empty()
-                .extend(path.split('/').filter(|part| !part.is_empty()))
-                .extend(segments);
-        }
+        url.path_segments_mut()
+            .expect("a path")
+            .pop_if_empty()
+            .extend(path.split('/').filter(|part| !part.is_empty()))
+            .extend(segments);
         url
     }
 
     /// Its host, for messages.
+    #[expect(clippy::expect_used, reason = "addresses of HTTP have a host")]
     pub(super) fn host(&self) -> &str {
-        self.0.host_str().unwrap_or_default()
+        self.0.host_str().expect("a host")
     }
 
     /// Where people read an issue; unknown where Jira is called through the
@@ -110,17 +111,17 @@ impl FromStr for Site {
         if !matches!(url.scheme(), "https" | "http") {
             return Err(SiteError::Protocol);
         }
-        let host = url.host_str().unwrap_or_default();
         if !url.username().is_empty() || url.password().is_some() {
             return Err(SiteError::UserInfo);
         }
         if url.query().is_some() || url.fragment().is_some() {
             return Err(SiteError::Query);
         }
-        if url.scheme() == "http" && !is_this_machine(host) {
+        let site = Self(url);
+        if site.0.scheme() == "http" && !is_this_machine(site.host()) {
             return Err(SiteError::InTheClear);
         }
-        Ok(Self(url))
+        Ok(site)
     }
 }
 

@@ -210,14 +210,14 @@ fn refused(
     subject: Subject<'_>,
 ) -> ToolError {
     use ToolErrorKind::{Denied, Failed, Invalid, Unavailable};
-    let said = if messages.is_empty() {
+    let quoted = if messages.is_empty() {
         String::new()
     } else {
         format!(": {}", messages.join(" "))
     };
     let code = status.as_u16();
     let mut error = match code {
-        400 => ToolError::new(Invalid, format!("Jira refuses {}{said}", subject.name()))
+        400 => ToolError::new(Invalid, format!("Jira refuses {}{quoted}", subject.name()))
             .field(subject.field())
             .suggest(match subject {
                 Subject::Query => "Correct the query: look at names of fields and values, quotes and parentheses; jira_jql_reference has the rules",
@@ -231,7 +231,7 @@ fn refused(
         .suggest("Tell the user that the operator has to sign in to Jira once with the account of tools.jira"),
         403 => ToolError::new(
             Denied,
-            format!("The account of this server may not see {}{said}", subject.name()),
+            format!("The account of this server may not see {}{quoted}", subject.name()),
         )
         .suggest("Tell the user; who administers Jira can give the account the permission to browse"),
         404 => match subject {
@@ -251,12 +251,12 @@ fn refused(
             .suggest("Wait for the time that is named, then ask for less: fewer fields, a narrower query"),
         _ if status.is_server_error() => ToolError::new(
             Unavailable,
-            format!("Jira has trouble of its own (status {code}){said}"),
+            format!("Jira has trouble of its own (status {code}){quoted}"),
         )
         .suggest("Try again later"),
         _ => ToolError::new(
             Failed,
-            format!("Jira did not answer about {} (status {code}){said}", subject.name()),
+            format!("Jira did not answer about {} (status {code}){quoted}", subject.name()),
         ),
     };
     if matches!(error.kind, Unavailable) {

@@ -1,14 +1,12 @@
 //! `get_issue`: one issue, for reading.
 
-use std::fmt::Write as _;
-
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
 use super::arguments::Arguments;
 use super::client::Client;
 use super::error::{Subject, Trouble};
-use super::value::{at, cut, one_line, text, when};
+use super::value::{add, at, cut, one_line, text, when};
 use handler::{Output, ToolError};
 
 /// Characters of a description or a comment.
@@ -76,7 +74,7 @@ pub(super) async fn run(
             _ => Err(Trouble::NotJson { page: false }),
         })
         .map_err(|trouble| trouble.about(Subject::Issue(&key)))?;
-    Ok(told(client, &answer))
+    Ok(output(client, &answer))
 }
 
 /// A value that programs can use: plain values as they are, others in words.
@@ -88,7 +86,7 @@ pub(super) fn plain(value: &Value, chars: usize) -> Value {
     }
 }
 
-fn told(client: &Client, issue: &Value) -> Output {
+fn output(client: &Client, issue: &Value) -> Output {
     // Jira answers with the issue's key of today, if it was moved.
     let key = at(issue, "/key");
     let url = client.site().browse(&key);
@@ -144,17 +142,17 @@ fn head(issue: &Value, url: Option<&str>, out: &mut String) {
             _ => cut(&one_line(&value), FIELD_CHARS),
         };
         if !value.is_empty() {
-            writeln!(out, "- {label}: {value}").ok();
+            add(out, format_args!("- {label}: {value}\n"));
         }
     }
     if let Some(url) = url {
-        writeln!(out, "- Address: {url}").ok();
+        add(out, format_args!("- Address: {url}\n"));
     }
 }
 
 fn section(out: &mut String, title: &str, text: &str) {
     if !text.is_empty() {
-        writeln!(out, "\n## {title}\n\n{}", text.trim_end()).ok();
+        add(out, format_args!("\n## {title}\n\n{}\n", text.trim_end()));
     }
 }
 
@@ -235,7 +233,7 @@ fn comments(issue: &Value, out: &mut String) -> Map<String, Value> {
         .pointer("/fields/comment/total")
         .and_then(Value::as_u64)
         .unwrap_or_default()
-        .max(u64::try_from(all.len()).unwrap_or_default());
+        .max(all.len() as u64);
     let shown: Vec<Value> = all
         .iter()
         .skip(all.len().saturating_sub(COMMENTS))
@@ -249,16 +247,14 @@ fn comments(issue: &Value, out: &mut String) -> Map<String, Value> {
         .collect();
     let mut text = String::new();
     for comment in &shown {
-        write!(
-            text,
-            "### {}, {}\n\n{}\n\n",
-            at(comment, "/author"),
-            when(&at(comment, "/created")),
-            at(comment, "/body")
-        )
-        .ok();
+        let (author, created) = (at(comment, "/author"), at(comment, "/created"));
+        let (created, body) = (when(&created), at(comment, "/body"));
+        add(
+            &mut text,
+            format_args!("### {author}, {created}\n\n{body}\n\n"),
+        );
     }
-    let title = if total > u64::try_from(shown.len()).unwrap_or_default() {
+    let title = if total > shown.len() as u64 {
         format!("Comments (the last {} of {total})", shown.len())
     } else {
         "Comments".to_owned()

@@ -1,7 +1,7 @@
 //! The tools of the bundled skill `jira`: questions to a Jira, Cloud or Data
 //! Center, and never a change.
 //!
-//! Rules of this folder:
+//! Rules:
 //!
 //! * Where Jira is, and who asks, is the operator's setting. Arguments become
 //!   values of parameters or, once checked, one segment of a path; JQL is handed

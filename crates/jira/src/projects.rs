@@ -1,7 +1,5 @@
 //! `list_projects`: what the account may see.
 
-use std::fmt::Write as _;
-
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -10,7 +8,7 @@ use super::client::Client;
 use super::cursor;
 use super::error::{Subject, Trouble};
 use super::page::{self, Page};
-use super::value::{at, one_line};
+use super::value::{add, at, one_line};
 use handler::{Output, ToolError};
 
 /// Projects of a page.
@@ -84,13 +82,8 @@ pub(super) async fn fetch(
 pub(super) fn lines(page: &Page) -> String {
     let mut out = String::new();
     for project in &page.values {
-        writeln!(
-            out,
-            "- {}: {}",
-            at(project, "/key"),
-            one_line(&at(project, "/name"))
-        )
-        .ok();
+        let (key, name) = (at(project, "/key"), one_line(&at(project, "/name")));
+        add(&mut out, format_args!("- {key}: {name}\n"));
     }
     out
 }

@@ -12,10 +12,10 @@ const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// How long Jira wants to be left alone: seconds, or a moment of Jira's own clock.
 pub(super) fn after(headers: &HeaderMap) -> Option<Duration> {
-    said(headers).map(|wait| wait.min(LONGEST))
+    wanted_pause(headers).map(|wait| wait.min(LONGEST))
 }
 
-fn said(headers: &HeaderMap) -> Option<Duration> {
+fn wanted_pause(headers: &HeaderMap) -> Option<Duration> {
     let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
     if let Ok(seconds) = text.parse() {
         return Some(Duration::from_secs(seconds));

@@ -1,7 +1,5 @@
 //! `search_issues`: a page of the issues of a query.
 
-use std::fmt::Write as _;
-
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
@@ -10,7 +8,7 @@ use super::client::Client;
 use super::cursor;
 use super::error::{Subject, Trouble};
 use super::page::{self, Page};
-use super::value::{at, cut, one_line, text, when};
+use super::value::{add, at, cut, one_line, text, when};
 use handler::{Output, ToolError};
 
 /// Issues of a page if nobody says.
@@ -54,7 +52,7 @@ pub(super) async fn run(
     };
     let found = answer.and_then(|answer| found(client, answer, jql, start));
     let found = found.map_err(|trouble| trouble.about(Subject::Query))?;
-    Ok(told(client, &found))
+    Ok(output(client, &found))
 }
 
 /// What a search came to.
@@ -161,7 +159,7 @@ fn found(client: &Client, mut answer: Value, jql: &str, start: u64) -> Result<Is
     })
 }
 
-fn told(client: &Client, found: &IssuePage) -> Output {
+fn output(client: &Client, found: &IssuePage) -> Output {
     let mut out = found.heading.clone();
     out.push_str("\n\n");
     let mut members = Vec::with_capacity(found.issues.len());
@@ -194,10 +192,10 @@ fn line(issue: &Value, names: &Map<String, Value>) -> String {
         .and_then(Value::as_object)
         .unwrap_or(&empty);
     if let Some(status) = fields.get("status") {
-        write!(out, " [{}]", text(status)).ok();
+        add(&mut out, format_args!(" [{}]", text(status)));
     }
     if let Some(summary) = fields.get("summary") {
-        write!(out, " {}", one_line(&text(summary))).ok();
+        add(&mut out, format_args!(" {}", one_line(&text(summary))));
     }
     let mut ends = Vec::new();
     if let Some(assignee) = fields.get("assignee") {
@@ -227,7 +225,7 @@ fn line(issue: &Value, names: &Map<String, Value>) -> String {
         }
     }
     if !parts.is_empty() {
-        write!(out, " — {}", parts.join("; ")).ok();
+        add(&mut out, format_args!(" — {}", parts.join("; ")));
     }
     out
 }

@@ -1,7 +1,5 @@
 //! `get_sprints`: the sprints of a board.
 
-use std::fmt::Write as _;
-
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -10,7 +8,7 @@ use super::client::Client;
 use super::cursor;
 use super::error::Subject;
 use super::page::{self, Page};
-use super::value::{at, cut, one_line, when};
+use super::value::{add, at, cut, one_line, when};
 use handler::{Output, ToolError};
 
 /// Sprints of a page, which is what Jira sends at most.
@@ -41,7 +39,7 @@ pub(super) async fn run(
     let mut text = format!("{}\n\n", page.heading("sprints"));
     let mut members = Vec::with_capacity(page.values.len());
     for sprint in &page.values {
-        writeln!(text, "{}", line(sprint)).ok();
+        add(&mut text, format_args!("{}\n", line(sprint)));
         members.push(member(sprint));
     }
     if !members.is_empty() {
@@ -78,7 +76,7 @@ fn line(sprint: &Value) -> String {
         parts.push(format!("goal: {}", cut(&goal, GOAL_CHARS)));
     }
     if !parts.is_empty() {
-        write!(out, " — {}", parts.join("; ")).ok();
+        add(&mut out, format_args!(" — {}", parts.join("; ")));
     }
     out
 }

@@ -1,7 +1,6 @@
 //! `load_core`: what the instructions begin with, which is the state of the
 //! connection and the names of projects.
 
-use std::fmt::Write as _;
 use std::time::Duration;
 
 use futures_util::join;
@@ -10,7 +9,7 @@ use tokio::time::Instant;
 
 use super::client::Client;
 use super::error::{Subject, Trouble};
-use super::value::at;
+use super::value::{add, at};
 use super::{projects, value};
 use handler::Output;
 
@@ -47,22 +46,24 @@ pub(super) async fn connected(client: &Client, until: Instant) -> Output {
     let mut out = format!("{TITLE}- Site: {} ({kind})\n", client.site());
     match account.and_then(|account| name(&account)) {
         Ok(name) => {
-            writeln!(
-                out,
-                "- Status: connected, signed in as {name}; `currentUser()` is this account"
-            )
-            .ok();
+            add(
+                &mut out,
+                format_args!(
+                    "- Status: connected, signed in as {name}; `currentUser()` is this account\n"
+                ),
+            );
         }
         Err(trouble) => {
             let error = trouble.about(Subject::Account);
-            writeln!(
-                out,
-                "- Status: configured, but not usable now. {}.",
-                error.message
-            )
-            .ok();
+            add(
+                &mut out,
+                format_args!(
+                    "- Status: configured, but not usable now. {}.\n",
+                    error.message
+                ),
+            );
             for step in error.suggestions {
-                writeln!(out, "- {step}.").ok();
+                add(&mut out, format_args!("- {step}.\n"));
             }
         }
     }
@@ -79,7 +80,10 @@ pub(super) async fn connected(client: &Client, until: Instant) -> Output {
         }
         Err(trouble) => {
             let message = trouble.about(Subject::Projects).message;
-            writeln!(out, "### Projects\n\nNot known: {message}.").ok();
+            add(
+                &mut out,
+                format_args!("### Projects\n\nNot known: {message}.\n"),
+            );
         }
     }
     Output::text(out)

@@ -1,10 +1,17 @@
 //! Values of Jira's fields as text.
 
 use std::borrow::Cow;
+use std::fmt;
 
 use serde_json::Value;
 
 use super::adf;
+
+/// Adds to a text.
+#[expect(clippy::expect_used, reason = "a text takes whatever is written to it")]
+pub(super) fn add(to: &mut String, what: fmt::Arguments<'_>) {
+    fmt::Write::write_fmt(to, what).expect("written");
+}
 
 /// A value in words; empty for none.
 pub(super) fn text(value: &Value) -> String {

@@ -7,12 +7,6 @@ const FORM: &str = "Write the URI as `skill://NAME` or `skill://SOURCE/AUTHOR/NA
 /// A read failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// No skill of this short name.
-    #[error("Skill '{name}' not found in index")]
-    NameNotFound {
-        /// What the caller asked for.
-        name: String,
-    },
     /// A text is not the address of a skill.
     #[error(transparent)]
     Uri(#[from] SkillUriError),
@@ -44,13 +38,10 @@ impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         let message = error.to_string();
         match error {
-            Error::NameNotFound { name } => {
-                registry::Error::SkillNotFound { reference: name }.into()
-            }
             Error::Uri(_) => Failure::new(Code::InvalidParameter, message.clone())
                 .field("uri", message)
                 .suggest(FORM)
-                .suggest("List the skills to see which there are"),
+                .suggest("Find a skill by what it is to do: the answer has the names"),
             Error::NotText { id, path } => Failure::new(Code::FileNotText, message)
                 .detail("skill_id", id)
                 .detail("path", path)

@@ -3,8 +3,10 @@
 //!
 //! Rules:
 //!
-//! * A short name is compared without case and goes to project before user before
-//!   global, then to the lowest id. What it hid is in the answer, always.
+//! * A short name is compared without case, and where there is none with other
+//!   characters between its words. It goes to project before user before global, then
+//!   to the lowest id. What it hid is in the answer, always. One that leads nowhere is
+//!   answered with the names nearest to it.
 //! * Filters apply before paging. A list walks from its place in the order of ids
 //!   and, where a filter has an index, over that index only.
 //! * Every way to a file gives the same bytes.
@@ -13,7 +15,8 @@
 //!
 //! Search is a crate of its own (`search`): it follows the registry and keeps files.
 //!
-//! Not here: writes (`registry`), sets of skills (`composition`).
+//! Not here: writes (`registry`; what their words lead to is), sets of skills
+//! (`composition`).
 
 // What may fail in a test may not in the product; the rest is in Cargo.toml.
 #![warn(
@@ -27,6 +30,7 @@
 mod complete;
 mod error;
 mod list;
+mod named;
 mod prompt;
 mod read;
 mod tailored;
@@ -39,12 +43,11 @@ pub use complete::{Completion, NameForm};
 pub use error::Error;
 pub use list::{ListPage, ListQuery};
 pub use prompt::Prompt;
-pub use prompt::cut;
-pub use read::{FilePart, SkillText};
+pub use read::{FilePart, SkillText, is_address};
 pub use tailored::{EXPLORATION_PERCENT, Task};
 
 use model::{Reference, SkillId, VersionSelector};
-use registry::{Catalog, Described, Head, Registry};
+use registry::{Catalog, Described, Head, Registry, spellings};
 
 /// Reads over a registry. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -92,30 +95,37 @@ impl Lookup {
     /// once.
     ///
     /// # Errors
-    /// There is no such skill.
+    /// There is no such skill; it says which names are near.
     pub fn resolve_among(catalog: &Catalog, reference: &Reference) -> Result<Resolved, Error> {
+        let found = Self::find_among(catalog, reference);
+        Ok(found.ok_or_else(|| catalog.not_found(&reference.to_string()))?)
+    }
+
+    /// The same where none is as good as any other answer.
+    #[must_use]
+    pub fn find_among(catalog: &Catalog, reference: &Reference) -> Option<Resolved> {
         let name = match reference {
             Reference::Id(id) => {
-                let head = catalog.get(&id.key()).cloned();
-                return Ok(Resolved {
-                    head: head.ok_or_else(|| registry::Error::SkillNotFound {
-                        reference: id.to_string(),
-                    })?,
+                return Some(Resolved {
+                    head: Arc::clone(catalog.get(&id.key())?),
                     shadowed: Vec::new(),
                 });
             }
             Reference::Name(name) => name,
         };
-        let mut skills = catalog.named(name);
-        let head = skills
-            .next()
-            .cloned()
-            .ok_or_else(|| Error::NameNotFound { name: name.clone() })?;
+        let is_known = |name: &str| catalog.named(name).next().is_some();
+        let other = if is_known(name) {
+            None
+        } else {
+            Some(spellings(name).into_iter().find(|name| is_known(name))?)
+        };
+        let mut skills = catalog.named(other.as_deref().unwrap_or(name));
+        let head = Arc::clone(skills.next()?);
         let shadowed = skills
             .filter(|head| head.active.is_some())
             .map(|head| head.id.clone())
             .collect();
-        Ok(Resolved { head, shadowed })
+        Some(Resolved { head, shadowed })
     }
 
     /// A version of the skill that a reference leads to.

@@ -51,10 +51,10 @@ impl ListQuery {
             .map(|tag| Facet::Tag(tag.to_lowercase()))
             .collect();
         if !self.category.is_empty() {
-            facets.push(Facet::Category(self.category.to_lowercase()));
+            facets.push(Facet::category(&self.category));
         }
         if !self.technology.is_empty() {
-            facets.push(Facet::Technology(self.technology.to_lowercase()));
+            facets.push(Facet::technology(&self.technology));
         }
         facets.extend(self.location.map(Facet::Location));
         facets.extend(self.trust_tier.map(Facet::Tier));

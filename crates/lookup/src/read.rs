@@ -1,10 +1,12 @@
 //! Handing out files, by address, by name and by path.
 
+use std::str::FromStr as _;
+
 use bytes::Bytes;
 
 use super::{Error, FoundSkill, Lookup};
-use model::{FileEntry, Reference, SkillUri, VersionSelector};
-use registry::UsageKind;
+use model::{FileEntry, FilePath, Reference, SkillUri, VersionSelector};
+use registry::{UsageKind, nearest_paths};
 
 /// A file as text.
 #[derive(Debug, Clone)]
@@ -36,13 +38,54 @@ impl Lookup {
     /// # Errors
     /// The address is none, leads nowhere, or to a file that is not text.
     pub async fn read(&self, uri: &str, session: &str) -> Result<SkillText, Error> {
-        let uri: SkillUri = uri.parse()?;
+        let uri = self.address(uri)?;
+        let (found, path) = self.at(&uri)?;
+        self.text(found, &path, uri.version, session).await
+    }
+
+    /// What an address leads to, which may lack its scheme, or have a short name before
+    /// the path of a file.
+    ///
+    /// # Errors
+    /// The address is none.
+    pub fn address(&self, text: &str) -> Result<SkillUri, Error> {
+        let text = if text.contains("://") {
+            text.trim().to_owned()
+        } else {
+            // What an address says without its scheme is what it says with it.
+            format!("skill://{}", bare(text))
+        };
+        let read = text.parse::<SkillUri>();
+        let is_known = |uri: &SkillUri| {
+            let catalog = self.registry.catalog();
+            Self::find_among(&catalog, &uri.skill).is_some()
+        };
+        if read.as_ref().is_ok_and(is_known) {
+            return Ok(read?);
+        }
+        let by_name = text.split_once("://").and_then(|(scheme, rest)| {
+            let (name, path) = rest.split_once('/')?;
+            let named: SkillUri = format!("{scheme}://{name}").parse().ok()?;
+            let file = FilePath::from_str(path).ok()?;
+            is_known(&named).then_some(SkillUri {
+                file: Some(file),
+                ..named
+            })
+        });
+        Ok(match by_name {
+            Some(by_name) => by_name,
+            None => read?,
+        })
+    }
+
+    /// The version that an address leads to, and the path of its file there.
+    fn at(&self, uri: &SkillUri) -> Result<(FoundSkill, String), Error> {
         let found = self.get(&uri.skill, &uri.version)?;
         let path = match &uri.file {
             Some(path) => path.as_str().to_owned(),
             None => found.described.version.skill.entry.as_str().to_owned(),
         };
-        self.text(found, &path, uri.version, session).await
+        Ok((found, path))
     }
 
     /// The instructions of a skill, by its short name or id.
@@ -95,38 +138,57 @@ impl Lookup {
         (offset, limit): (u64, u64),
         session: &str,
     ) -> Result<FilePart, Error> {
-        let found = self.get(reference, selector)?;
-        let mut part = self.part(found, path, session).await?;
-        let size = part.bytes.len() as u64;
-        if offset > size {
-            return Err(Error::Parameter {
-                field: "offset_bytes",
-                message: format!("the file has {size} bytes, none after {offset}"),
-            });
-        }
-        let end = if limit == 0 {
-            size
+        let (found, path) = if is_address(path) {
+            self.at(&self.address(path)?)?
         } else {
-            offset.saturating_add(limit).min(size)
+            (self.get(reference, selector)?, path.to_owned())
         };
-        let at = |place: u64| usize::try_from(place).unwrap_or(usize::MAX);
-        part.bytes = part.bytes.slice(at(offset)..at(end));
+        let mut part = self.part(found, &path, session).await?;
+        let size = part.bytes.len();
+        let start = usize::try_from(offset).ok().filter(|start| *start <= size);
+        let start = start.ok_or_else(|| Error::Parameter {
+            field: "offset_bytes",
+            message: format!("the file has {size} bytes, none after {offset}"),
+        })?;
+        let end = match usize::try_from(limit) {
+            Ok(0) | Err(_) => size,
+            Ok(limit) => start.saturating_add(limit).min(size),
+        };
+        part.bytes = part.bytes.slice(start..end);
         Ok(part)
     }
 
     async fn part(&self, found: FoundSkill, path: &str, session: &str) -> Result<FilePart, Error> {
         let (head, version) = (&found.described.head, &found.described.version);
-        let file = version
-            .file(path)
-            .cloned()
-            .ok_or_else(|| registry::Error::FileNotFound {
+        let file = version.file(path).or_else(|| version.file(bare(path)));
+        let file = file.cloned().ok_or_else(|| {
+            let paths = version.files.iter();
+            registry::Error::FileNotFound {
                 id: head.id.clone(),
                 version: version.number,
                 path: path.to_owned(),
-            })?;
-        let bytes = self.registry.file(&head.id, version, path).await?;
+                near: nearest_paths(path, paths.map(|file| file.path.as_str())),
+            }
+        })?;
+        let bytes = self.registry.file(&head.id, version, file.path.as_str());
+        let bytes = bytes.await?;
         self.registry
             .count(head, version.number, UsageKind::Read, session);
         Ok(FilePart { found, file, bytes })
     }
+}
+
+/// A path that is an address, which says of which skill.
+#[must_use]
+pub fn is_address(path: &str) -> bool {
+    path.contains("://")
+}
+
+/// A path without what stands before it and means nothing.
+fn bare(path: &str) -> &str {
+    let mut path = path.trim();
+    while let Some(rest) = path.strip_prefix("./").or_else(|| path.strip_prefix('/')) {
+        path = rest;
+    }
+    path
 }

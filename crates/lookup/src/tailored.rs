@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use super::Lookup;
-use super::prompt::{DEFAULT_TOKENS, Entry, HEADING, NOTICE, Prompt, TOKEN_BYTES, grouped, whole};
+use super::prompt::{Entry, HEADING, NOTICE, Prompt, budget, grouped, whole};
 use model::SkillKey;
 use registry::{Catalog, Head};
 
@@ -36,19 +36,13 @@ impl Lookup {
     /// # Errors
     /// Counts of use cannot be read.
     pub fn prompt_for(&self, task: &Task, max_tokens: u32) -> Result<Prompt, registry::Error> {
-        let tokens = match max_tokens {
-            0 => DEFAULT_TOKENS,
-            tokens => tokens,
-        };
-        let budget = usize::try_from(tokens)
-            .unwrap_or(usize::MAX)
-            .saturating_mul(TOKEN_BYTES);
+        let budget = budget(max_tokens);
         let catalog = self.registry.catalog();
         let fitting: Vec<&Arc<Head>> = task
             .fitting
             .iter()
             .filter_map(|head| catalog.get(&head.id.key()))
-            .filter(|head| head.active.is_some())
+            .filter(|head| head.is_offered())
             .collect();
         let known: rustc_hash::FxHashSet<SkillKey> =
             fitting.iter().map(|head| head.id.key()).collect();
@@ -58,14 +52,14 @@ impl Lookup {
             fitting.iter().copied().chain(others)
         };
         let entries = ordered().filter_map(|head| Entry::of(&catalog, head));
-        if let Some(prompt) = whole(entries, catalog.live(), budget) {
+        if let Some(prompt) = whole(entries, catalog.offered(), budget) {
             return Ok(prompt);
         }
         let mut section = Section::new(&catalog, budget);
         let share = budget / 100 * task.exploration_percent.min(100) as usize;
         // In turn, so that many new skills of one source do not take all of the share.
         let others = catalog.in_turn();
-        let others = others.filter(|head| !known.contains(&head.id.key()));
+        let others = others.filter(|head| head.is_offered() && !known.contains(&head.id.key()));
         let candidates = fitting.iter().copied().chain(others);
         let untried = self.untried(candidates, fitting.len().min(LOOKED_UP), share / 40 + 1)?;
         let mut fitting = fitting.into_iter().peekable();
@@ -128,7 +122,9 @@ struct Section<'a> {
 impl<'a> Section<'a> {
     fn new(catalog: &'a Catalog, budget: usize) -> Self {
         // Those that come with the server are few, so this is soon known.
-        let is_foreign = catalog.by_location().any(|head| !head.id.is_builtin());
+        let is_foreign = catalog
+            .by_location()
+            .any(|head| head.is_offered() && !head.id.is_builtin());
         Self {
             catalog,
             budget,
@@ -148,7 +144,7 @@ impl<'a> Section<'a> {
     /// There is room for the line, for the note, and for what is kept free.
     fn takes(&self, head: &Head, free: usize) -> bool {
         let line = self.line(head);
-        let note = note(self.catalog.live()).len();
+        let note = note(self.catalog.offered()).len();
         self.text.len() + line.len() + note + free <= self.budget
     }
 
@@ -159,7 +155,7 @@ impl<'a> Section<'a> {
     }
 
     fn finish(mut self, explored: Vec<String>, next: Vec<String>) -> Prompt {
-        let (listed, live) = (self.listed.len(), self.catalog.live());
+        let (listed, live) = (self.listed.len(), self.catalog.offered());
         let left_out = live.saturating_sub(listed);
         if left_out > 0 {
             let note = note(left_out);

@@ -1,4 +1,5 @@
 mod complete;
+mod named;
 mod prompt;
 mod tailored;
 

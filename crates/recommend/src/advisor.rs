@@ -42,6 +42,9 @@ pub struct Source {
     pub path: String,
     /// What was sent.
     pub files: Vec<InlineFile>,
+    /// Where a caller on this machine was started: what it may have read where the operator
+    /// names nothing else.
+    pub folder: Option<PathBuf>,
 }
 
 /// A codebase that was looked at.
@@ -84,11 +87,19 @@ impl Advisor {
         options: ScanOptions,
         time: Duration,
     ) -> Result<Analyzed, Error> {
-        let Source { path, files } = source;
+        let Source {
+            path,
+            files,
+            folder,
+        } = source;
         if !path.is_empty() && !files.is_empty() {
             return Err(Error::TwoCodebases);
         }
-        let (deadline, roots) = (Instant::now() + time, Arc::clone(&self.roots));
+        let deadline = Instant::now() + time;
+        let roots = match folder {
+            Some(folder) if self.roots.is_empty() => Arc::from([folder]),
+            _ => Arc::clone(&self.roots),
+        };
         let scanned_at = self.clock.now();
         let work = move |stop: &Stop| {
             // Before the caller's deadline, so that what was found still reaches it.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use codebase::Severity;
+use super::Severity;
 use registry::Head;
 
 /// How daring recommendations are.
@@ -26,6 +26,17 @@ pub struct Wish {
     pub mode: Mode,
     /// Ids or short names of what is installed.
     pub installed: Vec<String>,
+}
+
+impl Default for Wish {
+    fn default() -> Self {
+        Self {
+            limit: 0,
+            exclude_installed: true,
+            mode: Mode::default(),
+            installed: Vec::new(),
+        }
+    }
 }
 
 /// What kind of a reason it is.
@@ -55,7 +66,7 @@ pub struct Reason {
 /// How much a skill would help.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Priority {
-    /// It closes a gap in what the codebase is mainly made of.
+    /// It is how code is written or tested with what the whole codebase is made of.
     Essential,
     /// It fits.
     Recommended,
@@ -72,8 +83,8 @@ pub struct Recommendation {
     pub score: f64,
     /// Why, the strongest reason first.
     pub reasons: Vec<Reason>,
-    /// Areas that it helps with.
-    pub areas: Vec<&'static str>,
+    /// Categories that it is of, the main one first.
+    pub areas: Vec<String>,
     /// How much it would help.
     pub priority: Priority,
 }

@@ -1,11 +1,14 @@
 //! Skills for a codebase: which, why, and what is missing.
 
+mod faults;
+
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
 use super::*;
 use codebase::{InlineFile, Inventory, ScanOptions, analyze};
 use model::SystemClock;
+use registry::Policy;
 
 struct World {
     _directory: TempDir,
@@ -52,10 +55,22 @@ const SHELF: [(&str, &str); 7] = [
 ];
 
 async fn shelf() -> World {
+    stocked(&SHELF).await
+}
+
+/// Skills of these ids and front matters.
+async fn stocked(skills: &[(&str, &str)]) -> World {
+    stocked_with(skills, Policy::default()).await
+}
+
+async fn stocked_with(skills: &[(&str, &str)], policy: Policy) -> World {
     let directory = TempDir::new().expect("a folder");
     let clock = Arc::new(SystemClock);
-    let (_, registry) = testing::registry(directory.path(), &testing::options(), clock);
-    for (id, front_matter) in SHELF {
+    let (store, _) = testing::registry(directory.path(), &testing::options(), clock);
+    let executor = executor::Executor::default();
+    let registry = Registry::open_with(store, Arc::new(SystemClock), executor, policy);
+    let registry = registry.expect("a registry");
+    for (id, front_matter) in skills {
         // One says only in its body what it goes with.
         let more = if id.ends_with("tokens") {
             "Made for React."
@@ -82,30 +97,30 @@ async fn shelf() -> World {
     }
 }
 
-fn react_app() -> Analysis {
-    let file = |path: &str, content: Option<&str>| InlineFile {
-        path: path.to_owned(),
+/// A codebase of these files, some of them with what is in them.
+fn codebase_of(files: &[(&str, Option<&str>)]) -> Analysis {
+    let files = files.iter().map(|(path, content)| InlineFile {
+        path: (*path).to_owned(),
         content: content.map(ToOwned::to_owned),
-    };
-    let manifest = r#"{"name": "shop", "dependencies": {"react": "^18.2.0"}, "devDependencies": {"typescript": "5.3.0"}}"#;
-    let files = vec![
-        file("package.json", Some(manifest)),
-        file("src/app.tsx", None),
-        file("src/cart.tsx", None),
-    ];
+    });
     let options = ScanOptions::default();
-    analyze(
-        &Inventory::inline(files, &options).expect("an inventory"),
-        &options,
-    )
+    let inventory = Inventory::inline(files.collect(), &options);
+    analyze(&inventory.expect("an inventory"), &options)
+}
+
+fn react_app() -> Analysis {
+    let manifest = r#"{"name": "shop", "dependencies": {"react": "^18.2.0"}, "devDependencies": {"typescript": "5.3.0"}}"#;
+    codebase_of(&[
+        ("package.json", Some(manifest)),
+        ("src/app.tsx", None),
+        ("src/cart.tsx", None),
+    ])
 }
 
 fn wish() -> Wish {
     Wish {
         limit: 10,
-        exclude_installed: true,
-        mode: Mode::Conservative,
-        installed: Vec::new(),
+        ..Wish::default()
     }
 }
 
@@ -130,7 +145,7 @@ async fn what_fits_the_stack_and_closes_a_gap_comes_first_with_its_reasons() {
     let first = &found.skills[0];
     assert_eq!(first.head.id.slug(), "react-testing");
     assert_eq!(first.priority, Priority::Essential);
-    assert_eq!(first.areas, ["testing"]);
+    assert_eq!(first.areas, ["testing", "frontend"]);
     let kinds: Vec<ReasonKind> = first.reasons.iter().map(|reason| reason.kind).collect();
     assert!(kinds.contains(&ReasonKind::TechnologyMatch), "{kinds:?}");
     assert!(kinds.contains(&ReasonKind::GapCoverage), "{kinds:?}");
@@ -248,4 +263,43 @@ async fn a_codebase_of_nothing_gets_no_skills() {
     .expect("an answer");
     assert_eq!((slugs(&found).len(), found.gaps.len()), (0, 0));
     assert!(found.summary.contains("not known"), "{}", found.summary);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn among_equals_the_more_trusted_comes_first_and_says_why() {
+    let skills = [
+        (
+            "github/acme/react-testing",
+            "name: react-testing\ndescription: Tests React components with Jest.\ntechnologies: [react, jest]",
+        ),
+        (
+            "github/zeta/react-testing",
+            "name: react-testing\ndescription: Tests React components with Jest.\ntechnologies: [react, jest]",
+        ),
+    ];
+    let of = |found: &Recommendations| {
+        let first = found.skills.first().expect("a skill");
+        let texts = first.reasons.iter().map(|reason| reason.text.clone());
+        (first.head.id.to_string(), texts.collect::<Vec<_>>())
+    };
+    let world = stocked(&skills).await;
+    let (id, reasons) = of(&recommended(&world, &wish()));
+    let trusted = "Whoever runs the server trusts skills of zeta".to_owned();
+    assert_eq!(
+        (id.as_str(), reasons.contains(&trusted)),
+        (skills[0].0, false)
+    );
+    let policy = Policy {
+        tiers: registry::Tiers {
+            verified: vec!["github/zeta".to_owned()],
+            ..registry::Tiers::default()
+        },
+        ..Policy::default()
+    };
+    let world = stocked_with(&skills, policy).await;
+    let (id, reasons) = of(&recommended(&world, &wish()));
+    assert_eq!(
+        (id.as_str(), reasons.contains(&trusted)),
+        (skills[1].0, true)
+    );
 }

@@ -1,67 +1,8 @@
-//! What skills and technologies say, compared.
+//! What is said of technologies and of the whole.
 
-use super::{Gap, TECHNOLOGIES};
-use codebase::Area;
-use codebase::Severity;
-use codebase::{Analysis, TechStackItem, TechnologyKind, is_technology};
-use registry::Head;
-use search::folded_words;
-
-/// How certain a technology must be.
-const CERTAIN: f64 = 0.6;
-
-/// The technologies that say most of what a codebase is: frameworks, then languages,
-/// then the rest; the most certain first.
-pub(super) fn main_technologies(analysis: &Analysis) -> Vec<&TechStackItem> {
-    let rank = |item: &TechStackItem| match item.kind {
-        TechnologyKind::Framework => 0,
-        TechnologyKind::Language => 1,
-        TechnologyKind::Platform => 2,
-        TechnologyKind::Library => 3,
-        TechnologyKind::Tool => 4,
-    };
-    let mut items: Vec<&TechStackItem> = analysis
-        .stack
-        .iter()
-        .filter(|item| item.confidence >= CERTAIN)
-        .collect();
-    // The order of the stack decides among equals.
-    items.sort_by_key(|item| rank(item));
-    items.truncate(TECHNOLOGIES);
-    items
-}
-
-/// What a skill says first of itself, in folded words.
-pub(super) fn words_of(head: &Head) -> Vec<String> {
-    let mut text = head.id.slug().to_owned();
-    if let Some(summary) = &head.summary {
-        let lists = summary.tags.iter().chain(&summary.technologies);
-        for part in [&summary.name, &summary.description, &summary.category]
-            .into_iter()
-            .chain(lists)
-        {
-            text.push(' ');
-            text.push_str(part);
-        }
-    }
-    folded_words(&text)
-}
-
-pub(super) fn covers(head: &Head, area: &Area) -> bool {
-    area.is_in(&words_of(head))
-}
-
-/// The words of a technology's name stand together in these.
-pub(super) fn names(words: &[String], technology: &TechStackItem) -> bool {
-    [&technology.name, &technology.technology_id]
-        .into_iter()
-        .any(|name| {
-            let name = folded_words(name);
-            !name.is_empty()
-                && (words.windows(name.len()).any(|window| window == name)
-                    || words.contains(&name.concat()))
-        })
-}
+use super::project::Project;
+use super::{Gap, Severity};
+use codebase::TechStackItem;
 
 /// The technology as people write it, with the first number of its version.
 pub(super) fn shown(technology: &TechStackItem) -> String {
@@ -75,38 +16,27 @@ pub(super) fn shown(technology: &TechStackItem) -> String {
     }
 }
 
-/// What a skill calls itself: its name and what it is filed under, in folded words.
-pub(super) fn titles(head: &Head) -> Vec<String> {
-    let mut text = head.id.slug().to_owned();
-    if let Some(summary) = &head.summary {
-        for part in summary
-            .tags
-            .iter()
-            .chain([&summary.name, &summary.category])
-        {
-            text.push(' ');
-            text.push_str(part);
-        }
-    }
-    folded_words(&text)
-}
-
-/// A skill that is for a technology, by what it states or by its name.
-pub(super) fn is_of_a_technology(head: &Head) -> bool {
-    let summary = head.summary.as_ref();
-    summary.is_some_and(|summary| !summary.technologies.is_empty())
-        || titles(head).iter().any(|word| is_technology(word))
-}
-
 /// The codebase in a sentence, and what is missing.
-pub(super) fn summary(analysis: &Analysis, main: &[&TechStackItem], gaps: &[Gap]) -> String {
-    let mut names: Vec<String> = main.iter().take(3).map(|item| shown(item)).collect();
-    let kind = match analysis.project.kind.name() {
+pub(super) fn summary(project: &Project<'_>, gaps: &[Gap]) -> String {
+    let mut names: Vec<String> = project
+        .by_weight()
+        .iter()
+        .take(3)
+        .map(|used| shown(used.item))
+        .collect();
+    let kind = match project.analysis.project.kind.name() {
         "unknown" | "single" => "codebase",
         kind => kind,
     };
     let mut text = match names.len() {
-        0 => format!("A {kind} of technologies that are not known."),
+        0 => match (
+            project.analysis.stats.texts,
+            project.analysis.stats.documents,
+        ) {
+            (0, 0) => format!("A {kind} of technologies that are not known."),
+            (texts, 0) => format!("A folder with {texts} texts."),
+            (_, documents) => format!("A folder with {documents} documents."),
+        },
         1 => format!("{} {kind}.", names.remove(0)),
         _ => {
             let first = names.remove(0);

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::fuse::Tier;
-use super::search::SearchQuery;
+use super::query::{SearchQuery, Sort, SortBy};
+use super::search::SearchResults;
 use super::snapshot::Slot;
 use super::terms::Terms;
 use super::tokens::{self, Stemmer};
@@ -31,15 +32,15 @@ pub struct Repair {
 /// How a query was understood.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Analysis {
-    /// The query with its spelling mended.
+    /// The query with its spelling corrected.
     pub interpreted: String,
     /// What seems to be wanted.
     pub intent: String,
     /// Queries that find less and fit better.
     pub refinements: Vec<String>,
-    /// Words that were mended.
+    /// Words that were corrected.
     pub repairs: Vec<Repair>,
-    /// Words that are unknown and were not mended.
+    /// Words that are unknown and were not corrected.
     pub unknown: Vec<String>,
     /// Share of the query that words left to meaning, from 0 to 1.
     pub meaning_share: f32,
@@ -298,6 +299,17 @@ fn refinements(terms: &Terms, stemmer: &mut Stemmer, found: &[&Slot]) -> Vec<Str
         .collect()
 }
 
+/// Why an order that was asked for is none.
+pub(super) fn unsorted(sort: Sort) -> Option<String> {
+    match sort.by {
+        SortBy::Relevance | SortBy::Updated | SortBy::Score => None,
+        SortBy::Stars => Some(
+            "The order is by relevance: no skill has stars yet, so leave out `sort` or sort by `score` or `updated`"
+                .to_owned(),
+        ),
+    }
+}
+
 /// What to do where nothing was found, `unfiltered` without the filters.
 pub(super) fn suggestions(
     query: &SearchQuery,
@@ -316,9 +328,6 @@ pub(super) fn suggestions(
             "Relax the filters `{filters}`: {unfiltered} skills match without them"
         ));
     }
-    if query.filters.min_score > 0.0 {
-        steps.push("Leave out `min_score`: no skill has a quality score yet".to_owned());
-    }
     if !terms.unknown.is_empty() {
         let unknown = terms.unknown.join("', '");
         steps.push(format!(
@@ -332,4 +341,18 @@ pub(super) fn suggestions(
         steps.push("Use fewer or more general words, or list the skills".to_owned());
     }
     steps
+}
+
+impl SearchResults {
+    /// What is found before there is an index.
+    pub(super) fn nothing(query: &SearchQuery) -> Self {
+        Self {
+            hits: Vec::new(),
+            total: 0,
+            has_more: false,
+            analysis: Analysis::of_nothing(&query.text),
+            facets: Vec::new(),
+            suggestions: vec![BUILDING.to_owned()],
+        }
+    }
 }

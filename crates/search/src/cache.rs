@@ -29,12 +29,17 @@ pub(super) struct Cache {
 
 impl Cache {
     /// Opens the file; one that cannot be read is begun anew. Blocks.
+    #[expect(
+        clippy::expect_used,
+        reason = "a vector has far less than 4 GiB of dimensions"
+    )]
     pub(super) fn open(path: &Path, embedder: &dyn Embedder) -> std::io::Result<Self> {
         let dimensions = embedder.dimensions();
         let mut header = Vec::with_capacity(HEADER);
         header.extend_from_slice(MAGIC);
         header.extend_from_slice(embedder.digest().as_bytes());
-        header.extend_from_slice(&u32::try_from(dimensions).unwrap_or(u32::MAX).to_le_bytes());
+        let stated = u32::try_from(dimensions).expect("so few dimensions");
+        header.extend_from_slice(&stated.to_le_bytes());
         let mut file = File::options()
             .read(true)
             .write(true)
@@ -88,13 +93,17 @@ impl Cache {
     }
 
     /// Keeps rows.
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "it was as long before the row was added"
+    )]
     pub(super) fn put(&mut self, rows: &[(Digest, Vec<i8>)]) -> std::io::Result<()> {
         let mut bytes = Vec::with_capacity(rows.len() * (DIGEST + self.dimensions + CHECK));
         for (digest, row) in rows {
             let begin = bytes.len();
             bytes.extend_from_slice(digest.as_bytes());
             bytes.extend(row.iter().map(|value| value.cast_unsigned()));
-            let check = crc32fast::hash(bytes.get(begin..).unwrap_or_default());
+            let check = crc32fast::hash(&bytes[begin..]);
             bytes.extend_from_slice(&check.to_le_bytes());
         }
         self.file.write_all(&bytes)

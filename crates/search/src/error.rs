@@ -34,6 +34,18 @@ pub enum Error {
     /// A search met damage.
     #[error("the search index is damaged, and is made anew")]
     Rebuilding,
+    /// A filter asks for what nothing is called.
+    #[error("'{word}' is no {what} that is known here")]
+    UnknownFacet {
+        /// The field of the request.
+        field: &'static str,
+        /// What it should be.
+        what: &'static str,
+        /// The word.
+        word: String,
+        /// The ids nearest to it.
+        nearest: Vec<&'static str>,
+    },
     /// Four thousand million skills.
     #[error("there are more skills than the index can number")]
     Full,
@@ -48,7 +60,7 @@ pub enum Error {
     Work(#[from] executor::Error),
     /// The work ended before it was done.
     #[error("the work on the index ended early: {0}")]
-    Task(String),
+    Panicked(String),
 }
 
 impl Error {
@@ -67,6 +79,22 @@ impl From<Error> for Failure {
                 let mut failure = Self::new(Code::IndexUnavailable, error.to_string());
                 failure.retry_after = Some(REBUILDING);
                 failure.suggest("Try again in a moment")
+            }
+            Error::UnknownFacet {
+                field,
+                what,
+                ref nearest,
+                ..
+            } => {
+                let message = error.to_string();
+                let failure = Self::new(Code::InvalidParameter, &message).field(field, &message);
+                if nearest.is_empty() {
+                    failure.suggest(format!(
+                        "Leave out `{field}`, and name the {what} in the query"
+                    ))
+                } else {
+                    failure.suggest(format!("Did you mean `{}`?", nearest.join("`, `")))
+                }
             }
             // The index is made anew by itself.
             error => Self::fault(error),

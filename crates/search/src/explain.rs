@@ -49,6 +49,8 @@ pub(super) struct Explainer<'a> {
     /// The bits of words that were met, 0 where they do not match.
     known: FxHashMap<String, u32>,
     stemmer: &'a mut Stemmer,
+    /// Texts are shown.
+    pub(super) has_snippets: bool,
 }
 
 impl<'a> Explainer<'a> {
@@ -67,6 +69,7 @@ impl<'a> Explainer<'a> {
             wanted,
             known: FxHashMap::default(),
             stemmer,
+            has_snippets: true,
         }
     }
 
@@ -83,7 +86,11 @@ impl<'a> Explainer<'a> {
             tier: ranked.tier,
             words: ranked.words,
             meaning: ranked.meaning,
-            snippet: self.snippet(slot, &parts, cell.any.count_ones()),
+            snippet: if self.has_snippets {
+                self.snippet(slot, &parts, cell.any.count_ones())
+            } else {
+                String::new()
+            },
             parts,
             matched,
         }

@@ -1,15 +1,18 @@
 //! What a skill must have to be found.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use jiff::Timestamp;
 
+use super::Error;
 use super::snapshot::Slot;
 use model::{Location, TrustTier};
-use registry::Head;
+use registry::{Catalog, Facet, Head};
 
 /// What a skill must have to be found. Of several values of one kind one is enough;
-/// each kind that is given must be met. Texts are compared without case.
+/// each kind that is given must be met. Texts are compared without case; categories and
+/// technologies by the ids that they mean.
 #[derive(Debug, Clone, Default)]
 pub struct Filters {
     /// Categories.
@@ -34,12 +37,14 @@ pub struct Filters {
     pub has_tests: Option<bool>,
     /// With examples, or without.
     pub has_examples: Option<bool>,
+    /// An agent looks: what it is not to be told unasked is not there.
+    pub offered: bool,
 }
 
 impl Filters {
     /// Nothing is asked for.
     pub(super) fn is_empty(&self) -> bool {
-        self.given().is_empty()
+        self.given().is_empty() && !self.offered
     }
 
     /// What is asked for, by the names of the contract.
@@ -62,24 +67,61 @@ impl Filters {
         .collect()
     }
 
-    /// The skill has what is asked for.
-    pub(super) fn takes(&self, slot: &Slot) -> bool {
+    /// The same with the ids that words for categories and technologies mean.
+    ///
+    /// # Errors
+    /// A word means none that the vocabulary or a skill has: more likely it is misspelled than
+    /// that nothing is wanted.
+    pub(super) fn meant(&self, catalog: &Catalog) -> Result<Self, Error> {
+        let is_live = |facet: &Facet| catalog.with_facet(facet).is_some();
+        let categories = self.categories.iter().map(|word| {
+            let known = facets::category_id(word).map(str::to_owned);
+            let own = || is_live(&Facet::category(word)).then(|| word.to_lowercase());
+            known.or_else(own).ok_or_else(|| Error::UnknownFacet {
+                field: "filters.categories",
+                what: "category",
+                word: word.clone(),
+                nearest: facets::nearest_categories(word),
+            })
+        });
+        let technologies = self.technologies.iter().map(|word| {
+            let known = facets::technology_id(word).map(str::to_owned);
+            let own = || is_live(&Facet::technology(word)).then(|| word.to_lowercase());
+            known.or_else(own).ok_or_else(|| Error::UnknownFacet {
+                field: "filters.technologies",
+                what: "technology",
+                word: word.clone(),
+                nearest: facets::nearest_technologies(word),
+            })
+        });
+        Ok(Self {
+            categories: categories.collect::<Result<_, _>>()?,
+            technologies: technologies.collect::<Result<_, _>>()?,
+            ..self.clone()
+        })
+    }
+
+    /// The skill has what is asked for at a time. Categories and technologies are
+    /// [`Self::meant`].
+    pub(super) fn takes(&self, slot: &Slot, now: Timestamp) -> bool {
         let head: &Arc<Head> = &slot.head;
         let Some(summary) = &head.summary else {
             return false;
         };
-        any(&self.categories, [&summary.category])
-            && any(&self.technologies, &summary.technologies)
+        (!self.offered || head.is_offered())
+            && meets(&self.categories, summary.categories())
+            && meets(&self.technologies, summary.technologies_about())
             && any(&self.tags, &summary.tags)
             && any(&self.sources, [head.id.source()])
             && (self.namespaces.is_empty() || self.namespaces.iter().any(|n| within(head, n)))
             && (self.trust_tiers.is_empty() || self.trust_tiers.contains(&head.trust_tier()))
             && (self.locations.is_empty() || self.locations.contains(&head.id.location()))
-            // No skill has a score yet.
-            && self.min_score <= 0.0
+            && (self.min_score <= 0.0 || head.quality(now).is_some_and(|q| q >= self.min_score))
             && self.updated_after.is_none_or(|time| head.updated_at > time)
             && self.has_tests.is_none_or(|wanted| wanted == slot.has_tests)
-            && self.has_examples.is_none_or(|wanted| wanted == slot.has_examples)
+            && self
+                .has_examples
+                .is_none_or(|wanted| wanted == slot.has_examples)
     }
 }
 
@@ -90,6 +132,11 @@ fn any<T: AsRef<str>>(wanted: &[String], values: impl IntoIterator<Item = T>) ->
             let value = value.as_ref().to_lowercase();
             wanted.iter().any(|wanted| wanted.to_lowercase() == value)
         })
+}
+
+/// One of the ids is one of those wanted, if any are.
+fn meets<'a>(wanted: &[String], mut ids: impl Iterator<Item = (Cow<'a, str>, f64)>) -> bool {
+    wanted.is_empty() || ids.any(|(id, _)| wanted.iter().any(|wanted| *wanted == id))
 }
 
 fn within(head: &Head, namespace: &str) -> bool {

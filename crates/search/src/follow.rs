@@ -1,7 +1,7 @@
 //! Keeping the index in step with the log.
 //!
-//! Writers are never held up: the index reads the log from its own place, gathers
-//! what happened within [`GATHER`], and commits it at once.
+//! Writers are never held up: the index reads the log from its own place, takes
+//! together what happened within [`DEBOUNCE`], and commits it at once.
 //!
 //! After a start, and where the log no longer reaches back to its place, the index is
 //! compared with the catalog, and what is behind is indexed some at a time: new events
@@ -25,8 +25,8 @@ use embed::Embedder;
 use model::{SkillKey, caught};
 use registry::{Registry, Watch, WatchFilter};
 
-/// How long events are gathered before they are committed together.
-const GATHER: Duration = Duration::from_millis(100);
+/// How long events are waited for that are committed together.
+const DEBOUNCE: Duration = Duration::from_millis(100);
 /// Skills that are indexed before a commit, so that much can be found soon.
 const COMMIT: usize = 10_000;
 /// How long new events wait at most for skills that are behind.
@@ -85,7 +85,7 @@ async fn keep(inner: &Arc<Inner>, stop: &CancellationToken) -> Result<(), Error>
                 _ = damage.changed() => return Err(Error::Rebuilding),
             }
         } else {
-            gathered(&mut watch, Duration::ZERO).await
+            debounced(&mut watch, Duration::ZERO).await
         };
         if damage.has_changed().unwrap_or(false) {
             return Err(Error::Rebuilding);
@@ -125,16 +125,16 @@ async fn keep(inner: &Arc<Inner>, stop: &CancellationToken) -> Result<(), Error>
     Ok(())
 }
 
-/// Waits until something happens, and gathers what comes with it.
+/// Waits until something happens, and takes what comes with it.
 async fn happened(watch: &mut Watch) -> Result<Events, registry::Error> {
     let (position, event) = watch.next().await?;
-    let (mut keys, last) = gathered(watch, GATHER).await?.unwrap_or_default();
+    let (mut keys, last) = debounced(watch, DEBOUNCE).await?.unwrap_or_default();
     keys.insert(event.skill_id.key());
     Ok((keys, last.max(position)))
 }
 
 /// What happened until there was a pause, or for so long.
-async fn gathered(
+async fn debounced(
     watch: &mut Watch,
     patience: Duration,
 ) -> Result<Option<Events>, registry::Error> {
@@ -161,10 +161,10 @@ async fn blocking<T: Send + 'static>(
     work: impl FnOnce(&Inner) -> Result<T, Error> + Send + 'static,
 ) -> Result<T, Error> {
     // The engine of words panics on files that are damaged.
-    let work = move || caught(|| work(&inner)).map_err(Error::Task)?;
+    let work = move || caught(|| work(&inner)).map_err(Error::Panicked)?;
     tokio::task::spawn_blocking(work)
         .await
-        .map_err(|error| Error::Task(error.to_string()))?
+        .map_err(|error| Error::Panicked(error.to_string()))?
 }
 
 /// The writer, and where vectors are kept.

@@ -29,7 +29,7 @@ use registry::{Head, Registry};
 
 /// Threads that take texts apart. One more reads them.
 const THREADS: usize = 2;
-/// Bytes of documents that a thread gathers before it writes them as a segment.
+/// Bytes of documents that a thread keeps before it writes them as a segment.
 const WRITER_BYTES: usize = 32 * 1024 * 1024;
 /// Segments of one size that are merged into one: few, since each costs every
 /// search some look-ups.
@@ -70,7 +70,7 @@ impl Indexer {
         let form = folder.join(FORM_FILE);
         if std::fs::read_to_string(&form).is_ok_and(|found| found == form_of(&registry)) {
             let opened = caught(|| Self::at(folder, registry.clone(), dimensions));
-            match opened.map_err(Error::Task).flatten() {
+            match opened.map_err(Error::Panicked).flatten() {
                 Ok(indexer) => return Ok(indexer),
                 Err(error) => {
                     tracing::warn!(%error, "the search index cannot be read and is made anew");
@@ -121,7 +121,7 @@ impl Indexer {
                 segments: Vec::new(),
                 slots: Default::default(),
                 alike: HashMap::new(),
-                twins: 0,
+                confusables: 0,
                 tie_breaks: TieBreakKeys::default(),
                 fields,
                 vectors: Vectors::new(dimensions),
@@ -312,21 +312,17 @@ impl Indexer {
         let before = known.map_or(0, |ordinals| ordinals.len());
         let mut ordinals = known.map_or_else(Vec::new, |ordinals| ordinals.to_vec());
         change(&mut ordinals);
-        let twin = ordinals.len() > 1;
-        // Only a second one makes twins, and only its going ends it; a third has
-        // itself to be told.
-        let told = if twin && before > 1 {
-            ordinals.get(before..).unwrap_or_default()
-        } else {
-            &ordinals
-        };
-        for ordinal in told {
+        let confusable = ordinals.len() > 1;
+        // Only a second one makes them confusable, and only its going ends it; a third has
+        // itself to be told, and of three one that goes changes nothing for the others.
+        let unchanged = if confusable && before > 1 { before } else { 0 };
+        for ordinal in ordinals.iter().skip(unchanged) {
             if let Some(Some(slot)) = self.now.slots.get_mut(*ordinal as usize) {
-                slot.confusable = twin;
+                slot.confusable = confusable;
             }
         }
         let count = |ordinals: usize| if ordinals > 1 { ordinals } else { 0 };
-        self.now.twins = self.now.twins + count(ordinals.len()) - count(before);
+        self.now.confusables = self.now.confusables + count(ordinals.len()) - count(before);
         if ordinals.is_empty() {
             self.now.alike.remove(skeleton);
         } else {

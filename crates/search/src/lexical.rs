@@ -1,6 +1,6 @@
 //! What words say: how much of a query a skill has, and how rare that is.
 //!
-//! What a word is worth in a skill, `postings` says; how rare a word is, is counted
+//! What a word counts in a skill, `postings` says; how rare a word is, is counted
 //! over the skills that there are.
 
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use tantivy::fastfield::AliveBitSet;
 use super::postings::{self, Posting, Postings, Sums};
 use super::schema::Part;
 use super::snapshot::{Segment, Snapshot};
-use super::terms::Group;
+use super::terms::{Group, WORDS};
 
 /// Share of a score that depends on how much of the query is there.
 const COVERAGE: f32 = 0.5;
@@ -76,15 +76,14 @@ impl Scratch {
         self.cells[ordinal as usize]
     }
 
+    #[expect(clippy::indexing_slicing, reason = "a cell was touched")]
     fn clear(&mut self, size: usize) {
         if self.touched.len() > self.cells.len() / MANY {
             self.cells.fill(Cell::default());
             self.touched.clear();
         }
         for ordinal in self.touched.drain(..) {
-            if let Some(cell) = self.cells.get_mut(ordinal as usize) {
-                *cell = Cell::default();
-            }
+            self.cells[ordinal as usize] = Cell::default();
         }
         if self.cells.len() < size {
             self.cells.resize(size, Cell::default());
@@ -162,9 +161,9 @@ pub(super) fn score(
 ) -> tantivy::Result<TermWeights> {
     scratch.clear(snapshot.slots.len());
     let mut words = Vec::with_capacity(groups.len());
-    for (at, group) in groups.iter().enumerate() {
-        let bit = 1_u32.checked_shl(u32::try_from(at).unwrap_or(u32::MAX));
-        let bit = bit.unwrap_or_default();
+    // A query has a word for each bit, and no more.
+    const { assert!(WORDS == u32::BITS as usize) }
+    for (bit, group) in (0..WORDS).map(|at| 1_u32 << at).zip(groups) {
         let key = postings::key(group);
         let mut found = Vec::with_capacity(snapshot.segments.len());
         let mut with = 0;
@@ -210,6 +209,10 @@ fn share(share: f32) -> u16 {
 /// Adds up what one of the segments says of the words. So many documents at once that their
 /// cells stay near the processor until the last word has been added: with a million
 /// skills each word would else bring in all of them anew.
+#[expect(
+    clippy::indexing_slicing,
+    reason = "postings for every segment, an ordinal for every document, a cell for every slot"
+)]
 fn add_up(
     words: &[QueryWord],
     at: usize,
@@ -218,12 +221,8 @@ fn add_up(
     scratch: &mut Scratch,
 ) {
     let (names, fronts) = (parts_that(|part| part == Part::Name), parts_that(is_front));
-    let mut rests: Vec<&[Posting]> = Vec::with_capacity(words.len());
-    rests.extend(
-        words
-            .iter()
-            .map(|word| word.postings.get(at).map_or(&[][..], |p| p)),
-    );
+    let rests = words.iter().map(|word| &*word.postings[at]);
+    let mut rests: Vec<&[Posting]> = rests.collect();
     loop {
         let firsts = rests.iter().filter_map(|rest| rest.first());
         let Some(first) = firsts.map(|posting| posting.document).min() else {
@@ -240,14 +239,10 @@ fn add_up(
                 if alive.is_some_and(|alive| alive.is_deleted(posting.document)) {
                     continue;
                 }
-                let Some(ordinal) = segment.ordinals.get(posting.document as usize) else {
-                    continue;
-                };
-                let Some(cell) = scratch.cells.get_mut(*ordinal as usize) else {
-                    continue;
-                };
+                let ordinal = segment.ordinals[posting.document as usize];
+                let cell = &mut scratch.cells[ordinal as usize];
                 if cell.any == 0 {
-                    scratch.touched.push(*ordinal);
+                    scratch.touched.push(ordinal);
                 }
                 let parts = posting.parts();
                 cell.score += word.weight * posting.value();

@@ -27,13 +27,12 @@
 //! | `postings`, `lexical` | what words say: of a skill, and of a query |
 //! | `vectors`, `products` | what meaning says |
 //! | `retrieve`, `fuse` | words and meaning, read and put together |
-//! | `search`, `top_k`, `tie_break` | a search, the best of what it finds, order among equals |
+//! | `query`, `search`, `top_k`, `tie_break` | what is asked, a search, the best of what it finds, order among equals |
 //! | `filter`, `explain`, `analysis` | what is let through, why it was found, how the query was understood |
-//! | `embed`, `table`, `pieces` | vectors of texts, by the built-in table |
-//! | `transformer`, `both` | vectors by a model from a folder, and of two at once |
+//! | `cache` | vectors that were made, in a file |
 //!
-//! Not here: names that are known (`lookup`), what skills go together
-//! (`composition`).
+//! Not here: how vectors are made (`embed`), names that are known (`lookup`), what skills
+//! go together (`composition`).
 
 // What may fail in a test may not in the product; the rest is in Cargo.toml.
 #![warn(
@@ -56,6 +55,7 @@ mod indexer;
 mod lexical;
 mod postings;
 mod products;
+mod query;
 mod repair;
 mod retrieve;
 mod schema;
@@ -84,8 +84,9 @@ pub use error::Error;
 pub use explain::Why;
 pub use filter::Filters;
 pub use fuse::Tier;
+pub use query::{SearchQuery, Sort, SortBy};
 pub use schema::Part;
-pub use search::{Facet, Hit, SearchQuery, SearchResults, Sort, SortBy};
+pub use search::{Facet, Hit, SearchResults};
 
 use embed::Embedder;
 use executor::{Kind, Stop};
@@ -107,7 +108,7 @@ pub struct SearchIndex {
 
 /// How far the index is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Progress {
+pub struct IndexProgress {
     /// Skills that can be found.
     pub indexed: usize,
     /// Skills of these that have no vector yet.
@@ -123,7 +124,7 @@ struct Inner {
     folder: PathBuf,
     embedder: Option<Arc<dyn Embedder>>,
     snapshot: ArcSwapOption<Snapshot>,
-    progress: watch::Sender<Progress>,
+    progress: watch::Sender<IndexProgress>,
     failed: AtomicBool,
     /// Changes where a search met damage.
     damage: watch::Sender<()>,
@@ -142,13 +143,13 @@ impl std::fmt::Debug for Inner {
 
 impl Inner {
     fn publish(&self, snapshot: Snapshot) {
-        let progress = Progress {
+        let progress = IndexProgress {
             indexed: snapshot.live,
             without_vector: self.embedder.as_ref().map_or(0, |_| snapshot.pending),
             position: snapshot.position,
             caught_up: snapshot.caught_up,
         };
-        self.postings.make_room(snapshot.live);
+        self.postings.make_capacity(snapshot.live);
         self.snapshot.store(Some(Arc::new(snapshot)));
         self.progress.send_replace(progress);
     }
@@ -160,7 +161,7 @@ impl Inner {
         let current = self.snapshot.load_full();
         if current.is_some_and(|current| Arc::ptr_eq(&current, damaged)) {
             self.snapshot.store(None);
-            self.progress.send_replace(Progress::default());
+            self.progress.send_replace(IndexProgress::default());
             self.damage.send_replace(());
         }
     }
@@ -181,6 +182,14 @@ pub fn folded_words(text: &str) -> Vec<String> {
         .into_iter()
         .map(|word| word.text)
         .collect()
+}
+
+/// The same as stems: `searched` is `search`.
+#[must_use]
+pub fn stems(text: &str) -> Vec<String> {
+    let mut stemmer = tokens::Stemmer::default();
+    let words = folded_words(text).into_iter();
+    words.map(|word| stemmer.stem(&word).to_owned()).collect()
 }
 
 /// A vector as it is kept.
@@ -229,7 +238,7 @@ impl SearchIndex {
 
     /// How far the index is.
     #[must_use]
-    pub fn progress(&self) -> Progress {
+    pub fn progress(&self) -> IndexProgress {
         *self.inner.progress.borrow()
     }
 
@@ -256,7 +265,7 @@ impl SearchIndex {
         self.until(|progress| progress.without_vector == 0).await;
     }
 
-    async fn until(&self, enough: impl Fn(&Progress) -> bool) {
+    async fn until(&self, enough: impl Fn(&IndexProgress) -> bool) {
         let mut progress = self.inner.progress.subscribe();
         // The sender lives as long as `self`.
         let _closed = progress.wait_for(enough).await;
@@ -270,12 +279,24 @@ impl SearchIndex {
     /// # Errors
     /// The index is damaged, or the search is to stop.
     pub fn search(&self, query: &SearchQuery, stop: &Stop) -> Result<SearchResults, Error> {
+        let asked;
+        let query = if query.filters.categories.is_empty() && query.filters.technologies.is_empty()
+        {
+            query
+        } else {
+            let filters = query.filters.meant(&self.inner.registry.catalog())?;
+            asked = SearchQuery {
+                filters,
+                ..query.clone()
+            };
+            &asked
+        };
         let Some(snapshot) = self.inner.snapshot.load_full() else {
             return Ok(SearchResults::nothing(query));
         };
         let mut scratch = self.with_scratches(Vec::pop).unwrap_or_default();
         let found = search::run(&self.inner, &snapshot, query, &mut scratch, stop);
-        if let Err(error @ (Error::Words(_) | Error::Task(_))) = found {
+        if let Err(error @ (Error::Words(_) | Error::Panicked(_))) = found {
             // The buffers may be left half full.
             tracing::warn!(%error, "a search met damage");
             self.inner.discard(&snapshot);

@@ -36,7 +36,7 @@ const ENTRY: usize = 128;
 /// them into order.
 const MANY: usize = 16;
 
-/// What a part is worth.
+/// What an occurrence counts by its part.
 struct FieldWeights {
     /// Of an occurrence.
     weight: f32,
@@ -87,7 +87,7 @@ impl Posting {
         }
     }
 
-    /// What its occurrences are worth, from 0 to 1.
+    /// What its occurrences count, from 0 to 1.
     pub(super) fn value(self) -> f32 {
         f32::from_bits(self.packed & !u32::from(u8::MAX))
     }
@@ -143,12 +143,12 @@ struct Sum {
 impl Postings {
     /// Keeps as much as so many skills need. It grows by doubling, since what is kept
     /// is gone through each time.
-    pub(super) fn make_room(&self, skills: usize) {
+    pub(super) fn make_capacity(&self, skills: usize) {
         let needed = (skills as u64).saturating_mul(KEPT_A_SKILL);
-        let room = needed.checked_next_power_of_two().unwrap_or(KEPT).max(KEPT);
+        let bytes = needed.checked_next_power_of_two().unwrap_or(KEPT).max(KEPT);
         self.with(|kept| {
-            if kept.capacity() < room {
-                kept.set_capacity(room);
+            if kept.capacity() < bytes {
+                kept.set_capacity(bytes);
             }
         });
     }
@@ -301,16 +301,17 @@ fn each(
     Ok(())
 }
 
-/// What an occurrence is worth, by part and by each length that the index tells apart.
+/// What an occurrence counts, by part and by each length that the index tells apart.
 static BY_LENGTH: LazyLock<[[f32; 256]; PARTS]> = LazyLock::new(|| Part::ALL.map(by_length));
 
 #[expect(clippy::cast_precision_loss, reason = "lengths are rounded anyway")]
 fn by_length(part: Part) -> [f32; 256] {
-    let worth = field_weights(part);
+    let weights = field_weights(part);
     let mut values = [0.0; 256];
     for (id, value) in (0..=u8::MAX).zip(&mut values) {
         let length = FieldNormReader::id_to_fieldnorm(id) as f32;
-        *value = worth.weight / (1.0 - worth.slope + worth.slope * length / worth.length);
+        let relative = 1.0 - weights.slope + weights.slope * length / weights.length;
+        *value = weights.weight / relative;
     }
     values
 }
@@ -327,15 +328,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn more_skills_get_more_room_and_keep_it() {
+    fn more_skills_get_more_memory_and_keep_it() {
         let postings = Postings::default();
-        let room = |skills| {
-            postings.make_room(skills);
+        let capacity = |skills| {
+            postings.make_capacity(skills);
             postings.with(|kept| kept.capacity())
         };
         let mib = 1024 * 1024;
-        let rooms = [0, 250_000, 300_000, 1_000_000, 10].map(room);
-        assert_eq!(rooms, [64, 64, 128, 256, 256].map(|room| room * mib));
+        let bytes = [0, 250_000, 300_000, 1_000_000, 10].map(capacity);
+        assert_eq!(bytes, [64, 64, 128, 256, 256].map(|n| n * mib));
     }
 
     proptest! {

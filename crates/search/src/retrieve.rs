@@ -4,11 +4,17 @@
 use std::panic::resume_unwind;
 
 use super::lexical::{self, Scratch, TermWeights};
-use super::search::{SearchQuery, reading};
+use super::query::SearchQuery;
 use super::snapshot::Snapshot;
 use super::terms::Terms;
 use super::vectors::Query;
 use super::{Error, Inner, scale};
+use model::caught;
+
+/// Reads of the index of words; its engine panics on files that are damaged.
+pub(super) fn reading<T>(read: impl FnOnce() -> tantivy::Result<T>) -> Result<T, Error> {
+    Ok(caught(read).map_err(Error::Panicked)??)
+}
 
 /// Skills from which on meaning is read beside the words, on a thread of its own. With
 /// fewer a thread that has to wait for its turn costs more than it saves. Few in tests,

@@ -4,20 +4,22 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use rustc_hash::FxHashMap;
 
 use super::analysis::{self, Analysis};
 use super::explain::{Explainer, Why};
-use super::filter::Filters;
 use super::fuse::{self, MIN_NEAR, Tier};
 use super::lexical::{Cell, Scratch, TermWeights};
+use super::query::{SearchQuery, Sort, SortBy, by_score};
 use super::snapshot::{Slot, Snapshot};
 use super::terms::Terms;
 use super::tokens::Stemmer;
 use super::top_k::{Ranked, TopK};
 use super::{Error, Inner, retrieve, tokens};
+use embed::Embedder;
 use executor::Stop;
-use model::{Location, caught};
+use model::Location;
 use registry::Head;
 
 /// Skills that only meaning finds, at most.
@@ -26,50 +28,8 @@ const BY_MEANING: usize = 50;
 const AT_ONCE: usize = 64;
 /// Values of a facet that are counted out.
 const FACET_VALUES: usize = 20;
-/// Skills that look like others whose use is looked up, at most.
-const TWINS: usize = 64;
-
-/// What skills are ordered by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum SortBy {
-    /// How well they answer.
-    #[default]
-    Relevance,
-    /// Their quality; no skill has a score yet, so this leaves them as they are.
-    Score,
-    /// Stars of their repositories; none are known yet.
-    Stars,
-    /// When they last changed.
-    Updated,
-}
-
-/// An order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Sort {
-    /// By what.
-    pub by: SortBy,
-    /// The least first.
-    pub ascending: bool,
-}
-
-/// What to look for.
-#[derive(Debug, Clone, Default)]
-pub struct SearchQuery {
-    /// Words, a name, or a sentence.
-    pub text: String,
-    /// What a skill must have.
-    pub filters: Filters,
-    /// The order.
-    pub sort: Sort,
-    /// Skills to pass over.
-    pub offset: usize,
-    /// Skills at most.
-    pub limit: usize,
-    /// Count what is found by its properties.
-    pub facets: bool,
-    /// Look for words only.
-    pub words_only: bool,
-}
+/// Confusables whose use is looked up, at most.
+const CONFUSABLES: usize = 64;
 
 /// A skill that was found.
 #[derive(Debug, Clone)]
@@ -96,6 +56,8 @@ pub struct SearchResults {
     pub hits: Vec<Hit>,
     /// How many were found.
     pub total: usize,
+    /// There are some behind this page.
+    pub has_more: bool,
     /// How the query was understood.
     pub analysis: Analysis,
     /// Counts, where they were asked for.
@@ -130,24 +92,8 @@ struct Search<'a> {
     weighed: TermWeights,
     /// What meaning counts.
     meaning: f32,
-}
-
-impl SearchResults {
-    /// What is found before there is an index.
-    pub(super) fn nothing(query: &SearchQuery) -> Self {
-        Self {
-            hits: Vec::new(),
-            total: 0,
-            analysis: Analysis::of_nothing(&query.text),
-            facets: Vec::new(),
-            suggestions: vec![analysis::BUILDING.to_owned()],
-        }
-    }
-}
-
-/// Reads of the index of words; its engine panics on files that are damaged.
-pub(super) fn reading<T>(read: impl FnOnce() -> tantivy::Result<T>) -> Result<T, Error> {
-    Ok(caught(read).map_err(Error::Task)??)
+    /// When it is, for what depends on how old a skill is.
+    now: Timestamp,
 }
 
 /// Runs a search on a state of the index.
@@ -161,9 +107,14 @@ pub(super) fn run(
     SearchScratch { scratch, stemmer }: &mut SearchScratch,
     stop: &Stop,
 ) -> Result<SearchResults, Error> {
-    let terms = reading(|| Terms::read(snapshot, stemmer, &query.text))?;
+    let terms = retrieve::reading(|| Terms::read(snapshot, stemmer, &query.text))?;
     stop.check()?;
     let weighed = retrieve::lexical_and_semantic(inner, snapshot, query, &terms, scratch)?;
+    // Words that nobody has, in no language either: what is near to them is so by accident.
+    let is_noise = |embedder: &Arc<dyn Embedder>| embedder.is_noise(&query.text);
+    if scratch.touched().is_empty() && inner.embedder.as_ref().is_some_and(is_noise) {
+        scratch.near.clear();
+    }
     let touched = scratch.touched().iter();
     let best = fuse::answered(&weighed, touched.map(|ordinal| scratch.cell(*ordinal)));
     let search = Search {
@@ -173,6 +124,7 @@ pub(super) fn run(
         terms,
         weighed,
         meaning: fuse::weight_of_meaning(best),
+        now: inner.registry.now(),
     };
     let Ranking {
         mut ranked,
@@ -193,16 +145,17 @@ pub(super) fn run(
         .filter_map(|ranked| snapshot.slot(ranked.ordinal))
         .collect();
     let analysis = Analysis::new(&search.terms, stemmer, ranked.first(), &names, 1.0 - best);
-    let suggestions = if total == 0 {
-        analysis::suggestions(query, &search.terms, unfiltered, snapshot.caught_up)
-    } else {
-        Vec::new()
-    };
+    let mut suggestions: Vec<String> = analysis::unsorted(query.sort).into_iter().collect();
+    if total == 0 {
+        let (terms, caught_up) = (&search.terms, snapshot.caught_up);
+        suggestions.extend(analysis::suggestions(query, terms, unfiltered, caught_up));
+    }
     stop.check()?;
     let hits = search.explained(&page, scratch, stemmer);
     Ok(SearchResults {
         hits,
         total,
+        has_more: query.offset.saturating_add(query.limit) < total,
         analysis,
         facets,
         suggestions,
@@ -259,21 +212,21 @@ impl Search<'_> {
     /// The filters let it through.
     fn takes(&self, ordinal: u32) -> bool {
         let slot = self.snapshot.slot(ordinal);
-        slot.is_some_and(|slot| self.query.filters.takes(slot))
+        slot.is_some_and(|slot| self.query.filters.takes(slot, self.now))
     }
 
-    /// How many of the best have to be known; all, where more than the order by
-    /// relevance depends on them. Those that look like others may have to make scratch.
+    /// How many of the best have to be known, as some confusables may fall back; all, where
+    /// more than the order by relevance depends on them.
     fn needed(&self) -> usize {
         if self.query.facets || self.query.sort != Sort::default() {
             return usize::MAX;
         }
         let end = self.query.offset.saturating_add(self.query.limit);
         end.max(analysis::LOOKED_AT)
-            .saturating_add(self.snapshot.twins)
+            .saturating_add(self.snapshot.confusables)
     }
 
-    /// What meaning gives a skill that has words of the query.
+    /// What meaning gives a skill with words of the query: nothing where it has no vector yet.
     fn by_meaning(&self, ordinal: u32, scratch: &Scratch) -> f32 {
         let near = scratch.near.get(ordinal as usize).copied();
         self.meaning * near.unwrap_or_default().max(0.0)
@@ -344,10 +297,10 @@ impl Search<'_> {
             .any(|name| tokens::folded(name) == self.terms.folded)
     }
 
-    /// Puts a skill behind the one whose name it looks like, unless somebody has
-    /// loaded it: a name alone earns no place before the one who had it first.
+    /// Puts a skill behind the one whose name it looks like (`preact` is not like `react`),
+    /// unless somebody has loaded it: a name alone earns no place before who had it first.
     fn demote_confusables(&self, ranked: &mut [Ranked], scratch: &Scratch) -> Result<(), Error> {
-        if self.snapshot.twins == 0 {
+        if self.snapshot.confusables == 0 {
             return Ok(());
         }
         let mut firsts: FxHashMap<&str, Option<Ranked>> = FxHashMap::default();
@@ -370,7 +323,7 @@ impl Search<'_> {
                 continue;
             }
             looked_up += 1;
-            if looked_up <= TWINS && self.has_earned(&slot.head)? {
+            if looked_up <= CONFUSABLES && self.has_earned(&slot.head)? {
                 continue;
             }
             *ranked = Ranked {
@@ -411,13 +364,18 @@ impl Search<'_> {
             let slot = self.snapshot.slot(ranked.ordinal);
             slot.map(|slot| slot.head.updated_at)
         };
+        let score = |ranked: &Ranked| {
+            let slot = self.snapshot.slot(ranked.ordinal);
+            slot.and_then(|slot| slot.head.quality(self.now))
+        };
         let order = |a: &Ranked, b: &Ranked| {
             let by_field = match (sort.by, sort.ascending) {
                 (SortBy::Relevance, true) => b.order(a),
                 (SortBy::Updated, false) => updated(b).cmp(&updated(a)),
                 (SortBy::Updated, true) => updated(a).cmp(&updated(b)),
-                // No skill has a score or stars yet: they are all last.
-                (SortBy::Relevance, false) | (SortBy::Score | SortBy::Stars, _) => a.order(b),
+                (SortBy::Score, ascending) => by_score(score(a), score(b), ascending),
+                // No skill has stars yet: they are all last.
+                (SortBy::Relevance, false) | (SortBy::Stars, _) => a.order(b),
             };
             by_field.then_with(|| a.order(b))
         };
@@ -453,8 +411,10 @@ impl Search<'_> {
                     }
                 };
                 match *field {
-                    "category" => count(&summary.category),
-                    "technology" => summary.technologies.iter().for_each(|t| count(t)),
+                    "category" => summary.categories().for_each(|(id, _)| count(&id)),
+                    "technology" => {
+                        summary.technologies_about().for_each(|(id, _)| count(&id));
+                    }
                     "trust_tier" => count(slot.head.trust_tier().name()),
                     _ => count(slot.head.id.source()),
                 }
@@ -476,6 +436,7 @@ impl Search<'_> {
     fn explained(&self, page: &[Ranked], scratch: &Scratch, stemmer: &mut Stemmer) -> Vec<Hit> {
         let catalog = self.inner.registry.catalog();
         let mut explainer = Explainer::new(&self.inner.registry, &self.terms, stemmer);
+        explainer.has_snippets = !self.query.no_snippets;
         let mut hits = Vec::with_capacity(page.len());
         for ranked in page {
             let slot = self.snapshot.slot(ranked.ordinal);

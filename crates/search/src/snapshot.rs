@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use imbl::Vector;
+use tantivy::error::DataCorruption;
 use tantivy::{Searcher, SegmentReader};
 
 use super::schema::Fields;
@@ -45,10 +46,10 @@ pub(super) struct Snapshot {
     pub(super) segments: Vec<Arc<Segment>>,
     /// The skills.
     pub(super) slots: Slots,
-    /// Skills that look alike by name, those with the same `looks`, by ordinal.
+    /// Skills that look alike by name, those of one skeleton, by ordinal.
     pub(super) alike: imbl::HashMap<Arc<str>, Arc<[u32]>>,
     /// How many of the skills look like another.
-    pub(super) twins: usize,
+    pub(super) confusables: usize,
     /// What decides among equals.
     pub(super) tie_breaks: TieBreakKeys,
     /// Their meanings.
@@ -81,7 +82,7 @@ impl Snapshot {
 pub(super) struct Segment {
     /// The ordinal of each document.
     pub(super) ordinals: Box<[u32]>,
-    /// The words that spelling is mended by.
+    /// The words that spelling is corrected by.
     pub(super) vocabulary: Vocabulary,
 }
 
@@ -101,13 +102,13 @@ impl Segment {
 /// The ordinal of each document of a segment.
 ///
 /// # Errors
-/// The segment cannot be read.
+/// The segment cannot be read, or a document has none: then it is not what was written.
 pub(super) fn ordinals(reader: &SegmentReader) -> tantivy::Result<Box<[u32]>> {
     let column = reader.fast_fields().u64(super::schema::ORDINAL)?;
-    Ok((0..reader.max_doc())
-        .map(|document| {
-            let ordinal = column.first(document).unwrap_or(u64::MAX);
-            u32::try_from(ordinal).unwrap_or(u32::MAX)
-        })
-        .collect())
+    let ordinal = |document| {
+        let ordinal = column.first(document)?;
+        u32::try_from(ordinal).ok()
+    };
+    let ordinals: Option<_> = (0..reader.max_doc()).map(ordinal).collect();
+    ordinals.ok_or_else(|| DataCorruption::comment_only("a document has no ordinal").into())
 }

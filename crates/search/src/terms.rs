@@ -9,13 +9,13 @@ use super::tokens::{self, Stemmer};
 pub(super) const WORDS: usize = 32;
 /// Words that only begin like a word of the query, at most.
 const LONGER: usize = 16;
-/// Words of a query that are mended, at most. Where more are unknown, they are no slips:
+/// Words of a query that are corrected, at most. Where more are unknown, they are no slips:
 /// it is another language.
-const MENDED: usize = 3;
+const CORRECTED: usize = 3;
 /// Letters from which on a word may be the beginning of another.
 const BEGINNING: usize = 3;
 
-/// What another form of a word is worth, against the word itself.
+/// What another form of a word counts, against the word itself.
 const PREFIX: f32 = 0.6;
 const REPAIRED: f32 = 0.7;
 const JOINED: f32 = 0.8;
@@ -25,7 +25,7 @@ const JOINED: f32 = 0.8;
 pub(super) struct WordForm {
     /// Its stem; of a form that is looked for in names only, the whole word.
     pub(super) text: String,
-    /// What a match is worth, from 0 to 1.
+    /// What a match counts, from 0 to 1.
     pub(super) weight: f32,
     /// Looked for among the whole words of names only.
     pub(super) in_names: bool,
@@ -45,7 +45,7 @@ pub(super) struct Group {
 pub(super) struct Terms {
     /// The words that count.
     pub(super) groups: Vec<Group>,
-    /// The query with its spelling mended.
+    /// The query with its spelling corrected.
     pub(super) interpreted: String,
     /// All words of the query, folded, one space between two.
     pub(super) folded: String,
@@ -116,7 +116,7 @@ impl Terms {
                     word: word.to_owned(),
                     forms: vec![form(stemmer.stem(&second).to_owned(), 1.0)],
                 });
-            } else if self.repairs.len() + self.unknown.len() < MENDED {
+            } else if self.repairs.len() + self.unknown.len() < CORRECTED {
                 read_as = repair::near(dictionary, word)?;
                 let repaired = read_as.iter();
                 let repaired = repaired.map(|near| form(stemmer.stem(near).to_owned(), REPAIRED));

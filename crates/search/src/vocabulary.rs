@@ -4,7 +4,8 @@
 //! A word within `k` wrong letters differs from another in at most `2k` of the letters
 //! that it is made of. So of each word these are kept as a set of bits, and a look at
 //! all sets, a nanosecond each, leaves few words to be compared letter by letter: a
-//! tenth of what an automaton takes to walk the dictionary of the index.
+//! tenth of what an automaton takes to walk the dictionary of the index. The rule is the
+//! same, which a property holds against the distance itself.
 
 use tantivy::SegmentReader;
 use tantivy::schema::Field;
@@ -55,7 +56,7 @@ impl Vocabulary {
             return;
         }
         // Texts of skills are far from 4 GiB of different words; what is beyond is not
-        // mended.
+        // corrected.
         if let Ok(end) = u32::try_from(self.text.len() + word.len()) {
             self.text.push_str(word);
             let letters = letters(word);

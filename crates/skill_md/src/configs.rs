@@ -92,6 +92,14 @@ fn invalid(
     );
 }
 
+/// Every host of a large model takes a tool of this name.
+fn is_taken_everywhere(name: &str) -> bool {
+    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && name.len() <= 64
+        && name.chars().all(is_word)
+}
+
 fn check_tools(tools: &[ToolConfig], lines: &[usize], findings: &mut Findings) {
     let mut names = HashSet::new();
     for (tool, &line) in tools.iter().zip(lines) {
@@ -101,6 +109,16 @@ fn check_tools(tools: &[ToolConfig], lines: &[usize], findings: &mut Findings) {
                 "tool-method-missing",
                 line,
                 format!("The tool `{name}` names no `method`, so nothing can run it"),
+            );
+        }
+        if !is_taken_everywhere(&tool.name) {
+            findings.warning(
+                "tool-name-nonstandard",
+                line,
+                format!(
+                    "The tool `{name}` is taken by few hosts of models: begin with a letter or `_`, and \
+                     use letters, digits, `_` and `-`, 64 at most"
+                ),
             );
         }
         if !names.insert(&tool.name) {

@@ -12,6 +12,8 @@ use model::{FilePath, MAX_STANDARD_DESCRIPTION_CHARS, Skill, stated_version};
 const MAX_DESCRIPTION_CHARS: usize = 8_192;
 /// Characters `compatibility` may have by the standard.
 const MAX_COMPATIBILITY_CHARS: usize = 500;
+/// Characters of a display name that are kept: it stands in prompts.
+const MAX_DISPLAY_NAME_CHARS: usize = 64;
 /// Keys of `metadata` that belong to the Model Context Protocol.
 const RESERVED_PREFIX: &str = "io.modelcontextprotocol/";
 
@@ -26,19 +28,23 @@ pub(super) fn read(
     tree: &Tree,
     entry: &FilePath,
     folder: Option<&str>,
+    slug: Option<&str>,
     findings: &mut Findings,
 ) -> Fields {
     let keys = Keys::new(&tree.entries);
     keys.check(findings);
     check_json(tree, findings);
     check_metadata(&keys, findings);
-    let (name, slug) = name::read(&keys, folder, findings);
+    let (name, slug) = name::read(&keys, folder, slug, findings);
+    let (category, other_categories) = categories(&keys, findings);
+    let display_name = display_name(&keys, &name, findings);
     let skill = Skill {
         name,
         description: description(&keys, findings),
         entry: entry.clone(),
         version: version(&keys, findings),
-        category: text(&keys, "category", findings),
+        category,
+        other_categories,
         author: values::text("author", keys.find_anywhere("author"), findings)
             .filter(|text| !text.is_empty()),
         license: values::text_or_json("license", keys.find("license"), findings)
@@ -64,6 +70,12 @@ pub(super) fn read(
         composability_rules: Vec::new(),
         tool_configs: Vec::new(),
         resource_configs: Vec::new(),
+        display_name,
+        disable_model_invocation: values::flag(
+            "disable-model-invocation",
+            keys.find("disable-model-invocation"),
+            findings,
+        ),
         long_description: values::text("long-description", keys.find("long-description"), findings)
             .unwrap_or_default(),
         excerpt: String::new(),
@@ -74,8 +86,52 @@ pub(super) fn read(
     Fields { skill, slug }
 }
 
+/// What people call the skill; nothing where that is its name with other marks and capitals,
+/// which whoever reads the name knows as well.
+fn display_name(keys: &Keys<'_>, name: &str, findings: &mut Findings) -> String {
+    let letters = |text: &str| -> String {
+        let letters = text.chars().filter(|c| c.is_alphanumeric());
+        letters.flat_map(char::to_lowercase).collect()
+    };
+    let stated = [
+        text(keys, "display-name", findings),
+        text(keys, "title", findings),
+    ];
+    let stated = stated.into_iter().find(|text| !text.is_empty());
+    stated
+        .filter(|stated| letters(stated) != letters(name))
+        .map(|stated| stated.chars().take(MAX_DISPLAY_NAME_CHARS).collect())
+        .unwrap_or_default()
+}
+
 fn text(keys: &Keys<'_>, key: &str, findings: &mut Findings) -> String {
     values::text(key, keys.find_anywhere(key), findings).unwrap_or_default()
+}
+
+/// The main category and the others, of `category` and `categories`: each is one text or a
+/// list.
+fn categories(keys: &Keys<'_>, findings: &mut Findings) -> (String, Vec<String>) {
+    let stated = keys.find_anywhere("category");
+    let list = stated.filter(|entry| matches!(entry.node.shape, NodeShape::List(_)));
+    let mut all = match list {
+        Some(list) => values::words("category", Some(list), findings),
+        None => values::text("category", stated, findings)
+            .into_iter()
+            .collect(),
+    };
+    let more = keys.find_anywhere("categories");
+    all.extend(values::words("categories", more, findings));
+    let mut found: Vec<String> = Vec::new();
+    for category in all {
+        let is_known = found
+            .iter()
+            .any(|known| known.eq_ignore_ascii_case(&category));
+        if !category.is_empty() && !is_known {
+            found.push(category);
+        }
+    }
+    let mut found = found.into_iter();
+    (found.next().unwrap_or_default(), found.collect())
 }
 
 fn sentences(keys: &Keys<'_>, key: &str, findings: &mut Findings) -> Vec<String> {

@@ -17,6 +17,7 @@ const STANDARD: &[&str] = &[
 const OURS: &[&str] = &[
     "version",
     "category",
+    "categories",
     "author",
     "homepage",
     "repository",
@@ -33,6 +34,15 @@ const OURS: &[&str] = &[
     "tool-configs",
     "resource-configs",
     "long-description",
+    "display-name",
+    "title",
+];
+
+/// Keys of Claude Code, kept as they are but for the first.
+const CLAUDE_CODE: &[&str] = &[
+    "disable-model-invocation",
+    "user-invocable",
+    "argument-hint",
 ];
 
 /// A key that is known, with its value.
@@ -85,7 +95,8 @@ impl<'a> Keys<'a> {
     pub(super) fn check(&self, findings: &mut Findings) {
         let mut unknown = Vec::new();
         for Folded { key, entry } in &self.top {
-            let is_known = STANDARD.contains(&key.as_str()) || OURS.contains(&key.as_str());
+            let known = [STANDARD, OURS, CLAUDE_CODE];
+            let is_known = known.iter().any(|keys| keys.contains(&key.as_str()));
             if !is_known {
                 unknown.push(entry);
                 continue;
@@ -129,11 +140,16 @@ impl<'a> Keys<'a> {
     }
 }
 
+/// The standard's spelling of a key.
+pub(super) fn spelling(key: &str) -> String {
+    key.to_lowercase().replace('_', "-")
+}
+
 fn folded(entries: &[(Key, Node)], in_metadata: bool) -> Vec<Folded<'_>> {
     entries
         .iter()
         .map(|(key, node)| Folded {
-            key: key.text.to_lowercase().replace('_', "-"),
+            key: spelling(&key.text),
             entry: KeyEntry {
                 spelling: &key.text,
                 line: key.line,

@@ -4,7 +4,7 @@
 //! a [`Skill`] and a list of [`Problem`]s. Real skills break the standard often,
 //! so it is lenient: it refuses what cannot be understood or could do harm, and
 //! reports the rest. With [`ReadOptions::strict`] whatever is reported as a warning
-//! refuses too. [`render()`] writes a `SKILL.md`.
+//! refuses too. [`render()`] writes a `SKILL.md`, [`revise()`] changes one.
 //!
 //! Rules:
 //!
@@ -13,7 +13,11 @@
 //! * Nothing an author writes makes it panic, or cost much more than its size:
 //!   sizes are checked first, then front matter is walked by a guard, and only
 //!   then read.
-//! * Nothing an author wrote is lost: [`Skill::front_matter`] has every key.
+//! * Nothing an author wrote is lost: [`Skill::front_matter`] has every key that can be
+//!   read, and each one that cannot is told.
+//!
+//! [`fix()`] mends what can be mended without asking what its author meant: what it writes is read
+//! as the same skill.
 //!
 //! # Problems
 //!
@@ -26,10 +30,13 @@
 //! | `not-utf8`, `nul-character` | error | |
 //! | `byte-order-mark` | warning | |
 //! | `line-endings` | info | CR LF |
-//! | `front-matter-missing`, `-unclosed`, `-too-large` | error | the fences |
+//! | `front-matter-missing`, `-too-large` | error | the fences |
+//! | `front-matter-not-first` | warning | it stands below a comment, blank lines, the fence of a code block |
+//! | `front-matter-unclosed` | warning, or error | it ends where prose begins; error where no description is above that |
 //! | `front-matter-alias`, `-tag`, `-documents`, `-duplicate-key`, `-too-deep`, `-too-many-nodes`, `-not-a-map` | error | YAML that is not taken |
 //! | `front-matter-unreadable` | error | no YAML, and not to be repaired |
-//! | `front-matter-repaired` | warning | prose without quotes, surrogates of JSON |
+//! | `front-matter-repaired` | warning | prose without quotes, surrogates of JSON, lines that should be indented |
+//! | `front-matter-dropped` | warning | what is no YAML, where the rest is |
 //! | `name-unusable`, `name-hidden-characters` | error | |
 //! | `name-refused` | error | by the registry alone, when a skill is checked: see `registry::names` |
 //! | `name-missing`, `name-not-text`, `name-nonstandard`, `name-too-long`, `name-folder-mismatch` | warning | |
@@ -43,7 +50,7 @@
 //! | `version-not-semver`, `unknown-key`, `key-spelling` | info | |
 //! | `key-ambiguous`, `key-not-text`, `number-not-exact` | warning | |
 //! | `allowed-tools-shell` | warning | `Bash(git:*)` and the like allow any command |
-//! | `tool-method-missing`, `tool-name-duplicate` | warning | |
+//! | `tool-method-missing`, `tool-name-duplicate`, `tool-name-nonstandard` | warning | |
 //! | `resource-source-missing`, `resource-file-missing`, `resource-name-duplicate` | warning | |
 //! | `body-empty` | warning | |
 //! | `body-long` | info | more than 500 lines |
@@ -68,16 +75,21 @@
 mod body;
 mod bundle;
 mod configs;
+mod document;
 mod fence;
 mod findings;
+mod fix;
 mod front_matter;
 mod hidden;
 mod keys;
+mod layout;
 mod name;
 mod outline;
 mod quote;
 mod render;
 mod repair;
+mod revise;
+mod salvage;
 mod secrets;
 mod shells;
 mod text;
@@ -92,9 +104,12 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 
+pub use document::{Document, document};
 use findings::Findings;
+pub use fix::{Fixed, fix, is_fixable};
 use model::{FilePath, Problem, Severity, Skill};
 pub use render::{Draft, render};
+pub use revise::revise;
 pub use secrets::is_secret_name;
 
 /// Lines a body may have before its author is told that parts of it could be
@@ -123,6 +138,9 @@ pub struct ReadOptions<'a> {
     pub strict: bool,
     /// Name of the folder that the files are in, where there is one.
     pub folder: Option<&'a str>,
+    /// Last part of the id that it gets, where that is known: of more use than the folder
+    /// where the name gives none.
+    pub slug: Option<&'a str>,
 }
 
 /// Reads the files of a skill. All that is wrong is reported, as far as the
@@ -167,7 +185,7 @@ pub fn read(files: &BTreeMap<FilePath, Bytes>, options: &ReadOptions<'_>) -> Rea
 /// matter, byte for byte. A text without front matter is all body.
 #[must_use]
 pub fn body(text: &str) -> &str {
-    let body = fence::split(text).map_or(text, |fenced| fenced.body);
+    let body = fence::find(text).map_or(text, |fenced| fenced.body);
     // The line that sets the body off from the fence belongs to neither.
     let set_off = body
         .strip_prefix("\r\n")
@@ -184,19 +202,22 @@ fn read_skill_md(
     let (entry, content) = bundle::check(files, findings)?;
     hidden::check_files(files, entry, findings);
     let text = text::decode(content, findings)?;
-    let fenced = match fence::split(text) {
+    let fenced = match fence::find(text) {
         Ok(fenced) => fenced,
         Err(fault) => {
             findings.fault(fault);
             return None;
         }
     };
+    for oddity in &fenced.oddities {
+        findings.warning(oddity.rule, oddity.line, oddity.message.clone());
+    }
     check_body(&fenced, findings);
     hidden::check_body(&fenced, findings);
-    let tree = repair::read(fenced.front, fence::FRONT_LINE, findings)?;
+    let tree = repair::read(fenced.front, fenced.first_line, findings)?;
     let folder = options.folder.filter(|folder| !folder.is_empty());
     hidden::check_fields(&tree.entries, findings);
-    let mut fields = front_matter::read(&tree, entry, folder, findings);
+    let mut fields = front_matter::read(&tree, entry, folder, options.slug, findings);
     let skill = &mut fields.skill;
     configs::read(&keys::Keys::new(&tree.entries), skill, files, findings);
     if skill.long_description.is_empty() {

@@ -5,32 +5,37 @@ use super::keys::{KeyEntry, Keys};
 use super::tree::NodeShape;
 use model::{MAX_SLUG_CHARS, invisible, is_device, is_standard_name, slugify};
 
-/// The name as written, or made from the folder's; and the slug.
+/// The name as written, or made from the id's slug or the folder's name; and the slug.
 pub(super) fn read(
     keys: &Keys<'_>,
     folder: Option<&str>,
+    slug: Option<&str>,
     findings: &mut Findings,
 ) -> (String, Option<String>) {
     let entry = keys.find("name");
     let from_folder = folder.and_then(slugify);
+    let other = slug.map(str::to_owned).or_else(|| from_folder.clone());
     let written = entry.and_then(|entry| written(entry, findings));
     let Some((entry, name)) = written else {
-        let message = match &from_folder {
-            Some(slug) => format!("There is no `name`; the folder's, `{slug}`, was taken"),
-            None => "There is no `name`".to_owned(),
+        let message = match (slug, &from_folder) {
+            (Some(slug), _) => format!("There is no `name`; the id's, `{slug}`, was taken"),
+            (None, Some(folder)) => {
+                format!("There is no `name`; the folder's, `{folder}`, was taken")
+            }
+            (None, None) => "There is no `name`".to_owned(),
         };
         findings.warning("name-missing", 1, message);
-        if from_folder.is_none() {
+        if other.is_none() {
             findings.error(
                 "name-unusable",
                 1,
                 "Neither `name` nor a folder gives the skill a name",
             );
         }
-        return (from_folder.clone().unwrap_or_default(), from_folder);
+        return (other.clone().unwrap_or_default(), other);
     };
     check(name, entry.line, folder, findings);
-    let slug = slugify(name).or(from_folder);
+    let slug = slugify(name).or(other);
     if slug.as_deref().is_some_and(is_device) {
         findings.error(
             "name-unusable",

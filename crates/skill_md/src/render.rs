@@ -43,33 +43,54 @@ pub fn render(draft: &Draft) -> String {
     out.text_unless_empty("", "version", draft.version.as_deref().unwrap_or_default());
     out.text_unless_empty("", "author", draft.author.as_deref().unwrap_or_default());
     if !draft.tool_configs.is_empty() {
-        out.line("tool_configs:");
-        draft.tool_configs.iter().for_each(|tool| out.tool(tool));
+        out.tools("tool_configs", &draft.tool_configs);
     }
     if !draft.resource_configs.is_empty() {
-        out.line("resource_configs:");
-        draft
-            .resource_configs
-            .iter()
-            .for_each(|resource| out.resource(resource));
+        out.resources("resource_configs", &draft.resource_configs);
     }
-    out.line("---\n");
-    out.0.push_str(&draft.core_content);
-    if !draft.core_content.ends_with('\n') {
-        out.0.push('\n');
-    }
+    out.line("---");
+    out.body(&draft.core_content);
     out.0
 }
 
-struct Lines(String);
+#[derive(Debug, Default)]
+pub(super) struct Lines(pub(super) String);
 
 impl Lines {
+    pub(super) fn tools(&mut self, key: &str, tools: &[ToolConfig]) {
+        self.line(&format!("{key}:"));
+        for tool in tools {
+            self.tool(tool);
+        }
+    }
+
+    pub(super) fn resources(&mut self, key: &str, resources: &[ResourceConfig]) {
+        self.line(&format!("{key}:"));
+        for resource in resources {
+            self.resource(resource);
+        }
+    }
+
+    /// The body, set off from the fence.
+    pub(super) fn body(&mut self, body: &str) {
+        self.line("");
+        self.0.push_str(body);
+        if !body.ends_with('\n') {
+            self.0.push('\n');
+        }
+    }
+
+    /// A key with any value, on one line.
+    pub(super) fn value(&mut self, key: &str, value: &Value) {
+        self.line(&format!("{}: {}", scalar(key), flow(value)));
+    }
+
     fn line(&mut self, line: &str) {
         self.0.push_str(line);
         self.0.push('\n');
     }
 
-    fn text(&mut self, indent: &str, key: &str, text: &str) {
+    pub(super) fn text(&mut self, indent: &str, key: &str, text: &str) {
         // Writing to a string cannot fail.
         let _infallible = writeln!(self.0, "{indent}{key}: {}", scalar(text));
     }

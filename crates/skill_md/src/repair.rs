@@ -3,24 +3,47 @@
 //! Most broken front matter in the wild is prose without quotes, as in
 //! `description: Use when: …` or `description: **bold**`. No value is put in
 //! quotes that can be read as it is, what is refused stays refused, and each repair is
-//! reported. No line is added or dropped, so lines stay those of the file.
+//! reported. No line is added or taken away, so lines stay those of the file. Where
+//! nothing else helps, each key is read alone ([`super::salvage`]).
 
 use super::findings::{Fault, Findings};
+use super::layout::{OpenValues, key_of};
 use super::outline::Unread;
 use super::quote::{escape, quote};
+use super::salvage;
 use super::tree::Tree;
 use super::walk;
 
 /// What was done to a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Repair {
-    line: usize,
-    message: String,
+pub(super) struct Repair {
+    pub(super) rule: &'static str,
+    pub(super) line: usize,
+    pub(super) message: String,
+}
+
+impl Repair {
+    pub(super) fn new(line: usize, message: impl Into<String>) -> Self {
+        Self {
+            rule: "front-matter-repaired",
+            line,
+            message: message.into(),
+        }
+    }
 }
 
 /// Reads front matter, repaired where it cannot be read as it is. Reports the
 /// repairs, or why it is not read.
 pub(super) fn read(front: &str, first_line: usize, findings: &mut Findings) -> Option<Tree> {
+    Some(read_repaired(front, first_line, findings)?.0)
+}
+
+/// The same, with the text that was read: the front matter as its author should write it.
+pub(super) fn read_repaired(
+    front: &str,
+    first_line: usize,
+    findings: &mut Findings,
+) -> Option<(Tree, String)> {
     // YAML takes none, but quotes would make them readable.
     if let Some(fault) = control_character(front, first_line) {
         findings.fault(fault);
@@ -30,14 +53,28 @@ pub(super) fn read(front: &str, first_line: usize, findings: &mut Findings) -> O
     let mut text = front.to_owned();
     // The first reason is about the author's text, later ones are about ours.
     let mut refusal = None;
-    for step in [join_lines, decode_surrogates, quote_values] {
+    let steps = [
+        join_lines,
+        indent_values,
+        decode_surrogates,
+        quote_values,
+        salvage::read_alone,
+    ];
+    for step in steps {
         text = step(&text, first_line, &mut repairs);
         match walk::read(&text, first_line) {
+            // Of prose alone nothing is left.
+            Ok(tree) if tree.entries.is_empty() && refusal.is_some() => break,
             Ok(tree) => {
-                for repair in repairs {
-                    findings.warning("front-matter-repaired", repair.line, repair.message);
+                for Repair {
+                    rule,
+                    line,
+                    message,
+                } in repairs
+                {
+                    findings.warning(rule, line, message);
                 }
-                return Some(tree);
+                return Some((tree, text));
             }
             Err(Unread::Refused(fault)) => {
                 refusal = Some(fault);
@@ -52,6 +89,17 @@ pub(super) fn read(front: &str, first_line: usize, findings: &mut Findings) -> O
         findings.fault(fault);
     }
     None
+}
+
+/// Reads front matter as it is, or says why not.
+pub(super) fn read_strictly(front: &str, first_line: usize) -> Result<Tree, Fault> {
+    if let Some(fault) = control_character(front, first_line) {
+        return Err(fault);
+    }
+    walk::read(front, first_line).map_err(|unread| match unread {
+        Unread::Refused(fault) => fault,
+        Unread::Unreadable { line, reason } => not_yaml(front, first_line, line, &reason),
+    })
 }
 
 fn not_yaml(front: &str, first_line: usize, line: usize, reason: &str) -> Fault {
@@ -93,15 +141,42 @@ const LINE_SEPARATORS: [char; 2] = ['\u{2028}', '\u{2029}'];
 fn join_lines(front: &str, first_line: usize, repairs: &mut Vec<Repair>) -> String {
     for (index, line) in front.split_inclusive('\n').enumerate() {
         if line.contains(LINE_SEPARATORS) {
-            repairs.push(Repair {
-                line: first_line + index,
-                message: "A line or paragraph separator (U+2028, U+2029) was read as a space; \
-                          YAML readers do not agree on what it is"
-                    .to_owned(),
-            });
+            let message = "A line or paragraph separator (U+2028, U+2029) was read as a space; \
+                           YAML readers do not agree on what it is";
+            repairs.push(Repair::new(first_line + index, message));
         }
     }
     front.replace(LINE_SEPARATORS, " ")
+}
+
+/// Indents the lines of values in quotes or brackets that go on at the edge, where YAML
+/// 1.2 takes no part of a value, and many readers do.
+fn indent_values(front: &str, first_line: usize, repairs: &mut Vec<Repair>) -> String {
+    let lines: Vec<&str> = front.split_inclusive('\n').collect();
+    let mut open = OpenValues::new();
+    let mut out = String::with_capacity(front.len());
+    let mut at = 0;
+    while let Some((line, below)) = lines.get(at..).and_then(<[&str]>::split_first) {
+        out.push_str(line);
+        let end = open.end(lines.get(at..).unwrap_or_default()).unwrap_or(0);
+        let mut is_moved = false;
+        for line in below.iter().take(end) {
+            if !line.trim().is_empty() && !line.starts_with([' ', '\t']) {
+                is_moved = true;
+                out.push_str("  ");
+            }
+            out.push_str(line);
+        }
+        if is_moved && let Some((key, _)) = key_of(line) {
+            let message = format!(
+                "The value of `{key}` goes on at the edge of the next line; it was read as if \
+                 that were indented. Indent it"
+            );
+            repairs.push(Repair::new(first_line + at, message));
+        }
+        at += end + 1;
+    }
+    out
 }
 
 /// Turns JSON's `\ud83e\udde0` inside double quotes into the one character that
@@ -111,12 +186,9 @@ fn decode_surrogates(front: &str, first_line: usize, repairs: &mut Vec<Repair>) 
     for (index, line) in front.split_inclusive('\n').enumerate() {
         let decoded = decode_line(line);
         if decoded != line {
-            repairs.push(Repair {
-                line: first_line + index,
-                message: "A character written as a pair of `\\u` surrogates, as JSON does, was \
-                          decoded; write the character itself"
-                    .to_owned(),
-            });
+            let message = "A character written as a pair of `\\u` surrogates, as JSON does, was \
+                           decoded; write the character itself";
+            repairs.push(Repair::new(first_line + index, message));
         }
         out.push_str(&decoded);
     }
@@ -183,13 +255,11 @@ fn quote_values(front: &str, first_line: usize, repairs: &mut Vec<Repair>) -> St
         out.push_str(": ");
         out.push_str(&quote(meant(value)));
         out.push_str(line.get(content.len()..).unwrap_or_default());
-        repairs.push(Repair {
-            line: first_line + index,
-            message: format!(
-                "The value of `{key}` {}; it was read as if it were in quotes. Put it in quotes",
-                cause(value)
-            ),
-        });
+        let message = format!(
+            "The value of `{key}` {}; it was read as if it were in quotes. Put it in quotes",
+            cause(value)
+        );
+        repairs.push(Repair::new(first_line + index, message));
     }
     out
 }
@@ -224,7 +294,7 @@ fn is_bare_key(line: &str) -> bool {
 
 /// The text an author meant: without the quotes around it where those pair with
 /// each other, as in `'it's'`.
-fn meant(value: &str) -> &str {
+pub(super) fn meant(value: &str) -> &str {
     for mark in ['"', '\''] {
         let inner = value
             .strip_prefix(mark)

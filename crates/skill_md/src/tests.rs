@@ -6,6 +6,7 @@ mod fuzz;
 mod hidden;
 mod hostile;
 mod properties;
+mod salvage;
 mod yaml;
 
 use std::collections::BTreeMap;
@@ -35,6 +36,7 @@ fn read_text(text: &str) -> Reading {
     let options = ReadOptions {
         strict: false,
         folder: Some("demo"),
+        ..ReadOptions::default()
     };
     read(&files([("SKILL.md", text.as_bytes())]), &options)
 }

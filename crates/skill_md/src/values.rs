@@ -40,6 +40,28 @@ pub(super) fn text(
     None
 }
 
+/// True or false, also in the words of older YAML. What is neither is reported, and counts
+/// as true: who writes the key means something by it.
+pub(super) fn flag(key: &str, entry: Option<KeyEntry<'_>>, findings: &mut Findings) -> bool {
+    let Some(entry) = entry else { return false };
+    if let NodeShape::Bool(value, _) = entry.node.shape {
+        return value;
+    }
+    let text = entry.node.text().unwrap_or_default().trim().to_lowercase();
+    match text.as_str() {
+        "true" | "yes" | "on" => true,
+        "false" | "no" | "off" => false,
+        _ => {
+            let message = format!(
+                "is {}, not true or false; it was taken for true",
+                entry.node.kind()
+            );
+            entry.wrong(key, findings, &message);
+            true
+        }
+    }
+}
+
 /// Text. A list or a map is reported and kept as JSON.
 pub(super) fn text_or_json(
     key: &str,

@@ -74,7 +74,7 @@ fn follow(text: &str, first_line: usize, outline: Outline) -> Result<Tree, Unrea
             unusual_keys: walk.unusual_keys,
         }),
         _ => Err(Unread::Refused(Fault::new(
-            "front-matter-not-a-map",
+            NOT_A_MAP,
             node.line,
             format!(
                 "The front matter is {}; it must be lines of `key: value`",
@@ -83,6 +83,9 @@ fn follow(text: &str, first_line: usize, outline: Outline) -> Result<Tree, Unrea
         ))),
     }
 }
+
+/// Rule of what is YAML, and has no keys.
+pub(super) const NOT_A_MAP: &str = "front-matter-not-a-map";
 
 const DISAGREE: &str = "two YAML readers understand this differently";
 

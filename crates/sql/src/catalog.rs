@@ -166,18 +166,21 @@ pub(super) fn details(dialect: Dialect) -> &'static [&'static str] {
     }
 }
 
+/// A column that may be empty where a database has no word for it.
 fn word(row: &[Value], at: usize) -> String {
     optional(row, at).unwrap_or_default()
 }
 
+#[expect(clippy::indexing_slicing, reason = "the texts above ask for it")]
 fn optional(row: &[Value], at: usize) -> Option<String> {
-    match row.get(at)? {
+    match &row[at] {
         Value::Null => None,
         Value::String(text) => Some(text.clone()),
         other => Some(other.to_string()),
     }
 }
 
+/// Rows of an answer; none where the dialect is not asked for so many.
 fn rows(answers: &[Rows], at: usize) -> &[Vec<Value>] {
     answers.get(at).map_or(&[], |answer| &answer.held)
 }

@@ -124,10 +124,10 @@ impl QueryWalk<'_> {
     /// A name that stands alone.
     fn bare(&self, ident: &Ident) -> Checked {
         let name = self.dialect.folded(ident);
-        let told = self.dialect != Dialect::Sqlite
+        let is_session = self.dialect != Dialect::Sqlite
             && ident.quote_style.is_none()
             && SESSION.contains(&name.as_str());
-        if told && self.functions.allow(None, &name).is_none() {
+        if is_session && self.functions.allow(None, &name).is_none() {
             return Err(Refusal::function(self.functions, &name, position(ident)));
         }
         Ok(())

@@ -267,24 +267,24 @@ fn one_statement(
     sql: &str,
     tokens: Vec<TokenWithSpan>,
 ) -> Result<(&str, Vec<TokenWithSpan>), Refusal> {
-    let mut said: Vec<TokenWithSpan> = tokens
+    let mut kept: Vec<TokenWithSpan> = tokens
         .into_iter()
         .filter(|token| !matches!(token.token, Token::Whitespace(_) | Token::EOF))
         .collect();
-    let end = said
+    let end = kept
         .iter()
         .position(|token| token.token == Token::SemiColon);
     let Some(end) = end else {
-        return Ok((sql, said));
+        return Ok((sql, kept));
     };
-    let rest = said.split_off(end);
+    let rest = kept.split_off(end);
     let alone = rest.iter().all(|token| token.token == Token::SemiColon);
     let place = rest.first().map(|token| token.span.start);
     let text = place
         .and_then(|place| offset(sql, place.line, place.column))
         .and_then(|offset| sql.get(..offset));
     match text {
-        Some(text) if alone => Ok((text, said)),
+        Some(text) if alone => Ok((text, kept)),
         _ => Err(one_at_a_time()),
     }
 }

@@ -70,6 +70,10 @@ use self::rows::Bounds;
 use handler::{Handler, Invocation, LOAD_CORE, Output, ToolError, ToolErrorKind, Work};
 use model::{SkillId, shown};
 
+/// How much longer than it was told a database is waited for: a busy one stops a
+/// statement late, and what it says of it is better than a guess.
+const LAST_WORD: Duration = Duration::from_secs(2);
+
 /// Methods that it runs.
 const METHODS: &[&str] = &[
     LOAD_CORE,
@@ -147,7 +151,7 @@ impl Sql {
         };
         // The database is told the same limit and may keep the connection; this is
         // for one that does not keep to it.
-        tokio::time::timeout(bounds.time + Duration::from_millis(500), work)
+        tokio::time::timeout(bounds.time + LAST_WORD, work)
             .await
             .unwrap_or_else(|_| Err(error::given_up(bounds.time, !self.guard.read_only)))
     }
@@ -291,13 +295,13 @@ impl Sql {
     /// the skill can be loaded all the same.
     async fn core(&self, bounds: Bounds) -> Result<Output, ToolError> {
         let dialect = self.engine.dialect();
-        let told = async {
+        let overview = async {
             let tables = self.engine.tables(bounds).await?;
             let first = tables.get(..schema::STATEMENTS).unwrap_or(&tables);
             let described = self.engine.describe(first, bounds).await?;
             Ok::<_, ToolError>(schema::overview(dialect, &tables, &described))
         };
-        let text = match told.await {
+        let text = match overview.await {
             Ok(text) => text,
             Err(error) => format!(
                 "## SQL Skill Activated\n\n### Database Information\n- Dialect: {}\n- Not available now: {} {}\n",
@@ -349,16 +353,21 @@ fn wrong(error: &str) -> Output {
 }
 
 /// A plan of `SQLite`: each step below the one that it is part of.
+#[expect(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    reason = "each step has an id, that of the step above, a number and its text"
+)]
 fn tree(rows: &[Vec<Value>]) -> String {
-    let mut depths: Vec<(i64, usize)> = vec![(0, 0)];
+    let root = Value::from(0);
+    let mut depths: Vec<(&Value, usize)> = vec![(&root, 0)];
     let mut lines = Vec::new();
     for row in rows {
-        let number = |at: usize| row.get(at).and_then(Value::as_i64).unwrap_or_default();
-        let parent = number(1);
+        let (id, parent) = (&row[0], &row[1]);
         let above = depths.iter().rev().find(|(id, _)| *id == parent);
         let depth = above.map_or(1, |(_, depth)| depth + 1);
-        depths.push((number(0), depth));
-        let step = row.get(3).and_then(Value::as_str).unwrap_or_default();
+        depths.push((id, depth));
+        let step = row[3].as_str().expect("a text");
         lines.push(format!("{}- {step}", "  ".repeat(depth - 1)));
     }
     lines.join("\n")

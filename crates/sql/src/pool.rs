@@ -68,7 +68,7 @@ impl<S: Server> Pool<S> {
     }
 
     /// A connection that answers.
-    pub(super) async fn take(&self) -> Result<Lease<S::Session>, ToolError> {
+    pub(super) async fn acquire(&self) -> Result<Lease<S::Session>, ToolError> {
         let permit = permit(&self.permits).await?;
         while let Some(mut connection) = self.idle() {
             // The server may have gone away since.

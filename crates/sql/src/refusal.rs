@@ -7,7 +7,7 @@ use model::shown;
 /// Why a statement is not sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Refusal {
-    /// It could not be read, so that it may be mended.
+    /// It could not be read, so that it may be corrected.
     pub(super) syntax: bool,
     /// What is wrong, in the caller's words.
     pub(super) message: String,

@@ -159,7 +159,7 @@ pub(super) fn overview(dialect: Dialect, tables: &[TableName], described: &[Tabl
     }
     text.push_str("\n\n### Database Schema\n");
     let begin = text.len();
-    let mut told = 0;
+    let mut shown = 0;
     for table in described {
         let statement = statement(dialect, table);
         if text.len() - begin + statement.len() > BYTES {
@@ -167,12 +167,12 @@ pub(super) fn overview(dialect: Dialect, tables: &[TableName], described: &[Tabl
         }
         text.push_str(&statement);
         text.push('\n');
-        told += 1;
+        shown += 1;
     }
-    if told < tables.len() {
+    if shown < tables.len() {
         let more = format!(
             "-- {} more tables are not shown: sql_describe_table has each of them.\n",
-            tables.len() - told
+            tables.len() - shown
         );
         text.push_str(&more);
     }

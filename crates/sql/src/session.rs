@@ -151,7 +151,7 @@ where
 
     /// A session in which a transaction has begun.
     async fn begin(&self, order: Order, bounds: Bounds) -> Result<Lease<S::Session>, ToolError> {
-        let mut lease = self.pool.take().await?;
+        let mut lease = self.pool.acquire().await?;
         let begin = AssertSqlSafe(S::begin(&lease.connection, order, bounds));
         match sqlx::raw_sql(begin)
             .execute(lease.connection.as_mut())
@@ -176,9 +176,9 @@ where
         });
     }
 
-    /// Places that no call and no session that is being cleaned holds.
+    /// Permits that no call and no session that is being cleaned holds.
     #[cfg(test)]
-    pub(super) fn places(&self) -> &Arc<Semaphore> {
+    pub(super) fn free_permits(&self) -> &Arc<Semaphore> {
         self.pool.permits()
     }
 }

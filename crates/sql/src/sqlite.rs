@@ -246,7 +246,7 @@ fn open(source: &Source, writes: bool, wanted: &Arc<AtomicBool>) -> rusqlite::Re
     for (limit, max) in LIMITS {
         connection.set_limit(*limit, *max)?;
     }
-    scalar::install(&connection, usize::try_from(LENGTH).unwrap_or_default())?;
+    scalar::install(&connection, LENGTH.unsigned_abs() as usize)?;
     let wanted = Arc::clone(wanted);
     connection.progress_handler(STEPS, Some(move || !wanted.load(Ordering::Relaxed)))?;
     Ok(connection)

@@ -9,16 +9,16 @@ use super::{
 };
 
 /// Reads a text of one form.
-pub(super) type Reader = fn(&str) -> Result<Manifest, Broken>;
+pub(super) type ManifestReader = fn(&str) -> Result<Manifest, Broken>;
 
 /// Patterns of files, and who reads those that fit.
-type Patterns = &'static [(&'static str, Reader)];
+type Patterns = &'static [(&'static str, ManifestReader)];
 
 /// How a file is read, which is known from its path.
 pub(super) struct Kind {
     pub(super) ecosystem: Ecosystem,
     pub(super) source: Source,
-    pub(super) read: Reader,
+    pub(super) read: ManifestReader,
 }
 
 /// All kinds of manifests, by file name, or with `/` by the end of a path; `*` is any

@@ -65,7 +65,7 @@ pub(super) struct Bert {
 
 struct Layer {
     /// Queries, keys and values of every head.
-    asked: Matrix,
+    qkv: Matrix,
     attended: Matrix,
     attended_norm: Norm,
     up: Matrix,
@@ -111,9 +111,9 @@ impl Layer {
     fn new<W: Weights>(weights: &W, shape: &ModelShape, at: usize) -> Result<Self, W::Error> {
         let (hidden, wide) = (shape.hidden, shape.wide);
         let named = |part: &str| format!("encoder.layer.{at}.{part}");
-        let asked = ["query", "key", "value"].map(|part| named(&format!("attention.self.{part}")));
+        let qkv = ["query", "key", "value"].map(|part| named(&format!("attention.self.{part}")));
         Ok(Self {
-            asked: dense(weights, &asked, hidden, hidden)?,
+            qkv: dense(weights, &qkv, hidden, hidden)?,
             attended: dense(weights, &[named("attention.output.dense")], hidden, hidden)?,
             attended_norm: Norm::new(weights, &named("attention.output"), hidden)?,
             up: dense(weights, &[named("intermediate.dense")], hidden, wide)?,
@@ -123,14 +123,14 @@ impl Layer {
     }
 
     fn apply(&self, values: &mut [f32], sentences: &[Range<usize>], shape: &ModelShape) {
-        let asked = self.asked.times(values);
-        let mut heard = vec![0.0; values.len()];
+        let qkv = self.qkv.times(values);
+        let mut context = vec![0.0; values.len()];
         for tokens in sentences {
-            let asked = &asked[scaled(tokens, self.asked.outputs())];
-            let heard = &mut heard[scaled(tokens, shape.hidden)];
-            attend(asked, heard, tokens.len(), shape);
+            let qkv = &qkv[scaled(tokens, self.qkv.outputs())];
+            let context = &mut context[scaled(tokens, shape.hidden)];
+            attend(qkv, context, tokens.len(), shape);
         }
-        add(values, &self.attended.times(&heard));
+        add(values, &self.attended.times(&context));
         self.attended_norm.apply(values, shape);
         let mut wide = self.up.times(values);
         shape.activation.apply(&mut wide);
@@ -143,24 +143,24 @@ fn scaled(range: &Range<usize>, by: usize) -> Range<usize> {
     range.start * by..range.end * by
 }
 
-/// What each token of one sentence hears from the others, by every head.
-fn attend(asked: &[f32], heard: &mut [f32], tokens: usize, shape: &ModelShape) {
+/// Self-attention of one sentence, head by head.
+fn attend(qkv: &[f32], context: &mut [f32], tokens: usize, shape: &ModelShape) {
     let hidden = shape.hidden;
     let wide = hidden / shape.heads.max(1);
     let stride = 3 * hidden;
-    let at = |token: usize, column: usize| asked[token * stride + column];
+    let at = |token: usize, column: usize| qkv[token * stride + column];
     #[expect(clippy::cast_precision_loss, reason = "some hundreds")]
     let factor = 1.0 / (wide as f32).sqrt();
     for head in 0..shape.heads {
         let first = head * wide;
         let keys = |input, token| at(token, hidden + first + input);
         let values = |token, output| at(token, 2 * hidden + first + output);
-        let queries = Columns::some(asked, stride, first, wide);
+        let queries = Columns::some(qkv, stride, first, wide);
         let mut scores = vec![0.0; tokens * tokens];
         Matrix::new(wide, tokens, keys, &[]).times_into(queries, &mut scores, tokens, 0);
         shares(&mut scores, tokens, factor);
         let scores = Columns::all(&scores, tokens);
-        Matrix::new(tokens, wide, values, &[]).times_into(scores, heard, hidden, first);
+        Matrix::new(tokens, wide, values, &[]).times_into(scores, context, hidden, first);
     }
 }
 

@@ -340,15 +340,18 @@ fn read_pooling(file: &Path) -> Result<Pooling, OpenError> {
 }
 
 fn read_tokens(file: &Path, shape: &ModelShape) -> Result<usize, OpenError> {
-    let said = match read(file, LARGEST_CONFIG)? {
+    let stated = match read(file, LARGEST_CONFIG)? {
         Some(bytes) => parse::<SentenceConfig>(file, &bytes)?.max_seq_length,
         None => None,
     };
-    if said == Some(0) {
+    if stated == Some(0) {
         let problem = "has a `max_seq_length` of 0";
         return Err(OpenError::damaged(file, problem));
     }
-    Ok(said.unwrap_or(TOKENS).min(shape.positions).min(MAX_TOKENS))
+    Ok(stated
+        .unwrap_or(TOKENS)
+        .min(shape.positions)
+        .min(MAX_TOKENS))
 }
 
 fn read_weights(file: &Path, model: &Path) -> Result<Vec<u8>, OpenError> {

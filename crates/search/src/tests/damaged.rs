@@ -96,7 +96,7 @@ async fn an_index_whose_files_are_damaged_while_nobody_uses_it_is_made_anew() {
             1 => bytes.truncate(at),
             _ => bytes[at..].fill(0xff),
         }
-        std::fs::write(file, bytes).expect("written");
+        replace(file, &bytes);
         let what = format!("case {case}, {}, byte {at}", file.display());
         world = World::over(directory, folder, registry);
         finds_all(&world, &what).await;

@@ -1,7 +1,7 @@
 //! What is found, in which order, and why.
 
 use super::*;
-use model::TrustTier;
+use model::{Code, Failure, TrustTier};
 use registry::UsageKind;
 
 async fn shelf() -> World {
@@ -186,6 +186,13 @@ async fn filters_apply_before_anything_is_counted_or_cut() {
                 min_score: 0.1,
                 ..Filters::default()
             },
+            30,
+        ),
+        (
+            Filters {
+                min_score: 0.99,
+                ..Filters::default()
+            },
             0,
         ),
     ] {
@@ -308,6 +315,119 @@ async fn meaning_finds_what_words_cannot_and_can_be_left_out() {
             "No skill has 'powerpoint', 'deck', nor a word spelled like it: use other words",
             "Leave out `words_only`, so that meaning counts as well"
         ]
+    );
+}
+
+#[tokio::test]
+async fn what_is_no_word_of_any_language_finds_nothing_and_says_so() {
+    let world = shelf().await;
+    for text in ["zzzzqqqq", "xkcdqwpt", "0x8f3a9c"] {
+        let found = world.found(text).await;
+        let step = format!("No skill has '{text}', nor a word spelled like it: use other words");
+        assert_eq!((found.total, found.suggestions), (0, vec![step]));
+    }
+    // Beside a word that skills have it does no harm.
+    let found = world.found("slides zzzzqqqq").await;
+    assert_eq!(slugs(&found)[0], "slides");
+    // A language that no skill is written in is none of this.
+    let found = world.found("Präsentation mit Bildern").await;
+    assert_eq!(slugs(&found)[0], "slides");
+}
+
+#[tokio::test]
+async fn categories_and_technologies_are_found_by_what_they_mean() {
+    let world = World::new()
+        .with(
+            "a/b/stated",
+            "name: stated\ndescription: A tool.\ncategory: tdd\ntechnologies: [Postgres]",
+            "x",
+        )
+        .await
+        .with(
+            "a/b/inferred",
+            "name: inferred-tests\ndescription: Tool for unit tests of PostgreSQL functions.",
+            "x",
+        )
+        .await
+        .with(
+            "a/b/own",
+            "name: own\ndescription: A tool.\ncategory: Sheds",
+            "x",
+        )
+        .await;
+    let ask = |categories: &[&str], technologies: &[&str]| SearchQuery {
+        text: "tool".to_owned(),
+        filters: Filters {
+            categories: categories.iter().map(|word| (*word).to_owned()).collect(),
+            technologies: technologies.iter().map(|word| (*word).to_owned()).collect(),
+            ..Filters::default()
+        },
+        facets: true,
+        limit: 50,
+        ..SearchQuery::default()
+    };
+    for (categories, technologies, found) in [
+        (&["testing"][..], &[][..], &["inferred", "stated"][..]),
+        (&["QA"], &["postgresql"], &["inferred", "stated"]),
+        (&["sheds"], &[], &["own"]),
+        (&["finance"], &[], &[]),
+        (&["finance", "sheds"], &[], &["own"]),
+    ] {
+        let results = world.ask(ask(categories, technologies)).await;
+        let mut slugs = slugs(&results);
+        slugs.sort();
+        assert_eq!(slugs, found, "{categories:?} {technologies:?}");
+    }
+    let all = world.ask(ask(&[], &[])).await;
+    let facet = |field| all.facets.iter().find(|facet| facet.field == field);
+    let technology = facet("technology").expect("technologies");
+    assert_eq!(technology.values, [("postgresql".to_owned(), 2)]);
+}
+
+#[tokio::test]
+async fn a_category_that_nothing_is_called_is_refused_with_the_nearest() {
+    let world = World::new()
+        .with("a/b/c", "name: c\ndescription: A tool.", "x")
+        .await;
+    let ask = |filters| SearchQuery {
+        text: "tool".to_owned(),
+        filters,
+        ..SearchQuery::default()
+    };
+    let wrong = Filters {
+        categories: vec!["tesing".to_owned()],
+        ..Filters::default()
+    };
+    let refused = world
+        .index
+        .search(&ask(wrong), &Stop::never())
+        .expect_err("refused");
+    let failure = Failure::from(refused);
+    assert_eq!(failure.code, Code::InvalidParameter);
+    assert_eq!(
+        failure.message,
+        "'tesing' is no category that is known here"
+    );
+    assert_eq!(
+        failure.fields.first().map(|field| field.field.as_str()),
+        Some("filters.categories")
+    );
+    assert!(
+        failure.suggestions[0].starts_with("Did you mean `testing`"),
+        "{failure:?}"
+    );
+    let wrong = Filters {
+        technologies: vec!["postgress".to_owned()],
+        ..Filters::default()
+    };
+    let refused = world
+        .index
+        .search(&ask(wrong), &Stop::never())
+        .expect_err("refused");
+    let failure = Failure::from(refused);
+    assert!(
+        failure.suggestions[0].starts_with("Did you mean `postgresql`"),
+        "{failure:?}"
     );
 }
 
@@ -463,4 +583,62 @@ async fn hostile_queries_are_answered() {
         let found = world.found(text).await;
         assert!(found.hits.len() <= 50, "{text:?}");
     }
+}
+
+#[tokio::test]
+async fn an_order_that_no_skill_has_is_told_to_be_none() {
+    let world = World::new()
+        .with("a/b/tool", "name: tool\ndescription: A tool.", "x")
+        .await;
+    let told = async |by: SortBy| {
+        let query = SearchQuery {
+            text: "tool".to_owned(),
+            sort: Sort {
+                by,
+                ascending: false,
+            },
+            ..SearchQuery::default()
+        };
+        let found = world.ask(query).await;
+        (found.total, found.suggestions)
+    };
+    for by in [SortBy::Relevance, SortBy::Updated, SortBy::Score] {
+        assert_eq!(told(by).await, (1, Vec::new()));
+    }
+    let sentence = "The order is by relevance: no skill has stars yet, so leave out `sort` or sort by `score` or `updated`";
+    assert_eq!(told(SortBy::Stars).await, (1, vec![sentence.to_owned()]));
+}
+
+#[tokio::test]
+async fn the_better_skill_comes_first_where_quality_is_asked_for() {
+    let good = format!(
+        "# Tool\n\n## Steps\n\n```\nrun\n```\n\nFor example: {}\n",
+        "say what it does. ".repeat(30)
+    );
+    let world = World::new()
+        .with("a/b/poor-tool", "name: poor-tool\ndescription: A tool.", "x")
+        .await
+        .with(
+            "a/b/good-tool",
+            "name: good-tool\ndescription: A tool. Use when a tool is what is needed for it.\nlicense: MIT",
+            &good,
+        )
+        .await;
+    let found = async |ascending: bool| {
+        let sort = Sort {
+            by: SortBy::Score,
+            ascending,
+        };
+        let query = SearchQuery {
+            text: "tool".to_owned(),
+            sort,
+            limit: 10,
+            ..SearchQuery::default()
+        };
+        let hits = world.ask(query).await.hits.into_iter();
+        hits.map(|hit| hit.head.id.slug().to_owned())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(found(false).await, ["good-tool", "poor-tool"]);
+    assert_eq!(found(true).await, ["poor-tool", "good-tool"]);
 }

@@ -8,6 +8,7 @@ fn found_in(given: &BTreeMap<FilePath, Bytes>) -> Vec<String> {
     let options = ReadOptions {
         strict: false,
         folder: Some("demo"),
+        ..ReadOptions::default()
     };
     let reading = read(given, &options);
     reading
@@ -134,6 +135,7 @@ fn strict_makes_errors_of_warnings_and_leaves_what_is_only_said() {
     let options = ReadOptions {
         strict: true,
         folder: Some("demo"),
+        ..ReadOptions::default()
     };
     let reading = read(&files([("SKILL.md", text.as_bytes())]), &options);
     assert_eq!(
@@ -151,22 +153,39 @@ fn strict_makes_errors_of_warnings_and_leaves_what_is_only_said() {
 }
 
 #[test]
-fn a_late_fence_is_pointed_at() {
-    for (before, line, word) in [
-        ("\n\n", 3, "blank lines"),
-        ("<!-- made\nby x -->\n", 3, "an HTML comment"),
-        ("```yaml\n", 2, "a code fence"),
+fn a_late_fence_is_found_and_told() {
+    for (before, after, line, word) in [
+        ("\n\n", "", 3, "blank lines"),
+        ("<!-- made\nby x -->\n", "", 3, "an HTML comment"),
+        ("\n<!-- a --> <!-- b -->\n\n", "", 4, "an HTML comment"),
+        ("```yaml\n", "```\n", 2, "a code fence"),
+        ("\u{feff}\n~~~\n", "~~~\n", 3, "a code fence"),
     ] {
-        let reading = read_text(&format!("{before}{}", with_front(GOOD)));
-        assert_eq!(
-            listed(&reading),
-            [format!("error {line} front-matter-missing")]
-        );
-        assert!(message(&reading).contains(word), "{reading:?}");
+        let text = format!("{before}---\n{GOOD}license: [x]\n---\n{after}\nDo it.\n");
+        let reading = read_text(&text);
+        let wanted = [
+            format!("warning {line} front-matter-not-first"),
+            format!("warning {} license-invalid", line + 3),
+        ];
+        let found: Vec<_> = listed(&reading)
+            .into_iter()
+            .filter(|problem| !problem.contains("byte-order-mark"))
+            .collect();
+        assert_eq!(found, wanted, "{text}");
+        let problem = reading
+            .problems
+            .iter()
+            .find(|p| p.rule == "front-matter-not-first");
+        assert!(problem.expect("it").message.contains(word), "{reading:?}");
+        assert_eq!(reading.skill.expect("a skill").description, "Shows how.");
+        assert_eq!(body(&text), "Do it.\n", "{text}");
     }
     for text in [
         "",
         "# Title\n\n---\n\ntext\n",
+        "<!-- a --> text\n---\nname: x\ndescription: y\n---\n",
+        "```\ncode\n---\nname: x\ndescription: y\n---\n",
+        "```\n```\n---\nname: x\ndescription: y\n---\n",
         "  ---\nname: x\n---\n",
         "----\nname: x\n---\n",
         "\u{feff}",
@@ -197,6 +216,12 @@ fn front_matter_ends_at_a_line_and_only_there() {
     assert_eq!(
         listed(&read_text("---\nname: demo\n --- \n")),
         ["error 1 front-matter-unclosed"]
+    );
+    // Comments hide as well as blank lines do.
+    let comment = format!("<!-- {} -->\n{}", "x".repeat(5_000), with_front(GOOD));
+    assert_eq!(
+        listed(&read_text(&comment)),
+        ["error 2 front-matter-missing"]
     );
     let text = with_front("name: demo\ndescription: a --- b\nnote: |\n  x\n  ---\n  y\n");
     assert_eq!(
@@ -268,6 +293,7 @@ tool_configs:
     let options = ReadOptions {
         strict: false,
         folder: Some("demo"),
+        ..ReadOptions::default()
     };
     let reading = read(
         &files([("SKILL.md", text.as_bytes()), ("a.md", b"")]),
@@ -284,4 +310,23 @@ tool_configs:
         ]
     );
     assert_eq!(reading.skill.expect("a skill").resource_configs.len(), 4);
+}
+
+#[test]
+fn a_tool_whose_name_few_hosts_take_is_told() {
+    let found = |name: &str| {
+        let front = format!("{GOOD}tool_configs:\n  - {{name: \"{name}\", method: run}}\n");
+        let text = with_front(&front);
+        let options = ReadOptions {
+            folder: Some("demo"),
+            ..ReadOptions::default()
+        };
+        listed(&read(&files([("SKILL.md", text.as_bytes())]), &options)).join(", ")
+    };
+    for name in ["sql_query", "Get-Issue", "_x", &"a".repeat(64)] {
+        assert_eq!(found(name), "", "{name}");
+    }
+    for name in ["9lives", "foo.bar", "a b", "", &"a".repeat(65)] {
+        assert_eq!(found(name), "warning 5 tool-name-nonstandard", "{name}");
+    }
 }

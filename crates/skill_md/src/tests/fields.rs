@@ -61,6 +61,25 @@ fn a_name_is_taken_from_the_folder_or_nowhere() {
         found("name: [a]\ndescription: x\n"),
         ["warning 1 name-missing", "warning 2 name-not-text"]
     );
+    // The id that it is published as gives one too.
+    for (front, rule, name) in [
+        ("description: x\n", "warning 1 name-missing", "demo-2"),
+        (
+            "name: 日本語\ndescription: x\n",
+            "warning 2 name-nonstandard",
+            "日本語",
+        ),
+    ] {
+        let options = ReadOptions {
+            slug: Some("demo-2"),
+            ..ReadOptions::default()
+        };
+        let text = with_front(front);
+        let reading = read(&files([("SKILL.md", text.as_bytes())]), &options);
+        assert_eq!(listed(&reading), [rule]);
+        assert_eq!(reading.slug.as_deref(), Some("demo-2"));
+        assert_eq!(reading.skill.expect("a skill").name, name);
+    }
     let nowhere = |front: &str| {
         let text = with_front(front);
         listed(&read(
@@ -178,17 +197,17 @@ fn keys_count_in_any_spelling_and_the_standards_own_first() {
 
 #[test]
 fn unknown_keys_are_kept_and_named_once() {
-    let front = "slug: x\nversion: 1.0.0\nuser-invocable: true\n";
+    let front = "slug: x\nversion: 1.0.0\nmodel: opus\n";
     let reading = read_text(&with_front(&format!("{GOOD}{front}")));
     assert_eq!(listed(&reading), ["info 4 unknown-key"]);
     assert_eq!(
         message(&reading),
-        "Kept, and not known here: `slug` (line 4), `user-invocable` (line 6)"
+        "Kept, and not known here: `slug` (line 4), `model` (line 6)"
     );
     let kept = reading.skill.expect("a skill").front_matter;
     assert_eq!(
         serde_json::to_string(&kept).expect("JSON"),
-        r#"{"name":"demo","description":"Shows how.","slug":"x","version":"1.0.0","user-invocable":true}"#
+        r#"{"name":"demo","description":"Shows how.","slug":"x","version":"1.0.0","model":"opus"}"#
     );
 }
 
@@ -231,6 +250,37 @@ fn lists_are_lists_and_one_text_is_a_list_of_one() {
             "warning 5 execution-protocol-invalid",
             "info 6 postconditions-element"
         ]
+    );
+}
+
+#[test]
+fn several_categories_are_one_text_or_a_list_of_either_key() {
+    for (front, main, others) in [
+        ("category: testing\n", "testing", &[][..]),
+        ("category: [testing, docs]\n", "testing", &["docs"]),
+        ("categories: [testing, docs]\n", "testing", &["docs"]),
+        ("categories: testing, docs\n", "testing", &["docs"]),
+        (
+            "categories: [docs, Testing]\ncategory: testing\n",
+            "testing",
+            &["docs"],
+        ),
+        ("metadata:\n  categories: [a, b, c]\n", "a", &["b", "c"]),
+        ("categories: []\n", "", &[]),
+    ] {
+        let skill = skill_with(front);
+        assert_eq!(skill.category, main, "{front}");
+        assert_eq!(skill.other_categories, others, "{front}");
+        assert_eq!(found_after_good(front), Vec::<String>::new(), "{front}");
+    }
+    let skill = skill_with("category: {a: b}\n");
+    assert_eq!(
+        (skill.category.as_str(), skill.other_categories),
+        ("", vec![])
+    );
+    assert_eq!(
+        found_after_good("category: {a: b}\n"),
+        ["warning 4 category-invalid"]
     );
 }
 
@@ -347,4 +397,43 @@ fn a_rule_of_the_wrong_shape_leaves_its_key_out_and_says_why() {
         found_after_good("output_contract: {schema: 1}\n"),
         ["warning 4 output-contract-invalid"]
     );
+}
+
+#[test]
+fn keys_of_claude_code_are_known() {
+    let front =
+        "argument-hint: \"[issue]\"\nuser-invocable: false\ndisable-model-invocation: true\n";
+    assert_eq!(found_after_good(front), NOTHING);
+    let skill = skill_with(front);
+    assert!(skill.disable_model_invocation);
+    assert_eq!(
+        (
+            &skill.front_matter["argument-hint"],
+            &skill.front_matter["user-invocable"]
+        ),
+        (&json!("[issue]"), &json!(false))
+    );
+    for (value, is_disabled) in [
+        ("true", true),
+        ("'Yes'", true),
+        ("on", true),
+        ("false", false),
+        ("no", false),
+        ("~", false),
+    ] {
+        let front = format!("disable_model_invocation: {value}\n");
+        assert_eq!(
+            skill_with(&front).disable_model_invocation,
+            is_disabled,
+            "{value}"
+        );
+        assert_eq!(found_after_good(&front), NOTHING, "{value}");
+    }
+    let odd = "disable-model-invocation: [x]\n";
+    assert!(skill_with(odd).disable_model_invocation);
+    assert_eq!(
+        found_after_good(odd),
+        ["warning 4 disable-model-invocation-invalid"]
+    );
+    assert!(!skill_with("").disable_model_invocation);
 }

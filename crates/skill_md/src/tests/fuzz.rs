@@ -53,6 +53,7 @@ fn fuzz_skill_md() {
         let strict = ReadOptions {
             strict: true,
             folder: Some("demo"),
+            ..ReadOptions::default()
         };
         let strict = read(&files, &strict);
         assert!(strict.skill.is_none() || lenient.skill.is_some());

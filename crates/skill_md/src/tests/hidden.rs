@@ -95,6 +95,7 @@ fn instructions_and_files_are_accepted_with_a_warning_that_names_the_line() {
         &ReadOptions {
             strict: false,
             folder: Some("demo"),
+            ..ReadOptions::default()
         },
     );
     assert!(reading.skill.is_some());
@@ -132,6 +133,7 @@ fn what_looks_like_a_secret_is_reported_with_its_place_and_without_its_text() {
         &ReadOptions {
             strict: false,
             folder: Some("demo"),
+            ..ReadOptions::default()
         },
     );
     let found: Vec<_> = reading

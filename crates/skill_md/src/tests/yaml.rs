@@ -98,37 +98,6 @@ fn surrogates_of_json_are_decoded() {
 }
 
 #[test]
-fn what_cannot_be_repaired_is_refused_at_its_line() {
-    for (front, line) in [
-        ("tags:\n  - a\n b: c\n", 6),
-        ("just prose\nmore of it\n", 5),
-        ("metadata:\n\ta: b\n", 5),
-        ("a: \"never closed\n", 4),
-    ] {
-        let reading = read_text(&with_front(&format!("{GOOD}{front}")));
-        let rules: Vec<&str> = reading.problems.iter().map(|p| p.rule.as_str()).collect();
-        if front.starts_with("a: ") {
-            assert_eq!(rules, ["front-matter-repaired", "unknown-key"]);
-            continue;
-        }
-        assert_eq!(
-            listed(&reading),
-            [format!("error {line} front-matter-unreadable")],
-            "{reading:?}"
-        );
-    }
-    let both = read_text(&with_front(&format!(
-        "{GOOD}x: a\u{2028}b\ntags:\n  - a\n b: c\n"
-    )));
-    assert_eq!(listed(&both), ["error 7 front-matter-unreadable"]);
-    let tabs = read_text(&with_front(&format!("{GOOD}metadata:\n\ta: b\n")));
-    assert_eq!(
-        message(&tabs),
-        "Line 5 is indented with a tab; YAML takes spaces only"
-    );
-}
-
-#[test]
 fn values_are_what_yaml_says_they_are() {
     let front = "a: no\nb: on\nc: true\nd: 0x1F\ne: 1.5\nf: ~\ng: 'null'\nh: [1, two]\ni: 2026-01-01\n<<: {x: y}\n";
     let kept = skill_with(front).front_matter;

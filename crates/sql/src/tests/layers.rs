@@ -178,13 +178,13 @@ async fn postgresql_and_mariadb_alone_keep_their_data_unchanged() {
 
 /// Waits until every session of a server is clean, or closed.
 async fn all_are_back(sql: &Sql) {
-    let places = match &sql.engine {
-        Engine::Postgres(engine) => engine.places(),
-        Engine::MySql(engine) => engine.places(),
+    let free_permits = match &sql.engine {
+        Engine::Postgres(engine) => engine.free_permits(),
+        Engine::MySql(engine) => engine.free_permits(),
         Engine::Sqlite(_) => panic!("no server"),
     };
     let all = u32::try_from(pool::CONNECTIONS).expect("a few");
-    drop(places.acquire_many(all).await.expect("places"));
+    drop(free_permits.acquire_many(all).await.expect("free_permits"));
 }
 
 /// A write that was committed is told as such, however long its session takes to be
@@ -199,7 +199,10 @@ async fn answers_before_it_cleans(server: &databases::Database) {
     let Engine::Postgres(engine) = &sql.engine else {
         panic!("not PostgreSQL");
     };
-    assert_eq!(engine.places().available_permits(), pool::CONNECTIONS - 1);
+    assert_eq!(
+        engine.free_permits().available_permits(),
+        pool::CONNECTIONS - 1
+    );
 }
 
 /// The address of a way to a server that lets everything through up to a word to clean

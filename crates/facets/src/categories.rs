@@ -1,0 +1,168 @@
+//! Which categories a skill belongs to.
+//!
+//! Each part of a skill adds to the categories that its words speak for, and so do the
+//! technologies that it is about. The one that most speaks for is the main one; others
+//! count from a share of that on.
+
+use super::Inferred;
+use super::rules::rules;
+use super::text::{Parts, Role, Word, stem};
+
+/// What a word counts, by where it stands.
+const IN_NAME: f64 = 3.0;
+const IN_TAGS: f64 = 1.5;
+const IN_TITLE: f64 = 1.0;
+const IN_MATTER: f64 = 1.5;
+const IN_MORE: f64 = 0.8;
+const MAX_OF_DESCRIPTION: f64 = 3.5;
+const IN_BODY: f64 = 0.15;
+const MAX_OF_BODY: f64 = 1.2;
+/// A technology that it is about, for its categories: the first of them, and the others.
+const OF_TECHNOLOGY: f64 = 3.0;
+const ALSO_OF_TECHNOLOGY: f64 = 1.0;
+const MAX_OF_TECHNOLOGIES: f64 = 3.5;
+
+/// Below, nothing is said of a skill.
+const MIN_EVIDENCE: f64 = 1.0;
+/// Others need this, and this share of the main one.
+const OTHERS: f64 = 2.5;
+const SHARE: f64 = 0.6;
+/// The category of a technology that a skill is certainly about needs less.
+const SHARE_OF_PLATFORM: f64 = 0.3;
+const CERTAIN: f64 = 0.9;
+/// Categories of a skill.
+const MAX_CATEGORIES: usize = 4;
+
+/// Infers categories, the main one first.
+pub(super) fn infer(parts: &Parts, technologies: &[Inferred]) -> Vec<Inferred> {
+    let mut evidence = CategoryEvidence::new();
+    evidence.part(&parts.name, IN_NAME);
+    for tag in &parts.tags {
+        evidence.part(tag, IN_TAGS);
+    }
+    let mut description = CategoryEvidence::new();
+    let first = parts.first();
+    for (at, (role, words)) in parts.description.iter().enumerate() {
+        let weight = match role {
+            Role::Matter if at <= first => IN_MATTER,
+            _ => IN_MORE,
+        };
+        description.part(words, weight);
+        description.unspaced(words, weight);
+    }
+    evidence.add(&description, MAX_OF_DESCRIPTION);
+    evidence.part(&parts.title, IN_TITLE);
+    let mut body = CategoryEvidence::new();
+    for words in &parts.body {
+        body.part(words, IN_BODY);
+    }
+    evidence.add(&body, MAX_OF_BODY);
+    let mut of_technologies = CategoryEvidence::new();
+    for technology in technologies {
+        of_technologies.technology(technology);
+    }
+    evidence.add(&of_technologies, MAX_OF_TECHNOLOGIES);
+    let platform = technologies
+        .iter()
+        .filter(|technology| technology.confidence() >= CERTAIN)
+        .find_map(|technology| first_category(&technology.id));
+    evidence.strongest(platform)
+}
+
+/// The categories of a technology.
+fn categories_of(id: &str) -> &'static [usize] {
+    let at = rules().technology(id);
+    let technology = at.and_then(|at| rules().technologies.get(at));
+    technology.map_or(&[], |technology| &technology.categories)
+}
+
+fn first_category(id: &str) -> Option<usize> {
+    categories_of(id).first().copied()
+}
+
+/// What speaks for each category, by its place in the rules.
+struct CategoryEvidence {
+    of: Vec<f64>,
+}
+
+impl CategoryEvidence {
+    fn new() -> Self {
+        Self {
+            of: vec![0.0; rules().categories.len()],
+        }
+    }
+
+    fn put(&mut self, category: usize, weight: f64) {
+        if let Some(known) = self.of.get_mut(category) {
+            *known += weight;
+        }
+    }
+
+    /// Takes in what some words say; each phrase once.
+    fn part(&mut self, words: &[Word], weight: f64) {
+        let stems: Vec<&str> = words.iter().map(|word| stem(&word.text)).collect();
+        let mut seen: Vec<&[&str]> = Vec::new();
+        rules().says.find(&stems, |found| {
+            let phrase = stems.get(found.from..found.to).unwrap_or_default();
+            if !seen.contains(&phrase) {
+                seen.push(phrase);
+                for (category, says) in found.value {
+                    self.put(*category, weight * says);
+                }
+            }
+            true
+        });
+    }
+
+    /// The same of languages that set no blanks between words.
+    fn unspaced(&mut self, words: &[Word], weight: f64) {
+        for word in words.iter().filter(|word| !word.text.is_ascii()) {
+            for (part, category) in &rules().unspaced {
+                if word.text.contains(part) {
+                    self.put(*category, weight);
+                }
+            }
+        }
+    }
+
+    fn technology(&mut self, technology: &Inferred) {
+        for (rank, category) in categories_of(&technology.id).iter().enumerate() {
+            let weight = if rank == 0 {
+                OF_TECHNOLOGY
+            } else {
+                ALSO_OF_TECHNOLOGY
+            };
+            self.put(*category, weight * technology.confidence());
+        }
+    }
+
+    fn add(&mut self, other: &Self, max: f64) {
+        for (known, more) in self.of.iter_mut().zip(&other.of) {
+            *known += more.min(max);
+        }
+    }
+
+    fn strongest(self, platform: Option<usize>) -> Vec<Inferred> {
+        let mut found: Vec<(usize, f64)> = self.of.into_iter().enumerate().collect();
+        found.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+        let Some((_, best)) = found
+            .first()
+            .copied()
+            .filter(|(_, best)| *best >= MIN_EVIDENCE)
+        else {
+            return Vec::new();
+        };
+        let others = OTHERS.max(best * SHARE);
+        found.retain(|(at, weight)| {
+            let of_platform = platform == Some(*at) && *weight >= best * SHARE_OF_PLATFORM;
+            *weight >= best.min(others) || of_platform
+        });
+        found.truncate(MAX_CATEGORIES);
+        let total = best + 2.0;
+        let inferred = |(at, weight): (usize, f64)| {
+            let category = rules().categories.get(at)?;
+            Some(Inferred::new(category.id, (weight / total).min(0.95)))
+        };
+        found.into_iter().filter_map(inferred).collect()
+    }
+}

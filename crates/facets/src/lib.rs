@@ -1,0 +1,127 @@
+//! What a skill is about: its categories, and the technologies of the table that
+//! `codebase` keeps. Both are inferred from what the skill says, and are guesses: each
+//! has a confidence, and what an author states is put above them by whoever asks.
+//!
+//! Rules:
+//!
+//! * A function of the skill as it was read and of the names of its files: it reads
+//!   nothing, knows no other skill and no clock. So the facets of a stored version can
+//!   be had again from its record, without its files.
+//! * A skill is about a technology where nobody has use for it who does not use that. One
+//!   that a list of examples mentions, that it is not for ("not for AKS"), or that it leads
+//!   away from ("migrate from X") does not count.
+//! * A skill has one main category, the first of them, and others where it says as much of
+//!   those.
+//! * The rules are data: `categories.txt` and `technologies.txt`. [`RULES`] numbers them,
+//!   so that what was inferred by older ones is known and can be had anew.
+//!
+//! | file | what it says |
+//! |---|---|
+//! | `text` | words of a text; what of a description is its matter, and what it excludes |
+//! | `phrases` | where phrases of several words stand among words |
+//! | `rules` | the two files, read |
+//! | `technologies`, `categories` | what speaks for each, and how much |
+//! | `uses` | phrases that call a skill up, stated or in the sentences that say when to use it |
+//! | `vocabulary` | the words that people use for ids, and those nearest to one that nobody knows |
+//!
+//! Not here: who filters by facets (`registry`, `search`, `lookup`), what technologies a
+//! codebase has (`codebase`).
+
+// What may fail in a test may not in the product; the rest is in Cargo.toml.
+#![warn(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    clippy::print_stderr
+)]
+
+mod categories;
+mod phrases;
+mod rules;
+mod technologies;
+#[cfg(test)]
+mod tests;
+mod text;
+mod uses;
+mod vocabulary;
+
+use std::borrow::Cow;
+
+use model::{FileEntry, Skill};
+use serde::{Deserialize, Serialize};
+
+pub use technologies::named as technologies_named;
+pub use uses::{Phrase, uses};
+pub use vocabulary::{
+    categories as known_categories, category_id, nearest_categories, nearest_technologies,
+    technology_id,
+};
+
+/// The number of the rules. Raised with every change of what they come to.
+pub const RULES: u32 = 1;
+
+/// One thing that a skill seems to be about.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Inferred {
+    /// The id of the category, or of the technology.
+    pub id: Cow<'static, str>,
+    /// How certain it is, in hundredths: more digits would claim what the rules do not know.
+    percent: u8,
+}
+
+/// What a skill seems to be about.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Facets {
+    /// The rules by which it was inferred.
+    #[serde(default)]
+    pub rules: u32,
+    /// Categories, the main one first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub categories: Vec<Inferred>,
+    /// Technologies, the most certain first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub technologies: Vec<Inferred>,
+}
+
+/// Infers what a skill is about.
+#[must_use]
+pub fn infer(skill: &Skill, files: &[FileEntry]) -> Facets {
+    let parts = text::Parts::of(skill);
+    let technologies = technologies::infer(&parts, files);
+    let categories = categories::infer(&parts, &technologies);
+    Facets {
+        rules: RULES,
+        categories,
+        technologies,
+    }
+}
+
+impl Inferred {
+    fn new(id: &'static str, confidence: f64) -> Self {
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "from 1 to 100"
+        )]
+        let percent = (confidence * 100.0).round().clamp(1.0, 100.0) as u8;
+        Self {
+            id: Cow::Borrowed(id),
+            percent,
+        }
+    }
+
+    /// How certain it is, above 0 and at most 1.
+    #[must_use]
+    pub fn confidence(&self) -> f64 {
+        f64::from(self.percent) / 100.0
+    }
+}
+
+impl Facets {
+    /// They were inferred by the rules that hold now.
+    #[must_use]
+    pub fn is_current(&self) -> bool {
+        self.rules == RULES
+    }
+}

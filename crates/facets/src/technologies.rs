@@ -1,0 +1,341 @@
+//! Which technologies a skill is about.
+//!
+//! Each part of a skill that names one adds to what speaks for it; above a bound it is
+//! about it. So one mention behind "use when" is none, and a name, or what the skill says
+//! first of itself, is enough.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use model::FileEntry;
+
+use super::Inferred;
+use super::phrases::Found;
+use super::rules::{Name, Naming, rules};
+use super::text::{Parts, Role, Word, words};
+
+/// What speaks for a technology, by where it is named.
+const IN_NAME: f64 = 0.9;
+const IN_NAME_AS_A_WORD: f64 = 0.4;
+const IN_TAGS: f64 = 0.5;
+const IN_TITLE: f64 = 0.4;
+/// In what the description says first, and in what follows.
+const IN_MATTER: f64 = 0.6;
+const IN_MORE_MATTER: f64 = 0.4;
+const IN_USE: f64 = 0.3;
+/// Named again in the same part.
+const AGAIN: f64 = 0.1;
+const IN_BODY: f64 = 0.05;
+const MAX_OF_BODY: f64 = 0.25;
+const IN_FENCES: f64 = 0.1;
+const IN_FILES: f64 = 0.1;
+/// Of so many named at once none is what it is about.
+const MANY: usize = 5;
+const ONE_OF_MANY: f64 = 0.5;
+
+/// From here on a skill is about it.
+const ABOUT: f64 = 0.5;
+/// Technologies of a skill.
+const MAX_TECHNOLOGIES: usize = 8;
+
+/// Words before an ordinary word that make it a name.
+const BEFORE: &[&str] = &[
+    "in",
+    "using",
+    "with",
+    "for",
+    "idiomatic",
+    "via",
+    "modern",
+    "on",
+    "master",
+    "expert",
+    "and",
+    "or",
+    "of",
+    "write",
+    "writing",
+    "review",
+    "reviewing",
+    "building",
+    "build",
+];
+/// Words behind it that do.
+const BEHIND: &[&str] = &[
+    "api",
+    "app",
+    "application",
+    "applications",
+    "apps",
+    "backend",
+    "cli",
+    "client",
+    "code",
+    "codebase",
+    "codebases",
+    "component",
+    "components",
+    "concurrency",
+    "developer",
+    "developers",
+    "development",
+    "framework",
+    "frameworks",
+    "game",
+    "games",
+    "language",
+    "library",
+    "libraries",
+    "microservice",
+    "microservices",
+    "module",
+    "modules",
+    "package",
+    "packages",
+    "patterns",
+    "plugin",
+    "program",
+    "programming",
+    "programs",
+    "project",
+    "projects",
+    "runtime",
+    "sdk",
+    "server",
+    "servers",
+    "service",
+    "services",
+    "store",
+    "stores",
+    "test",
+    "testing",
+    "tests",
+    "workflow",
+    "workflows",
+];
+/// Words of which one stands soon before what is left behind: "migrate from X".
+const LEAVES: &[&str] = &[
+    "migrate",
+    "migrates",
+    "migrating",
+    "migration",
+    "move",
+    "moving",
+    "port",
+    "porting",
+    "convert",
+    "converting",
+    "switch",
+    "switching",
+    "coming",
+    "away",
+    "transition",
+];
+
+/// Infers technologies, the most certain first.
+pub(super) fn infer(parts: &Parts, files: &[FileEntry]) -> Vec<Inferred> {
+    let mut evidence = TechnologyEvidence::default();
+    evidence.part(&parts.name, Place::Name, IN_NAME);
+    for tag in &parts.tags {
+        evidence.part(tag, Place::Tag, IN_TAGS);
+    }
+    let first = parts.first();
+    for (at, (role, words)) in parts.description.iter().enumerate() {
+        let weight = match role {
+            Role::Matter if at == first => IN_MATTER,
+            Role::Matter => IN_MORE_MATTER,
+            Role::Use => IN_USE,
+            Role::Example => continue,
+        };
+        evidence.part(words, Place::Prose, weight);
+    }
+    evidence.part(&parts.title, Place::Prose, IN_TITLE);
+    let mut body = TechnologyEvidence::default();
+    for words in &parts.body {
+        body.part(words, Place::Prose, IN_BODY);
+    }
+    evidence.supported_by(&body, MAX_OF_BODY);
+    let mut shown = TechnologyEvidence::default();
+    for language in &parts.fences {
+        shown.language(language, IN_FENCES);
+    }
+    for file in files {
+        if let Some((_, ending)) = file.path.as_str().rsplit_once('.') {
+            shown.language(ending, IN_FILES);
+        }
+    }
+    evidence.supported_by(&shown, MAX_OF_BODY);
+    evidence.strongest()
+}
+
+/// The ids of the technologies that a text names, each once, in the order of the table: whether it is
+/// about them is not asked.
+#[must_use]
+pub fn named(text: &str) -> Vec<&'static str> {
+    let words = words(text);
+    let mut evidence = TechnologyEvidence::default();
+    evidence.part(&words, Place::Prose, ABOUT);
+    let known = &rules().technologies;
+    let ids = evidence.of.into_keys().filter_map(|at| known.get(at));
+    ids.map(|technology| technology.known.id).collect()
+}
+
+/// Where words stand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Name,
+    Tag,
+    Prose,
+}
+
+/// What speaks for each technology, by its place in the rules.
+#[derive(Debug, Default)]
+struct TechnologyEvidence {
+    of: BTreeMap<usize, f64>,
+    /// Those that an ordinary word in the name of the skill names.
+    as_words: BTreeSet<usize>,
+}
+
+impl TechnologyEvidence {
+    /// Takes in what some words name.
+    fn part(&mut self, words: &[Word], place: Place, weight: f64) {
+        let mut times: BTreeMap<usize, (u32, f64)> = BTreeMap::new();
+        let mut last: Option<usize> = None;
+        rules().names.find(words, |found: Found<'_, Name>| {
+            let Some(technology) = found.value.technology else {
+                return true;
+            };
+            let counts = match found.value.naming {
+                Naming::Plain => true,
+                Naming::InName => place == Place::Name,
+                Naming::InCompany => {
+                    let in_name = self.as_words.contains(&technology);
+                    place != Place::Prose
+                        || has_company(words, found.from, found.to, last)
+                        || in_name && is_a_name(words, found.from)
+                }
+            };
+            if counts {
+                last = Some(found.to);
+                let is_start = place == Place::Name && leads_on(words, found.to);
+                if !is_start && !is_left(words, found.from) {
+                    let as_a_word = place == Place::Name && found.value.naming == Naming::InCompany;
+                    if as_a_word {
+                        self.as_words.insert(technology);
+                    }
+                    let known = times.entry(technology).or_default();
+                    known.0 += 1;
+                    known.1 = f64::max(known.1, if as_a_word { IN_NAME_AS_A_WORD } else { weight });
+                }
+            }
+            counts
+        });
+        let share = if times.len() >= MANY {
+            ONE_OF_MANY
+        } else {
+            1.0
+        };
+        for (technology, (times, weight)) in times {
+            let weight = weight * share;
+            let again = AGAIN * f64::from(times.min(3) - 1);
+            *self.of.entry(technology).or_default() += weight + again.min(weight);
+        }
+    }
+
+    /// A language by the word that a block of code or a file's name has for it.
+    fn language(&mut self, word: &str, weight: f64) {
+        let id = match word {
+            "python" | "py" => "python",
+            "typescript" | "ts" | "tsx" => "typescript",
+            "javascript" | "js" | "jsx" | "mjs" => "javascript",
+            "rust" | "rs" => "rust",
+            "go" => "go",
+            "java" => "java",
+            "kotlin" | "kt" => "kotlin",
+            "swift" => "swift",
+            "csharp" | "cs" | "c#" => "csharp",
+            "cpp" | "c++" => "cpp",
+            "ruby" | "rb" => "ruby",
+            "php" => "php",
+            "dart" => "dart",
+            "perl" | "pl" => "perl",
+            "elixir" | "ex" => "elixir",
+            "sql" => "sql",
+            "solidity" | "sol" => "solidity",
+            "hcl" | "terraform" | "tf" => "terraform",
+            "dockerfile" => "docker",
+            _ => return,
+        };
+        if let Some(at) = rules().technology(id) {
+            *self.of.entry(at).or_default() += weight;
+        }
+    }
+
+    /// Adds what supports a technology that something else spoke for.
+    fn supported_by(&mut self, other: &Self, max: f64) {
+        for (technology, weight) in &mut self.of {
+            let more = other.of.get(technology).copied().unwrap_or_default();
+            *weight += more.min(max);
+        }
+    }
+
+    fn strongest(self) -> Vec<Inferred> {
+        let mut found: Vec<(usize, f64)> = self.of.into_iter().collect();
+        found.retain(|(_, weight)| *weight >= ABOUT);
+        found.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+        found.truncate(MAX_TECHNOLOGIES);
+        let known = &rules().technologies;
+        let inferred = |(at, weight): (usize, f64)| {
+            let technology = known.get(at)?;
+            // From .6 at the bound to .95, which a guess never is above.
+            let confidence = (0.6 + 0.35 * (weight - ABOUT)).min(0.95);
+            Some(Inferred::new(technology.known.id, confidence))
+        };
+        found.into_iter().filter_map(inferred).collect()
+    }
+}
+
+/// An ordinary word is a name here: it is written as one, and stands with words that
+/// names of technologies stand with, or beside another one.
+fn has_company(words: &[Word], from: usize, to: usize, last: Option<usize>) -> bool {
+    let Some(word) = words.get(from) else {
+        return false;
+    };
+    if !word.capital {
+        return false;
+    }
+    let before = from.checked_sub(1).and_then(|at| words.get(at));
+    let behind = words.get(to);
+    let is_version = |word: &Word| word.text.starts_with(|c: char| c.is_ascii_digit());
+    let names = behind.is_some_and(|word| BEHIND.contains(&word.text.as_str()) || is_version(word));
+    let beside = last.is_some_and(|end| from.saturating_sub(end) <= 1);
+    let led = !word.first && before.is_some_and(|word| BEFORE.contains(&word.text.as_str()));
+    names || beside || led
+}
+
+/// It is written as names are, where capitals say something.
+fn is_a_name(words: &[Word], at: usize) -> bool {
+    words
+        .get(at)
+        .is_some_and(|word| word.capital && !word.first)
+}
+
+/// In a name it is what something else is made of: "X to Y".
+fn leads_on(words: &[Word], to: usize) -> bool {
+    words.get(to).is_some_and(|word| word.text == "to") && to + 1 < words.len()
+}
+
+/// It is what is left for something else: "migrate from X".
+fn is_left(words: &[Word], at: usize) -> bool {
+    let before = words.get(at.saturating_sub(6)..at).unwrap_or_default();
+    let from = before
+        .iter()
+        .rposition(|word| matches!(word.text.as_str(), "from" | "off"));
+    from.is_some_and(|from| {
+        let (lead, between) = before.split_at(from);
+        let leaves = lead.iter().any(|word| LEAVES.contains(&word.text.as_str()));
+        let arrived = between
+            .iter()
+            .any(|word| matches!(word.text.as_str(), "to" | "into"));
+        leaves && !arrived
+    })
+}

@@ -1,0 +1,125 @@
+//! What the registry knows of a skill, and what it does to one, for the words that name it.
+
+use std::sync::Arc;
+
+use super::{Error, FoundSkill, Lookup};
+use model::{Reference, SkillId, VersionNumber, VersionSelector};
+use registry::{
+    Archive, Caller, Described, ExportQuery, Head, Scanned, SkillUsage, VersionDiff, VersionPage,
+};
+
+impl Lookup {
+    fn head(&self, skill: &Reference) -> Result<Arc<Head>, Error> {
+        Ok(self.resolve(skill)?.head)
+    }
+
+    /// What the scanner says of a version of a skill, held or not.
+    ///
+    /// # Errors
+    /// There is no such skill or version; the skill is blocked.
+    pub async fn scan(
+        &self,
+        skill: &Reference,
+        version: &VersionSelector,
+    ) -> Result<Scanned, Error> {
+        let head = self.head(skill)?;
+        Ok(self.registry.scan_version(&head.id, version).await?)
+    }
+
+    /// A version of a skill, and the newest so many versions of this skill, newest first.
+    ///
+    /// # Errors
+    /// As [`Lookup::get`].
+    pub fn with_versions(
+        &self,
+        skill: &Reference,
+        version: &VersionSelector,
+        newest: usize,
+    ) -> Result<(FoundSkill, Vec<Described>), Error> {
+        let found = self.get(skill, version)?;
+        if newest == 0 {
+            return Ok((found, Vec::new()));
+        }
+        let id = &found.described.head.id;
+        let versions = self.registry.list_versions(id, newest, "")?.versions;
+        Ok((found, versions))
+    }
+
+    /// A page of the versions of a skill.
+    ///
+    /// # Errors
+    /// There is no such skill, or as [`registry::Registry::list_versions`].
+    pub fn versions(
+        &self,
+        skill: &Reference,
+        size: usize,
+        token: &str,
+    ) -> Result<VersionPage, Error> {
+        let head = self.head(skill)?;
+        Ok(self.registry.list_versions(&head.id, size, token)?)
+    }
+
+    /// A version of a skill, and the body of its instructions.
+    ///
+    /// # Errors
+    /// There is no such skill, or as [`registry::Registry::instructions`].
+    pub async fn instructions(
+        &self,
+        skill: &Reference,
+        version: &VersionSelector,
+    ) -> Result<(Described, String), Error> {
+        let head = self.head(skill)?;
+        Ok(self.registry.instructions(&head.id, version).await?)
+    }
+
+    /// What differs between two versions of a skill.
+    ///
+    /// # Errors
+    /// There is no such skill, or as [`registry::Registry::diff`].
+    pub async fn diff(
+        &self,
+        skill: &Reference,
+        from: Option<VersionNumber>,
+        to: Option<VersionNumber>,
+    ) -> Result<VersionDiff, Error> {
+        let head = self.head(skill)?;
+        Ok(self.registry.diff(&head.id, from, to).await?)
+    }
+
+    /// How often a skill was used.
+    ///
+    /// # Errors
+    /// There is no such skill, or as [`registry::Registry::skill_usage`].
+    pub fn usage(&self, skill: &Reference) -> Result<SkillUsage, Error> {
+        Ok(self.registry.skill_usage(self.head(skill)?)?)
+    }
+
+    /// A version of a skill as an archive.
+    ///
+    /// # Errors
+    /// There is no such skill, or as [`registry::Registry::export`].
+    pub async fn export(&self, skill: &Reference, query: &ExportQuery) -> Result<Archive, Error> {
+        let head = self.head(skill)?;
+        Ok(self.registry.export(&head.id, query).await?)
+    }
+
+    /// A write to a skill; or the answer that it was given before under its name, where
+    /// the words for the skill lead nowhere by now.
+    ///
+    /// # Errors
+    /// There is no such skill, or those of the write.
+    pub async fn write<T: serde::de::DeserializeOwned>(
+        &self,
+        skill: &str,
+        caller: &Caller,
+        write: impl AsyncFnOnce(SkillId) -> Result<T, registry::Error>,
+    ) -> Result<T, Error> {
+        // An id leads to its skill, whether or not there is one.
+        let id = skill.parse();
+        let id = id.or_else(|_| Ok(self.head(&Reference::parse(skill))?.id.clone()));
+        match id {
+            Ok(id) => Ok(write(id).await?),
+            Err(refused) => self.registry.answered(caller)?.ok_or(refused),
+        }
+    }
+}

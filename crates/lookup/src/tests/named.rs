@@ -1,0 +1,89 @@
+//! What is known of a skill, and done to it, by the words for it.
+
+use super::*;
+use model::{Digest, Principal, VersionNumber, VersionSelector};
+use registry::Caller;
+
+const ID: &str = "local/global/refunds";
+
+async fn two_versions() -> World {
+    let world = World::new().with(ID, "name: refunds").await;
+    world.with(ID, "name: refunds\nlicense: MIT").await
+}
+
+#[tokio::test]
+async fn a_version_comes_with_as_many_of_the_newest_as_are_asked_for() {
+    let world = two_versions().await;
+    let (skill, first) = (Reference::parse("Refunds"), VersionNumber::FIRST);
+    let versions = |newest| {
+        let found = world.lookup.with_versions(&skill, &first.into(), newest);
+        let (found, versions) = found.expect("a version");
+        let numbers = versions.iter().map(|version| version.version.number.get());
+        (
+            found.described.version.number,
+            numbers.collect::<Vec<u32>>(),
+        )
+    };
+    assert_eq!(versions(0), (first, vec![]));
+    assert_eq!(versions(1), (first, vec![2]));
+    assert_eq!(versions(9), (first, vec![2, 1]));
+}
+
+#[tokio::test]
+async fn every_question_takes_a_short_name() {
+    let world = two_versions().await;
+    let skill = Reference::parse("refunds");
+    let page = world.lookup.versions(&skill, 1, "").expect("a page");
+    let diff = world.lookup.diff(&skill, None, None).await.expect("a diff");
+    let usage = world.lookup.usage(&skill).expect("usage");
+    let active = VersionSelector::Active;
+    let read = world.lookup.instructions(&skill, &active).await;
+    let (described, body) = read.expect("instructions");
+    let query = registry::ExportQuery {
+        version: VersionNumber::FIRST.into(),
+        format: registry::ArchiveFormat::Zip,
+        info_only: true,
+    };
+    let archive = world
+        .lookup
+        .export(&skill, &query)
+        .await
+        .expect("an archive");
+    let ids = [
+        &page.head.id,
+        &diff.to.head.id,
+        &usage.head.id,
+        &described.head.id,
+        &archive.of.head.id,
+    ];
+    assert_eq!(ids.map(ToString::to_string), [ID; 5]);
+    assert_eq!((page.versions.len(), page.next.is_some()), (1, true));
+    assert_eq!(
+        (diff.from.version.number.get(), diff.to.version.number.get()),
+        (1, 2)
+    );
+    assert_eq!(body, format!("Body of {ID}.\n"));
+    assert_eq!(archive.of.version.number, VersionNumber::FIRST);
+}
+
+/// A write by a name is answered again where its words lead nowhere, because it was done;
+/// any other write is not.
+#[tokio::test]
+async fn a_repeated_write_is_answered_where_its_words_lead_nowhere_by_now() {
+    let world = two_versions().await;
+    let caller = |key| Caller::named(Principal::anonymous(), key, || Digest::of(b"delete"));
+    let delete = async |skill, key| {
+        let caller = caller(key);
+        let delete = async |id| world.registry.delete(&id, &caller).await;
+        let deleted = world.lookup.write(skill, &caller, delete).await;
+        deleted.map(|deleted| (deleted.id.to_string(), deleted.versions))
+    };
+    let done = (ID.to_owned(), 2);
+    assert_eq!(delete("refunds", "one").await.expect("deleted"), done);
+    assert_eq!(delete("refunds", "one").await.expect("as before"), done);
+    assert_eq!(delete(ID, "one").await.expect("as before"), done);
+    for (skill, key) in [("refunds", "two"), ("refunds", ""), (ID, "two"), (ID, "")] {
+        let refused = delete(skill, key).await.expect_err("it is gone");
+        assert_eq!(code(refused), Code::SkillNotFound, "{skill} {key}");
+    }
+}

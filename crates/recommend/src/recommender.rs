@@ -1,0 +1,284 @@
+//! What speaks for skills: that they fit, that they are near in meaning, what they go with,
+//! who wrote them.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use executor::Stop;
+use lookup::Lookup;
+use model::{
+    CompatibilityRuleType, ComposabilityRuleType, Reference, SkillKey, TrustTier, VersionSelector,
+};
+use registry::{Facet, Head, Registry};
+use search::{SearchIndex, SearchQuery};
+
+use super::fit::{Fit, fit};
+use super::needs::Need;
+use super::project::Project;
+use super::ranking::Candidates;
+use super::recommendation::{Gap, Mode, Reason, ReasonKind, Recommendation, Wish};
+use super::subject::Subject;
+use super::texts::shown;
+
+/// Scores from which on a skill is worth telling.
+const MIN: f64 = 0.3;
+const MIN_EXPLORATORY: f64 = 0.15;
+/// Skills that are looked at closely, the best by what the catalog has of them.
+const CLOSELY: usize = 64;
+/// Main technologies that are looked for by meaning, and skills that are looked at for each.
+const BY_MEANING: usize = 4;
+const CANDIDATES: usize = 20;
+/// What nearness in meaning counts.
+const NEAR: f64 = 0.2;
+/// What it counts that an installed skill requires it, or the other way round.
+const REQUIRED: f64 = 0.6;
+const GOES_WITH: f64 = 0.2;
+/// What it counts who wrote it.
+const SAME_AUTHOR: f64 = 0.05;
+/// Skills that are named for a gap.
+const SUGGESTED: usize = 3;
+
+/// Gathers what speaks for skills.
+pub(super) struct Recommender<'a> {
+    pub(super) registry: &'a Registry,
+    pub(super) index: &'a SearchIndex,
+    pub(super) wish: &'a Wish,
+    pub(super) project: &'a Project<'a>,
+    pub(super) installed: Vec<Arc<Head>>,
+    pub(super) candidates: Candidates,
+    pub(super) stop: &'a Stop,
+}
+
+impl Recommender<'_> {
+    fn add(&mut self, head: &Arc<Head>, reason: Reason, is_essential: bool) {
+        if !self.is_left_out(head) {
+            self.candidates.add(head, reason, is_essential);
+        }
+    }
+
+    fn is_left_out(&self, head: &Head) -> bool {
+        let mut installed = self.installed.iter();
+        self.wish.exclude_installed && installed.any(|other| other.id.key() == head.id.key())
+    }
+
+    /// What is about its technologies, or for what it asks for.
+    pub(super) fn by_fit(&mut self, missing: &[&Need]) -> Result<(), search::Error> {
+        let (catalog, project) = (self.registry.catalog(), self.project);
+        let technologies = project.stack.keys();
+        let technologies = technologies.map(|id| Facet::Technology((*id).to_owned()));
+        let areas = missing
+            .iter()
+            .map(|need| Facet::Category(need.area.to_owned()));
+        let keys: BTreeSet<&SkillKey> = technologies
+            .chain(areas)
+            .filter_map(|facet| catalog.with_facet(&facet))
+            .flatten()
+            .collect();
+        let mut possible: Vec<(f64, &Arc<Head>)> = Vec::with_capacity(keys.len());
+        for head in keys.into_iter().filter_map(|key| catalog.get(key)) {
+            self.stop.check()?;
+            let is_here = |id: &str| project.stack.contains_key(id);
+            let max = fit(head, &Subject::at_best(head, is_here), project, missing).score();
+            if max >= self.min_score() && !self.is_left_out(head) {
+                possible.push((max, head));
+            }
+        }
+        possible.sort_by(|a, b| {
+            b.0.total_cmp(&a.0)
+                .then_with(|| a.1.id.key().cmp(&b.1.id.key()))
+        });
+        // The scores of the best so far, the lowest first; copies of one name count once, since
+        // one of them is told.
+        let mut best: Vec<f64> = Vec::new();
+        let mut names: BTreeSet<&str> = BTreeSet::new();
+        for (max, head) in possible {
+            self.stop.check()?;
+            if best.len() >= CLOSELY && best.first().is_some_and(|min| max < *min) {
+                break;
+            }
+            let fit = fit(head, &Subject::of(head), project, missing);
+            let score = fit.score();
+            if score < self.min_score() {
+                continue;
+            }
+            if names.insert(head.id.slug()) {
+                best.insert(best.partition_point(|other| *other < score), score);
+                if best.len() > CLOSELY {
+                    best.remove(0);
+                }
+            }
+            self.add_fit(head, &fit);
+        }
+        Ok(())
+    }
+
+    fn add_fit(&mut self, head: &Arc<Head>, fit: &Fit<'_>) {
+        if let Some(found) = &fit.technology {
+            let text = format!(
+                "Your project uses {}, {} is about {}{}",
+                shown(found.used.item),
+                self.short(head),
+                found.used.as_well.unwrap_or("it"),
+                if found.more {
+                    " and more of your stack"
+                } else {
+                    ""
+                }
+            );
+            let reason = Reason {
+                kind: ReasonKind::TechnologyMatch,
+                text,
+                confidence: found.score,
+            };
+            self.add(head, reason, found.is_essential);
+        }
+        if let Some(found) = &fit.need {
+            let reason = Reason {
+                kind: ReasonKind::GapCoverage,
+                text: format!(
+                    "No {} skills are installed, and {}",
+                    found.need.area, found.need.because
+                ),
+                confidence: found.score,
+            };
+            self.add(head, reason, false);
+        }
+    }
+
+    /// What is near to its main technologies in meaning.
+    pub(super) fn by_meaning(&mut self) -> Result<(), search::Error> {
+        for used in self.project.by_weight().into_iter().take(BY_MEANING) {
+            let query = SearchQuery {
+                text: used.item.name.clone(),
+                limit: CANDIDATES,
+                ..SearchQuery::default()
+            };
+            for hit in self.index.search(&query, self.stop)?.hits {
+                let text = format!(
+                    "Your project uses {}, {} has to do with it",
+                    shown(used.item),
+                    self.short(&hit.head)
+                );
+                let reason = Reason {
+                    kind: ReasonKind::TechnologyMatch,
+                    text,
+                    confidence: NEAR,
+                };
+                self.add(&hit.head, reason, false);
+            }
+        }
+        Ok(())
+    }
+
+    /// What installed skills require, or are required by among what was found.
+    pub(super) fn by_pairing(&mut self) -> Result<(), search::Error> {
+        let catalog = self.registry.catalog();
+        for head in self.installed.clone() {
+            for target in self.requires(&head)? {
+                let reference = Reference::parse(&target);
+                if let Ok(resolved) = Lookup::resolve_among(&catalog, &reference) {
+                    let reason = Reason {
+                        kind: ReasonKind::PopularPairing,
+                        text: format!("{}, which is installed, requires it", self.short(&head)),
+                        confidence: REQUIRED,
+                    };
+                    self.add(&resolved.head, reason, false);
+                }
+            }
+        }
+        let found = self.candidates.heads();
+        let here: BTreeSet<SkillKey> = self.installed.iter().map(|head| head.id.key()).collect();
+        for head in found {
+            for target in self.requires(&head)? {
+                let resolved = Lookup::resolve_among(&catalog, &Reference::parse(&target));
+                if let Ok(resolved) = resolved
+                    && here.contains(&resolved.head.id.key())
+                {
+                    let reason = Reason {
+                        kind: ReasonKind::PopularPairing,
+                        text: format!(
+                            "It goes with {}, which is installed",
+                            self.short(&resolved.head)
+                        ),
+                        confidence: GOES_WITH,
+                    };
+                    self.add(&head, reason, false);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn requires(&self, head: &Head) -> Result<Vec<String>, search::Error> {
+        self.stop.check()?;
+        if head.active.is_none() {
+            return Ok(Vec::new());
+        }
+        let version = self.registry.version(head, &VersionSelector::Active)?;
+        let compatibility = version.skill.compatibility_rules.iter();
+        let compatibility = compatibility
+            .filter(|rule| rule.kind == CompatibilityRuleType::Requires)
+            .map(|rule| rule.skill.clone());
+        let composability = version.skill.composability_rules.iter();
+        let composability = composability
+            .filter(|rule| rule.kind == ComposabilityRuleType::Requires)
+            .map(|rule| rule.skill.clone());
+        Ok(compatibility.chain(composability).collect())
+    }
+
+    /// Who wrote it; only for what other reasons speak for.
+    pub(super) fn by_author(&mut self) {
+        let authors: BTreeSet<(String, String)> = self
+            .installed
+            .iter()
+            .filter(|head| head.id.source() != "local" && !head.id.is_builtin())
+            .map(|head| (head.id.source().to_owned(), head.id.author().to_owned()))
+            .collect();
+        for head in self.candidates.heads() {
+            let (author, source) = (head.id.author(), head.id.source());
+            let text = if authors.contains(&(source.to_owned(), author.to_owned())) {
+                format!("{author} wrote skills that are installed")
+            } else if head.trust_tier() == TrustTier::Verified {
+                format!("Whoever runs the server trusts skills of {author}")
+            } else {
+                continue;
+            };
+            let reason = Reason {
+                kind: ReasonKind::AuthorReputation,
+                text,
+                confidence: SAME_AUTHOR,
+            };
+            self.add(&head, reason, false);
+        }
+    }
+
+    fn short(&self, head: &Head) -> String {
+        self.registry.catalog().short_name(head).to_owned()
+    }
+
+    /// The score from which on a skill is worth telling.
+    pub(super) fn min_score(&self) -> f64 {
+        match self.wish.mode {
+            Mode::Conservative => MIN,
+            Mode::Exploratory => MIN_EXPLORATORY,
+        }
+    }
+
+    /// An area that no installed skill is for, with the best that are.
+    pub(super) fn gap(&self, need: &Need, best: &[Recommendation]) -> Gap {
+        let suggested = best
+            .iter()
+            .filter(|r| r.areas.iter().any(|area| area == need.area));
+        let suggested = suggested.take(SUGGESTED).map(|r| self.short(&r.head));
+        let of = match self.project.by_weight().first() {
+            Some(used) => format!(" for {}", shown(used.item)),
+            None => String::new(),
+        };
+        Gap {
+            area: need.area,
+            text: format!("No {} skills installed{of}", need.area),
+            suggested: suggested.collect(),
+            severity: need.severity,
+        }
+    }
+}

@@ -1,0 +1,436 @@
+//! What a skill is about, as far as a recommendation goes: what the catalog has of it, and
+//! what its name says beside.
+
+use std::borrow::Cow;
+
+use codebase::{Fact, TechnologyKind};
+use registry::{Head, Summary};
+use search::folded_words;
+
+use super::project::{RUNTIMES, known};
+
+/// A technology that a skill is about.
+#[derive(Debug, Clone)]
+pub(super) struct About<'a> {
+    pub(super) id: Cow<'a, str>,
+    pub(super) confidence: f64,
+    /// The name of the skill has it: it is of no use without.
+    pub(super) is_named: bool,
+    /// Code is written in it, or with it.
+    pub(super) is_language: bool,
+    pub(super) is_framework: bool,
+}
+
+/// What a skill is about.
+#[derive(Debug, Clone)]
+pub(super) struct Subject<'a> {
+    pub(super) technologies: Vec<About<'a>>,
+    /// Categories with how certain they are, the main one first.
+    pub(super) categories: Vec<(Cow<'a, str>, f64)>,
+    /// Share of the words of its name that are words of the trade.
+    pub(super) plain: f64,
+    /// Its name says a technology, and no corner of it.
+    pub(super) is_core: bool,
+    /// It is for something that is done once.
+    pub(super) is_once: bool,
+    /// Technologies that its description names, whether it is about them or not.
+    pub(super) mentioned: Vec<&'static str>,
+}
+
+/// Words of the trade, or their beginnings where they are longer than three letters: a
+/// name that has no others is that of a practice. One that has others is that of
+/// somebody's product, house rules, or a corner that few projects have.
+const PLAIN: &[&str] = &[
+    "a11y",
+    "access",
+    "accessib",
+    "adr",
+    "adrs",
+    "advanced",
+    "analy",
+    "and",
+    "api",
+    "apis",
+    "app",
+    "apps",
+    "architect",
+    "article",
+    "async",
+    "audit",
+    "auth",
+    "automat",
+    "backend",
+    "backup",
+    "basic",
+    "before",
+    "best",
+    "blog",
+    "branch",
+    "browser",
+    "bug",
+    "bugs",
+    "build",
+    "cache",
+    "caching",
+    "cause",
+    "cd",
+    "change",
+    "changelog",
+    "check",
+    "ci",
+    "cicd",
+    "class",
+    "clean",
+    "coauthor",
+    "code",
+    "codebase",
+    "coding",
+    "commit",
+    "complet",
+    "component",
+    "concurren",
+    "config",
+    "container",
+    "convention",
+    "coverage",
+    "create",
+    "data",
+    "database",
+    "debug",
+    "decision",
+    "deploy",
+    "design",
+    "develop",
+    "devops",
+    "diagnos",
+    "docker",
+    "docs",
+    "document",
+    "domain",
+    "driven",
+    "e2e",
+    "edit",
+    "embed",
+    "end",
+    "engineer",
+    "error",
+    "evaluat",
+    "expert",
+    "feature",
+    "find",
+    "finetun",
+    "finish",
+    "fix",
+    "for",
+    "form",
+    "framework",
+    "frontend",
+    "full",
+    "fundamental",
+    "git",
+    "guid",
+    "handl",
+    "harden",
+    "hybrid",
+    "implement",
+    "in",
+    "incident",
+    "increment",
+    "index",
+    "infrastructure",
+    "integrat",
+    "interface",
+    "issue",
+    "layout",
+    "learning",
+    "lint",
+    "llm",
+    "log",
+    "logging",
+    "machine",
+    "manag",
+    "master",
+    "merge",
+    "metric",
+    "migrat",
+    "ml",
+    "mle",
+    "mock",
+    "model",
+    "modern",
+    "module",
+    "monitor",
+    "naming",
+    "notebook",
+    "observab",
+    "of",
+    "optimi",
+    "orm",
+    "pattern",
+    "perf",
+    "perform",
+    "pipeline",
+    "plan",
+    "planning",
+    "plans",
+    "pr",
+    "practic",
+    "principle",
+    "pro",
+    "profil",
+    "project",
+    "prompt",
+    "pull",
+    "push",
+    "qa",
+    "quality",
+    "quer",
+    "rag",
+    "read",
+    "reader",
+    "readme",
+    "receiv",
+    "recover",
+    "refactor",
+    "release",
+    "request",
+    "resilien",
+    "respons",
+    "responsive",
+    "rest",
+    "retriev",
+    "review",
+    "root",
+    "rout",
+    "runbook",
+    "schema",
+    "screen",
+    "search",
+    "secur",
+    "senior",
+    "seo",
+    "server",
+    "service",
+    "setup",
+    "ship",
+    "simplif",
+    "software",
+    "spec",
+    "sql",
+    "standard",
+    "state",
+    "statistic",
+    "strateg",
+    "structur",
+    "style",
+    "system",
+    "task",
+    "tdd",
+    "technique",
+    "test",
+    "the",
+    "threat",
+    "to",
+    "trac",
+    "training",
+    "tree",
+    "troubleshoot",
+    "tun",
+    "tuning",
+    "type",
+    "types",
+    "typing",
+    "ui",
+    "unit",
+    "up",
+    "using",
+    "ux",
+    "validat",
+    "vector",
+    "verif",
+    "version",
+    "visuali",
+    "viz",
+    "vulnerab",
+    "wcag",
+    "web",
+    "with",
+    "workflow",
+    "write",
+    "writing",
+];
+
+/// Words of a name that says no more than how something is written, or tried.
+const CORE: &[&str] = &[
+    "and",
+    "app",
+    "apps",
+    "architect",
+    "backend",
+    "best",
+    "code",
+    "coding",
+    "convention",
+    "design",
+    "develop",
+    "expert",
+    "for",
+    "frontend",
+    "fundamental",
+    "guid",
+    "pattern",
+    "practic",
+    "principle",
+    "pro",
+    "standard",
+    "tdd",
+    "test",
+    "unit",
+    "verif",
+    "with",
+    "workflow",
+];
+
+/// Words of what is done once, or by those who make skills.
+const ONCE: &[&str] = &[
+    "bootstrap",
+    "doctor",
+    "example",
+    "feedback",
+    "init",
+    "install",
+    "mcp",
+    "migrate",
+    "migrating",
+    "moderniz",
+    "onboard",
+    "scaffold",
+    "setup",
+    "skill",
+    "starter",
+    "template",
+    "upgrade",
+    "upgrading",
+];
+
+/// Words of a name that are a technology's, at most.
+const MAX_WORDS: usize = 3;
+
+/// Short ones are whole words: `ci` begins too many others.
+fn begins(word: &str, beginnings: &[&str]) -> bool {
+    beginnings
+        .iter()
+        .any(|beginning| word == *beginning || beginning.len() > 3 && word.starts_with(beginning))
+}
+
+/// What the words of a name come to.
+struct Name {
+    technologies: Vec<&'static str>,
+    plain: f64,
+    is_core: bool,
+    is_once: bool,
+}
+
+impl Name {
+    /// A name, of which those words are a technology's that the skill is about.
+    fn read(name: &str, is_about: impl Fn(&str) -> bool) -> Self {
+        let words = folded_words(name);
+        let (mut technologies, mut plain, mut core) = (Vec::new(), 0_usize, 0_usize);
+        let mut left = words.as_slice();
+        while let Some((first, behind)) = left.split_first() {
+            let longest = (1..=MAX_WORDS).rev().find_map(|length| {
+                let (some, behind) = left.split_at_checked(length)?;
+                let id = facets::technology_id(&some.join(" "))?;
+                is_about(id).then_some((id, length, behind))
+            });
+            left = if let Some((id, length, behind)) = longest {
+                technologies.push(id);
+                plain += length;
+                core += length;
+                behind
+            } else {
+                plain += usize::from(begins(first, PLAIN));
+                core += usize::from(begins(first, CORE));
+                behind
+            };
+        }
+        let count = |words: usize| f64::from(u32::try_from(words).unwrap_or(u32::MAX));
+        Self {
+            technologies,
+            plain: count(plain) / count(words.len().max(1)),
+            is_core: core == words.len(),
+            is_once: words.iter().any(|word| begins(word, ONCE)),
+        }
+    }
+}
+
+impl<'a> Subject<'a> {
+    /// What a skill is about.
+    pub(super) fn of(head: &'a Head) -> Self {
+        let mut subject = Self::facets(head.summary.as_ref());
+        let about = &mut subject.technologies;
+        let name = Name::read(head.id.slug(), |id| {
+            about.iter().any(|about| about.id == id)
+        });
+        for about in about {
+            about.is_named = name.technologies.contains(&about.id.as_ref());
+        }
+        let description = head.summary.as_ref().map(|summary| &summary.description);
+        Self {
+            plain: name.plain,
+            is_core: name.is_core,
+            is_once: name.is_once,
+            mentioned: description.map_or_else(Vec::new, |text| facets::technologies_named(text)),
+            ..subject
+        }
+    }
+
+    /// What a skill may be about at best, by what the catalog has of it alone: it fits no
+    /// codebase better.
+    pub(super) fn at_best(head: &'a Head, is_here: impl Fn(&str) -> bool) -> Self {
+        let mut subject = Self::facets(head.summary.as_ref());
+        for about in &mut subject.technologies {
+            about.is_named = is_here(&about.id);
+        }
+        subject
+    }
+
+    fn facets(summary: Option<&'a Summary>) -> Self {
+        let technologies = summary.into_iter().flat_map(Summary::technologies_about);
+        let technologies = technologies.map(|(id, confidence)| {
+            let known = known(&id);
+            let is = |kind: TechnologyKind| known.is_some_and(|known| known.kind == kind);
+            let tests = known.is_some_and(|known| known.facts.contains(&Fact::Tests));
+            About {
+                confidence,
+                is_named: false,
+                is_language: is(TechnologyKind::Language) || RUNTIMES.contains(&id.as_ref()),
+                is_framework: is(TechnologyKind::Framework) && !tests,
+                id,
+            }
+        });
+        Self {
+            technologies: technologies.collect(),
+            categories: summary.into_iter().flat_map(Summary::categories).collect(),
+            plain: 1.0,
+            is_core: true,
+            is_once: false,
+            mentioned: Vec::new(),
+        }
+    }
+
+    /// The category that it is mainly of.
+    pub(super) fn main(&self) -> Option<&str> {
+        self.categories.first().map(|(id, _)| id.as_ref())
+    }
+
+    /// It is for this area.
+    pub(super) fn is_for(&self, area: &str) -> bool {
+        self.categories.iter().any(|(id, _)| id == area)
+    }
+
+    /// It is about this technology.
+    pub(super) fn is_about(&self, technology: &str) -> bool {
+        self.technologies.iter().any(|about| about.id == technology)
+    }
+}
