@@ -136,7 +136,7 @@ impl Body for Replay {
     }
 }
 
-/// Room for the bytes of one body.
+/// Memory for the bytes of one body.
 #[derive(Debug)]
 pub struct Intake {
     peer: Peer,
@@ -179,7 +179,7 @@ impl Intake {
         if self.book(bytes).is_ok() {
             return Ok(());
         }
-        let _place = self.peer.try_take(Resource::Calls, 1)?;
+        let _permit = self.peer.try_take(Resource::Calls, 1)?;
         let more = self.more(bytes).await?;
         self.take(more);
         Ok(())

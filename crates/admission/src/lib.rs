@@ -5,7 +5,8 @@
 //! * Every resource that a peer can hold has a limit for all, and a share of it that
 //!   one peer has at most: connections, calls, streams, sessions, and the bytes of
 //!   requests and answers. There is one mechanism for all of them: a [`Peer`] takes a
-//!   [`Permit`], and dropping the permit gives it back.
+//!   [`Permit`], and dropping the permit gives it back. Behind it are two semaphores each,
+//!   the peer's and the one for all, so that waiting is in order.
 //! * A peer is an address. Clients behind one proxy are one peer, which is what
 //!   `limits.share_percent` is for. What runs in the server's own process, or comes
 //!   through a local socket, is no peer that could lock others out: it has no share,

@@ -23,7 +23,7 @@ pub struct Metered<B> {
     idle: Option<Duration>,
     /// Runs while the peer is silent.
     silent: Option<Pin<Box<Sleep>>>,
-    /// Room that is waited for, and the frame that has arrived and needs it. Nothing more
+    /// Memory that is waited for, and the frame that has arrived and needs it. Nothing more
     /// is read meanwhile, and the peer's window closes.
     waits: Option<(Option<Frame<Bytes>>, More)>,
 }

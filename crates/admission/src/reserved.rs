@@ -1,4 +1,4 @@
-//! Room for an answer, taken before the answer is made.
+//! Memory for an answer, taken before the answer is made.
 //!
 //! An answer that is made and then waits for its memory would be in memory without being
 //! booked: a peer that reads nothing could have one for each of its calls. So whoever
@@ -81,7 +81,7 @@ impl Peer {
         reserved.take()
     }
 
-    /// Room for an answer of so many KiB that is made: what was reserved for it, made to
+    /// Memory for an answer of so many KiB that is made: what was reserved for it, made to
     /// fit, else what is free. The caller holds a permit for as long as it waits.
     ///
     /// # Errors

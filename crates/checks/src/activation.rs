@@ -1,0 +1,248 @@
+//! Audits of the skills of a registry, and of those that are installed.
+
+use std::collections::HashSet;
+
+use super::audit::{
+    Facts, Health, Issue, IssueKind, IssueSeverity, Presence, Warning, audit, health,
+};
+use super::budget::{self, BudgetReport, Cost};
+use super::checks::{Checks, item, unread};
+use super::conflict::Subject;
+use super::error::Error;
+use super::hooks::{Hooks, hooks};
+use super::installed::InstalledSkill;
+use composition::Member;
+use executor::{Kind, Stop};
+use lookup::Lookup;
+use model::{Failure, SkillId, VersionSelector, VersionWish, VersionedReference};
+use registry::{Catalog, Head};
+
+/// A skill that an audit looked at.
+#[derive(Debug, Clone)]
+pub struct Looked {
+    /// The skill.
+    pub id: SkillId,
+    /// All that is wrong with it, the worst first.
+    pub issues: Vec<Issue>,
+    /// What is worth a look.
+    pub warnings: Vec<Warning>,
+}
+
+/// What an audit came to.
+#[derive(Debug, Clone)]
+pub struct Activation {
+    /// The skills that were looked at, by id.
+    pub looked: Vec<Looked>,
+    /// How they are, all in all.
+    pub health: Health,
+    /// What to do, the most urgent first.
+    pub recommendations: Vec<String>,
+    /// What a host could run; none: it was not asked for, or there is nothing to call up.
+    pub hooks: Option<Hooks>,
+    /// What they take of the budget.
+    pub budget: BudgetReport,
+}
+
+impl Checks {
+    /// Looks at a skill; none: at all that are installed.
+    ///
+    /// # Errors
+    /// The skill cannot be found or read; what is installed cannot.
+    pub async fn audit(
+        &self,
+        skill: Option<String>,
+        generate_hooks: bool,
+        recommend: bool,
+    ) -> Result<Activation, Error> {
+        let this = self.clone();
+        let work = move |stop: &Stop| this.look(skill.as_deref(), generate_hooks, recommend, stop);
+        self.registry
+            .executor()
+            .run_fallible(Kind::Compose, work)
+            .await
+    }
+
+    fn look(
+        &self,
+        skill: Option<&str>,
+        generate_hooks: bool,
+        recommend: bool,
+        stop: &Stop,
+    ) -> Result<Activation, Error> {
+        let catalog = self.registry.catalog();
+        let installed = self.installed(true)?;
+        let members: Vec<_> = installed
+            .iter()
+            .map(|skill| (self.installed_member(skill), Some(skill)))
+            .collect();
+        // What a skill requires must be among what is installed, whichever is looked at.
+        let there = members
+            .iter()
+            .filter_map(|(member, _)| member.as_ref().ok());
+        let there: Vec<Member> = there.cloned().collect();
+        let subjects = match skill {
+            Some(text) => {
+                let member = self.member(&catalog, text)?;
+                let entry = installed
+                    .iter()
+                    .find(|skill| skill.id.key() == member.id.key());
+                vec![(Ok(member), entry)]
+            }
+            None => members,
+        };
+        let (mut looked, mut items, mut called) = (Vec::new(), Vec::new(), Vec::new());
+        for (member, entry) in subjects {
+            stop.check()?;
+            let damage = entry
+                .into_iter()
+                .flat_map(|skill| &skill.damage)
+                .map(|it| damaged(it));
+            let mut issues: Vec<Issue> = damage.collect();
+            let mut warnings = Vec::new();
+            let id = match member {
+                Ok(member) => {
+                    let text = self.text(&member)?;
+                    let item = item(&member, &text, entry.is_some());
+                    let facts = self.facts(&catalog, &member, &text, item.cost, entry)?;
+                    let presence =
+                        |wanted: &VersionedReference| self.presence(&catalog, &there, wanted);
+                    let (found, worth) = audit(&facts, presence);
+                    issues.extend(found);
+                    warnings = worth;
+                    items.push(item);
+                    let id = member.id.clone();
+                    called.push(Subject::from(member));
+                    id
+                }
+                Err(error) => {
+                    let Some(skill) = entry else { continue };
+                    issues.push(withheld(error));
+                    items.push(unread(skill));
+                    skill.id.clone()
+                }
+            };
+            issues.sort_by_key(|issue| issue.severity);
+            looked.push(Looked {
+                id,
+                issues,
+                warnings,
+            });
+        }
+        let issues: Vec<Vec<Issue>> = looked.iter().map(|looked| looked.issues.clone()).collect();
+        Ok(Activation {
+            health: health(&issues),
+            recommendations: if recommend {
+                recommendations(&looked)
+            } else {
+                Vec::new()
+            },
+            hooks: if generate_hooks { hooks(&called) } else { None },
+            budget: budget::report(items, self.budget),
+            looked,
+        })
+    }
+
+    fn facts<'a>(
+        &self,
+        catalog: &Catalog,
+        member: &'a Member,
+        text: &'a str,
+        cost: Cost,
+        entry: Option<&InstalledSkill>,
+    ) -> Result<Facts<'a>, Error> {
+        let head = self.registry.head(&member.id)?;
+        let usage = self.registry.usage(&head)?;
+        let active = catalog
+            .get(&member.id.key())
+            .and_then(|head| head.summary.as_ref());
+        let newer = active.map(|active| active.semantic.clone());
+        Ok(Facts {
+            newer: newer.filter(|newer| *newer > member.version.semantic),
+            uses: usage.iter().map(|(_, used)| used.loads + used.reads).sum(),
+            last_used_at: usage.iter().filter_map(|(_, used)| used.last_used_at).max(),
+            installed_at: entry.map(|skill| skill.time),
+            now: self.registry.now(),
+            budget: self.budget,
+            member,
+            text,
+            cost,
+        })
+    }
+
+    fn presence(
+        &self,
+        catalog: &Catalog,
+        there: &[Member],
+        wanted: &VersionedReference,
+    ) -> Presence {
+        let is_it =
+            |member: &&Member| member.is_meant_by(&wanted.skill) && member.meets(&wanted.version);
+        if there.iter().any(|member| is_it(&member)) {
+            return Presence::There;
+        }
+        let known = Lookup::find_among(catalog, &wanted.skill);
+        let known =
+            known.filter(|found| found.head.blocked.is_none() && found.head.active.is_some());
+        let has = |head: &Head| match &wanted.version {
+            VersionWish::Is(VersionSelector::Active) => true,
+            wish => {
+                let chosen = self.chosen(head, wish);
+                chosen.is_ok_and(|selector| self.registry.version(head, &selector).is_ok())
+            }
+        };
+        match known {
+            Some(found) if has(&found.head) => Presence::NotInstalled,
+            _ => Presence::Unknown,
+        }
+    }
+}
+
+/// An installed file is not what it was.
+fn damaged(what: &str) -> Issue {
+    Issue {
+        kind: IssueKind::FileMissing,
+        severity: IssueSeverity::Error,
+        title: "Installed files differ",
+        description: model::printable(what).into_owned(),
+        fix: Some("Install it again".to_owned()),
+        auto_fixable: false,
+    }
+}
+
+/// An installed version that is not handed out any more.
+fn withheld(error: Error) -> Issue {
+    Issue {
+        kind: IssueKind::FileMissing,
+        severity: IssueSeverity::Error,
+        title: "Version that this server does not hand out",
+        description: Failure::from(error).message,
+        fix: Some("Uninstall it, or install a version that is there".to_owned()),
+        auto_fixable: false,
+    }
+}
+
+/// What to do about what was found, the most urgent first.
+fn recommendations(looked: &[Looked]) -> Vec<String> {
+    const TOLD: usize = 20;
+    let errors = |severity: IssueSeverity| {
+        looked.iter().flat_map(move |skill| {
+            let issues = skill
+                .issues
+                .iter()
+                .filter(move |issue| issue.severity == severity);
+            issues.map(move |issue| match &issue.fix {
+                Some(fix) => format!("{}: {fix} ({})", skill.id, issue.title.to_lowercase()),
+                None => format!("Fix {} in {}", issue.title.to_lowercase(), skill.id),
+            })
+        })
+    };
+    let worth = looked.iter().flat_map(|skill| &skill.warnings);
+    let worth = worth.map(|warning| warning.advice.clone());
+    let mut known = HashSet::new();
+    errors(IssueSeverity::Error)
+        .chain(errors(IssueSeverity::Warning))
+        .chain(worth)
+        .filter(|sentence| known.insert(sentence.clone()))
+        .take(TOLD)
+        .collect()
+}

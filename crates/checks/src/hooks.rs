@@ -1,0 +1,139 @@
+//! What a host runs so that its agent thinks of its skills.
+//!
+//! No word of an author is part of a command: the command asks at each message what is
+//! installed, and prints ids of skills.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value, json};
+
+use super::conflict::Subject;
+use facets::Phrase;
+use model::Skill;
+
+/// The command that reads a message as hosts hand it to hooks, and says which skills it calls
+/// up.
+pub const COMMAND: &str = "repertoire activation --hook";
+/// Patterns of an answer.
+const PATTERNS: usize = 100;
+/// Skills that a message is told of.
+const CALLED: usize = 5;
+
+/// Files that call a skill up.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct FileTrigger {
+    /// The files, as a glob.
+    pub pattern: String,
+    /// What they are for, in a sentence.
+    pub description: String,
+}
+
+/// What a host runs, and for which files a skill should be thought of.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Hooks {
+    /// Commands that run before a message goes to the agent.
+    pub pre_message: Vec<String>,
+    /// Files that call skills up.
+    pub files: Vec<FileTrigger>,
+    /// The same as a host's settings, in the form of Claude Code.
+    pub settings: Map<String, Value>,
+}
+
+/// The hooks for some skills. None where nothing calls any of them up.
+#[must_use]
+pub fn hooks(subjects: &[Subject]) -> Option<Hooks> {
+    let files: BTreeSet<FileTrigger> = subjects.iter().flat_map(files).collect();
+    let has_triggers = subjects.iter().any(|subject| !subject.triggers.is_empty());
+    if files.is_empty() && !has_triggers {
+        return None;
+    }
+    let command = json!({"type": "command", "command": COMMAND, "timeout": 10});
+    let events = json!({"UserPromptSubmit": [{"hooks": [command]}]});
+    Some(Hooks {
+        pre_message: vec![COMMAND.to_owned()],
+        files: files.into_iter().take(PATTERNS).collect(),
+        settings: Map::from_iter([("hooks".to_owned(), events)]),
+    })
+}
+
+/// Keys by which hosts know for which files a text is.
+const KEYS: [&str; 4] = ["globs", "paths", "file_patterns", "file-patterns"];
+
+fn files(subject: &Subject) -> Vec<FileTrigger> {
+    let skill = &subject.member.version.skill;
+    let stated = KEYS.iter().filter_map(|key| skill.front_matter.get(*key));
+    let stated = stated.flat_map(texts).filter(|text| is_glob(text));
+    let endings = endings(skill)
+        .into_iter()
+        .map(|ending| format!("**/*.{ending}"));
+    let name = &subject.member.name;
+    let trigger = |pattern: String| FileTrigger {
+        description: format!("Load the skill {name} for such files"),
+        pattern,
+    };
+    stated.chain(endings).map(trigger).collect()
+}
+
+/// A text with commas, or a list of texts.
+fn texts(value: &Value) -> Vec<String> {
+    let parts = |text: &str| text.split(',').map(|part| part.trim().to_owned()).collect();
+    match value {
+        Value::String(text) => parts(text),
+        Value::Array(items) => items
+            .iter()
+            .filter_map(Value::as_str)
+            .map(str::to_owned)
+            .collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// A glob of plain characters, which means no more than it shows.
+fn is_glob(text: &str) -> bool {
+    let plain = |c: char| c.is_alphanumeric() || "*?[]{},./_- ".contains(c);
+    (1..=200).contains(&text.len()) && text.chars().all(plain)
+}
+
+/// Endings of files, such as `.xlsx`, that a description or a trigger names.
+fn endings(skill: &Skill) -> BTreeSet<String> {
+    let texts = skill.triggers.iter().chain([&skill.description]);
+    let words =
+        texts.flat_map(|text| text.split(|c: char| c.is_whitespace() || "(),;/'\"`".contains(c)));
+    let ending = |word: &str| {
+        let word = word.trim_end_matches(['.', ':']).trim_start_matches('*');
+        let ending = word.strip_prefix('.')?.to_ascii_lowercase();
+        let is_ending = (2..=5).contains(&ending.len())
+            && ending.bytes().all(|byte| byte.is_ascii_alphanumeric())
+            && ending.bytes().any(|byte| byte.is_ascii_alphabetic());
+        // A platform, and files that hold secrets.
+        (is_ending && !matches!(ending.as_str(), "net" | "env")).then_some(ending)
+    };
+    words.filter_map(ending).collect()
+}
+
+/// The skills that a message calls up, each with the longest of its phrases that is in it;
+/// the order stays, and of more than five the first. A skill is named by whatever the caller
+/// knows it by.
+#[must_use]
+pub fn called_by<'a>(
+    message: &str,
+    skills: impl Iterator<Item = (&'a str, &'a [String])>,
+) -> Vec<(&'a str, &'a str)> {
+    let asked = Phrase::message(message);
+    let called = skills.filter_map(|(skill, triggers)| {
+        let phrases = triggers
+            .iter()
+            .filter_map(|text| Some((text, Phrase::stated(text)?)));
+        let mut called: Option<(&String, Phrase)> = None;
+        for (text, phrase) in phrases.filter(|(_, phrase)| phrase.is_in(&asked)) {
+            let longest = called
+                .as_ref()
+                .map_or(0, |(_, longest)| longest.stems.len());
+            if phrase.stems.len() > longest {
+                called = Some((text, phrase));
+            }
+        }
+        Some((skill, called?.0.as_str()))
+    });
+    called.take(CALLED).collect()
+}

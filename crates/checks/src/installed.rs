@@ -1,0 +1,36 @@
+//! What is installed, as far as checks need to know.
+
+use std::fmt::Debug;
+
+use jiff::Timestamp;
+
+use model::{Digest, Failure, SkillId, VersionNumber};
+
+/// A skill that is installed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InstalledSkill {
+    /// The skill.
+    pub id: SkillId,
+    /// What it is called.
+    pub name: String,
+    /// The number of its version.
+    pub number: VersionNumber,
+    /// The digest over all its files.
+    pub digest: Digest,
+    /// Characters of its instructions.
+    pub chars: u64,
+    /// Since when.
+    pub time: Timestamp,
+    /// What of it is not on disk as it was installed. None: all of it is, or nobody asked.
+    pub damage: Option<String>,
+}
+
+/// Who knows what is installed.
+pub trait Installed: Debug + Send + Sync {
+    /// The skills that are installed, by id; with `health` their files are compared with what
+    /// was installed. May block.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    fn installed(&self, health: bool) -> Result<Vec<InstalledSkill>, Failure>;
+}

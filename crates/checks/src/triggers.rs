@@ -1,0 +1,106 @@
+//! What calls a skill up, and what of it two skills share.
+
+use std::collections::HashSet;
+
+use super::share;
+use facets::{Phrase, uses};
+use model::Skill;
+
+/// Phrases of a skill that are looked at.
+pub const MAX_TRIGGERS: usize = 200;
+/// Shared phrases that are shown.
+const SHOWN: usize = 20;
+
+/// The phrases that call a skill up.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Triggers {
+    /// The phrases, each once, in the order of their author.
+    pub phrases: Vec<Phrase>,
+    /// Its author states them; else they are those of a description that says when to use
+    /// the skill.
+    pub stated: bool,
+}
+
+impl Triggers {
+    /// What calls a skill up: its triggers, else the phrases of its description behind
+    /// words such as `use when`. Of more than [`MAX_TRIGGERS`] the first count.
+    #[must_use]
+    pub fn of(skill: &Skill) -> Self {
+        let mut phrases: Vec<Phrase> = Vec::new();
+        let mut known = HashSet::new();
+        let stated = skill.triggers.iter();
+        for phrase in stated.filter_map(|text| Phrase::stated(text)) {
+            if phrases.len() < MAX_TRIGGERS && known.insert(phrase.stems.clone()) {
+                phrases.push(phrase);
+            }
+        }
+        let stated = !phrases.is_empty();
+        if !stated {
+            phrases = uses(&skill.description);
+            phrases.truncate(MAX_TRIGGERS);
+        }
+        Self { phrases, stated }
+    }
+
+    /// Nothing says when to use the skill.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.phrases.is_empty()
+    }
+
+    /// The phrases as texts.
+    pub fn texts(&self) -> impl Iterator<Item = &str> {
+        self.phrases.iter().map(|phrase| phrase.text.as_str())
+    }
+
+    /// A phrase of it is in what is asked.
+    #[must_use]
+    pub fn called_by(&self, asked: &Phrase) -> bool {
+        self.phrases.iter().any(|phrase| phrase.is_in(asked))
+    }
+}
+
+/// What two skills share.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Overlap {
+    /// Phrases of either that call both up, those of the most words first. Of more than 20
+    /// the first.
+    pub shared: Vec<String>,
+    /// How much of what calls one of them up calls the other up as well, of the one of which
+    /// it is more: 1 to 100.
+    pub percent: u32,
+    /// Each phrase of either calls both up.
+    pub whole: bool,
+    /// How many phrases are shared.
+    pub count: usize,
+}
+
+/// The phrases that call both skills up; none: there is none. The same whichever of them
+/// comes first.
+#[must_use]
+pub fn overlap(one: &Triggers, other: &Triggers) -> Option<Overlap> {
+    let both = |phrase: &&Phrase| one.called_by(phrase) && other.called_by(phrase);
+    let of_one: Vec<&Phrase> = one.phrases.iter().filter(both).collect();
+    let of_other: Vec<&Phrase> = other.phrases.iter().filter(both).collect();
+    let mut shared: Vec<&Phrase> = of_one.iter().chain(&of_other).copied().collect();
+    shared.sort_by(|a, b| {
+        let order = b.stems.len().cmp(&a.stems.len());
+        order.then_with(|| (&a.stems, &a.text).cmp(&(&b.stems, &b.text)))
+    });
+    shared.dedup_by(|a, b| a.stems == b.stems);
+    if shared.is_empty() {
+        return None;
+    }
+    let of = |some: &[&Phrase], all: &Triggers| share(some.len(), all.phrases.len());
+    let percent = of(&of_one, one).max(of(&of_other, other));
+    Some(Overlap {
+        percent,
+        whole: of_one.len() == one.phrases.len() && of_other.len() == other.phrases.len(),
+        count: shared.len(),
+        shared: shared
+            .into_iter()
+            .take(SHOWN)
+            .map(|phrase| phrase.text.clone())
+            .collect(),
+    })
+}

@@ -1,0 +1,48 @@
+//! How to have an agent use a skill that was installed.
+
+use model::{Skill, SkillId, inert_line, one_of, shown};
+
+/// Phrases that a tip names.
+const PHRASES: usize = 3;
+/// Characters of what an author says, in a tip.
+const CHARS: usize = 120;
+/// What an author says, on one line and inert.
+fn told(text: &str) -> String {
+    shown(&inert_line(text), CHARS)
+}
+
+/// How to have an agent use it; `missing` is what it requires and is not installed.
+#[must_use]
+pub fn tips(id: &SkillId, skill: &Skill, missing: &[String]) -> Vec<String> {
+    let phrases: Vec<_> = skill
+        .triggers
+        .iter()
+        .take(PHRASES)
+        .map(|t| format!("'{}'", told(t)))
+        .collect();
+    let mut tips = Vec::new();
+    if skill.disable_model_invocation {
+        tips.push(format!("Only people call it up: /{}", id.slug()));
+    } else {
+        tips.push(match one_of(&phrases) {
+            Some(phrases) => format!("This skill activates when you mention {phrases}"),
+            None => format!(
+                "This skill activates when a task fits its description: {}",
+                told(&skill.description)
+            ),
+        });
+        tips.push(format!("Call it up by its name: /{}", id.slug()));
+    }
+    if !missing.is_empty() {
+        let missing: Vec<_> = missing
+            .iter()
+            .take(PHRASES)
+            .map(|named| told(named))
+            .collect();
+        tips.push(format!(
+            "It requires what is not installed yet: {}",
+            missing.join(", ")
+        ));
+    }
+    tips
+}

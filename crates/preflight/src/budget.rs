@@ -1,0 +1,72 @@
+//! Characters that all installed skills may have together.
+
+use std::collections::BTreeMap;
+
+use install::Placed;
+use model::{SkillId, SkillKey, Version};
+
+/// Percent of the budget from which on little is left.
+const NEARLY: u64 = 80;
+
+/// What a skill does to the budget.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Budget {
+    /// Characters of what is installed without it.
+    pub current: u64,
+    /// Its own.
+    pub size: u64,
+    /// What all may have.
+    pub limit: u64,
+}
+
+/// Characters of installed skills, each once, wherever it is.
+#[must_use]
+pub(crate) fn used(installed: &[Placed], but: Option<&SkillKey>) -> u64 {
+    let chars: BTreeMap<SkillKey, u64> = installed
+        .iter()
+        .map(|placed| (placed.record.id.key(), placed.record.chars))
+        .collect();
+    let counted = chars.iter().filter(|(key, _)| Some(*key) != but);
+    counted.map(|(_, chars)| chars).sum()
+}
+
+impl Budget {
+    pub(crate) fn with(installed: &[Placed], id: &SkillId, version: &Version, limit: u64) -> Self {
+        Self {
+            current: used(installed, Some(&id.key())),
+            size: version.skill.chars,
+            limit,
+        }
+    }
+
+    /// Characters of all.
+    #[must_use]
+    pub fn projected(&self) -> u64 {
+        self.current.saturating_add(self.size)
+    }
+
+    /// More than all may have.
+    #[must_use]
+    pub fn is_exceeded(&self) -> bool {
+        self.projected() > self.limit
+    }
+
+    /// All of what may be, in percent, rounded up.
+    #[must_use]
+    pub fn percent(&self) -> u32 {
+        checks::percent(self.projected(), self.limit)
+    }
+
+    /// That little is left, or nothing; none: there is enough.
+    #[must_use]
+    pub fn warning(&self) -> Option<String> {
+        if self.is_exceeded() {
+            let over = self.projected() - self.limit;
+            return Some(format!(
+                "{over} characters more than installed skills may have"
+            ));
+        }
+        let left = self.limit - self.projected();
+        (u64::from(self.percent()) >= NEARLY).then(|| format!("{left} characters are left"))
+    }
+}

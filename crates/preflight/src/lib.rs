@@ -1,0 +1,485 @@
+//! Installs on the server's own machine: what is looked at before, and what is told after.
+//!
+//! Rules:
+//!
+//! * Who writes is on this machine. Others are refused, whatever they ask for.
+//! * What is looked at comes in one order, each with its own code: is there such a skill, is
+//!   it blocked, is it installed, is it trusted, is it at odds with what is, is it safe, is
+//!   there room for it. Only then a file is written.
+//! * `force` gives up warnings, the budget and changes of files. A version that nobody
+//!   should use, and the blocklist, are never given up; what was given up is recorded.
+//! * What is told of an installed skill is what is on disk now, and what this server knows
+//!   of it now: it may have been blocked, or withdrawn, since.
+//!
+//! Not here: how files get to a disk (`install`), the rules of the scan (`trust`), what skills
+//! are at odds about (`checks`), installs on other machines (`cli`).
+
+// What may fail in a test may not in the product; the rest is in Cargo.toml.
+#![warn(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    clippy::print_stderr
+)]
+
+mod advice;
+mod budget;
+mod config;
+mod conflicts;
+mod error;
+mod installed;
+mod priorities;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+pub use advice::tips;
+pub use budget::Budget;
+pub use config::InstallConfig;
+pub use error::Error;
+pub use installed::{Listed, Update};
+pub use priorities::{Priorities, Ranked};
+
+use checks::{ConflictSeverity, Hooks, Opposed, Subject};
+use composition::Member;
+use executor::{Kind, Stop};
+use install::{Home, Method, Placed, Record, Removed, Status};
+use lookup::Lookup;
+use model::{
+    Clock, FilePath, Principal, Reference, SkillId, SkillKey, TrustTier, Version, VersionSelector,
+};
+use registry::{Head, Registry};
+use trust::{Report, Verdict};
+
+/// What the operator says of installs.
+#[derive(Debug, Clone)]
+pub struct Policy {
+    /// The directory that skills are installed to.
+    pub directory: PathBuf,
+    /// Other directories that callers may name are below these.
+    pub roots: Vec<PathBuf>,
+    /// The home of the server's user, which is written `~`.
+    pub person: Option<PathBuf>,
+    /// How skills come there.
+    pub method: Method,
+    /// Skills of a lower tier are not installed.
+    pub min_trust_tier: TrustTier,
+    /// Characters that all installed skills may have.
+    pub budget_chars: u64,
+}
+
+/// Installs skills of a registry on this machine. Cheap to clone.
+#[derive(Clone)]
+pub struct Installer {
+    registry: Registry,
+    home: Home,
+    policy: Arc<Policy>,
+    clock: Arc<dyn Clock>,
+}
+
+impl std::fmt::Debug for Installer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Installer").field(&self.policy).finish()
+    }
+}
+
+/// Which skill to install, and what is given up for it.
+#[derive(Debug, Clone)]
+pub struct Wanted {
+    /// The skill.
+    pub skill: Reference,
+    /// Which version of it.
+    pub version: VersionSelector,
+    /// Conflicts are no reason.
+    pub skip_conflict_check: bool,
+    /// What the scan warns of is no reason.
+    pub skip_security_scan: bool,
+    /// Warnings, a full budget and changed files are no reason.
+    pub force: bool,
+    /// The directory; empty: the operator's.
+    pub directory: String,
+    /// Where the caller was started, below which it may name a directory where the operator
+    /// names no other.
+    pub folder: Option<PathBuf>,
+    /// How it comes there; none: as the operator says.
+    pub method: Option<Method>,
+}
+
+/// A skill that was installed.
+#[derive(Debug, Clone)]
+pub struct Installation {
+    /// Where it is.
+    pub placed: Placed,
+    /// What the scan found; none: it was to be left out.
+    pub report: Option<Report>,
+    /// What it does to the budget.
+    pub budget: Budget,
+    /// How to have an agent use it.
+    pub tips: Vec<String>,
+    /// What it is at odds about with what is installed, which did not speak against it.
+    pub conflicts: Vec<Opposed>,
+    /// What a host could run to think of it; none: nothing says when to use it.
+    pub hooks: Option<Hooks>,
+}
+
+/// Where a skill is to go.
+struct Place {
+    directory: PathBuf,
+    /// What is installed, there and elsewhere.
+    installed: Vec<Placed>,
+    conflicts: Vec<Opposed>,
+}
+
+/// A skill that was removed from everywhere.
+#[derive(Debug, Clone)]
+pub struct Uninstalled {
+    /// What was removed, and from where.
+    pub removed: Removed,
+    /// Installed skills that require it.
+    pub dependents: Vec<SkillId>,
+}
+
+fn member(head: &Head, version: &Version) -> Member {
+    Member {
+        name: head.id.as_str().into(),
+        id: head.id.clone(),
+        version: version.clone().into(),
+    }
+}
+
+fn permit(caller: &Principal, what: &'static str) -> Result<(), Error> {
+    if *caller == Principal::local() {
+        return Ok(());
+    }
+    Err(registry::Error::OperatorOnly { what }.into())
+}
+
+impl Installer {
+    /// Installs skills of a registry as the operator says; what is installed is kept in a
+    /// home.
+    #[must_use]
+    pub fn new(registry: Registry, home: PathBuf, policy: Policy, clock: Arc<dyn Clock>) -> Self {
+        Self {
+            registry,
+            home: Home::new(home, vec![policy.directory.clone()]),
+            policy: Arc::new(policy),
+            clock,
+        }
+    }
+
+    /// Characters that all installed skills may have.
+    #[must_use]
+    pub fn budget_chars(&self) -> u64 {
+        self.policy.budget_chars
+    }
+
+    /// A path as it is told: what is below the home of the server's user begins with `~`.
+    #[must_use]
+    pub fn shown(&self, path: &Path) -> String {
+        let person = self.policy.person.as_deref();
+        match person.and_then(|person| path.strip_prefix(person).ok()) {
+            Some(inside) => format!("~/{}", inside.display()),
+            None => path.display().to_string(),
+        }
+    }
+
+    /// The directory that a caller means.
+    fn directory(&self, wanted: &Wanted) -> Result<PathBuf, Error> {
+        let named = wanted.directory.trim();
+        if named.is_empty() {
+            return Ok(self.policy.directory.clone());
+        }
+        let person = self.policy.person.as_deref();
+        let named = match (named.strip_prefix("~/"), person) {
+            (Some(inside), Some(person)) => person.join(inside),
+            _ => PathBuf::from(named),
+        };
+        let mut roots = self.policy.roots.clone();
+        if roots.is_empty() {
+            roots.extend(wanted.folder.clone());
+        }
+        if named == self.policy.directory {
+            return Ok(named);
+        }
+        Ok(install::below(&roots, &named)?)
+    }
+
+    /// What is installed on this machine, by id. Blocks.
+    ///
+    /// # Errors
+    /// A record cannot be read.
+    pub fn placed(&self) -> Result<Vec<Placed>, Error> {
+        Ok(self.home.list()?)
+    }
+
+    async fn run<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Self, &Stop) -> Result<T, Error> + Send + 'static,
+    ) -> Result<T, Error> {
+        let this = self.clone();
+        let work = move |stop: &Stop| work(&this, stop);
+        self.registry
+            .executor()
+            .run_fallible(Kind::Export, work)
+            .await
+    }
+
+    /// Installs a skill, or says which of the things that are looked at speaks against it.
+    ///
+    /// # Errors
+    /// See the variants of [`Error`].
+    pub async fn install(&self, wanted: Wanted, caller: &Principal) -> Result<Installation, Error> {
+        permit(caller, "install skills on it")?;
+        let head = Lookup::new(self.registry.clone())
+            .resolve(&wanted.skill)?
+            .head;
+        // Refuses what is blocked, or held.
+        let version = self.registry.version(&head, &wanted.version)?;
+        let (of, asked) = ((Arc::clone(&head), Arc::clone(&version)), wanted.clone());
+        self.run(move |this, stop| {
+            let place = this.permit_place(&asked, (&of.0, &of.1), stop);
+            place.map(|_| ())
+        })
+        .await?;
+        let selector = VersionSelector::Number(version.number);
+        let scanned = self.registry.scan_version(&head.id, &selector).await?;
+        permit_risk(&head.id, &scanned.scan.report, &wanted)?;
+        admission::reserve(version.size())
+            .await
+            .map_err(registry::Error::from)?;
+        self.run(move |this, stop| {
+            this.install_version(&wanted, (&head, &version), scanned.scan.report, stop)
+        })
+        .await
+    }
+
+    /// Where a version is to be installed, or why it is not to be.
+    fn permit_place(
+        &self,
+        wanted: &Wanted,
+        (head, version): (&Head, &Version),
+        stop: &Stop,
+    ) -> Result<Place, Error> {
+        let directory = self.directory(wanted)?;
+        let installed = self.home.list()?;
+        let is_named = wanted.version != VersionSelector::Active;
+        self.permit_again(&installed, head, version, wanted.force, is_named)?;
+        if head.trust_tier() > self.policy.min_trust_tier {
+            return Err(Error::TrustTier {
+                id: head.id.clone(),
+                tier: head.trust_tier(),
+                min: self.policy.min_trust_tier,
+            });
+        }
+        let directory = place(&installed, &head.id, directory);
+        let there = (installed.as_slice(), directory.as_path());
+        let conflicts = conflicts::permit(self, wanted, (head, version), there, stop)?;
+        permit_folder(&installed, &head.id, &directory)?;
+        Ok(Place {
+            directory,
+            installed,
+            conflicts,
+        })
+    }
+
+    fn install_version(
+        &self,
+        wanted: &Wanted,
+        (head, version): (&Head, &Version),
+        report: Report,
+        stop: &Stop,
+    ) -> Result<Installation, Error> {
+        let Place {
+            directory,
+            installed,
+            conflicts,
+        } = self.permit_place(wanted, (head, version), stop)?;
+        let budget = Budget::with(&installed, &head.id, version, self.policy.budget_chars);
+        if budget.is_exceeded() && !wanted.force {
+            return Err(Error::Budget {
+                id: head.id.clone(),
+                budget,
+            });
+        }
+        let files = self.files(version, stop)?;
+        let is_risky = report.verdict != Verdict::Passed;
+        let is_at_odds = conflicts
+            .iter()
+            .any(|opposed| opposed.conflict.severity == ConflictSeverity::Warning);
+        let release = (version.number, version.semantic.clone(), version.digest);
+        let record = Record {
+            method: wanted.method.unwrap_or(self.policy.method),
+            server: "local".to_owned(),
+            verdict: report.verdict.name().to_owned(),
+            forced: wanted.force && (budget.is_exceeded() || is_risky || is_at_odds),
+            scan_skipped: wanted.skip_security_scan,
+            ..Record::of(&head.id, release, &version.skill, &files, self.clock.now())
+        };
+        let give_up = || stop.is_set();
+        let force = wanted.force;
+        let placed = self
+            .home
+            .install(&directory, record, &files, force, &give_up)?;
+        let missing = missing(&placed.record, &self.home.list()?);
+        Ok(Installation {
+            tips: tips(&head.id, &version.skill, &missing),
+            hooks: checks::hooks(&[Subject::from(member(head, version))]),
+            conflicts,
+            report: (!wanted.skip_security_scan).then_some(report),
+            budget,
+            placed,
+        })
+    }
+
+    fn permit_again(
+        &self,
+        installed: &[Placed],
+        head: &Head,
+        version: &Version,
+        force: bool,
+        is_named: bool,
+    ) -> Result<(), Error> {
+        let key = head.id.key();
+        let there = installed
+            .iter()
+            .find(|placed| placed.record.id.key() == key);
+        match there {
+            Some(there) if !(force || is_named && there.record.digest != version.digest) => {
+                Err(Error::AlreadyInstalled {
+                    id: head.id.clone(),
+                    semantic: there.record.semantic.clone(),
+                    path: self.shown(&there.path()),
+                })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn files(&self, version: &Version, stop: &Stop) -> Result<Vec<(FilePath, Bytes)>, Error> {
+        let read = version.files.iter().map(|file| {
+            stop.check()?;
+            Ok((file.path.clone(), self.registry.content(file)?))
+        });
+        read.collect()
+    }
+
+    /// Removes a skill.
+    ///
+    /// # Errors
+    /// It is not installed; somebody changed its files; the caller is elsewhere.
+    pub async fn uninstall(
+        &self,
+        skill: String,
+        remove_data: bool,
+        force: bool,
+        caller: &Principal,
+    ) -> Result<Uninstalled, Error> {
+        permit(caller, "uninstall skills on it")?;
+        self.run(move |this, stop| {
+            let (give_up, mut last) = (|| stop.is_set(), None);
+            for placed in this.home.find(skill.trim())? {
+                let (at, id) = (&placed.directory, &placed.record.id);
+                let removed = this.home.uninstall(at, id, remove_data, force, &give_up)?;
+                last = Some(removed);
+            }
+            let none = || install::Error::not_installed(&skill, [].into_iter());
+            let removed = last.ok_or_else(none)?;
+            let left = this.home.list()?;
+            let dependents = left
+                .iter()
+                .filter(|p| p.record.requires(&removed.record.id));
+            let dependents = dependents.map(|placed| placed.record.id.clone()).collect();
+            Ok(Uninstalled {
+                removed,
+                dependents,
+            })
+        })
+        .await
+    }
+
+    /// Installed skills that are on the blocklist now: those of an id, or all.
+    ///
+    /// # Errors
+    /// A record cannot be read.
+    pub async fn blocked(&self, only: Option<SkillId>) -> Result<Vec<SkillId>, Error> {
+        self.run(move |this, _| {
+            let (catalog, only) = (this.registry.catalog(), only.map(|id| id.key()));
+            let is_asked = |key: &SkillKey| only.as_ref().is_none_or(|only| only == key);
+            let installed = this.home.list()?.into_iter().map(|placed| placed.record.id);
+            let blocked = installed.filter(|id| {
+                let key = id.key();
+                is_asked(&key) && catalog.block(&key).is_some()
+            });
+            let mut blocked: Vec<SkillId> = blocked.collect();
+            blocked.dedup_by_key(|id| id.key());
+            Ok(blocked)
+        })
+        .await
+    }
+}
+
+/// A skill is once on a machine: another version goes where the one before it is.
+fn place(installed: &[Placed], id: &SkillId, directory: PathBuf) -> PathBuf {
+    let key = id.key();
+    let there = installed
+        .iter()
+        .find(|placed| placed.record.id.key() == key);
+    there.map_or(directory, |there| there.directory.clone())
+}
+
+/// Another skill of the same slug has the folder.
+fn permit_folder(installed: &[Placed], id: &SkillId, directory: &Path) -> Result<(), Error> {
+    let mut there = installed
+        .iter()
+        .filter(|placed| placed.directory == directory);
+    let other = there.find(|placed| {
+        let other = &placed.record.id;
+        other.slug().eq_ignore_ascii_case(id.slug()) && other.key() != id.key()
+    });
+    match other {
+        Some(other) => Err(install::Error::FolderTaken {
+            path: other.path(),
+            other: other.record.id.clone(),
+        }
+        .into()),
+        None => Ok(()),
+    }
+}
+
+/// What the scan found is given up for, or not. A version that nobody should use never is.
+fn permit_risk(id: &SkillId, report: &Report, wanted: &Wanted) -> Result<(), Error> {
+    let is_given_up = wanted.force || wanted.skip_security_scan;
+    match report.verdict {
+        Verdict::Passed => Ok(()),
+        Verdict::Warning if is_given_up => Ok(()),
+        Verdict::Warning | Verdict::Failed => Err(Error::Risk {
+            id: id.clone(),
+            report: Box::new(report.clone()),
+        }),
+    }
+}
+
+/// What a skill requires and is not installed.
+fn missing(record: &Record, installed: &[Placed]) -> Vec<String> {
+    let is_there = |named: &&String| {
+        installed.iter().any(|placed| {
+            let id = &placed.record.id;
+            named.eq_ignore_ascii_case(id.as_str()) || named.eq_ignore_ascii_case(id.slug())
+        })
+    };
+    let missing = record.requires.iter().filter(|named| !is_there(named));
+    missing.cloned().collect()
+}
+
+/// The worse of what is on disk and of what the server knows.
+fn worse(one: Status, other: Status) -> Status {
+    match (one, other) {
+        (Status::Unknown, Status::Healthy) | (Status::Healthy, Status::Unknown) => Status::Unknown,
+        (Status::Unknown, other) => other,
+        (one, Status::Unknown) => one,
+        (one, other) => one.max(other),
+    }
+}

@@ -1,0 +1,104 @@
+//! Which installed skill goes before which.
+
+use std::collections::{HashMap, HashSet};
+
+use super::{Error, Installer, permit};
+use install::{Moved, Record};
+use model::{Principal, SkillId, SkillKey};
+
+/// The places of installed skills.
+#[derive(Debug, Clone)]
+pub struct Priorities {
+    /// The first one first.
+    pub skills: Vec<Ranked>,
+    /// Somebody gave one of them a place; else the ones that were installed earlier are
+    /// first.
+    pub is_manual: bool,
+}
+
+/// An installed skill and its place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ranked {
+    /// The skill.
+    pub id: SkillId,
+    /// What it is called.
+    pub name: String,
+    /// Its place, from 1.
+    pub place: usize,
+    /// It keeps its place when others move.
+    pub locked: bool,
+    /// What calls it up, and no skill before it.
+    pub triggers: Vec<String>,
+}
+
+/// The words that call a skill up: its own phrases, else its name.
+fn triggers(record: &Record) -> Vec<String> {
+    match record.triggers.as_slice() {
+        [] => vec![record.id.slug().to_owned()],
+        triggers => triggers.to_vec(),
+    }
+}
+
+impl Installer {
+    /// The places of all installed skills, or of these.
+    ///
+    /// # Errors
+    /// One of them is not installed; a record cannot be read.
+    pub async fn priorities(&self, only: Vec<String>) -> Result<Priorities, Error> {
+        self.run(move |this, _| {
+            let mut wanted: HashSet<SkillKey> = HashSet::new();
+            for skill in &only {
+                let found = this.home.find(skill)?;
+                wanted.extend(found.iter().map(|placed| placed.record.id.key()));
+            }
+            let (order, is_manual) = this.home.order()?;
+            let installed = this.home.list()?.into_iter();
+            let records: HashMap<SkillKey, Record> = installed
+                .map(|placed| (placed.record.id.key(), placed.record))
+                .collect();
+            let (mut skills, mut taken) = (Vec::new(), HashSet::new());
+            for (place, at) in (1..).zip(order.places()) {
+                let key = at.id.key();
+                let Some(record) = records.get(&key) else {
+                    continue;
+                };
+                let is_free = |trigger: &String| taken.insert(trigger.trim().to_lowercase());
+                let triggers: Vec<String> = triggers(record).into_iter().filter(is_free).collect();
+                if wanted.is_empty() || wanted.contains(&key) {
+                    skills.push(Ranked {
+                        id: record.id.clone(),
+                        name: record.name.clone(),
+                        place,
+                        locked: at.locked,
+                        triggers,
+                    });
+                }
+            }
+            Ok(Priorities { skills, is_manual })
+        })
+        .await
+    }
+
+    /// Gives an installed skill a place. Says who moved, the skill itself first.
+    ///
+    /// # Errors
+    /// It is not installed; the caller is elsewhere.
+    pub async fn set_priority(
+        &self,
+        skill: String,
+        place: usize,
+        lock: bool,
+        caller: &Principal,
+    ) -> Result<Vec<Moved>, Error> {
+        permit(caller, "set priorities on it")?;
+        self.run(move |this, stop| {
+            let found = this.home.find(&skill)?;
+            let none = || install::Error::not_installed(&skill, [].into_iter());
+            let key = found.first().ok_or_else(none)?.record.id.key();
+            Ok(this
+                .home
+                .set_priority(&key, place, lock, &|| stop.is_set())?)
+        })
+        .await
+    }
+}

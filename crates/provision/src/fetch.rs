@@ -1,0 +1,193 @@
+//! Versions from a server into folders: all fetched and looked at, then all written.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use bytes::Bytes;
+use futures_util::{StreamExt as _, TryStreamExt as _, stream};
+
+use super::{AT_ONCE, Archive, Error, Pin, Place, Provision, Source, fail};
+use install::{Locked, Method, Placed, Record, Status, unpack};
+use model::{FilePath, SkillId};
+use skill_md::ReadOptions;
+use trust::{Input, Scanner, Verdict};
+
+/// Bytes of all skills of one call.
+const MAX_BYTES: usize = 512 * 1024 * 1024;
+
+/// A version that is to be there.
+#[derive(Debug, Clone)]
+pub(crate) struct Wanted {
+    pub(crate) pin: Pin,
+    pub(crate) places: Vec<Place>,
+    pub(crate) method: Method,
+    /// Somebody has looked at what the scan warns of.
+    pub(crate) is_known_risk: bool,
+}
+
+/// What became of a skill.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// It was written.
+    Installed,
+    /// It was there, whole.
+    Unchanged,
+}
+
+/// A skill that is there.
+#[derive(Debug, Clone)]
+pub struct Done {
+    /// What the lock says of it.
+    pub locked: Locked,
+    /// Its folders.
+    pub paths: Vec<PathBuf>,
+    /// What became of it.
+    pub outcome: Outcome,
+}
+
+/// A version with its files, as they were found to be.
+struct Fetched {
+    record: Record,
+    files: Vec<(FilePath, Bytes)>,
+}
+
+/// What a folder has of a version, whole.
+fn present(wanted: &Wanted, all: &[Placed]) -> Vec<Placed> {
+    let there = all.iter().filter(|placed| {
+        let is_same = placed.record.id.key() == wanted.pin.id.key()
+            && placed.record.digest == wanted.pin.digest
+            && placed.record.method == wanted.method;
+        let is_meant = || {
+            let mut places = wanted.places.iter();
+            places.any(|place| place.directory == placed.directory)
+        };
+        is_same && is_meant() && placed.health().status() == Status::Healthy
+    });
+    there.cloned().collect()
+}
+
+impl<S: Source> Provision<'_, S> {
+    /// Has these versions there: fetches what is not.
+    pub(crate) async fn put(&self, wanted: &[Wanted], force: bool) -> Result<Vec<Done>, S::Error> {
+        let places: Vec<Place> = wanted.iter().flat_map(|w| w.places.clone()).collect();
+        let all = self.targets.home(&places).list().map_err(fail::<S>)?;
+        let total = AtomicUsize::new(0);
+        let fetched = stream::iter(wanted).map(|wanted| async {
+            let there = present(wanted, &all);
+            let fetched = if there.len() == wanted.places.len() && !force {
+                None
+            } else {
+                Some(self.fetch(wanted, force).await?)
+            };
+            let files = fetched.iter().flat_map(|fetched| &fetched.files);
+            let bytes: usize = files.map(|(_, content)| content.len()).sum();
+            if total.fetch_add(bytes, Ordering::Relaxed) + bytes > MAX_BYTES {
+                return Err(fail::<S>(Error::TooLarge { max: MAX_BYTES }));
+            }
+            (self.fetched)();
+            Ok((there, fetched))
+        });
+        let fetched: Vec<_> = fetched.buffered(AT_ONCE).try_collect().await?;
+        let done = wanted
+            .iter()
+            .zip(fetched)
+            .map(|(wanted, (there, fetched))| self.write(wanted, &there, fetched.as_ref(), force));
+        done.collect()
+    }
+
+    /// Fetches a version. Nothing is taken on trust: not its files, not its digest, not what
+    /// a scan on the server came to.
+    async fn fetch(&self, wanted: &Wanted, force: bool) -> Result<Fetched, S::Error> {
+        let Pin { id, number, .. } = &wanted.pin;
+        let Archive { semantic, bytes } = self.source.archive(id, *number).await?;
+        let files = unpack(&bytes).map_err(fail::<S>)?;
+        let by_path: BTreeMap<FilePath, Bytes> = files.iter().cloned().collect();
+        let options = ReadOptions {
+            slug: Some(id.slug()),
+            ..ReadOptions::default()
+        };
+        let no_skill = || fail::<S>(Error::NoSkill { id: id.clone() });
+        let skill = skill_md::read(&by_path, &options)
+            .skill
+            .ok_or_else(no_skill)?;
+        let release = (*number, semantic, wanted.pin.digest);
+        let mut record = Record::of(id, release, &skill, &files, self.clock.now());
+        record.check(&files).map_err(fail::<S>)?;
+        let contents: Vec<(&str, &[u8])> = files
+            .iter()
+            .map(|(path, content)| (path.as_str(), &content[..]))
+            .collect();
+        let known_names: &[&str] = &[];
+        let report = Scanner::bundled().scan(&Input {
+            files: &contents,
+            name: &skill.name,
+            allowed_tools: &skill.allowed_tools,
+            known_names: &known_names,
+        });
+        let is_permitted = match report.verdict {
+            Verdict::Passed => true,
+            Verdict::Warning => force || wanted.is_known_risk,
+            Verdict::Failed => false,
+        };
+        if !is_permitted {
+            let (id, report) = (id.clone(), Box::new(report));
+            return Err(fail::<S>(Error::Risk { id, report }));
+        }
+        record.method = wanted.method;
+        record.server = self.source.name();
+        report.verdict.name().clone_into(&mut record.verdict);
+        record.forced = report.verdict != Verdict::Passed;
+        Ok(Fetched { record, files })
+    }
+
+    fn write(
+        &self,
+        wanted: &Wanted,
+        there: &[Placed],
+        fetched: Option<&Fetched>,
+        force: bool,
+    ) -> Result<Done, S::Error> {
+        let home = self.targets.home(&wanted.places);
+        let (mut paths, mut outcome) = (Vec::new(), Outcome::Unchanged);
+        let mut record = there.first().map(|placed| placed.record.clone());
+        for place in &wanted.places {
+            let known = there
+                .iter()
+                .find(|placed| placed.directory == place.directory);
+            let placed = match (fetched, known) {
+                (Some(fetched), known) if force || known.is_none() => {
+                    let (new, at) = (fetched.record.clone(), &place.directory);
+                    let give_up = || self.give_up();
+                    let placed = home.install(at, new, &fetched.files, force, &give_up);
+                    outcome = Outcome::Installed;
+                    placed.map_err(fail::<S>)?
+                }
+                (_, Some(known)) => known.clone(),
+                (_, None) => continue,
+            };
+            paths.push(placed.path());
+            record = Some(placed.record);
+        }
+        let gone = |id: &SkillId| install::Error::not_installed(id.as_str(), [].into_iter());
+        let record = record.ok_or_else(|| fail::<S>(gone(&wanted.pin.id)))?;
+        Ok(Done {
+            locked: Locked {
+                id: record.id,
+                semantic: record.semantic,
+                number: record.number,
+                digest: record.digest,
+                verdict: record.verdict,
+                server: record.server,
+                targets: wanted
+                    .places
+                    .iter()
+                    .map(|place| place.name.clone())
+                    .collect(),
+                requested: wanted.pin.requested,
+            },
+            paths,
+            outcome,
+        })
+    }
+}

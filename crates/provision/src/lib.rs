@@ -1,0 +1,132 @@
+//! Skills of a server on the caller's machine: what is to be there, fetched, checked,
+//! written, and noted in `skills.lock`.
+//!
+//! Rules:
+//!
+//! * Nothing that a server says is taken on trust: an archive must hold the files of the
+//!   version by their digest, and the scan is made here.
+//! * All skills of a call are fetched and looked at before the first is written.
+//! * A version that nobody should use is not installed, whatever is asked for. One that
+//!   should be looked at is, once somebody said so; the lock then says it for everybody.
+//! * What the lock says is installed to the byte. Only `install NAME` and `update` choose
+//!   versions.
+//!
+//! Not here: how a server is asked ([`Source`] is implemented by the command line), how
+//! folders are written (`install`), printing.
+
+// What may fail in a test may not in the product; the rest is in Cargo.toml.
+#![warn(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    clippy::print_stderr
+)]
+
+mod error;
+mod fetch;
+mod look;
+mod plan;
+mod targets;
+mod tell;
+
+pub use error::Error;
+pub use fetch::{Done, Outcome};
+pub use look::{Concern, Finding, Newer, audit, installed, newer, uninstall, worst};
+pub use plan::{Changes, install, update};
+pub use targets::{Place, Targets, Wish};
+pub use tell::{Line, Told, Tone, of_audit, of_changes, of_installed, of_newer, of_removed};
+
+use std::time::Instant;
+
+use model::{Clock, Code, Digest, Failure, SkillId, VersionNumber};
+
+/// Skills that are asked for at once.
+const AT_ONCE: usize = 4;
+
+/// A version that a server chose.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pin {
+    /// The skill.
+    pub id: SkillId,
+    /// Number of the version.
+    pub number: VersionNumber,
+    /// Digest over all its files.
+    pub digest: Digest,
+    /// Somebody asked for it; else another one requires it.
+    pub requested: bool,
+}
+
+/// What a server knows of a version now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Known {
+    /// Digest over all its files.
+    pub digest: Digest,
+    /// Why it was withdrawn; none: it was not.
+    pub yanked: Option<String>,
+}
+
+/// The archive of a version.
+#[derive(Debug, Clone)]
+pub struct Archive {
+    /// Its semantic version.
+    pub semantic: semver::Version,
+    /// A `.tar.gz`, whatever is in it.
+    pub bytes: Vec<u8>,
+}
+
+/// A server of skills, as it is asked.
+#[expect(
+    async_fn_in_trait,
+    reason = "a command line waits for one thing at a time"
+)]
+pub trait Source {
+    /// Why it did not answer.
+    type Error: From<Failure>;
+
+    /// Its address, or `local`.
+    fn name(&self) -> String;
+
+    /// A refusal has this code.
+    fn has_code(error: &Self::Error, code: Code) -> bool;
+
+    /// The versions of these skills, and of all that they require.
+    async fn resolve(&self, skills: Vec<String>) -> Result<Vec<Pin>, Self::Error>;
+
+    /// Refuses skills that do not go together; nothing is added to them.
+    async fn permit_set(&self, skills: Vec<String>) -> Result<(), Self::Error>;
+
+    /// A version as an archive.
+    async fn archive(&self, id: &SkillId, number: VersionNumber) -> Result<Archive, Self::Error>;
+
+    /// What is known of a version.
+    async fn known(&self, id: &SkillId, number: VersionNumber) -> Result<Known, Self::Error>;
+
+    /// The version that a skill's name leads to.
+    async fn latest(&self, id: &SkillId) -> Result<semver::Version, Self::Error>;
+}
+
+/// What a call works with.
+pub struct Provision<'a, S> {
+    /// The server.
+    pub source: &'a S,
+    /// Where skills are installed.
+    pub targets: &'a Targets,
+    /// When a skill is installed.
+    pub clock: &'a dyn Clock,
+    /// Until when it waits for another process that installs to the same folder.
+    pub until: Instant,
+    /// Called when another skill was fetched.
+    pub fetched: &'a dyn Fn(),
+}
+
+impl<S: Source> Provision<'_, S> {
+    fn give_up(&self) -> bool {
+        Instant::now() >= self.until
+    }
+}
+
+/// A failure as a source tells it.
+fn fail<S: Source>(error: impl Into<Failure>) -> S::Error {
+    S::Error::from(error.into())
+}

@@ -1,0 +1,451 @@
+//! What is encoded in a text, decoded.
+
+use std::io::Read as _;
+
+use base64::Engine as _;
+use base64::alphabet::STANDARD;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+
+use super::lines::{Line, Place};
+
+/// Characters of the shortest encoded text that is looked at.
+const SHORTEST: usize = 20;
+/// Bytes that one encoded text may come to.
+const LARGEST: u64 = 256 * 1024;
+/// Bytes of the shortest text that is worth a scan.
+const WORTH: usize = 8;
+
+const BASE64: GeneralPurpose = GeneralPurpose::new(
+    &STANDARD,
+    GeneralPurposeConfig::new()
+        .with_decode_padding_mode(DecodePaddingMode::Indifferent)
+        .with_decode_allow_trailing_bits(true),
+);
+
+/// A text that was encoded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Decoded {
+    pub(crate) text: String,
+    /// The line that it begins in.
+    pub(crate) line: usize,
+}
+
+/// What is encoded in lines.
+pub(crate) fn decoded(lines: &[Line<'_>]) -> Vec<Decoded> {
+    let mut all: Vec<Decoded> = Vec::new();
+    let mut run = Run::default();
+    for (line, read) in lines.iter().enumerate() {
+        let found = &mut |text: String| {
+            if all.last().is_none_or(|last| last.text != text) {
+                all.push(Decoded { text, line });
+            }
+        };
+        in_line(&read.text, read.place, found);
+        run.take(read, found);
+    }
+    let line = lines.len().saturating_sub(1);
+    run.end(&mut |text| all.push(Decoded { text, line }));
+    all
+}
+
+/// Lines of nothing but encoded text, which are one.
+#[derive(Default)]
+struct Run {
+    text: String,
+    lines: usize,
+    next: u32,
+}
+
+impl Run {
+    fn take(&mut self, line: &Line<'_>, found: &mut dyn FnMut(String)) {
+        let bare = line.text.trim_matches(|c: char| {
+            c.is_whitespace()
+                || matches!(
+                    c,
+                    '"' | '\'' | '`' | ',' | '+' | '(' | ')' | '\\' | '.' | ';'
+                )
+        });
+        let is_encoded = bare.len() >= 8 && bare.bytes().all(is_base64);
+        if is_encoded && (self.lines == 0 || self.next == line.number) {
+            self.text.push_str(bare);
+            self.lines += 1;
+            self.next = line.number + 1;
+            return;
+        }
+        self.end(found);
+        if is_encoded {
+            bare.clone_into(&mut self.text);
+            self.lines = 1;
+            self.next = line.number + 1;
+        }
+    }
+
+    fn end(&mut self, found: &mut dyn FnMut(String)) {
+        if self.lines > 1 {
+            found_base64(&self.text, found);
+        }
+        self.text.clear();
+        self.lines = 0;
+    }
+}
+
+fn is_base64(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'-' | b'_' | b'=')
+}
+
+fn in_line(text: &str, place: Place, found: &mut dyn FnMut(String)) {
+    base64_runs(text, found);
+    let has = |needle: &str| text.contains(needle);
+    if has("\\x") || has("\\u00") || has("\\1") || has("\\0") {
+        escapes(text, found);
+    }
+    if has("%") {
+        percent(text, found);
+    }
+    if has("&#") {
+        entities(text, found);
+    }
+    let lower = text.to_ascii_lowercase();
+    if [
+        "chr(",
+        "char]",
+        "fromcharcode",
+        "bytes(",
+        "bytearray(",
+        "buffer.from([",
+        "0x",
+    ]
+    .iter()
+    .any(|needle| lower.contains(needle))
+    {
+        numbers(text, found);
+    }
+    if ["rot13", "rot_13", "n-za-m"]
+        .iter()
+        .any(|needle| lower.contains(needle))
+    {
+        found(text.chars().map(rot13).collect());
+    }
+    if ["[::-1]", ".reverse()", "| rev", "|rev", "strrev("]
+        .iter()
+        .any(|needle| lower.contains(needle))
+        && text.len() < 8 * 1024
+    {
+        let reversed: String = text.chars().rev().collect();
+        base64_runs(&reversed, found);
+        found(reversed);
+    }
+    if !Place::SAID.has(place) && (has("\"\"") || has("''")) {
+        // A shell passes over quotes of nothing inside a word.
+        let bare = text.replace("\"\"", "").replace("''", "");
+        if bare.len() + 4 <= text.len() {
+            found(bare);
+        }
+    }
+    if !Place::SAID.has(place)
+        && text.len() < 64 * 1024
+        && let Some(joined) = joined(text)
+    {
+        base64_runs(&joined, found);
+        found(joined);
+    }
+}
+
+/// Strings of a line that are put together there.
+fn joined(text: &str) -> Option<String> {
+    let mut joined = String::with_capacity(text.len());
+    let mut joints = 0;
+    let mut rest = text;
+    let lists = text.contains(".join('')")
+        || text.contains(".join(\"\")")
+        || text.contains("''.join")
+        || text.contains("\"\".join");
+    let between_strings = |c: char| matches!(c, ' ' | '+' | '.' | '&') || (lists && c == ',');
+    while let Some(at) = rest.find(['"', '\'']) {
+        let (before, from) = rest.split_at(at);
+        joined.push_str(before);
+        let quote = from.get(..1).unwrap_or_default();
+        let behind = from.get(1..).unwrap_or_default();
+        let between = behind.trim_start_matches(between_strings);
+        let gap = behind.len() - between.len();
+        if gap > 0 && gap <= 5 && between.starts_with(quote) && !before.is_empty() {
+            joints += 1;
+            rest = between.get(1..).unwrap_or_default();
+        } else {
+            joined.push_str(quote);
+            rest = behind;
+        }
+    }
+    joined.push_str(rest);
+    (joints >= 2).then_some(joined)
+}
+
+fn base64_runs(text: &str, found: &mut dyn FnMut(String)) {
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    while at < bytes.len() {
+        let run = bytes.get(at..).unwrap_or_default();
+        let length = run.iter().take_while(|byte| is_base64(**byte)).count();
+        if length >= SHORTEST {
+            let run = text.get(at..at + length).unwrap_or_default();
+            let before = text.get(at.saturating_sub(48)..at).unwrap_or_default();
+            let is_picture = [
+                "data:image/",
+                "data:font/",
+                "data:audio/",
+                "data:application/font",
+            ]
+            .iter()
+            .any(|start| before.contains(start));
+            if !is_picture {
+                found_base64(run, found);
+                found_hex(run, found);
+                // A path, or `name=value`, in front of it.
+                for part in run.split(['/', '=']).filter(|part| part.len() < run.len()) {
+                    if part.len() >= SHORTEST {
+                        found_base64(part, found);
+                    }
+                }
+            }
+        }
+        at += length.max(1);
+    }
+}
+
+fn found_base64(run: &str, found: &mut dyn FnMut(String)) {
+    let standard: String = run
+        .trim_end_matches('=')
+        .chars()
+        .map(|c| match c {
+            '-' => '+',
+            '_' => '/',
+            c => c,
+        })
+        .collect();
+    if standard.contains('=') || standard.len() < SHORTEST - 4 {
+        return;
+    }
+    // One letter too many is not more than the mark of where it was cut.
+    let length = if standard.len() % 4 == 1 {
+        standard.len() - 1
+    } else {
+        standard.len()
+    };
+    if let Ok(bytes) = BASE64.decode(standard.get(..length).unwrap_or_default()) {
+        found_bytes(&bytes, found);
+    }
+}
+
+fn found_hex(run: &str, found: &mut dyn FnMut(String)) {
+    let run = run.strip_prefix("0x").unwrap_or(run);
+    if run.len() >= 24
+        && run.len().is_multiple_of(2)
+        && run.bytes().all(|byte| byte.is_ascii_hexdigit())
+    {
+        let pair = |pair: &[u8]| Some(digit(*pair.first()?)? * 16 + digit(*pair.get(1)?)?);
+        let bytes: Option<Vec<u8>> = run.as_bytes().chunks(2).map(pair).collect();
+        found_bytes(&bytes.unwrap_or_default(), found);
+    }
+}
+
+fn digit(byte: u8) -> Option<u8> {
+    char::from(byte)
+        .to_digit(16)
+        .and_then(|digit| u8::try_from(digit).ok())
+}
+
+/// Bytes that are a text, or packed.
+fn found_bytes(bytes: &[u8], found: &mut dyn FnMut(String)) {
+    let mut unpacked = Vec::new();
+    let bytes = match bytes {
+        [0x1F, 0x8B, ..] => {
+            let mut packed = flate2::read::GzDecoder::new(bytes).take(LARGEST);
+            // What came before it broke off is looked at.
+            drop(packed.read_to_end(&mut unpacked));
+            unpacked.as_slice()
+        }
+        [0x78, 0x01 | 0x5E | 0x9C | 0xDA, ..] => {
+            let mut packed = flate2::read::ZlibDecoder::new(bytes).take(LARGEST);
+            drop(packed.read_to_end(&mut unpacked));
+            unpacked.as_slice()
+        }
+        _ => bytes,
+    };
+    if let Some(text) = text_of(bytes) {
+        found(text);
+    }
+}
+
+/// Bytes as text, where they are one.
+fn text_of(bytes: &[u8]) -> Option<String> {
+    if bytes.len() < WORTH {
+        return None;
+    }
+    let (pairs, _) = bytes.as_chunks::<2>();
+    let wide = pairs
+        .iter()
+        .filter(|[low, high]| *high == 0 && *low != 0)
+        .count();
+    if wide * 10 >= pairs.len() * 9 {
+        let units: Vec<u16> = pairs.iter().map(|pair| u16::from_le_bytes(*pair)).collect();
+        return Some(String::from_utf16_lossy(&units));
+    }
+    let text = match std::str::from_utf8(bytes) {
+        Ok(text) => text,
+        // A run that was cut in a letter.
+        Err(error) if error.valid_up_to() + 4 > bytes.len() => {
+            std::str::from_utf8(bytes.get(..error.valid_up_to())?).ok()?
+        }
+        Err(_) => return None,
+    };
+    let is_plain = |c: char| !c.is_control() || matches!(c, '\n' | '\r' | '\t');
+    (text.len() >= WORTH && text.chars().all(is_plain)).then(|| text.to_owned())
+}
+
+/// `\x63\x75`, `\u0063`, `\143`.
+fn escapes(text: &str, found: &mut dyn FnMut(String)) {
+    let mut bytes = Vec::new();
+    let mut rest = text;
+    while let Some(at) = rest.find('\\') {
+        if at > 0 && !bytes.is_empty() {
+            end_bytes(&mut bytes, found);
+        }
+        let behind = rest.get(at + 1..).unwrap_or_default();
+        let (length, value) = match behind.as_bytes() {
+            [b'x', a, b, ..] => (3, digit(*a).zip(digit(*b)).map(|(a, b)| a * 16 + b)),
+            [b'u', b'0', b'0', a, b, ..] => (5, digit(*a).zip(digit(*b)).map(|(a, b)| a * 16 + b)),
+            [a @ b'0'..=b'1', b @ b'0'..=b'7', c @ b'0'..=b'7', ..] => {
+                (3, Some((a - b'0') * 64 + (b - b'0') * 8 + (c - b'0')))
+            }
+            _ => (0, None),
+        };
+        match value {
+            Some(value) => bytes.push(value),
+            None => end_bytes(&mut bytes, found),
+        }
+        let step = if value.is_some() { length } else { 0 };
+        rest = behind.get(step..).unwrap_or_default();
+    }
+    end_bytes(&mut bytes, found);
+}
+
+fn end_bytes(bytes: &mut Vec<u8>, found: &mut dyn FnMut(String)) {
+    if bytes.len() >= 4
+        && let Some(text) = text_of(bytes).or_else(|| short_word(bytes))
+    {
+        found(text);
+    }
+    bytes.clear();
+}
+
+/// Four letters are enough for `exec`.
+fn short_word(bytes: &[u8]) -> Option<String> {
+    let text = std::str::from_utf8(bytes).ok()?;
+    text.bytes()
+        .all(|byte| byte.is_ascii_graphic())
+        .then(|| text.to_owned())
+}
+
+fn percent(text: &str, found: &mut dyn FnMut(String)) {
+    let bytes = text.as_bytes();
+    let mut out = Vec::with_capacity(bytes.len());
+    let mut escapes = 0_usize;
+    let mut at = 0;
+    while let Some(byte) = bytes.get(at) {
+        let value = match bytes.get(at + 1..at + 3) {
+            Some([a, b]) if *byte == b'%' => digit(*a).zip(digit(*b)).map(|(a, b)| a * 16 + b),
+            _ => None,
+        };
+        out.push(value.unwrap_or(*byte));
+        escapes += usize::from(value.is_some());
+        at += if value.is_some() { 3 } else { 1 };
+    }
+    if escapes >= 6 {
+        found(String::from_utf8_lossy(&out).into_owned());
+    }
+}
+
+fn entities(text: &str, found: &mut dyn FnMut(String)) {
+    let mut out = String::with_capacity(text.len());
+    let mut count = 0;
+    let mut rest = text;
+    while let Some((before, behind)) = rest.split_once("&#") {
+        out.push_str(before);
+        let end = behind.find(';').filter(|end| *end <= 8);
+        let number = end.and_then(|end| {
+            let digits = behind.get(..end)?;
+            match digits.strip_prefix(['x', 'X']) {
+                Some(digits) => u32::from_str_radix(digits, 16).ok(),
+                None => digits.parse().ok(),
+            }
+        });
+        if let (Some(end), Some(c)) = (end, number.and_then(char::from_u32)) {
+            out.push(c);
+            count += 1;
+            rest = behind.get(end + 1..).unwrap_or_default();
+        } else {
+            out.push_str("&#");
+            rest = behind;
+        }
+    }
+    out.push_str(rest);
+    if count >= 6 {
+        found(out);
+    }
+}
+
+/// `chr(99)+chr(117)`, `[99, 117, 114]`, `0x63, 0x75`.
+fn numbers(text: &str, found: &mut dyn FnMut(String)) {
+    let bytes = text.as_bytes();
+    let mut word: Vec<u8> = Vec::new();
+    let mut end = |word: &mut Vec<u8>| {
+        if word.len() >= 6
+            && let Some(text) = text_of(word).or_else(|| short_word(word))
+        {
+            found(text);
+        }
+        word.clear();
+    };
+    let mut at = 0;
+    let mut last = 0;
+    while at < bytes.len() {
+        let rest = bytes.get(at..).unwrap_or_default();
+        let (skip, radix) = if rest.starts_with(b"0x") {
+            (2, 16)
+        } else {
+            (0, 10)
+        };
+        let digits = rest.iter().skip(skip);
+        let length = digits
+            .take_while(|byte| {
+                char::from(**byte).is_digit(radix) && (radix == 16 || byte.is_ascii_digit())
+            })
+            .count();
+        if length == 0 {
+            at += 1;
+            continue;
+        }
+        let digits = text.get(at + skip..at + skip + length).unwrap_or_default();
+        if at - last > 16 {
+            end(&mut word);
+        }
+        match u8::from_str_radix(digits, radix) {
+            Ok(value @ (9 | 10 | 13 | 32..=126)) => word.push(value),
+            _ => end(&mut word),
+        }
+        at += skip + length;
+        last = at;
+    }
+    end(&mut word);
+}
+
+fn rot13(c: char) -> char {
+    let turn = |c: char, first: u8| {
+        u8::try_from(c).map_or(c, |byte| char::from((byte - first + 13) % 26 + first))
+    };
+    match c {
+        'a'..='z' => turn(c, b'a'),
+        'A'..='Z' => turn(c, b'A'),
+        c => c,
+    }
+}

@@ -1,0 +1,152 @@
+//! What packages run when they are installed, and what a skill installs.
+
+use serde_json::Value;
+
+/// Scripts of `package.json` that run unasked.
+const UNASKED: &[&str] = &[
+    "preinstall",
+    "install",
+    "postinstall",
+    "prepare",
+    "prepublish",
+];
+
+/// Commands of a `package.json` that run unasked, each with its line.
+pub(crate) fn install_scripts(path: &str, text: &str) -> Vec<(u32, String)> {
+    if path.rsplit('/').next() != Some("package.json") {
+        return Vec::new();
+    }
+    let Ok(Value::Object(manifest)) = serde_json::from_str(text) else {
+        return Vec::new();
+    };
+    let scripts = manifest.get("scripts").and_then(Value::as_object);
+    let mut found = Vec::new();
+    for (name, command) in scripts.into_iter().flatten() {
+        if let (true, Some(command)) = (UNASKED.contains(&name.as_str()), command.as_str()) {
+            let key = format!("\"{name}\"");
+            let line = text
+                .lines()
+                .position(|line| line.contains(&key))
+                .unwrap_or(0);
+            found.push((u32::try_from(line + 1).unwrap_or(0), command.to_owned()));
+        }
+    }
+    found
+}
+
+/// A registry of packages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) enum Registry {
+    Python,
+    Node,
+}
+
+/// Dependencies of manifests, by their names.
+pub(crate) fn dependencies(path: &str, text: &str) -> Vec<(Registry, u32, String)> {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let numbered = text.lines().zip(1_u32..);
+    if name
+        .strip_prefix("requirements")
+        .is_some_and(|rest| rest.rsplit('.').next() == Some("txt"))
+    {
+        return numbered
+            .filter_map(|(line, number)| Some((Registry::Python, number, package(line.trim())?)))
+            .collect();
+    }
+    if name != "package.json" {
+        return Vec::new();
+    }
+    let Ok(Value::Object(manifest)) = serde_json::from_str(text) else {
+        return Vec::new();
+    };
+    let mut found = Vec::new();
+    for key in ["dependencies", "devDependencies", "optionalDependencies"] {
+        for name in manifest
+            .get(key)
+            .and_then(Value::as_object)
+            .into_iter()
+            .flat_map(|map| map.keys())
+        {
+            let quoted = format!("\"{name}\"");
+            let line = text
+                .lines()
+                .position(|line| line.contains(&quoted))
+                .unwrap_or(0);
+            found.push((
+                Registry::Node,
+                u32::try_from(line + 1).unwrap_or(0),
+                name.clone(),
+            ));
+        }
+        if found.len() > 500 {
+            break;
+        }
+    }
+    found
+}
+
+/// Packages that a line installs.
+pub(crate) fn installed(line: &str) -> Vec<(Registry, String)> {
+    const COMMANDS: &[(&str, Registry)] = &[
+        ("pip install ", Registry::Python),
+        ("pip3 install ", Registry::Python),
+        ("uv add ", Registry::Python),
+        ("pipx install ", Registry::Python),
+        ("poetry add ", Registry::Python),
+        ("uvx ", Registry::Python),
+        ("npm install ", Registry::Node),
+        ("npm i ", Registry::Node),
+        ("npx ", Registry::Node),
+        ("yarn add ", Registry::Node),
+        ("pnpm add ", Registry::Node),
+        ("pnpm install ", Registry::Node),
+        ("bun add ", Registry::Node),
+    ];
+    let mut found = Vec::new();
+    for (command, registry) in COMMANDS {
+        let Some(at) = line.find(command) else {
+            continue;
+        };
+        let is_word = at == 0
+            || line
+                .get(..at)
+                .is_some_and(|before| before.ends_with(|c: char| !c.is_alphanumeric() && c != '-'));
+        if !is_word {
+            continue;
+        }
+        let rest = line.get(at + command.len()..).unwrap_or_default();
+        let end = rest
+            .find(['&', '|', ';', '`', '#', '\n', ')', '"', '\''])
+            .unwrap_or(rest.len());
+        let words = rest.get(..end).unwrap_or_default().split_whitespace();
+        let named: Vec<String> = words
+            .take(20)
+            .take_while(|word| word.is_ascii())
+            .filter(|word| !word.starts_with('-'))
+            .filter_map(package)
+            .collect();
+        let is_one = command.starts_with("npx") || command.starts_with("uvx");
+        let take = if is_one { 1 } else { named.len() };
+        found.extend(named.into_iter().take(take).map(|name| (*registry, name)));
+    }
+    found
+}
+
+/// The name of a requirement, without its version.
+fn package(word: &str) -> Option<String> {
+    let (scope, rest) = match word.strip_prefix('@') {
+        Some(_) => return None,
+        None => ("", word),
+    };
+    let end = rest
+        .find(['=', '<', '>', '~', '!', '@', '[', ' ', ';', '^'])
+        .unwrap_or(rest.len());
+    let name = rest.get(..end)?.to_ascii_lowercase();
+    let is_name = !name.is_empty()
+        && name
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.'))
+        && name.starts_with(|c: char| c.is_ascii_alphabetic())
+        && !name.contains("..");
+    is_name.then(|| format!("{scope}{name}"))
+}

@@ -1,0 +1,243 @@
+//! Names that pretend to be others: of skills, and of the packages that a skill installs.
+
+use std::collections::{BTreeSet, HashSet};
+use std::hash::BuildHasher;
+use std::sync::LazyLock;
+
+use typomania::checks::{Check, Omitted, Repeated, Squat, SwappedCharacters, SwappedWords, Typos};
+use typomania::{AuthorSet, Corpus, Package};
+
+use super::text::look_alike;
+
+/// Names of others, that somebody might imitate. Leave out those of the same author.
+pub trait KnownNames: Sync {
+    /// It is one of them.
+    fn is_known(&self, name: &str) -> bool;
+}
+
+impl KnownNames for &[&str] {
+    fn is_known(&self, name: &str) -> bool {
+        self.contains(&name)
+    }
+}
+
+impl KnownNames for BTreeSet<String> {
+    fn is_known(&self, name: &str) -> bool {
+        self.contains(name)
+    }
+}
+
+impl<S: BuildHasher + Sync> KnownNames for HashSet<String, S> {
+    fn is_known(&self, name: &str) -> bool {
+        self.contains(name)
+    }
+}
+
+/// Names that are shorter have too many neighbours.
+const SHORTEST: usize = 5;
+/// Names that are longer are no names.
+const LONGEST: usize = 64;
+/// Words of a name whose orders are tried.
+const WORDS: usize = 4;
+const ALPHABET: &str = "abcdefghijklmnopqrstuvwxyz0123456789-_";
+
+/// The lists of `packages.txt`.
+#[derive(Debug)]
+pub(crate) struct Names {
+    lists: [HashSet<&'static str>; 4],
+}
+
+/// A list of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum List {
+    Python,
+    Node,
+    /// Products that skills are named after.
+    Product,
+    /// Names near those, that are honest.
+    Neighbour,
+}
+
+/// A name, and the one that it is taken for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Imitation {
+    pub(crate) imitated: String,
+    /// How: `swaps characters in lodash`.
+    pub(crate) how: String,
+}
+
+/// Knows no authors: whoever calls leaves out names of the same one.
+struct Nobody;
+
+impl AuthorSet for Nobody {
+    fn contains(&self, _: &str) -> bool {
+        false
+    }
+}
+
+impl Package for Nobody {
+    fn authors(&self) -> &dyn AuthorSet {
+        self
+    }
+
+    fn description(&self) -> Option<&str> {
+        None
+    }
+
+    fn shared_authors(&self, _: &dyn AuthorSet) -> bool {
+        false
+    }
+}
+
+/// Names as typomania asks for them.
+struct Asked<'a>(&'a dyn KnownNames);
+
+impl Corpus for Asked<'_> {
+    fn contains_name(&self, name: &str) -> typomania::Result<bool> {
+        Ok(self.0.is_known(name))
+    }
+
+    fn get(&self, name: &str) -> typomania::Result<Option<&dyn Package>> {
+        Ok(self.0.is_known(name).then_some(&Nobody as &dyn Package))
+    }
+}
+
+impl<S: BuildHasher + Sync> KnownNames for HashSet<&'static str, S> {
+    fn is_known(&self, name: &str) -> bool {
+        self.contains(name)
+    }
+}
+
+static CHECKS: LazyLock<Checks> = LazyLock::new(|| {
+    // Every letter may stand for every other, or for none.
+    let replaced = |c: char| {
+        let others = ALPHABET
+            .chars()
+            .filter(move |other| *other != c)
+            .map(String::from);
+        (c, others.chain([String::new()]).collect())
+    };
+    Checks {
+        of_letters: vec![
+            Box::new(Repeated),
+            Box::new(SwappedCharacters),
+            Box::new(Omitted::new(ALPHABET)),
+            Box::new(Typos::new(ALPHABET.chars().map(replaced))),
+        ],
+        of_words: SwappedWords::new("-_"),
+    }
+});
+
+struct Checks {
+    of_letters: Vec<Box<dyn Check>>,
+    of_words: SwappedWords,
+}
+
+impl Names {
+    /// Reads `packages.txt`: names below `[list]`.
+    pub(crate) fn read(text: &'static str, unread: &mut Vec<String>) -> Self {
+        let mut lists: [HashSet<&'static str>; 4] = Default::default();
+        let mut list = None;
+        for word in model::listed(text) {
+            if let Some(name) = word
+                .strip_prefix('[')
+                .and_then(|word| word.strip_suffix(']'))
+            {
+                list = ["python", "node", "product", "neighbour"]
+                    .iter()
+                    .position(|known| *known == name);
+                if list.is_none() {
+                    unread.push(word.to_owned());
+                }
+            } else if let Some(names) = list.and_then(|list| lists.get_mut(list)) {
+                names.insert(word);
+            }
+        }
+        Self { lists }
+    }
+
+    fn list(&self, list: List) -> &HashSet<&'static str> {
+        let [python, node, product, neighbour] = &self.lists;
+        match list {
+            List::Python => python,
+            List::Node => node,
+            List::Product => product,
+            List::Neighbour => neighbour,
+        }
+    }
+
+    /// The name of a list that a name imitates.
+    pub(crate) fn imitated(&self, name: &str, list: List) -> Option<Imitation> {
+        if self.list(List::Neighbour).contains(name) {
+            return None;
+        }
+        imitated(name, self.list(list))
+    }
+}
+
+/// The known name that a name imitates.
+pub(crate) fn imitated(name: &str, known: &dyn KnownNames) -> Option<Imitation> {
+    let name = name.to_lowercase();
+    let length = name.chars().count();
+    if !(SHORTEST..=LONGEST).contains(&length) || known.is_known(&name) {
+        return None;
+    }
+    if !name.is_ascii() {
+        // What looks the same is the same to whoever installs it.
+        let latin: String = name.chars().map(look_alike).collect();
+        return known.is_known(&latin).then(|| Imitation {
+            how: format!("is written with letters that look like those of {latin}"),
+            imitated: latin,
+        });
+    }
+    let corpus = Asked(known);
+    let words = name.split(['-', '_']).count();
+    let letters = CHECKS.of_letters.iter().map(|check| &**check);
+    // Orders of many words are too many.
+    let order = (words <= WORDS).then_some(&CHECKS.of_words as &dyn Check);
+    let mut squats = letters
+        .chain(order)
+        .flat_map(|check| check.check(&corpus, &name, &Nobody).unwrap_or_default());
+    let near = |squat: &Squat| squat.package().len() >= SHORTEST;
+    squats.find(near).map(|squat| Imitation {
+        how: squat.to_string(),
+        imitated: squat.package().to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::rules::Rules;
+    use super::*;
+
+    #[test]
+    fn names_near_known_ones_are_told_and_others_are_not() {
+        let names = Rules::bundled().names;
+        let known = |name: &str, list| names.imitated(name, list).map(|found| found.imitated);
+        for (name, list, imitated) in [
+            ("reqeusts", List::Python, Some("requests")),
+            ("requessts", List::Python, Some("requests")),
+            ("beautifulsoop4", List::Python, Some("beautifulsoup4")),
+            ("requests", List::Python, None),
+            ("httpx", List::Python, None),
+            ("expresss", List::Node, Some("express")),
+            ("loadsh", List::Node, Some("lodash")),
+            ("chalk", List::Node, None),
+            ("clawhubb", List::Product, Some("clawhub")),
+            ("cl\u{430}whub", List::Product, Some("clawhub")),
+            ("weather-report", List::Product, None),
+        ] {
+            assert_eq!(known(name, list).as_deref(), imitated, "{name}");
+        }
+        let mine: &[&str] = &["write-sql"];
+        assert_eq!(
+            imitated("wirte-sql", &mine).expect("one").imitated,
+            "write-sql"
+        );
+        assert_eq!(
+            imitated("sql-write", &mine).expect("one").imitated,
+            "write-sql"
+        );
+        assert_eq!(imitated("a-b-c-d-e-f-g-h-i-j-k-l-m-n-o-p", &mine), None);
+    }
+}

@@ -1,0 +1,494 @@
+//! The scan of a skill, file by file.
+
+use std::collections::BTreeSet;
+
+use model::{credentials, is_placeholder};
+
+use super::decode::{Decoded, decoded};
+use super::files::{Content, SIZE_CAP, content};
+use super::hidden::hidden;
+use super::hosts::{Host, HostKind};
+use super::judge::{Case, finding};
+use super::lines::{Kind, Line, Lines, Place, lines};
+use super::manifest::{self, Registry};
+use super::names::{self, List};
+use super::rules::{Rules, rule};
+use super::signals::{Budget, Hit};
+use super::text::{self, plain};
+use super::{Capability, Finding, Input, MAX_FINDINGS, MAX_HOSTS, RULES, Report, Verdict};
+
+/// How often what was decoded is decoded again.
+const DEPTH: usize = 3;
+/// Work for each byte of a skill, and for any skill. Public ones take 3 for each byte.
+const WORK: usize = 12;
+const LEAST_WORK: usize = 8 * 1024 * 1024;
+/// Texts of one file that are decoded.
+const MAX_DECODED: usize = 2_000;
+/// Names of packages that are compared with known ones.
+const MAX_PACKAGES: usize = 200;
+
+/// What is found, file after file.
+struct Scan<'a> {
+    rules: &'static Rules,
+    input: &'a Input<'a>,
+    budget: Budget<'a>,
+    report: Report,
+    is_about_attacks: bool,
+    packages: BTreeSet<(Registry, String)>,
+}
+
+/// Once it is stopped it ends soon, and what it gives is no report of the skill.
+pub(crate) fn scan(
+    rules: &'static Rules,
+    input: &Input<'_>,
+    is_stopped: &dyn Fn() -> bool,
+) -> Report {
+    let bytes: usize = input.files.iter().map(|(_, bytes)| bytes.len()).sum();
+    let mut scan = Scan {
+        rules,
+        input,
+        budget: Budget {
+            bytes: bytes.saturating_mul(WORK).saturating_add(LEAST_WORK),
+            is_spent: false,
+            is_stopped,
+            unasked: 0,
+        },
+        report: Report {
+            rules: RULES,
+            verdict: Verdict::Passed,
+            findings: Vec::new(),
+            left_out: 0,
+            capabilities: Default::default(),
+            hosts: BTreeSet::new(),
+        },
+        is_about_attacks: false,
+        packages: BTreeSet::new(),
+    };
+    scan.is_about_attacks = scan.says_attacks();
+    for (path, bytes) in input.files {
+        if is_stopped() {
+            break;
+        }
+        scan.file(path, bytes);
+    }
+    scan.name();
+    scan.permissions();
+    scan.ended()
+}
+
+impl Scan<'_> {
+    fn report(&mut self, id: &str, path: &str, line: u32, evidence: &str) {
+        if let Some(rule) = rule(id) {
+            self.report
+                .findings
+                .push(finding(rule, path, line, evidence));
+        }
+    }
+
+    /// The name or the description says that it is about attacks.
+    fn says_attacks(&self) -> bool {
+        let signals = &self.rules.signals;
+        let entry = self
+            .input
+            .files
+            .iter()
+            .find(|(path, _)| path.eq_ignore_ascii_case("SKILL.md"));
+        let start = entry.map_or(&[][..], |(_, bytes)| {
+            bytes.get(..bytes.len().min(4_096)).unwrap_or_default()
+        });
+        let start = String::from_utf8_lossy(start);
+        let front = start
+            .strip_prefix("---")
+            .and_then(|rest| rest.split_once("\n---"));
+        signals.says("about-attacks", self.input.name)
+            || front.is_some_and(|(front, _)| signals.says("about-attacks", front))
+    }
+
+    fn file(&mut self, path: &str, bytes: &[u8]) {
+        let capped = bytes.get(..bytes.len().min(SIZE_CAP)).unwrap_or_default();
+        let text = text::decoded(capped);
+        let kind = match content(path, capped, text.is_some()) {
+            Content::Media => return self.media(path, capped),
+            Content::Opaque(what) => {
+                self.report.capabilities.add(Capability::OpaqueFiles);
+                return self.report("opaque-file", path, 0, what);
+            }
+            Content::Disguised(what) => {
+                self.report.capabilities.add(Capability::OpaqueFiles);
+                self.report("disguised-file", path, 0, what);
+                Kind::Code
+            }
+            Content::Text(kind) => kind,
+        };
+        let Some(text) = text else { return };
+        if bytes.len() > SIZE_CAP {
+            let size = format!("{} bytes", bytes.len());
+            self.report("file-too-large", path, 0, &size);
+        }
+        self.text(path, &text, kind);
+    }
+
+    /// A picture may carry a text behind its end, but nobody runs that; a picture in text
+    /// is scanned as what it is.
+    fn media(&mut self, path: &str, bytes: &[u8]) {
+        const SCRIPTS: [&[u8]; 4] = [b"#!/bin/", b"<?php", b"powershell -", b"import os"];
+        let tail = bytes
+            .get(bytes.len().saturating_sub(64 * 1024)..)
+            .unwrap_or_default();
+        let has = |needle: &[u8]| tail.windows(needle.len()).any(|window| window == needle);
+        let ending = path.rsplit('.').next().unwrap_or_default();
+        let is_document = matches!(ending, "pdf" | "db" | "sqlite");
+        if !is_document && SCRIPTS.into_iter().any(has) {
+            self.report("disguised-file", path, 0, "a script behind a picture");
+        }
+    }
+
+    fn text(&mut self, path: &str, text: &str, kind: Kind) {
+        let unseen = hidden(text, kind == Kind::Code);
+        for (id, line, count) in &unseen.findings {
+            let said = unseen.texts.iter().find(|(at, _)| at == line);
+            let said = said.map_or(String::new(), |(_, said)| format!(": {said}"));
+            self.report(id, path, *line, &format!("{count} characters{said}"));
+        }
+        let plain = plain(text);
+        let mut all = lines(&plain, kind);
+        let mut block = u32::MAX / 16;
+        for (number, said) in &unseen.texts {
+            push(&mut all, said, &blank(*number, Place::HIDDEN, block));
+            block += 1;
+        }
+        if let Some(line) = self.decode(&mut all, block) {
+            self.report(
+                "layered-encoding",
+                path,
+                line,
+                "still encoded after three times",
+            );
+        }
+        let mut hits = self.rules.signals.find(&all.lines, &mut self.budget);
+        self.hosts(&all, &mut hits);
+        self.places(&all, &mut hits);
+        self.credentials(path, text);
+        self.manifest(path, &plain, &mut hits, &mut all);
+        self.packages(path, &all);
+        for hit in &hits {
+            let place = all
+                .lines
+                .get(hit.line)
+                .map_or(Place::PROSE, |line| line.place);
+            for capability in self.rules.signals.capabilities(hit.signal, place) {
+                self.report.capabilities.add(*capability);
+            }
+        }
+        let case = Case {
+            rules: self.rules,
+            path,
+            lines: &all,
+            hits: &hits,
+            is_about_attacks: self.is_about_attacks,
+            warns: Default::default(),
+            is_spent: Default::default(),
+        };
+        let (findings, left_out) = case.judge();
+        self.budget.is_spent |= case.is_spent.get();
+        self.report.findings.extend(findings);
+        self.report.left_out += left_out;
+    }
+
+    /// Adds what is encoded in lines, and what is encoded in that. Gives the line of what
+    /// is encoded still.
+    fn decode(&mut self, all: &mut Lines<'_>, mut block: u32) -> Option<u32> {
+        let mut from = 0;
+        let mut count = 0;
+        for depth in 0..DEPTH {
+            let start = from;
+            let found = decoded(all.lines.get(from..).unwrap_or_default());
+            from = all.lines.len();
+            for Decoded { text, line } in found {
+                count += 1;
+                if count > MAX_DECODED || !self.budget.take(text.len().saturating_mul(4)) {
+                    self.budget.is_spent = true;
+                    return None;
+                }
+                let Some(encoded) = all.lines.get(start + line) else {
+                    continue;
+                };
+                block += 1;
+                let like = Line {
+                    text: "".into(),
+                    number: encoded.number,
+                    more: Vec::new(),
+                    place: Place::DECODED,
+                    origin: encoded.origin,
+                    // It tells how deep it was, too.
+                    block: block.wrapping_mul(4) + u32::try_from(depth).unwrap_or(0),
+                    heading: encoded.heading,
+                    lead: encoded.lead,
+                };
+                push(all, &plain(&text), &like);
+            }
+        }
+        let last = all.lines.get(from..).unwrap_or_default();
+        let still = decoded(last)
+            .into_iter()
+            .find(|found| found.text.len() >= 16)?;
+        last.get(still.line).map(|line| line.number)
+    }
+
+    fn hosts(&mut self, all: &Lines<'_>, hits: &mut Vec<Hit>) {
+        let signals = &self.rules.signals;
+        for (at, line) in all.lines.iter().enumerate() {
+            if !self.budget.take(line.text.len()) {
+                return;
+            }
+            for Host {
+                start,
+                end,
+                name,
+                kind,
+                is_plain,
+            } in self.rules.hosts.find(&line.text)
+            {
+                let mut hit = |signal: &str| {
+                    if let Some(signal) = signals.id(signal) {
+                        hits.push(Hit {
+                            signal,
+                            line: at,
+                            start,
+                            end,
+                        });
+                    }
+                };
+                hit("host");
+                hit(kind.signal());
+                if kind.is_risky() {
+                    hit("host-risky");
+                }
+                if is_plain {
+                    hit("host-plain");
+                }
+                if kind != HostKind::Private && self.report.hosts.len() < MAX_HOSTS {
+                    self.report.hosts.insert(name);
+                }
+            }
+        }
+    }
+
+    /// Signals of where lines stand.
+    fn places(&self, all: &Lines<'_>, hits: &mut Vec<Hit>) {
+        for (at, line) in all.lines.iter().enumerate() {
+            let mut hit = |signal: &str| {
+                if let Some(signal) = self.rules.signals.id(signal) {
+                    hits.push(Hit {
+                        signal,
+                        line: at,
+                        start: 0,
+                        end: 0,
+                    });
+                }
+            };
+            if Place::HIDDEN.has(line.place) {
+                hit("is-hidden");
+            }
+            if Place::DECODED.has(line.place) {
+                hit("is-decoded");
+                if line.block % 4 > 0 {
+                    hit("is-layered");
+                }
+            }
+        }
+    }
+
+    fn credentials(&mut self, path: &str, text: &str) {
+        let mut count = 0;
+        for found in credentials(text) {
+            let credential = text.get(found.at..found.at + found.len).unwrap_or_default();
+            if !found.is_certain
+                || is_placeholder(credential)
+                || found.what == "a password in an address"
+            {
+                continue;
+            }
+            count += 1;
+            if count > 3 {
+                self.report.left_out += 1;
+                continue;
+            }
+            let before = text.get(..found.at).unwrap_or_default();
+            let line = 1 + before.bytes().filter(|byte| *byte == b'\n').count();
+            self.report(
+                "secret",
+                path,
+                u32::try_from(line).unwrap_or(u32::MAX),
+                found.what,
+            );
+        }
+    }
+
+    /// What a package runs when it is installed is judged as a script of its own.
+    fn manifest(&mut self, path: &str, text: &str, hits: &mut Vec<Hit>, all: &mut Lines<'_>) {
+        let found = manifest::install_scripts(path, text);
+        let install = self.rules.signals.id("install-time");
+        let from = all.lines.len();
+        for (number, command) in found {
+            push(
+                all,
+                &command,
+                &blank(number, Place::SCRIPT, u32::MAX - number),
+            );
+        }
+        let new = all.lines.get(from..).unwrap_or_default();
+        let mut more = self.rules.signals.find(new, &mut self.budget);
+        for hit in &mut more {
+            hit.line += from;
+        }
+        hits.extend(more);
+        if let Some(signal) = install {
+            hits.extend((from..all.lines.len()).map(|line| Hit {
+                signal,
+                line,
+                start: 0,
+                end: 0,
+            }));
+        }
+    }
+
+    fn packages(&mut self, path: &str, all: &Lines<'_>) {
+        let mut named: Vec<(Registry, u32, String)> = Vec::new();
+        for line in &all.lines {
+            if Place::PROSE.has(line.place) && !line.text.contains('`') {
+                continue;
+            }
+            if line.text.len() <= 4_096 {
+                let found = manifest::installed(&line.text).into_iter();
+                named.extend(found.map(|(registry, name)| (registry, line.number, name)));
+            }
+        }
+        if let Some((_, bytes)) = self.input.files.iter().find(|(other, _)| *other == path)
+            && let Ok(text) = std::str::from_utf8(bytes)
+        {
+            named.extend(manifest::dependencies(path, text));
+        }
+        for (registry, line, name) in named {
+            let is_new = self.packages.len() < MAX_PACKAGES
+                && self.packages.insert((registry, name.clone()));
+            let list = match registry {
+                Registry::Python => List::Python,
+                Registry::Node => List::Node,
+            };
+            let found = if is_new {
+                self.rules.names.imitated(&name, list)
+            } else {
+                None
+            };
+            if let Some(found) = found {
+                self.report(
+                    "package-typosquat",
+                    path,
+                    line,
+                    &format!("{name} {}", found.how),
+                );
+            }
+        }
+    }
+
+    fn name(&mut self) {
+        let name = self.input.name;
+        let known = names::imitated(name, self.input.known_names);
+        if let Some(found) = known.or_else(|| self.rules.names.imitated(name, List::Product)) {
+            self.report("name-typosquat", "", 0, &format!("{name} {}", found.how));
+        }
+    }
+
+    /// What it does beyond the tools that it permits itself.
+    fn permissions(&mut self) {
+        const READERS: [&str; 8] = [
+            "read",
+            "grep",
+            "glob",
+            "ls",
+            "search",
+            "notebookread",
+            "view",
+            "todowrite",
+        ];
+        let names: Vec<String> = self
+            .input
+            .allowed_tools
+            .iter()
+            .map(|tool| {
+                tool.split(['(', ':'])
+                    .next()
+                    .unwrap_or_default()
+                    .trim()
+                    .to_lowercase()
+            })
+            .collect();
+        let only_reads =
+            !names.is_empty() && names.iter().all(|name| READERS.contains(&name.as_str()));
+        let has = |capability| self.report.capabilities.has(capability);
+        let beyond = if !only_reads {
+            None
+        } else if has(Capability::SendsOut) {
+            Some("sends data out")
+        } else if has(Capability::ExecutesDownloaded) {
+            Some("runs what it downloads")
+        } else {
+            None
+        };
+        if let Some(beyond) = beyond {
+            let evidence = format!(
+                "permits {} and {beyond}",
+                self.input.allowed_tools.join(", ")
+            );
+            self.report("beyond-its-tools", "SKILL.md", 0, &evidence);
+        }
+    }
+
+    fn ended(mut self) -> Report {
+        if self.budget.is_spent {
+            self.report("not-fully-scanned", "", 0, "");
+        }
+        let mut report = self.report;
+        report.findings.sort_by(|a, b| {
+            let key = |found: &Finding| (found.verdict(), found.severity, found.confidence);
+            key(b)
+                .cmp(&key(a))
+                .then_with(|| (&a.path, a.line, &a.rule).cmp(&(&b.path, b.line, &b.rule)))
+        });
+        report.verdict = report
+            .findings
+            .iter()
+            .map(Finding::verdict)
+            .max()
+            .unwrap_or(Verdict::Passed);
+        let more = report.findings.len().saturating_sub(MAX_FINDINGS);
+        report.findings.truncate(MAX_FINDINGS);
+        report.left_out += u32::try_from(more).unwrap_or(u32::MAX);
+        report
+    }
+}
+
+/// Adds the lines of a text that stands in one line of the file, as `like` has it.
+fn push(all: &mut Lines<'_>, text: &str, like: &Line<'_>) {
+    let found = lines(text, Kind::Code);
+    all.lines.extend(found.lines.into_iter().map(|line| Line {
+        text: line.text.into_owned().into(),
+        more: Vec::new(),
+        ..like.clone()
+    }));
+}
+
+/// A line of nothing, at a place.
+fn blank(number: u32, place: Place, block: u32) -> Line<'static> {
+    Line {
+        text: "".into(),
+        number,
+        more: Vec::new(),
+        place,
+        origin: place,
+        block,
+        heading: 0,
+        lead: 0,
+    }
+}

@@ -1,0 +1,277 @@
+//! Where signals stand in lines.
+//!
+//! A signal has expressions, and each of them needles: words without which it cannot match.
+//! One pass finds the needles, and only where there are some an expression is run, over a
+//! line or over a window of a long one. So time grows with the text, and rules cost little
+//! where they do not apply.
+
+use aho_corasick::{AhoCorasick, AhoCorasickKind};
+use regex::bytes::{Regex, RegexBuilder};
+
+use super::Capability;
+use super::lines::{Line, Place};
+
+/// Number of a signal.
+pub(crate) type SignalId = u16;
+
+/// Lines that are longer are looked at in windows around needles.
+const LONG: usize = 4 * 1024;
+const BEFORE: usize = 512;
+const AFTER: usize = 2 * 1024;
+
+/// Signals that no expression finds: they are told by `hosts`, `names`, `hidden` and `lines`.
+const OTHERS: &[&str] = &[
+    "host",
+    "host-known",
+    "host-other",
+    "host-risky",
+    "host-address",
+    "host-paste",
+    "host-short",
+    "host-catcher",
+    "host-free",
+    "host-lookalike",
+    "host-plain",
+    "is-hidden",
+    "is-decoded",
+    "is-layered",
+    "private-host",
+];
+
+#[derive(Debug)]
+struct Signal {
+    name: &'static str,
+    /// What a skill is capable of that has it, where it is code.
+    capabilities: Vec<Capability>,
+    /// Also where it is prose.
+    in_prose: bool,
+    /// Asked of single texts, and looked for nowhere.
+    is_asked: bool,
+}
+
+#[derive(Debug)]
+struct Pattern {
+    signal: SignalId,
+    regex: Regex,
+}
+
+/// Where a signal stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Hit {
+    pub(crate) signal: SignalId,
+    /// Index of the line.
+    pub(crate) line: usize,
+    /// Bytes of the line.
+    pub(crate) start: usize,
+    pub(crate) end: usize,
+}
+
+/// Bytes that are looked at before it asks again whether anybody waits: some milliseconds.
+const ASK_AT: usize = 64 * 1024;
+
+/// Work that a scan may still do. Expressions run over a text once, or a few times; what
+/// costs more is made for that.
+pub(crate) struct Budget<'a> {
+    pub(crate) bytes: usize,
+    pub(crate) is_spent: bool,
+    /// Nobody waits for it any more.
+    pub(crate) is_stopped: &'a dyn Fn() -> bool,
+    /// What was taken since it was asked whether anybody waits.
+    pub(crate) unasked: usize,
+}
+
+impl Budget<'_> {
+    /// Takes some of it; none may be left. Where nobody waits any more none is.
+    pub(crate) fn take(&mut self, bytes: usize) -> bool {
+        self.unasked = self.unasked.saturating_add(bytes);
+        if self.unasked >= ASK_AT {
+            self.unasked = 0;
+            if (self.is_stopped)() {
+                self.bytes = 0;
+                self.is_spent = true;
+            }
+        }
+        let left = self.bytes.checked_sub(bytes);
+        self.is_spent |= left.is_none();
+        self.bytes = left.unwrap_or(self.bytes);
+        left.is_some()
+    }
+}
+
+/// All signals.
+#[derive(Debug)]
+pub(crate) struct Signals {
+    all: Vec<Signal>,
+    patterns: Vec<Pattern>,
+    needles: Option<AhoCorasick>,
+    /// The patterns that a needle is of.
+    of_needle: Vec<Vec<usize>>,
+}
+
+impl Signals {
+    /// Reads `signals.txt`; its head says how it is written.
+    pub(crate) fn read(text: &'static str, unread: &mut Vec<String>) -> Self {
+        let mut signals: Vec<Signal> = Vec::new();
+        let plain = |name| Signal {
+            name,
+            capabilities: Vec::new(),
+            in_prose: false,
+            is_asked: false,
+        };
+        signals.extend(OTHERS.iter().copied().map(plain));
+        let mut patterns = Vec::new();
+        let mut needles: Vec<&str> = Vec::new();
+        let mut of_needle: Vec<Vec<usize>> = Vec::new();
+        let lines = text
+            .lines()
+            .filter(|line| !line.is_empty() && !line.starts_with('#'));
+        for line in lines {
+            if let Some((name, rest)) = line.strip_prefix('[').and_then(|line| line.split_once(']'))
+            {
+                let mut signal = plain(name);
+                for word in rest.split_whitespace() {
+                    let capability = Capability::ALL.iter().find(|known| known.name() == word);
+                    match capability {
+                        Some(capability) => signal.capabilities.push(*capability),
+                        None if word == "prose" => signal.in_prose = true,
+                        None if word == "says" => signal.is_asked = true,
+                        None => unread.push(line.to_owned()),
+                    }
+                }
+                signals.push(signal);
+                continue;
+            }
+            let signal = SignalId::try_from(signals.len().saturating_sub(1)).unwrap_or_default();
+            let parts = line.split_once(" :: ");
+            let built = parts.map(|(words, regex)| (words, built(regex.trim())));
+            let Some((words, Ok(regex))) = built else {
+                unread.push(line.to_owned());
+                continue;
+            };
+            patterns.push(Pattern { signal, regex });
+            if signals.last().is_some_and(|signal| signal.is_asked) {
+                continue;
+            }
+            for word in words.split(',').map(str::trim) {
+                let at = needles.iter().position(|needle| *needle == word);
+                let at = at.unwrap_or_else(|| {
+                    needles.push(word);
+                    of_needle.push(Vec::new());
+                    needles.len() - 1
+                });
+                if let Some(of) = of_needle.get_mut(at) {
+                    of.push(patterns.len() - 1);
+                }
+            }
+        }
+        let needles = AhoCorasick::builder()
+            .ascii_case_insensitive(true)
+            // Twice as fast where matches overlap, for a mebibyte or two.
+            .kind(Some(AhoCorasickKind::DFA))
+            .build(needles);
+        if let Err(error) = &needles {
+            unread.push(error.to_string());
+        }
+        Self {
+            all: signals,
+            patterns,
+            needles: needles.ok(),
+            of_needle,
+        }
+    }
+
+    /// Number of the signal of a name.
+    pub(crate) fn id(&self, name: &str) -> Option<SignalId> {
+        let at = self.all.iter().position(|signal| signal.name == name)?;
+        SignalId::try_from(at).ok()
+    }
+
+    /// Numbers of signals.
+    pub(crate) fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    /// What having the signal in such a place makes a skill capable of.
+    pub(crate) fn capabilities(&self, id: SignalId, place: Place) -> &[Capability] {
+        match self.all.get(usize::from(id)) {
+            Some(signal) if signal.in_prose || !Place::SAID.has(place) => &signal.capabilities,
+            _ => &[],
+        }
+    }
+
+    /// A short text has the signal.
+    pub(crate) fn says(&self, name: &str, text: &str) -> bool {
+        if text.is_empty() {
+            return false;
+        }
+        let id = self.id(name);
+        id.is_some()
+            && self.patterns.iter().any(|pattern| {
+                Some(pattern.signal) == id && pattern.regex.is_match(text.as_bytes())
+            })
+    }
+
+    /// Finds the signals of lines.
+    pub(crate) fn find(&self, lines: &[Line<'_>], budget: &mut Budget<'_>) -> Vec<Hit> {
+        let mut hits = Vec::new();
+        let Some(needles) = &self.needles else {
+            return hits;
+        };
+        // For each pattern: up to which byte of this line it was run.
+        let mut done: Vec<(usize, usize)> = vec![(usize::MAX, 0); self.patterns.len()];
+        for (number, line) in lines.iter().enumerate() {
+            let text = line.text.as_bytes();
+            let is_long = text.len() > LONG;
+            for found in needles.find_overlapping_iter(text) {
+                let of = self.of_needle.get(found.pattern().as_usize());
+                for at in of.into_iter().flatten() {
+                    let (Some(pattern), Some(done)) = (self.patterns.get(*at), done.get_mut(*at))
+                    else {
+                        continue;
+                    };
+                    if done.0 != number {
+                        *done = (number, 0);
+                    }
+                    if found.start() < done.1 {
+                        continue;
+                    }
+                    let (from, to) = if is_long {
+                        let from = found
+                            .start()
+                            .saturating_sub(BEFORE)
+                            .max(done.1.saturating_sub(BEFORE));
+                        (from, text.len().min(found.end() + AFTER))
+                    } else {
+                        (0, text.len())
+                    };
+                    // The next needle that is run for stands behind this window's middle.
+                    done.1 = if is_long {
+                        found.end() + AFTER - BEFORE
+                    } else {
+                        usize::MAX
+                    };
+                    if !budget.take(to - from) {
+                        return hits;
+                    }
+                    let window = text.get(from..to).unwrap_or_default();
+                    if let Some(found) = pattern.regex.find(window) {
+                        hits.push(Hit {
+                            signal: pattern.signal,
+                            line: number,
+                            start: from + found.start(),
+                            end: from + found.end(),
+                        });
+                    }
+                }
+            }
+        }
+        hits
+    }
+}
+
+fn built(regex: &str) -> Result<Regex, regex::Error> {
+    RegexBuilder::new(regex)
+        .case_insensitive(true)
+        .unicode(false)
+        .build()
+}

@@ -1,0 +1,58 @@
+//! A report in words: for whoever was refused a skill.
+
+use model::{Problem, shown};
+
+use super::{Finding, Report, Severity, Verdict};
+
+/// Findings that a sentence names.
+const NAMED: usize = 3;
+/// Findings that are told as problems.
+const TOLD: usize = 16;
+
+impl Report {
+    /// What speaks against a skill, in a sentence that begins with what it is called.
+    #[must_use]
+    pub fn telling(&self, skill: &str) -> String {
+        let verdict = match self.verdict {
+            Verdict::Failed => "must not be used",
+            Verdict::Warning => "should be looked at before anybody uses it",
+            Verdict::Passed => "passed",
+        };
+        let against = self
+            .findings
+            .iter()
+            .filter(|found| found.verdict() != Verdict::Passed);
+        let against: Vec<String> = against.map(place).collect();
+        let (named, more) = against.split_at(against.len().min(NAMED));
+        let more = match more.len() {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        format!("{skill} {verdict}: {}{more}", named.join(", "))
+    }
+
+    /// The worst findings as problems of files.
+    #[must_use]
+    pub fn problems(&self) -> Vec<Problem> {
+        let problems = self.findings.iter().take(TOLD).map(|found| Problem {
+            rule: found.rule.to_string(),
+            file: found.path.clone(),
+            line: found.line,
+            message: shown(&format!("{}: {}", found.title, found.evidence), 300),
+            severity: match found.severity {
+                Severity::Critical | Severity::High => model::Severity::Error,
+                Severity::Medium => model::Severity::Warning,
+                Severity::Low | Severity::Info => model::Severity::Info,
+            },
+        });
+        problems.collect()
+    }
+}
+
+fn place(found: &Finding) -> String {
+    match (found.path.as_str(), found.line) {
+        ("", _) => found.title.to_string(),
+        (path, 0) => format!("{} ({})", found.title, shown(path, 80)),
+        (path, line) => format!("{} ({}:{line})", found.title, shown(path, 80)),
+    }
+}
