@@ -19,13 +19,15 @@ pub enum Kind {
     Export,
     /// Reading codebases, and recommending skills for them.
     Analyze,
+    /// Grading solutions by reading them.
+    Grade,
     /// Backups and compactions, which the operator asks for.
     Maintain,
 }
 
 impl Kind {
     /// Every kind, in order.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Read,
         Self::Search,
         Self::Compose,
@@ -34,6 +36,7 @@ impl Kind {
         Self::Diff,
         Self::Export,
         Self::Analyze,
+        Self::Grade,
         Self::Maintain,
     ];
 
@@ -49,6 +52,7 @@ impl Kind {
             Self::Diff => "diff",
             Self::Export => "export",
             Self::Analyze => "analyze",
+            Self::Grade => "grade",
             Self::Maintain => "maintain",
         }
     }
@@ -62,7 +66,7 @@ impl Kind {
             Self::Read | Self::Search | Self::Compose | Self::Publish | Self::Import => {
                 processors.max(2)
             }
-            Self::Diff | Self::Export | Self::Analyze => (processors / 2).max(1),
+            Self::Diff | Self::Export | Self::Analyze | Self::Grade => (processors / 2).max(1),
             // Two would work on the same files, and against each other.
             Self::Maintain => 1,
         }
@@ -73,7 +77,7 @@ impl Kind {
     pub fn queue(self) -> Option<usize> {
         match self {
             Self::Read | Self::Search | Self::Publish => Some(512),
-            Self::Compose => Some(128),
+            Self::Compose | Self::Grade => Some(128),
             Self::Diff | Self::Export | Self::Analyze => Some(32),
             Self::Import => None,
             Self::Maintain => Some(0),

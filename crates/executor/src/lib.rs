@@ -11,10 +11,12 @@
 //! * Work is handed a [`Stop`] and asks it at bounded intervals: it is set when the
 //!   caller leaves, when the caller's deadline passes, and when the server stops.
 //! * The runtime has a thread for every permit ([`threads`]), so the queue of its
-//!   blocking threads stays empty, and this is the only place where work waits.
+//!   blocking threads stays empty, and this is the only place where work waits: that queue
+//!   has no limit and knows no deadline. Threads are made when they are needed, 22 at most
+//!   on two processors.
 //!
 //! Not here: the work itself; admission of calls and their deadlines (`server::calls`);
-//! threads of databases (`tools::sql`), of the committer (`store`) and of start-up.
+//! threads of databases (`sql`), of the committer (`store`) and of start-up.
 //!
 //! [bulkheads]: https://learn.microsoft.com/azure/architecture/patterns/bulkhead
 

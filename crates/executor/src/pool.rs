@@ -1,4 +1,8 @@
 //! The permits of one kind of work, and the queue before them.
+//!
+//! First come, first served, and nobody waits for more than half of its time. The last first
+//! would serve as many, and let the unlucky wait in vain; estimates of how long work takes
+//! are wrong just when it matters.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -55,9 +59,9 @@ pub(super) struct Pool {
 }
 
 /// A caller that waits for its turn.
-struct Place<'a>(&'a Pool);
+struct Turn<'a>(&'a Pool);
 
-impl Drop for Place<'_> {
+impl Drop for Turn<'_> {
     fn drop(&mut self) {
         self.0.waiting.fetch_sub(1, Ordering::Relaxed);
     }
@@ -121,7 +125,7 @@ impl Pool {
             return Err(Error::Stopping);
         }
         let ahead = self.waiting.fetch_add(1, Ordering::Relaxed);
-        let place = Place(self);
+        let turn = Turn(self);
         if self.queue.is_some_and(|queue| ahead >= queue) {
             self.refused.inc();
             return Err(Error::Full(kind));
@@ -131,14 +135,14 @@ impl Pool {
             stop: None,
             is_over: false,
         };
-        let turn = Arc::clone(&self.permits).acquire_owned();
+        let acquired = Arc::clone(&self.permits).acquire_owned();
         let permit = if self.queue.is_some() {
-            timeout_at(now + (deadline - now) / 2, turn).await
+            timeout_at(now + (deadline - now) / 2, acquired).await
         } else {
-            Ok(turn.await)
+            Ok(acquired.await)
         };
         waiting.over();
-        drop(place);
+        drop(turn);
         match permit {
             Ok(Ok(permit)) => Ok(permit),
             Ok(Err(_closed)) => Err(Error::Stopping),

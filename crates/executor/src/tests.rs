@@ -251,11 +251,12 @@ fn each_kind_has_its_name_its_permits_and_its_queue() {
             ("diff", [1, 4], Some(32)),
             ("export", [1, 4], Some(32)),
             ("analyze", [1, 4], Some(32)),
+            ("grade", [1, 4], Some(128)),
             ("maintain", [1, 1], Some(0)),
         ]
     );
     // Of the permits of all kinds, and 72 for what is not run here.
-    assert_eq!([1, 8].map(threads), [14 + 72, 53 + 72]);
+    assert_eq!([1, 8].map(threads), [15 + 72, 57 + 72]);
 }
 
 #[tokio::test(start_paused = true)]

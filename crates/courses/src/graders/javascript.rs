@@ -1,0 +1,210 @@
+//! JavaScript: values of expressions, and the verdicts of a learner's tests.
+
+use std::sync::Arc;
+
+use sandbox::{Outcome, Program, TestOutcome};
+
+use super::{Graders, text, thrown, without_result};
+use crate::comments::CommentStyle;
+use crate::compare::same_value;
+use crate::feedback::{Found, Stuck, Told};
+use crate::grading::{Case, Expectation, Expected, ExpectedResult, Subject};
+use crate::{Exercise, Solution, render};
+
+impl Graders {
+    pub(super) async fn expressions(
+        &self,
+        exercise: &Exercise,
+        setup: &str,
+        cases: &[Case<Expectation>],
+        solution: &Solution,
+    ) -> Result<Vec<Found>, Stuck> {
+        let expected = &exercise.grading.expected;
+        let expected = expected
+            .get_or_try_init(|| self.values(setup, cases))
+            .await?;
+        let Expected::Values(values) = &**expected else {
+            return Err(Stuck("The exercise is graded in another way".to_owned()));
+        };
+        let program = Program::Expressions {
+            setup: setup.to_owned(),
+            solution: text(solution),
+            cases: cases.iter().map(|case| case.check.input.clone()).collect(),
+        };
+        let outcomes = self.run(program, cases.len()).await?;
+        let found = cases.iter().zip(values).zip(&outcomes);
+        let found = found
+            .map(|((case, value), outcome)| judge(&case.check, value.as_ref(), outcome, solution));
+        Ok(found.collect())
+    }
+
+    /// What cases expect, computed where no learner's solution is.
+    async fn values(
+        &self,
+        setup: &str,
+        cases: &[Case<Expectation>],
+    ) -> Result<Arc<Expected>, Stuck> {
+        // A case that expects something thrown has a place too, so that each has its own.
+        let expressions = cases.iter().map(|case| match &case.check.result {
+            ExpectedResult::Value(expression) => format!("({expression}\n)"),
+            ExpectedResult::Thrown { .. } => "undefined".to_owned(),
+        });
+        let program = Program::Expressions {
+            setup: setup.to_owned(),
+            solution: String::new(),
+            cases: expressions.collect(),
+        };
+        let outcomes = self.run(program, cases.len()).await?;
+        let values = cases.iter().zip(outcomes).map(|(case, outcome)| {
+            match (&case.check.result, outcome) {
+                (ExpectedResult::Thrown { .. }, _) => Ok(None),
+                (ExpectedResult::Value(_), Outcome::Value(value)) => Ok(Some(value)),
+                (ExpectedResult::Value(_), _) => Err(Stuck(format!(
+                    "What \"{}\" expects cannot be computed; whoever wrote the exercise must mend it",
+                    case.description
+                ))),
+            }
+        });
+        let values: Result<Vec<_>, Stuck> = values.collect();
+        Ok(Arc::new(Expected::Values(values?)))
+    }
+
+    pub(super) async fn tests(
+        &self,
+        setup: &str,
+        cases: &[Case<Subject>],
+        solution: &Solution,
+    ) -> Result<Vec<Found>, Stuck> {
+        let program = Program::Tests {
+            setup: setup.to_owned(),
+            solution: text(solution),
+            cases: cases.iter().map(|case| case.check.source.clone()).collect(),
+        };
+        let outcomes = self.run(program, cases.len()).await?;
+        let found = cases.iter().zip(&outcomes);
+        let found = found.map(|(case, outcome)| match outcome {
+            Outcome::Tests(tests) => verdict(case.check.is_right, tests),
+            other => without_result(other, solution),
+        });
+        Ok(found.collect())
+    }
+}
+
+fn judge(
+    wanted: &Expectation,
+    value: Option<&sandbox::Value>,
+    outcome: &Outcome,
+    solution: &Solution,
+) -> Found {
+    match (&wanted.result, value, outcome) {
+        (ExpectedResult::Value(_), Some(expected), Outcome::Value(actual)) => {
+            if same_value(expected, actual) {
+                return Found::Right;
+            }
+            let (expected, actual) = (render::value(expected), render::value(actual));
+            let alike = "They look alike here; they differ further inside";
+            let error = (expected == actual).then(|| alike.to_owned());
+            Found::Wrong(Told {
+                error,
+                ..Told::other(expected, actual)
+            })
+        }
+        (
+            ExpectedResult::Thrown { name, message },
+            _,
+            Outcome::Thrown {
+                name: n,
+                message: m,
+                line,
+            },
+        ) => {
+            let is_like = message.as_ref().is_none_or(|message| message.is_match(m));
+            if n == name && is_like {
+                return Found::Right;
+            }
+            let expected = match message {
+                Some(message) if n == name => {
+                    format!("{name} with a message like {}", message.as_str())
+                }
+                _ => format!("throws {name}"),
+            };
+            Found::Wrong(Told {
+                expected: Some(expected),
+                ..Told::error(thrown(n, m, *line, solution), "It ended with another error")
+            })
+        }
+        (ExpectedResult::Thrown { name, .. }, _, Outcome::Value(actual)) => {
+            let expected = format!("throws {name}");
+            Found::Wrong(Told::other(expected, render::value(actual)))
+        }
+        (_, _, outcome) => without_result(outcome, solution),
+    }
+}
+
+/// What is said where a solution wants modules, as most code outside of exercises does.
+pub(super) fn modules(name: &str, message: &str, solution: &Solution) -> Option<String> {
+    const GIVES: &str = "the tests see what you wrote all the same";
+    const TAKES: &str = "what the exercise gives you is there already";
+    let (word, instead) = match (name, message) {
+        ("ReferenceError", "require is not defined") => ("require", TAKES),
+        ("ReferenceError", "module is not defined") => ("module.exports", GIVES),
+        ("ReferenceError", "exports is not defined") => ("exports", GIVES),
+        ("SyntaxError", _) => {
+            let text = CommentStyle::JavaScript.strip(&text(solution));
+            let begins = |word: &str| {
+                let mut lines = text.lines().map(str::trim_start);
+                lines.any(|line| {
+                    let rest = line.strip_prefix(word);
+                    rest.is_some_and(|rest| rest.starts_with([' ', '{', '*', '"', '\'']))
+                })
+            };
+            if begins("import") {
+                ("import", TAKES)
+            } else if begins("export") {
+                ("export", GIVES)
+            } else {
+                return None;
+            }
+        }
+        _ => return None,
+    };
+    Some(format!(
+        "No modules are needed here: leave out `{word}`, {instead}"
+    ))
+}
+
+/// What a learner's tests said of a subject, against what they should say.
+fn verdict(is_right: bool, tests: &[TestOutcome]) -> Found {
+    let failed: Vec<&TestOutcome> = tests.iter().filter(|test| test.error.is_some()).collect();
+    if tests.is_empty() {
+        let plain = "There is no test: write one with test(name, function)";
+        return Found::Wrong(Told::error(plain, plain));
+    }
+    let number = |count: usize| render::counted(count, "test");
+    match (is_right, failed.first()) {
+        (true, None) | (false, Some(_)) => Found::Right,
+        (true, Some(first)) => {
+            let error = first.error.as_deref().unwrap_or_default();
+            let actual = format!(
+                "{} of {} failed (\"{}\": {})",
+                failed.len(),
+                number(tests.len()),
+                model::shown(&first.name, 100),
+                model::shown(error, 300),
+            );
+            Found::Wrong(Told {
+                plain: Some("A test failed, though the code is right"),
+                said: Some(format!("{actual}, though the code is right")),
+                ..Told::other("every test passes", actual)
+            })
+        }
+        (false, None) => Found::Wrong(Told {
+            plain: Some("Every test passed, though the code is wrong"),
+            said: Some("every test passes, though the code is wrong".to_owned()),
+            ..Told::other(
+                "at least one test fails",
+                format!("{} passed, and none noticed", number(tests.len())),
+            )
+        }),
+    }
+}

@@ -1,0 +1,128 @@
+//! What is printed, or handed in as if it had been.
+
+use std::collections::BTreeSet;
+
+use sandbox::{Outcome, Program};
+use serde_json::Value;
+
+use super::{Graders, text, without_result};
+use crate::compare::{Comparator, same_json, same_output};
+use crate::feedback::{Found, Stuck, Told};
+use crate::grading::{Case, Output, OutputSource, Part};
+use crate::{Solution, render};
+
+impl Graders {
+    pub(super) async fn output(
+        &self,
+        source: OutputSource,
+        comparator: Comparator,
+        cases: &[Case<Output>],
+        solution: &Solution,
+    ) -> Result<Vec<Found>, Stuck> {
+        let outcomes = match source {
+            OutputSource::Text => {
+                let text = text(solution);
+                cases
+                    .iter()
+                    .map(|_| Outcome::Output(text.clone()))
+                    .collect()
+            }
+            OutputSource::JavaScript => {
+                let program = Program::Script {
+                    setup: String::new(),
+                    solution: text(solution),
+                    cases: cases.iter().map(|case| case.check.input.clone()).collect(),
+                };
+                self.run(program, cases.len()).await?
+            }
+        };
+        let found = cases.iter().zip(&outcomes);
+        let found = found.map(|(case, outcome)| match outcome {
+            Outcome::Output(actual) => match &case.check.part {
+                Some(part) => judge_part(part, &case.check.expected, actual),
+                None => judge(comparator, &case.check.expected, actual),
+            },
+            other => without_result(other, solution),
+        });
+        Ok(found.collect())
+    }
+}
+
+/// Judges a part of what was printed as JSON.
+fn judge_part(part: &Part, expected: &str, actual: &str) -> Found {
+    let expected = serde_json::from_str::<Value>(expected).unwrap_or_default();
+    let actual = match serde_json::from_str::<Value>(actual) {
+        Ok(actual) => actual,
+        Err(error) => {
+            return Found::Wrong(Told::error(
+                format!("It is no JSON: {error}"),
+                "It is no JSON",
+            ));
+        }
+    };
+    let (is_right, plain) = match part {
+        Part::At(at) => {
+            let actual = actual.pointer(at);
+            let expected = expected.pointer(at).unwrap_or(&Value::Null);
+            if actual.is_some_and(|actual| same_json(expected, actual)) {
+                (true, "")
+            } else if actual.is_none() {
+                (false, "It is not there")
+            } else {
+                (false, "It is something else")
+            }
+        }
+        Part::Keys => (
+            keys(&actual).is_subset(&keys(&expected)),
+            "There is more in it than was asked for",
+        ),
+    };
+    if is_right {
+        return Found::Right;
+    }
+    let (expected, actual) = match part {
+        Part::At(at) => (expected.pointer(at), actual.pointer(at)),
+        Part::Keys => (None, None),
+    };
+    Found::Wrong(Told {
+        expected: expected.map(render::json),
+        actual: actual.map(render::json),
+        is_of_case: true,
+        ..Told::error(plain, plain)
+    })
+}
+
+/// Where the values of an object are, those of objects in it too.
+fn keys(value: &Value) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    let mut open = vec![(String::new(), value)];
+    while let Some((at, value)) = open.pop() {
+        for (key, value) in value.as_object().into_iter().flatten() {
+            let at = format!("{at}/{}", key.replace('~', "~0").replace('/', "~1"));
+            open.push((at.clone(), value));
+            found.insert(at);
+        }
+    }
+    found
+}
+
+fn judge(comparator: Comparator, expected: &str, actual: &str) -> Found {
+    if same_output(comparator, expected, actual) {
+        return Found::Right;
+    }
+    let plain = if actual.trim().is_empty() {
+        "Nothing was printed"
+    } else if comparator != Comparator::Whitespace
+        && same_output(Comparator::Whitespace, expected, actual)
+    {
+        "The words are right; spaces or the ends of lines are not"
+    } else {
+        "Something else was printed"
+    };
+    let error = render::difference(expected, actual).unwrap_or_else(|| plain.to_owned());
+    Found::Wrong(Told {
+        error: Some(error),
+        plain: Some(plain),
+        ..Told::other(render::output(expected), render::output(actual))
+    })
+}

@@ -1,0 +1,239 @@
+//! Whose solution is graded now.
+//!
+//! A solution may take seconds, whatever it is worth. So each learner has one graded at a
+//! time, and processors go to learners in the order in which they came: whoever hands in
+//! many waits for themselves. What waits is bounded, and whoever waits for long is sent
+//! away with a time to come back.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::{Instant, timeout_at};
+
+/// Solutions of a learner that are graded or wait.
+const OF_A_LEARNER: usize = 32;
+/// Solutions of all learners that are graded or wait.
+const OF_ALL: usize = 512;
+/// How long a solution waits at most: the rest of a call's time is for grading it.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// When there may be less to do.
+const COME_BACK: Duration = Duration::from_secs(5);
+
+/// There is more to grade than is taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Busy {
+    /// The learner handed in much at once.
+    #[error("The solutions that you handed in before are still being graded")]
+    Learner,
+    /// All learners together did.
+    #[error("The server has more solutions to grade than it takes on at once")]
+    Server,
+}
+
+impl Busy {
+    /// When to try again.
+    #[must_use]
+    pub fn retry_after(self) -> Duration {
+        COME_BACK
+    }
+}
+
+/// Cheap to clone.
+#[derive(Clone)]
+pub(super) struct Turns {
+    processors: Arc<Semaphore>,
+    queues: Arc<Mutex<Queues>>,
+}
+
+impl fmt::Debug for Turns {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Turns").finish_non_exhaustive()
+    }
+}
+
+#[derive(Default)]
+struct Queues {
+    of_learners: HashMap<String, Queue>,
+    all: usize,
+}
+
+struct Queue {
+    /// One permit, which goes from each to who came next.
+    turn: Arc<Semaphore>,
+    places: usize,
+}
+
+/// The right to have one solution graded, until it is dropped.
+#[derive(Debug)]
+pub struct Turn {
+    // In this order: who waits for the learner's turn has a place, and finds the queue.
+    _processor: Option<OwnedSemaphorePermit>,
+    _own: OwnedSemaphorePermit,
+    _place: Place,
+}
+
+/// A place in a learner's queue.
+struct Place {
+    queues: Arc<Mutex<Queues>>,
+    learner: String,
+}
+
+impl fmt::Debug for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Place").finish_non_exhaustive()
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
+        queues.all -= 1;
+        if let Some(queue) = queues.of_learners.get_mut(&self.learner) {
+            queue.places -= 1;
+            if queue.places == 0 {
+                queues.of_learners.remove(&self.learner);
+            }
+        }
+    }
+}
+
+impl Turns {
+    pub(super) fn new(processors: usize) -> Self {
+        Self {
+            processors: Arc::new(Semaphore::new(processors)),
+            queues: Arc::default(),
+        }
+    }
+
+    /// A processor for what is no learner's. None: there are no more, for good.
+    pub(super) async fn any(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.processors).acquire_owned().await.ok()
+    }
+
+    /// A learner's turn, with a processor where one is needed.
+    pub(super) async fn of(&self, learner: &str, is_computed: bool) -> Result<Turn, Busy> {
+        let (place, turn) = self.place(learner)?;
+        let until = Instant::now() + PATIENCE;
+        let own = timeout_at(until, turn.acquire_owned()).await;
+        let own = own.ok().and_then(Result::ok).ok_or(Busy::Learner)?;
+        let processor = if is_computed {
+            let processor = timeout_at(until, self.any()).await;
+            Some(processor.ok().flatten().ok_or(Busy::Server)?)
+        } else {
+            None
+        };
+        Ok(Turn {
+            _processor: processor,
+            _own: own,
+            _place: place,
+        })
+    }
+
+    fn place(&self, learner: &str) -> Result<(Place, Arc<Semaphore>), Busy> {
+        let mut queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
+        let queues = &mut *queues;
+        if queues.all >= OF_ALL {
+            return Err(Busy::Server);
+        }
+        let fresh = || Queue {
+            turn: Arc::new(Semaphore::new(1)),
+            places: 0,
+        };
+        let queue = queues.of_learners.entry(learner.to_owned());
+        let queue = queue.or_insert_with(fresh);
+        if queue.places >= OF_A_LEARNER {
+            return Err(Busy::Learner);
+        }
+        queue.places += 1;
+        queues.all += 1;
+        let place = Place {
+            queues: Arc::clone(&self.queues),
+            learner: learner.to_owned(),
+        };
+        Ok((place, Arc::clone(&queue.turn)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::pin::pin;
+
+    use futures_util::poll;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_learner_with_much_to_grade_waits_for_themselves_and_no_one_else_does() {
+        let turns = Turns::new(2);
+        let first = turns.of("ann", true).await.expect("a turn");
+        let mut second = pin!(turns.of("ann", true));
+        assert!(poll!(&mut second).is_pending(), "one at a time");
+        let other = turns.of("bob", true).await.expect("a processor is free");
+        drop(first);
+        let second = second.await.expect("a turn");
+        drop((second, other));
+        assert!(turns.queues.lock().expect("queues").of_learners.is_empty());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn learners_have_processors_in_the_order_in_which_they_came() {
+        let turns = Turns::new(1);
+        let first = turns.of("ann", true).await.expect("a turn");
+        let mut again = pin!(turns.of("ann", true));
+        assert!(poll!(&mut again).is_pending());
+        let mut bob = pin!(turns.of("bob", true));
+        assert!(poll!(&mut bob).is_pending());
+        drop(first);
+        assert!(poll!(&mut again).is_pending(), "bob came before");
+        let bob = bob.await.expect("a turn");
+        drop(bob);
+        drop(again.await.expect("a turn"));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_over_the_bound_is_refused_at_once() {
+        let turns = Turns::new(1);
+        let running = turns.of("ann", true).await.expect("a turn");
+        let mut waiting: Vec<_> = (1..OF_A_LEARNER)
+            .map(|_| Box::pin(turns.of("ann", true)))
+            .collect();
+        for one in &mut waiting {
+            assert!(poll!(one).is_pending());
+        }
+        let before = Instant::now();
+        assert_eq!(turns.of("ann", true).await.err(), Some(Busy::Learner));
+        assert_eq!(before.elapsed(), Duration::ZERO);
+        // Whoever leaves makes place.
+        waiting.pop();
+        let mut next = pin!(turns.of("ann", true));
+        assert!(poll!(&mut next).is_pending());
+        let names: Vec<_> = (0..=OF_ALL)
+            .map(|number| format!("learner {number}"))
+            .collect();
+        let mut others = Vec::new();
+        for name in &names {
+            let mut one = Box::pin(turns.of(name, true));
+            match poll!(&mut one) {
+                std::task::Poll::Pending => others.push(one),
+                std::task::Poll::Ready(turn) => assert_eq!(turn.err(), Some(Busy::Server)),
+            }
+        }
+        assert_eq!(others.len(), OF_ALL - OF_A_LEARNER);
+        drop(running);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn nobody_waits_for_longer_than_a_call_has_time() {
+        let turns = Turns::new(1);
+        let _running = turns.of("ann", true).await.expect("a turn");
+        let before = Instant::now();
+        assert_eq!(turns.of("bob", true).await.err(), Some(Busy::Server));
+        assert_eq!(turns.of("ann", true).await.err(), Some(Busy::Learner));
+        assert_eq!(before.elapsed(), 2 * PATIENCE);
+        // What a person or a worker grades needs no processor.
+        turns.of("bob", false).await.expect("a turn");
+    }
+}

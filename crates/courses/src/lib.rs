@@ -1,0 +1,39 @@
+//! Learning paths: what their folders say, what is wrong with them, and how solutions are
+//! graded.
+//!
+//! Not here: who learned what (`learning`), what runs a solution (`sandbox`).
+
+// What may fail in a test may not in the product; the rest is in Cargo.toml.
+#![warn(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    clippy::print_stderr
+)]
+
+mod catalog;
+mod comments;
+mod compare;
+mod content;
+mod feedback;
+mod gate;
+mod graded;
+mod graders;
+mod grading;
+mod limits;
+mod reading;
+mod render;
+mod shell;
+mod together;
+
+pub use catalog::Catalog;
+pub use content::{
+    Achievement, Condition, Difficulty, Exercise, ExerciseDifficulty, ExerciseKind, Hints,
+    LearningPath, ShownCase, Solution, ValidationKind,
+};
+pub use graded::{CaseResult, Feedback, Graded, Verdict};
+pub use graders::{Busy, Documents, Graders, Turn, Worker};
+pub(crate) use grading::Grading;
+pub use reading::read;
+pub use together::check_together;

@@ -1,0 +1,65 @@
+//! What can be earned in a path.
+
+use super::check_id;
+use super::keys::Keys;
+use crate::{Achievement, Condition, limits};
+
+pub(super) fn read(path: &Keys<'_>) -> Vec<Achievement> {
+    let mut achievements: Vec<Achievement> = Vec::new();
+    for keys in path.list("achievements", "achievement", limits::LIST) {
+        let achievement = Achievement {
+            id: keys.required_text("id", super::MAX_ID),
+            name: keys.required_text("name", limits::NAME),
+            description: keys.required_text("description", limits::SENTENCE),
+            icon: keys.required_text("icon", super::MAX_ID),
+            when: condition(&keys),
+        };
+        if let Err(reason) = check_id(&achievement.id)
+            && !achievement.id.is_empty()
+        {
+            keys.wrong("id", "invalid", format!("The id cannot be one: {reason}"));
+        }
+        if achievements.iter().any(|other| other.id == achievement.id) {
+            let message = format!("There are two achievements `{}`", achievement.id);
+            keys.wrong("id", "duplicate", message);
+        }
+        keys.end();
+        achievements.push(achievement);
+    }
+    achievements
+}
+
+fn condition(achievement: &Keys<'_>) -> Condition {
+    let Some(keys) = achievement.keys("when", "achievement-when") else {
+        if !achievement.has("when") {
+            achievement.wrong(
+                "when",
+                "missing",
+                "There is no `when`: nobody could earn it",
+            );
+        }
+        return Condition::default();
+    };
+    let count = |key| {
+        let number = keys.whole(key, 1, 100_000)?;
+        u32::try_from(number).ok()
+    };
+    let when = Condition {
+        exercise_completed: keys.text("exercise_completed", super::MAX_ID),
+        path_completed: keys.text("path_completed", super::MAX_ID),
+        concept_learned: keys.text("concept_learned", super::MAX_ID),
+        exercises_completed: count("exercises_completed"),
+        first_tries: count("first_tries"),
+        without_hints: count("without_hints"),
+        streak_days: count("streak_days"),
+    };
+    keys.end();
+    if when == Condition::default() {
+        achievement.wrong(
+            "when",
+            "missing",
+            "`when` says nothing: it would be earned at once",
+        );
+    }
+    when
+}

@@ -1,0 +1,126 @@
+//! Who learned what: progress, what comes next, streaks, achievements, reviews.
+//!
+//! Rules:
+//!
+//! * **One submission is one record**, named by who handed in what for which exercise: the
+//!   same again finds the first. A retry after a lost answer changes nothing.
+//! * All that a submission changes is one batch: the submission, the exercise, the learner,
+//!   what happened. Each states what it read, so that two at once come one after the other.
+//! * Solutions are graded before anything is written, and without a lock.
+//! * A grading that failed is not recorded: it costs nothing.
+//! * The clock may jump: no record orders by time, and a day that is counted stays.
+//! * What is hidden in an exercise is not in any record.
+//!
+//! Not here: what an exercise is and how it is graded (`courses`).
+
+// What may fail in a test may not in the product; the rest is in Cargo.toml.
+#![warn(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    clippy::print_stderr
+)]
+
+mod achievements;
+mod change;
+mod error;
+mod learner;
+mod next;
+mod open;
+mod progress;
+mod record;
+mod reset;
+mod review;
+mod schedule;
+mod standing;
+mod streak;
+mod submit;
+#[cfg(test)]
+mod tests;
+mod watch;
+
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use courses::{Catalog, Graders};
+use jiff::Timestamp;
+use model::Clock;
+use store::Store;
+
+pub use error::Error;
+pub use learner::Learner;
+pub use next::{Next, Reason};
+pub use open::{Hint, Opened};
+pub use progress::{Overall, PathProgress, PathStatus, Progress};
+pub use record::{Activity, ActivityKind, Earned, LastReview};
+pub use reset::Reset;
+pub use review::{Review, Reviewed, Waiting};
+pub use standing::{Completion, Standing, Status};
+pub use streak::Streak;
+pub use submit::{Submit, Submitted};
+pub use watch::Watch;
+
+/// What a hint that was revealed takes off a score.
+pub const HINT_COST: f64 = 0.05;
+
+/// Batches that may meet another write of the same learner before a call gives up.
+const MAX_CONFLICTS: usize = 64;
+
+/// Learning over a store. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Learning(Arc<Inner>);
+
+struct Inner {
+    store: Store,
+    clock: Arc<dyn Clock>,
+    catalog: ArcSwap<Catalog>,
+    graders: Graders,
+    /// Bumped when a learner's history grows.
+    grown: tokio::sync::watch::Sender<()>,
+}
+
+impl std::fmt::Debug for Inner {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Learning").finish_non_exhaustive()
+    }
+}
+
+impl Learning {
+    /// Learning with these paths, which may be others later.
+    #[must_use]
+    pub fn new(store: Store, clock: Arc<dyn Clock>, catalog: Catalog, graders: Graders) -> Self {
+        Self(Arc::new(Inner {
+            store,
+            clock,
+            catalog: ArcSwap::from_pointee(catalog),
+            graders,
+            grown: tokio::sync::watch::Sender::new(()),
+        }))
+    }
+
+    /// The paths that there are now.
+    #[must_use]
+    pub fn catalog(&self) -> Arc<Catalog> {
+        self.0.catalog.load_full()
+    }
+
+    /// Other paths take the place of those that there are.
+    pub fn replace_catalog(&self, catalog: Catalog) {
+        self.0.catalog.store(Arc::new(catalog));
+    }
+
+    /// What grades solutions.
+    #[must_use]
+    pub fn graders(&self) -> &Graders {
+        &self.0.graders
+    }
+
+    fn now(&self) -> Timestamp {
+        self.0.clock.now()
+    }
+
+    fn store(&self) -> &Store {
+        &self.0.store
+    }
+}

@@ -1,0 +1,251 @@
+//! Solutions that a person grades.
+
+use courses::Verdict;
+use jiff::Timestamp;
+use model::Digest;
+use store::Expect;
+
+use crate::change::Change;
+use crate::record::{ActivityKind, Earned, LastReview, SUBMISSIONS, Submission, WAITING};
+use crate::submit::{complete, lapse};
+use crate::{Error, Learner, Learning};
+
+/// A solution that waits for a reviewer.
+#[derive(Debug, Clone)]
+pub struct Waiting {
+    /// The submission.
+    pub id: Digest,
+    /// Who handed it in.
+    pub learner: String,
+    /// The exercise.
+    pub exercise: String,
+    /// The path that the exercise is in.
+    pub path: String,
+    /// When it was handed in.
+    pub time: Timestamp,
+    /// The solution.
+    pub files: std::collections::BTreeMap<String, String>,
+    /// What to look at.
+    pub checklist: Vec<String>,
+}
+
+/// What a reviewer says.
+#[derive(Debug, Clone, Default)]
+pub struct Review {
+    /// The submission.
+    pub submission_id: String,
+    /// Who reviews it.
+    pub reviewer: String,
+    /// Whether it does what was asked.
+    pub passed: bool,
+    /// How much of it is right, 0 to 1. None: all, or nothing.
+    pub score: Option<f64>,
+    /// What the learner should know.
+    pub comment: String,
+}
+
+/// What came of a review.
+#[derive(Debug, Clone)]
+pub struct Reviewed {
+    /// The submission.
+    pub id: Digest,
+    /// What is recorded.
+    pub verdict: Verdict,
+    /// The learner's score.
+    pub score: f64,
+    /// What the learner earned by it.
+    pub earned: Vec<Earned>,
+}
+
+fn place(time: Timestamp) -> u64 {
+    u64::try_from(time.as_microsecond()).unwrap_or(0)
+}
+
+impl Learning {
+    /// Submissions that wait, the oldest first: so many, after a place. With each page goes
+    /// the place of the next one.
+    ///
+    /// # Errors
+    /// The token is none of ours, the path is none, or the store cannot be read.
+    pub fn waiting(
+        &self,
+        path_id: &str,
+        size: usize,
+        token: &str,
+    ) -> Result<(Vec<Waiting>, Option<String>), Error> {
+        let catalog = self.catalog();
+        if !path_id.is_empty() && catalog.path(path_id).is_none() {
+            return Err(Error::no_path(&catalog, path_id));
+        }
+        let after = match token {
+            "" => None,
+            token => Some(token.parse::<Digest>().map_err(|_| Error::PageToken)?),
+        };
+        // The queue is as long as reviewers are slow, and is read up to the page.
+        let after = match after {
+            None => None,
+            Some(id) => {
+                let stored = self.store().get(&SUBMISSIONS, &id)?;
+                let stored = stored.ok_or(Error::PageToken)?;
+                Some((place(stored.value.time), id))
+            }
+        };
+        let mut found = Vec::new();
+        for record in self.store().scan(&WAITING, &[]) {
+            let (key, path) = record?;
+            let Some((time, id)) = parts(&key) else {
+                continue;
+            };
+            let is_asked_for = path_id.is_empty() || path.value == path_id;
+            if !is_asked_for || after.is_some_and(|after| (time, id) <= after) {
+                continue;
+            }
+            if found.len() == size {
+                let last = found.last().map(|it: &Waiting| it.id.to_string());
+                return Ok((found, last));
+            }
+            let Some(stored) = self.store().get(&SUBMISSIONS, &id)? else {
+                continue;
+            };
+            let submission = stored.value;
+            let exercise = catalog.exercise(&submission.exercise);
+            found.push(Waiting {
+                id,
+                checklist: exercise
+                    .map(|it| it.checklist().to_vec())
+                    .unwrap_or_default(),
+                learner: submission.learner,
+                exercise: submission.exercise,
+                path: submission.path,
+                time: submission.time,
+                files: submission.files,
+            });
+        }
+        Ok((found, None))
+    }
+
+    /// Records a review, once.
+    ///
+    /// # Errors
+    /// There is no such submission, it was reviewed with another verdict, or the reviewer
+    /// is the learner.
+    pub async fn review(&self, review: &Review) -> Result<Reviewed, Error> {
+        let unknown = || Error::SubmissionNotFound {
+            id: review.submission_id.clone(),
+        };
+        let id: Digest = review.submission_id.parse().map_err(|_| unknown())?;
+        let verdict = if review.passed {
+            Verdict::Pass
+        } else {
+            Verdict::Fail
+        };
+        for _ in 0..crate::MAX_CONFLICTS {
+            let stored = self.store().get(&SUBMISSIONS, &id)?.ok_or_else(unknown)?;
+            let mut submission = stored.value;
+            match &submission.reviewer {
+                None if submission.verdict != Verdict::Pending => return Err(unknown()),
+                None => {}
+                Some(_) if submission.verdict == verdict => return Ok(reviewed(id, submission)),
+                Some(reviewer) => {
+                    return Err(Error::Reviewed {
+                        id: review.submission_id.clone(),
+                        reviewer: reviewer.clone(),
+                    });
+                }
+            }
+            if submission.learner == review.reviewer {
+                return Err(Error::Parameter {
+                    field: "reviewer".into(),
+                    message: "nobody reviews what they handed in themselves".to_owned(),
+                });
+            }
+            let learner = Learner::new(&submission.learner)?;
+            let standing = self.standing(&learner)?;
+            let mut change = Change::of(&standing);
+            submission.reviewer = Some(review.reviewer.clone());
+            submission.comment.clone_from(&review.comment);
+            submission.verdict = verdict;
+            let score = review
+                .score
+                .unwrap_or(if review.passed { 1.0 } else { 0.0 });
+            submission.score = score;
+            // What is gone, and what was reset since, is reviewed and changes nothing else.
+            if let Some(exercise) = standing.catalog.exercise(&submission.exercise).cloned() {
+                let mut attempted = standing.attempt(&exercise.id);
+                submission.score = (score * standing.max_score(&exercise)).clamp(0.0, 1.0);
+                let said = LastReview {
+                    reviewer: review.reviewer.clone(),
+                    passed: review.passed,
+                    comment: review.comment.clone(),
+                    time: change.now(),
+                };
+                change.activity(
+                    ActivityKind::SubmissionReviewed,
+                    told(&said, &exercise.title),
+                    Some(submission.score),
+                );
+                let is_current = attempted.started.is_some_and(|at| at <= submission.time);
+                if is_current {
+                    attempted.waiting = attempted.waiting.saturating_sub(1);
+                    attempted.review = Some(said);
+                    if review.passed {
+                        submission.earned = complete(
+                            &mut change,
+                            &standing,
+                            &exercise,
+                            &mut attempted,
+                            submission.score,
+                        )?;
+                    } else {
+                        attempted.best = attempted.best.max(submission.score);
+                        lapse(&mut attempted, change.now());
+                    }
+                    change.attempted(&exercise.id, &attempted);
+                }
+            }
+            let batch = &mut change.batch;
+            batch.expect(&SUBMISSIONS, &id, Expect::Revision(stored.revision));
+            batch.put(&SUBMISSIONS, &id, &submission);
+            batch.delete(&WAITING, &(place(submission.time), id));
+            if change.commit(self).await? {
+                return Ok(reviewed(id, submission));
+            }
+        }
+        Err(Error::Contention)
+    }
+}
+
+/// A review as a sentence.
+fn told(review: &LastReview, title: &str) -> String {
+    let LastReview {
+        reviewer, comment, ..
+    } = review;
+    let verdict = if review.passed {
+        "passes"
+    } else {
+        "does not pass yet"
+    };
+    let comment = match comment.trim() {
+        "" => String::new(),
+        comment => format!(": {comment}"),
+    };
+    format!("{reviewer} reviewed '{title}', which {verdict}{comment}")
+}
+
+fn reviewed(id: Digest, submission: Submission) -> Reviewed {
+    Reviewed {
+        id,
+        verdict: submission.verdict,
+        score: submission.score,
+        earned: submission.earned,
+    }
+}
+
+/// The time and the submission of a key of the queue.
+fn parts(key: &[u8]) -> Option<(u64, Digest)> {
+    let (time, id) = key.split_first_chunk::<8>()?;
+    Some((
+        u64::from_be_bytes(*time),
+        Digest::from(<[u8; 32]>::try_from(id).ok()?),
+    ))
+}

@@ -1,0 +1,84 @@
+//! What a learner does, as it happens: every activity once, in order.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use crate::record::{ACTIVITIES, Activity, LEARNERS};
+use crate::{Error, Learner, Learning};
+
+/// Activities that are read at once.
+const PAGE: u64 = 64;
+/// How often to look for what another process wrote to the store.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// A watcher of a learner.
+#[derive(Debug)]
+pub struct Watch {
+    learning: Learning,
+    learner: Learner,
+    grown: tokio::sync::watch::Receiver<()>,
+    read: VecDeque<Activity>,
+    at: u64,
+}
+
+impl Learning {
+    /// Watches a learner from after an activity; none: from now on.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn watch(&self, learner: &Learner, after: Option<u64>) -> Result<Watch, Error> {
+        let grown = self.0.grown.subscribe();
+        let at = match after {
+            Some(after) => after,
+            None => self.activities(learner)?,
+        };
+        Ok(Watch {
+            learning: self.clone(),
+            learner: learner.clone(),
+            grown,
+            read: VecDeque::new(),
+            at,
+        })
+    }
+
+    /// How many activities a learner has.
+    fn activities(&self, learner: &Learner) -> Result<u64, Error> {
+        let profile = self.store().get(&LEARNERS, learner.as_str())?;
+        Ok(profile.map_or(0, |stored| stored.value.activities))
+    }
+}
+
+impl Watch {
+    /// The next activity; waits for it.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub async fn next(&mut self) -> Result<Activity, Error> {
+        loop {
+            if let Some(activity) = self.read.pop_front() {
+                self.at = activity.number;
+                return Ok(activity);
+            }
+            self.grown.borrow_and_update();
+            self.read()?;
+            if self.read.is_empty() {
+                // Learning holds the sender, so it is there as long as this is.
+                tokio::select! {
+                    _ = self.grown.changed() => {}
+                    () = tokio::time::sleep(LOOK) => {}
+                }
+            }
+        }
+    }
+
+    fn read(&mut self) -> Result<(), Error> {
+        let end = self.learning.activities(&self.learner)?;
+        let last = end.min(self.at.saturating_add(PAGE));
+        for number in self.at.saturating_add(1)..=last {
+            let key = (self.learner.as_str().to_owned(), number);
+            let stored = self.learning.store().get(&ACTIVITIES, &key)?;
+            self.read.extend(stored.map(|stored| stored.value));
+        }
+        Ok(())
+    }
+}

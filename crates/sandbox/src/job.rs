@@ -1,0 +1,229 @@
+//! What goes into the child, and what comes out.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+/// What to run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Job {
+    /// In which language, and what.
+    pub program: Program,
+    /// What it may use.
+    pub limits: Limits,
+}
+
+/// Source text, and the cases that it runs for. Each case starts from nothing: none sees
+/// what another did.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum Program {
+    /// Evaluates an expression for each case, after the setup and the solution:
+    /// [`Outcome::Value`], of a promise what it settles to.
+    Expressions {
+        /// What the exercise brings, run first.
+        setup: String,
+        /// What the stranger wrote.
+        solution: String,
+        /// Expressions in JavaScript; of several statements the last one counts.
+        cases: Vec<String>,
+    },
+    /// Runs a program that writes by `console.log`, its text in `input`:
+    /// [`Outcome::Output`].
+    Script {
+        /// What the exercise brings, run first.
+        setup: String,
+        /// What the stranger wrote.
+        solution: String,
+        /// Values of the global `input`.
+        cases: Vec<String>,
+    },
+    /// Runs the stranger's tests against each subject: [`Outcome::Tests`].
+    Tests {
+        /// What the exercise brings, run first.
+        setup: String,
+        /// The tests, which call `test(name, function)` and `expect`.
+        solution: String,
+        /// What is tested: its source, which the tests cannot read.
+        cases: Vec<String>,
+    },
+    /// Runs SQL on a scratch `SQLite` for each case: [`Outcome::Rows`].
+    Sql {
+        /// What the stranger wrote.
+        solution: String,
+        /// The solution may change tables too, not only read them.
+        may_write: bool,
+        /// The databases.
+        cases: Vec<SqlCase>,
+    },
+}
+
+impl Program {
+    /// How many cases it runs for.
+    pub(crate) fn cases(&self) -> usize {
+        match self {
+            Self::Expressions { cases, .. }
+            | Self::Script { cases, .. }
+            | Self::Tests { cases, .. } => cases.len(),
+            Self::Sql { cases, .. } => cases.len(),
+        }
+    }
+}
+
+/// A database to run on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SqlCase {
+    /// SQL that makes its tables and rows.
+    pub data: String,
+    /// What is asked afterwards; else the rows are those of the solution's last statement.
+    pub query: Option<String>,
+}
+
+/// What a job may use. Beyond it the child is ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Limits {
+    /// Processor time for all cases together, so that a busy machine ends nothing sooner
+    /// than an idle one. By the clock the child has [`Limits::wall`].
+    pub time: Duration,
+    /// Memory of a case.
+    pub memory_bytes: usize,
+    /// Stack of a case.
+    pub stack_bytes: usize,
+    /// What a case may give back.
+    pub output_bytes: usize,
+}
+
+impl Limits {
+    /// After what time by the clock the child is ended, whatever it says: long enough for
+    /// one that has a fifth of a processor, and to start.
+    #[must_use]
+    pub fn wall(&self) -> Duration {
+        self.time
+            .saturating_mul(5)
+            .saturating_add(Duration::from_millis(500))
+    }
+
+    /// What the line of an outcome may have: more than the longest text that says
+    /// `output_bytes`.
+    pub(crate) fn line_bytes(&self) -> usize {
+        self.output_bytes.saturating_mul(16).saturating_add(4096)
+    }
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            time: Duration::from_secs(2),
+            memory_bytes: 64 * 1024 * 1024,
+            stack_bytes: 512 * 1024,
+            output_bytes: 64 * 1024,
+        }
+    }
+}
+
+/// What came of a case.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum Outcome {
+    /// Of an expression.
+    Value(Value),
+    /// Of a script: what it wrote.
+    Output(String),
+    /// Of a file of tests, in the order in which they ran.
+    Tests(Vec<TestOutcome>),
+    /// Of SQL.
+    Rows {
+        /// Names of the columns.
+        columns: Vec<String>,
+        /// The rows, in order.
+        rows: Vec<Vec<Cell>>,
+    },
+    /// It threw: `RangeError`, and its message. In SQL: what the database said.
+    Thrown {
+        /// Name of the error; empty where it has none.
+        name: String,
+        /// What it says.
+        message: String,
+        /// Line of the solution from 1, where it is known.
+        line: Option<u32>,
+    },
+    /// It was ended before it came to an end.
+    Stopped(Stopped),
+}
+
+/// A test that a stranger wrote.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TestOutcome {
+    /// Its name, with those of what it is in.
+    pub name: String,
+    /// What it threw. None: it passed.
+    pub error: Option<String>,
+}
+
+/// Why a case was ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Stopped {
+    /// Its time was over.
+    Time,
+    /// It wanted more memory.
+    Memory,
+    /// It called itself too deep.
+    Stack,
+    /// It gave back too much.
+    Output,
+    /// A promise is not settled, and nothing is left that could settle it.
+    Unsettled,
+    /// It asked the system for something that it may not have.
+    Forbidden,
+}
+
+/// A value of JavaScript, taken apart by the sandbox itself and not by text that is made
+/// inside.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum Value {
+    /// `undefined`.
+    Undefined,
+    /// `null`.
+    Null,
+    /// `true` or `false`.
+    Bool(bool),
+    /// A number that is finite; -0 is told from 0.
+    Number(f64),
+    /// `NaN`, `Infinity`, `-Infinity`.
+    NotFinite(String),
+    /// A `bigint`, in decimal.
+    BigInt(String),
+    /// Text, lone surrogates as `\u{FFFD}`.
+    Text(String),
+    /// An array; a hole is `Undefined`.
+    Array(Vec<Value>),
+    /// An object's own enumerable properties, in order.
+    Object(Vec<(String, Value)>),
+    /// A `Map`.
+    Map(Vec<(Value, Value)>),
+    /// A `Set`.
+    Set(Vec<Value>),
+    /// A `Date`, as milliseconds since 1970; none: it is invalid.
+    Date(Option<f64>),
+    /// An `Error`: its name, its message.
+    Error(String, String),
+    /// A function, by its name.
+    Function(String),
+    /// A symbol, by its description.
+    Symbol(String),
+    /// The same object as one that it is in.
+    Cycle,
+}
+
+/// A cell of a row.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum Cell {
+    /// `NULL`.
+    Null,
+    /// A whole number.
+    Integer(i64),
+    /// Any other number.
+    Real(f64),
+    /// Text.
+    Text(String),
+    /// Bytes, as hexadecimal digits.
+    Blob(String),
+}
