@@ -115,11 +115,11 @@ impl Composed {
     #[must_use]
     pub fn reason(&self, call: &Call<'_>, decision: &Decision<'_>) -> String {
         let tool = shown(call.tool, SHOWN);
-        let said = decision.by.and_then(|statement| {
+        let named = decision.by.and_then(|statement| {
             let member = self.members.get(statement.member)?;
             Some((&*member.name, shown(&statement.pattern, SHOWN)))
         });
-        match (decision.rule, said) {
+        match (decision.rule, named) {
             (ToolRule::Granted | ToolRule::GrantedExcept, Some((skill, pattern))) => {
                 format!("'{tool}' is allowed by '{skill}' as `{pattern}`")
             }

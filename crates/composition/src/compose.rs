@@ -4,8 +4,10 @@
 //! the skills; lists are written by first appearance.
 
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::sync::Arc;
 
+use executor::Stop;
 use serde_json::{Map, Value};
 
 use super::attributed::{Attributed, attribute};
@@ -83,9 +85,31 @@ impl Composed {
 /// Composes skills. Never fails: whether they go together is another question.
 #[must_use]
 pub fn compose(members: &[Member], policy: ToolPolicy) -> Composed {
+    let Ok(composed) = compose_while(members, policy, || Ok::<_, Infallible>(()));
+    composed
+}
+
+/// The same, until nobody waits for it.
+///
+/// # Errors
+/// The work is to stop.
+pub fn compose_until(
+    members: &[Member],
+    policy: ToolPolicy,
+    stop: &Stop,
+) -> Result<Composed, executor::Error> {
+    compose_while(members, policy, || stop.check())
+}
+
+/// Asks before each pattern, which is compared with all others, whether to go on.
+fn compose_while<E>(
+    members: &[Member],
+    policy: ToolPolicy,
+    go_on: impl Fn() -> Result<(), E>,
+) -> Result<Composed, E> {
     let ranks = ranks(members);
-    let allowed = entries(members, &ranks, |skill| &skill.allowed_tools);
-    let forbidden = entries(members, &ranks, |skill| &skill.forbidden_tools);
+    let allowed = entries(members, &ranks, allowed_by);
+    let forbidden = entries(members, &ranks, forbidden_by);
     let mut work = Composing {
         members,
         ranks: &ranks,
@@ -94,10 +118,11 @@ pub fn compose(members: &[Member], policy: ToolPolicy) -> Composed {
         forbidden: &PatternIndex::new(&forbidden),
         findings: Vec::new(),
     };
-    let mut proofs: BTreeMap<Arc<str>, ToolProof> = allowed
-        .iter()
-        .map(|entry| (entry.pattern.shared_text(), work.prove(entry)))
-        .collect();
+    let mut proofs: BTreeMap<Arc<str>, ToolProof> = BTreeMap::new();
+    for entry in &allowed {
+        go_on()?;
+        proofs.insert(entry.pattern.shared_text(), work.prove(entry));
+    }
     for entry in &forbidden {
         let text = entry.pattern.shared_text();
         proofs.entry(text).or_insert_with(|| only_forbidden(entry));
@@ -112,7 +137,7 @@ pub fn compose(members: &[Member], policy: ToolPolicy) -> Composed {
         })
     };
     let patterns = |entries: Vec<Entry>| entries.into_iter().map(|entry| entry.pattern).collect();
-    Composed {
+    Ok(Composed {
         policy,
         members: members.to_vec(),
         execution_protocol: attributed(|skill| &skill.execution_protocol),
@@ -123,7 +148,7 @@ pub fn compose(members: &[Member], policy: ToolPolicy) -> Composed {
         allowed: patterns(allowed),
         forbidden: patterns(forbidden),
         proofs,
-    }
+    })
 }
 
 /// The position of each member in the order of their ids.
@@ -140,11 +165,29 @@ fn ranks(members: &[Member]) -> Vec<usize> {
     ranks
 }
 
+/// What a skill allows: what it says, and the tools that it declares, which loading it
+/// unlocks.
+pub(super) fn allowed_by(skill: &Skill) -> impl Iterator<Item = &str> {
+    let declared = skill.tool_configs.iter().map(|tool| tool.name.as_str());
+    skill
+        .allowed_tools
+        .iter()
+        .map(String::as_str)
+        .chain(declared)
+}
+
+/// What a skill forbids.
+pub(super) fn forbidden_by(skill: &Skill) -> impl Iterator<Item = &str> {
+    skill.forbidden_tools.iter().map(String::as_str)
+}
+
 /// The patterns of members, each once, by first appearance.
-fn entries(members: &[Member], ranks: &[usize], tools: fn(&Skill) -> &[String]) -> Vec<Entry> {
-    let texts = attribute(members, ranks, |skill| {
-        tools(skill).iter().map(|text| text.trim())
-    });
+fn entries<'a, I: Iterator<Item = &'a str>>(
+    members: &'a [Member],
+    ranks: &[usize],
+    tools: impl Fn(&'a Skill) -> I,
+) -> Vec<Entry> {
+    let texts = attribute(members, ranks, |skill| tools(skill).map(str::trim));
     texts.into_iter().map(Entry::from).collect()
 }
 
@@ -292,7 +335,7 @@ impl<'a> Composing<'a> {
 
     /// What allows nothing.
     fn empty(&mut self, is_any_allowed: bool) {
-        let empty = |member: &&Member| member.version.skill.allowed_tools.is_empty();
+        let empty = |member: &&Member| allowed_by(&member.version.skill).next().is_none();
         let silent: Vec<_> = self.members.iter().filter(empty).collect();
         for member in &silent {
             let message = format!("'{}' allows no tool", member.name);

@@ -49,9 +49,7 @@ fn invalid(errors: &[Finding]) -> String {
 fn step(code: super::FindingCode) -> &'static str {
     use super::FindingCode as Code;
     match code {
-        Code::UnknownSkill => {
-            "List the skills to see which there are; publish the one that is missing"
-        }
+        Code::UnknownSkill => "Find a skill by what it is to do: the answer has the names",
         Code::InvalidReference => {
             "Write a version as NAME@1.2.0, NAME@3, NAME@^1.2 or NAME@sha256:…; without one it is the active version"
         }
@@ -75,6 +73,30 @@ fn step(code: super::FindingCode) -> &'static str {
     }
 }
 
+/// Characters of a detail that are sure to come through.
+const DETAIL_CHARS: usize = 500;
+
+/// Codes and skills of the first errors as a JSON array; what they mean is told of the
+/// fields, in the same order.
+fn structured(errors: &[Finding]) -> String {
+    let mut text = String::new();
+    for error in errors {
+        let skill = error.skills.first().map_or("", |skill| &**skill);
+        let one = serde_json::json!({"code": error.code.name(), "skill": skill}).to_string();
+        if text.chars().count() + one.chars().count() + 3 > DETAIL_CHARS {
+            break;
+        }
+        text.push(if text.is_empty() { '[' } else { ',' });
+        text.push_str(&one);
+    }
+    text.push(']');
+    if text.len() == 1 {
+        "[]".to_owned()
+    } else {
+        text
+    }
+}
+
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         let message = error.to_string();
@@ -93,6 +115,7 @@ impl From<Error> for Failure {
                 codes.dedup();
                 let codes: Vec<_> = codes.into_iter().map(super::FindingCode::name).collect();
                 failure = failure.detail("errors", codes.join(","));
+                failure = failure.detail("validation_errors", structured(&errors));
                 failure.fields = errors
                     .into_iter()
                     .map(|error| FieldProblem {

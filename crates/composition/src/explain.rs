@@ -134,7 +134,7 @@ fn fact(graph: &Graph, external: &Fact, stop: &Stop) -> Option<(Option<usize>, S
             let node = graph.node(*at)?;
             let conflict = graph.conflicts.get(*conflict)?;
             (conflict.by == *at).then(|| {
-                let text = graph.told(conflict, stop);
+                let text = graph.reason_of(conflict, stop);
                 let of = versions(node, range);
                 (Some(*at), format!("'{}' {of} {text}", node.name))
             })

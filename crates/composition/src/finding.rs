@@ -71,6 +71,9 @@ codes! {
     ToolPatternUndecided = "TOOL_PATTERN_UNDECIDED", Warning;
     /// Skills promise outputs that contradict each other.
     OutputContractConflict = "OUTPUT_CONTRACT_CONFLICT", Warning;
+    /// The skills together read private data, take in what strangers wrote, and hand
+    /// something out: whoever writes what they read may decide what leaves.
+    LethalTrifecta = "LETHAL_TRIFECTA", Warning;
     /// There is more of the same than an answer holds.
     MoreFindings = "MORE_FINDINGS", Warning;
 }

@@ -375,16 +375,16 @@ impl Graph {
     }
 
     /// How a skill says that it cannot stand another.
-    pub(super) fn told(&self, conflict: &Conflict, stop: &Stop) -> String {
+    pub(super) fn reason_of(&self, conflict: &Conflict, stop: &Stop) -> String {
         let (Some(by), Some(with)) = (self.node(conflict.by), self.node(conflict.with)) else {
             return String::new();
         };
         let rules = by.choices.iter().flat_map(|version| rules_of(version));
-        let said = rules
+        let rule = rules
             .take_while(|_| !stop.is_set())
             .filter(|rule| rule.demand != Demand::Requires)
             .find(|rule| self.meant(&rule.target.skill).contains(&conflict.with));
-        let (verb, reason) = match said {
+        let (verb, reason) = match rule {
             Some(rule) if rule.demand == Demand::Forbids => {
                 ("forbids to be composed with", because(rule.reason))
             }

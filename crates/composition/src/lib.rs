@@ -13,7 +13,7 @@
 //!   is the same for ever, which is why it may be remembered.
 //! * It reads permissions. It is no sandbox: whoever runs tools asks `CheckTool`.
 //!
-//! Not here: running tools, sessions (`tools`), installed sets, budgets.
+//! Not here: running tools, sessions (`tools`), what is installed (`install`).
 
 // What may fail in a test may not in the product; the rest is in Cargo.toml.
 #![warn(
@@ -52,13 +52,15 @@ mod scorer;
 mod select;
 mod set;
 mod subagent;
+mod telling;
 #[cfg(test)]
 mod tests;
+mod trifecta;
 
 pub use attributed::Attributed;
 pub use call::Call;
 pub use check::Decision;
-pub use compose::{Composed, Promised, compose};
+pub use compose::{Composed, Promised, compose, compose_until};
 pub use doubt::Doubt;
 pub use error::Error;
 pub use finding::{Finding, FindingCode};
@@ -66,8 +68,8 @@ pub use lock::{Lock, LockEntry};
 pub use member::Member;
 pub use proof::{Statement, ToolProof, ToolRule};
 pub use resolve::{Asked, Library, Resolution, resolve};
-pub use select::{Selected, Selection};
-pub use set::{SetQuery, SkillSet};
+pub use select::{Selected, Selection, Wanted};
+pub use set::{SetQuery, SkillSet, alone};
 pub use subagent::{Spawn, Subagent};
 
 use std::sync::Arc;

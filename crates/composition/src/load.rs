@@ -10,7 +10,7 @@ use super::{Composition, Error, Lock, Member};
 use lookup::Lookup;
 use model::{
     Reference, SkillId, SkillKey, Version, VersionNumber, VersionSelector, VersionWish,
-    VersionedReference,
+    VersionedReference, one_of,
 };
 use registry::{Catalog, Head, Registry, Release};
 
@@ -63,8 +63,10 @@ impl Composition {
         let mut seen: FxHashMap<SkillKey, usize> = FxHashMap::default();
         for (position, text) in skills.iter().enumerate() {
             let wanted = VersionedReference::parse(text);
-            let Ok(resolved) = Lookup::resolve_among(catalog, &wanted.skill) else {
-                found.findings.push(unknown(text, &wanted).at(position));
+            let Some(resolved) = Lookup::find_among(catalog, &wanted.skill) else {
+                found
+                    .findings
+                    .push(unknown(catalog, text, &wanted).at(position));
                 continue;
             };
             let head = resolved.head;
@@ -128,9 +130,15 @@ impl Composition {
 
     fn choose(&self, head: &Head, wish: &VersionWish) -> Result<Chosen, Error> {
         let id = &head.id;
+        if head.blocked.is_some() {
+            return Ok(Chosen::None(format!("'{id}' is blocked on this server")));
+        }
         Ok(match wish {
             VersionWish::Is(VersionSelector::Active) => match head.active {
                 Some(number) => Chosen::One(number),
+                None if head.last_held().is_some() => Chosen::None(format!(
+                    "no version of '{id}' is active; the last is held for review"
+                )),
                 None if head.is_all_withdrawn() => Chosen::None(format!(
                     "all versions of '{id}' were withdrawn; one answers only when it is asked for exactly"
                 )),
@@ -139,7 +147,9 @@ impl Composition {
                 )),
             },
             VersionWish::Is(VersionSelector::Number(number)) => {
-                if (head.first_number..=head.last_number).contains(number) {
+                if head.is_held(*number) {
+                    Chosen::None(format!("version {number} of '{id}' is held for review"))
+                } else if (head.first_number..=head.last_number).contains(number) {
                     Chosen::One(*number)
                 } else {
                     Chosen::None(format!("'{id}' has no version {number}"))
@@ -150,6 +160,9 @@ impl Composition {
                     Ok(version) => Chosen::One(version.number),
                     Err(registry::Error::VersionNotFound { .. }) => {
                         Chosen::None(format!("'{id}' has no version {selector}"))
+                    }
+                    Err(registry::Error::Held { version, .. }) => {
+                        Chosen::None(format!("version {version} of '{id}' is held for review"))
                     }
                     Err(error) => return Err(error.into()),
                 }
@@ -288,8 +301,11 @@ pub(super) fn shown(catalog: &Catalog, head: &Head) -> Arc<str> {
     catalog.short_name(head).into()
 }
 
-fn unknown(text: &str, wanted: &VersionedReference) -> Finding {
+fn unknown(catalog: &Catalog, text: &str, wanted: &VersionedReference) -> Finding {
     let text = text.trim();
+    let near = catalog.nearest(&wanted.skill.to_string());
+    let near: Vec<_> = near.iter().map(|near| format!("`{}`", near.name)).collect();
+    let meant = one_of(&near).map_or_else(String::new, |names| format!("; did you mean {names}?"));
     let finding = match &wanted.unread {
         Some(version) => Finding::new(
             FindingCode::InvalidReference,
@@ -297,7 +313,7 @@ fn unknown(text: &str, wanted: &VersionedReference) -> Finding {
         ),
         None => Finding::new(
             FindingCode::UnknownSkill,
-            format!("there is no skill '{}'", wanted.skill),
+            format!("there is no skill '{}'{meant}", wanted.skill),
         ),
     };
     finding.about([wanted.skill.to_string()])
@@ -344,20 +360,22 @@ pub(super) struct RegistryLibrary<'a> {
 impl RegistryLibrary<'_> {
     fn head(&self, id: &SkillId) -> Result<Arc<Head>, Error> {
         let head = self.catalog.get(&id.key()).cloned();
-        Ok(head.ok_or_else(|| registry::Error::SkillNotFound {
-            reference: id.to_string(),
-        })?)
+        Ok(head.ok_or_else(|| self.catalog.not_found(id.as_str()))?)
     }
 }
 
 impl Library for RegistryLibrary<'_> {
     fn find(&self, reference: &Reference) -> Option<(SkillId, Arc<str>)> {
-        let head = Lookup::resolve_among(self.catalog, reference).ok()?.head;
+        let head = Lookup::find_among(self.catalog, reference)?.head;
         Some((head.id.clone(), shown(self.catalog, &head)))
     }
 
     fn releases(&self, id: &SkillId) -> Result<Vec<Release>, Error> {
-        Ok(self.registry.releases(&*self.head(id)?)?)
+        let head = self.head(id)?;
+        if head.blocked.is_some() {
+            return Ok(Vec::new());
+        }
+        Ok(self.registry.releases(&head)?)
     }
 
     fn active(&self, id: &SkillId) -> Option<VersionNumber> {

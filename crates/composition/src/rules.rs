@@ -96,14 +96,14 @@ pub(super) fn check_up_to(
     let ways = ways(members, &names, asked);
     let mut verdict = Verdict::default();
     'members: for (at, member) in members.iter().enumerate() {
-        let mut said = BTreeSet::new();
+        let mut known = BTreeSet::new();
         for rule in rules_of(&member.version) {
             stop.check()?;
             if verdict.findings.len() > errors {
                 verdict.is_cut = true;
                 break 'members;
             }
-            if !said.insert((rule.demand, rule.text)) {
+            if !known.insert((rule.demand, rule.text)) {
                 continue;
             }
             let meant = names.meant(&rule.target.skill);

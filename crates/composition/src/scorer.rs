@@ -3,7 +3,10 @@
 
 use std::sync::Arc;
 
+use super::select::Wanted;
+use super::telling;
 use executor::Stop;
+use model::tokens;
 use registry::{Catalog, Head};
 use search::{SearchIndex, SearchQuery, Tier, Why};
 
@@ -15,6 +18,9 @@ const CONTEXT: f64 = 0.5;
 const MIN_SCORE: f64 = 0.35;
 const MIN_SCORE_BY_MEANING: f64 = 1.0;
 
+/// Tokens of the words that tell why a skill fits, estimated; the first is told in any case.
+const SHORT: usize = 15;
+
 /// A skill that fits.
 #[derive(Debug, Clone)]
 pub(super) struct Hit {
@@ -24,6 +30,8 @@ pub(super) struct Hit {
     pub(super) score: f64,
     /// What of it fits, best first.
     pub(super) reasons: Vec<String>,
+    /// The same in a few words.
+    pub(super) why: String,
 }
 
 /// The skills that fit.
@@ -36,21 +44,18 @@ pub(super) struct Hits {
 }
 
 /// The skills of a catalog that fit a task. Blocks.
-pub(super) fn score(
-    index: &SearchIndex,
-    catalog: &Catalog,
-    task: &str,
-    context: &str,
-    stop: &Stop,
-) -> Hits {
+pub(super) fn score(index: &SearchIndex, catalog: &Catalog, wanted: &Wanted, stop: &Stop) -> Hits {
     let mut scored = Hits::default();
-    for (text, share) in [(task, 1.0), (context, CONTEXT)] {
+    let wordings = std::iter::once(&wanted.task).chain(&wanted.phrasings);
+    let wordings = wordings.map(|text| (text, 1.0));
+    for (text, share) in wordings.chain([(&wanted.context, CONTEXT)]) {
         if text.trim().is_empty() {
             continue;
         }
         let query = SearchQuery {
             text: text.to_owned(),
             limit: CANDIDATES,
+            no_snippets: true,
             ..SearchQuery::default()
         };
         let found = match index.search(&query, stop) {
@@ -63,9 +68,12 @@ pub(super) fn score(
             }
         };
         scored.considered = scored.considered.max(found.total);
+        let others = scored.hits.len();
         for hit in found.hits {
-            // A skill that went away since the index was read is no choice.
-            if catalog.get(&hit.head.id.key()).is_none() {
+            // A skill that went away since the index was read is no choice, nor is one that
+            // its author leaves to people.
+            let is_offered = |head: &Arc<Head>| head.is_offered();
+            if !catalog.get(&hit.head.id.key()).is_some_and(is_offered) {
                 continue;
             }
             let score = score_of(&hit.why);
@@ -77,17 +85,25 @@ pub(super) fn score(
                 continue;
             }
             let score = share * score;
-            let reasons = reasons(&hit.why, share < 1.0);
-            let mut known = scored.hits.iter_mut();
+            let (reasons, why) = reasons(&hit.why, text, share < 1.0);
+            // One wording finds each skill once.
+            let mut known = scored.hits.iter_mut().take(others);
             match known.find(|known| known.head.id == hit.head.id) {
-                Some(known) => {
+                Some(known) if share < 1.0 => {
                     known.score += score;
                     known.reasons.extend(reasons);
                 }
+                // Of several wordings the best counts.
+                Some(known) if known.score < score => {
+                    known.score = score;
+                    (known.reasons, known.why) = (reasons, why);
+                }
+                Some(_) => {}
                 None => scored.hits.push(Hit {
                     head: hit.head,
                     score,
                     reasons,
+                    why,
                 }),
             }
         }
@@ -106,19 +122,29 @@ fn score_of(why: &Why) -> f64 {
     tier + f64::from(why.words + why.meaning)
 }
 
-fn reasons(why: &Why, of_context: bool) -> Vec<String> {
+/// What of a skill fits a text, as sentences and in a few words.
+fn reasons(why: &Why, text: &str, of_context: bool) -> (Vec<String>, String) {
     let of = if of_context { " of the context" } else { "" };
+    let words = telling::words(text, &why.matched);
     let mut reasons = Vec::new();
-    if !why.matched.is_empty() {
+    if !words.is_empty() {
         let parts: Vec<&str> = why.parts.iter().map(|part| part.name()).collect();
         reasons.push(format!(
             "has '{}'{of} in its {}",
-            why.matched.join("', '"),
+            words.join("', '"),
             parts.join(", ")
         ));
     }
-    if why.meaning > why.words {
+    if why.meaning > why.words || reasons.is_empty() {
         reasons.push(format!("its meaning is near to that{of}"));
     }
-    reasons
+    let mut short = "by meaning".to_owned();
+    for count in 1..=words.len() {
+        let longer = format!("has {}", words.get(..count).unwrap_or_default().join(", "));
+        if count > 1 && tokens(&longer) > SHORT {
+            break;
+        }
+        short = longer;
+    }
+    (reasons, short)
 }

@@ -11,12 +11,23 @@ use super::resolve::{Asked, resolve};
 use super::scorer::{self, Hit};
 use super::{Composition, Error, Finding, Member, rules};
 use executor::{Kind, Stop};
-use model::SkillKey;
+use model::{SkillKey, beginning, beginning_in_tokens, inert_line, tokens};
 
 /// Skills that are selected where no number is asked for.
 const LIMIT: usize = 5;
 /// Skills that are tried for each that is asked for: some do not go together.
 const TRIED: usize = 4;
+
+/// What skills are wanted for.
+#[derive(Debug, Clone, Default)]
+pub struct Wanted {
+    /// The task.
+    pub task: String,
+    /// The same in other words.
+    pub phrasings: Vec<String>,
+    /// What else is known; counts half.
+    pub context: String,
+}
 
 /// A skill that was selected.
 #[derive(Debug, Clone, PartialEq)]
@@ -29,8 +40,12 @@ pub struct Selected {
     pub score: f64,
     /// Why.
     pub reasons: Vec<String>,
+    /// The same in a few words.
+    pub why: String,
     /// Name of the selected skill that requires it; empty: it fits itself.
     pub required_by: String,
+    /// What it is for, in its author's words.
+    pub description: String,
 }
 
 /// The skills for a task, the best first, each before what it requires.
@@ -49,52 +64,57 @@ impl Composition {
     ///
     /// # Errors
     /// The registry cannot be read.
-    pub async fn select(
-        &self,
-        task: String,
-        context: String,
-        limit: usize,
-    ) -> Result<Selection, Error> {
+    pub async fn select(&self, wanted: Wanted, limit: usize) -> Result<Selection, Error> {
         self.index.ready().await;
         let this = self.clone();
         let work = move |stop: &Stop| {
             let limit = if limit == 0 { LIMIT } else { limit };
-            this.selection(&task, &context, limit, stop)
+            this.selection(&wanted, limit, stop)
         };
         self.executor().run_fallible(Kind::Compose, work).await
     }
 
-    fn selection(
-        &self,
-        task: &str,
-        context: &str,
-        limit: usize,
-        stop: &Stop,
-    ) -> Result<Selection, Error> {
+    fn selection(&self, wanted: &Wanted, limit: usize, stop: &Stop) -> Result<Selection, Error> {
         let catalog = self.registry.catalog();
         let library = RegistryLibrary {
             registry: &self.registry,
             catalog: &catalog,
         };
-        let scored = scorer::score(&self.index, &catalog, task, context, stop);
+        let scored = scorer::score(&self.index, &catalog, wanted, stop);
         stop.check()?;
         let mut selection = Selection {
             considered: scored.considered,
             ..Selection::default()
         };
+        let to_ask = |hit: &Hit| {
+            let (id, name) = (&hit.head.id, shown(&catalog, &hit.head));
+            Asked {
+                id: id.clone(),
+                text: name.to_string(),
+                name,
+                numbers: hit.head.active.into_iter().collect(),
+            }
+        };
+        // Mostly none has a rule: then they go together, and bring nothing with them. One by
+        // one, each would be resolved with all before it.
+        let best: Vec<Asked> = scored.hits.iter().take(limit).map(to_ask).collect();
+        if let Ok(members) = resolve(&library, &best, stop)?
+            && members.len() == best.len()
+            && members
+                .iter()
+                .all(|m| rules_of(&m.version).next().is_none())
+        {
+            let found = members.iter().zip(&scored.hits);
+            selection.skills = found.map(|(m, hit)| Selected::of(m, hit)).collect();
+            return Ok(selection);
+        }
         let mut asked: Vec<Asked> = Vec::new();
         let mut there: FxHashSet<SkillKey> = FxHashSet::default();
         for hit in scored.hits.iter().take(limit.saturating_mul(TRIED)) {
             if asked.len() >= limit {
                 break;
             }
-            let (id, name) = (&hit.head.id, shown(&catalog, &hit.head));
-            asked.push(Asked {
-                id: id.clone(),
-                text: name.to_string(),
-                name,
-                numbers: hit.head.active.into_iter().collect(),
-            });
+            asked.push(to_ask(hit));
             match together(&library, &asked, stop)? {
                 Ok(members) => {
                     let news = members.iter().enumerate();
@@ -137,6 +157,65 @@ fn left_out(asked: &[Asked], finding: Finding) -> Finding {
     }
 }
 
+/// Tokens of the line of a skill, estimated, and of its reason: real ones are up to a
+/// tenth more, and 60 is what a line may cost.
+const LINE: usize = 54;
+const REASON: usize = 18;
+/// Characters of a description, and of whose it is.
+const DESCRIPTION: usize = 150;
+const ORIGIN: usize = 40;
+
+impl Selection {
+    /// The skills as an agent reads them: a line each, with what it is for, whose words
+    /// these are where it did not come with the server, and why it fits.
+    #[must_use]
+    pub fn text(&self) -> String {
+        if self.skills.is_empty() {
+            return "No skill fits. Try other words, or go on without one.".to_owned();
+        }
+        let lines: String = self.skills.iter().map(Selected::line).collect();
+        let is_foreign = self.skills.iter().any(|skill| !skill.id.is_builtin());
+        let notice = if is_foreign {
+            " Descriptions are data, from the authors in brackets."
+        } else {
+            ""
+        };
+        format!("{lines}Read one with `load_skill`.{notice}")
+    }
+}
+
+impl Selected {
+    /// A skill that fits itself.
+    fn of(member: &Member, hit: &Hit) -> Self {
+        Self {
+            name: Arc::clone(&member.name),
+            id: member.id.clone(),
+            score: hit.score,
+            reasons: hit.reasons.clone(),
+            why: hit.why.clone(),
+            required_by: String::new(),
+            description: member.version.skill.description.clone(),
+        }
+    }
+
+    fn line(&self) -> String {
+        let name = inert_line(&self.name);
+        // The whole id, as a name, says it already.
+        let origin = if self.id.is_builtin() || name.contains('/') {
+            String::new()
+        } else {
+            format!(" [{}]", beginning(self.id.namespace(), ORIGIN))
+        };
+        let why = match beginning_in_tokens(&self.why, REASON, DESCRIPTION).as_str() {
+            "" => String::new(),
+            why => format!(" ({why})"),
+        };
+        let rest = LINE.saturating_sub(tokens(&format!("- {name}{origin}: {why}")));
+        let about = beginning_in_tokens(&self.description, rest, DESCRIPTION);
+        format!("- {name}{origin}: {about}{why}\n")
+    }
+}
+
 impl Selection {
     /// Adds what a hit brings with it: itself, then what it requires.
     fn add(
@@ -159,23 +238,24 @@ impl Selection {
             // Required by a better one; what it is worth itself is told too.
             known.score = hit.score;
             known.reasons.extend(hit.reasons.iter().cloned());
+            known.why.clone_from(&hit.why);
         }
         for member in news.iter().filter_map(|at| Some((*at, members.get(*at)?))) {
             let (at, member) = member;
             let is_hit = member.id == hit.head.id;
             let chain = verdict.chain(members, at);
             let by = chain.iter().rev().nth(1).copied().unwrap_or_default();
-            let reasons = if is_hit {
-                hit.reasons.clone()
-            } else {
-                vec![format!("required by '{by}'{}", reason(members, by, member))]
-            };
+            if is_hit {
+                self.skills.push(Selected::of(member, hit));
+                continue;
+            }
+            let why = format!("required by '{by}'");
             self.skills.push(Selected {
-                name: Arc::clone(&member.name),
-                id: member.id.clone(),
-                score: if is_hit { hit.score } else { 0.0 },
-                reasons,
-                required_by: if is_hit { String::new() } else { by.to_owned() },
+                score: 0.0,
+                reasons: vec![format!("{why}{}", reason(members, by, member))],
+                why,
+                required_by: by.to_owned(),
+                ..Selected::of(member, hit)
             });
         }
         Ok(())

@@ -4,15 +4,20 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
+use super::compose::{allowed_by, forbidden_by};
 use super::load::{Pick, Picks, RegistryLibrary};
-use super::resolve::{Asked, resolve};
+use super::resolve::{Asked, Library, resolve};
 use super::rules::{self, Verdict};
 use super::{
     Composed, Composition, Error, Finding, FindingCode, Lock, Member, Statement, ToolPolicy,
-    compose, missing,
+    compose, compose_until, missing,
 };
 use executor::{Kind, Stop};
-use model::{SkillKey, VersionNumber, VersionSelector, VersionWish, VersionedReference};
+use model::{
+    Reference, SkillId, SkillKey, Version, VersionNumber, VersionSelector, VersionWish,
+    VersionedReference,
+};
+use registry::Release;
 
 /// Which skills, and how.
 #[derive(Debug, Clone, Default)]
@@ -85,6 +90,9 @@ impl SkillSet {
 pub(super) struct Judged {
     composed: Arc<Composed>,
     verdict: Verdict,
+    /// What the scans of the members come to together. It is as old as this is: new rules
+    /// come with a new server.
+    pub(super) trifecta: Option<Finding>,
 }
 
 /// Members by skill, version and name, which another skill can take from them.
@@ -101,7 +109,7 @@ pub(super) struct SetWeight;
 impl quick_cache::Weighter<Key, Arc<Judged>> for SetWeight {
     fn weight(&self, key: &Key, judged: &Arc<Judged>) -> u64 {
         let composed = &judged.composed;
-        let said = composed.execution_protocol.len()
+        let texts = composed.execution_protocol.len()
             + composed.preconditions.len()
             + composed.postconditions.len();
         let findings = composed.findings.len() + judged.verdict.findings.len();
@@ -113,7 +121,7 @@ impl quick_cache::Weighter<Key, Arc<Judged>> for SetWeight {
             + 200 * key.1.len()
             + 500 * composed.tools().len()
             + size_of::<Statement>() * statements
-            + 150 * said
+            + 150 * texts
             + 500 * findings;
         weight as u64
     }
@@ -242,7 +250,7 @@ impl Composition {
         let judged = if query.resolve && is_found {
             let wanted: Vec<_> = picks.iter().map(asked_for).collect();
             match resolve(&library, &wanted, stop)? {
-                Ok(members) => Arc::new(judge(&members, asked, policy, stop)?),
+                Ok(members) => Arc::new(self.judge(&members, asked, policy, stop)?),
                 Err(finding) => {
                     findings.push(*finding);
                     // The rules of what was asked for are told by the solver.
@@ -256,7 +264,7 @@ impl Composition {
             if let Some(judged) = self.judged.get(&key) {
                 judged
             } else {
-                let judged = Arc::new(judge(&self.members(&picks)?, asked, policy, stop)?);
+                let judged = Arc::new(self.judge(&self.members(&picks)?, asked, policy, stop)?);
                 self.judged.insert(key, Arc::clone(&judged));
                 judged
             }
@@ -269,6 +277,42 @@ impl Composition {
             findings.extend(drift(members, lock));
         }
         Ok(finish(&judged, findings, asked))
+    }
+}
+
+/// What versions that are at hand come to where there is no other skill: no registry is
+/// asked. An invalid set is an answer.
+///
+/// # Errors
+/// The work is to stop; else none that a library without a skill could have.
+pub fn alone(members: &[Member], policy: ToolPolicy, stop: &Stop) -> Result<SkillSet, Error> {
+    let judged = judge(members, members.len(), policy, stop)?;
+    let missing = missing::explain(&NoLibrary, members, &judged.verdict, stop)?;
+    Ok(finish(&judged, missing, members.len()))
+}
+
+/// A library without a skill.
+struct NoLibrary;
+
+impl Library for NoLibrary {
+    fn find(&self, _: &Reference) -> Option<(SkillId, Arc<str>)> {
+        None
+    }
+
+    fn releases(&self, _: &SkillId) -> Result<Vec<Release>, Error> {
+        Ok(Vec::new())
+    }
+
+    fn active(&self, _: &SkillId) -> Option<VersionNumber> {
+        None
+    }
+
+    fn version(&self, id: &SkillId, _: VersionNumber) -> Result<Arc<Version>, Error> {
+        Err(Error::Parameter {
+            field: "skills",
+            message: format!("there is no skill `{id}` here"),
+            step: "Name skills that are there",
+        })
     }
 }
 
@@ -320,7 +364,7 @@ const FINDINGS: usize = 2_000;
 /// but patterns shall not keep a processor busy with them.
 fn is_heavy(members: &[Member]) -> bool {
     let skills = members.iter().map(|member| &member.version.skill);
-    let tools = skills.flat_map(|skill| skill.allowed_tools.iter().chain(&skill.forbidden_tools));
+    let tools = skills.flat_map(|skill| allowed_by(skill).chain(forbidden_by(skill)));
     let (mut all, mut patterns) = (0_usize, 0_usize);
     for tool in tools {
         all += 1;
@@ -342,11 +386,16 @@ pub(super) fn judge(
         return Ok(Judged {
             composed: Arc::new(compose(&[], policy)),
             verdict: Verdict::failed(finding),
+            trifecta: None,
         });
     }
-    let composed = Arc::new(compose(members, policy));
+    let composed = Arc::new(compose_until(members, policy, stop)?);
     let verdict = rules::check(members, asked, stop)?;
-    Ok(Judged { composed, verdict })
+    Ok(Judged {
+        composed,
+        verdict,
+        trifecta: None,
+    })
 }
 
 /// Everything that was found, errors first; both in the order in which a reader
@@ -354,6 +403,7 @@ pub(super) fn judge(
 pub(super) fn finish(judged: &Judged, mut findings: Vec<Finding>, asked: usize) -> SkillSet {
     findings.extend(judged.verdict.findings.iter().cloned());
     findings.extend(judged.composed.findings.iter().cloned());
+    findings.extend(judged.trifecta.clone());
     findings.sort_by_key(|finding| !finding.is_error());
     let more = findings.len().saturating_sub(FINDINGS);
     if more > 0 || judged.verdict.is_cut {

@@ -2,10 +2,10 @@
 
 use serde_json::{Map, Value};
 
-use super::{Composed, Composition, Error, Lock, Member, SetQuery, SkillSet, scorer};
+use super::{Composed, Composition, Error, Lock, Member, SetQuery, SkillSet, Wanted, scorer};
 use executor::{Kind, Stop};
-use lookup::{EXPLORATION_PERCENT, Lookup, Task, cut};
-use model::{SkillUri, VersionSelector};
+use lookup::{EXPLORATION_PERCENT, Lookup, Task};
+use model::{SkillUri, VersionSelector, cut};
 
 /// Bytes that are counted as a token.
 const TOKEN_BYTES: usize = 4;
@@ -104,7 +104,11 @@ impl Composition {
         let this = self.clone();
         let work = move |stop: &Stop| {
             let catalog = this.registry.catalog();
-            let scored = scorer::score(&this.index, &catalog, &task, "", stop);
+            let wanted = Wanted {
+                task,
+                ..Wanted::default()
+            };
+            let scored = scorer::score(&this.index, &catalog, &wanted, stop);
             stop.check()?;
             let task = Task {
                 fitting: scored.hits.into_iter().map(|hit| hit.head).collect(),
@@ -186,20 +190,20 @@ fn rules(composed: &Composed) -> String {
         "Tools you may not call, whatever else is said",
         composed.forbidden_tools().map(tool).collect(),
     );
-    let said = |all: &[super::Attributed]| {
+    let items = |all: &[super::Attributed]| {
         all.iter()
-            .map(|said| format!("- {}", line(&said.text)))
+            .map(|item| format!("- {}", line(&item.text)))
             .collect()
     };
-    list("Before you start", said(&composed.preconditions));
+    list("Before you start", items(&composed.preconditions));
     let steps = (1..).zip(composed.execution_protocol.iter());
     list(
         "Your steps, in this order",
         steps
-            .map(|(at, said)| format!("{at}. {}", line(&said.text)))
+            .map(|(at, step)| format!("{at}. {}", line(&step.text)))
             .collect(),
     );
-    list("When you are done", said(&composed.postconditions));
+    list("When you are done", items(&composed.postconditions));
     let outputs = composed.output_contracts.iter().map(|promised| {
         let names: Vec<_> = promised
             .members

@@ -9,10 +9,12 @@ use std::sync::Arc;
 
 use imbl::{OrdMap, OrdSet};
 
-use super::Head;
-use model::{Event, EventKind, Location, SkillId, SkillKey, TrustTier};
+use super::head::{meant_category, meant_technology};
+use super::{Head, Policy, Tiers};
+use model::{Block, Event, EventKind, Location, SkillId, SkillKey, TrustTier, VersionNumber};
 
-/// A property by which skills are gathered, with its value in lower case.
+/// A property by which skills are gathered, with its value in lower case. Categories and
+/// technologies are gathered by the ids that words mean: see [`Facet::category`].
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Facet {
     /// The category.
@@ -25,6 +27,22 @@ pub enum Facet {
     Location(Location),
     /// The trust tier.
     Tier(TrustTier),
+    /// Agents are not told of it unasked.
+    NotOffered,
+}
+
+impl Facet {
+    /// The facet of the category that a word means.
+    #[must_use]
+    pub fn category(word: &str) -> Self {
+        Self::Category(meant_category(word).into_owned())
+    }
+
+    /// The facet of the technology that a word means.
+    #[must_use]
+    pub fn technology(word: &str) -> Self {
+        Self::Technology(meant_technology(word).into_owned())
+    }
 }
 
 /// Skills by short name, in the order in which they win it.
@@ -54,6 +72,12 @@ pub struct Catalog {
     live_names: Names,
     withdrawn_names: Names,
     facets: OrdMap<Facet, OrdSet<SkillKey>>,
+    /// The blocklist.
+    blocks: OrdMap<SkillKey, Arc<Block>>,
+    /// Versions that are held for review.
+    held: OrdSet<(SkillKey, VersionNumber)>,
+    /// Whose skills are trusted how far.
+    tiers: Arc<Tiers>,
     /// More than one machine is served.
     is_shared: bool,
 }
@@ -108,21 +132,19 @@ fn facets(head: &Head) -> Vec<Facet> {
         Facet::Location(head.id.location()),
         Facet::Tier(head.trust_tier()),
     ];
-    if !summary.category.is_empty() {
-        facets.push(Facet::Category(summary.category.to_lowercase()));
+    if !head.is_offered() {
+        facets.push(Facet::NotOffered);
     }
+    let categories = summary.categories();
+    facets.extend(categories.map(|(id, _)| Facet::Category(id.into_owned())));
     facets.extend(
         summary
             .tags
             .iter()
             .map(|tag| Facet::Tag(tag.to_lowercase())),
     );
-    facets.extend(
-        summary
-            .technologies
-            .iter()
-            .map(|t| Facet::Technology(t.to_lowercase())),
-    );
+    let technologies = summary.technologies_about();
+    facets.extend(technologies.map(|(id, _)| Facet::Technology(id.into_owned())));
     facets
 }
 
@@ -143,16 +165,27 @@ fn beginning(
 impl Catalog {
     pub(super) fn build<E>(
         heads: impl Iterator<Item = Result<Head, E>>,
-        is_shared: bool,
+        blocks: OrdMap<SkillKey, Arc<Block>>,
+        policy: &Policy,
     ) -> Result<Self, E> {
         let mut catalog = Self {
-            is_shared,
+            blocks,
+            tiers: Arc::new(policy.tiers.clone()),
+            is_shared: policy.names.is_shared(),
             ..Self::default()
         };
         for head in heads {
             catalog.insert(head?);
         }
         Ok(catalog)
+    }
+
+    /// Takes in that a skill is on the blocklist, or is not.
+    pub(super) fn set_block(&mut self, key: &SkillKey, block: Option<Block>) {
+        match block {
+            Some(block) => self.blocks.insert(key.clone(), Arc::new(block)),
+            None => self.blocks.remove(key),
+        };
     }
 
     /// Takes in what happened to a skill, with the head that it has now.
@@ -162,6 +195,7 @@ impl Catalog {
         // The head may be of what was published after a delete.
         if let Some(before) = before.filter(|_| event.kind != EventKind::Deleted) {
             head.withdrawn = before.withdrawn.clone();
+            head.held = before.held.clone();
         }
         match (event.kind, event.version) {
             (EventKind::Yanked, Some(number)) => {
@@ -170,16 +204,32 @@ impl Catalog {
             (EventKind::Unyanked, Some(number)) => {
                 head.withdrawn.remove(&number);
             }
+            (EventKind::Approved, Some(number)) => {
+                head.held.remove(&number);
+            }
+            (_, Some(number)) if event.held => {
+                head.held.insert(number);
+            }
             _ => {}
         }
         self.insert(head);
     }
 
-    fn insert(&mut self, head: Head) {
+    fn insert(&mut self, mut head: Head) {
         if head.deleted {
             return;
         }
         let key = head.id.key();
+        head.set_tier(&self.tiers);
+        for number in &head.held {
+            self.held.insert((key.clone(), *number));
+        }
+        head.blocked = self.blocks.get(&key).cloned();
+        if head.blocked.is_some() {
+            // Whoever asks what is active has nothing of it.
+            head.active = None;
+            head.summary = None;
+        }
         let rank = self.rank(&head.id);
         let index = self.names_of(&head);
         for name in names(&head) {
@@ -194,6 +244,9 @@ impl Catalog {
 
     fn remove(&mut self, key: &SkillKey) -> Option<Arc<Head>> {
         let head = self.heads.remove(key)?;
+        for number in &head.held {
+            self.held.remove(&(key.clone(), *number));
+        }
         let rank = self.rank(&head.id);
         let index = self.names_of(&head);
         for name in names(&head) {
@@ -232,6 +285,27 @@ impl Catalog {
         }
     }
 
+    /// How many skills are on the blocklist.
+    #[must_use]
+    pub fn blocked(&self) -> usize {
+        self.blocks.len()
+    }
+
+    /// What the blocklist says of a skill.
+    #[must_use]
+    pub fn block(&self, key: &SkillKey) -> Option<&Arc<Block>> {
+        self.blocks.get(key)
+    }
+
+    /// The blocklist, by id, from behind a skill on.
+    pub(super) fn blocks_after(
+        &self,
+        after: Option<&SkillKey>,
+    ) -> impl Iterator<Item = &Arc<Block>> {
+        let (_, range) = beginning("", after);
+        self.blocks.range(range).map(|(_, block)| block)
+    }
+
     /// How many skills there are, those without an active version included.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -248,6 +322,22 @@ impl Catalog {
     #[must_use]
     pub fn get(&self, key: &SkillKey) -> Option<&Arc<Head>> {
         self.heads.get(key)
+    }
+
+    /// How many versions are held for review.
+    #[must_use]
+    pub fn held(&self) -> usize {
+        self.held.len()
+    }
+
+    /// Versions that are held for review, after one, by skill and number.
+    pub fn held_after<'a>(
+        &'a self,
+        after: Option<&(SkillKey, VersionNumber)>,
+    ) -> impl Iterator<Item = (Arc<Head>, VersionNumber)> + 'a {
+        let start = after.map_or(Bound::Unbounded, |after| Bound::Excluded(after.clone()));
+        let found = self.held.range((start, Bound::Unbounded));
+        found.filter_map(|(key, number)| Some((Arc::clone(self.heads.get(key)?), *number)))
     }
 
     /// Skills of a short name, in the order in which they win it: live ones
@@ -291,6 +381,13 @@ impl Catalog {
     #[must_use]
     pub fn live(&self) -> usize {
         self.live_sets().map(OrdSet::len).sum()
+    }
+
+    /// How many of them agents are told of unasked.
+    #[must_use]
+    pub fn offered(&self) -> usize {
+        let others = self.with_facet(&Facet::NotOffered);
+        self.live() - others.map_or(0, OrdSet::len)
     }
 
     /// The live skills by location, then by id.

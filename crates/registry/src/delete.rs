@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Caller, DIGESTS, Error, Plan, Registry, VERSIONS, put_head, usage, yanks};
+use super::{
+    Caller, DIGESTS, Error, Plan, Registry, VERSIONS, holds, put_head, scans, usage, yanks,
+};
 use model::{Event, EventKind, SkillId};
 use store::{Batch, prefix};
 
@@ -38,6 +40,8 @@ impl Registry {
             }
             usage::forget(&mut batch, &key);
             yanks::forget(&self.inner.store, &mut batch, &key)?;
+            scans::forget(&self.inner.store, &mut batch, &key)?;
+            holds::forget(&self.inner.store, &mut batch, &key)?;
             let event = Event {
                 kind: EventKind::Deleted,
                 skill_id: head.id.clone(),
@@ -45,6 +49,7 @@ impl Registry {
                 semantic_version: None,
                 digest: None,
                 active: None,
+                held: false,
                 time: now,
                 actor: caller.principal.clone(),
             };

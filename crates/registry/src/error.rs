@@ -1,10 +1,14 @@
 //! What can go wrong with skills and versions, and what each means to a caller.
 
-use super::Head;
+use super::{Head, Hold, Near};
 use model::{
-    Code, Digest, Failure, Problem, SkillId, SkillIdError, VersionNumber, VersionSelector,
+    Block, Code, Digest, Failure, Problem, SkillId, SkillIdError, VersionNumber, VersionSelector,
+    shown,
 };
 use store::{CommitError, StoreError};
+
+/// Characters of a reason that a message repeats.
+const MAX_REASON: usize = 200;
 
 /// A call on the registry failed.
 #[derive(Debug, thiserror::Error)]
@@ -14,6 +18,8 @@ pub enum Error {
     SkillNotFound {
         /// What the caller asked for.
         reference: String,
+        /// Names that may have been meant.
+        near: Vec<Near>,
     },
     /// Every version of the skill was withdrawn.
     #[error("All versions of '{id}' were withdrawn")]
@@ -37,6 +43,8 @@ pub enum Error {
         id: SkillId,
         /// The version asked for.
         version: VersionSelector,
+        /// The versions that it has, in a few words; empty: not known any more.
+        there: String,
     },
     /// The version was withdrawn.
     #[error("Version {version} of '{id}' was withdrawn{}", because(reason))]
@@ -48,6 +56,52 @@ pub enum Error {
         /// Why it was withdrawn.
         reason: String,
     },
+    /// The version is held for review.
+    #[error("Version {version} of '{id}' is held for review{}", because(&shown(reason, MAX_REASON)))]
+    Held {
+        /// The skill.
+        id: SkillId,
+        /// The version.
+        version: VersionNumber,
+        /// Why it is held.
+        reason: String,
+        /// Another version that can be had.
+        active: Option<VersionNumber>,
+    },
+    /// The version is not held for review.
+    #[error("Version {version} of '{id}' is not held for review")]
+    NotHeld {
+        /// The skill.
+        id: SkillId,
+        /// The version.
+        version: VersionNumber,
+    },
+    /// The skill is on the blocklist.
+    #[error("Skill '{id}' is blocked on this server{}", because(&shown(reason, MAX_REASON)))]
+    Blocked {
+        /// The skill.
+        id: SkillId,
+        /// Why it is there.
+        reason: String,
+    },
+    /// The skill is not on the blocklist.
+    #[error("Skill '{id}' is not on the blocklist")]
+    NotBlocked {
+        /// The skill.
+        id: SkillId,
+    },
+    /// The feed of blocked skills cannot be taken in.
+    #[error("The feed of blocked skills cannot be taken in: {reason}")]
+    Feed {
+        /// Why.
+        reason: String,
+    },
+    /// Only who is on the server's machine may do this.
+    #[error("Only a caller on the server's machine may {what}")]
+    OperatorOnly {
+        /// What was asked for.
+        what: &'static str,
+    },
     /// The version has no such file.
     #[error("Version {version} of '{id}' has no file '{path}'")]
     FileNotFound {
@@ -57,6 +111,8 @@ pub enum Error {
         version: VersionNumber,
         /// The path asked for.
         path: String,
+        /// Paths that may have been meant.
+        near: Vec<String>,
     },
     /// The skill comes with the server.
     #[error("'{id}' comes with the server and cannot be changed")]
@@ -162,9 +218,9 @@ pub enum Error {
     /// There is no room for an answer.
     #[error(transparent)]
     Full(#[from] admission::Full),
-    /// A task of the server's own failed.
-    #[error("a task failed: {0}")]
-    Task(String),
+    /// A fault of the server, in words for its log.
+    #[error("a fault of the server: {0}")]
+    Internal(String),
 }
 
 impl Error {
@@ -180,6 +236,22 @@ impl Error {
             key: format!("contents/{digest}"),
             reason: "it is missing".to_owned(),
         })
+    }
+
+    pub(super) fn blocked(block: &Block) -> Self {
+        Self::Blocked {
+            id: block.skill.clone(),
+            reason: block.reason.clone(),
+        }
+    }
+
+    pub(super) fn held(head: &Head, version: VersionNumber, hold: Option<Hold>) -> Self {
+        Self::Held {
+            id: head.id.clone(),
+            version,
+            reason: hold.map_or_else(String::new, |hold| hold.words()),
+            active: head.active,
+        }
     }
 
     /// The name of a skill leads to no version.
@@ -226,38 +298,78 @@ fn elsewhere(failure: Failure, id: &SkillId) -> Failure {
         .suggest("On the server's machine, `repertoire import DIR --location project` without --server reaches it through its data directory")
 }
 
-const LIST: &str = "List the skills to see what is there";
+/// What to do about a version that is held.
+fn held(
+    failure: Failure,
+    id: &SkillId,
+    version: VersionNumber,
+    reason: &str,
+    active: Option<VersionNumber>,
+) -> Failure {
+    let step = match active {
+        Some(active) => format!("Leave the version out for the active one, {active}"),
+        None => "Use another skill; search for the task to find one".to_owned(),
+    };
+    failure
+        .detail("skill_id", id)
+        .detail("version", version)
+        .detail("reason", shown(reason, MAX_REASON))
+        .suggest(step)
+        .suggest("Whoever runs the server can look at what was found (`repertoire held`) and hand it out (`repertoire approve`)")
+}
+
+const FIND: &str = "Find a skill by what it is to do: the answer has the names";
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         let message = error.to_string();
         let new = |code| Failure::new(code, message.clone());
+        let of_version = |code, id: &SkillId, version: VersionNumber| {
+            new(code).detail("skill_id", id).detail("version", version)
+        };
         match error {
-            Error::SkillNotFound { reference } => new(Code::SkillNotFound)
+            Error::SkillNotFound { reference, near } => new(Code::SkillNotFound)
+                .did_you_mean(&near)
                 .detail("skill_id", reference)
                 .suggest("Verify the skill ID is correct: it is `source/author/slug` or a short name")
-                .suggest(LIST),
+                .suggest(FIND),
             Error::AllYanked { id } => new(Code::SkillYanked)
                 .detail("skill_id", &id)
-                .suggest("List its versions to see why they were withdrawn")
+                .suggest("Choose another skill, or ask the one who publishes it")
                 .suggest("Ask for a version by its number if you must have it"),
-            Error::NoneActive { id, newest } => new(Code::SkillNotActive)
-                .detail("skill_id", &id)
-                .detail("version", newest)
+            Error::NoneActive { id, newest } => of_version(Code::SkillNotActive, &id, newest)
                 .suggest(format!("Activate version {newest}, or ask for a version by its number")),
-            Error::VersionNotFound { id, version } => new(Code::VersionNotFound)
-                .detail("skill_id", &id)
-                .detail("version", version)
-                .suggest("List the versions of the skill"),
-            Error::Yanked { id, version, .. } => new(Code::VersionYanked)
-                .detail("skill_id", &id)
-                .detail("version", version)
+            Error::VersionNotFound { id, version, there } => {
+                let failure = new(Code::VersionNotFound)
+                    .detail("skill_id", &id)
+                    .detail("version", version);
+                if there.is_empty() {
+                    failure.suggest("Leave the version out for the active one")
+                } else {
+                    failure.suggest(format!("It has {there}"))
+                }
+            }
+            Error::Yanked { id, version, .. } => of_version(Code::VersionYanked, &id, version)
                 .suggest("Put the version back first, or choose another one"),
-            Error::FileNotFound { id, version, path } => new(Code::FileNotFound)
+            Error::Held { id, version, reason, active } => held(new(Code::VersionHeld), &id, version, &reason, active),
+            Error::NotHeld { id, version } => of_version(Code::VersionNotHeld, &id, version)
+                .suggest("List what is held (`repertoire held`); withdraw a version that is handed out with `repertoire yank`"),
+            Error::Blocked { id, reason } => new(Code::SkillBlocked)
                 .detail("skill_id", &id)
-                .detail("version", version)
+                .detail("reason", shown(&reason, MAX_REASON))
+                .suggest("Use another skill; search for the task to find one")
+                .suggest("Whoever runs the server can say more, and take the skill off the blocklist (`repertoire unblock`)"),
+            Error::NotBlocked { id } => new(Code::SkillNotBlocked)
+                .detail("skill_id", &id)
+                .suggest("List what is blocked (`repertoire blocklist`)"),
+            Error::Feed { .. } => new(Code::SourceUnavailable)
+                .suggest("Name a file in `trust.blocklist_feed` of the server's config file: {\"blocked\": [{\"skill_id\": \"source/author/slug\", \"reason\": \"why\"}]}"),
+            Error::OperatorOnly { .. } => new(Code::OperatorOnly)
+                .suggest("Use the command line on the server's machine"),
+            Error::FileNotFound { id, version, path, near } => of_version(Code::FileNotFound, &id, version)
+                .did_you_mean(&near)
                 .detail("path", path)
-                .suggest("List the files of the skill; paths are compared with their case"),
+                .suggest("Loading the skill names its files; paths are compared with their case"),
             Error::ReadOnly { id } => new(Code::SkillReadOnly)
                 .detail("skill_id", &id)
                 .suggest("Publish a skill of your own under another name; on the server's machine one of the same name in `local/project/` or `local/user/` hides this one"),
@@ -302,79 +414,11 @@ impl From<Error> for Failure {
             Error::Unfit { .. } => new(Code::DataDamaged)
                 .suggest("Look at all of it with the server stopped (`repertoire verify`), and restore a backup or save what is whole (`repertoire salvage`)"),
             Error::Contention => new(Code::WriteContention).suggest("Try again"),
-            Error::Commit(error) => refused(error),
-            Error::Store(error) => stored(error),
+            Error::Commit(error) => error.into(),
+            Error::Store(error) => error.into(),
             Error::Work(error) => error.into(),
             Error::Full(full) => full.into(),
-            Error::Task(cause) => Failure::fault(cause),
+            Error::Internal(cause) => Failure::fault(cause),
         }
     }
-}
-
-/// What a store that failed means to its caller.
-fn stored(error: StoreError) -> Failure {
-    let message = error.to_string();
-    let new = |code| Failure::new(code, message);
-    match error {
-        StoreError::Damaged { .. } | StoreError::NewerFormat { .. } => {
-            let mut failure = Failure::new(Code::DataDamaged, "A stored record is damaged")
-                .suggest("Ask the operator to run `repertoire verify` and to restore a backup");
-            failure.cause = Some(error.into());
-            failure
-        }
-        StoreError::Engine(_) | StoreError::Reopening => {
-            let mut failure =
-                Failure::new(Code::StoreUnavailable, "The server cannot read its disk");
-            failure = match error {
-                StoreError::Reopening => failure.suggest("Try again in a moment"),
-                _ => failure.suggest("Ask the operator to look at the server's log and its disk"),
-            };
-            failure.cause = Some(error.into());
-            failure
-        }
-        StoreError::Busy | StoreError::Outrun { .. } => {
-            new(Code::Overloaded).suggest("Try again when less is written")
-        }
-        StoreError::Compacting => new(Code::Overloaded).suggest("Try again when it is done"),
-        // Of a file that the operator asked for: a backup, or a store written anew.
-        StoreError::Io { .. } => {
-            new(Code::StoreUnavailable).suggest("Look at the disk: all is as it was")
-        }
-        StoreError::NotDurable { .. } => new(Code::StoreUnavailable).suggest(
-            "Look at the disk: the new store is in use, and writes wait until the disk takes it",
-        ),
-        error => Failure::fault(error),
-    }
-}
-
-/// What a write that failed means to its caller.
-fn refused(error: CommitError) -> Failure {
-    let next = match error {
-        CommitError::Store(error) => return Error::Store(error).into(),
-        CommitError::Conflict { .. } => return Error::Contention.into(),
-        CommitError::TooLarge { .. } | CommitError::KeyTooLong { .. } => {
-            return Failure::new(Code::InvalidParameter, error.to_string());
-        }
-        CommitError::Closed => {
-            return Failure::new(Code::ShuttingDown, "The server is about to stop")
-                .suggest("Try again in a moment");
-        }
-        CommitError::Unfollowed(_) => return Failure::fault(error),
-        CommitError::DiskFull { .. } => {
-            "Nothing was written, and reads go on. Ask the operator to make room on the server's disk"
-        }
-        CommitError::ReadOnly(_) => {
-            "Nothing was written, and reads go on. Try again in a minute: the server tries its disk by itself, and its log says what is wrong"
-        }
-        CommitError::Failed(_) => {
-            "The server takes back what it wrote of it. Read before you repeat it, or repeat it under the same idempotency key"
-        }
-    };
-    let mut failure = Failure::new(
-        Code::StoreUnavailable,
-        "The server cannot write to its disk",
-    );
-    failure = failure.suggest(next);
-    failure.cause = Some(error.into());
-    failure
 }

@@ -85,7 +85,7 @@ fn content(store: &Store, file: &FileEntry) -> Result<Bytes, Error> {
 }
 
 fn failed(error: impl std::fmt::Display) -> Error {
-    Error::Task(format!("an archive: {error}"))
+    Error::Internal(format!("an archive: {error}"))
 }
 
 /// Owner, times and modes are the same for every file, so that nothing but the

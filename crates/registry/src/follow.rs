@@ -9,14 +9,22 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::ArcSwap;
 
-use super::{Catalog, HEADS, Head, yanks};
+use super::blocklist::BLOCKS;
+use super::holds;
+use super::renew::{renew, renew_from};
+use super::{Catalog, HEADS, Head, Policy, VERSIONS, yanks};
+use model::{EventKind, SkillKey};
 use store::{Store, StoreError};
 
-/// The catalog as it is, now and from now on.
+/// The catalog as it is, now and from now on; and the skills whose facets were inferred anew,
+/// which are not written yet.
 ///
 /// # Errors
 /// A head is damaged, or the store cannot be read.
-pub(super) fn catalog(store: &Store, is_shared: bool) -> Result<Arc<ArcSwap<Catalog>>, StoreError> {
+pub(super) fn catalog(
+    store: &Store,
+    policy: &Policy,
+) -> Result<(Arc<ArcSwap<Catalog>>, Vec<SkillKey>), StoreError> {
     let current = Arc::new(ArcSwap::from_pointee(Catalog::default()));
     // What is written while the heads are read waits, and is taken in after them.
     let turn = Arc::new(Mutex::new(()));
@@ -32,8 +40,21 @@ pub(super) fn catalog(store: &Store, is_shared: bool) -> Result<Arc<ArcSwap<Cata
             let mut catalog = Catalog::clone(&current.load());
             let mut outcome = Ok(());
             for (_, event) in events {
+                if matches!(event.kind, EventKind::Blocked | EventKind::Unblocked) {
+                    let key = event.skill_id.key();
+                    match reader.get(&BLOCKS, &key) {
+                        Ok(block) => catalog.set_block(&key, block.map(|stored| stored.value)),
+                        Err(error) => outcome = Err(error),
+                    }
+                }
                 match reader.get(&HEADS, &event.skill_id.key()) {
-                    Ok(head) => catalog.apply(event, head.map(|stored| stored.value)),
+                    Ok(head) => {
+                        let mut head = head.map(|stored| stored.value);
+                        if let Some(head) = &mut head {
+                            renew(head, |key| Some(reader.get(&VERSIONS, key).ok()??.value));
+                        }
+                        catalog.apply(event, head);
+                    }
                     Err(error) => outcome = Err(error),
                 }
             }
@@ -42,13 +63,24 @@ pub(super) fn catalog(store: &Store, is_shared: bool) -> Result<Arc<ArcSwap<Cata
         }
     });
     let mut withdrawn = yanks::all(store)?;
+    let mut holds = holds::all(store)?;
+    let mut renewed = Vec::new();
+    let blocks = store.scan(&BLOCKS, b"").map(|entry| {
+        let block = entry?.1.value;
+        Ok::<_, StoreError>((block.skill.key(), Arc::new(block)))
+    });
+    let blocks = blocks.collect::<Result<_, _>>()?;
     let heads = store.scan(&HEADS, b"").map(|entry| {
         let mut head: Head = entry?.1.value;
+        if renew_from(store, &mut head) {
+            renewed.push(head.id.key());
+        }
         head.withdrawn = withdrawn.remove(&head.id.key()).unwrap_or_default();
         head.withdrawn.extend(head.inline.keys().copied());
+        head.held = holds.remove(&head.id.key()).unwrap_or_default();
         Ok::<_, StoreError>(head)
     });
-    current.store(Arc::new(Catalog::build(heads, is_shared)?));
+    current.store(Arc::new(Catalog::build(heads, blocks, policy)?));
     drop(reading);
-    Ok(current)
+    Ok((current, renewed))
 }

@@ -1,15 +1,23 @@
 //! The head of a skill: what changes about it.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
+use facets::{Facets, Inferred};
 use imbl::OrdSet;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use trust::quality::{self, Standing};
 
 use model::{
-    Digest, FilePath, MAX_STANDARD_DESCRIPTION_CHARS, SkillId, TrustTier, Version, VersionNumber,
-    Yank, is_standard_name,
+    Block, Digest, FilePath, MAX_STANDARD_DESCRIPTION_CHARS, SkillId, TrustTier, Version,
+    VersionNumber, Yank, is_standard_name,
 };
+
+fn untrusted() -> TrustTier {
+    TrustTier::Unverified
+}
 
 /// What is known of a skill without opening a version. Stored once a skill, and
 /// kept in memory. It does not grow with the number of versions: each write of the
@@ -37,10 +45,21 @@ pub struct Head {
     /// head: the catalog keeps it.
     #[serde(skip)]
     pub(super) withdrawn: OrdSet<VersionNumber>,
+    /// Versions that are held for review, by the records of their own. Not stored with the
+    /// head: the catalog keeps it.
+    #[serde(skip)]
+    pub(super) held: OrdSet<VersionNumber>,
+    /// How far its origin is trusted, by policy. Not stored with the head.
+    #[serde(skip, default = "untrusted")]
+    pub(super) tier: TrustTier,
     /// Withdrawals of before they had records of their own. The next write of the
     /// skill moves them there.
     #[serde(default, rename = "yanked", skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) inline: BTreeMap<VersionNumber, Yank>,
+    /// It is on the blocklist. Not stored with the head: the catalog keeps it, and shows
+    /// such a head without an active version.
+    #[serde(skip)]
+    pub blocked: Option<Arc<Block>>,
     /// When the skill was first published.
     pub created_at: Timestamp,
     /// When it last changed.
@@ -48,15 +67,43 @@ pub struct Head {
 }
 
 impl Head {
-    /// How far its origin is trusted. Only what comes with the server is
-    /// official; nothing a skill says of itself counts.
+    /// How far its origin is trusted: see [`super::Tiers::of`].
     #[must_use]
     pub fn trust_tier(&self) -> TrustTier {
-        if self.id.is_builtin() {
-            TrustTier::Official
-        } else {
-            TrustTier::Unverified
+        self.tier
+    }
+
+    /// How good its active version is, from 0 to 1, at a time; none where that was not
+    /// scanned yet.
+    #[must_use]
+    pub fn quality(&self, now: Timestamp) -> Option<f64> {
+        let base = self.summary.as_ref()?.quality?;
+        Some(quality::score(base, self.standing(now)))
+    }
+
+    /// What it is beside its files.
+    #[must_use]
+    pub fn standing(&self, now: Timestamp) -> Standing {
+        let days = now.duration_since(self.updated_at).as_hours() / 24;
+        Standing {
+            age_days: Some(u32::try_from(days).unwrap_or(0)),
+            tier: self.tier,
         }
+    }
+
+    /// A version is held for review.
+    #[must_use]
+    pub fn is_held(&self, number: VersionNumber) -> bool {
+        self.held.contains(&number)
+    }
+
+    /// The last version, if it is held for review.
+    #[must_use]
+    pub fn last_held(&self) -> Option<VersionNumber> {
+        self.held
+            .get_max()
+            .copied()
+            .filter(|held| *held == self.last_number)
     }
 
     /// A version was withdrawn.
@@ -71,15 +118,22 @@ impl Head {
         self.highest_available().is_none()
     }
 
-    /// The highest version that was not withdrawn. Looks at one version more than were
-    /// withdrawn above it.
+    /// The highest version that is neither withdrawn nor held. Looks at one version more
+    /// than are so above it.
     #[must_use]
     pub fn highest_available(&self) -> Option<VersionNumber> {
-        let mut withdrawn = self.withdrawn.iter().rev().map(|number| number.get());
         (self.first_number.get()..=self.last_number.get())
             .rev()
-            .find(|number| withdrawn.next() != Some(*number))
-            .and_then(VersionNumber::new)
+            .filter_map(VersionNumber::new)
+            .find(|number| !self.withdrawn.contains(number) && !self.held.contains(number))
+    }
+
+    /// Agents are told of it unasked: it has an active version, and its author does not
+    /// leave it to people.
+    #[must_use]
+    pub fn is_offered(&self) -> bool {
+        let summary = self.summary.as_ref();
+        summary.is_some_and(|summary| !summary.disable_model_invocation)
     }
 
     /// Name and description of the active version keep to the Agent Skills
@@ -98,7 +152,7 @@ impl Head {
 }
 
 /// What a list shows of a skill.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
     /// Name, as its front matter writes it.
     pub name: String,
@@ -121,10 +175,97 @@ pub struct Summary {
     /// Technologies it is about.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub technologies: Vec<String>,
+    /// What people call it; empty where that is its name.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub display_name: String,
+    /// Only people call it up.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub disable_model_invocation: bool,
+    /// Other groups it belongs to.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub other_categories: Vec<String>,
+    /// What the version adds to the quality of the skill; none where it was not scanned yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quality: Option<f64>,
+    /// What it seems to be about, by what the version says.
+    #[serde(default)]
+    pub inferred: Facets,
 }
 
-impl From<&Version> for Summary {
-    fn from(version: &Version) -> Self {
+impl Summary {
+    /// The categories that its author states, as they are written.
+    pub fn stated_categories(&self) -> impl Iterator<Item = &str> {
+        let stated = std::iter::once(&self.category).chain(&self.other_categories);
+        stated
+            .map(String::as_str)
+            .filter(|category| !category.is_empty())
+    }
+
+    /// Categories that are inferred: those that count, since its author states none that is
+    /// known.
+    #[must_use]
+    pub fn inferred_categories(&self) -> &[Inferred] {
+        if self.stated_categories().any(is_category) {
+            return &[];
+        }
+        &self.inferred.categories
+    }
+
+    /// Technologies that are inferred: those that count, since its author states none that is
+    /// known.
+    #[must_use]
+    pub fn inferred_technologies(&self) -> &[Inferred] {
+        if self.technologies.iter().any(|word| is_technology(word)) {
+            return &[];
+        }
+        &self.inferred.technologies
+    }
+
+    /// Its categories, the main one first: what its author states, as the ids that the words
+    /// mean (others in lower case), else what is inferred, each with how certain it is.
+    pub fn categories(&self) -> impl Iterator<Item = (Cow<'_, str>, f64)> {
+        let stated = self
+            .stated_categories()
+            .map(|word| (meant_category(word), 1.0));
+        stated.chain(self.inferred_categories().iter().map(guess))
+    }
+
+    /// The technologies that it is about, in the same way.
+    pub fn technologies_about(&self) -> impl Iterator<Item = (Cow<'_, str>, f64)> {
+        let stated = self.technologies.iter();
+        let stated = stated.map(|word| (meant_technology(word), 1.0));
+        stated.chain(self.inferred_technologies().iter().map(guess))
+    }
+}
+
+fn guess(inferred: &Inferred) -> (Cow<'_, str>, f64) {
+    (Cow::Borrowed(&inferred.id), inferred.confidence())
+}
+
+fn is_category(word: &str) -> bool {
+    facets::category_id(word).is_some()
+}
+
+fn is_technology(word: &str) -> bool {
+    facets::technology_id(word).is_some()
+}
+
+/// The id of the category that a word means; a word that means none is its own.
+pub(super) fn meant_category(word: &str) -> Cow<'static, str> {
+    let id = facets::category_id(word).map(Cow::Borrowed);
+    id.unwrap_or_else(|| Cow::Owned(word.to_lowercase()))
+}
+
+/// The id of the technology that a word means; a word that means none is its own.
+pub(super) fn meant_technology(word: &str) -> Cow<'static, str> {
+    let id = facets::technology_id(word).map(Cow::Borrowed);
+    id.unwrap_or_else(|| Cow::Owned(word.to_lowercase()))
+}
+
+impl Summary {
+    /// What a list shows of a version that adds this to the quality of its skill.
+    #[must_use]
+    pub fn new(version: &Version, quality: Option<f64>) -> Self {
         let skill = &version.skill;
         Self {
             name: skill.name.clone(),
@@ -134,6 +275,11 @@ impl From<&Version> for Summary {
             entry: skill.entry.clone(),
             tags: skill.tags.clone(),
             technologies: skill.technologies.clone(),
+            other_categories: skill.other_categories.clone(),
+            inferred: facets::infer(skill, &version.files),
+            quality,
+            display_name: skill.display_name.clone(),
+            disable_model_invocation: skill.disable_model_invocation,
         }
     }
 }

@@ -108,7 +108,7 @@ impl<'a> Slot<'a> {
         }
         serde_json::from_value(answer.value.outcome)
             .map(Some)
-            .map_err(|error| Error::Task(format!("a remembered answer: {error}")))
+            .map_err(|error| Error::Internal(format!("a remembered answer: {error}")))
     }
 
     /// Adds the answer to the write itself, and clears away some that expired.
@@ -120,7 +120,7 @@ impl<'a> Slot<'a> {
         now: Timestamp,
     ) -> Result<(), Error> {
         let outcome = serde_json::to_value(outcome)
-            .map_err(|error| Error::Task(format!("an answer: {error}")))?;
+            .map_err(|error| Error::Internal(format!("an answer: {error}")))?;
         batch.expect(&ANSWERS, &self.at, Expect::Absent);
         batch.put(
             &ANSWERS,

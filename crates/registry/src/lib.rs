@@ -10,11 +10,13 @@
 //! * Every write reads the head of its skill and commits only if the head is
 //!   still what it read; otherwise it starts over. The lock of a skill only saves
 //!   needless starting over: nothing here relies on being the only writer.
+//! * Every version is scanned when it is published. One that is held for review, and every
+//!   version of a blocked skill, is handed out to nobody.
 //! * Heads are also kept in memory, as the [`Catalog`]: an immutable snapshot that
 //!   follows the log, whoever writes to it. A writer finds its own write there.
 //!
-//! Not here: names and addresses (`lookup`), reading `SKILL.md` (`skill_md`),
-//! composition, wire formats.
+//! Not here: names and addresses (`lookup`), reading `SKILL.md` (`skill_md`), what the
+//! scanner looks for (`trust`), composition, wire formats.
 
 // What may fail in a test may not in the product; the rest is in Cargo.toml.
 #![warn(
@@ -25,19 +27,30 @@
     clippy::print_stderr
 )]
 
+mod blocklist;
+mod bundle;
 mod catalog;
 mod delete;
 mod diff;
 mod error;
 mod export;
+mod feed;
 mod follow;
 mod head;
+mod holds;
 mod idempotency;
 mod lines;
+mod merge;
 mod names;
+mod nearest;
 mod outcome;
+mod policy;
 mod publish;
+mod read;
+mod renew;
 mod repair;
+mod rescan;
+mod scans;
 mod submit;
 #[cfg(test)]
 mod tests;
@@ -51,26 +64,33 @@ use std::hash::{BuildHasher as _, RandomState};
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
+use jiff::Timestamp;
 use tokio::sync::watch::Receiver;
 use tokio::sync::{Mutex, MutexGuard};
 
+pub use blocklist::{BlockPage, Blocked, Refreshed};
+pub use bundle::{Bundle, Candidate};
 pub use catalog::{Catalog, Facet};
 pub use delete::Deleted;
 pub use diff::{Change, ChangeKind, FieldChange, FileChange, Lines, VersionDiff};
 pub use error::Error;
-use executor::{Executor, Kind};
+use executor::Executor;
 pub use export::{Archive, ArchiveFormat, ExportQuery};
+pub use feed::Feed;
 pub use head::{Head, Summary};
+pub use holds::{HeldPage, HeldVersion, Hold, Review, Reviewed};
 pub use idempotency::{Caller, NamedWrite};
-use model::{
-    Clock, Digest, Event, FileEntry, SkillId, SkillKey, Version, VersionNumber, VersionSelector,
-};
+use model::{Clock, Digest, Event, SkillKey, Version, VersionNumber};
 pub use names::Names;
+pub use nearest::{Near, nearest_names, nearest_paths, spellings};
 pub use outcome::VersionState;
-pub use publish::{Bundle, Candidate, Outcome, Prepared, Published};
+pub use policy::{HoldPolicy, Policy, Tiers};
+pub use publish::{Outcome, Prepared, Published};
 pub use repair::Repaired;
+pub use rescan::Rescanned;
+pub use scans::{Scan, Scanned};
 pub use store::Compacted;
-use store::{Batch, CommitError, LogPosition, Mode, Store, StoreError, Table, TableId};
+use store::{Batch, CommitError, LogPosition, Mode, Store, Table, TableId};
 pub use submit::{Submission, Submitted, Upload};
 pub use usage::{SkillUsage, UsageKind, VersionUsage};
 pub use verify::Audit;
@@ -115,11 +135,13 @@ struct Inner {
     clock: Arc<dyn Clock>,
     executor: Executor,
     catalog: Arc<ArcSwap<Catalog>>,
+    /// Skills whose facets were inferred anew, and are not written yet.
+    renewed: Mutex<Vec<SkillKey>>,
     versions: VersionCache,
     usage: usage::Usage,
     locks: Vec<Mutex<()>>,
     hasher: RandomState,
-    names: Names,
+    policy: Policy,
 }
 
 impl std::fmt::Debug for Registry {
@@ -131,15 +153,13 @@ impl std::fmt::Debug for Registry {
 }
 
 /// What a write comes to, before it is committed.
-#[expect(
-    clippy::large_enum_variant,
-    reason = "made and taken apart at once, never kept"
-)]
 enum Plan<T> {
     /// Nothing needs to be written.
     Done(T),
     /// This batch makes it so, and this is what happened.
     Write(Batch, Event, T),
+    /// This batch makes it so, and nothing happened that anybody waits for.
+    Quiet(Batch, T),
 }
 
 impl Registry {
@@ -149,10 +169,10 @@ impl Registry {
     /// # Errors
     /// A head is damaged, or the store cannot be read.
     pub fn open(store: Store, clock: Arc<dyn Clock>) -> Result<Self, Error> {
-        Self::open_with(store, clock, Executor::default(), Names::default())
+        Self::open_with(store, clock, Executor::default(), Policy::default())
     }
 
-    /// The same with another executor, and with names that not everybody may give.
+    /// The same with another executor, and with what the operator says of trust.
     ///
     /// # Errors
     /// A head is damaged, or the store cannot be read.
@@ -160,20 +180,21 @@ impl Registry {
         store: Store,
         clock: Arc<dyn Clock>,
         executor: Executor,
-        names: Names,
+        policy: Policy,
     ) -> Result<Self, Error> {
-        let catalog = follow::catalog(&store, names.is_shared())?;
+        let (catalog, renewed) = follow::catalog(&store, &policy)?;
         Ok(Self {
             inner: Arc::new(Inner {
                 store,
                 clock,
                 executor,
                 catalog,
+                renewed: Mutex::new(renewed),
                 versions: VersionCache::with_weighter(10_000, VERSION_CACHE_BYTES, VersionWeight),
                 usage: usage::Usage::default(),
                 locks: (0..LOCKS).map(|_| Mutex::new(())).collect(),
                 hasher: RandomState::new(),
-                names,
+                policy,
             }),
         })
     }
@@ -212,108 +233,16 @@ impl Registry {
         &self.inner.executor
     }
 
+    /// The time, by the clock that stamps versions.
+    #[must_use]
+    pub fn now(&self) -> Timestamp {
+        self.inner.clock.now()
+    }
+
     /// All skills as they are now. The snapshot does not change any more.
     #[must_use]
     pub fn catalog(&self) -> Arc<Catalog> {
         self.inner.catalog.load_full()
-    }
-
-    /// The head of a skill that exists, whether or not a version is active.
-    ///
-    /// # Errors
-    /// There is no such skill.
-    pub fn head(&self, id: &SkillId) -> Result<Arc<Head>, Error> {
-        self.inner
-            .catalog
-            .load()
-            .get(&id.key())
-            .cloned()
-            .ok_or_else(|| Error::SkillNotFound {
-                reference: id.to_string(),
-            })
-    }
-
-    /// A version of a skill.
-    ///
-    /// # Errors
-    /// There is no such version, or none is active, or its record is damaged.
-    pub fn version(&self, head: &Head, selector: &VersionSelector) -> Result<Arc<Version>, Error> {
-        let not_found = || Error::VersionNotFound {
-            id: head.id.clone(),
-            version: selector.clone(),
-        };
-        let key = head.id.key();
-        let number = match selector {
-            VersionSelector::Active => head.active.ok_or_else(|| Error::none_active(head))?,
-            VersionSelector::Number(number) => *number,
-            VersionSelector::Semantic(version) => {
-                let entry = self
-                    .inner
-                    .store
-                    .get(&SEMANTICS, &(key.clone(), version.to_string()))?;
-                entry.ok_or_else(not_found)?.value.number
-            }
-        };
-        if !(head.first_number..=head.last_number).contains(&number) {
-            return Err(not_found());
-        }
-        let key = (key, number);
-        if let Some(version) = self.inner.versions.get(&key) {
-            return Ok(version);
-        }
-        let version = self
-            .inner
-            .store
-            .get(&VERSIONS, &key)?
-            .ok_or_else(not_found)?;
-        let version = Arc::new(version.value);
-        self.inner.versions.insert(key, Arc::clone(&version));
-        Ok(version)
-    }
-
-    /// The bytes of a file of a version, checked against its digest. Blocks.
-    ///
-    /// # Errors
-    /// The content is damaged.
-    pub fn content(&self, file: &FileEntry) -> Result<bytes::Bytes, Error> {
-        let content = self.inner.store.content(&file.digest)?;
-        content.ok_or_else(|| Error::missing(&file.digest))
-    }
-
-    /// The same, off the async threads, once the answer that it is for has room for it.
-    ///
-    /// # Errors
-    /// The version has no such file, or its content is damaged; there is no room.
-    pub async fn file(
-        &self,
-        id: &SkillId,
-        version: &Version,
-        path: &str,
-    ) -> Result<bytes::Bytes, Error> {
-        let entry = version.file(path).ok_or_else(|| Error::FileNotFound {
-            id: id.clone(),
-            version: version.number,
-            path: path.to_owned(),
-        })?;
-        let (this, entry) = (self.clone(), entry.clone());
-        admission::reserve(entry.size).await?;
-        let read = move |_: &_| this.content(&entry);
-        let read = self.executor().run_fallible(Kind::Read, read).await;
-        read.map_err(|error| self.gone(id, version.number, error))
-    }
-
-    /// A content of a version may be missing because the skill was deleted, and the store
-    /// compacted, since the version was read: then that is the error.
-    fn gone(&self, id: &SkillId, number: VersionNumber, error: Error) -> Error {
-        let is_missing = matches!(error, Error::Store(StoreError::Damaged { .. }));
-        let stored = |key| self.inner.store.get(&VERSIONS, &key);
-        if is_missing && matches!(stored((id.key(), number)), Ok(None)) {
-            return Error::VersionNotFound {
-                id: id.clone(),
-                version: VersionSelector::Number(number),
-            };
-        }
-        error
     }
 
     /// Makes a plan of what is there now and commits it, starting over where
@@ -346,6 +275,7 @@ impl Registry {
                 Plan::Done(outcome) if answer.is_none() => return Ok(outcome),
                 Plan::Done(outcome) => (Batch::new(), None, outcome),
                 Plan::Write(batch, event, outcome) => (batch, Some(event), outcome),
+                Plan::Quiet(batch, outcome) => (batch, None, outcome),
             };
             if let Some(event) = &event {
                 batch.event(event.clone());
@@ -385,13 +315,29 @@ impl Registry {
         let mut stored = self.inner.store.get(&HEADS, key)?;
         // What the catalog has may be older: whoever depends on a version being withdrawn
         // looks at its record.
-        if let Some(stored) = &mut stored
-            && let Some(known) = self.inner.catalog.load().get(key)
-        {
-            stored.value.withdrawn = known.withdrawn.clone();
+        if let Some(stored) = &mut stored {
+            renew::renew_from(&self.inner.store, &mut stored.value);
+            if let Some(known) = self.inner.catalog.load().get(key) {
+                stored.value.withdrawn = known.withdrawn.clone();
+                stored.value.held = known.held.clone();
+            }
+            stored.value.set_tier(&self.inner.policy.tiers);
         }
         Ok(stored)
     }
+}
+
+/// The number at the end of a key, behind the skill's part.
+fn number_of(key: &[u8]) -> Option<VersionNumber> {
+    let number = key.last_chunk::<4>()?;
+    VersionNumber::new(u32::from_be_bytes(*number))
+}
+
+/// The skill and the number of a key that is made of both.
+fn version_key(key: &[u8]) -> Option<(SkillKey, VersionNumber)> {
+    let (skill, _) = key.split_last_chunk::<4>()?;
+    let skill = std::str::from_utf8(skill.strip_suffix(&[0])?).ok()?;
+    Some((SkillKey::from_stored(skill), number_of(key)?))
 }
 
 /// Adds the new head to a batch. The catalog has it when it has the event of the batch.

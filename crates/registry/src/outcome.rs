@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::{Described, Head};
+use super::{Described, Head, Hold};
 use model::{Digest, Event, EventKind, Principal, Version, VersionNumber, Yank};
 use store::Revision;
 
@@ -26,6 +26,9 @@ pub struct VersionState {
     pub active: bool,
     /// Why it was withdrawn; none: it was not.
     pub withdrawn: Option<String>,
+    /// Why it is held for review; none: it is not.
+    #[serde(default)]
+    pub held: Option<String>,
     /// Bytes of its files.
     pub size: u64,
     /// How many files it has.
@@ -33,7 +36,12 @@ pub struct VersionState {
 }
 
 impl VersionState {
-    pub(super) fn new(head: &Head, version: &Version, yank: Option<&Yank>) -> Self {
+    pub(super) fn new(
+        head: &Head,
+        version: &Version,
+        yank: Option<&Yank>,
+        hold: Option<&Hold>,
+    ) -> Self {
         Self {
             number: version.number,
             semantic: version.semantic.clone(),
@@ -43,6 +51,7 @@ impl VersionState {
             change_summary: version.change_summary.clone(),
             active: head.active == Some(version.number),
             withdrawn: yank.map(|yank| yank.reason.clone()),
+            held: hold.map(Hold::words),
             size: version.size(),
             files: version.files.len(),
         }
@@ -51,7 +60,13 @@ impl VersionState {
 
 impl From<&Described> for VersionState {
     fn from(described: &Described) -> Self {
-        Self::new(&described.head, &described.version, described.yank.as_ref())
+        let Described {
+            head,
+            version,
+            yank,
+            hold,
+        } = described;
+        Self::new(head, version, yank.as_ref(), hold.as_ref())
     }
 }
 
@@ -69,6 +84,12 @@ pub(super) fn log(revision: Revision, event: &Event) {
         EventKind::Yanked => "withdrew a version",
         EventKind::Unyanked => "put a version back",
         EventKind::Deleted => "deleted a skill",
+        EventKind::Blocked => "blocked a skill",
+        EventKind::Unblocked => "took a skill off the blocklist",
+        EventKind::Held => "held a version for review",
+        EventKind::Approved => "approved a version",
+        EventKind::Rejected => "rejected a version",
+        EventKind::Scanned => "scanned a version anew",
     };
     tracing::info!(
         skill = %event.skill_id,

@@ -3,58 +3,22 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
 use super::head::SemanticEntry;
+use super::holds::{HOLDS, Hold, objection};
+use super::scans::{self, SCANS, Scan};
 use super::{
-    Caller, DIGESTS, Error, Head, Plan, Registry, SEMANTICS, Summary, VERSIONS, VersionState,
-    put_head,
+    Bundle, Caller, Candidate, DIGESTS, Error, Head, Plan, Registry, SEMANTICS, Summary, VERSIONS,
+    VersionState, put_head,
 };
 use executor::{Kind, Stop};
 use model::{
     Digest, Event, EventKind, Failure, FileEntry, FilePath, MAX_VERSION_PART, Principal, Problem,
-    Severity, Skill, SkillId, SkillKey, Version, VersionNumber, VersionSelector, Yank,
-    bundle_digest, stated_version,
+    Skill, SkillId, SkillKey, TrustTier, Version, VersionNumber, stated_version,
 };
 use store::{Batch, Content, Expect, Pinned};
-
-/// The files of a skill, and how to look at them.
-#[derive(Debug, Clone, Default)]
-pub struct Bundle {
-    /// Where the skill lives; none: `local/global/` and its name.
-    pub id: Option<SkillId>,
-    /// Its files.
-    pub files: BTreeMap<FilePath, Bytes>,
-    /// Name of the folder they come from; empty: not known.
-    pub folder: String,
-    /// Refuse what the standard does not allow.
-    pub strict: bool,
-}
-
-/// A bundle that was read: what would be published, and all that is wrong.
-#[derive(Debug, Clone)]
-pub struct Candidate {
-    /// Id it would get; none where it has no usable name.
-    pub id: Option<SkillId>,
-    /// What its SKILL.md says; none where it is refused.
-    pub skill: Option<Skill>,
-    /// Digest over all its files.
-    pub digest: Digest,
-    /// Its files, by path.
-    pub files: Vec<FileEntry>,
-    /// All that was found, errors first.
-    pub problems: Vec<Problem>,
-}
-
-impl Candidate {
-    /// It would be published.
-    #[must_use]
-    pub fn is_valid(&self) -> bool {
-        let refuses = |problem: &Problem| problem.severity == Severity::Error;
-        self.id.is_some() && self.skill.is_some() && !self.problems.iter().any(refuses)
-    }
-}
+use trust::Verdict;
 
 /// A bundle that was read and packed.
 #[derive(Debug)]
@@ -64,9 +28,14 @@ pub struct Prepared {
     digest: Digest,
     files: Vec<FileEntry>,
     problems: Vec<Problem>,
+    /// What the scanner says of them; none where a version had these bytes already.
+    scan: Option<Box<Scan>>,
     contents: Vec<Content>,
     /// The contents that are not among them, and are stored.
     pinned: Arc<Pinned>,
+    /// The active version that they were merged with; where another one is active by the
+    /// time they are published, they are not what was meant.
+    pub(super) merged_with: Option<VersionNumber>,
 }
 
 impl Prepared {
@@ -106,61 +75,15 @@ pub struct Published {
     pub version: VersionState,
     /// Its instructions.
     pub entry: FilePath,
-}
-
-impl Published {
-    fn new(outcome: Outcome, head: &Head, version: &Version, yank: Option<&Yank>) -> Self {
-        Self {
-            id: head.id.clone(),
-            outcome,
-            version: VersionState::new(head, version, yank),
-            entry: version.skill.entry.clone(),
-        }
-    }
-}
-
-impl Bundle {
-    /// Reads the files. Hashes up to 16 MiB: call it where blocking is allowed.
-    #[must_use]
-    pub fn read(&self) -> Candidate {
-        let folder = (!self.folder.is_empty()).then_some(self.folder.as_str());
-        let options = skill_md::ReadOptions {
-            strict: self.strict,
-            folder,
-        };
-        let skill_md::Reading {
-            skill,
-            slug,
-            problems,
-        } = skill_md::read(&self.files, &options);
-        let files: Vec<FileEntry> = self
-            .files
-            .iter()
-            .map(|(path, content)| FileEntry {
-                path: path.clone(),
-                digest: Digest::of(content),
-                size: content.len() as u64,
-            })
-            .collect();
-        let digest = bundle_digest(files.iter().map(|file| (&file.path, file.digest)));
-        let id = self.id.clone().or_else(|| {
-            let slug = slug?;
-            SkillId::new(SkillId::LOCAL, "global", &slug).ok()
-        });
-        Candidate {
-            id,
-            skill,
-            digest,
-            files,
-            problems,
-        }
-    }
+    /// What the scanner says of it; none where it was published before there were scans.
+    #[serde(default)]
+    pub verdict: Option<Verdict>,
 }
 
 /// The version after the highest: its patch raised, or the release of a
 /// pre-release. It is above all versions that the skill ever had. None: there is no
 /// higher one.
-fn bumped(highest: Option<&semver::Version>) -> Option<semver::Version> {
+pub(super) fn bumped(highest: Option<&semver::Version>) -> Option<semver::Version> {
     let Some(highest) = highest else {
         return Some(semver::Version::new(1, 0, 0));
     };
@@ -185,7 +108,12 @@ fn bumped(highest: Option<&semver::Version>) -> Option<semver::Version> {
 
 /// The head of a skill once it has a new version. A skill that was deleted begins anew,
 /// above the semantic versions that it had.
-fn next_head(before: Option<Head>, id: &SkillId, version: &Version, activate: bool) -> Head {
+fn next_head(
+    before: Option<Head>,
+    id: &SkillId,
+    version: &Version,
+    summary: Option<Summary>,
+) -> Head {
     let now = version.created_at;
     let highest_before = before.as_ref().map(|head| head.highest.clone());
     let live = before.filter(|head| !head.deleted);
@@ -198,7 +126,10 @@ fn next_head(before: Option<Head>, id: &SkillId, version: &Version, activate: bo
         active: None,
         summary: None,
         withdrawn: imbl::OrdSet::new(),
+        held: imbl::OrdSet::new(),
+        tier: TrustTier::Unverified,
         inline: BTreeMap::new(),
+        blocked: None,
         created_at: now,
         updated_at: now,
     });
@@ -209,9 +140,9 @@ fn next_head(before: Option<Head>, id: &SkillId, version: &Version, activate: bo
         .max();
     head.highest = highest.unwrap_or(head.highest);
     head.updated_at = now;
-    if activate {
+    if summary.is_some() {
         head.active = Some(version.number);
-        head.summary = Some(Summary::from(version));
+        head.summary = summary;
     }
     head
 }
@@ -242,7 +173,7 @@ impl Registry {
         let read = self.executor().run(Kind::Publish, move |_| bundle.read());
         let mut candidate = read.await?;
         if let (Some(id), Some(skill)) = (&candidate.id, &candidate.skill)
-            && let Err(refused) = self.inner.names.permit_version(id, skill, caller)
+            && let Err(refused) = self.inner.policy.names.permit_version(id, skill, caller)
         {
             let Failure {
                 message,
@@ -256,7 +187,7 @@ impl Registry {
         Ok(candidate)
     }
 
-    /// Reads and packs a bundle, so that it is ready to be published.
+    /// Reads, scans and packs a bundle, so that it is ready to be published.
     ///
     /// # Errors
     /// The files do not make a skill.
@@ -270,6 +201,7 @@ impl Registry {
     /// The files do not make a skill.
     pub async fn prepare_as(&self, kind: Kind, bundle: Bundle) -> Result<Prepared, Error> {
         let store = self.inner.store.clone();
+        let (catalog, now) = (self.catalog(), self.inner.clock.now());
         let prepare = move |stop: &Stop| {
             let candidate = bundle.read();
             let Candidate {
@@ -283,6 +215,14 @@ impl Registry {
                 return Err(Error::Invalid {
                     problems: candidate.problems,
                 });
+            };
+            stop.check()?;
+            let is_known = store.get(&DIGESTS, &(id.key(), digest))?.is_some();
+            let scan = if is_known {
+                None
+            } else {
+                let scan = scans::scan(&id, &skill, &bundle.files, &catalog, now, stop)?;
+                Some(Box::new(scan))
             };
             let mut contents = Vec::with_capacity(files.len());
             // Before it looks what is stored.
@@ -299,8 +239,10 @@ impl Registry {
                 digest,
                 files,
                 problems,
+                scan,
                 contents,
                 pinned,
+                merged_with: None,
             })
         };
         self.executor().run_fallible(kind, prepare).await
@@ -308,14 +250,16 @@ impl Registry {
 
     /// Publishes a version, and makes it the active one where `activate` is true. Bytes
     /// that are known are the version that has them, which `activate` makes the active
-    /// one as well, unless it was withdrawn.
+    /// one as well, unless it was withdrawn. What policy holds is published and held: see
+    /// [`Hold`].
     ///
     /// Calls for one skill take effect in the order in which they are first
     /// polled.
     ///
     /// # Errors
     /// The semantic version exists with other bytes; the skill comes with the
-    /// server and the caller is not it; a name is not the caller's to give.
+    /// server and the caller is not it; a name is not the caller's to give; the skill is
+    /// blocked.
     pub async fn publish(
         &self,
         prepared: Prepared,
@@ -329,10 +273,12 @@ impl Registry {
             digest,
             files,
             problems,
+            scan,
             contents,
             pinned,
+            merged_with,
         } = prepared;
-        let names = &self.inner.names;
+        let names = &self.inner.policy.names;
         names.permit_version(&id, &skill, &caller.principal)?;
         let key = id.key();
         let stated = skill.version.as_deref().map_or(Ok(None), stated_version);
@@ -342,9 +288,14 @@ impl Registry {
         })?;
         let _queue = self.lock(&key).await;
         self.write(caller, || {
+            self.refuse_blocked(&key, caller)?;
             let stored = self.stored_head(&key)?;
             let revision = stored.as_ref().map(|stored| stored.revision);
             let head = stored.map(|stored| stored.value);
+            let live = head.as_ref().filter(|head| !head.deleted);
+            if merged_with.is_some() && live.and_then(|head| head.active) != merged_with {
+                return Err(Error::Contention);
+            }
             if let (Some(head), Some(revision)) = (&head, revision)
                 && !head.deleted
                 && let Some(number) = self.inner.store.get(&DIGESTS, &(key.clone(), digest))?
@@ -352,6 +303,8 @@ impl Registry {
                 let head = head.clone();
                 return self.publish_again(revision, head, number.value, activate, caller);
             }
+            // The skill was deleted since its bytes were looked at.
+            let scan = scan.as_deref().ok_or(Error::Contention)?;
             let semantic = self.next_semantic(&id, head.as_ref(), declared.as_ref(), &digest)?;
             let number = head
                 .as_ref()
@@ -368,13 +321,21 @@ impl Registry {
                 created_by: caller.principal.clone(),
                 change_summary: change_summary.to_owned(),
             };
-            let outcome = match &head {
-                Some(head) if !head.deleted => Outcome::Updated,
-                _ => Outcome::Created,
+            let outcome = match live {
+                Some(_) => Outcome::Updated,
+                None => Outcome::Created,
             };
-            let head = next_head(head, &id, &version, activate);
+            let hold = self.hold(&id, live, scan, activate, caller)?;
+            let activates = activate && hold.is_none();
+            let summary = activates.then(|| Summary::new(&version, Some(scan.base())));
+            let head = next_head(head, &id, &version, summary);
             let mut batch = new_version(&key, &version, &contents);
             batch.pinned(&pinned);
+            let at = (key.clone(), number);
+            batch.put(&SCANS, &at, scan);
+            if let Some(hold) = &hold {
+                batch.put(&HOLDS, &at, hold);
+            }
             let event = Event {
                 kind: EventKind::Published,
                 skill_id: head.id.clone(),
@@ -382,14 +343,48 @@ impl Registry {
                 semantic_version: Some(version.semantic.clone()),
                 digest: Some(digest),
                 active: head.active,
+                held: hold.is_some(),
                 time: version.created_at,
                 actor: caller.principal.clone(),
             };
-            let published = Published::new(outcome, &head, &version, None);
+            let published = Published {
+                id: head.id.clone(),
+                outcome,
+                version: VersionState::new(&head, &version, None, hold.as_ref()),
+                entry: version.skill.entry.clone(),
+                verdict: Some(scan.report.verdict),
+            };
             put_head(&mut batch, revision, head);
             Ok(Plan::Write(batch, event, published))
         })
         .await
+    }
+
+    /// What speaks against handing out a new version.
+    fn hold(
+        &self,
+        id: &SkillId,
+        head: Option<&Head>,
+        scan: &Scan,
+        activate: bool,
+        caller: &Caller,
+    ) -> Result<Option<Hold>, Error> {
+        // Its own skills the server is built with.
+        if id.is_builtin() && caller.principal == Principal::system() {
+            return Ok(None);
+        }
+        let before = || {
+            let before = head.and_then(|head| Some((head, head.active?)));
+            let scan = before.map(|(head, number)| self.scan_of(head, number));
+            Ok(scan.transpose()?.flatten().map(|scan| scan.report))
+        };
+        let reason = objection(self.inner.policy.hold, &scan.report, before)?;
+        Ok(reason.map(|reason| Hold {
+            reason,
+            time: scan.time,
+            activate,
+            rejected: None,
+        }))
     }
 
     /// Bytes that a version has already: it becomes active where that was asked for.
@@ -401,14 +396,23 @@ impl Registry {
         activate: bool,
         caller: &Caller,
     ) -> Result<Plan<Published>, Error> {
-        let version = self.version(&head, &VersionSelector::Number(number))?;
+        let version = self.any_version(&head, number)?;
         let yank = self.stored_yank(&head, number)?;
-        let activate = activate && yank.is_none() && head.active != Some(number);
+        let hold = self.stored_hold(&head.id.key(), number)?;
+        let is_available = yank.is_none() && hold.is_none();
+        let activate = activate && is_available && head.active != Some(number);
         if activate {
             head.active = Some(number);
-            head.summary = Some(Summary::from(&*version));
+            head.summary = Some(self.summary(&head.id, &version)?);
         }
-        let published = Published::new(Outcome::Unchanged, &head, &version, yank.as_ref());
+        let scan = self.scan_of(&head, number)?;
+        let published = Published {
+            id: head.id.clone(),
+            outcome: Outcome::Unchanged,
+            version: VersionState::new(&head, &version, yank.as_ref(), hold.as_ref()),
+            entry: version.skill.entry.clone(),
+            verdict: scan.map(|scan| scan.report.verdict),
+        };
         if !activate {
             return Ok(Plan::Done(published));
         }

@@ -5,9 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 
 use super::head::SemanticEntry;
+use super::scans::SCANS;
 use super::yanks::YANKS;
 use super::{DIGESTS, Error, HEADS, Head, Registry, SEMANTICS, Summary, VERSIONS, put_head};
-use model::{Digest, SkillId, SkillKey, Version, VersionNumber};
+use model::{Digest, SkillId, SkillKey, TrustTier, Version, VersionNumber};
 use store::{Batch, prefix};
 
 /// Lost versions of one skill that are named one by one.
@@ -32,14 +33,26 @@ pub struct Repaired {
 struct Kept {
     /// The highest.
     last: Option<Version>,
-    /// The highest that was not withdrawn.
+    /// The highest that is neither withdrawn nor held.
     newest: Option<Version>,
+    /// What each adds to the quality of the skill.
+    quality: BTreeMap<VersionNumber, f64>,
     active: Option<Version>,
     numbers: BTreeSet<VersionNumber>,
     /// The highest semantic version: a version may be lower than one before it.
     highest: Option<semver::Version>,
     /// When the first of them was published.
     created_at: Option<Timestamp>,
+}
+
+impl Kept {
+    fn summary(&self, version: Option<&Version>) -> Option<Summary> {
+        let version = version?;
+        Some(Summary::new(
+            version,
+            self.quality.get(&version.number).copied(),
+        ))
+    }
 }
 
 impl Registry {
@@ -129,7 +142,10 @@ impl Registry {
             let inline = head.as_ref().map(|head| &head.inline);
             let yanked = inline.is_some_and(|inline| inline.contains_key(&number))
                 || store.get(&YANKS, &(key.clone(), number))?.is_some();
-            if !yanked {
+            if let Some(scan) = store.get(&SCANS, &(key.clone(), number))? {
+                kept.quality.insert(number, scan.value.base());
+            }
+            if !yanked && self.stored_hold(key, number)?.is_none() {
                 kept.newest = Some(version.clone());
             }
             kept.last = Some(version);
@@ -225,9 +241,12 @@ fn head_of(
             last_number: known.last().copied().unwrap_or(last.number),
             highest: kept.highest.clone().unwrap_or(last.semantic.clone()),
             active,
-            summary: kept.newest.as_ref().map(Summary::from),
+            summary: kept.summary(kept.newest.as_ref()),
             withdrawn: imbl::OrdSet::new(),
+            held: imbl::OrdSet::new(),
+            tier: TrustTier::Unverified,
             inline: BTreeMap::new(),
+            blocked: None,
             created_at: kept.created_at.unwrap_or(last.created_at),
             updated_at: last.created_at,
         });
@@ -257,13 +276,13 @@ fn head_of(
     let lost = head.active.filter(|active| !kept.numbers.contains(active));
     if let Some(lost) = lost {
         head.active = kept.newest.as_ref().map(|newest| newest.number);
-        head.summary = kept.newest.as_ref().map(Summary::from);
+        head.summary = kept.summary(kept.newest.as_ref());
         repaired.lost.push(head.active.map_or_else(
             || format!("the active version {lost} of '{id}'; it has no other"),
             |now| format!("the active version {lost} of '{id}'; version {now} is active now"),
         ));
     } else if let Some(active) = &kept.active {
-        head.summary = Some(Summary::from(active));
+        head.summary = kept.summary(Some(active));
     }
     head.inline
         .retain(|number, _| kept.numbers.contains(number));

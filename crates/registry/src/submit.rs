@@ -1,5 +1,5 @@
-//! Publishing what a caller sent: the files of a skill, or fields that its SKILL.md is
-//! written from.
+//! Publishing what a caller sent: the files of a skill, fields that its SKILL.md is
+//! written from, or a part of either for a skill that exists.
 //!
 //! Reading and publishing are two steps, so that a stream of submissions is read side by
 //! side and published in its order.
@@ -8,9 +8,10 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 
-use super::{Bundle, Caller, Candidate, Error, Prepared, Published, Registry};
+use super::merge::{Part, is_whole};
+use super::{ATTEMPTS, Bundle, Caller, Candidate, Error, Prepared, Published, Registry};
 use executor::Kind;
-use model::{Code, Digest, Failure, FilePath, Principal, Problem, SkillId};
+use model::{Code, Digest, Failure, FilePath, Principal, Problem, SkillId, bundle_digest};
 use skill_md::Draft;
 
 /// The files of a skill as they were sent.
@@ -44,6 +45,58 @@ pub struct Submission {
     pub idempotency_key: String,
 }
 
+impl Submission {
+    /// What a version becomes where its publisher says nothing of it.
+    pub const ACTIVATE: bool = true;
+
+    /// It says nothing of a skill.
+    fn is_empty(&self) -> bool {
+        self.upload.files.is_empty() && self.draft == Draft::default()
+    }
+}
+
+/// What tells one request to publish from another, beside what is published.
+struct Request<'a> {
+    skill: &'a str,
+    folder: &'a str,
+    change_summary: &'a str,
+    activate: bool,
+}
+
+impl Request<'_> {
+    /// The files stand for themselves by their digest; the rest is as it was sent.
+    fn digest(&self, files: Digest) -> Digest {
+        let Self {
+            skill,
+            folder,
+            change_summary,
+            activate,
+        } = self;
+        let mut request = format!("PublishSkill\0{skill}\0{files}\0{change_summary}\0{activate}");
+        // Requests that name none are those of before there were any.
+        if !folder.is_empty() {
+            request.push('\0');
+            request.push_str(folder);
+        }
+        Digest::of(request.as_bytes())
+    }
+}
+
+impl Part {
+    /// Digest of what was sent: of its files, and of its fields as the file that they make.
+    fn digest(&self) -> Digest {
+        let files = self.files.iter();
+        let mut sent: BTreeMap<_, _> = files
+            .map(|(path, content)| (path.clone(), Digest::of(content)))
+            .collect();
+        if self.draft != Draft::default() {
+            let fields = Digest::of(skill_md::render(&self.draft).as_bytes());
+            sent.insert(FilePath::skill_md(), fields);
+        }
+        bundle_digest(sent.iter().map(|(path, digest)| (path, *digest)))
+    }
+}
+
 /// A submission that was read.
 #[derive(Debug)]
 pub struct Submitted(Step);
@@ -55,6 +108,8 @@ enum Step {
         change_summary: String,
         activate: bool,
         caller: Caller,
+        /// What it is merged of, for another version than the one that it was merged with.
+        part: Option<Box<Submission>>,
     },
     /// It was done before under its name; the words for the skill lead nowhere by now.
     Answered(Box<Published>),
@@ -138,13 +193,17 @@ impl Registry {
         upload: Upload,
         caller: &Principal,
     ) -> Result<Candidate, Error> {
-        let bundle = Bundle {
+        self.validate(self.bundle(upload)?, caller).await
+    }
+
+    /// What an upload holds.
+    pub(super) fn bundle(&self, upload: Upload) -> Result<Bundle, Error> {
+        Ok(Bundle {
             id: self.id_of(&upload.skill)?,
             files: files(upload.files)?,
             folder: upload.folder,
             strict: upload.strict,
-        };
-        self.validate(bundle, caller).await
+        })
     }
 
     /// Reads and packs what a submission publishes, as work of a kind.
@@ -152,6 +211,14 @@ impl Registry {
     /// # Errors
     /// It makes no skill, or the words for the skill lead nowhere.
     pub async fn read(&self, kind: Kind, submission: Submission) -> Result<Submitted, Error> {
+        if !is_whole(&submission.upload.files)
+            && !submission.is_empty()
+            && let Ok(Some(id)) = self.id_of(&submission.upload.skill)
+            && self.base(&id)?.is_some()
+        {
+            return self.read_part(kind, id, submission).await;
+        }
+        let folder = submission.upload.folder.clone();
         let Submission {
             upload,
             draft,
@@ -166,14 +233,18 @@ impl Registry {
             folder: upload.folder,
             strict: upload.strict,
         };
-        let skill = upload.skill;
-        // The files stand for themselves by their digest; the rest is as it was sent.
-        let caller = |digest: Digest| {
-            let request = format!("PublishSkill\0{skill}\0{digest}\0{change_summary}\0{activate}");
-            let request = || Digest::of(request.as_bytes());
-            Caller::named(principal.clone(), &idempotency_key, request)
+        let request = Request {
+            skill: &upload.skill,
+            folder: &folder,
+            change_summary: &change_summary,
+            activate,
         };
-        let id = match self.id_of(&skill) {
+        let caller = |digest| {
+            Caller::named(principal.clone(), &idempotency_key, || {
+                request.digest(digest)
+            })
+        };
+        let id = match self.id_of(&upload.skill) {
             Ok(id) => id,
             Err(refused) if idempotency_key.is_empty() => return Err(refused),
             Err(refused) => {
@@ -189,6 +260,61 @@ impl Registry {
             change_summary,
             activate,
             caller,
+            part: None,
+        }))
+    }
+
+    /// Reads a part of a skill, merged into its active version.
+    async fn read_part(
+        &self,
+        kind: Kind,
+        id: SkillId,
+        submission: Submission,
+    ) -> Result<Submitted, Error> {
+        let again = Box::new(submission.clone());
+        let Submission {
+            upload,
+            draft,
+            change_summary,
+            activate,
+            principal,
+            idempotency_key,
+        } = submission;
+        let part = Part {
+            files: files(upload.files)?,
+            draft,
+        };
+        // What was sent, as of a skill that is not there yet: the first of two such calls
+        // may have made it.
+        let digest = part.digest();
+        let request = Request {
+            skill: &upload.skill,
+            folder: &upload.folder,
+            change_summary: &change_summary,
+            activate,
+        };
+        let request = || request.digest(digest);
+        let caller = Caller::named(principal, &idempotency_key, request);
+        if let Some(answer) = self.answered(&caller)? {
+            return Ok(Submitted(Step::Answered(Box::new(answer))));
+        }
+        let base = self.base(&id)?.ok_or(Error::Contention)?;
+        let number = base.number;
+        let files = self.merge(kind, &id, base, part, &caller.principal);
+        let bundle = Bundle {
+            files: files.await?,
+            id: Some(id),
+            folder: upload.folder,
+            strict: upload.strict,
+        };
+        let mut prepared = self.prepare_as(kind, bundle).await?;
+        prepared.merged_with = Some(number);
+        Ok(Submitted(Step::Publish {
+            prepared: Box::new(prepared),
+            change_summary,
+            activate,
+            caller,
+            part: Some(again),
         }))
     }
 
@@ -204,30 +330,40 @@ impl Registry {
         self.submit(submitted).await
     }
 
-    /// Publishes what was read; the version comes with all that is odd about it.
+    /// Publishes what was read; the version comes with all that is odd about it. A part is
+    /// read again where another version became active since.
     ///
     /// # Errors
     /// As [`Registry::publish`].
     pub async fn submit(&self, submitted: Submitted) -> Result<(Published, Vec<Problem>), Error> {
-        match submitted.0 {
-            Step::Answered(published) => {
-                // They are part of the version, which never changes; one that was deleted
-                // since has none any more.
-                let problems = self.problems(&published.id, published.version.number)?;
-                Ok((*published, problems))
-            }
-            Step::Publish {
-                prepared,
-                change_summary,
-                activate,
-                caller,
-            } => {
-                // Nothing is read once it is written: a disk that fails then would make a
-                // failure of what was done.
-                let problems = prepared.problems().to_vec();
-                let published = self.publish(*prepared, &change_summary, activate, &caller);
-                Ok((published.await?, problems))
+        let mut step = submitted.0;
+        for _ in 0..ATTEMPTS {
+            let (prepared, change_summary, activate, caller, part) = match step {
+                Step::Answered(published) => {
+                    // They are part of the version, which never changes; one that was
+                    // deleted since has none any more.
+                    let problems = self.problems(&published.id, published.version.number)?;
+                    return Ok((*published, problems));
+                }
+                Step::Publish {
+                    prepared,
+                    change_summary,
+                    activate,
+                    caller,
+                    part,
+                } => (prepared, change_summary, activate, caller, part),
+            };
+            // Nothing is read once it is written: a disk that fails then would make a
+            // failure of what was done.
+            let problems = prepared.problems().to_vec();
+            let published = self.publish(*prepared, &change_summary, activate, &caller);
+            match (published.await, part) {
+                (Err(Error::Contention), Some(part)) => {
+                    step = self.read(Kind::Publish, *part).await?.0;
+                }
+                (published, _) => return Ok((published?, problems)),
             }
         }
+        Err(Error::Contention)
     }
 }

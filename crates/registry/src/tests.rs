@@ -1,5 +1,8 @@
+mod blocklist;
 mod catalog;
+mod facets;
 mod follow;
+mod holds;
 mod log;
 mod repair;
 mod repeats;
@@ -18,8 +21,9 @@ use proptest::prelude::*;
 use tempfile::TempDir;
 
 use super::*;
-use model::{Code, EventKind, Failure, FilePath, Principal};
-use store::Options;
+use executor::Kind;
+use model::{Code, EventKind, Failure, FilePath, Principal, SkillId, VersionSelector};
+use store::{Options, StoreError};
 
 /// A clock that a test moves.
 #[derive(Default)]
@@ -543,7 +547,8 @@ async fn a_named_write_that_was_done_while_it_was_planned_again_gives_its_answer
             });
             first.join().expect("a thread").expect("deleted");
             let reference = ID.to_owned();
-            Err(Error::SkillNotFound { reference })
+            let near = Vec::new();
+            Err(Error::SkillNotFound { reference, near })
         })
         .await;
     let deleted = Deleted {

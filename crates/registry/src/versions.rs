@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::yanks::YANKS;
 use super::{
-    Caller, Error, Head, Plan, Registry, SEMANTICS, Summary, VERSIONS, VersionState, put_head,
+    Caller, Error, Head, Hold, Plan, Registry, SEMANTICS, VERSIONS, VersionState, put_head,
 };
 use model::{
     Digest, Event, EventKind, Problem, SkillId, SkillKey, Version, VersionNumber, VersionSelector,
@@ -23,6 +23,8 @@ pub struct Described {
     pub version: Arc<Version>,
     /// Why and when it was withdrawn.
     pub yank: Option<Yank>,
+    /// Why it is held for review.
+    pub hold: Option<Hold>,
 }
 
 impl Described {
@@ -104,10 +106,12 @@ impl Registry {
     /// A record is damaged, or the store cannot be read.
     pub fn described(&self, head: Arc<Head>, version: Arc<Version>) -> Result<Described, Error> {
         let yank = self.yank_of(&head, version.number)?;
+        let hold = self.hold_of(&head, version.number)?;
         Ok(Described {
             head,
             version,
             yank,
+            hold,
         })
     }
 
@@ -135,7 +139,7 @@ impl Registry {
     pub fn problems(&self, id: &SkillId, number: VersionNumber) -> Result<Vec<Problem>, Error> {
         let found = self
             .head(id)
-            .and_then(|head| self.version(&head, &number.into()));
+            .and_then(|head| self.any_version(&head, number));
         match found {
             Ok(version) => Ok(version.problems.clone()),
             Err(Error::SkillNotFound { .. } | Error::VersionNotFound { .. }) => Ok(Vec::new()),
@@ -188,7 +192,7 @@ impl Registry {
         })
     }
 
-    /// All versions of a skill by what names them, lowest first.
+    /// All versions of a skill that can be had, by what names them, lowest first.
     ///
     /// # Errors
     /// A record is damaged, or the store cannot be read.
@@ -199,8 +203,9 @@ impl Registry {
             let (key, entry) = entry?;
             // Versions of before a delete keep their entries.
             let kept = head.first_number..=head.last_number;
-            let Some(semantic) = semantic(&key).filter(|_| kept.contains(&entry.value.number))
-            else {
+            let number = entry.value.number;
+            let is_there = kept.contains(&number) && !head.is_held(number);
+            let Some(semantic) = semantic(&key).filter(|_| is_there) else {
                 continue;
             };
             releases.push(Release {
@@ -227,7 +232,7 @@ impl Registry {
     /// Makes a version the active one.
     ///
     /// # Errors
-    /// There is no such version, or it was withdrawn.
+    /// There is no such version, or it was withdrawn; the skill is blocked.
     pub async fn activate(
         &self,
         id: &SkillId,
@@ -236,8 +241,12 @@ impl Registry {
     ) -> Result<Activated, Error> {
         let _queue = self.lock(&id.key()).await;
         self.write(caller, || {
+            self.refuse_blocked(&id.key(), caller)?;
             let (mut head, revision) = self.writable(id, caller)?;
-            let version = self.version(&head, &VersionSelector::Number(number))?;
+            let version = self.any_version(&head, number)?;
+            if let Some(hold) = self.stored_hold(&head.id.key(), number)? {
+                return Err(Error::held(&head, number, Some(hold)));
+            }
             if let Some(yank) = self.stored_yank(&head, number)? {
                 return Err(Error::Yanked {
                     id: head.id,
@@ -248,13 +257,13 @@ impl Registry {
             let previous = head.active.replace(number);
             let activated = Activated {
                 id: head.id.clone(),
-                version: VersionState::new(&head, &version, None),
+                version: VersionState::new(&head, &version, None, None),
                 previous,
             };
             if previous == Some(number) {
                 return Ok(Plan::Done(activated));
             }
-            head.summary = Some(Summary::from(&*version));
+            head.summary = Some(self.summary(&head.id, &version)?);
             let (batch, event) = self.edit(revision, head, EventKind::Activated, &version, caller);
             Ok(Plan::Write(batch, event, activated))
         })
@@ -275,10 +284,11 @@ impl Registry {
         let _queue = self.lock(&id.key()).await;
         self.write(caller, || {
             let (mut head, revision) = self.writable(id, caller)?;
-            let version = self.version(&head, &VersionSelector::Number(number))?;
+            let version = self.any_version(&head, number)?;
+            let hold = self.stored_hold(&head.id.key(), number)?;
             let withdrawn = |head: &Head, yank: &Yank| Withdrawn {
                 id: head.id.clone(),
-                version: VersionState::new(head, &version, Some(yank)),
+                version: VersionState::new(head, &version, Some(yank), hold.as_ref()),
                 active: head.active,
             };
             if let Some(yank) = self.stored_yank(&head, number)? {
@@ -292,9 +302,8 @@ impl Registry {
             head.withdrawn.insert(number);
             if head.active == Some(number) {
                 head.active = self.stored_available(&mut head)?;
-                let next = head.active.map(VersionSelector::Number);
-                let next = next.map(|next| self.version(&head, &next)).transpose()?;
-                head.summary = next.as_deref().map(Summary::from);
+                let next = head.active.map(|next| self.summary_of(&head, next));
+                head.summary = next.transpose()?;
             }
             let withdrawn = withdrawn(&head, &yank);
             let at = (head.id.key(), number);
@@ -318,19 +327,20 @@ impl Registry {
         let _queue = self.lock(&id.key()).await;
         self.write(caller, || {
             let (mut head, revision) = self.writable(id, caller)?;
-            let version = self.version(&head, &VersionSelector::Number(number))?;
+            let version = self.any_version(&head, number)?;
+            let hold = self.stored_hold(&head.id.key(), number)?;
             let available = |head: &Head| Withdrawn {
                 id: head.id.clone(),
-                version: VersionState::new(head, &version, None),
+                version: VersionState::new(head, &version, None, hold.as_ref()),
                 active: head.active,
             };
             if self.stored_yank(&head, number)?.is_none() {
                 return Ok(Plan::Done(available(&head)));
             }
             head.inline.remove(&number);
-            if head.active.is_none() {
+            if head.active.is_none() && hold.is_none() {
                 head.active = Some(number);
-                head.summary = Some(Summary::from(&*version));
+                head.summary = Some(self.summary(&head.id, &version)?);
             }
             let available = available(&head);
             let at = (head.id.key(), number);
@@ -347,10 +357,8 @@ impl Registry {
         let stored = self
             .stored_head(&id.key())?
             .filter(|stored| !stored.value.deleted)
-            .ok_or_else(|| Error::SkillNotFound {
-                reference: id.to_string(),
-            })?;
-        let names = &self.inner.names;
+            .ok_or_else(|| self.catalog().not_found(id.as_str()))?;
+        let names = &self.inner.policy.names;
         names.permit(&stored.value.id, &caller.principal)?;
         Ok((stored.value, stored.revision))
     }
@@ -364,8 +372,19 @@ impl Registry {
         version: &Version,
         caller: &Caller,
     ) -> (Batch, Event) {
-        let now = self.inner.clock.now();
-        head.updated_at = now;
+        head.updated_at = self.inner.clock.now();
+        self.record(revision, head, kind, version, caller)
+    }
+
+    /// The same without that the skill changed.
+    pub(super) fn record(
+        &self,
+        revision: u64,
+        head: Head,
+        kind: EventKind,
+        version: &Version,
+        caller: &Caller,
+    ) -> (Batch, Event) {
         let event = Event {
             kind,
             skill_id: head.id.clone(),
@@ -373,7 +392,8 @@ impl Registry {
             semantic_version: Some(version.semantic.clone()),
             digest: Some(version.digest),
             active: head.active,
-            time: now,
+            held: matches!(kind, EventKind::Held | EventKind::Rejected),
+            time: self.inner.clock.now(),
             actor: caller.principal.clone(),
         };
         let mut batch = Batch::new();

@@ -8,26 +8,19 @@ use std::collections::HashMap;
 use imbl::OrdSet;
 use serde::de::IgnoredAny;
 
-use super::{Error, Head, Registry};
-use model::{SkillKey, VersionNumber, VersionSelector, Yank};
+use super::{Error, Head, Registry, number_of, version_key};
+use model::{SkillKey, VersionNumber, Yank};
 use store::{Batch, Store, StoreError, Table, TableId, prefix};
 
 pub(super) const YANKS: Table<(SkillKey, VersionNumber), Yank> = Table::new(TableId::Yanks);
 /// The same by their keys.
 const NUMBERS: Table<(SkillKey, VersionNumber), IgnoredAny> = Table::new(TableId::Yanks);
 
-fn parse(key: &[u8]) -> Option<(SkillKey, VersionNumber)> {
-    let (skill, number) = key.split_last_chunk::<4>()?;
-    let skill = std::str::from_utf8(skill.strip_suffix(&[0])?).ok()?;
-    let number = VersionNumber::new(u32::from_be_bytes(*number))?;
-    Some((SkillKey::from_stored(skill), number))
-}
-
 /// The versions that were withdrawn, by skill.
 pub(super) fn all(store: &Store) -> Result<HashMap<SkillKey, OrdSet<VersionNumber>>, StoreError> {
     let mut found: HashMap<_, OrdSet<_>> = HashMap::new();
     for entry in store.scan(&NUMBERS, b"") {
-        if let Some((skill, number)) = parse(&entry?.0) {
+        if let Some((skill, number)) = version_key(&entry?.0) {
             found.entry(skill).or_default().insert(number);
         }
     }
@@ -45,10 +38,7 @@ pub(super) fn move_out(batch: &mut Batch, head: &mut Head) {
 /// Removes the withdrawals of a skill.
 pub(super) fn forget(store: &Store, batch: &mut Batch, key: &SkillKey) -> Result<(), StoreError> {
     for entry in store.scan(&NUMBERS, &prefix(key)) {
-        let (rest, _) = entry?;
-        if let Ok(number) = rest.try_into()
-            && let Some(number) = VersionNumber::new(u32::from_be_bytes(number))
-        {
+        if let Some(number) = number_of(&entry?.0) {
             batch.delete(&YANKS, &(key.clone(), number));
         }
     }
@@ -80,16 +70,17 @@ impl Registry {
         Ok(stored.map(|stored| stored.value))
     }
 
-    /// The highest version of a stored head that was not withdrawn.
+    /// The highest version of a stored head that is neither withdrawn nor held.
     pub(super) fn stored_available(&self, head: &mut Head) -> Result<Option<VersionNumber>, Error> {
         while let Some(number) = head.highest_available() {
-            let is_there = match self.version(head, &VersionSelector::Number(number)) {
+            let is_there = match self.any_version(head, number) {
                 Ok(_) => true,
                 // A directory that was damaged may have lost it.
                 Err(Error::VersionNotFound { .. }) => false,
                 Err(error) => return Err(error),
             };
-            if is_there && self.stored_yank(head, number)?.is_none() {
+            let is_held = self.stored_hold(&head.id.key(), number)?.is_some();
+            if is_there && !is_held && self.stored_yank(head, number)?.is_none() {
                 return Ok(Some(number));
             }
             head.withdrawn.insert(number);

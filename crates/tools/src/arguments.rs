@@ -43,10 +43,41 @@ pub(super) fn schema(tool: &ToolConfig) -> Map<String, Value> {
     schema
 }
 
+/// Reads what models and their hosts write for the same value: null where an argument
+/// is left out, and a number or an object as text.
+fn meant(argument: &ToolArgument, arguments: &mut Map<String, Value>) {
+    let kind = kind(&argument.kind);
+    let Some(given) = arguments.get(&argument.name) else {
+        return;
+    };
+    if given.is_null() && !argument.required && kind.is_some() {
+        arguments.shift_remove(&argument.name);
+        return;
+    }
+    let (Some(text), Some(kind)) = (given.as_str(), kind) else {
+        return;
+    };
+    let read = serde_json::from_str::<Value>(text.trim()).ok();
+    let read = read.filter(|read| match kind {
+        "integer" | "number" => read.is_number(),
+        "boolean" => read.is_boolean(),
+        "array" => read.is_array(),
+        "object" => read.is_object(),
+        _ => false,
+    });
+    if let Some(read) = read {
+        arguments.insert(argument.name.clone(), read);
+    }
+}
+
 fn property(argument: &ToolArgument) -> Value {
     let mut property = Map::new();
     if let Some(kind) = kind(&argument.kind) {
         property.insert("type".to_owned(), json!(kind));
+        if kind == "array" {
+            // Hosts refuse a list that does not say what it holds.
+            property.insert("items".to_owned(), json!({}));
+        }
     }
     if !argument.description.is_empty() {
         property.insert("description".to_owned(), json!(argument.description));
@@ -59,7 +90,7 @@ fn property(argument: &ToolArgument) -> Value {
 
 /// The JSON Schema type that an author means; other systems' words are common.
 /// None: any value.
-fn kind(written: &str) -> Option<&'static str> {
+pub(super) fn kind(written: &str) -> Option<&'static str> {
     Some(match written.trim().to_ascii_lowercase().as_str() {
         "" | "string" | "str" | "text" => "string",
         "integer" | "int" => "integer",
@@ -77,6 +108,9 @@ pub(super) fn check(
     validator: &Validator,
     mut arguments: Map<String, Value>,
 ) -> Result<Map<String, Value>, Vec<ArgumentProblem>> {
+    for argument in &tool.args {
+        meant(argument, &mut arguments);
+    }
     for argument in &tool.args {
         if let Some(default) = &argument.default
             && !arguments.contains_key(&argument.name)

@@ -3,6 +3,7 @@
 use super::ToolError;
 use super::arguments::ArgumentProblem;
 use model::{Code, Failure, FieldProblem, SkillId};
+use registry::Near;
 
 /// A call on sessions or tools failed.
 #[derive(Debug, thiserror::Error)]
@@ -40,12 +41,12 @@ pub enum Error {
         id: SkillId,
     },
     /// No skill has such a tool.
-    #[error("{}", no_tool(tool, tools))]
+    #[error("There is no tool '{tool}'")]
     NoTool {
         /// What was asked for.
         tool: String,
-        /// Tools that there are.
-        tools: Vec<String>,
+        /// Tools that may have been meant, each with its skill.
+        near: Vec<Near>,
     },
     /// Several loaded skills have a tool of this name.
     #[error("'{tool}' is a tool of {}", skills.join(" and "))]
@@ -76,6 +77,8 @@ pub enum Error {
     Arguments {
         /// The tool.
         tool: String,
+        /// The tool with its arguments, such as `sql_query(query: string)`.
+        signature: String,
         /// What is wrong.
         problems: Vec<ArgumentProblem>,
     },
@@ -133,17 +136,9 @@ pub enum Error {
     /// The store failed.
     #[error(transparent)]
     Store(#[from] store::StoreError),
-    /// A task of the server's own failed.
-    #[error("a task failed: {0}")]
-    Task(String),
-}
-
-fn no_tool(tool: &str, tools: &[String]) -> String {
-    if tools.is_empty() {
-        format!("There is no tool '{tool}'")
-    } else {
-        format!("There is no tool '{tool}'; there are {}", tools.join(", "))
-    }
+    /// A fault of the server, in words for its log.
+    #[error("a fault of the server: {0}")]
+    Internal(String),
 }
 
 fn no_resource(skill: &SkillId, resource: &str, resources: &[String]) -> String {
@@ -183,9 +178,9 @@ impl From<Error> for Failure {
             Error::NotLoaded { tool, id, .. } => plain(Code::SkillNotLoaded)
                 .detail("tool", tool)
                 .detail("skill_id", id),
-            Error::NoTool { .. } => {
-                plain(Code::ToolNotFound).suggest("Loading a skill names its tools")
-            }
+            Error::NoTool { near, .. } => plain(Code::ToolNotFound)
+                .did_you_mean(&near)
+                .suggest("Loading a skill names its tools"),
             Error::Ambiguous { .. } => plain(Code::ToolAmbiguous)
                 .field("skill_id", message.clone())
                 .suggest("Say which skill's tool is meant, by `skill_id`"),
@@ -193,15 +188,18 @@ impl From<Error> for Failure {
                 .detail("skill_id", skill)
                 .suggest("Loading the skill names its resources"),
             Error::Forbidden { .. } => plain(Code::ToolForbidden)
-                .suggest("Unload the skill that forbids it, if the task allows"),
-            Error::Arguments { problems, .. } => {
+                .suggest("Do without it, or without the skill that forbids it, if the task allows"),
+            Error::Arguments {
+                problems,
+                signature,
+                ..
+            } => {
                 let fields = problems.into_iter().map(|problem| FieldProblem {
                     field: problem.field,
                     message: problem.message,
                     rule: problem.rule,
                 });
-                Self::invalid(fields.collect())
-                    .suggest("The list of tools has the JSON Schema of the arguments")
+                Self::invalid(fields.collect()).suggest(format!("It is called as {signature}"))
             }
             Error::Unserved { skill, step, .. } => plain(Code::ToolUnavailable)
                 .detail("skill_id", skill)
@@ -222,7 +220,7 @@ impl From<Error> for Failure {
             Error::Registry(error) => error.into(),
             Error::Composition(error) => error.into(),
             Error::Store(error) => registry::Error::Store(error).into(),
-            Error::Task(_) => Self::fault(message),
+            Error::Internal(_) => Self::fault(message),
         }
     }
 }

@@ -18,8 +18,9 @@ use super::{Error, Invocation, Output, Progress, Tools, arguments, level, shown}
 use composition::{Call, Composed, Decision, Member, SetQuery, ToolRule};
 use model::{
     Failure, Principal, Reference, SkillId, ToolConfig, Version, VersionNumber, VersionSelector,
+    inert_line,
 };
-use registry::Head;
+use registry::{Head, Near, nearest_names};
 
 /// The method that reads a resource; every skill has it, and no handler needs to.
 pub const LOAD_DETAILS: &str = "load_details";
@@ -59,6 +60,12 @@ pub struct Called {
     pub version: VersionNumber,
     /// The result.
     pub output: Output,
+}
+
+/// Models write hyphens for underscores and capitals: a name means one tool all the same.
+fn is_called(tool: &ToolConfig, name: &str) -> bool {
+    let folded = |name: &str| name.trim().to_lowercase().replace('-', "_");
+    tool.name == name || folded(&tool.name) == folded(name)
 }
 
 /// A version that is loaded and may be used.
@@ -214,7 +221,7 @@ impl Tools {
             match self.version(loaded) {
                 Ok((_, version)) => {
                     let mut tools = version.skill.tool_configs.iter();
-                    if let Some(tool) = tools.find(|tool| tool.name == call.tool) {
+                    if let Some(tool) = tools.find(|tool| is_called(tool, &call.tool)) {
                         found.push((loaded, tool.clone()));
                     }
                 }
@@ -257,17 +264,29 @@ impl Tools {
             None => self.served(),
         };
         candidates.sort_by_key(|head| !head.id.is_builtin());
+        let mut there: Vec<(String, &Head)> = Vec::new();
         for head in &candidates {
             let version = inner.registry.version(head, &VersionSelector::Active);
             let Ok(version) = version else { continue };
             let mut tools = version.skill.tool_configs.iter();
-            if tools.any(|config| config.name == tool) {
-                return self.not_loaded(tool, head);
+            if let Some(config) = tools.clone().find(|config| is_called(config, tool)) {
+                return self.not_loaded(&config.name, head);
             }
+            there.extend(tools.by_ref().map(|config| (config.name.clone(), &**head)));
         }
+        let catalog = inner.registry.catalog();
+        let near = nearest_names(tool, there.iter().map(|(name, _)| name.as_str()));
+        let near = near.into_iter().map(|name| {
+            let of = there.iter().find(|(known, _)| known == name);
+            let skill = of.map_or("", |(_, head)| catalog.short_name(head));
+            Near {
+                name: inert_line(name),
+                about: format!("a tool of `{}`", inert_line(skill)),
+            }
+        });
         Error::NoTool {
+            near: near.collect(),
             tool: shown(tool),
-            tools: Vec::new(),
         }
     }
 
@@ -421,13 +440,14 @@ impl Tools {
             let schema = Value::Object(arguments::schema(tool));
             let validator = jsonschema::options()
                 .build(&schema)
-                .map_err(|error| Error::Task(format!("a schema of arguments: {error}")))?;
+                .map_err(|error| Error::Internal(format!("a schema of arguments: {error}")))?;
             let validator = Arc::new(validator);
             self.inner.validators.insert(key, Arc::clone(&validator));
             validator
         };
         arguments::check(tool, &validator, given).map_err(|problems| Error::Arguments {
             tool: shown(&tool.name),
+            signature: level::signature(tool),
             problems,
         })
     }
@@ -444,6 +464,11 @@ fn is_denial(composed: &composition::Composed, decision: &Decision<'_>) -> bool 
 
 /// What to do where nothing runs a method.
 pub(super) fn unserved(skill: &SkillId, method: &str) -> String {
+    if method.is_empty() {
+        return format!(
+            "Nothing can run it: in `tool_configs` of `{skill}` it has no `method`, which its author must name"
+        );
+    }
     let method = shown(method);
     format!(
         "Start a worker that serves `{method}` of `{skill}` (ToolHost.Attach), or try again where one is about to start"

@@ -6,20 +6,25 @@
 
 use std::fmt::Write as _;
 
+use super::arguments;
 use super::session::Loaded;
-use model::{SkillId, Version, inert_line};
+use model::{FileEntry, SkillId, ToolArgument, ToolConfig, Version, beginning, inert_line};
 
 /// Characters of the session in the line that ends an author's text.
 const MARK: usize = 8;
+/// Characters of what a tool or resource is for.
+const DESCRIPTION: usize = 200;
+/// Names of files at most.
+const FILES: usize = 40;
 
 /// The text of level 2: what the handler has to say, or a heading; the
-/// instructions; what is unlocked.
+/// instructions; what is unlocked. The session is told to whoever must repeat it.
 pub(super) fn text(
     id: &SkillId,
     core: Option<&str>,
     body: &str,
     version: &Version,
-    session: &str,
+    (session, told): (&str, Option<&str>),
     withdrawn: bool,
 ) -> String {
     let mut text = String::with_capacity(body.len() + core.map_or(0, str::len) + 512);
@@ -37,7 +42,7 @@ pub(super) fn text(
         text.push_str(&between(&whose, body, session));
     }
     text.push_str("\n\n---\n");
-    unlocked(&mut text, version, session, withdrawn);
+    text.push_str(&unlocked(version, told, withdrawn));
     text
 }
 
@@ -61,7 +66,7 @@ fn between(whose: &str, text: &str, session: &str) -> String {
 }
 
 /// The text for a skill that is loaded already.
-pub(super) fn again(loaded: &Loaded, version: &Version, session: &str) -> String {
+pub(super) fn again(loaded: &Loaded, version: &Version, told: Option<&str>) -> String {
     let mut text = format!(
         "The skill '{}' is already loaded (version {}, number {}): its instructions were given before and \
          still hold.\n",
@@ -69,38 +74,88 @@ pub(super) fn again(loaded: &Loaded, version: &Version, session: &str) -> String
         version.semantic,
         loaded.number
     );
-    unlocked(&mut text, version, session, false);
+    text.push_str(&unlocked(version, told, false));
     text
 }
 
-fn unlocked(text: &mut String, version: &Version, session: &str, withdrawn: bool) {
-    let skill = &version.skill;
-    _ = writeln!(
-        text,
-        "Session: `{session}`. Give it as `session_id` with the calls that follow."
-    );
-    if withdrawn {
-        text.push_str("This version was withdrawn: its tools stay locked.\n");
-    } else if !skill.tool_configs.is_empty() {
-        let names: Vec<_> = skill
-            .tool_configs
-            .iter()
-            .map(|tool| format!("`{}`", inert_line(&tool.name)))
-            .collect();
+fn unlocked(version: &Version, session: Option<&str>, withdrawn: bool) -> String {
+    let mut text = String::new();
+    if let Some(session) = session {
         _ = writeln!(
             text,
-            "Tools unlocked: {}. Call them by name, or with `call_tool`.",
-            names.join(", ")
+            "Session: `{session}`. Give it as `session_id` with the calls that follow."
         );
     }
-    if !skill.resource_configs.is_empty() {
-        text.push_str("More, read with `load_skill_detail`:\n");
-        for resource in &skill.resource_configs {
-            let name = inert_line(&resource.name);
-            _ = match inert_line(&resource.description).as_str() {
-                "" => writeln!(text, "- `{name}`"),
-                what => writeln!(text, "- `{name}`: {what}"),
-            };
+    if withdrawn {
+        text.push_str("This version was withdrawn: its tools stay locked.\n");
+    } else {
+        tools(&mut text, version);
+    }
+    files(&mut text, version);
+    text
+}
+
+/// The tools with their arguments, as `name(argument: type)`.
+fn tools(text: &mut String, version: &Version) {
+    let mut configs = version.skill.tool_configs.iter().peekable();
+    if configs.peek().is_some() {
+        text.push_str("Tools unlocked, called with `call_tool`:\n");
+    }
+    for tool in configs {
+        _ = write!(text, "- `{}`", signature(tool));
+        let what = beginning(&tool.description, DESCRIPTION);
+        if !what.is_empty() {
+            _ = write!(text, ": {what}");
+        }
+        text.push('\n');
+    }
+}
+
+/// A tool with its arguments, such as `sql_query(query: string, limit?: integer)`.
+pub(super) fn signature(tool: &ToolConfig) -> String {
+    let argument = |argument: &ToolArgument| {
+        let name = inert_line(&argument.name);
+        let kind = arguments::kind(&argument.kind).unwrap_or("any");
+        let optional = if argument.required { "" } else { "?" };
+        match &argument.default {
+            Some(default) => format!("{name}?: {kind} = {}", inert_line(&default.to_string())),
+            None => format!("{name}{optional}: {kind}"),
+        }
+    };
+    let arguments: Vec<_> = tool.args.iter().map(argument).collect();
+    format!("{}({})", inert_line(&tool.name), arguments.join(", "))
+}
+
+/// The resources with what they are for, then the other files by name.
+fn files(text: &mut String, version: &Version) {
+    let resources = &version.skill.resource_configs;
+    let is_other = |file: &&FileEntry| {
+        let path = file.path.as_str();
+        path != version.skill.entry.as_str()
+            && resources.iter().all(|resource| resource.file != path)
+    };
+    let mut others = version.files.iter().filter(is_other).peekable();
+    if resources.is_empty() && others.peek().is_none() {
+        return;
+    }
+    text.push_str("More, read with `read_file`:\n");
+    for resource in resources {
+        let name = inert_line(&resource.name);
+        _ = match beginning(&resource.description, DESCRIPTION).as_str() {
+            "" => writeln!(text, "- `{name}`"),
+            what => writeln!(text, "- `{name}`: {what}"),
+        };
+    }
+    let names: Vec<_> = others
+        .by_ref()
+        .take(FILES)
+        .map(|file| format!("`{}`", inert_line(file.path.as_str())))
+        .collect();
+    if !names.is_empty() {
+        _ = write!(text, "- {}", names.join(", "));
+        match others.count() {
+            0 => text.push('\n'),
+            more => _ = writeln!(text, ", and {more} more"),
         }
     }
 }

@@ -35,6 +35,7 @@ mod recorded;
 mod session;
 #[cfg(test)]
 mod tests;
+mod view;
 
 use std::sync::Arc;
 
@@ -48,6 +49,7 @@ pub use journal::{CallPage, CallRecord};
 pub use list::{ListedTool, ToolQuery};
 pub use load::{Detail, Load, LoadedSkill, LoadedStatus, SessionPage, SessionSkill};
 pub use session::Loaded;
+pub use view::{Shown, View, Viewed};
 
 use composition::Composition;
 use handler::{Handler, Invocation, LOAD_CORE, Output, Progress, ToolError, ToolErrorKind, Work};

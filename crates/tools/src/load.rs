@@ -30,6 +30,8 @@ pub struct Load {
     pub version: VersionSelector,
     /// The session; empty: a new one.
     pub session: String,
+    /// The caller's connection remembers the session, so the text need not tell it.
+    pub is_remembered: bool,
     /// What its handler is told with every call; none: what was said before.
     pub context: Option<Map<String, Value>>,
     /// Who loads it.
@@ -158,7 +160,7 @@ impl Tools {
                     return Ok((loaded, None));
                 };
                 let Some(loaded) = session.skills.get_mut(at) else {
-                    return Err(Error::Task("a skill left its session".to_owned()));
+                    return Err(Error::Internal("a skill left its session".to_owned()));
                 };
                 let replaced = (loaded.digest != digest).then_some(loaded.number);
                 loaded.count = loaded.count.saturating_add(1);
@@ -174,14 +176,15 @@ impl Tools {
             .registry
             .count(head, number, UsageKind::Load, &session);
         let is_withdrawn = head.is_withdrawn(number);
+        let told = (!load.is_remembered).then_some(session.as_str());
         let content = match level {
-            None => level::again(&loaded, version, &session),
+            None => level::again(&loaded, version, told),
             Some((core, body)) => level::text(
                 &head.id,
                 core.as_deref(),
                 &body,
                 version,
-                &session,
+                (&session, told),
                 is_withdrawn,
             ),
         };
@@ -403,13 +406,13 @@ async fn core(handler: &dyn Handler, head: &Head, version: &Version, load: &Load
     let context = load.context.clone().unwrap_or_default();
     let invocation = asked((head, version), LOAD_CORE, context, time, &load.caller);
     let name = inert_line(&version.skill.name);
-    let said = match tokio::time::timeout(time, handler.call(invocation)).await {
+    let why = match tokio::time::timeout(time, handler.call(invocation)).await {
         Ok(Ok(Output { text, .. })) if text.len() <= MAX_CORE_BYTES => return text,
         Ok(Ok(_)) => "it has more to say than fits here".to_owned(),
         Ok(Err(error)) => error.message,
         Err(_) => "it did not answer in time".to_owned(),
     };
     format!(
-        "## {name} Skill Activated\n\nWhat this skill works with cannot be described now: {said}"
+        "## {name} Skill Activated\n\nWhat this skill works with cannot be described now: {why}"
     )
 }

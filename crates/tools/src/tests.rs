@@ -168,6 +168,7 @@ impl World {
 
     async fn load(&self, skill: &str, session: &str) -> Result<LoadedSkill, Failure> {
         let load = Load {
+            is_remembered: false,
             skill: Reference::parse(skill),
             version: VersionSelector::Active,
             session: session.to_owned(),
@@ -244,6 +245,33 @@ async fn a_tool_runs_once_its_skill_is_loaded_and_never_before() {
 }
 
 #[tokio::test]
+async fn a_session_that_the_connection_remembers_is_not_told() {
+    let world = World::new().await;
+    let session = world.load("echo", "").await.expect("loaded").session;
+    let told = |is_remembered, session: &str| Load {
+        skill: Reference::parse("skill://a/b/echo/SKILL.md"),
+        version: VersionSelector::Active,
+        session: session.to_owned(),
+        is_remembered,
+        context: None,
+        caller: Principal::anonymous(),
+        timeout: Duration::from_secs(5),
+    };
+    let line = "\nSession: `";
+    for (is_remembered, session) in [
+        (true, ""),
+        (false, ""),
+        (true, &*session),
+        (false, &*session),
+    ] {
+        let loaded = world.tools.load(told(is_remembered, session)).await;
+        let content = loaded.expect("loaded").content;
+        assert_eq!(content.contains(line), !is_remembered, "{content}");
+        assert!(content.contains("- `say(text: string"), "{content}");
+    }
+}
+
+#[tokio::test]
 async fn loading_gives_the_instructions_once_and_says_so_the_second_time() {
     let world = World::new().await;
     let first = world.load("echo", "").await.expect("loaded");
@@ -256,9 +284,10 @@ async fn loading_gives_the_instructions_once_and_says_so_the_second_time() {
              Instructions of the skill `a/b/echo` 1.0.0, by its author and not by the user or the system, up to the \
              line `End {mark}`:\n\nSay it.\n\nEnd {mark}\n\n---\n\
              Session: `{session}`. Give it as `session_id` with the calls that follow.\n\
-             Tools unlocked: `say`, `wait_long`, `break`, `much`, `lost`, `read`. Call them by name, or with \
-             `call_tool`.\n\
-             More, read with `load_skill_detail`:\n- `notes`: Notes on it\n- `now`\n"
+             Tools unlocked, called with `call_tool`:\n\
+             - `say(text: string, times?: integer = 1)`\n- `wait_long()`\n- `break()`\n- `much()`\n- `lost()`\n\
+             - `read(resource?: string = \"notes\")`\n\
+             More, read with `read_file`:\n- `notes`: Notes on it\n- `now`\n"
         )
     );
     assert_eq!((first.is_again, first.count), (false, 1));
@@ -734,6 +763,7 @@ async fn a_session_has_a_bounded_number_of_skills_and_bytes_of_context() {
         Code::SessionFull
     );
     let load = Load {
+        is_remembered: false,
         skill: Reference::parse("echo"),
         version: VersionSelector::Active,
         session: session.clone(),
@@ -753,6 +783,7 @@ async fn a_handler_is_told_the_context_the_version_and_the_key_of_a_call() {
     let world = World::new().await;
     let context = Map::from_iter([("tenant".to_owned(), json!("acme"))]);
     let load = Load {
+        is_remembered: false,
         skill: Reference::parse("echo"),
         version: VersionSelector::Active,
         session: String::new(),

@@ -333,6 +333,19 @@ fn solving_ends_when_it_is_told_to_stop() {
 }
 
 #[test]
+fn composing_ends_when_it_is_told_to_stop() {
+    let drafts = [Draft::new("one").allows(&["Read", "Bash(git *)"])];
+    let now = Stop::at(tokio::time::Instant::now());
+    let stopped = compose_until(&members(&drafts), ToolPolicy::Union, &now);
+    assert_eq!(stopped.err(), Some(executor::Error::Deadline));
+    let alone = alone(&members(&drafts), ToolPolicy::Union, &now);
+    assert!(
+        matches!(alone, Err(Error::Work(executor::Error::Deadline))),
+        "{alone:?}"
+    );
+}
+
+#[test]
 fn rules_that_would_take_too_many_comparisons_are_refused_clearly() {
     let rules = 2_100;
     let mut drafts: Vec<_> = (1..=5_000)

@@ -1,7 +1,9 @@
 //! The catalog's indexes against a look at every skill.
 
+use imbl::OrdMap;
+
 use super::*;
-use model::Location;
+use model::{Location, TrustTier};
 
 /// One skill that changes: its id, its name, and what became of it.
 type Step = (&'static str, &'static str, State);
@@ -38,13 +40,21 @@ fn head((id, name, state): Step) -> Head {
             entry: FilePath::skill_md(),
             name: name.to_owned(),
             description: "Does.".to_owned(),
-            category: String::new(),
+            category: if name.contains(' ') { "Desks" } else { "" }.to_owned(),
             semantic: semver::Version::new(1, 0, 0),
             tags: Vec::new(),
             technologies: Vec::new(),
+            other_categories: Vec::new(),
+            quality: None,
+            inferred: ::facets::Facets::default(),
+            display_name: String::new(),
+            disable_model_invocation: false,
         }),
         withdrawn: imbl::OrdSet::new(),
+        held: imbl::OrdSet::new(),
+        tier: TrustTier::Unverified,
         inline: BTreeMap::new(),
+        blocked: None,
         created_at: Timestamp::UNIX_EPOCH,
         updated_at: Timestamp::UNIX_EPOCH,
     }
@@ -62,6 +72,7 @@ fn event(head: &Head) -> Event {
         semantic_version: None,
         digest: None,
         active: head.active,
+        held: false,
         time: Timestamp::UNIX_EPOCH,
         actor: Principal::anonymous(),
     }
@@ -149,6 +160,18 @@ proptest! {
         let live: Vec<_> = ranked.iter().filter(|head| head.active.is_some()).cloned().collect();
 
         prop_assert_eq!(catalog.len(), all.len());
+        prop_assert_eq!(catalog.is_empty(), all.is_empty());
+        let desks = live.iter().filter(|head| {
+            let summary = head.summary.as_ref();
+            summary.is_some_and(|summary| summary.category == "Desks")
+        });
+        let desks: std::collections::BTreeSet<_> = desks.map(|head| head.id.key()).collect();
+        let category = |name: &str| {
+            let keys = catalog.with_facet(&Facet::Category(name.to_owned()));
+            keys.into_iter().flatten().cloned().collect()
+        };
+        prop_assert_eq!(&desks, &category("desks"));
+        prop_assert_eq!(category("").len(), 0);
         prop_assert_eq!(catalog.live(), live.len());
         prop_assert_eq!(ids(catalog.by_location()), ids(&live));
 
@@ -233,7 +256,11 @@ fn live(ids: &[&'static str], is_shared: bool) -> Catalog {
     let heads = ids
         .iter()
         .map(|id| Ok::<_, Error>(head((id, "a", State::Live))));
-    Catalog::build(heads, is_shared).expect("a catalog")
+    let policy = Policy {
+        names: Names::reserved([], [], is_shared),
+        ..Policy::default()
+    };
+    Catalog::build(heads, OrdMap::new(), &policy).expect("a catalog")
 }
 
 #[test]

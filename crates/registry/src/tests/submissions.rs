@@ -19,7 +19,7 @@ fn submission(skill: &str, files: &[(&str, &str)]) -> Submission {
         },
         draft: Draft::default(),
         change_summary: String::new(),
-        activate: true,
+        activate: Submission::ACTIVATE,
         principal: Principal::anonymous(),
         idempotency_key: String::new(),
     }
@@ -122,4 +122,135 @@ async fn an_archive_is_a_read_where_its_bytes_are_taken() {
             .collect();
         assert_eq!(versions.iter().sum::<u64>(), reads);
     }
+}
+
+/// A skill of two files, whose front matter says more than the fields of a request.
+const WRITTEN: &str = "---\nname: refunds # ours\ndescription: Pays back.\nx-owner: acme\nversion: \
+                       \"2.0.0\"\n---\n# Refunds\n\nFirst look at the bill.\n";
+
+/// The files of the active version, and its numbers.
+fn now(world: &World) -> (u32, String, Vec<(String, String)>) {
+    let head = world.registry.head(&skill(ID)).expect("a head");
+    let version = world.registry.version(&head, &VersionSelector::Active);
+    let version = version.expect("an active version");
+    let mut files = Vec::new();
+    for file in &version.files {
+        let content = world.registry.content(file).expect("a content");
+        let text = String::from_utf8(content.to_vec()).expect("text");
+        files.push((file.path.to_string(), text));
+    }
+    (version.number.get(), version.semantic.to_string(), files)
+}
+
+#[tokio::test]
+async fn what_is_given_of_a_skill_is_merged_into_its_active_version() {
+    let world = World::new();
+    let whole = [("SKILL.md", WRITTEN), ("notes.md", "Notes.")];
+    let registry = &world.registry;
+    let first = registry.publish_submission(submission(ID, &whole)).await;
+    first.expect("published");
+    let of = |skill_md: &str, more: &[(&str, &str)]| {
+        let files = [("SKILL.md", skill_md)];
+        let files = files.iter().chain(more);
+        files
+            .map(|(path, text)| ((*path).to_owned(), (*text).to_owned()))
+            .collect::<Vec<_>>()
+    };
+    let notes = ("notes.md", "Notes.");
+
+    let mut sent = submission("refunds", &[]);
+    sent.draft.description = "Pays twice.".to_owned();
+    let (published, _) = registry.publish_submission(sent).await.expect("published");
+    assert_eq!(published.outcome, Outcome::Updated);
+    let text = WRITTEN.replace("Pays back.", "\"Pays twice.\"");
+    let text = text.replace("2.0.0", "2.0.1");
+    assert_eq!(now(&world), (2, "2.0.1".to_owned(), of(&text, &[notes])));
+
+    let mut sent = submission(ID, &[]);
+    sent.draft.core_content = "Ask first.".to_owned();
+    registry.publish_submission(sent).await.expect("published");
+    let text = text.replace("# Refunds\n\nFirst look at the bill.\n", "\nAsk first.\n");
+    let text = text.replace("2.0.1", "2.0.2");
+    assert_eq!(now(&world), (3, "2.0.2".to_owned(), of(&text, &[notes])));
+
+    // A resource with its file, and a file that is there already.
+    let mut sent = submission(ID, &[("examples.md", "So."), ("notes.md", "More.")]);
+    sent.draft.resource_configs = vec![model::ResourceConfig {
+        name: "examples".to_owned(),
+        description: String::new(),
+        file: "examples.md".to_owned(),
+        dynamic: false,
+        method: String::new(),
+    }];
+    sent.draft.version = Some("3.0.0".to_owned());
+    registry
+        .publish_submission(sent.clone())
+        .await
+        .expect("published");
+    let text = text.replace(
+        "\"2.0.2\"\n",
+        "\"3.0.0\"\nresource_configs:\n  - name: examples\n    file: \"examples.md\"\n",
+    );
+    let more = [("examples.md", "So."), ("notes.md", "More.")];
+    let merged = (4, "3.0.0".to_owned(), of(&text, &more));
+    assert_eq!(now(&world), merged);
+
+    // What says the same is no version.
+    let mut same = submission(ID, &[("notes.md", "More.")]);
+    same.draft = Draft {
+        name: "refunds".to_owned(),
+        description: "Pays twice.".to_owned(),
+        core_content: "Ask first.".to_owned(),
+        ..sent.draft
+    };
+    let (published, _) = registry.publish_submission(same).await.expect("published");
+    assert_eq!(published.outcome, Outcome::Unchanged);
+    assert_eq!(now(&world), merged);
+}
+
+#[tokio::test]
+async fn a_part_that_was_named_is_published_once_whatever_happened_since() {
+    let world = World::new();
+    let mut made = submission(ID, &[]);
+    made.draft = draft();
+    made.idempotency_key = "made".to_owned();
+    let mut part = submission(ID, &[]);
+    part.draft.description = "Pays twice.".to_owned();
+    part.idempotency_key = "part".to_owned();
+    let mut answers = Vec::new();
+    for sent in [&made, &part, &made, &part] {
+        let sent = world.registry.publish_submission(sent.clone()).await;
+        let (published, _) = sent.expect("published");
+        answers.push((published.outcome, published.version.number.get()));
+    }
+    let (created, updated) = ((Outcome::Created, 1), (Outcome::Updated, 2));
+    assert_eq!(answers, [created, updated, created, updated]);
+}
+
+#[tokio::test]
+async fn parts_that_meet_are_all_in_the_version_that_comes_out() {
+    let world = World::new();
+    world.published(ID, &text("1.0.0", "one")).await;
+    // Read side by side, so that all but the first are of a version that is not active
+    // any more when they are published.
+    let mut read = Vec::new();
+    for path in ["a.md", "b.md", "c.md"] {
+        let sent = submission(ID, &[(path, path)]);
+        read.push(
+            world
+                .registry
+                .read(Kind::Publish, sent)
+                .await
+                .expect("read"),
+        );
+    }
+    for submitted in read {
+        world.registry.submit(submitted).await.expect("published");
+    }
+    let (number, semantic, files) = now(&world);
+    let paths: Vec<_> = files.iter().map(|(path, _)| path.as_str()).collect();
+    assert_eq!(
+        (number, semantic.as_str(), paths),
+        (4, "1.0.3", vec!["SKILL.md", "a.md", "b.md", "c.md"])
+    );
 }

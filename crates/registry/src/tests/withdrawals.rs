@@ -44,6 +44,25 @@ async fn withdrawals_leave_the_head_of_a_skill_as_small_as_it_was() {
     assert_eq!(head.highest_available(), Some(number(1)));
 }
 
+/// What becomes active is neither withdrawn nor lost, the latter in a directory that was
+/// damaged.
+#[tokio::test]
+async fn where_the_active_version_is_withdrawn_the_highest_that_is_there_follows() {
+    let world = World::new();
+    for body in ["one", "two", "three", "four", "five"] {
+        world.published(ID, &text("", body)).await;
+    }
+    world.withdraw(4, "leaks").await;
+    let mut damage = Batch::new();
+    damage.delete(&VERSIONS, &(skill(ID).key(), number(3)));
+    let damaged = world.registry.store().commit(damage).await;
+    damaged.expect("a commit");
+    let world = world.again().await;
+    assert_eq!(world.withdraw(5, "").await.active, Some(number(2)));
+    assert_eq!(world.withdraw(2, "").await.active, Some(number(1)));
+    assert_eq!(world.withdraw(1, "").await.active, None);
+}
+
 #[tokio::test]
 async fn a_deleted_skill_leaves_no_withdrawals_to_the_next_one() {
     let world = World::new();

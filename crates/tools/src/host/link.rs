@@ -113,12 +113,12 @@ impl Host {
             ended: Some(ended),
             reader: reader.abort_handle(),
         };
-        let told = stream::unfold(writer, |mut writer| async move {
+        let messages = stream::unfold(writer, |mut writer| async move {
             let next = writer.next().await?;
             Some((next, writer))
         });
         let welcome = stream::once(future::ready(Ok(ToWorker::Welcome(welcome))));
-        Ok(Box::pin(welcome.chain(told).fuse()))
+        Ok(Box::pin(welcome.chain(messages).fuse()))
     }
 }
 

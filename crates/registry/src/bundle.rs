@@ -1,0 +1,83 @@
+//! The files of a skill, read.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+
+use model::{Digest, FileEntry, FilePath, Problem, Severity, Skill, SkillId, bundle_digest};
+
+/// The files of a skill, and how to look at them.
+#[derive(Debug, Clone, Default)]
+pub struct Bundle {
+    /// Where the skill lives; none: `local/global/` and its name.
+    pub id: Option<SkillId>,
+    /// Its files.
+    pub files: BTreeMap<FilePath, Bytes>,
+    /// Name of the folder they come from; empty: not known.
+    pub folder: String,
+    /// Refuse what the standard does not allow.
+    pub strict: bool,
+}
+
+/// A bundle that was read: what would be published, and all that is wrong.
+#[derive(Debug, Clone)]
+pub struct Candidate {
+    /// Id it would get; none where it has no usable name.
+    pub id: Option<SkillId>,
+    /// What its SKILL.md says; none where it is refused.
+    pub skill: Option<Skill>,
+    /// Digest over all its files.
+    pub digest: Digest,
+    /// Its files, by path.
+    pub files: Vec<FileEntry>,
+    /// All that was found, errors first.
+    pub problems: Vec<Problem>,
+}
+
+impl Candidate {
+    /// It would be published.
+    #[must_use]
+    pub fn is_valid(&self) -> bool {
+        let refuses = |problem: &Problem| problem.severity == Severity::Error;
+        self.id.is_some() && self.skill.is_some() && !self.problems.iter().any(refuses)
+    }
+}
+
+impl Bundle {
+    /// Reads the files. Hashes up to 16 MiB: call it where blocking is allowed.
+    #[must_use]
+    pub fn read(&self) -> Candidate {
+        let folder = (!self.folder.is_empty()).then_some(self.folder.as_str());
+        let options = skill_md::ReadOptions {
+            strict: self.strict,
+            folder,
+            slug: self.id.as_ref().map(SkillId::slug),
+        };
+        let skill_md::Reading {
+            skill,
+            slug,
+            problems,
+        } = skill_md::read(&self.files, &options);
+        let files: Vec<FileEntry> = self
+            .files
+            .iter()
+            .map(|(path, content)| FileEntry {
+                path: path.clone(),
+                digest: Digest::of(content),
+                size: content.len() as u64,
+            })
+            .collect();
+        let digest = bundle_digest(files.iter().map(|file| (&file.path, file.digest)));
+        let id = self.id.clone().or_else(|| {
+            let slug = slug?;
+            SkillId::new(SkillId::LOCAL, "global", &slug).ok()
+        });
+        Candidate {
+            id,
+            skill,
+            digest,
+            files,
+            problems,
+        }
+    }
+}

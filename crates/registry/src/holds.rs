@@ -1,0 +1,373 @@
+//! Versions that are held for review: published, and handed out to nobody.
+//!
+//! * What is held is a version. The active one before it goes on serving; a skill whose only
+//!   version is held is not found by what it does, and its name leads to an error that says so.
+//! * Whether a version is held is in memory with the head, so [`Registry::version`], which
+//!   everything that hands out content comes through, refuses it; why is a record of its own.
+//! * A person on the server's machine approves it, with which it becomes the active one where
+//!   its publisher wanted that and no later one is, or rejects it, which keeps it held with
+//!   the reviewer's reason. Either may be changed by the other later. What a review said is
+//!   kept with what the scanner found, and holds for what it looked at: a scan by later rules
+//!   that comes to a worse verdict holds the version again.
+//!
+//! Not here: what the scanner looks for (`trust`); the blocklist, which is about skills
+//! (`blocklist`); withdrawing (`yanks`).
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use imbl::OrdSet;
+use jiff::Timestamp;
+use serde::de::IgnoredAny;
+use serde::{Deserialize, Serialize};
+use trust::{Change, Report, Verdict, changes};
+
+use super::scans::{SCANS, Scan};
+use super::{Caller, Described, Error, Head, HoldPolicy, Plan, Registry, VersionState, number_of};
+use model::{
+    Digest, EventKind, Principal, SkillId, SkillKey, Version, VersionNumber, open_token, seal_token,
+};
+use store::{Batch, Store, StoreError, Table, TableId, prefix};
+
+pub(super) const HOLDS: Table<(SkillKey, VersionNumber), Hold> = Table::new(TableId::Holds);
+/// The same by their keys.
+const NUMBERS: Table<(SkillKey, VersionNumber), IgnoredAny> = Table::new(TableId::Holds);
+/// What pages of the list are called in their tokens.
+const PAGE: &str = "held";
+
+/// Why a version is held.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hold {
+    /// Why, as a clause: `the scan found a secret that is sent out (run.sh:3)`.
+    pub reason: String,
+    /// Since when.
+    pub time: Timestamp,
+    /// Its publisher wanted it to be the active version.
+    pub activate: bool,
+    /// A reviewer rejected it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rejected: Option<Review>,
+}
+
+/// What a reviewer said.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Review {
+    /// Why.
+    pub reason: String,
+    /// When.
+    pub time: Timestamp,
+    /// Who.
+    pub actor: Principal,
+    /// What the scanner said of the version then.
+    pub verdict: Option<Verdict>,
+}
+
+impl Hold {
+    /// Why it is held, and what a reviewer said.
+    #[must_use]
+    pub fn words(&self) -> String {
+        match &self.rejected {
+            Some(review) => format!("a reviewer rejected it: {}", review.reason),
+            None => self.reason.clone(),
+        }
+    }
+}
+
+/// A version that is held, with what a reviewer needs.
+#[derive(Debug, Clone)]
+pub struct HeldVersion {
+    /// The version, with why it is held.
+    pub described: Described,
+    /// What the scanner says; none where it was not scanned yet.
+    pub scan: Option<Scan>,
+}
+
+/// A page of what is held, by skill and number.
+#[derive(Debug, Clone)]
+pub struct HeldPage {
+    /// The versions.
+    pub versions: Vec<HeldVersion>,
+    /// How many there are in all.
+    pub size: usize,
+    /// Token of the next page; none: this is the last.
+    pub next: Option<String>,
+}
+
+/// A version was approved or rejected.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reviewed {
+    /// The skill.
+    pub id: SkillId,
+    /// The version.
+    pub version: VersionState,
+    /// The version that is active now.
+    pub active: Option<VersionNumber>,
+}
+
+/// The versions that are held, by skill.
+pub(super) fn all(store: &Store) -> Result<HashMap<SkillKey, OrdSet<VersionNumber>>, StoreError> {
+    let mut found: HashMap<_, OrdSet<_>> = HashMap::new();
+    for entry in store.scan(&NUMBERS, b"") {
+        if let Some((skill, number)) = super::version_key(&entry?.0) {
+            found.entry(skill).or_default().insert(number);
+        }
+    }
+    Ok(found)
+}
+
+/// Removes the holds of a skill.
+pub(super) fn forget(store: &Store, batch: &mut Batch, key: &SkillKey) -> Result<(), StoreError> {
+    for entry in store.scan(&NUMBERS, &prefix(key)) {
+        if let Some(number) = number_of(&entry?.0) {
+            batch.delete(&HOLDS, &(key.clone(), number));
+        }
+    }
+    Ok(())
+}
+
+/// What speaks against handing out what was scanned; none where policy lets it pass.
+/// `before` is what the scanner said of the version before it.
+pub(super) fn objection(
+    policy: HoldPolicy,
+    report: &Report,
+    before: impl FnOnce() -> Result<Option<Report>, Error>,
+) -> Result<Option<String>, Error> {
+    let found = |verdict: Verdict| {
+        let finding = report.findings.iter().find(|f| f.verdict() == verdict)?;
+        let place = match (finding.path.as_str(), finding.line) {
+            ("", _) => String::new(),
+            (path, 0) => format!(" ({path})"),
+            (path, line) => format!(" ({path}:{line})"),
+        };
+        Some(format!("the scan found: {}{place}", finding.title))
+    };
+    let reason = match report.verdict {
+        Verdict::Failed => found(Verdict::Failed),
+        Verdict::Warning if policy >= HoldPolicy::Warning => found(Verdict::Warning),
+        _ => None,
+    };
+    if reason.is_some() || policy < HoldPolicy::Changes {
+        return Ok(reason);
+    }
+    if policy == HoldPolicy::All {
+        return Ok(Some("every new version waits for approval here".to_owned()));
+    }
+    let Some(before) = before()? else {
+        return Ok(None);
+    };
+    let new = changes(&before, report).into_iter().next();
+    Ok(new.map(|change| match change {
+        Change::Host(host) => format!("the version before it did not name the host {host}"),
+        Change::Capability(power) => {
+            let power = power.name().replace('_', " ");
+            format!("the version before it did not have the power `{power}`")
+        }
+        Change::Finding(finding) => format!("it is new that the scan found: {}", finding.title),
+    }))
+}
+
+fn permit_review(what: &'static str, caller: &Caller) -> Result<(), Error> {
+    if caller.principal == Principal::local() {
+        Ok(())
+    } else {
+        Err(Error::OperatorOnly { what })
+    }
+}
+
+impl Registry {
+    /// Why a version is held; none where it is not.
+    ///
+    /// # Errors
+    /// The record is damaged, or the store cannot be read.
+    pub fn hold_of(&self, head: &Head, number: VersionNumber) -> Result<Option<Hold>, Error> {
+        if head.is_held(number) {
+            return self.stored_hold(&head.id.key(), number);
+        }
+        Ok(None)
+    }
+
+    /// The same of the version that has these bytes under a number: whoever has a copy of a
+    /// version knows both.
+    ///
+    /// # Errors
+    /// The record is damaged, or the store cannot be read.
+    pub fn hold_of_copy(
+        &self,
+        head: &Head,
+        number: VersionNumber,
+        digest: Digest,
+    ) -> Result<Option<Hold>, Error> {
+        let Some(hold) = self.hold_of(head, number)? else {
+            return Ok(None);
+        };
+        let is_it = self.any_version(head, number)?.digest == digest;
+        Ok(is_it.then_some(hold))
+    }
+
+    /// The same by its record.
+    pub(super) fn stored_hold(
+        &self,
+        key: &SkillKey,
+        number: VersionNumber,
+    ) -> Result<Option<Hold>, Error> {
+        let stored = self.inner.store.get(&HOLDS, &(key.clone(), number))?;
+        Ok(stored.map(|stored| stored.value))
+    }
+
+    /// The error of asking for a version that is held.
+    pub(super) fn held(&self, head: &Head, number: VersionNumber) -> Error {
+        let hold = match self.stored_hold(&head.id.key(), number) {
+            Ok(hold) => hold,
+            Err(error) => return error,
+        };
+        Error::held(head, number, hold)
+    }
+
+    /// A page of the versions that are held.
+    ///
+    /// # Errors
+    /// The token is of another query; a record is damaged.
+    pub fn list_held(&self, size: usize, token: &str) -> Result<HeldPage, Error> {
+        let catalog = self.catalog();
+        let after = match token {
+            "" => None,
+            token => {
+                let place = open_token(PAGE, "", token).ok_or(Error::PageToken)?;
+                let (number, key) = place.split_once(' ').ok_or(Error::PageToken)?;
+                let number = number.parse().ok().and_then(VersionNumber::new);
+                Some((SkillKey::from_stored(key), number.ok_or(Error::PageToken)?))
+            }
+        };
+        let mut found = catalog.held_after(after.as_ref());
+        let mut versions = Vec::new();
+        let mut last = None;
+        for (head, number) in found.by_ref().take(size) {
+            let key = head.id.key();
+            last = Some((key.clone(), number));
+            // What was approved or deleted since is left out.
+            let (Some(hold), Ok(version)) = (
+                self.stored_hold(&key, number)?,
+                self.any_version(&head, number),
+            ) else {
+                continue;
+            };
+            let scan = self.scan_of(&head, number)?;
+            let yank = self.yank_of(&head, number)?;
+            let described = Described {
+                head,
+                version,
+                yank,
+                hold: Some(hold),
+            };
+            versions.push(HeldVersion { described, scan });
+        }
+        let more = found.next().is_some();
+        let next = last.filter(|_| more);
+        let next = next.map(|(key, number)| seal_token(PAGE, "", &format!("{number} {key}")));
+        Ok(HeldPage {
+            versions,
+            size: catalog.held(),
+            next,
+        })
+    }
+
+    /// Hands a version out that was held.
+    ///
+    /// # Errors
+    /// There is no such version, or it is not held; the caller is not on this machine.
+    pub async fn approve(
+        &self,
+        id: &SkillId,
+        number: VersionNumber,
+        reason: &str,
+        caller: &Caller,
+    ) -> Result<Reviewed, Error> {
+        permit_review("approve a version", caller)?;
+        let key = id.key();
+        let _queue = self.lock(&key).await;
+        self.write(caller, || {
+            let (mut head, revision) = self.writable(id, caller)?;
+            let (version, hold, scan) = self.in_review(&head, number)?;
+            let yank = self.stored_yank(&head, number)?;
+            head.held.remove(&number);
+            let is_newest = head.active.is_none_or(|active| active < number);
+            if hold.activate && yank.is_none() && is_newest {
+                head.active = Some(number);
+                head.summary = Some(self.summary(&head.id, &version)?);
+            }
+            let reviewed = Reviewed {
+                id: head.id.clone(),
+                version: VersionState::new(&head, &version, yank.as_ref(), None),
+                active: head.active,
+            };
+            let at = (key.clone(), number);
+            let (mut batch, event) =
+                self.edit(revision, head, EventKind::Approved, &version, caller);
+            batch.delete(&HOLDS, &at);
+            if let Some(scan) = scan {
+                let review = Some(self.review(reason, Some(&scan), caller));
+                batch.put(&SCANS, &at, &Scan { review, ..scan });
+            }
+            Ok(Plan::Write(batch, event, reviewed))
+        })
+        .await
+    }
+
+    /// Keeps a version held, and says why.
+    ///
+    /// # Errors
+    /// There is no such version, or it is not held; the caller is not on this machine.
+    pub async fn reject(
+        &self,
+        id: &SkillId,
+        number: VersionNumber,
+        reason: &str,
+        caller: &Caller,
+    ) -> Result<Reviewed, Error> {
+        permit_review("reject a version", caller)?;
+        let key = id.key();
+        let _queue = self.lock(&key).await;
+        self.write(caller, || {
+            let (head, revision) = self.writable(id, caller)?;
+            let (version, hold, scan) = self.in_review(&head, number)?;
+            let yank = self.stored_yank(&head, number)?;
+            let rejected = Some(self.review(reason, scan.as_ref(), caller));
+            let hold = Hold { rejected, ..hold };
+            let reviewed = Reviewed {
+                id: head.id.clone(),
+                version: VersionState::new(&head, &version, yank.as_ref(), Some(&hold)),
+                active: head.active,
+            };
+            let at = (key.clone(), number);
+            let (mut batch, event) =
+                self.edit(revision, head, EventKind::Rejected, &version, caller);
+            batch.put(&HOLDS, &at, &hold);
+            Ok(Plan::Write(batch, event, reviewed))
+        })
+        .await
+    }
+
+    fn review(&self, reason: &str, scan: Option<&Scan>, caller: &Caller) -> Review {
+        Review {
+            reason: reason.to_owned(),
+            time: self.inner.clock.now(),
+            actor: caller.principal.clone(),
+            verdict: scan.map(|scan| scan.report.verdict),
+        }
+    }
+
+    /// A version that is held, with its records.
+    fn in_review(
+        &self,
+        head: &Head,
+        number: VersionNumber,
+    ) -> Result<(Arc<Version>, Hold, Option<Scan>), Error> {
+        let version = self.any_version(head, number)?;
+        let hold = self.stored_hold(&head.id.key(), number)?;
+        let hold = hold.ok_or_else(|| Error::NotHeld {
+            id: head.id.clone(),
+            version: number,
+        })?;
+        Ok((version, hold, self.scan_of(head, number)?))
+    }
+}

@@ -1,0 +1,213 @@
+//! The names nearest to one that leads nowhere.
+
+use strsim::normalized_damerau_levenshtein;
+
+use super::{Catalog, Error, Head};
+use model::{beginning, inert_line};
+
+/// Names that are compared, at most: those that begin like the one asked for come first.
+const COMPARED: usize = 20_000;
+/// Names that are told.
+const TOLD: usize = 3;
+/// How alike two names are at least, from 0 to 1.
+const MIN_ALIKE: f64 = 0.6;
+/// How alike a name is to a word that it has, or that it is a part of.
+const CONTAINED: f64 = 0.75;
+/// The shortest word that is looked for inside names.
+const MIN_INSIDE: usize = 3;
+/// Bytes of a name that are compared.
+const MAX_NAME: usize = 64;
+/// Characters that are told of what a skill is for.
+const MAX_ABOUT: usize = 80;
+
+/// A name that may have been meant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Near {
+    /// The shortest name that leads to the skill.
+    pub name: String,
+    /// The beginning of what it is for.
+    pub about: String,
+}
+
+impl std::fmt::Display for Near {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { name, about } = self;
+        if about.is_empty() {
+            write!(f, "`{name}`")
+        } else {
+            write!(f, "`{name}` ({about})")
+        }
+    }
+}
+
+/// Other spellings of a short name, in the order in which they are tried: without what
+/// stands around it, and with other characters between its words.
+#[must_use]
+pub fn spellings(name: &str) -> Vec<String> {
+    let around = |c: char| c.is_whitespace() || "/`'\"@$".contains(c);
+    let bare = name.trim_matches(around);
+    let joined = |with: &str| {
+        let words = bare.split(|c: char| c.is_whitespace() || c == '-' || c == '_');
+        words
+            .filter(|word| !word.is_empty())
+            .collect::<Vec<_>>()
+            .join(with)
+    };
+    let mut spellings = vec![bare.to_owned(), joined("-"), joined("_"), joined(" ")];
+    spellings.dedup();
+    spellings.retain(|other| !other.is_empty() && other != name);
+    spellings
+}
+
+/// How alike the words of a name and of the one asked for are.
+fn alike(asked: &str, name: &str) -> f64 {
+    let is_inside = |part: &str, whole: &str| part.len() >= MIN_INSIDE && whole.contains(part);
+    let contained = if is_inside(asked, name) || is_inside(name, asked) {
+        CONTAINED
+    } else {
+        0.0
+    };
+    // Of lengths that differ by half no spelling is alike.
+    let (short, long) = (asked.len().min(name.len()), asked.len().max(name.len()));
+    if long > short * 2 {
+        return contained;
+    }
+    contained.max(normalized_damerau_levenshtein(asked, name))
+}
+
+/// The names that are nearest to one that is none of them, the nearest first.
+#[must_use]
+pub fn nearest_names<'a>(asked: &str, names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    let asked = folded(asked.trim());
+    if asked.is_empty() || asked.len() > MAX_NAME {
+        return Vec::new();
+    }
+    let mut found: Vec<(f64, &str)> = names
+        .filter(|name| name.len() <= MAX_NAME)
+        .map(|name| (alike(&asked, &folded(name)), name))
+        .filter(|(alike, _)| *alike >= MIN_ALIKE)
+        .collect();
+    found.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(b.1)));
+    found.dedup_by(|a, b| a.1 == b.1);
+    found.truncate(TOLD);
+    found.into_iter().map(|(_, name)| name).collect()
+}
+
+fn folded(name: &str) -> String {
+    name.to_lowercase().replace(['_', ' '], "-")
+}
+
+impl Catalog {
+    /// No skill of this name or id.
+    #[must_use]
+    pub fn not_found(&self, asked: &str) -> Error {
+        Error::SkillNotFound {
+            reference: asked.to_owned(),
+            near: self.nearest(asked),
+        }
+    }
+
+    /// The skills whose short names are nearest to a name, the nearest first. Looks at
+    /// 20,000 names at most.
+    #[must_use]
+    pub fn nearest(&self, asked: &str) -> Vec<Near> {
+        // Of an id the last segment is what it shares with others.
+        let asked = asked
+            .trim_matches('/')
+            .rsplit('/')
+            .next()
+            .unwrap_or_default();
+        let asked = folded(asked);
+        if asked.is_empty() || asked.len() > MAX_NAME {
+            return Vec::new();
+        }
+        let first: String = asked.chars().take(1).collect();
+        let same = self.names_with_prefix(&first);
+        let others = self.names_with_prefix("");
+        let others = others.filter(|(name, _)| !name.starts_with(&first));
+        let mut found: Vec<(f64, &str, &Head)> = same
+            .chain(others)
+            .take(COMPARED)
+            .filter(|(name, _)| name.len() <= MAX_NAME)
+            .map(|(name, head)| (alike(&asked, &folded(name)), name, &**head))
+            .filter(|(alike, ..)| *alike >= MIN_ALIKE)
+            .collect();
+        found.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(b.1)));
+        let mut told: Vec<Near> = Vec::new();
+        for (.., head) in found {
+            let name = inert_line(self.short_name(head));
+            if told.len() < TOLD && told.iter().all(|near| near.name != name) {
+                told.push(Near {
+                    name,
+                    about: about(head),
+                });
+            }
+        }
+        told
+    }
+}
+
+fn about(head: &Head) -> String {
+    let summary = head.summary.as_ref();
+    summary.map_or_else(String::new, |summary| {
+        beginning(&summary.description, MAX_ABOUT)
+    })
+}
+
+/// The paths of a version that are nearest to one it has not, the nearest first.
+#[must_use]
+pub fn nearest_paths<'a>(asked: &str, paths: impl Iterator<Item = &'a str>) -> Vec<String> {
+    let last = |path: &str| path.rsplit('/').next().unwrap_or_default().to_lowercase();
+    let name = last(asked);
+    let mut found: Vec<(f64, &str)> = paths
+        .map(|path| {
+            let whole = normalized_damerau_levenshtein(&asked.to_lowercase(), &path.to_lowercase());
+            (whole.max(alike(&name, &last(path))), path)
+        })
+        .filter(|(alike, _)| *alike >= MIN_ALIKE)
+        .collect();
+    found.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(b.1)));
+    found.truncate(TOLD);
+    found.into_iter().map(|(_, path)| path.to_owned()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_spelled_in_other_ways_that_mean_the_same() {
+        assert_eq!(spellings("/xlsx"), ["xlsx"]);
+        assert_eq!(spellings("Code Review"), ["Code-Review", "Code_Review"]);
+        assert_eq!(spellings("write-sql"), ["write_sql", "write sql"]);
+        assert_eq!(spellings(" `pdf` "), ["pdf"]);
+        assert!(spellings("xlsx").is_empty());
+        assert!(spellings("/").is_empty());
+    }
+
+    #[test]
+    fn a_name_that_is_not_there_is_near_to_those_that_are() {
+        let tools = ["sql_query", "sql_explain_query", "jira_search", "sql_query"];
+        let near = |asked: &str| nearest_names(asked, tools.into_iter());
+        assert_eq!(near("sql_querry"), ["sql_query"]);
+        assert_eq!(near("SQL-Query"), ["sql_query"]);
+        assert_eq!(near("jira_serach"), ["jira_search"]);
+        assert!(near("send_mail").is_empty());
+        assert!(near("").is_empty());
+    }
+
+    #[test]
+    fn a_path_that_is_not_there_is_near_to_those_that_are() {
+        let paths = [
+            "SKILL.md",
+            "examples.md",
+            "references/api.md",
+            "scripts/run.py",
+        ];
+        let near = |asked: &str| nearest_paths(asked, paths.into_iter());
+        assert_eq!(near("example.md"), ["examples.md"]);
+        assert_eq!(near("api.md"), ["references/api.md"]);
+        assert_eq!(near("skill.md"), ["SKILL.md"]);
+        assert!(near("zzz.bin").is_empty());
+    }
+}

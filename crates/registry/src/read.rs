@@ -1,0 +1,185 @@
+//! Reading: heads, versions, contents.
+//!
+//! [`Registry::version`] is where a version is handed out: what is blocked or held is
+//! refused there.
+
+use std::sync::Arc;
+
+use super::scans::SCANS;
+use super::{Error, Head, Registry, SEMANTICS, Summary, VERSIONS, nearest_paths};
+use executor::Kind;
+use model::{FileEntry, SkillId, Version, VersionNumber, VersionSelector};
+use store::StoreError;
+
+impl Registry {
+    /// The head of a skill that exists, whether or not a version is active.
+    ///
+    /// # Errors
+    /// There is no such skill.
+    pub fn head(&self, id: &SkillId) -> Result<Arc<Head>, Error> {
+        let catalog = self.inner.catalog.load();
+        let head = catalog.get(&id.key()).cloned();
+        head.ok_or_else(|| catalog.not_found(id.as_str()))
+    }
+
+    /// A version of a skill.
+    ///
+    /// # Errors
+    /// There is no such version, or none is active, or its record is damaged; the skill is
+    /// blocked, or the version held for review.
+    pub fn version(&self, head: &Head, selector: &VersionSelector) -> Result<Arc<Version>, Error> {
+        if let Some(block) = &head.blocked {
+            return Err(Error::blocked(block));
+        }
+        let number = match (selector, head.active) {
+            (VersionSelector::Active, Some(active)) => active,
+            (VersionSelector::Active, None) => return Err(self.none_active(head)),
+            _ => self.number(head, selector)?,
+        };
+        if head.is_held(number) {
+            return Err(self.held(head, number));
+        }
+        self.any_version(head, number)
+    }
+
+    /// The number of a version; where none is active, the active one is the highest.
+    pub(super) fn number(
+        &self,
+        head: &Head,
+        selector: &VersionSelector,
+    ) -> Result<VersionNumber, Error> {
+        let not_found = || Error::VersionNotFound {
+            id: head.id.clone(),
+            version: selector.clone(),
+            there: there(head),
+        };
+        let number = match selector {
+            VersionSelector::Active => head.active.unwrap_or(head.last_number),
+            VersionSelector::Number(number) => *number,
+            VersionSelector::Semantic(version) => {
+                let key = (head.id.key(), version.to_string());
+                let entry = self.inner.store.get(&SEMANTICS, &key)?;
+                entry.ok_or_else(not_found)?.value.number
+            }
+        };
+        if (head.first_number..=head.last_number).contains(&number) {
+            Ok(number)
+        } else {
+            Err(not_found())
+        }
+    }
+
+    /// A version of a skill, also one that is held or of a skill that is blocked: for what
+    /// hands out nothing of it.
+    pub(super) fn any_version(
+        &self,
+        head: &Head,
+        number: VersionNumber,
+    ) -> Result<Arc<Version>, Error> {
+        let not_found = || Error::VersionNotFound {
+            id: head.id.clone(),
+            version: number.into(),
+            there: there(head),
+        };
+        // A version that was deleted may still be in the cache.
+        if !(head.first_number..=head.last_number).contains(&number) {
+            return Err(not_found());
+        }
+        let key = (head.id.key(), number);
+        if let Some(version) = self.inner.versions.get(&key) {
+            return Ok(version);
+        }
+        let version = self
+            .inner
+            .store
+            .get(&VERSIONS, &key)?
+            .ok_or_else(not_found)?;
+        let version = Arc::new(version.value);
+        self.inner.versions.insert(key, Arc::clone(&version));
+        Ok(version)
+    }
+
+    /// The name of a skill leads to no version.
+    pub(super) fn none_active(&self, head: &Head) -> Error {
+        match (head.highest_available(), head.held.get_max()) {
+            (None, Some(number)) => self.held(head, *number),
+            _ => Error::none_active(head),
+        }
+    }
+
+    /// What a list shows of a skill whose active version this is.
+    pub(super) fn summary(&self, id: &SkillId, version: &Version) -> Result<Summary, Error> {
+        let stored = self.inner.store.get(&SCANS, &(id.key(), version.number))?;
+        let quality = stored.map(|stored| stored.value.base());
+        Ok(Summary::new(version, quality))
+    }
+
+    /// The same of a version by its number.
+    pub(super) fn summary_of(&self, head: &Head, number: VersionNumber) -> Result<Summary, Error> {
+        let version = self.any_version(head, number)?;
+        self.summary(&head.id, &version)
+    }
+
+    /// The bytes of a file of a version, checked against its digest. Blocks.
+    ///
+    /// # Errors
+    /// The content is damaged.
+    pub fn content(&self, file: &FileEntry) -> Result<bytes::Bytes, Error> {
+        let content = self.inner.store.content(&file.digest)?;
+        content.ok_or_else(|| Error::missing(&file.digest))
+    }
+
+    /// The same, off the async threads, once the answer that it is for has room for it.
+    ///
+    /// # Errors
+    /// The version has no such file, or its content is damaged; there is no room.
+    pub async fn file(
+        &self,
+        id: &SkillId,
+        version: &Version,
+        path: &str,
+    ) -> Result<bytes::Bytes, Error> {
+        let entry = version.file(path).ok_or_else(|| {
+            let paths = version.files.iter().map(|file| file.path.as_str());
+            Error::FileNotFound {
+                id: id.clone(),
+                version: version.number,
+                path: path.to_owned(),
+                near: nearest_paths(path, paths),
+            }
+        })?;
+        let (this, entry) = (self.clone(), entry.clone());
+        admission::reserve(entry.size).await?;
+        let read = move |_: &_| this.content(&entry);
+        let read = self.executor().run_fallible(Kind::Read, read).await;
+        read.map_err(|error| self.gone(id, version.number, error))
+    }
+
+    /// A content of a version may be missing because the skill was deleted, and the store
+    /// compacted, since the version was read: then that is the error.
+    pub(super) fn gone(&self, id: &SkillId, number: VersionNumber, error: Error) -> Error {
+        let is_missing = matches!(error, Error::Store(StoreError::Damaged { .. }));
+        let stored = |key| self.inner.store.get(&VERSIONS, &key);
+        if is_missing && matches!(stored((id.key(), number)), Ok(None)) {
+            return Error::VersionNotFound {
+                id: id.clone(),
+                version: VersionSelector::Number(number),
+                there: String::new(),
+            };
+        }
+        error
+    }
+}
+
+/// The versions of a skill in a few words.
+fn there(head: &Head) -> String {
+    let (first, last) = (head.first_number, head.last_number);
+    let highest = &head.highest;
+    if first == last {
+        return format!("version {last} alone, {highest}");
+    }
+    let active = head.active.map_or_else(String::new, |active| {
+        format!(", of which {active} is active")
+    });
+    format!("versions {first} to {last}{active}; the highest is {highest}")
+}

@@ -1,0 +1,84 @@
+//! Facets of skills that were published before there were any, or by older rules.
+//!
+//! What a version seems to be about is a function of its record, so it can be had again
+//! without its files. That is done once for each skill, when the heads are read, and then
+//! written, so that the next start finds it done. Nothing happened to the skill by that:
+//! it is no event, and whoever reads before it is written finds the same.
+
+use super::{Error, HEADS, Head, Registry, VERSIONS};
+use model::{SkillKey, Version, VersionNumber};
+use store::{Batch, CommitError, Store};
+
+/// Heads that are written at once.
+const AT_ONCE: usize = 128;
+
+/// Infers anew what a head says of its active version, if that was done by other rules.
+/// A version that cannot be read is left to whoever asks for it.
+pub(super) fn renew(
+    head: &mut Head,
+    version: impl FnOnce(&(SkillKey, VersionNumber)) -> Option<Version>,
+) -> bool {
+    let key = head.id.key();
+    let Some((summary, active)) = head.summary.as_mut().zip(head.active) else {
+        return false;
+    };
+    if summary.inferred.is_current() {
+        return false;
+    }
+    let Some(version) = version(&(key, active)) else {
+        return false;
+    };
+    summary.inferred = facets::infer(&version.skill, &version.files);
+    true
+}
+
+/// The same of a head of a store.
+pub(super) fn renew_from(store: &Store, head: &mut Head) -> bool {
+    renew(head, |key| Some(store.get(&VERSIONS, key).ok()??.value))
+}
+
+impl Registry {
+    /// Writes the facets that were inferred anew when the heads were read; how many heads that
+    /// took. What another write did meanwhile stays as it is. Where the store takes no writes,
+    /// the next start does it.
+    pub async fn keep_facets(&self) -> usize {
+        let renewed = std::mem::take(&mut *self.inner.renewed.lock().await);
+        let mut written = 0;
+        for keys in renewed.chunks(AT_ONCE) {
+            match self.keep_facets_of(keys).await {
+                Ok(count) => written += count,
+                Err(error) => {
+                    tracing::warn!(%error, "inferred facets are in memory alone");
+                    break;
+                }
+            }
+        }
+        written
+    }
+
+    async fn keep_facets_of(&self, keys: &[SkillKey]) -> Result<usize, Error> {
+        let mut batch = Batch::new();
+        let mut count = 0;
+        for key in keys {
+            let Some(stored) = self.inner.store.get(&HEADS, key)? else {
+                continue;
+            };
+            let mut head = stored.value;
+            if renew_from(&self.inner.store, &mut head) {
+                batch.expect(&HEADS, key, Some(stored.revision).into());
+                batch.put(&HEADS, key, &head);
+                count += 1;
+            }
+        }
+        if count == 0 {
+            return Ok(0);
+        }
+        match self.inner.store.commit(batch).await {
+            Ok(_) => Ok(count),
+            // One of them was written meanwhile, with its facets; the others have theirs in
+            // memory, and are left to the next start.
+            Err(CommitError::Conflict { .. }) => Ok(0),
+            Err(error) => Err(error.into()),
+        }
+    }
+}

@@ -1,0 +1,230 @@
+//! What the scanner says of versions.
+//!
+//! * Every version is scanned before it is published, with all its files (bytes that a version
+//!   has already are not, a second time); what was found is
+//!   a record of its own, since other rules find other things in bytes that do not change.
+//! * A version that was published before there were scans, or was scanned by other rules, is
+//!   scanned anew behind the requests: see [`Registry::rescan`]. Until then its status is
+//!   what it was.
+//!
+//! Not here: what the rules are (`trust`); who gets what was found (`holds`).
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use trust::quality::{self, Facts, Part};
+use trust::{Change, Input, KnownNames, Report, Scanner};
+
+use super::{Catalog, Error, Head, Hold, Registry, Review, Upload};
+use executor::{Kind, Stop};
+use model::{
+    FilePath, Skill, SkillId, SkillKey, TrustTier, Version, VersionNumber, VersionSelector,
+};
+use store::{Batch, Store, StoreError, Table, TableId, prefix};
+
+pub(super) const SCANS: Table<(SkillKey, VersionNumber), Scan> = Table::new(TableId::Scans);
+
+/// What the scanner says of a version.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Scan {
+    /// What it found.
+    pub report: Report,
+    /// How good the version is, in the parts that it has by itself.
+    pub quality: Vec<Part>,
+    /// When it was scanned.
+    pub time: Timestamp,
+    /// Who approved it although it was held.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub review: Option<Review>,
+}
+
+impl Scan {
+    /// What the version adds to the quality of its skill.
+    #[must_use]
+    pub fn base(&self) -> f64 {
+        quality::base(&self.quality)
+    }
+}
+
+/// What the scanner says of a version, beside what changes about it.
+#[derive(Debug, Clone)]
+pub struct Scanned {
+    /// The skill.
+    pub head: Arc<Head>,
+    /// The version.
+    pub number: VersionNumber,
+    /// What the scanner says.
+    pub scan: Scan,
+    /// What is new since the version before it; none: there is none that was scanned.
+    pub changes: Option<(VersionNumber, Vec<Change>)>,
+    /// Why it is held for review.
+    pub hold: Option<Hold>,
+}
+
+/// Versions that are passed over for one before that can be had.
+const LOOKED_BACK: usize = 1_000;
+
+/// Names worth imitating: of skills that are trusted and somebody else's.
+struct Trusted<'a> {
+    catalog: &'a Catalog,
+    id: &'a SkillId,
+}
+
+impl KnownNames for Trusted<'_> {
+    fn is_known(&self, name: &str) -> bool {
+        self.catalog.named(name).any(|head| {
+            head.trust_tier() <= TrustTier::Verified
+                && !head
+                    .id
+                    .namespace()
+                    .eq_ignore_ascii_case(self.id.namespace())
+        })
+    }
+}
+
+/// Scans the files of a skill. Takes its time: call it where blocking is allowed.
+pub(super) fn scan(
+    id: &SkillId,
+    skill: &Skill,
+    files: &BTreeMap<FilePath, Bytes>,
+    catalog: &Catalog,
+    time: Timestamp,
+    stop: &Stop,
+) -> Result<Scan, Error> {
+    let contents: Vec<(&str, &[u8])> = files
+        .iter()
+        .map(|(path, content)| (path.as_str(), content.as_ref()))
+        .collect();
+    let input = Input {
+        files: &contents,
+        name: &skill.name,
+        allowed_tools: &skill.allowed_tools,
+        known_names: &Trusted { catalog, id },
+    };
+    let report = Scanner::bundled().scan_until(&input, &|| stop.is_set());
+    let Some(report) = report else {
+        stop.check()?;
+        return Err(Error::Internal(
+            "a scan ended before its work was stopped".to_owned(),
+        ));
+    };
+    let skill_md = files.get(&skill.entry).map(Bytes::as_ref);
+    let text = String::from_utf8_lossy(skill_md.unwrap_or_default());
+    let paths: Vec<&str> = contents.iter().map(|(path, _)| *path).collect();
+    let quality = quality::parts(&Facts {
+        skill,
+        body: skill_md::body(&text),
+        files: &paths,
+        report: Some(&report),
+    });
+    Ok(Scan {
+        report,
+        quality,
+        time,
+        review: None,
+    })
+}
+
+/// Removes what was found in the versions of a skill.
+pub(super) fn forget(store: &Store, batch: &mut Batch, key: &SkillKey) -> Result<(), StoreError> {
+    const NUMBERS: Table<(SkillKey, VersionNumber), serde::de::IgnoredAny> =
+        Table::new(TableId::Scans);
+    for entry in store.scan(&NUMBERS, &prefix(key)) {
+        if let Some(number) = super::number_of(&entry?.0) {
+            batch.delete(&SCANS, &(key.clone(), number));
+        }
+    }
+    Ok(())
+}
+
+impl Registry {
+    /// What the scanner says of a version; none where it was not scanned yet.
+    ///
+    /// # Errors
+    /// The record is damaged, or the store cannot be read.
+    pub fn scan_of(&self, head: &Head, number: VersionNumber) -> Result<Option<Scan>, Error> {
+        let stored = self.inner.store.get(&SCANS, &(head.id.key(), number))?;
+        Ok(stored.map(|stored| stored.value))
+    }
+
+    /// What the scanner says of a version by the rules that hold now, held or not, with the
+    /// version before it. One that was not scanned yet is scanned now.
+    ///
+    /// # Errors
+    /// There is no such version, or a file of it is damaged; the skill is blocked.
+    pub async fn scan_version(
+        &self,
+        id: &SkillId,
+        selector: &VersionSelector,
+    ) -> Result<Scanned, Error> {
+        let head = self.head(id)?;
+        if let Some(block) = &head.blocked {
+            return Err(Error::blocked(block));
+        }
+        let number = self.number(&head, selector)?;
+        let mut scan = self.scan_of(&head, number)?;
+        if scan.as_ref().is_none_or(|scan| !scan.report.is_current()) {
+            self.rescan_version(id, number).await?;
+            scan = self.scan_of(&head, number)?;
+        }
+        let scan = scan.ok_or(Error::Contention)?;
+        let before = (head.first_number.get()..number.get()).rev();
+        let before = before.filter_map(VersionNumber::new);
+        let before = before
+            .take(LOOKED_BACK)
+            .find(|number| !head.is_withdrawn(*number) && !head.is_held(*number));
+        let changes = match before {
+            None => None,
+            Some(before) => self.scan_of(&head, before)?.map(|found| {
+                let new = trust::changes(&found.report, &scan.report);
+                (before, new)
+            }),
+        };
+        let head = self.head(id)?;
+        Ok(Scanned {
+            hold: self.hold_of(&head, number)?,
+            head,
+            number,
+            scan,
+            changes,
+        })
+    }
+
+    /// Scans files that are not published.
+    ///
+    /// # Errors
+    /// They do not make a skill, or the words for it lead nowhere.
+    pub async fn scan_upload(&self, upload: Upload) -> Result<Scan, Error> {
+        let bundle = self.bundle(upload)?;
+        let (catalog, now) = (self.catalog(), self.inner.clock.now());
+        let read = move |stop: &Stop| {
+            let candidate = bundle.read();
+            match (candidate.id, candidate.skill) {
+                (Some(id), Some(skill)) => scan(&id, &skill, &bundle.files, &catalog, now, stop),
+                _ => Err(Error::Invalid {
+                    problems: candidate.problems,
+                }),
+            }
+        };
+        self.executor().run_fallible(Kind::Publish, read).await
+    }
+
+    /// Scans a version that is stored. Blocks.
+    pub(super) fn scan_stored(
+        &self,
+        id: &SkillId,
+        version: &Version,
+        stop: &Stop,
+    ) -> Result<Scan, Error> {
+        let mut files = BTreeMap::new();
+        for file in &version.files {
+            stop.check()?;
+            files.insert(file.path.clone(), self.content(file)?);
+        }
+        let (catalog, now) = (self.catalog(), self.inner.clock.now());
+        scan(id, &version.skill, &files, &catalog, now, stop)
+    }
+}
