@@ -3,34 +3,57 @@
 
 BUILT = $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)/debug
 
-.PHONY: test lint unit of-libraries of-binary doc release interop bench mutants deny
+# On a clean clone nothing is compiled twice, and what is kept for that fills the disk.
+ifeq ($(CI),true)
+export CARGO_INCREMENTAL = 0
+endif
 
-test: lint unit doc
+.PHONY: test lint tools unit build of-libraries of-binary of-machines doc release interop bench grading mutants deny
+
+# Two cores are used throughout: what comes from elsewhere is fetched while clippy is at
+# work, and tests run beside each other.
+test:
+	$(MAKE) -j2 --output-sync=target lint tools
+	$(MAKE) build
+	$(BESIDE) -j4 of-libraries of-binary of-machines doc
 	REPERTOIRE_BIN=$(BUILT)/repertoire tests/interop/run
 
 lint:
 	cargo fmt --check
 	cargo clippy --workspace --all-targets -- -D warnings
 
-# The packages that tests need, where they can be had, and a real model for the search.
-# Unit tests and the tests of the binary run beside each other: many of either wait, for
-# a disk, a database, a kill.
+# The packages that tests need, where they can be had, a real model for the search, and
+# the clients of others.
+tools:
+	tests/packages
+	tests/model $(MODEL) || echo '*** tools: the model of the search cannot be had ***' >&2
+	tests/interop/run --install
+
 unit:
 	tests/packages
+	tests/model $(MODEL) || echo '*** unit: the model of the search cannot be had ***' >&2
+	$(MAKE) build
+	$(BESIDE) -j3 of-libraries of-binary of-machines
+
+build:
 	cargo test --workspace --no-run
-	if tests/model target/minilm; then \
-		export REPERTOIRE_TEST_MODEL=$(CURDIR)/target/minilm; \
-	else \
-		echo '*** unit: the model of the search cannot be had ***' >&2; \
-	fi; \
-	$(MAKE) -j2 --output-sync=line of-libraries of-binary
+
+MODEL = $(CURDIR)/target/minilm
+BESIDE = if [ -e $(MODEL)/model.safetensors ]; then export REPERTOIRE_TEST_MODEL=$(MODEL); fi; \
+	$(MAKE) --output-sync=line
+
+# These wait for a disk, a database, a kill.
+MACHINES = damage kill_loop sql_servers
+OTHERS = $(filter-out $(MACHINES), $(basename $(notdir $(wildcard tests/*.rs crates/*/tests/*.rs))))
 
 of-libraries:
 	cargo test --workspace --lib
-	cargo test --workspace --doc
 
 of-binary:
-	cargo test --workspace --bins --test '*' --examples
+	cargo test --workspace --bins $(OTHERS:%=--test %)
+
+of-machines:
+	cargo test --workspace $(MACHINES:%=--test %)
 
 doc:
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --document-private-items
@@ -44,6 +67,14 @@ interop: release
 
 bench:
 	cargo bench
+
+# All known solutions of all exercises, in another order each time: what `make test` does
+# once. `make grading ROUNDS=10` for a shorter look.
+ROUNDS = 100
+
+grading:
+	REPERTOIRE_GRADING_ROUNDS=$(ROUNDS) cargo test -p repertoire-courses --test corpus
+	REPERTOIRE_GRADING_ROUNDS=$(ROUNDS) cargo test --lib known_solutions_about_configs
 
 # Does a test notice when the code is wrong? What differs from BASE is changed in many
 # small ways; with `MUTANTS='--package repertoire-store'` all of that. See CONTRIBUTING.md.

@@ -177,7 +177,7 @@ impl Checks {
             };
             writeln!(
                 code,
-                "if {access}.is_empty() {{ out.push(Violation::required(\"{name}\", {sentence:?})); }}"
+                "if {access}.trim().is_empty() {{ out.push(Violation::required(\"{name}\", {sentence:?})); }}"
             )?;
         }
         let in_oneof = field

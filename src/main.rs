@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 use repertoire::cli::{Cli, run};
+use repertoire::server::SANDBOX;
 
 /// glibc keeps what many threads once needed: after importing thousands of real skills it
 /// held three times the memory of jemalloc, whose settings are in `.cargo/config.toml`
@@ -12,5 +13,12 @@ use repertoire::cli::{Cli, run};
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> ExitCode {
+    // Before anything else: the child that runs solutions has no use for the rest.
+    if std::env::args_os()
+        .nth(1)
+        .is_some_and(|first| first == SANDBOX)
+    {
+        return sandbox::child();
+    }
     run(Cli::parse())
 }

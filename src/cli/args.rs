@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use super::{search, tools};
+use super::{blocklist, checks, data, install, learn, review, scan, search, tools, versions};
 use crate::server::LogFormat;
 
 const EXAMPLES: &str = "\
@@ -19,22 +19,26 @@ Examples:
   repertoire activate my-skill 3                roll back to version 3
 
 Commands that read or write skills talk to the server that --server names, else to
-the one that has the data directory open, else open the data directory themselves.";
+the one that has the data directory open, else open the data directory themselves;
+`mcp` and `watch` start a server for it instead, which leaves when nobody uses it.
+Those on the data directory itself (status, verify, backup, restore, salvage, compact,
+reindex) are for this machine's, and refuse --server.";
 
 const MCP_EXAMPLES: &str = "\
 Examples:
-  claude mcp add repertoire -- repertoire mcp --toolset agent
+  claude mcp add repertoire -- repertoire mcp
+  repertoire mcp --toolset all                             every tool there is
   repertoire mcp --server http://skills.internal:50051     the bridge to a running server
 
-Without --server it serves the data directory itself, or talks to the server that has
-it open. A running server also speaks MCP over HTTP, at /mcp and /mcp/TOOLSET.";
+Without --server all windows on a data directory share one server, which the first one
+starts. A running server also speaks MCP over HTTP, at /mcp and /mcp/TOOLSET.";
 
 const COMPOSE_EXAMPLES: &str = "\
 Examples:
   repertoire compose specification-engine opencode-implementer
   repertoire check Bash --skills dev,review --arguments '{\"command\": \"git push\"}'
-  repertoire lock my-skill@^1 -o skills.lock
-  repertoire compose --lock skills.lock";
+  repertoire lock my-skill@^1 -o composition.lock
+  repertoire compose --lock composition.lock";
 
 /// Keeps an organisation's agent skills and serves them to any agent.
 #[derive(Debug, Parser)]
@@ -67,12 +71,18 @@ pub(super) struct Global {
 pub(super) enum Command {
     /// Start a server.
     Serve(Serve),
-    /// Say where the server of the data directory listens. Exits with 1 without one.
+    /// The server that a window starts for its data directory.
+    #[command(hide = true)]
+    Background,
+    /// Say which server has the data directory open. Exits with 1 without one.
     Status,
     /// Publish every skill below some folders.
     Import(Import),
     /// Publish one skill.
     Publish(Publish),
+    /// Say what may be wrong with the skills of a folder: what harms whoever uses them.
+    #[command(after_help = scan::SCAN_HELP)]
+    Scan(scan::Scan),
     /// Say all that is wrong with skills, and store nothing. Needs no server.
     Validate(Validate),
     /// List skills.
@@ -94,11 +104,25 @@ pub(super) enum Command {
     /// Make a version the active one: an older one is the rollback.
     Activate(OfNumber),
     /// Withdraw a version: it answers only when it is asked for exactly.
-    Yank(Yank),
+    Yank(versions::Yank),
     /// Put a withdrawn version back.
     Unyank(OfNumber),
     /// Delete a skill with all its versions.
-    Delete(Delete),
+    Delete(versions::Delete),
+    /// Block a skill: nobody finds it, loads it or calls its tools any more.
+    Block(blocklist::Block),
+    /// Take a skill off the blocklist.
+    Unblock(OfSkill),
+    /// List the skills that are blocked, and why.
+    Blocklist(blocklist::Blocklist),
+    /// List the versions that are held for review, or show what was found in one.
+    Held(review::Held),
+    /// Hand out a version that is held.
+    Approve(review::Review),
+    /// Keep a version held, and tell its publisher why.
+    Reject(review::Review),
+    #[command(flatten)]
+    Installs(install::Command),
     /// Say how often a skill is read and loaded.
     Metrics(OfSkill),
     /// Write a version as an archive.
@@ -107,10 +131,16 @@ pub(super) enum Command {
     Watch(Watch),
     /// Compose skills into one set of permissions, and say why.
     Compose(Compose),
-    /// Say whether skills permit a call of a tool. Exits with 1 where they do not.
+    /// Say whether skills permit a call of a tool. Exits with 3 where they do not.
     Check(Check),
     /// Pin skills, and all that they require, in a lock file.
     Lock(Lock),
+    /// Say what keeps a skill from being used beside others. Exits with 3 where one does.
+    Conflicts(checks::Conflicts),
+    /// Say whether there is room for skills in a context. Exits with 3 where there is none.
+    Budget(checks::Budget),
+    /// Say whether agents can use skills as they are, and do. Exits with 3 where they cannot.
+    Activation(checks::Activation),
     /// Load a skill into a session: print its instructions and unlock its tools.
     Load(tools::Load),
     /// Print a resource of a loaded skill.
@@ -125,20 +155,24 @@ pub(super) enum Command {
     Call(tools::CallTool),
     /// List calls of tools that were made, newest first.
     Calls(tools::Calls),
+    /// Learn to use skills and to write them: paths of exercises that are graded.
+    Learn(learn::Learn),
     /// Speak MCP on stdin and stdout, for agents that start their servers themselves.
     Mcp(Mcp),
     /// Read the whole data directory and say what is damaged. The server must be stopped.
     Verify,
     /// Write the data directory to one file, also while a server runs.
-    Backup(Backup),
+    Backup(data::Backup),
     /// Make a data directory from a backup.
-    Restore(Restore),
+    Restore(data::Restore),
     /// Save what is whole of a damaged data directory in a new one, and say what is lost.
-    Salvage(Salvage),
+    Salvage(data::Salvage),
     /// Rewrite the data directory without what is unused, also while a server runs.
     Compact,
     /// Make the search index anew. The server must be stopped.
     Reindex,
+    /// Say what of this machine the server can rely on, and who has the data open.
+    Doctor,
 }
 
 #[derive(Debug, Args)]
@@ -162,7 +196,7 @@ pub(super) struct Serve {
 
 /// A place of this machine's skills.
 #[derive(Debug, Clone, Copy, ValueEnum)]
-pub(super) enum Place {
+pub(super) enum LocationName {
     /// Skills of the project at hand; they win short names.
     Project,
     /// A person's skills; they come next.
@@ -171,7 +205,7 @@ pub(super) enum Place {
     Global,
 }
 
-impl Place {
+impl LocationName {
     pub(super) fn author(self) -> &'static str {
         match self {
             Self::Project => "project",
@@ -184,9 +218,10 @@ impl Place {
 /// Where skills are to live.
 #[derive(Debug, Clone, Args)]
 pub(super) struct Home {
-    /// Location: the skills become local/LOCATION/NAME.
-    #[arg(long, value_enum, default_value = "global", conflicts_with_all = ["source", "author"])]
-    pub(super) location: Place,
+    /// Location: the skills become local/LOCATION/NAME. [default: the author that the path tells,
+    /// as in `github.com/AUTHOR/REPOSITORY` or `AUTHOR__REPOSITORY`, else global]
+    #[arg(long, value_enum, conflicts_with_all = ["source", "author"])]
+    pub(super) location: Option<LocationName>,
     /// Source of the skills, such as github: they become SOURCE/AUTHOR/NAME.
     #[arg(long, requires = "author")]
     pub(super) source: Option<String>,
@@ -196,11 +231,12 @@ pub(super) struct Home {
 }
 
 impl Home {
-    pub(super) fn segments(&self) -> (&str, &str) {
-        match (&self.source, &self.author) {
-            (Some(source), Some(author)) => (source, author),
-            _ => (model::SkillId::LOCAL, self.location.author()),
-        }
+    /// Source and author; none: those that the path of a folder tells.
+    pub(super) fn named(self) -> Option<(String, String)> {
+        let location = self
+            .location
+            .map(|l| ("local".to_owned(), l.author().to_owned()));
+        self.source.zip(self.author).or(location)
     }
 }
 
@@ -245,6 +281,9 @@ pub(super) struct Validate {
     /// Folders to look for skills in.
     #[arg(required = true, value_name = "DIR")]
     pub(super) folders: Vec<PathBuf>,
+    /// Mend each SKILL.md first, where there is one way to do it.
+    #[arg(long)]
+    pub(super) fix: bool,
     /// Refuse what the Agent Skills standard does not allow, instead of reporting it.
     #[arg(long)]
     pub(super) strict: bool,
@@ -269,7 +308,7 @@ pub(super) struct List {
     pub(super) technology: Option<String>,
     /// Only skills of this location.
     #[arg(long, value_enum)]
-    pub(super) location: Option<Place>,
+    pub(super) location: Option<LocationName>,
     /// The most skills to list. [default: all]
     #[arg(long, value_name = "N")]
     pub(super) limit: Option<usize>,
@@ -323,24 +362,6 @@ pub(super) struct OfNumber {
     pub(super) number: u32,
 }
 
-#[derive(Debug, Args)]
-pub(super) struct Yank {
-    #[command(flatten)]
-    pub(super) of: OfNumber,
-    /// Why, for those who used it.
-    #[arg(long, default_value = "")]
-    pub(super) reason: String,
-}
-
-#[derive(Debug, Args)]
-pub(super) struct Delete {
-    /// The skill: its id or its short name.
-    pub(super) skill: String,
-    /// Do not ask.
-    #[arg(long, short = 'y')]
-    pub(super) yes: bool,
-}
-
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(super) enum Format {
     /// A gzip-compressed tar.
@@ -367,9 +388,14 @@ pub(super) struct Export {
 #[derive(Debug, Args)]
 #[command(after_help = MCP_EXAMPLES)]
 pub(super) struct Mcp {
-    /// Only the tools of this set, such as `agent` or `discovery-core`. [default: all tools]
-    #[arg(long, env = "REPERTOIRE_TOOLSET", value_name = "NAME")]
-    pub(super) toolset: Option<String>,
+    /// The tools of this set, such as `skills` or `discovery-core`; `all` are all there are.
+    #[arg(
+        long,
+        env = "REPERTOIRE_TOOLSET",
+        value_name = "NAME",
+        default_value = "agent"
+    )]
+    pub(super) toolset: String,
 }
 
 #[derive(Debug, Args)]
@@ -420,7 +446,7 @@ pub(super) struct Compose {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = COMPOSE_EXAMPLES)]
+#[command(after_help = super::compose::CHECK_HELP)]
 pub(super) struct Check {
     /// The tool that is to be called.
     pub(super) tool: String,
@@ -463,28 +489,4 @@ pub(super) struct Lock {
     /// File to write. [default: stdout]
     #[arg(long, short, value_name = "FILE")]
     pub(super) output: Option<PathBuf>,
-}
-
-#[derive(Debug, Args)]
-pub(super) struct Backup {
-    /// File to write.
-    #[arg(value_name = "FILE")]
-    pub(super) file: PathBuf,
-    /// Overwrite the file where there is one.
-    #[arg(long)]
-    pub(super) force: bool,
-}
-
-#[derive(Debug, Args)]
-pub(super) struct Salvage {
-    /// Directory to make. The damaged one is named by --data, and stays as it is.
-    #[arg(value_name = "NEW")]
-    pub(super) to: PathBuf,
-}
-
-#[derive(Debug, Args)]
-pub(super) struct Restore {
-    /// The backup.
-    #[arg(value_name = "FILE")]
-    pub(super) file: PathBuf,
 }

@@ -7,12 +7,11 @@ use serde_json::Value as Json;
 
 use super::args::{Check, Compose, Lock, Policy};
 use super::connect::Client;
-use super::output::{BAD, Failed, GOOD, Output, WARN, json_of, note, table};
+use super::output::{BAD, Exit, Failed, GOOD, Output, WARN, json_of, note, table};
 use crate::contract::json::to_struct;
 use crate::contract::v1;
+use composition::FindingCode;
 use model::{Code, NOT_EXACT, inexact};
-
-type Done = Result<ExitCode, Failed>;
 
 fn policy(policy: Option<Policy>) -> i32 {
     match policy {
@@ -23,7 +22,7 @@ fn policy(policy: Option<Policy>) -> i32 {
     .into()
 }
 
-pub(super) async fn compose(client: &mut Client, options: Compose, output: &Output) -> Done {
+pub(super) async fn compose(client: &mut Client, options: Compose, output: &Output) -> Exit {
     let request = v1::ComposeSkillsRequest {
         skills: options.skills,
         tool_policy: policy(options.policy),
@@ -75,7 +74,64 @@ pub(super) async fn compose(client: &mut Client, options: Compose, output: &Outp
     Ok(ExitCode::SUCCESS)
 }
 
-pub(super) async fn check(client: &mut Client, options: Check, output: &Output) -> Done {
+pub(super) const CHECK_HELP: &str = "\
+Example:
+  repertoire check Bash --skills dev,review --arguments '{\"command\": \"git push\"}'
+
+Exit codes:
+  0  the call is permitted
+  1  something else went wrong, as with every command
+  2  the command line is wrong
+  3  the call is denied
+  4  whether a pattern covers the call cannot be decided, so it is not permitted
+  5  there is no such skill, version or session
+  6  the server, or the data directory, cannot be reached now";
+
+/// The verdict as an exit code; 1 and 2 are those of every command.
+fn verdict(answer: &v1::CheckToolResponse) -> ExitCode {
+    ExitCode::from(match answer.rule() {
+        _ if answer.allowed => 0,
+        v1::ToolRule::Undecided => 4,
+        _ => 3,
+    })
+}
+
+/// The exit code of a check that gave no verdict.
+pub(super) fn unanswered(failed: &Failed) -> ExitCode {
+    let unknown = [
+        Code::SkillNotFound,
+        Code::SkillYanked,
+        Code::SkillNotActive,
+        Code::VersionNotFound,
+        Code::SessionNotFound,
+    ];
+    let unreachable = [
+        Code::ServerUnreachable,
+        Code::ShuttingDown,
+        Code::Overloaded,
+        Code::DataInUse,
+        Code::StoreUnavailable,
+        Code::Timeout,
+    ];
+    // A set of skills is refused with what is wrong with each of them.
+    let is_unknown = |place: &String| {
+        let codes = [FindingCode::UnknownSkill, FindingCode::VersionUnsatisfied];
+        let mut codes = codes.into_iter().map(FindingCode::name);
+        codes.any(|code| place.contains(&format!(": {code}: ")))
+    };
+    let places = failed.places();
+    let are_unknown =
+        failed.is(Code::SkillSetInvalid) && !places.is_empty() && places.iter().all(is_unknown);
+    if are_unknown || failed.is_any(&unknown) {
+        ExitCode::from(5)
+    } else if failed.is_any(&unreachable) {
+        ExitCode::from(6)
+    } else {
+        ExitCode::FAILURE
+    }
+}
+
+pub(super) async fn check(client: &mut Client, options: Check, output: &Output) -> Exit {
     const EXAMPLE: &str = r#"write them as '{"command": "git status"}'"#;
     let arguments = json_object(&options.arguments, EXAMPLE)?;
     exact(&arguments)?;
@@ -88,11 +144,7 @@ pub(super) async fn check(client: &mut Client, options: Check, output: &Output) 
         session_id: options.session.unwrap_or_default(),
     };
     let answer = client.composition().check_tool(request).await?.into_inner();
-    let code = if answer.allowed {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    };
+    let code = verdict(&answer);
     if output.is_json() {
         output.message("CheckToolResponse", &answer)?;
         return Ok(code);
@@ -106,7 +158,7 @@ pub(super) async fn check(client: &mut Client, options: Check, output: &Output) 
     Ok(code)
 }
 
-pub(super) async fn lock(client: &mut Client, options: Lock, output: &Output) -> Done {
+pub(super) async fn lock(client: &mut Client, options: Lock, output: &Output) -> Exit {
     let request = v1::ComposeSkillsRequest {
         skills: options.skills,
         tool_policy: policy(Some(options.policy)),

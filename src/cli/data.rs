@@ -2,16 +2,17 @@
 //! compactions, which a server does that has it open.
 
 use std::io::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use clap::Args;
 use serde_json::json;
 use tonic::transport::Channel;
 
-use super::args::{Backup, Global, Restore, Salvage};
-use super::connect::{index, settings, start_failed};
-use super::output::{self, BAD, Failed, GOOD, Output, bytes};
+use super::args::Global;
+use super::connect::{index, local_settings, start_failed, vacate};
+use super::output::{self, BAD, Exit, Failed, GOOD, Output, bytes};
 use crate::contract::v1::admin_client::AdminClient;
 use crate::contract::v1::{BackupRequest, CompactRequest};
 use crate::server::{Config, Domain, Settings, connect_local};
@@ -20,7 +21,29 @@ use model::{Code, SystemClock};
 use registry::Registry;
 use store::Store;
 
-type Done = Result<ExitCode, Failed>;
+#[derive(Debug, Args)]
+pub(super) struct Backup {
+    /// File to write.
+    #[arg(value_name = "FILE")]
+    pub(super) file: PathBuf,
+    /// Overwrite the file where there is one.
+    #[arg(long)]
+    pub(super) force: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Salvage {
+    /// Directory to make. The damaged one is named by --data, and stays as it is.
+    #[arg(value_name = "NEW")]
+    pub(super) to: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Restore {
+    /// The backup.
+    #[arg(value_name = "FILE")]
+    pub(super) file: PathBuf,
+}
 
 /// Runs work that blocks.
 async fn blocking<T: Send + 'static>(
@@ -65,8 +88,9 @@ fn check(store: &Store, progress: impl FnMut(u64)) -> (store::Verified, u64, u64
     (verified, skills, versions)
 }
 
-pub(super) async fn verify(global: &Global, config: &Config, output: &Output) -> Done {
-    let settings = settings(global, config);
+pub(super) async fn verify(global: &Global, config: &Config, output: &Output) -> Exit {
+    let settings = local_settings(global, config)?;
+    vacate(&settings).await;
     let data = settings.data.clone();
     let bar = output::counter("records read");
     let counter = bar.clone();
@@ -126,8 +150,8 @@ pub(super) async fn backup(
     config: &Config,
     options: &Backup,
     output: &Output,
-) -> Done {
-    let settings = settings(global, config);
+) -> Exit {
+    let settings = local_settings(global, config)?;
     let (file, force) = (options.file.clone(), options.force);
     let bar = output::counter("records written");
     let counter = bar.clone();
@@ -148,7 +172,7 @@ pub(super) async fn backup(
         .await
     };
     bar.finish_and_clear();
-    told(&options.file, &result?, "wrote", output)
+    report(&options.file, &result?, "wrote", output)
 }
 
 /// Takes a backup from a server, whole or not at all.
@@ -172,7 +196,7 @@ async fn fetch_backup(channel: Channel, file: &Path, force: bool) -> Result<stor
     ))
 }
 
-fn told(path: &Path, backup: &store::Backup, word: &str, output: &Output) -> Done {
+fn report(path: &Path, backup: &store::Backup, word: &str, output: &Output) -> Exit {
     let store::Backup {
         records,
         bytes: size,
@@ -196,8 +220,8 @@ pub(super) async fn restore(
     config: &Config,
     options: &Restore,
     output: &Output,
-) -> Done {
-    let settings = settings(global, config);
+) -> Exit {
+    let settings = local_settings(global, config)?;
     let (file, data) = (options.file.clone(), settings.data.clone());
     let bar = output::counter("records read");
     let counter = bar.clone();
@@ -209,7 +233,7 @@ pub(super) async fn restore(
     })
     .await;
     bar.finish_and_clear();
-    told(&data, &result?, "restored", output)
+    report(&data, &result?, "restored", output)
 }
 
 /// Saves what is whole of a damaged directory.
@@ -218,9 +242,10 @@ pub(super) async fn salvage(
     config: &Config,
     options: &Salvage,
     output: &Output,
-) -> Done {
-    let settings = settings(global, config);
+) -> Exit {
+    let settings = local_settings(global, config)?;
     exists(&settings)?;
+    vacate(&settings).await;
     let to = options.to.clone();
     let bar = output::counter("records saved");
     let counter = bar.clone();
@@ -290,8 +315,8 @@ pub(super) async fn salvage(
 }
 
 /// Writes the store anew, without what is no longer used.
-pub(super) async fn compact(global: &Global, config: &Config, output: &Output) -> Done {
-    let settings = settings(global, config);
+pub(super) async fn compact(global: &Global, config: &Config, output: &Output) -> Exit {
+    let settings = local_settings(global, config)?;
     let data = settings.data.clone();
     let bar = output::counter("records moved");
     let counter = bar.clone();
@@ -360,9 +385,10 @@ async fn compact_served(
     ))
 }
 
-pub(super) async fn reindex(global: &Global, config: &Config, output: &Output) -> Done {
-    let settings = settings(global, config);
+pub(super) async fn reindex(global: &Global, config: &Config, output: &Output) -> Exit {
+    let settings = local_settings(global, config)?;
     exists(&settings)?;
+    vacate(&settings).await;
     let began = std::time::Instant::now();
     let domain = Domain::open(&settings).await;
     let domain = domain.map_err(|error| start_failed(&error))?;

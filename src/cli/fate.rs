@@ -1,7 +1,7 @@
 //! What became of folders that were imported, as a person or a program is told.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
@@ -17,6 +17,11 @@ pub(super) type LeftOut = Vec<(PathBuf, String)>;
 /// What became of one folder.
 pub(super) enum Fate {
     Published(Box<v1::PublishSkillResponse>),
+    /// It has the same files as another folder, which has this id.
+    Copy {
+        id: String,
+        of: PathBuf,
+    },
     Refused {
         code: String,
         message: String,
@@ -34,6 +39,19 @@ impl Fate {
             hints: vec!["import again: what is there already stays as it is".to_owned()],
             problems: Vec::new(),
         }
+    }
+
+    /// What this fate means for a copy of its folder; none: nothing.
+    pub(super) fn of_copy(&self, of: &Path) -> Option<Self> {
+        let Self::Refused { code, hints, .. } = self else {
+            return None;
+        };
+        Some(Self::Refused {
+            code: code.clone(),
+            message: format!("The same files as {}, which was refused", of.display()),
+            hints: hints.clone(),
+            problems: Vec::new(),
+        })
     }
 
     pub(super) fn refused(problems: Vec<Problem>) -> Self {
@@ -59,7 +77,7 @@ pub(super) fn summarize(
     output: &Output,
 ) -> Result<(), Failed> {
     let (mut created, mut updated, mut unchanged, mut warnings) = (0, 0, 0, 0);
-    let mut refused = Vec::new();
+    let (mut refused, mut copies, mut held) = (Vec::new(), Vec::new(), Vec::new());
     for (path, fate) in fates {
         match fate {
             Fate::Published(published) => {
@@ -70,11 +88,18 @@ pub(super) fn summarize(
                         unchanged += 1;
                     }
                 }
+                if let Some(version) = published.version.as_ref().filter(|v| v.held) {
+                    held.push((path, &published.skill_id, version));
+                }
                 warnings += published
                     .problems
                     .iter()
                     .filter(|p| p.severity() == v1::Severity::Warning)
                     .count();
+            }
+            Fate::Copy { id, of } => {
+                unchanged += 1;
+                copies.push((path, id, of));
             }
             Fate::Refused {
                 code,
@@ -100,6 +125,23 @@ pub(super) fn summarize(
             "updated": updated,
             "unchanged": unchanged,
             "warnings": warnings,
+            "copies": copies
+                .iter()
+                .map(|(path, id, of)| json!({
+                    "path": path.display().to_string(),
+                    "skill_id": id,
+                    "same_as": of.display().to_string(),
+                }))
+                .collect::<Vec<_>>(),
+            "held": held
+                .iter()
+                .map(|(path, id, version)| json!({
+                    "path": path.display().to_string(),
+                    "skill_id": id,
+                    "version_number": version.version_number,
+                    "reason": version.hold_reason,
+                }))
+                .collect::<Vec<_>>(),
             "refused": items,
             "left_out": left_out
                 .iter()
@@ -107,23 +149,16 @@ pub(super) fn summarize(
                 .collect::<Vec<_>>(),
         }));
     }
-    told(left_out, output)?;
-    for (path, code, message, hints, problems) in &refused {
+    report_left_out(left_out, output)?;
+    for (path, id, of) in &copies {
         output.line(&format!(
-            "{BAD}refused{BAD:#} {} {FAINT}[{code}]{FAINT:#} {message}",
-            path.display()
+            "{FAINT}unchanged {}: same as {}, which is {id}{FAINT:#}",
+            path.display(),
+            of.display()
         ))?;
-        for problem in problems
-            .iter()
-            .filter(|problem| problem.severity() == v1::Severity::Error)
-        {
-            output.line(&format!("  {}", problem_line(problem)))?;
-        }
-        // Those of problems say no more than the problems do.
-        for hint in hints.iter().filter(|_| problems.is_empty()) {
-            output.line(&format!("  {HINT}hint:{HINT:#} {hint}"))?;
-        }
     }
+    report_held(&held, output)?;
+    report_refused(&refused, output)?;
     let style = if refused.is_empty() {
         Style::Plain
     } else {
@@ -141,8 +176,58 @@ pub(super) fn summarize(
     Ok(())
 }
 
+type Held<'a> = (&'a PathBuf, &'a String, &'a v1::VersionInfo);
+type Refused<'a> = (
+    &'a PathBuf,
+    &'a String,
+    &'a String,
+    &'a Vec<String>,
+    &'a Vec<v1::Problem>,
+);
+
+fn report_held(held: &[Held<'_>], output: &Output) -> Result<(), Failed> {
+    for (path, id, version) in held {
+        let (number, reason) = (version.version_number, &version.hold_reason);
+        output.line(&format!(
+            "{WARN}held{WARN:#} {} {id} version {number}: {reason}",
+            path.display()
+        ))?;
+    }
+    if !held.is_empty() {
+        output.line(&format!("  {}", review_hint()))?;
+    }
+    Ok(())
+}
+
+fn report_refused(refused: &[Refused<'_>], output: &Output) -> Result<(), Failed> {
+    for (path, code, message, hints, problems) in refused {
+        output.line(&format!(
+            "{BAD}refused{BAD:#} {} {FAINT}[{code}]{FAINT:#} {message}",
+            path.display()
+        ))?;
+        for problem in problems
+            .iter()
+            .filter(|problem| problem.severity() == v1::Severity::Error)
+        {
+            output.line(&format!("  {}", problem_line(problem)))?;
+        }
+        // Those of problems say no more than the problems do.
+        for hint in hints.iter().filter(|_| problems.is_empty()) {
+            output.line(&format!("  {HINT}hint:{HINT:#} {hint}"))?;
+        }
+    }
+    Ok(())
+}
+
+/// What to do with a version that is held.
+pub(super) fn review_hint() -> String {
+    format!(
+        "{HINT}hint:{HINT:#} `repertoire held SKILL NUMBER` shows what was found; on the server's machine `repertoire approve` hands it out"
+    )
+}
+
 /// Says what stayed on the machine.
-fn told(left_out: &LeftOut, output: &Output) -> Result<(), Failed> {
+fn report_left_out(left_out: &LeftOut, output: &Output) -> Result<(), Failed> {
     for (path, why) in left_out.iter().take(SHOWN) {
         output.line(&format!("{FAINT}{}: {why}{FAINT:#}", path.display()))?;
     }

@@ -1,6 +1,6 @@
 //! Skills from folders: `import`, `publish`, `validate`.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,26 +11,32 @@ use tokio_stream::wrappers::ReceiverStream;
 use tokio_stream::{Stream, StreamExt as _};
 use tonic::Status;
 
-use super::args::{Home, Import, Publish, Validate};
+use super::args::{Import, Publish, Validate};
 use super::connect::Client;
-use super::fate::{Fate, LeftOut, problem_line, problems_json, summarize};
+use super::fate::{Fate, LeftOut, problem_line, problems_json, review_hint, summarize};
 use super::folder;
-use super::output::{self, BAD, FAINT, Failed, GOOD, Output, note};
+use super::folder::{Claim, Ids};
+use super::output::{self, BAD, FAINT, Failed, GOOD, Output, WARN, note};
+use super::scan::LOOK;
 use crate::contract::v1;
 use crate::contract::v1::publish_skills_response::Result as Item;
-use model::{Code, Problem, SkillId, SkillKey};
+use model::{Code, Problem, SkillId};
 use registry::{Bundle, Candidate};
 
 /// Skills read ahead of the server.
 const AHEAD: usize = 8;
 
-/// Reads a folder and what it would come to.
-fn read(path: &Path, strict: bool) -> Result<(Bundle, Candidate), Vec<Problem>> {
+/// Reads a folder and what it would come to; under an id where that is known.
+fn read(
+    path: &Path,
+    id: Option<SkillId>,
+    strict: bool,
+) -> Result<(Bundle, Candidate), Vec<Problem>> {
     let read = folder::read(path);
     let is_refused = read.is_refused();
-    let folder::Read { files, problems } = read;
+    let folder::SkillFiles { files, problems } = read;
     let bundle = Bundle {
-        id: None,
+        id,
         files,
         folder: folder::name(path),
         strict,
@@ -52,7 +58,7 @@ fn request(
     let Bundle {
         id: _,
         files,
-        folder: _,
+        folder,
         strict,
     } = bundle;
     v1::PublishSkillRequest {
@@ -64,6 +70,7 @@ fn request(
                 content,
             })
             .collect(),
+        folder,
         change_summary: summary.to_owned(),
         strict,
         activate,
@@ -71,68 +78,8 @@ fn request(
     }
 }
 
-/// Where a skill states its name.
-fn name_line(bundle: &Bundle) -> (String, usize) {
-    let entry = bundle
-        .files
-        .iter()
-        .find(|(path, _)| path.as_str().eq_ignore_ascii_case("skill.md"));
-    let Some((path, content)) = entry else {
-        return (String::new(), 0);
-    };
-    let named = |line: &[u8]| {
-        line.get(..5)
-            .is_some_and(|start| start.eq_ignore_ascii_case(b"name:"))
-    };
-    let line = content
-        .split(|byte| *byte == b'\n')
-        .position(named)
-        .map_or(1, |at| at + 1);
-    (path.to_string(), line)
-}
-
-/// Decides ids, and keeps one folder from taking another's.
-struct Ids {
-    source: String,
-    author: String,
-    taken: HashMap<SkillKey, PathBuf>,
-}
-
-impl Ids {
-    fn new(home: &Home) -> Self {
-        let (source, author) = home.segments();
-        Self {
-            source: source.to_owned(),
-            author: author.to_owned(),
-            taken: HashMap::new(),
-        }
-    }
-
-    /// The id of a folder: the first folder that claims it has the shortest path.
-    fn claim(
-        &mut self,
-        bundle: &Bundle,
-        candidate: &Candidate,
-        path: &Path,
-    ) -> Result<SkillId, Vec<Problem>> {
-        let slug = candidate.id.as_ref().map_or("", SkillId::slug);
-        let id = SkillId::new(&self.source, &self.author, slug)
-            .map_err(|error| vec![Problem::error("id-invalid", "", 0, error.to_string())])?;
-        if let Some(first) = self.taken.get(&id.key()) {
-            let (entry, line) = name_line(bundle);
-            let message = format!(
-                "'{id}' is taken by {}, whose path is shorter; rename the skill, or publish it with `repertoire publish DIR --id ID`",
-                first.display()
-            );
-            return Err(vec![Problem::error("id-taken", &entry, line, message)]);
-        }
-        self.taken.insert(id.key(), path.to_owned());
-        Ok(id)
-    }
-}
-
 /// The folders of skills below one.
-fn found_below(root: &Path) -> Result<folder::Found, Failed> {
+fn found_below(root: &Path) -> Result<folder::SkillFolders, Failed> {
     folder::find(root).map_err(|error| Failed::new(Code::LocalFileFailed, error))
 }
 
@@ -148,7 +95,7 @@ fn left_out(folder: &Path, problems: &[Problem]) -> LeftOut {
 }
 
 /// Reads folders and sends them, while the server takes them.
-struct Reader {
+struct FolderReader {
     ids: Ids,
     summary: String,
     strict: bool,
@@ -157,24 +104,28 @@ struct Reader {
     sent: Arc<Mutex<VecDeque<PathBuf>>>,
 }
 
-impl Reader {
-    /// Those that were not sent, and why.
+impl FolderReader {
+    /// What became of those that were not sent.
     fn read(
         &mut self,
         paths: Vec<PathBuf>,
         items: &mpsc::Sender<v1::PublishSkillsRequest>,
     ) -> BTreeMap<PathBuf, Fate> {
-        let mut refused = BTreeMap::new();
+        let mut settled = BTreeMap::new();
         for path in paths {
-            let claimed = read(&path, self.strict).and_then(|(bundle, candidate)| {
+            let claimed = read(&path, None, self.strict).and_then(|(bundle, candidate)| {
                 self.left.extend(left_out(&path, &candidate.problems));
                 Ok((self.ids.claim(&bundle, &candidate, &path)?, bundle))
             });
             match claimed {
                 Err(problems) => {
-                    refused.insert(path, Fate::refused(problems));
+                    settled.insert(path, Fate::refused(problems));
                 }
-                Ok((id, bundle)) => {
+                Ok((Claim::Copy { id, of }, _)) => {
+                    let id = id.to_string();
+                    settled.insert(path, Fate::Copy { id, of });
+                }
+                Ok((Claim::Own(id), bundle)) => {
                     let skill = request(id.to_string(), bundle, &self.summary, None);
                     let mut sent = self.sent.lock().unwrap_or_else(PoisonError::into_inner);
                     sent.push_back(path);
@@ -189,13 +140,13 @@ impl Reader {
         // A skill inside a skill is read with both.
         self.left.sort();
         self.left.dedup_by(|a, b| a.0 == b.0);
-        refused
+        settled
     }
 }
 
 /// What became of the folders that were sent, in the order of the answers, and why there
 /// are no more of them.
-async fn told(
+async fn receive(
     mut answers: impl Stream<Item = Result<v1::PublishSkillsResponse, Status>> + Unpin,
     sent: &Mutex<VecDeque<PathBuf>>,
     each: impl Fn(),
@@ -244,7 +195,7 @@ pub(super) async fn import(
     } = options;
     let (mut paths, mut left) = (Vec::new(), LeftOut::new());
     for root in &folders {
-        let folder::Found {
+        let folder::SkillFolders {
             folders: found,
             left_out,
         } = found_below(root)?;
@@ -259,8 +210,8 @@ pub(super) async fn import(
     let bar = output::bar(paths.len() as u64, "importing");
     let (items, stream) = mpsc::channel(AHEAD);
     let sent = Arc::new(Mutex::new(VecDeque::new()));
-    let mut reader = Reader {
-        ids: Ids::new(&home),
+    let mut reader = FolderReader {
+        ids: Ids::new(home.named()),
         summary,
         strict,
         left,
@@ -273,10 +224,10 @@ pub(super) async fn import(
         .publish_skills(ReceiverStream::new(stream))
         .await?
         .into_inner();
-    let (mut fates, ended) = told(answers, &sent, || bar.inc(1)).await;
+    let (mut fates, ended) = receive(answers, &sent, || bar.inc(1)).await;
     bar.finish_and_clear();
-    let (refused, left) = reader.await.map_err(Failed::fault)?;
-    fates.extend(refused);
+    let (settled, left) = reader.await.map_err(Failed::fault)?;
+    fates.extend(settled);
     let fates = completed(fates, all);
     summarize(&fates, &left, output)?;
     if let Some(status) = ended {
@@ -285,11 +236,20 @@ pub(super) async fn import(
     Ok(exit(&fates))
 }
 
-/// What became of all folders: an answer that did not come is no success.
+/// What became of all folders: an answer that did not come is no success, nor is a copy of
+/// what was refused.
 fn completed(mut fates: BTreeMap<PathBuf, Fate>, all: Vec<PathBuf>) -> BTreeMap<PathBuf, Fate> {
     for path in all {
         fates.entry(path).or_insert_with(Fate::unanswered);
     }
+    let copies: Vec<(PathBuf, Fate)> = fates
+        .iter()
+        .filter_map(|(path, fate)| match fate {
+            Fate::Copy { of, .. } => Some((path.clone(), fates.get(of)?.of_copy(of)?)),
+            _ => None,
+        })
+        .collect();
+    fates.extend(copies);
     fates
 }
 
@@ -315,14 +275,25 @@ pub(super) async fn publish(
         no_activate,
         strict,
     } = options;
-    let mut ids = Ids::new(&home);
+    let mut ids = Ids::new(home.named());
     let path = folder.clone();
     let read = tokio::task::spawn_blocking(move || {
-        let (bundle, candidate) = read(&path, strict)?;
+        // A short name is the slug of a skill that is there.
+        let known = id.as_ref().and_then(|id| {
+            let short = || SkillId::new(SkillId::LOCAL, "global", id).ok();
+            id.parse().ok().or_else(short)
+        });
+        let (bundle, candidate) = read(&path, known, strict)?;
         let left = left_out(&path, &candidate.problems);
-        Ok::<_, Vec<Problem>>((ids.claim(&bundle, &candidate, &path)?, bundle, left))
+        let id = match id {
+            Some(id) => id,
+            None => match ids.claim(&bundle, &candidate, &path)? {
+                Claim::Own(id) | Claim::Copy { id, .. } => id.to_string(),
+            },
+        };
+        Ok::<_, Vec<Problem>>((id, bundle, left))
     });
-    let (claimed, bundle, left) = match read.await.map_err(Failed::fault)? {
+    let (id, bundle, left) = match read.await.map_err(Failed::fault)? {
         Ok(read) => read,
         Err(problems) => {
             let fates = BTreeMap::from([(folder, Fate::refused(problems))]);
@@ -333,14 +304,18 @@ pub(super) async fn publish(
     for (path, why) in left {
         note(&format!("{FAINT}{}: {why}{FAINT:#}", path.display()));
     }
-    let id = id.unwrap_or_else(|| claimed.to_string());
     let request = request(id, bundle, &summary, Some(!no_activate));
     let published = client.registry().publish_skill(request).await?.into_inner();
+    let version = published.version.clone().unwrap_or_default();
+    let exit = if version.held {
+        ExitCode::from(LOOK)
+    } else {
+        ExitCode::SUCCESS
+    };
     if output.is_json() {
         output.message("PublishSkillResponse", &published)?;
-        return Ok(ExitCode::SUCCESS);
+        return Ok(exit);
     }
-    let version = published.version.clone().unwrap_or_default();
     let word = match published.outcome() {
         v1::PublishOutcome::Created => "created",
         v1::PublishOutcome::Updated => "updated",
@@ -353,14 +328,30 @@ pub(super) async fn publish(
         version.semantic_version,
         if version.active { ", active" } else { "" },
     ))?;
+    if version.held {
+        output.line(&format!(
+            "{WARN}held{WARN:#} for review: {}",
+            version.hold_reason
+        ))?;
+        output.line(&format!("  {}", review_hint()))?;
+    }
     for problem in &published.problems {
         output.line(&format!("  {}", problem_line(problem)))?;
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(exit)
+}
+
+fn mended(folder: &Path) -> Result<Vec<Problem>, Failed> {
+    let failed = |error: folder::FixError| Failed::new(Code::LocalFileFailed, error.to_string());
+    folder::fix(folder).map_err(failed)
 }
 
 pub(super) fn validate(options: &Validate, output: &Output) -> Result<ExitCode, Failed> {
-    let Validate { folders, strict } = options;
+    let Validate {
+        folders,
+        fix: mend,
+        strict,
+    } = options;
     let (mut valid, mut invalid, mut items) = (0, 0, Vec::new());
     for root in folders {
         let found = found_below(root)?.folders;
@@ -370,7 +361,9 @@ pub(super) fn validate(options: &Validate, output: &Output) -> Result<ExitCode, 
             found
         };
         for path in found {
-            let (accepted, problems) = match read(&path, *strict) {
+            let mended = if *mend { mended(&path)? } else { Vec::new() };
+            let mended: Vec<v1::Problem> = mended.into_iter().map(Into::into).collect();
+            let (accepted, problems) = match read(&path, None, *strict) {
                 Ok((_, candidate)) => (true, candidate.problems),
                 Err(problems) => (false, problems),
             };
@@ -381,11 +374,15 @@ pub(super) fn validate(options: &Validate, output: &Output) -> Result<ExitCode, 
             }
             let problems: Vec<v1::Problem> = problems.into_iter().map(Into::into).collect();
             if output.is_json() {
-                items.push(json!({
+                let mut item = json!({
                     "path": path.display().to_string(),
                     "valid": accepted,
                     "problems": problems_json(&problems)?,
-                }));
+                });
+                if let Some(item) = item.as_object_mut().filter(|_| *mend) {
+                    item.insert("fixed".to_owned(), json!(problems_json(&mended)?));
+                }
+                items.push(item);
                 continue;
             }
             let (style, word) = if accepted {
@@ -394,6 +391,9 @@ pub(super) fn validate(options: &Validate, output: &Output) -> Result<ExitCode, 
                 (BAD, "refused")
             };
             output.line(&format!("{style}{word}{style:#} {}", path.display()))?;
+            for problem in &mended {
+                output.line(&format!("  {GOOD}fixed{GOOD:#} {}", problem_line(problem)))?;
+            }
             for problem in &problems {
                 output.line(&format!("  {}", problem_line(problem)))?;
             }
@@ -426,18 +426,43 @@ mod tests {
         let published = Item::Published(v1::PublishSkillResponse::default());
         let answers = [Ok(answer(Some(published))), Ok(answer(None))];
         let answers = tokio_stream::iter(answers);
-        let (fates, ended) = told(answers, &sent, || ()).await;
+        let (fates, ended) = receive(answers, &sent, || ()).await;
         assert!(ended.is_none());
         let fates = completed(fates, paths.to_vec());
         let codes: Vec<_> = fates
             .values()
             .map(|fate| match fate {
-                Fate::Published(_) => "",
+                Fate::Published(_) | Fate::Copy { .. } => "",
                 Fate::Refused { code, .. } => code,
             })
             .collect();
         let no_answer = Code::ServerUnreachable.name();
         assert_eq!(codes, ["", no_answer, no_answer, no_answer]);
         assert_eq!(exit(&fates), ExitCode::FAILURE);
+    }
+
+    #[test]
+    fn a_copy_shares_the_fate_of_what_it_is_a_copy_of() {
+        let [first, second, copy, other] = ["a", "b", "c", "d"].map(PathBuf::from);
+        let copy_of = |of: &PathBuf| Fate::Copy {
+            id: "local/global/x".to_owned(),
+            of: of.clone(),
+        };
+        let fates = BTreeMap::from([
+            (first.clone(), Fate::refused(Vec::new())),
+            (second.clone(), Fate::Published(Box::default())),
+            (copy.clone(), copy_of(&first)),
+            (other.clone(), copy_of(&second)),
+        ]);
+        let fates = completed(fates, Vec::new());
+        assert!(matches!(fates.get(&other), Some(Fate::Copy { .. })));
+        let Some(Fate::Refused { code, message, .. }) = fates.get(&copy) else {
+            panic!("not refused");
+        };
+        let told = (code.as_str(), message.as_str());
+        assert_eq!(
+            told,
+            ("SKILL_INVALID", "The same files as a, which was refused")
+        );
     }
 }

@@ -12,15 +12,21 @@ use crate::gateway::{Contract, Gateway};
 use crate::mcp::{McpServer, serve_stdio};
 use model::Code;
 
+/// The name of no toolset: all tools.
+const ALL: &str = "all";
+
 pub(super) async fn mcp(client: &mut Client, options: &Mcp) -> Result<ExitCode, Failed> {
     client.follow().await;
     let contract = Contract::load().map_err(Failed::fault)?;
-    let toolsets: Vec<_> = contract.toolsets().into_keys().collect();
+    let toolsets = contract.toolsets();
+    let toolsets: Vec<_> = std::iter::once(ALL)
+        .chain(toolsets.keys().map(String::as_str))
+        .collect();
     let transport = client.transport.clone();
     let face = McpServer::new(Gateway::new(contract, transport.clone()), transport);
-    let toolset = options.toolset.as_deref();
+    let name = options.toolset.as_str();
+    let toolset = Some(name).filter(|name| *name != ALL);
     let Some(make) = face.handlers(toolset) else {
-        let name = toolset.unwrap_or_default();
         return Err(Failed::new(
             Code::InvalidParameter,
             format!("there is no toolset '{name}'"),

@@ -3,7 +3,8 @@
 //! Rules:
 //!
 //! * A command speaks the contract, to a running server or, in process, to the
-//!   services over a data directory: the same calls, the same refusals.
+//!   services over a data directory: the same calls, the same refusals. What stays
+//!   (`mcp`, `watch`) starts a server instead, in the background.
 //! * What a command found goes to stdout, as a table for a person and as JSON for a
 //!   program; everything else goes to stderr.
 //! * Exit codes: 0 all is well, 1 something was refused or failed, 2 the command
@@ -12,24 +13,35 @@
 //! Not here: what the calls do.
 
 mod args;
+mod background;
+mod blocklist;
+mod checks;
 mod compose;
 mod connect;
 mod data;
+mod doctor;
+mod exercise;
 mod fate;
-mod folder;
 mod import;
+mod install;
+mod learn;
 mod mcp;
 mod output;
 mod paint;
+mod review;
+mod scan;
 mod search;
 mod serve;
+mod served;
 mod skills;
 mod status;
+mod teach;
 mod tools;
 mod versions;
 
 use std::process::ExitCode;
 
+use ::folders as folder;
 pub use args::Cli;
 use args::Command;
 use output::{Failed, Output};
@@ -47,6 +59,12 @@ fn blocking_threads() -> usize {
 /// Runs a command line.
 #[must_use]
 pub fn run(cli: Cli) -> ExitCode {
+    if matches!(cli.command, Command::Background) {
+        // Nobody reads its stderr.
+        std::panic::set_hook(Box::new(|info| {
+            tracing::error!("a thread panicked: {info}");
+        }));
+    }
     model::quiet_panics();
     let output = if matches!(cli.command, Command::Serve(_)) {
         // Nobody parses why a server did not start; its log is for people.
@@ -62,12 +80,20 @@ pub fn run(cli: Cli) -> ExitCode {
         Ok(runtime) => runtime,
         Err(error) => return output.failed(&Failed::fault(error)),
     };
+    let is_check = matches!(cli.command, Command::Check(_));
     let result = runtime.block_on(command(cli, &output));
     // A thread that still waits for a disk or a terminal does not hold us up.
     runtime.shutdown_timeout(std::time::Duration::from_secs(1));
     match result {
         Ok(code) => code,
-        Err(failed) => output.failed(&failed),
+        Err(failed) => {
+            let code = output.failed(&failed);
+            if is_check {
+                compose::unanswered(&failed)
+            } else {
+                code
+            }
+        }
     }
 }
 
@@ -78,13 +104,22 @@ async fn command(cli: Cli, output: &Output) -> Result<ExitCode, Failed> {
             .map_err(|error: ConfigError| Failed::new(Code::ConfigInvalid, error.to_string()))?,
         None => Config::default(),
     };
-    if !matches!(command, Command::Serve(_)) {
+    if !matches!(command, Command::Serve(_) | Command::Background) {
         // Where the services run in process, a fault has a log to go to.
         Telemetry::start("error", LogFormat::Text, None).map_err(Failed::fault)?;
     }
+    let command = match command {
+        Command::Installs(command) => match install::here(command, output) {
+            Ok(done) => return done,
+            Err(command) => Command::Installs(command),
+        },
+        command => command,
+    };
     match command {
         Command::Serve(options) => serve::serve(&global, options, config).await,
+        Command::Background => background::background(&global, config).await,
         Command::Status => status::status(&global, &config, output).await,
+        Command::Scan(options) => scan::scan(&options, output),
         Command::Validate(options) => import::validate(&options, output),
         Command::Verify => data::verify(&global, &config, output).await,
         Command::Backup(options) => data::backup(&global, &config, &options, output).await,
@@ -92,8 +127,18 @@ async fn command(cli: Cli, output: &Output) -> Result<ExitCode, Failed> {
         Command::Salvage(options) => data::salvage(&global, &config, &options, output).await,
         Command::Compact => data::compact(&global, &config, output).await,
         Command::Reindex => data::reindex(&global, &config, output).await,
+        Command::Doctor => doctor::doctor(&global, &config, output).await,
+        Command::Learn(learn::Learn {
+            action: learn::Action::Check { folders },
+            ..
+        }) => teach::check(&folders, &config, output).await,
         command => {
-            let mut client = connect::connect(&global, &config).await?;
+            let mut client = match command {
+                Command::Mcp(_) | Command::Watch(_) => {
+                    connect::connect_window(&global, &config).await?
+                }
+                _ => connect::connect(&global, &config).await?,
+            };
             let result = Box::pin(with_client(&mut client, command, output)).await;
             client.close().await;
             result
@@ -121,6 +166,13 @@ async fn with_client(
         Command::Yank(options) => versions::yank(client, options, output).await,
         Command::Unyank(options) => versions::unyank(client, options, output).await,
         Command::Delete(options) => versions::delete(client, options, output).await,
+        Command::Block(options) => blocklist::block(client, options, output).await,
+        Command::Unblock(options) => blocklist::unblock(client, options, output).await,
+        Command::Blocklist(options) => blocklist::blocklist(client, options, output).await,
+        Command::Held(options) => review::held(client, options, output).await,
+        Command::Approve(options) => review::approve(client, options, output).await,
+        Command::Reject(options) => review::reject(client, options, output).await,
+        Command::Installs(command) => install::served(client, command, output).await,
         Command::Metrics(options) => versions::metrics(client, options, output).await,
         Command::Export(options) => skills::export(client, options, output).await,
         Command::Mcp(options) => mcp::mcp(client, &options).await,
@@ -128,6 +180,9 @@ async fn with_client(
         Command::Compose(options) => compose::compose(client, options, output).await,
         Command::Check(options) => compose::check(client, options, output).await,
         Command::Lock(options) => compose::lock(client, options, output).await,
+        Command::Conflicts(options) => checks::conflicts(client, options, output).await,
+        Command::Budget(options) => checks::budget(client, options, output).await,
+        Command::Activation(options) => checks::activation(client, options, output).await,
         Command::Load(options) => tools::load(client, options, output).await,
         Command::Detail(options) => tools::detail(client, options, output).await,
         Command::Session(options) => tools::session(client, options, output).await,
@@ -135,14 +190,18 @@ async fn with_client(
         Command::Tools(options) => tools::tools(client, options, output).await,
         Command::Call(options) => tools::call(client, options, output).await,
         Command::Calls(options) => tools::calls(client, options, output).await,
+        Command::Learn(options) => learn::learn(client, options, output).await,
         Command::Serve(_)
+        | Command::Background
         | Command::Status
+        | Command::Scan(_)
         | Command::Validate(_)
         | Command::Verify
         | Command::Backup(_)
         | Command::Restore(_)
         | Command::Salvage(_)
         | Command::Compact
-        | Command::Reindex => Err(Failed::fault("this command needs no server")),
+        | Command::Reindex
+        | Command::Doctor => Err(Failed::fault("this command needs no server")),
     }
 }

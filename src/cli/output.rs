@@ -3,15 +3,18 @@
 use std::fmt;
 use std::io::{IsTerminal as _, Write as _};
 use std::process::ExitCode;
+use std::sync::OnceLock;
 
 use comfy_table::{ContentArrangement, Table, TableComponent};
 use prost::Message;
 use serde_json::{Value, json};
 use tonic_types::StatusExt as _;
 
+use super::connect::in_use;
 pub(super) use super::paint::{BAD, FAINT, GOOD, HINT, Style, WARN};
 use super::paint::{ERROR, json_line, painted, painted_line};
 use crate::gateway::Contract;
+use crate::server::NotStarted;
 use model::Code;
 use store::{CommitError, OpenError, StoreError};
 
@@ -39,11 +42,58 @@ impl Failed {
         Self::new(Code::InternalError, error.to_string())
     }
 
+    /// It has this code.
+    pub(super) fn is(&self, code: Code) -> bool {
+        self.code == code.name()
+    }
+
+    /// It has one of these codes.
+    pub(super) fn is_any(&self, codes: &[Code]) -> bool {
+        codes.iter().any(|code| self.is(*code))
+    }
+
+    /// The fields that it is about, each with what is wrong.
+    pub(super) fn places(&self) -> &[String] {
+        &self.places
+    }
+
     pub(super) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hints.push(hint.into());
         self
     }
+
+    /// What a refusal calls a field of the request, in the words of the command line.
+    pub(super) fn reword(mut self, field: &str, flag: &str) -> Self {
+        for hint in &mut self.hints {
+            *hint = hint.replace(field, flag);
+        }
+        self
+    }
 }
+
+impl From<NotStarted> for Failed {
+    fn from(error: NotStarted) -> Self {
+        Self {
+            code: error.code,
+            message: error.message,
+            places: Vec::new(),
+            hints: error.next,
+        }
+    }
+}
+
+impl From<Failed> for NotStarted {
+    fn from(failed: Failed) -> Self {
+        Self {
+            code: failed.code,
+            message: failed.message,
+            next: failed.hints,
+        }
+    }
+}
+
+/// How a command ends.
+pub(super) type Exit = Result<ExitCode, Failed>;
 
 impl From<tonic::Status> for Failed {
     fn from(status: tonic::Status) -> Self {
@@ -75,7 +125,14 @@ impl From<tonic::Status> for Failed {
 
 impl From<StoreError> for Failed {
     fn from(error: StoreError) -> Self {
-        Self::new(store_code(&error), error.to_string())
+        let failed = Self::new(store_code(&error), error.to_string());
+        match &error {
+            StoreError::Directory(error) => match error.as_ref() {
+                error @ OpenError::InUse { path, .. } => in_use(failed, error, path),
+                _ => failed,
+            },
+            _ => failed,
+        }
     }
 }
 
@@ -223,14 +280,21 @@ impl Output {
 
 /// A message of the contract as JSON.
 pub(super) fn json_of(name: &str, message: &impl Message) -> Result<Value, Failed> {
-    let contract = Contract::load().map_err(Failed::fault)?;
+    // Reading it takes milliseconds, and some commands write a message for each problem.
+    static CONTRACT: OnceLock<Contract> = OnceLock::new();
+    let contract = if let Some(contract) = CONTRACT.get() {
+        contract
+    } else {
+        let loaded = Contract::load().map_err(Failed::fault)?;
+        CONTRACT.get_or_init(|| loaded)
+    };
     contract.json(name, message).map_err(Failed::fault)
 }
 
 /// A table that fits the terminal. What is in a cell makes no row of its own.
-pub(super) struct Rows(Table);
+pub(super) struct FittedTable(Table);
 
-impl Rows {
+impl FittedTable {
     pub(super) fn add_row<C: AsRef<str>>(&mut self, cells: impl IntoIterator<Item = C>) {
         let cells = cells.into_iter();
         let cells = cells.map(|cell| cell.as_ref().replace(['\n', '\r', '\t'], " "));
@@ -238,14 +302,14 @@ impl Rows {
     }
 }
 
-impl fmt::Display for Rows {
+impl fmt::Display for FittedTable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
     }
 }
 
 /// A table with a header.
-pub(super) fn table(header: &[&str]) -> Rows {
+pub(super) fn table(header: &[&str]) -> FittedTable {
     let mut table = Table::new();
     table
         .load_preset(comfy_table::presets::NOTHING)
@@ -255,7 +319,11 @@ pub(super) fn table(header: &[&str]) -> Rows {
         .set_style(TableComponent::RightHeaderIntersection, '─')
         .set_content_arrangement(ContentArrangement::Dynamic)
         .set_header(header);
-    Rows(table)
+    // Some terminals do not say how wide they are.
+    if table.width() == Some(0) {
+        table.set_content_arrangement(ContentArrangement::Disabled);
+    }
+    FittedTable(table)
 }
 
 /// A time as a person reads it.
@@ -302,6 +370,11 @@ pub(super) fn counter(what: &str) -> indicatif::ProgressBar {
 /// A note to a person, a line on stderr.
 pub(super) fn note(text: &str) {
     written(&painted_line(text));
+}
+
+/// A line to the program that started this one, which is no terminal.
+pub(super) fn report(line: &str) -> std::io::Result<()> {
+    writeln!(std::io::stdout(), "{line}")
 }
 
 fn written(text: &str) {

@@ -8,12 +8,10 @@ use std::time::{Duration, Instant};
 use clap::{Args, ValueEnum};
 
 use super::connect::Client;
-use super::output::{FAINT, Failed, GOOD, Output, Style, WARN, counted, note, table};
+use super::output::{Exit, FAINT, Failed, GOOD, Output, Style, WARN, counted, note, table};
 use crate::contract::v1;
 use codebase::ScanOptions;
 use model::{Code, printable};
-
-type Done = Result<ExitCode, Failed>;
 
 /// Files that are sent of a codebase, at most.
 const FILES: usize = 5_000;
@@ -49,7 +47,7 @@ pub(super) struct Search {
     namespaces: Vec<String>,
     /// What the skills are ordered by.
     #[arg(long, value_enum, default_value = "relevance")]
-    sort: SortBy,
+    sort: SortField,
     /// The least first.
     #[arg(long)]
     ascending: bool,
@@ -71,7 +69,7 @@ pub(super) struct Search {
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
-enum SortBy {
+enum SortField {
     /// How well they answer the query.
     Relevance,
     /// Their quality.
@@ -119,13 +117,13 @@ pub(super) struct Recommend {
     all: bool,
 }
 
-pub(super) async fn search(client: &mut Client, options: Search, output: &Output) -> Done {
+pub(super) async fn search(client: &mut Client, options: Search, output: &Output) -> Exit {
     client.index().await;
     let sort = match options.sort {
-        SortBy::Relevance => v1::SearchSortField::Relevance,
-        SortBy::Score => v1::SearchSortField::Score,
-        SortBy::Stars => v1::SearchSortField::Stars,
-        SortBy::Updated => v1::SearchSortField::Updated,
+        SortField::Relevance => v1::SearchSortField::Relevance,
+        SortField::Score => v1::SearchSortField::Score,
+        SortField::Stars => v1::SearchSortField::Stars,
+        SortField::Updated => v1::SearchSortField::Updated,
     };
     let direction = if options.ascending {
         v1::SortDirection::Asc
@@ -145,7 +143,7 @@ pub(super) async fn search(client: &mut Client, options: Search, output: &Output
             field: sort.into(),
             direction: direction.into(),
         }),
-        limit: options.limit,
+        limit: Some(options.limit),
         offset: options.offset,
         facets: options.facets,
         words_only: options.words_only,
@@ -268,14 +266,14 @@ fn files(folder: &Path, options: &ScanOptions) -> Result<Vec<v1::CodebaseFile>, 
     Ok(files)
 }
 
-pub(super) async fn analyze(client: &mut Client, options: Analyze, output: &Output) -> Done {
+pub(super) async fn analyze(client: &mut Client, options: Analyze, output: &Output) -> Exit {
     let look = ScanOptions {
         depth: u8::try_from(options.depth).unwrap_or(u8::MAX),
         quick_mode: options.quick,
         ..ScanOptions::default()
     };
     let request = v1::AnalyzeCodebaseRequest {
-        depth: options.depth,
+        depth: Some(options.depth),
         include_dependencies: Some(!options.no_dependencies),
         quick_mode: options.quick,
         files: files(&options.folder, &look)?,
@@ -327,7 +325,7 @@ pub(super) async fn analyze(client: &mut Client, options: Analyze, output: &Outp
     Ok(ExitCode::SUCCESS)
 }
 
-pub(super) async fn recommend(client: &mut Client, options: Recommend, output: &Output) -> Done {
+pub(super) async fn recommend(client: &mut Client, options: Recommend, output: &Output) -> Exit {
     client.index().await;
     let mode = if options.exploratory {
         v1::DiscoveryMode::Exploratory
@@ -335,7 +333,7 @@ pub(super) async fn recommend(client: &mut Client, options: Recommend, output: &
         v1::DiscoveryMode::Conservative
     };
     let request = v1::RecommendSkillsRequest {
-        max_results: options.limit,
+        max_results: Some(options.limit),
         exclude_installed: Some(!options.all),
         discovery_mode: mode.into(),
         files: files(&options.folder, &ScanOptions::default())?,

@@ -2,14 +2,22 @@
 
 use std::io::Write as _;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::time::Instant;
 
 use super::args::{Global, Serve};
 use super::connect::{settings, start_failed};
 use super::output::Failed;
-use crate::server::{Config, Server, Telemetry};
+use crate::contract::v1::LeaveRequest;
+use crate::contract::v1::admin_client::AdminClient;
+use crate::server::{Config, Server, Settings, StartError, Telemetry, connect_local};
 use model::Code;
+use store::OpenError;
+
+/// How long a server that was asked to leave may take.
+const PATIENCE: Duration = Duration::from_secs(15);
 
 pub(super) async fn serve(
     global: &Global,
@@ -43,12 +51,13 @@ pub(super) async fn serve(
         signal(SignalKind::terminate())?,
     );
     let server = tokio::select! {
-        started = Server::start(settings.clone(), &telemetry) => started.map_err(|error| start_failed(&error))?,
+        started = start(&settings, &telemetry) => started.map_err(|error| start_failed(&error))?,
         _ = interrupt.recv() => return Ok(ExitCode::SUCCESS),
         _ = terminate.recv() => return Ok(ExitCode::SUCCESS),
     };
     // The first line on stderr: whoever started us on port 0 reads it.
     writeln!(std::io::stderr(), "listening on http://{}", server.address)?;
+    server.follow().await;
     if !server.address.ip().is_loopback() {
         tracing::warn!(address = %server.address, "serving beyond this machine, and every caller may write: keep the port behind a proxy that checks who calls");
     }
@@ -64,4 +73,23 @@ pub(super) async fn serve(
         .await
         .map_err(Failed::fault)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Starts the server. One that a window started makes way for it, and its windows follow.
+async fn start(settings: &Settings, telemetry: &Telemetry) -> Result<Server, StartError> {
+    let (until, mut asked) = (Instant::now() + PATIENCE, false);
+    loop {
+        match Server::start(settings.clone(), telemetry).await {
+            Err(StartError::Open(OpenError::InUse { path, process })) => {
+                if let Some(channel) = connect_local(&settings.data).await {
+                    let left = AdminClient::new(channel).leave(LeaveRequest {}).await;
+                    asked |= left.is_ok();
+                }
+                if !asked || Instant::now() >= until {
+                    return Err(StartError::Open(OpenError::InUse { path, process }));
+                }
+            }
+            started => return started,
+        }
+    }
 }

@@ -7,17 +7,18 @@ use std::process::ExitCode;
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
 
-use super::args::{Export, Format, List, OfVersion, Place, Read, Watch};
+use super::args::{Export, Format, List, LocationName, OfVersion, Read, Watch};
 use super::connect::Client;
 use super::fate::problem_line;
-use super::output::{FAINT, Failed, GOOD, Output, WARN, bytes, counted, json_of, table, time};
+use super::output::{
+    Exit, FAINT, Failed, GOOD, Output, WARN, bytes, counted, json_of, table, time,
+};
+use super::review;
 use crate::contract::v1;
 use model::{Code, Digest};
 use store::AtomicFile;
 
 const PAGE: i32 = 500;
-
-type Done = Result<ExitCode, Failed>;
 
 /// A version as the command line names it: `3` is a number, `1.2.0` a semantic
 /// version.
@@ -30,7 +31,7 @@ fn version(text: Option<String>) -> (u32, String) {
     }
 }
 
-pub(super) async fn list(client: &mut Client, options: List, output: &Output) -> Done {
+pub(super) async fn list(client: &mut Client, options: List, output: &Output) -> Exit {
     let List {
         source,
         author,
@@ -50,9 +51,9 @@ pub(super) async fn list(client: &mut Client, options: List, output: &Output) ->
         technology: technology.unwrap_or_default(),
         location: location
             .map_or(v1::Location::Unspecified, |location| match location {
-                Place::Project => v1::Location::Project,
-                Place::User => v1::Location::User,
-                Place::Global => v1::Location::Global,
+                LocationName::Project => v1::Location::Project,
+                LocationName::User => v1::Location::User,
+                LocationName::Global => v1::Location::Global,
             })
             .into(),
         ..Default::default()
@@ -92,7 +93,7 @@ pub(super) async fn list(client: &mut Client, options: List, output: &Output) ->
     Ok(ExitCode::SUCCESS)
 }
 
-pub(super) async fn show(client: &mut Client, options: OfVersion, output: &Output) -> Done {
+pub(super) async fn show(client: &mut Client, options: OfVersion, output: &Output) -> Exit {
     let (version_number, semantic_version) = version(options.at);
     let request = v1::GetSkillRequest {
         skill_id: options.skill,
@@ -135,6 +136,16 @@ pub(super) async fn show(client: &mut Client, options: OfVersion, output: &Outpu
     );
     row("licence", skill.github_license.clone());
     row("trust", format!("{:?}", skill.trust_tier()).to_lowercase());
+    row(
+        "scan",
+        review::status(skill.security_scan_status()).to_owned(),
+    );
+    row(
+        "quality",
+        skill
+            .quality_score
+            .map_or_else(String::new, |score| format!("{score:.2} of 1")),
+    );
     row("location", format!("{:?}", skill.location()).to_lowercase());
     row("uri", skill.uri.clone());
     row("digest", skill.digest.clone());
@@ -205,7 +216,7 @@ async fn problems(
     Ok(())
 }
 
-pub(super) async fn read(client: &mut Client, options: Read, output: &Output) -> Done {
+pub(super) async fn read(client: &mut Client, options: Read, output: &Output) -> Exit {
     let Read {
         of: OfVersion { skill, at },
         path,
@@ -244,7 +255,7 @@ fn plain(name: &str) -> Result<PathBuf, Failed> {
     Err(Failed::new(Code::LocalFileFailed, refused).hint("name a file yourself with --output"))
 }
 
-pub(super) async fn export(client: &mut Client, options: Export, output: &Output) -> Done {
+pub(super) async fn export(client: &mut Client, options: Export, output: &Output) -> Exit {
     let Export {
         of: OfVersion { skill, at },
         output: file,
@@ -314,7 +325,7 @@ pub(super) async fn export(client: &mut Client, options: Export, output: &Output
     Ok(ExitCode::SUCCESS)
 }
 
-pub(super) async fn watch(client: &mut Client, options: Watch, output: &Output) -> Done {
+pub(super) async fn watch(client: &mut Client, options: Watch, output: &Output) -> Exit {
     let Watch {
         resume,
         max_events,

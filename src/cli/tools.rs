@@ -7,12 +7,10 @@ use serde_json::{Map, Value};
 
 use super::compose::{exact, json_object};
 use super::connect::Client;
-use super::output::{BAD, FAINT, Failed, GOOD, Output, WARN, note, table, time};
+use super::output::{BAD, Exit, FAINT, Failed, GOOD, Output, WARN, note, table, time};
 use crate::contract::json::to_struct;
 use crate::contract::v1;
 use model::Code;
-
-type Done = Result<ExitCode, Failed>;
 
 const CALL_EXAMPLES: &str = "\
 Examples:
@@ -97,7 +95,7 @@ pub(super) struct Calls {
     limit: i32,
 }
 
-pub(super) async fn load(client: &mut Client, options: Load, output: &Output) -> Done {
+pub(super) async fn load(client: &mut Client, options: Load, output: &Output) -> Exit {
     let (version_number, semantic_version) = match options.version {
         None => (0, String::new()),
         Some(version) => match version.parse() {
@@ -127,7 +125,7 @@ pub(super) async fn load(client: &mut Client, options: Load, output: &Output) ->
     Ok(ExitCode::SUCCESS)
 }
 
-pub(super) async fn detail(client: &mut Client, options: Detail, output: &Output) -> Done {
+pub(super) async fn detail(client: &mut Client, options: Detail, output: &Output) -> Exit {
     let request = v1::LoadSkillDetailRequest {
         skill_id: options.skill,
         resource: options.resource,
@@ -146,7 +144,7 @@ pub(super) async fn detail(client: &mut Client, options: Detail, output: &Output
     Ok(ExitCode::SUCCESS)
 }
 
-pub(super) async fn session(client: &mut Client, options: Session, output: &Output) -> Done {
+pub(super) async fn session(client: &mut Client, options: Session, output: &Output) -> Exit {
     let request = v1::ListLoadedSkillsRequest {
         session_id: options.session,
     };
@@ -186,7 +184,7 @@ pub(super) async fn session(client: &mut Client, options: Session, output: &Outp
     Ok(ExitCode::SUCCESS)
 }
 
-pub(super) async fn unload(client: &mut Client, options: Unload, output: &Output) -> Done {
+pub(super) async fn unload(client: &mut Client, options: Unload, output: &Output) -> Exit {
     let request = v1::UnloadSkillRequest {
         session_id: options.session,
         skill_id: options.skill,
@@ -205,7 +203,7 @@ pub(super) async fn unload(client: &mut Client, options: Unload, output: &Output
     Ok(ExitCode::SUCCESS)
 }
 
-pub(super) async fn tools(client: &mut Client, options: ListTools, output: &Output) -> Done {
+pub(super) async fn tools(client: &mut Client, options: ListTools, output: &Output) -> Exit {
     let request = v1::ListToolsRequest {
         session_id: options.session,
         skill_id: options.skill,
@@ -233,7 +231,7 @@ pub(super) async fn tools(client: &mut Client, options: ListTools, output: &Outp
     Ok(ExitCode::SUCCESS)
 }
 
-pub(super) async fn call(client: &mut Client, options: CallTool, output: &Output) -> Done {
+pub(super) async fn call(client: &mut Client, options: CallTool, output: &Output) -> Exit {
     let skill_id = options.skill.unwrap_or_default();
     let session_id = if let Some(session) = options.session {
         session
@@ -261,7 +259,7 @@ pub(super) async fn call(client: &mut Client, options: CallTool, output: &Output
             &schema,
         )?)),
         skill_id,
-        idempotency_key: String::new(),
+        ..Default::default()
     };
     let answer = client.lookup().call_tool(request).await?.into_inner();
     if output.is_json() {
@@ -312,7 +310,7 @@ fn is_text(schema: &prost_types::Struct, name: &str) -> bool {
     matches!(kind, Some(Kind::StringValue(kind)) if kind == "string")
 }
 
-pub(super) async fn calls(client: &mut Client, options: Calls, output: &Output) -> Done {
+pub(super) async fn calls(client: &mut Client, options: Calls, output: &Output) -> Exit {
     let request = v1::ListToolCallsRequest {
         page_size: options.limit,
         page_token: String::new(),

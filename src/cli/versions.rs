@@ -3,15 +3,35 @@
 use std::io::IsTerminal as _;
 use std::process::ExitCode;
 
-use super::args::{Delete, Diff, OfNumber, OfSkill, Yank};
+use clap::Args;
+
+use super::args::{Diff, OfNumber, OfSkill};
 use super::connect::Client;
-use super::output::{self, BAD, FAINT, Failed, GOOD, Output, Style, WARN, bytes, table, time};
+use super::output::{
+    self, BAD, Exit, FAINT, Failed, GOOD, Output, Style, WARN, bytes, table, time,
+};
 use crate::contract::v1;
 use model::Code;
 
-type Done = Result<ExitCode, Failed>;
+#[derive(Debug, Args)]
+pub(super) struct Yank {
+    #[command(flatten)]
+    pub(super) of: OfNumber,
+    /// Why, for those who used it.
+    #[arg(long, default_value = "")]
+    pub(super) reason: String,
+}
 
-pub(super) async fn versions(client: &mut Client, options: OfSkill, output: &Output) -> Done {
+#[derive(Debug, Args)]
+pub(super) struct Delete {
+    /// The skill: its id or its short name.
+    pub(super) skill: String,
+    /// Do not ask.
+    #[arg(long, short = 'y')]
+    pub(super) yes: bool,
+}
+
+pub(super) async fn versions(client: &mut Client, options: OfSkill, output: &Output) -> Exit {
     let mut request = v1::ListVersionsRequest {
         skill_id: options.skill,
         page_size: 200,
@@ -46,10 +66,11 @@ pub(super) async fn versions(client: &mut Client, options: OfSkill, output: &Out
         "summary",
     ]);
     for version in &all.versions {
-        let state = match (version.active, version.yanked) {
-            (true, _) => "active".to_owned(),
-            (_, true) if version.yank_reason.is_empty() => "withdrawn".to_owned(),
-            (_, true) => format!("withdrawn: {}", version.yank_reason),
+        let state = match (version.active, version.yanked, version.held) {
+            (true, _, _) => "active".to_owned(),
+            (_, true, _) if version.yank_reason.is_empty() => "withdrawn".to_owned(),
+            (_, true, _) => format!("withdrawn: {}", version.yank_reason),
+            (_, _, true) => format!("held: {}", version.hold_reason),
             _ => String::new(),
         };
         rows.add_row([
@@ -67,7 +88,7 @@ pub(super) async fn versions(client: &mut Client, options: OfSkill, output: &Out
     Ok(ExitCode::SUCCESS)
 }
 
-pub(super) async fn diff(client: &mut Client, options: Diff, output: &Output) -> Done {
+pub(super) async fn diff(client: &mut Client, options: Diff, output: &Output) -> Exit {
     let request = v1::DiffVersionsRequest {
         skill_id: options.skill,
         from_version: options.from,
@@ -125,7 +146,7 @@ pub(super) async fn diff(client: &mut Client, options: Diff, output: &Output) ->
     Ok(ExitCode::SUCCESS)
 }
 
-pub(super) async fn activate(client: &mut Client, options: OfNumber, output: &Output) -> Done {
+pub(super) async fn activate(client: &mut Client, options: OfNumber, output: &Output) -> Exit {
     let request = v1::ActivateVersionRequest {
         skill_id: options.skill,
         version_number: options.number,
@@ -161,7 +182,7 @@ fn active(number: u32) -> String {
     }
 }
 
-pub(super) async fn yank(client: &mut Client, options: Yank, output: &Output) -> Done {
+pub(super) async fn yank(client: &mut Client, options: Yank, output: &Output) -> Exit {
     let Yank {
         of: OfNumber { skill, number },
         reason,
@@ -185,7 +206,7 @@ pub(super) async fn yank(client: &mut Client, options: Yank, output: &Output) ->
     Ok(ExitCode::SUCCESS)
 }
 
-pub(super) async fn unyank(client: &mut Client, options: OfNumber, output: &Output) -> Done {
+pub(super) async fn unyank(client: &mut Client, options: OfNumber, output: &Output) -> Exit {
     let OfNumber { skill, number } = options;
     let request = v1::UnyankVersionRequest {
         skill_id: skill,
@@ -209,7 +230,7 @@ pub(super) async fn unyank(client: &mut Client, options: OfNumber, output: &Outp
     Ok(ExitCode::SUCCESS)
 }
 
-pub(super) async fn delete(client: &mut Client, options: Delete, output: &Output) -> Done {
+pub(super) async fn delete(client: &mut Client, options: Delete, output: &Output) -> Exit {
     let Delete { skill, yes } = options;
     if !yes {
         if !std::io::stdin().is_terminal() {
@@ -247,7 +268,7 @@ pub(super) async fn delete(client: &mut Client, options: Delete, output: &Output
     Ok(ExitCode::SUCCESS)
 }
 
-pub(super) async fn metrics(client: &mut Client, options: OfSkill, output: &Output) -> Done {
+pub(super) async fn metrics(client: &mut Client, options: OfSkill, output: &Output) -> Exit {
     let answer = client
         .registry()
         .get_metrics(v1::GetMetricsRequest {

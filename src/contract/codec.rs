@@ -84,7 +84,7 @@ impl<U: Message + Default + Checked> Decoder for CheckedDecoder<U> {
     }
 }
 
-/// A message that is not what the rpc takes is the caller's to mend.
+/// A message that is not what the rpc takes is the caller's to correct.
 fn unreadable(why: &str) -> Failure {
     Failure::new(
         Code::InvalidParameter,

@@ -17,6 +17,18 @@ pub use check::{Checked, Violation};
 pub use codec::CheckedCodec;
 pub use status::{DOMAIN, invalid, refusal, status};
 
+/// What a call says in its metadata where a model reads the answer: it is not told unasked
+/// of skills whose authors leave them to people.
+pub const FOR_MODEL: &str = "for-model";
+
+/// What a call says in its metadata where the caller need not be told which session of
+/// loaded skills it is in, since its connection remembers.
+pub const SESSION_REMEMBERED: &str = "session-remembered";
+
+/// What an answer that was found in the index says in its metadata: the state of the index,
+/// `LOG-POSITION`. It changes with every publish, and with a restore of an older backup.
+pub const INDEX_VERSION: &str = "index-version";
+
 /// Messages and services of `repertoire.v1`.
 #[allow(
     missing_docs,
@@ -41,10 +53,14 @@ pub struct Service {
 }
 
 /// The services of a `google.protobuf.FileDescriptorSet`: whatever lists services or rpcs
-/// reads them here. None where the set is not whole.
+/// reads them here.
+///
+/// # Panics
+/// The set cannot be decoded: a server without a service would seem to be well.
 #[must_use]
+#[expect(clippy::expect_used, reason = "descriptors are what the build wrote")]
 pub fn services(descriptors: &[u8]) -> Vec<Service> {
-    let set = prost_types::FileDescriptorSet::decode(descriptors).unwrap_or_default();
+    let set = prost_types::FileDescriptorSet::decode(descriptors).expect("descriptors");
     let files = set.file.into_iter();
     files
         .flat_map(|file| {

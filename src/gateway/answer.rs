@@ -2,20 +2,78 @@
 
 use std::time::Duration;
 
-use serde_json::{Value as Json, json};
+use serde_json::{Map, Value as Json};
 
 use super::Refusal;
 use super::json::{append, quote};
+use super::shape::{BlockKind, Shape};
 
 /// What a tool answered.
 #[derive(Debug, Clone)]
 pub struct ToolAnswer {
-    /// What a model reads. None: the text of the structured answer.
-    pub text: Option<String>,
-    /// What a program reads. None: a refusal of a tool without an envelope.
+    /// What a model reads. Empty: the text of the structured answer.
+    pub blocks: Vec<Block>,
+    /// What a program reads. None: there is nothing beside the blocks.
     pub structured: Option<JsonText>,
+    /// The session of skills that it names: a connection remembers it.
+    pub session: Option<String>,
     /// Why it was refused, where it was.
     pub refusal: Option<Refusal>,
+}
+
+/// A part of what a model reads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Block {
+    /// A text.
+    Text(String),
+    /// An image.
+    Image {
+        /// Its bytes in base64.
+        base64: String,
+        /// Its media type.
+        mime_type: String,
+    },
+    /// Bytes that are read from elsewhere.
+    Link {
+        /// Their address.
+        uri: String,
+        /// Their media type.
+        mime_type: String,
+    },
+}
+
+/// The blocks of an answer whose fields say that they are some. None: it has no such
+/// fields.
+pub(super) fn blocks(shape: &Shape, answer: &JsonText) -> Option<Vec<Block>> {
+    let of_blocks = || {
+        let fields = shape.fields.iter();
+        fields.filter_map(|field| Some((field, field.block?)))
+    };
+    of_blocks().next()?;
+    let answer = answer.json();
+    let text = |name: &str| answer.get(name).and_then(Json::as_str).unwrap_or_default();
+    let mime_type = || text("mime_type").to_owned();
+    let mut blocks: Vec<_> = of_blocks()
+        .filter(|(field, _)| !text(&field.json).is_empty())
+        .map(|(field, kind)| {
+            let text = text(&field.json).to_owned();
+            match kind {
+                BlockKind::Text => Block::Text(text),
+                BlockKind::Image => Block::Image {
+                    base64: text,
+                    mime_type: mime_type(),
+                },
+                BlockKind::Link => Block::Link {
+                    uri: text,
+                    mime_type: mime_type(),
+                },
+            }
+        })
+        .collect();
+    if blocks.is_empty() {
+        blocks.push(Block::Text(String::new()));
+    }
+    Some(blocks)
 }
 
 /// The text of a JSON.
@@ -45,16 +103,23 @@ impl JsonText {
     }
 }
 
+/// What an envelope says of the call itself.
+pub(super) struct Metadata<'a> {
+    pub(super) took: Duration,
+    /// The state of the index that the answer was found in, where it was.
+    pub(super) index_version: Option<&'a str>,
+    pub(super) request_id: &'a str,
+}
+
 /// What an answer with an envelope comes in.
 pub(super) fn envelope(
     data: Option<&JsonText>,
-    refusal: Option<&Refusal>,
-    took: Duration,
-    request_id: &str,
+    error: Option<&Json>,
+    metadata: &Metadata<'_>,
 ) -> JsonText {
     let mut text = String::with_capacity(data.map_or(0, |data| data.0.len()) + 256);
     text.push_str("{\"success\":");
-    text.push_str(if refusal.is_none() { "true" } else { "false" });
+    text.push_str(if error.is_none() { "true" } else { "false" });
     let mut member = |name: &str, write: &dyn Fn(&mut String)| {
         text.push(',');
         quote(name, &mut text);
@@ -64,12 +129,20 @@ pub(super) fn envelope(
     if let Some(data) = data {
         member("data", &|text| text.push_str(&data.0));
     }
-    if let Some(refusal) = refusal {
-        member("error", &|text| append(&refusal.json(), text));
+    if let Some(error) = error {
+        member("error", &|text| append(error, text));
     }
-    let millis = (took.as_secs_f64() * 1e6).round() / 1e3;
-    let metadata = json!({"execution_time_ms": millis, "request_id": request_id});
-    member("metadata", &|text| append(&metadata, text));
+    let millis = (metadata.took.as_secs_f64() * 1e6).round() / 1e3;
+    // Answers are computed at each call, and never taken from a cache.
+    let mut told = Map::new();
+    told.insert("execution_time_ms".to_owned(), millis.into());
+    told.insert("cached".to_owned(), false.into());
+    if let Some(version) = metadata.index_version {
+        told.insert("index_version".to_owned(), version.into());
+    }
+    told.insert("request_id".to_owned(), metadata.request_id.into());
+    let told = Json::Object(told);
+    member("metadata", &|text| append(&told, text));
     text.push('}');
     JsonText(text)
 }

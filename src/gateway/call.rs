@@ -6,19 +6,19 @@ use std::time::Instant;
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use futures_util::{Stream, StreamExt as _};
-use http::{HeaderMap, Request, Response};
+use http::{HeaderValue, Request, Response};
 use prost_reflect::{DynamicMessage, MessageDescriptor, ReflectMessage as _, Value};
 use serde_json::{Map, Value as Json, json};
 use tonic::body::Body;
 use tonic::client::Grpc;
-use tonic::metadata::MetadataMap;
 use tower::util::BoxCloneSyncService;
 use tower::{BoxError, ServiceExt as _};
 
-use super::answer::{JsonText, ToolAnswer, envelope};
+use super::answer::{Block, JsonText, Metadata, ToolAnswer, blocks, envelope};
 use super::codec::DynamicCodec;
 use super::parse::Wrong;
-use super::{Contract, Error, Method, Refusal, Tool};
+use super::{Context, Contract, Error, Method, Refusal, Tool};
+use crate::contract::INDEX_VERSION;
 use admission::Peer;
 use model::{Code, Failure};
 
@@ -26,8 +26,10 @@ use model::{Code, Failure};
 pub type Transport = BoxCloneSyncService<Request<Body>, Response<Body>, TransportError>;
 
 /// A call did not reach any services.
+///
+/// A status among its causes is what the caller is told.
 #[derive(Debug, thiserror::Error)]
-#[error(transparent)]
+#[error("{0}")]
 pub struct TransportError(#[from] BoxError);
 
 /// The largest request as JSON: a skill of 16 MiB in base64, with its paths.
@@ -35,61 +37,6 @@ pub const MAX_JSON_BYTES: usize = 24 * 1024 * 1024;
 
 /// The largest answer: a file of 16 MiB.
 pub const MAX_MESSAGE_BYTES: usize = 20 * 1024 * 1024;
-
-/// Headers of a caller that go on to the services: the deadline, the trace, the
-/// name of the call.
-const PASSED_ON: [&str; 4] = ["grpc-timeout", "traceparent", "tracestate", REQUEST_ID];
-const REQUEST_ID: &str = "x-request-id";
-
-/// What comes with a call.
-#[derive(Debug, Clone, Default)]
-pub struct Context {
-    headers: HeaderMap,
-    /// Whose call it is: the services hold it against that peer's share.
-    peer: Option<Peer>,
-}
-
-impl Context {
-    /// What a caller's HTTP request says that concerns a call.
-    #[must_use]
-    pub fn of(request: &http::request::Parts) -> Self {
-        let mut headers = HeaderMap::new();
-        for name in PASSED_ON {
-            let value = request.headers.get(name);
-            if let Some(value) = value.filter(|value| value.len() <= 256) {
-                headers.insert(name, value.clone());
-            }
-        }
-        Self {
-            headers,
-            peer: request.extensions.get().cloned(),
-        }
-    }
-
-    /// A request of generated code, with what comes with the call.
-    #[must_use]
-    pub fn request<T>(&self, message: T) -> tonic::Request<T> {
-        let mut request = tonic::Request::new(message);
-        *request.metadata_mut() = MetadataMap::from_headers(self.headers.clone());
-        if let Some(peer) = &self.peer {
-            request.extensions_mut().insert(peer.clone());
-        }
-        request
-    }
-
-    /// Name of the call: the caller's, else a new one, which goes with the call.
-    pub fn request_id(&mut self) -> String {
-        let given = self.headers.get(REQUEST_ID);
-        if let Some(id) = given.and_then(|id| id.to_str().ok()) {
-            return id.to_owned();
-        }
-        let id = uuid::Uuid::new_v4().to_string();
-        if let Ok(value) = id.parse() {
-            self.headers.insert(REQUEST_ID, value);
-        }
-        id
-    }
-}
 
 /// Calls the methods of a contract. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -109,6 +56,8 @@ pub struct Answer {
     descriptor: MessageDescriptor,
     /// They are such a message: see `new`.
     bytes: Bytes,
+    /// The state of the index that it was found in, where it was.
+    index_version: Option<HeaderValue>,
 }
 
 impl Answer {
@@ -123,7 +72,14 @@ impl Answer {
             contract,
             descriptor,
             bytes,
+            index_version: None,
         })
+    }
+
+    /// The state of the index that it was found in. None where it was not.
+    #[must_use]
+    pub fn index_version(&self) -> Option<&HeaderValue> {
+        self.index_version.as_ref()
     }
 
     /// As the text of JSON.
@@ -189,7 +145,7 @@ impl Answer {
 }
 
 /// Told of every message of a stream: how many there were, and the message.
-pub type Progress = Box<dyn FnMut(usize, &Json) -> BoxFuture<'static, ()> + Send>;
+pub type OnProgress = Box<dyn FnMut(usize, &Json) -> BoxFuture<'static, ()> + Send>;
 
 /// Messages of a stream that a tool's answer keeps: the last ones.
 const KEPT: usize = 1000;
@@ -234,19 +190,9 @@ impl Gateway {
     /// # Errors
     /// Keys are unknown or missing, or values of another type.
     pub fn read(&self, method: &Method, json: Map<String, Json>) -> Result<Ask, Refusal> {
-        self.read_only(method, json, None)
-    }
-
-    fn read_only(
-        &self,
-        method: &Method,
-        json: Map<String, Json>,
-        only: Option<&[String]>,
-    ) -> Result<Ask, Refusal> {
-        let read = self.contract.read(&method.input, json, only);
+        let read = self.contract.read(&method.input, json, None);
         read.map(Ask).map_err(|wrong: Wrong| {
-            let all = self.contract.field_names(&method.input, &[]);
-            let names = only.unwrap_or(&all).join(", ");
+            let names = self.contract.field_names(&method.input, &[]).join(", ");
             let takes = match names.as_str() {
                 "" => "It takes no arguments".to_owned(),
                 names => format!("It takes: {names}"),
@@ -265,16 +211,27 @@ impl Gateway {
         ask: Ask,
         context: Context,
     ) -> Result<Answer, Refusal> {
-        let bytes = self.unary(method, ask, context).await?;
-        Answer::new(self.contract.clone(), method.output.clone(), bytes)
+        let (bytes, index_version) = self.unary(method, ask, context).await?;
+        let answer = Answer::new(self.contract.clone(), method.output.clone(), bytes)?;
+        Ok(Answer {
+            index_version,
+            ..answer
+        })
     }
 
-    async fn unary(&self, method: &Method, ask: Ask, context: Context) -> Result<Bytes, Refusal> {
+    async fn unary(
+        &self,
+        method: &Method,
+        ask: Ask,
+        context: Context,
+    ) -> Result<(Bytes, Option<HeaderValue>), Refusal> {
         let mut grpc = self.grpc().await?;
         let answer = grpc
             .unary(context.request(ask.0), method.path.clone(), DynamicCodec)
             .await?;
-        Ok(answer.into_inner())
+        let (metadata, bytes, _) = answer.into_parts();
+        let mut headers = metadata.into_headers();
+        Ok((bytes, headers.remove(INDEX_VERSION)))
     }
 
     /// A method by its name, such as `GetVersion`.
@@ -339,7 +296,7 @@ impl Gateway {
         tool: &Tool,
         arguments: Map<String, Json>,
         mut context: Context,
-        progress: Progress,
+        progress: OnProgress,
     ) -> Result<ToolAnswer, Refusal> {
         let started = Instant::now();
         let request_id = context.request_id();
@@ -347,54 +304,88 @@ impl Gateway {
         let Some(form) = form else {
             return Err(Failure::fault("a tool without a form").into());
         };
+        let mut index_version = None;
         let called = async {
             let method = Arc::clone(&form.method);
-            let ask = self.read_only(&method, arguments, Some(&form.fields))?;
+            let read = self
+                .contract
+                .read(&method.input, arguments, Some(&form.fields));
+            let refused = |wrong: Wrong| Failure::invalid(wrong).suggest(tool.takes());
+            let ask = Ask(read.map_err(refused)?);
             if method.server_streaming {
-                self.collect(&method, ask, context, progress).await
-            } else {
-                self.tell(&method, &self.unary(&method, ask, context).await?)
+                return self.collect(&method, ask, context, progress).await;
             }
+            let (bytes, version) = self.unary(&method, ask, context).await?;
+            index_version = version;
+            self.tell(&method, &bytes)
         };
-        let (data, text, refusal) = match called.await {
-            Ok((data, text)) => (Some(data), text, None),
+        let (data, blocks, refusal) = match called.await {
+            Ok((data, blocks)) => (Some(data), blocks, None),
             Err(refusal) if refusal.is_fault() => return Err(refusal),
-            Err(refusal) => (None, None, Some(refusal)),
+            Err(refusal) => (None, Vec::new(), Some(refusal)),
         };
         if form.envelope {
+            let error = refusal.as_ref().map(Refusal::json);
+            let (data, within) = match data {
+                Some(data) => self.without_refusal(&form.method, data),
+                None => (None, None),
+            };
             let envelope = envelope(
                 data.as_ref(),
-                refusal.as_ref(),
-                started.elapsed(),
-                &request_id,
+                error.or(within).as_ref(),
+                &Metadata {
+                    took: started.elapsed(),
+                    index_version: index_version.as_ref().and_then(|text| text.to_str().ok()),
+                    request_id: &request_id,
+                },
             );
             return Ok(ToolAnswer {
-                text,
+                blocks,
                 structured: Some(envelope),
+                session: None,
                 refusal,
             });
         }
-        let told = refusal.as_ref().map(Refusal::text);
+        let session = data.as_ref().and_then(|data| {
+            let shape = self.contract.shape(&form.method.output)?;
+            let field = shape.remembered()?;
+            Some(data.json().get(&field.json)?.as_str()?.to_owned())
+        });
+        let refused = refusal.as_ref();
         Ok(ToolAnswer {
-            text: told.or(text),
-            structured: data,
+            session,
+            blocks: refused.map_or(blocks, |refusal| vec![Block::Text(refusal.text())]),
+            structured: data.filter(|_| !form.text_only),
             refusal,
         })
     }
 
     /// An answer in its form, and what a tool shows instead of its text.
-    fn tell(&self, method: &Method, bytes: &[u8]) -> Result<(JsonText, Option<String>), Refusal> {
+    fn tell(&self, method: &Method, bytes: &[u8]) -> Result<(JsonText, Vec<Block>), Refusal> {
         let mut text = String::new();
         let written = self.contract.write_text(&method.output, bytes, &mut text);
         written.map_err(|error| unreadable(&error))?;
         let data = JsonText(text);
         let shape = self.contract.shape(&method.output);
-        let shown = shape.and_then(|shape| shape.fields.iter().find(|field| field.text));
-        let shown = shown.and_then(|field| {
-            let text = data.json().get(&field.json)?.as_str()?.to_owned();
-            Some(text)
-        });
-        Ok((data, shown))
+        let shown = shape.and_then(|shape| blocks(shape, &data));
+        Ok((data, shown.unwrap_or_default()))
+    }
+
+    /// An answer of an envelope, and apart from it why the call did not do what it was
+    /// asked, where the answer says so.
+    fn without_refusal(&self, method: &Method, data: JsonText) -> (Option<JsonText>, Option<Json>) {
+        let shape = self.contract.shape(&method.output);
+        let field = shape.and_then(|shape| shape.fields.iter().find(|field| field.refusal));
+        let Some(field) = field else {
+            return (Some(data), None);
+        };
+        let Json::Object(mut answer) = data.json() else {
+            return (Some(data), None);
+        };
+        match answer.shift_remove(field.json.as_str()) {
+            Some(error) => (Some(JsonText::of(&Json::Object(answer))), Some(error)),
+            None => (Some(data), None),
+        }
     }
 
     /// All messages of a stream as one answer.
@@ -403,8 +394,8 @@ impl Gateway {
         method: &Method,
         ask: Ask,
         context: Context,
-        mut progress: Progress,
-    ) -> Result<(JsonText, Option<String>), Refusal> {
+        mut progress: OnProgress,
+    ) -> Result<(JsonText, Vec<Block>), Refusal> {
         let mut answers = std::pin::pin!(self.stream(method, ask, context).await?);
         let mut kept = std::collections::VecDeque::new();
         let mut count = 0;
@@ -419,7 +410,7 @@ impl Gateway {
         }
         let left_out = count - kept.len();
         let messages = json!({"messages": kept, "left_out": left_out});
-        Ok((JsonText::of(&messages), None))
+        Ok((JsonText::of(&messages), Vec::new()))
     }
 }
 

@@ -12,13 +12,14 @@ use serde_json::{Map, Value as Json, json};
 
 use super::comment::Comments;
 use super::components::{SCHEMAS, as_input, components, differing, for_each_request};
-use super::schema::{Schemas, Way};
+use super::schema::{Direction, Schemas};
 use super::shape::{Field, Special};
 use super::{Contract, Method, Route, RouteBody};
 
 const DESCRIPTION: &str = "Every call of the gRPC contract that is no stream of the caller's. \
 Answers and refusals are those of gRPC, as JSON. A call may bring `grpc-timeout` (such as `500m`), \
-`traceparent`, and a name of its own in `X-Request-Id`, which every answer repeats.\n\n\
+`traceparent`, and a name of its own in `X-Request-Id`, which every answer repeats. What was found in \
+the index says in `Index-Version` which state of it.\n\n\
 A skill is named by its short name (`refunds`), by its id in three segments (`github/acme/refunds`), or \
 by its id in one segment with encoded slashes (`github%2Facme%2Frefunds`), which is right whatever the \
 id reads like.";
@@ -33,8 +34,8 @@ impl Contract {
     pub fn openapi(&self) -> Json {
         Document {
             contract: self,
-            requests: Schemas::new(self, Way::Request, Some(SCHEMAS)),
-            answers: Schemas::new(self, Way::Answer, Some(SCHEMAS)),
+            requests: Schemas::new(self, Direction::Request, Some(SCHEMAS)),
+            answers: Schemas::new(self, Direction::Answer, Some(SCHEMAS)),
         }
         .write()
     }
@@ -216,8 +217,8 @@ impl Document<'_> {
                     if *other == RouteBody::Field(field.json.clone()) {
                         let schema = self.requests.field(field);
                         say("requestBody", body(&schema, field.required));
-                    } else if in_query(contract, field) {
-                        parameters.push(self.query(field));
+                    } else {
+                        self.queries("", field, &mut parameters);
                     }
                 }
             }
@@ -229,10 +230,24 @@ impl Document<'_> {
         Json::Object(operation)
     }
 
-    fn query(&mut self, field: &Field) -> Json {
+    /// The parameters of a field: itself, or those of the message that it holds, by names
+    /// with dots.
+    fn queries(&mut self, above: &str, field: &Field, parameters: &mut Vec<Json>) {
+        let contract = self.contract;
+        let name = format!("{above}{}", field.json);
+        if in_query(contract, field) {
+            parameters.push(self.query(&name, field));
+        } else if let Some(shape) = contract.parts(field) {
+            for inside in &shape.fields {
+                self.queries(&format!("{name}."), inside, parameters);
+            }
+        }
+    }
+
+    fn query(&mut self, name: &str, field: &Field) -> Json {
         let (schema, comment) = apart(self.requests.field(field));
         let mut parameter = json!({
-            "name": field.json, "in": "query", "required": field.required,
+            "name": name, "in": "query", "required": field.required,
             "description": comment, "schema": schema,
         });
         if let Json::Object(parameter) = &mut parameter

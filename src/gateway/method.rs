@@ -58,6 +58,13 @@ pub enum RouteBody {
 }
 
 impl Method {
+    /// It changes nothing, so that a call that is made again does no harm.
+    #[must_use]
+    pub fn only_reads(&self) -> bool {
+        let is_get = self.routes.first().is_some_and(|route| route.verb == "GET");
+        is_get || self.tools.iter().any(|tool| tool.hints.read_only)
+    }
+
     /// Its request has this field, by its proto name.
     #[must_use]
     pub fn takes(&self, field: &str) -> bool {
@@ -82,6 +89,9 @@ pub(super) struct ToolOption {
     pub(super) hints: Hints,
     pub(super) envelope: bool,
     pub(super) catalog: bool,
+    /// Empty: the rpc's own.
+    pub(super) description: String,
+    pub(super) text_only: bool,
 }
 
 fn text(message: &DynamicMessage, name: &str) -> String {
@@ -130,9 +140,12 @@ impl ToolOption {
                 read_only: is(option, "read_only"),
                 destructive: is(option, "destructive"),
                 idempotent: is(option, "idempotent"),
+                open_world: is(option, "open_world"),
             },
             envelope: is(option, "envelope"),
             catalog: is(option, "catalog"),
+            description: text(option, "description"),
+            text_only: is(option, "text_only"),
         }
     }
 }
@@ -168,12 +181,12 @@ fn route(rule: &DynamicMessage) -> Option<Route> {
 }
 
 /// The options by which the contract speaks of its rpcs.
-struct Options {
+struct RpcOptions {
     tool: ExtensionDescriptor,
     http: ExtensionDescriptor,
 }
 
-impl Options {
+impl RpcOptions {
     fn method(&self, method: &MethodDescriptor, comments: &Comments) -> Result<Method, Error> {
         let service = method.parent_service();
         let path = format!("/{}/{}", service.full_name(), method.name());
@@ -213,7 +226,7 @@ pub(super) fn methods(pool: &DescriptorPool, comments: &Comments) -> Result<Vec<
         pool.get_extension_by_name(name)
             .ok_or_else(|| Error::Unknown(name.to_owned()))
     };
-    let options = Options {
+    let options = RpcOptions {
         tool: extension("repertoire.v1.tool")?,
         http: extension("google.api.http")?,
     };

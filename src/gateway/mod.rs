@@ -20,6 +20,7 @@ mod call;
 mod codec;
 mod comment;
 mod components;
+mod context;
 mod document;
 mod json;
 mod method;
@@ -41,11 +42,11 @@ use prost::Message;
 use prost_reflect::{DescriptorPool, MessageDescriptor};
 use serde_json::Value as Json;
 
-pub use answer::{JsonText, ToolAnswer};
+pub use answer::{Block, JsonText, ToolAnswer};
 pub use call::{
-    Answer, Ask, Context, Gateway, MAX_JSON_BYTES, MAX_MESSAGE_BYTES, Progress, Transport,
-    TransportError,
+    Answer, Ask, Gateway, MAX_JSON_BYTES, MAX_MESSAGE_BYTES, OnProgress, Transport, TransportError,
 };
+pub use context::Context;
 pub use json::escape;
 pub use method::{Method, Route, RouteBody};
 pub use refusal::Refusal;
@@ -104,7 +105,7 @@ impl Contract {
     pub fn read_set(descriptors: &[u8]) -> Result<Self, Error> {
         let pool = DescriptorPool::decode(descriptors)?;
         let comments = comment::Comments::read(&pool);
-        let options = shape::Options::new(&pool)?;
+        let options = shape::FieldOptions::new(&pool)?;
         let messages = pool.all_messages().enumerate();
         let places = messages
             .map(|(at, message)| (message.full_name().to_owned(), at))

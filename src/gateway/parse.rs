@@ -8,7 +8,8 @@ use prost_reflect::{DynamicMessage, FieldDescriptor, Kind, MapKey, MessageDescri
 use serde_json::{Map, Value as Json};
 
 use super::Contract;
-use super::shape::{Field, Special};
+use super::shape::{Field, Holds, Special};
+use super::strict::strict_json;
 use model::{FieldProblem, NOT_EXACT, is_inexact, shown};
 
 /// What is wrong with a value: place, rule, sentence.
@@ -16,6 +17,8 @@ pub(super) type Wrong = Vec<FieldProblem>;
 
 /// The rule that JSON of the wrong form breaks.
 const FORM: &str = "json";
+/// The rule of keys that are not known, whose sentence names all of them.
+const UNKNOWN: &str = FieldProblem::UNKNOWN;
 
 /// Names the kind of a value, as the specifications do.
 fn kind_of(json: &Json) -> &'static str {
@@ -39,21 +42,25 @@ fn join(path: &str, name: &str) -> String {
 }
 
 /// Reads one value; what is wrong goes to `wrong`.
-struct Reader<'a> {
+struct MessageReader<'a> {
     contract: &'a Contract,
+    /// A model, or the host of one, wrote it.
+    is_of_a_model: bool,
     wrong: Wrong,
 }
 
 impl Contract {
-    /// A message from JSON; `only` names the fields that it may have.
+    /// A message from JSON; `only` names the fields that it may have, as a tool: what
+    /// models and their hosts write for the same value is read as it there.
     pub(super) fn read(
         &self,
         message: &MessageDescriptor,
         json: Map<String, Json>,
         only: Option<&[String]>,
     ) -> Result<DynamicMessage, Wrong> {
-        let mut reader = Reader {
+        let mut reader = MessageReader {
             contract: self,
+            is_of_a_model: only.is_some(),
             wrong: Vec::new(),
         };
         let read = reader.object(message, json, only, "");
@@ -65,7 +72,7 @@ impl Contract {
     }
 }
 
-impl Reader<'_> {
+impl MessageReader<'_> {
     fn say(&mut self, path: &str, rule: &'static str, message: String) {
         self.wrong.push(FieldProblem {
             field: path.to_owned(),
@@ -111,6 +118,9 @@ impl Reader<'_> {
                 unknown.push(name);
                 continue;
             };
+            if self.is_absent(field, &value) {
+                continue;
+            }
             let index = join(path, &name);
             if let Some(value) = self.field(field, value, &index) {
                 if let Some(oneof) = field.descriptor.containing_oneof()
@@ -123,17 +133,55 @@ impl Reader<'_> {
                 message.set_field(&field.descriptor, value);
             }
         }
-        if let Some(first) = unknown.first() {
-            let names: Vec<_> = unknown
-                .iter()
-                .take(16)
-                .map(|name| format!("'{}'", escaped(name)))
-                .collect();
-            let sentence = format!("Unrecognized key(s) in object: {}", names.join(", "));
-            let index = join(path, &escaped(first));
-            self.say(&index, FORM, sentence);
+        unknown.truncate(16);
+        let names: Vec<_> = unknown.iter().map(|name| escaped(name)).collect();
+        let quoted: Vec<_> = names.iter().map(|name| format!("'{name}'")).collect();
+        let sentence = format!("Unrecognized key(s) in object: {}", quoted.join(", "));
+        for name in &names {
+            self.say(&join(path, name), UNKNOWN, sentence.clone());
         }
         message
+    }
+
+    /// Null, and an empty text where the field holds no text, say what leaving the
+    /// field out says: hosts that require every argument send them.
+    fn is_absent(&self, field: &Field, json: &Json) -> bool {
+        let holds_null = || self.special(&field.kind) == Some(Special::Value);
+        let is_null = json.is_null() && !holds_null();
+        let is_text = || matches!(field.kind, Kind::String | Kind::Bytes) && !holds_list(field);
+        let is_empty = json == "" && !is_text() && !holds_null();
+        self.is_of_a_model && !field.required && (is_null || is_empty)
+    }
+
+    fn special(&self, kind: &Kind) -> Option<Special> {
+        self.contract.shape(kind.as_message()?)?.special
+    }
+
+    /// What a text means where no text is wanted: models write `"3"` for 3, and an
+    /// object as its JSON.
+    fn meant(&self, kind: &Kind, json: Json) -> Json {
+        let Json::String(text) = &json else {
+            return json;
+        };
+        if !self.is_of_a_model {
+            return json;
+        }
+        let text = text.trim();
+        let is_number = |text: &str| text.starts_with(|c: char| c.is_ascii_digit() || c == '-');
+        let read = match kind {
+            Kind::Bool => text.parse().ok().map(Json::Bool),
+            Kind::Message(_) if self.special(kind) == Some(Special::Struct) => {
+                let read = strict_json(text.as_bytes()).ok();
+                read.filter(Json::is_object)
+            }
+            Kind::String | Kind::Bytes | Kind::Enum(_) | Kind::Message(_) => None,
+            _ if is_number(text) => {
+                let read: Option<Json> = serde_json::from_str(text).ok();
+                read.filter(Json::is_number)
+            }
+            _ => None,
+        };
+        read.unwrap_or(json)
     }
 
     fn field(&mut self, field: &Field, json: Json, path: &str) -> Option<Value> {
@@ -144,14 +192,31 @@ impl Reader<'_> {
         if !descriptor.is_list() {
             return self.one(field, json, path);
         }
-        let Json::Array(items) = json else {
-            return self.expected(path, "array", &json);
+        let items = match self.items(&field.kind, json) {
+            Ok(items) => items,
+            Err(json) => return self.expected(path, "array", &json),
         };
         let read = items.into_iter().enumerate();
         let values: Vec<_> = read
             .map(|(at, item)| self.one(field, item, &format!("{path}[{at}]")))
             .collect();
         values.into_iter().collect::<Option<_>>().map(Value::List)
+    }
+
+    /// The items of a list; of a model also one of them alone, or the list as its JSON.
+    fn items(&self, kind: &Kind, json: Json) -> Result<Vec<Json>, Json> {
+        match (json, kind) {
+            (Json::Array(items), _) => Ok(items),
+            (json, _) if !self.is_of_a_model => Err(json),
+            (Json::String(text), Kind::String | Kind::Enum(_)) => {
+                match strict_json(text.trim().as_bytes()) {
+                    Ok(Json::Array(items)) => Ok(items),
+                    _ => Ok(vec![Json::String(text)]),
+                }
+            }
+            (json @ Json::Object(_), Kind::Message(_)) => Ok(vec![json]),
+            (json, _) => Err(json),
+        }
     }
 
     fn map(&mut self, field: &FieldDescriptor, json: Json, path: &str) -> Option<Value> {
@@ -173,6 +238,7 @@ impl Reader<'_> {
     }
 
     fn one(&mut self, field: &Field, json: Json, path: &str) -> Option<Value> {
+        let json = self.meant(&field.kind, json);
         match field.descriptor.kind() {
             Kind::Bool => match json {
                 Json::Bool(value) => Some(Value::Bool(value)),
@@ -279,7 +345,8 @@ impl Reader<'_> {
                 if let Some(time) = timestamp(of, &text) {
                     time
                 } else {
-                    let sentence = "Expected a time such as 2026-01-31T12:00:00Z".to_owned();
+                    let sentence =
+                        "Expected a time such as 2026-01-31T12:00:00Z, or a date".to_owned();
                     self.say(path, FORM, sentence);
                     return None;
                 }
@@ -294,6 +361,10 @@ impl Reader<'_> {
         };
         Some(Value::Message(message))
     }
+}
+
+fn holds_list(field: &Field) -> bool {
+    matches!(field.holds, Holds::List | Holds::Map)
 }
 
 /// What a message may repeat of a caller's text.
@@ -311,11 +382,20 @@ fn exact(float: f64) -> Option<i128> {
 }
 
 fn timestamp(of: &MessageDescriptor, text: &str) -> Option<DynamicMessage> {
-    let time: jiff::Timestamp = text.parse().ok()?;
+    let time = text.parse().ok().or_else(|| midnight(text))?;
     let mut message = DynamicMessage::new(of.clone());
     message.set_field_by_name("seconds", Value::I64(time.as_second()));
     message.set_field_by_name("nanos", Value::I32(time.subsec_nanosecond()));
     Some(message)
+}
+
+/// Where a date begins in UTC.
+fn midnight(text: &str) -> Option<jiff::Timestamp> {
+    // What is longer has a time of its own, which was not understood.
+    let text = Some(text).filter(|text| text.len() == "2026-01-31".len())?;
+    let date: jiff::civil::Date = text.parse().ok()?;
+    let zoned = date.to_zoned(jiff::tz::TimeZone::UTC).ok()?;
+    Some(zoned.timestamp())
 }
 
 /// The message kind of a field of one of `google.protobuf`'s free-form messages.
@@ -333,7 +413,7 @@ fn inner(of: &MessageDescriptor, field: &str) -> Option<MessageDescriptor> {
 }
 
 /// Free-form JSON. The parser bounded its depth.
-impl Reader<'_> {
+impl MessageReader<'_> {
     /// Any JSON as a `google.protobuf.Value`, whose numbers are doubles.
     fn free(&mut self, of: &MessageDescriptor, json: Json, path: &str) -> Option<DynamicMessage> {
         let mut message = DynamicMessage::new(of.clone());

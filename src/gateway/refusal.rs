@@ -118,6 +118,23 @@ fn code(status: Code) -> model::Code {
     }
 }
 
+/// The detail that has code and skill of each field of a refused set of skills.
+const VALIDATION_ERRORS: &str = "validation_errors";
+
+/// The same with their messages, as `ValidateSkillSet` has them; none where the text was
+/// cut on its way.
+fn validation_errors(text: &str, fields: &[(String, String)]) -> Option<Json> {
+    let errors: Vec<Map<String, Json>> = serde_json::from_str(text).ok()?;
+    let told = errors.into_iter().zip(fields).map(|(error, (_, said))| {
+        let code = error.get("code").and_then(Json::as_str).unwrap_or_default();
+        let message = said
+            .strip_prefix(code)
+            .and_then(|rest| rest.strip_prefix(": "));
+        json!({"code": code, "message": message.unwrap_or(said), "skill": error.get("skill")})
+    });
+    Some(told.collect())
+}
+
 impl From<Status> for Refusal {
     fn from(status: Status) -> Self {
         let rich = status.get_error_details();
@@ -139,6 +156,14 @@ impl From<Status> for Refusal {
         }
         let fields = rich.bad_request().into_iter();
         let fields = fields.flat_map(|bad| &bad.field_violations);
+        let fields: Vec<_> = fields
+            .map(|one| (one.field.clone(), one.description.clone()))
+            .collect();
+        if let Some(text) = details.shift_remove(VALIDATION_ERRORS)
+            && let Some(errors) = validation_errors(text.as_str().unwrap_or_default(), &fields)
+        {
+            details.insert(VALIDATION_ERRORS.to_owned(), errors);
+        }
         let steps = rich.help().into_iter().flat_map(|help| &help.links);
         Self {
             status: status.code(),
@@ -148,9 +173,7 @@ impl From<Status> for Refusal {
                 message => message.to_owned(),
             },
             details,
-            fields: fields
-                .map(|one| (one.field.clone(), one.description.clone()))
-                .collect(),
+            fields,
             suggestions: steps.map(|link| link.description.clone()).collect(),
             retry_after: rich.retry_info().and_then(|retry| retry.retry_delay),
         }

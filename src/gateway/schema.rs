@@ -13,7 +13,7 @@ use super::{Contract, Method};
 
 /// Which way a message goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum Direction {
     Request,
     Answer,
 }
@@ -21,7 +21,7 @@ pub(super) enum Way {
 /// Writes schemas.
 pub(super) struct Schemas<'a> {
     contract: &'a Contract,
-    way: Way,
+    way: Direction,
     /// What messages inside messages refer to, such as `#/components/schemas/`;
     /// none: they are written out, which every client understands.
     refs: Option<&'a str>,
@@ -32,7 +32,7 @@ pub(super) struct Schemas<'a> {
 }
 
 impl<'a> Schemas<'a> {
-    pub(super) fn new(contract: &'a Contract, way: Way, refs: Option<&'a str>) -> Self {
+    pub(super) fn new(contract: &'a Contract, way: Direction, refs: Option<&'a str>) -> Self {
         Self {
             contract,
             way,
@@ -54,8 +54,8 @@ impl<'a> Schemas<'a> {
         for field in shape.fields.iter().filter(shown) {
             properties.insert(field.json.clone(), self.field(field));
             let always = match self.way {
-                Way::Request => field.required,
-                Way::Answer => !field.descriptor.supports_presence() && !field.omit_empty,
+                Direction::Request => field.required,
+                Direction::Answer => !field.descriptor.supports_presence() && !field.omit_empty,
             };
             if always {
                 required.push(field.json.as_str());
@@ -63,13 +63,22 @@ impl<'a> Schemas<'a> {
         }
         self.open.pop();
         let mut schema = json!({"type": "object", "properties": properties});
+        let closed = !self.is_tool_input();
         if let Json::Object(schema) = &mut schema {
             if !required.is_empty() {
                 schema.insert("required".to_owned(), json!(required));
             }
-            schema.insert("additionalProperties".to_owned(), json!(false));
+            if closed {
+                schema.insert("additionalProperties".to_owned(), json!(false));
+            }
         }
         schema
+    }
+
+    /// The arguments of a tool. Hosts convert these for their models, and some fail at
+    /// `additionalProperties`; what is unknown is refused by the call in any case.
+    fn is_tool_input(&self) -> bool {
+        self.way == Direction::Request && self.refs.is_none()
     }
 
     /// What a message is for.
@@ -89,7 +98,11 @@ impl<'a> Schemas<'a> {
                 }),
                 _ => None,
             };
-            json!({"type": "object", "additionalProperties": value.unwrap_or_default()})
+            if self.is_tool_input() {
+                json!({"type": "object"})
+            } else {
+                json!({"type": "object", "additionalProperties": value.unwrap_or_default()})
+            }
         } else if descriptor.is_list() {
             let mut schema = Map::new();
             schema.insert("type".to_owned(), json!("array"));
@@ -111,10 +124,17 @@ impl<'a> Schemas<'a> {
 
     /// A request is described in full, since whoever fills it in reads that.
     fn description(&self, field: &Field) -> String {
-        if self.way == Way::Answer && self.refs.is_none() {
+        if self.way == Direction::Answer && self.refs.is_none() {
             return summary(&field.comment).to_owned();
         }
         let mut text = field.comment.clone();
+        if self.is_tool_input() && matches!(field.descriptor.kind(), Kind::Bytes) {
+            text.push_str(if text.is_empty() {
+                "Base64."
+            } else {
+                " Base64."
+            });
+        }
         for name in field.names.iter().filter(|name| name.number != 0) {
             if text.is_empty() {
                 text.push_str("One of these.");
@@ -128,7 +148,7 @@ impl<'a> Schemas<'a> {
     fn bound(&self, schema: &mut Map<String, Json>, name: &str, limit: Option<u64>) {
         // What is sent keeps to no limit of what is accepted.
         if let Some(limit) = limit.filter(|limit| *limit > 0)
-            && self.way == Way::Request
+            && self.way == Direction::Request
         {
             schema.insert(name.to_owned(), limit.into());
         }
@@ -140,6 +160,7 @@ impl<'a> Schemas<'a> {
             Some(items) if field.descriptor.is_list() => items,
             _ => &field.rules,
         };
+        let is_tool_input = self.is_tool_input();
         let mut schema = Map::new();
         let mut say = |key: &str, value: Json| schema.insert(key.to_owned(), value);
         match field.descriptor.kind() {
@@ -154,7 +175,10 @@ impl<'a> Schemas<'a> {
             }
             Kind::Bytes => {
                 say("type", json!("string"));
-                say("contentEncoding", json!("base64"));
+                // A word that not every host takes; there the description says it.
+                if !is_tool_input {
+                    say("contentEncoding", json!("base64"));
+                }
                 let max = rules.max_len.map(|bytes| bytes.div_ceil(3) * 4);
                 self.bound(&mut schema, "maxLength", max);
             }
@@ -163,7 +187,7 @@ impl<'a> Schemas<'a> {
             }
             Kind::Enum(_) => {
                 say("type", json!("string"));
-                let sent = self.way == Way::Answer;
+                let sent = self.way == Direction::Answer;
                 let names = field.names.iter();
                 let names: Vec<_> = names
                     .filter(|name| sent || name.number != 0)
@@ -178,7 +202,7 @@ impl<'a> Schemas<'a> {
                     whole,
                     Kind::Uint32 | Kind::Uint64 | Kind::Fixed32 | Kind::Fixed64
                 );
-                let bounded = self.way == Way::Request;
+                let bounded = self.way == Direction::Request;
                 let min = rules.gte.filter(|_| bounded).or(unsigned.then_some(0));
                 if let Some(min) = min {
                     say("minimum", json!(min));
@@ -207,11 +231,15 @@ impl<'a> Schemas<'a> {
     fn message(&mut self, message: &MessageDescriptor) -> Json {
         match self.contract.shape(message).and_then(|shape| shape.special) {
             Some(Special::Timestamp) => return json!({"type": "string", "format": "date-time"}),
+            Some(Special::Struct) if self.is_tool_input() => return json!({"type": "object"}),
             Some(Special::Struct) => return json!({"type": "object", "additionalProperties": true}),
             Some(Special::ListValue) => return json!({"type": "array", "items": {}}),
+            // Of a list of types hosts make something else, each in its way; of none, any.
+            Some(Special::Value) if self.is_tool_input() => return json!({}),
             Some(Special::Value) => {
                 let any = ["null", "boolean", "number", "string", "array", "object"];
-                return json!({"type": any});
+                // A list may hold anything too, which clients want said.
+                return json!({"type": any, "items": {}});
             }
             None => {}
         }
@@ -231,12 +259,12 @@ impl<'a> Schemas<'a> {
 impl Contract {
     /// What a tool's form accepts.
     pub(super) fn request_schema(&self, method: &Method, only: Option<&[String]>) -> Json {
-        Schemas::new(self, Way::Request, None).object(&method.input, only)
+        Schemas::new(self, Direction::Request, None).object(&method.input, only)
     }
 
     /// What a method answers; of a stream, what its messages are gathered in.
     pub(super) fn answer_schema(&self, method: &Method) -> Json {
-        let answer = Schemas::new(self, Way::Answer, None).object(&method.output, None);
+        let answer = Schemas::new(self, Direction::Answer, None).object(&method.output, None);
         if !method.server_streaming {
             return answer;
         }

@@ -37,6 +37,10 @@ pub(super) enum Special {
 
 /// A field.
 #[derive(Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an option of the contract, independent of the others"
+)]
 pub(super) struct Field {
     pub(super) descriptor: FieldDescriptor,
     pub(super) kind: Kind,
@@ -57,12 +61,35 @@ pub(super) struct Field {
     pub(super) rules: Rules,
     /// A request without it is refused.
     pub(super) required: bool,
-    /// A tool shows it as its text.
-    pub(super) text: bool,
+    /// What a tool shows of it instead of the whole answer.
+    pub(super) block: Option<BlockKind>,
     /// Left out of the JSON where it is empty.
     pub(super) omit_empty: bool,
+    /// Where an answer has it, the envelope says that the call did not do what it was asked.
+    pub(super) refusal: bool,
+    /// A session that a connection remembers.
+    pub(super) remembered: bool,
     /// Names of its enum.
     pub(super) names: Vec<Name>,
+}
+
+/// `repertoire.v1.Block`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum BlockKind {
+    Text,
+    Image,
+    Link,
+}
+
+impl BlockKind {
+    fn of(option: &DynamicMessage) -> Option<Self> {
+        match option.get_field_by_name("block")?.as_enum_number()? {
+            1 => Some(Self::Text),
+            2 => Some(Self::Image),
+            3 => Some(Self::Link),
+            _ => None,
+        }
+    }
 }
 
 /// How many values a field holds.
@@ -113,7 +140,7 @@ pub(super) struct Rules {
 }
 
 /// The options by which the contract speaks of its fields.
-pub(super) struct Options {
+pub(super) struct FieldOptions {
     field: ExtensionDescriptor,
     rules: ExtensionDescriptor,
 }
@@ -121,6 +148,11 @@ pub(super) struct Options {
 impl Shape {
     pub(super) fn field(&self, json: &str) -> Option<&Field> {
         self.by_name.get(json).and_then(|at| self.fields.get(*at))
+    }
+
+    /// The field that names a session which a connection remembers.
+    pub(super) fn remembered(&self) -> Option<&Field> {
+        self.fields.iter().find(|field| field.remembered)
     }
 
     /// Place of the field with a number.
@@ -157,7 +189,7 @@ impl Field {
     }
 }
 
-impl Options {
+impl FieldOptions {
     pub(super) fn new(pool: &DescriptorPool) -> Result<Self, Error> {
         let extension = |name: &str| {
             pool.get_extension_by_name(name)
@@ -226,14 +258,14 @@ impl Options {
         places: &HashMap<String, usize>,
     ) -> Field {
         let options = descriptor.options();
-        let said = options.get_extension(&self.field);
-        let said = said.as_message();
+        let ours = options.get_extension(&self.field);
+        let ours = ours.as_message();
         let text = |name: &str| {
-            let value = said.and_then(|said| said.get_field_by_name(name));
+            let value = ours.and_then(|ours| ours.get_field_by_name(name));
             value.and_then(|value| value.as_str().map(str::to_owned))
         };
         let is = |name: &str| {
-            let value = said.and_then(|said| said.get_field_by_name(name));
+            let value = ours.and_then(|ours| ours.get_field_by_name(name));
             value.and_then(|value| value.as_bool()) == Some(true)
         };
         let rules = options.get_extension(&self.rules);
@@ -276,8 +308,10 @@ impl Options {
             ),
             required: rules.refuses_zero(&descriptor),
             rules,
-            text: is("text"),
+            block: ours.and_then(BlockKind::of),
             omit_empty: is("omit_empty"),
+            refusal: is("refusal"),
+            remembered: is("remembered"),
             names,
             descriptor,
         };

@@ -1,6 +1,6 @@
 //! Requests whose values come as text: from the path and the query of a URL.
 
-use prost_reflect::Kind;
+use prost_reflect::{Cardinality, Kind};
 use serde_json::{Map, Value as Json};
 
 use super::shape::{Field, Shape};
@@ -67,7 +67,11 @@ impl Contract {
             }
         }
         for (name, text) in query {
-            let field = shape.and_then(|shape| shape.field(&name));
+            let way = shape.map_or_else(Vec::new, |shape| self.named(shape, &name));
+            let (field, above) = match way.split_last() {
+                Some((field, above)) => (Some(*field), above),
+                None => (None, [].as_slice()),
+            };
             let list = field.is_some_and(|field| field.descriptor.is_list());
             let value = match field {
                 Some(field) => value(field, text),
@@ -78,12 +82,17 @@ impl Contract {
                 say(&name, format!("Unrecognized key(s) in object: '{name}'"));
                 continue;
             }
-            match request.get_mut(&name) {
+            let Some(place) = place(&mut request, above) else {
+                say(&name, "Given twice".to_owned());
+                continue;
+            };
+            let key = field.map_or_else(|| name.clone(), |field| field.json.clone());
+            match place.get_mut(&key) {
                 None if list => {
-                    request.insert(name, Json::Array(vec![value]));
+                    place.insert(key, Json::Array(vec![value]));
                 }
                 None => {
-                    request.insert(name, value);
+                    place.insert(key, value);
                 }
                 Some(Json::Array(values)) if list => values.push(value),
                 Some(_) => say(&name, "Given twice".to_owned()),
@@ -95,6 +104,46 @@ impl Contract {
             Err(Failure::invalid(wrong).into())
         }
     }
+
+    /// The fields that a name with dots leads through, such as `filters.source`; none where
+    /// it leads to none.
+    fn named<'a>(&'a self, shape: &'a Shape, name: &str) -> Vec<&'a Field> {
+        let mut way = Vec::new();
+        let mut shape = Some(shape);
+        for name in name.split('.') {
+            let Some(field) = shape.and_then(|shape| shape.field(name)) else {
+                return Vec::new();
+            };
+            shape = self.parts(field);
+            way.push(field);
+        }
+        way
+    }
+
+    /// The message that a field holds one of, where its fields have names of their own in
+    /// a query.
+    pub(super) fn parts(&self, field: &Field) -> Option<&Shape> {
+        let Kind::Message(message) = field.descriptor.kind() else {
+            return None;
+        };
+        let shape = self.shape(&message)?;
+        (shape.special.is_none() && field.descriptor.cardinality() != Cardinality::Repeated)
+            .then_some(shape)
+    }
+}
+
+/// Where the values of these fields' message are; none where something else is there.
+fn place<'a>(
+    mut request: &'a mut Map<String, Json>,
+    above: &[&Field],
+) -> Option<&'a mut Map<String, Json>> {
+    for field in above {
+        let inside = request.entry(field.json.clone());
+        request = inside
+            .or_insert_with(|| Json::Object(Map::new()))
+            .as_object_mut()?;
+    }
+    Some(request)
 }
 
 fn by_proto_name<'a>(shape: &'a Shape, name: &str) -> Option<&'a Field> {
@@ -106,7 +155,9 @@ fn by_proto_name<'a>(shape: &'a Shape, name: &str) -> Option<&'a Field> {
 /// with its place when the request is read.
 fn value(field: &Field, text: String) -> Json {
     let read = match field.descriptor.kind() {
-        Kind::String | Kind::Bytes | Kind::Enum(_) | Kind::Message(_) => None,
+        Kind::String | Kind::Bytes | Kind::Enum(_) => None,
+        // A time is a text.
+        Kind::Message(_) => serde_json::from_str(&text).ok().filter(Json::is_object),
         Kind::Bool => text.parse().ok().map(Json::Bool),
         _ => serde_json::from_str(&text).ok().filter(Json::is_number),
     };

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value as Json, json};
 
+use super::method::ToolOption;
 use super::{Contract, Method};
 
 /// A tool.
@@ -20,8 +21,11 @@ pub struct Tool {
     pub description: String,
     /// JSON Schema of its arguments.
     pub input: Map<String, Json>,
-    /// JSON Schema of its structured answer.
-    pub output: Map<String, Json>,
+    /// JSON Schema of its structured answer. None: it answers for a model alone.
+    pub output: Option<Map<String, Json>>,
+    /// The argument that names the session of loaded skills, which a connection
+    /// remembers.
+    pub session: Option<String>,
     /// What it does to the world.
     pub hints: Hints,
     /// Its description goes on with the list of skills.
@@ -31,6 +35,7 @@ pub struct Tool {
 
 /// What a tool does to the world.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "the hints of MCP")]
 pub struct Hints {
     /// It changes nothing.
     pub read_only: bool,
@@ -38,6 +43,8 @@ pub struct Hints {
     pub destructive: bool,
     /// Calling it twice with the same arguments changes nothing more.
     pub idempotent: bool,
+    /// It may reach what is outside of the server.
+    pub open_world: bool,
 }
 
 /// One rpc that a tool calls.
@@ -47,9 +54,33 @@ pub(super) struct Form {
     /// Arguments it accepts, by their JSON names.
     pub(super) fields: Vec<String>,
     pub(super) envelope: bool,
+    /// There is nothing beside what a model reads.
+    pub(super) text_only: bool,
+}
+
+impl Form {
+    /// The names of its arguments.
+    fn arguments(&self) -> String {
+        let names: Vec<_> = self.fields.iter().map(|name| format!("`{name}`")).collect();
+        names.join(", ")
+    }
 }
 
 impl Tool {
+    /// The arguments that it takes, in each of its forms.
+    pub(super) fn takes(&self) -> String {
+        let forms = self.forms.iter().map(|form| form.fields.join(", "));
+        let forms: Vec<_> = forms.collect();
+        match forms.as_slice() {
+            [all] if all.is_empty() => "It takes no arguments".to_owned(),
+            [all] => format!("It takes: {all}"),
+            several => format!(
+                "It takes the arguments of one form: {}",
+                several.join("; or ")
+            ),
+        }
+    }
+
     /// The form that arguments are meant for: the one that knows most of them,
     /// the first of equals.
     pub(super) fn form(&self, arguments: &Map<String, Json>) -> Option<&Form> {
@@ -68,31 +99,49 @@ impl Tool {
 pub(super) fn toolset(contract: &Contract, name: Option<&str>) -> Vec<Arc<Tool>> {
     let mut tools: Vec<Tool> = Vec::new();
     for method in contract.methods() {
-        for option in &method.tools {
-            let belongs = name.is_none_or(|name| option.toolsets.iter().any(|set| set == name));
-            if !belongs || method.client_streaming {
+        let of_set = |option: &&ToolOption| match name {
+            Some(name) => option.toolsets.iter().any(|set| set == name),
+            // Other forms of an rpc are for sets that have few tools.
+            None => method
+                .tools
+                .first()
+                .is_some_and(|first| std::ptr::eq(first, *option)),
+        };
+        for option in method.tools.iter().filter(of_set) {
+            if method.client_streaming {
                 continue;
             }
             let fields = contract.field_names(&method.input, &option.fields);
             let only = Some(fields.as_slice());
-            let answer = contract.answer_schema(method);
-            let output = if option.envelope {
-                envelope(&answer)
-            } else {
-                answer
+            let output = (!option.text_only).then(|| {
+                let answer = contract.answer_schema(method);
+                object(if option.envelope {
+                    envelope(&answer)
+                } else {
+                    answer
+                })
+            });
+            let description = match option.description.as_str() {
+                "" => &method.description,
+                own => own,
             };
             let tool = Tool {
                 name: option.name.clone(),
                 title: option.title.clone(),
-                description: in_words_of_tools(contract, &method.description),
+                description: in_words_of_tools(contract, description),
                 input: object(contract.request_schema(method, only)),
-                output: object(output),
+                output,
+                session: contract.shape(&method.input).and_then(|shape| {
+                    let field = shape.remembered()?;
+                    fields.contains(&field.json).then(|| field.json.clone())
+                }),
                 hints: option.hints,
                 catalog: option.catalog,
                 forms: vec![Form {
                     method: Arc::clone(method),
                     fields,
                     envelope: option.envelope,
+                    text_only: option.text_only,
                 }],
             };
             match tools.iter_mut().find(|other| other.name == tool.name) {
@@ -126,12 +175,7 @@ fn object(schema: Json) -> Map<String, Json> {
 /// arguments of a tool, so its description says what goes with what.
 fn merge(into: &mut Tool, other: Tool) {
     let forms = into.forms.iter().chain(&other.forms);
-    let forms: Vec<_> = forms
-        .map(|form| {
-            let names: Vec<_> = form.fields.iter().map(|name| format!("`{name}`")).collect();
-            names.join(", ")
-        })
-        .collect();
+    let forms: Vec<_> = forms.map(Form::arguments).collect();
     into.description = format!(
         "{}\n\nOr: {}\n\nTakes the arguments of one form: {}.",
         into.description,
@@ -147,13 +191,18 @@ fn merge(into: &mut Tool, other: Tool) {
         }
     }
     into.input.remove("required");
-    into.output = object(json!({
-        "type": "object",
-        "anyOf": [std::mem::take(&mut into.output), other.output],
-    }));
+    into.output = match (into.output.take(), other.output) {
+        (Some(mine), Some(theirs)) => {
+            Some(object(json!({"type": "object", "anyOf": [mine, theirs]})))
+        }
+        // One of them answers for a model alone.
+        _ => None,
+    };
+    into.session = into.session.take().or(other.session);
     into.hints.read_only &= other.hints.read_only;
     into.hints.destructive |= other.hints.destructive;
     into.hints.idempotent &= other.hints.idempotent;
+    into.hints.open_world |= other.hints.open_world;
     into.catalog |= other.catalog;
     into.forms.extend(other.forms);
 }
@@ -184,9 +233,11 @@ fn envelope(data: &Json) -> Json {
                 "type": "object",
                 "properties": {
                     "execution_time_ms": {"type": "number", "minimum": 0, "description": "How long the call took."},
+                    "cached": {"type": "boolean", "description": "It comes from a cache."},
+                    "index_version": {"type": "string", "description": "State of the index that it was found in."},
                     "request_id": {"type": "string", "description": "Name of the call in the server's log."},
                 },
-                "required": ["execution_time_ms", "request_id"],
+                "required": ["execution_time_ms", "cached", "request_id"],
                 "additionalProperties": false,
             },
         },

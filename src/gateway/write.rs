@@ -20,26 +20,26 @@ use super::{Contract, Error};
 
 /// A value of a field, as it came.
 #[derive(Clone, Copy)]
-struct Part<'a> {
+struct WireField<'a> {
     /// Place of the field.
     index: usize,
     came: WireType,
-    value: Value<'a>,
+    value: WireValue<'a>,
 }
 
 #[derive(Clone, Copy)]
-enum Value<'a> {
+enum WireValue<'a> {
     Text(&'a str),
     /// A message, bytes, or several values at once, without their length; else
     /// the bytes of a number.
     Bytes(&'a [u8]),
 }
 
-impl<'a> Part<'a> {
+impl<'a> WireField<'a> {
     fn bytes(self) -> &'a [u8] {
         match self.value {
-            Value::Text(text) => text.as_bytes(),
-            Value::Bytes(bytes) => bytes,
+            WireValue::Text(text) => text.as_bytes(),
+            WireValue::Bytes(bytes) => bytes,
         }
     }
 }
@@ -76,7 +76,7 @@ impl Contract {
 struct Writer<'a, 'b, 'c> {
     contract: &'a Contract,
     /// Of all messages that are being written, one inside the other.
-    parts: Vec<Part<'b>>,
+    parts: Vec<WireField<'b>>,
     text: &'c mut String,
 }
 
@@ -150,21 +150,21 @@ impl<'a, 'b, 'c> Writer<'a, 'b, 'c> {
             };
             let wanted = field.kind.wire_type();
             let value = if is_packed(field, came) {
-                Value::Bytes(chunk(&mut bytes)?)
+                WireValue::Bytes(chunk(&mut bytes)?)
             } else if wanted == WireType::LengthDelimited {
                 encoding::check_wire_type(wanted, came)?;
                 let chunk = chunk(&mut bytes)?;
                 if field.kind == Kind::String {
-                    Value::Text(str::from_utf8(chunk).map_err(|_| json::NOT_UTF8)?)
+                    WireValue::Text(str::from_utf8(chunk).map_err(|_| json::NOT_UTF8)?)
                 } else {
-                    Value::Bytes(chunk)
+                    WireValue::Bytes(chunk)
                 }
             } else {
                 encoding::check_wire_type(wanted, came)?;
                 let before = bytes;
                 encoding::skip_field(came, number, &mut bytes, DecodeContext::default())?;
                 let length = before.len() - bytes.len();
-                Value::Bytes(before.get(..length).unwrap_or_default())
+                WireValue::Bytes(before.get(..length).unwrap_or_default())
             };
             if !field.rivals.is_empty() {
                 let mut at = 0;
@@ -173,7 +173,7 @@ impl<'a, 'b, 'c> Writer<'a, 'b, 'c> {
                     at <= begin || !field.rivals.contains(&part.index)
                 });
             }
-            self.parts.push(Part { index, came, value });
+            self.parts.push(WireField { index, came, value });
         }
         Ok(())
     }
@@ -280,20 +280,20 @@ impl<'a, 'b, 'c> Writer<'a, 'b, 'c> {
         }
     }
 
-    fn one(&mut self, field: &Field, part: Part<'b>, depth: usize) -> Result<(), Error> {
+    fn one(&mut self, field: &Field, part: WireField<'b>, depth: usize) -> Result<(), Error> {
         match (self.contract.inner(field), part.value) {
             (Some(shape), _) => self.message(shape, part.bytes(), depth),
-            (None, Value::Text(text)) => {
+            (None, WireValue::Text(text)) => {
                 quote(text, self.text);
                 Ok(())
             }
-            (None, Value::Bytes(bytes)) if field.kind == Kind::Bytes => {
+            (None, WireValue::Bytes(bytes)) if field.kind == Kind::Bytes => {
                 self.text.push('"');
                 base64::engine::general_purpose::STANDARD.encode_string(bytes, self.text);
                 self.text.push('"');
                 Ok(())
             }
-            (None, Value::Bytes(mut bytes)) => number(field, part.came, &mut bytes, self.text),
+            (None, WireValue::Bytes(mut bytes)) => number(field, part.came, &mut bytes, self.text),
         }
     }
 }

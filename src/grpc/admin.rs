@@ -1,25 +1,26 @@
 //! `repertoire.v1.Admin`.
 
 use std::path::PathBuf;
-use std::pin::Pin;
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures_util::stream::{self, Stream, StreamExt as _};
+use futures_util::stream::{self, StreamExt as _};
 use jiff::Timestamp;
 use tokio::io::AsyncReadExt as _;
 use tokio::sync::watch;
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 use tonic::{Request, Response, Status};
 
+use super::Messages;
 use super::convert::time;
 use crate::contract::status;
 use crate::contract::v1::admin_server::Admin;
 use crate::contract::v1::{
     BackupRequest, BackupResponse, CompactOutcome, CompactRequest, CompactResponse,
-    GetStatusRequest, GetStatusResponse,
+    GetStatusRequest, GetStatusResponse, LeaveRequest, LeaveResponse,
 };
-use executor::{Kind, Stop, with_deadline};
+use executor::{Stop, with_deadline};
 use model::{Code, Failure};
 use registry::{Compacted, Error, Registry};
 
@@ -30,20 +31,35 @@ const PROGRESS: Duration = Duration::from_millis(100);
 /// How long a backup or a compaction may take: for as long as its caller waits.
 const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 
+/// Why a server is there.
+#[derive(Debug, Clone)]
+pub enum Kind {
+    /// It was started to serve.
+    Serve {
+        /// Where it listens.
+        url: String,
+    },
+    /// A window started it, and it stays for as long as it is used.
+    Background {
+        /// Has it leave.
+        leave: CancellationToken,
+    },
+}
+
 /// The service.
 #[derive(Debug, Clone)]
 pub struct AdminService {
     /// The data directory, as an absolute path.
     pub directory: PathBuf,
-    /// Where the server listens.
-    pub url: String,
+    /// Why the server is there.
+    pub kind: Kind,
     /// When it was started.
     pub started_at: Timestamp,
     /// What it serves.
     pub registry: Registry,
+    /// How many are connected to the local socket.
+    pub connected: watch::Receiver<usize>,
 }
-
-type Messages<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
 
 impl AdminService {
     /// Runs one backup or compaction at a time, for as long as its caller waits. The
@@ -54,7 +70,10 @@ impl AdminService {
     ) -> Result<T, Status> {
         let registry = self.registry.clone();
         let work = move |stop: &Stop| work(&registry, stop);
-        let work = self.registry.executor().run_fallible(Kind::Maintain, work);
+        let work = self
+            .registry
+            .executor()
+            .run_fallible(executor::Kind::Maintain, work);
         let done = with_deadline(Instant::now() + LONGEST, work).await;
         done.map_err(|error| match error {
             Error::Work(executor::Error::Full(_)) => {
@@ -68,7 +87,7 @@ impl AdminService {
 }
 
 /// Returns when there is something new to tell, and not too soon.
-async fn told(progress: &mut watch::Receiver<u64>) {
+async fn news(progress: &mut watch::Receiver<u64>) {
     tokio::time::sleep(PROGRESS).await;
     if progress.changed().await.is_err() {
         std::future::pending::<()>().await;
@@ -139,7 +158,7 @@ impl Admin for AdminService {
                 biased;
                 done = &mut work => Some(done?),
                 // Where the work is over, nothing more is sent of it.
-                () = told(&mut progress) => None,
+                () = news(&mut progress) => None,
             };
             let message = CompactResponse {
                 records: *progress.borrow(),
@@ -157,10 +176,33 @@ impl Admin for AdminService {
         Ok(Response::new(GetStatusResponse {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             data_directory: self.directory.display().to_string(),
-            url: self.url.clone(),
+            url: match &self.kind {
+                Kind::Serve { url } => url.clone(),
+                Kind::Background { .. } => String::new(),
+            },
             started_at: Some(time(self.started_at)),
             process_id: std::process::id(),
             skills: self.registry.catalog().live() as u64,
+            background: matches!(self.kind, Kind::Background { .. }),
+            connections: u32::try_from(*self.connected.borrow()).unwrap_or(u32::MAX),
         }))
+    }
+
+    async fn leave(&self, _: Request<LeaveRequest>) -> Result<Response<LeaveResponse>, Status> {
+        match &self.kind {
+            Kind::Background { leave } => {
+                tracing::info!("asked to leave");
+                leave.cancel();
+                Ok(Response::new(LeaveResponse {}))
+            }
+            Kind::Serve { url } => {
+                let sentence = format!("The server at {url} was started to stay");
+                let process = std::process::id();
+                let step = format!("End it, if that is what you want: kill {process}");
+                Err(status(
+                    Failure::new(Code::DataInUse, sentence).suggest(step),
+                ))
+            }
+        }
     }
 }

@@ -32,13 +32,13 @@ pub(super) struct Bulk {
     memory: Arc<Semaphore>,
 }
 
-type Answer = Result<v1::PublishSkillsResponse, Status>;
+type ItemAnswer = Result<v1::PublishSkillsResponse, Status>;
 
 /// An item before it is read.
 struct Item {
     request: Result<v1::PublishSkillsRequest, Status>,
     /// The permit of its answer.
-    answer: mpsc::OwnedPermit<Answer>,
+    answer: mpsc::OwnedPermit<ItemAnswer>,
     /// Room for its bytes.
     memory: Option<OwnedSemaphorePermit>,
 }
@@ -57,7 +57,7 @@ impl Bulk {
         &self,
         items: Streaming<v1::PublishSkillsRequest>,
         principal: Principal,
-    ) -> impl Stream<Item = Answer> + Send + use<> {
+    ) -> impl Stream<Item = ItemAnswer> + Send + use<> {
         let (send, answers) = mpsc::channel(UNREAD);
         tokio::spawn(self.clone().run(items, principal, send));
         tokio_stream::wrappers::ReceiverStream::new(answers)
@@ -67,7 +67,7 @@ impl Bulk {
         self,
         items: Streaming<v1::PublishSkillsRequest>,
         principal: Principal,
-        send: mpsc::Sender<Answer>,
+        send: mpsc::Sender<ItemAnswer>,
     ) {
         let state = (items, send, self.clone());
         let items = stream::unfold(state, |(mut items, send, bulk)| async move {

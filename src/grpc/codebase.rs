@@ -1,16 +1,24 @@
 //! Codebases: analysis and recommendation, in the words of the contract.
 
+use std::path::PathBuf;
+
 use tonic::{Request, Status};
 
 use super::convert::{count, time};
 use super::search::{rounded, summary};
-use super::time_left;
+use super::{CallerFolder, REASONS, time_left};
 use crate::contract::{status, v1};
-use codebase::{InlineFile, ScanOptions, Severity};
-use recommend::{Advisor, Mode, Priority, ReasonKind, Recommendation, Source, Wish};
-use registry::Catalog;
+use codebase::{InlineFile, ScanOptions};
+use recommend::{Advisor, Mode, Priority, ReasonKind, Recommendation, Severity, Source, Wish};
+use registry::Registry;
 
-fn source(path: String, files: Vec<v1::CodebaseFile>) -> Source {
+/// Where the caller was started, if that is known.
+pub(super) fn folder<T>(request: &Request<T>) -> Option<PathBuf> {
+    let folder = request.extensions().get::<CallerFolder>();
+    folder.map(|CallerFolder(folder)| folder.clone())
+}
+
+fn source(path: String, files: Vec<v1::CodebaseFile>, folder: Option<PathBuf>) -> Source {
     let files = files.into_iter().map(|file| InlineFile {
         path: file.path,
         content: file.content,
@@ -18,6 +26,7 @@ fn source(path: String, files: Vec<v1::CodebaseFile>) -> Source {
     Source {
         path,
         files: files.collect(),
+        folder,
     }
 }
 
@@ -25,7 +34,7 @@ pub(super) async fn analyze(
     advisor: &Advisor,
     request: Request<v1::AnalyzeCodebaseRequest>,
 ) -> Result<v1::AnalyzeCodebaseResponse, Status> {
-    let time_left = time_left(&request);
+    let (time_left, folder) = (time_left(&request), folder(&request));
     let v1::AnalyzeCodebaseRequest {
         path,
         depth,
@@ -35,15 +44,14 @@ pub(super) async fn analyze(
     } = request.into_inner();
     let defaults = ScanOptions::default();
     let options = ScanOptions {
-        depth: u8::try_from(depth)
-            .ok()
-            .filter(|depth| *depth > 0)
+        depth: depth
+            .and_then(|depth| u8::try_from(depth).ok())
             .unwrap_or(defaults.depth),
-        include_dependencies: include_dependencies.unwrap_or(true),
+        include_dependencies: include_dependencies.unwrap_or(defaults.include_dependencies),
         quick_mode,
         ..defaults
     };
-    let seen = advisor.analyze(source(path, files), options, time_left);
+    let seen = advisor.analyze(source(path, files, folder), options, time_left);
     let seen = seen.await.map_err(status)?;
     let ::codebase::Analysis {
         stack,
@@ -119,12 +127,14 @@ fn item(item: ::codebase::TechStackItem) -> v1::TechStackItem {
 
 pub(super) async fn recommend(
     advisor: &Advisor,
-    catalog: &Catalog,
+    registry: &Registry,
     request: Request<v1::RecommendSkillsRequest>,
 ) -> Result<v1::RecommendSkillsResponse, Status> {
-    let time_left = time_left(&request);
+    let (time_left, defaults) = (time_left(&request), Wish::default());
+    let folder = folder(&request);
     let mode = match request.get_ref().discovery_mode() {
-        v1::DiscoveryMode::Unspecified | v1::DiscoveryMode::Conservative => Mode::Conservative,
+        v1::DiscoveryMode::Unspecified => defaults.mode,
+        v1::DiscoveryMode::Conservative => Mode::Conservative,
         v1::DiscoveryMode::Exploratory => Mode::Exploratory,
     };
     let v1::RecommendSkillsRequest {
@@ -136,23 +146,27 @@ pub(super) async fn recommend(
         files,
         installed_skills,
     } = request.into_inner();
-    let reasons = include_reasons.unwrap_or(true);
+    let reasons = include_reasons.unwrap_or(REASONS);
     let wish = Wish {
-        limit: usize::try_from(max_results).unwrap_or_default(),
-        exclude_installed: exclude_installed.unwrap_or(true),
+        limit: usize::try_from(max_results.unwrap_or_default()).unwrap_or_default(),
+        exclude_installed: exclude_installed.unwrap_or(defaults.exclude_installed),
         mode,
         installed: installed_skills,
     };
-    let found = advisor.recommend(source(path, files), wish, time_left);
+    let found = advisor.recommend(source(path, files, folder), wish, time_left);
     let found = found.await.map_err(status)?;
+    let (catalog, now) = (registry.catalog(), registry.now());
     let here: Vec<_> = found.installed.iter().map(|head| head.id.clone()).collect();
     Ok(v1::RecommendSkillsResponse {
         recommendations: found
             .skills
             .into_iter()
             .map(|skill| {
-                let installed = here.contains(&skill.head.id);
-                recommendation(catalog, skill, installed, reasons)
+                let shown = v1::SkillSummary {
+                    installed: Some(here.contains(&skill.head.id)),
+                    ..summary(&catalog, &skill.head, now)
+                };
+                recommendation(shown, skill, reasons)
             })
             .collect(),
         analysis_summary: found.summary,
@@ -177,19 +191,15 @@ pub(super) async fn recommend(
 }
 
 fn recommendation(
-    catalog: &Catalog,
+    summary: v1::SkillSummary,
     skill: Recommendation,
-    installed: bool,
     reasons: bool,
 ) -> v1::Recommendation {
-    let told = if reasons { skill.reasons } else { Vec::new() };
+    let shown = if reasons { skill.reasons } else { Vec::new() };
     v1::Recommendation {
-        skill: Some(v1::SkillSummary {
-            installed: Some(installed),
-            ..summary(catalog, &skill.head)
-        }),
+        skill: Some(summary),
         match_score: rounded(skill.score),
-        reasons: told
+        reasons: shown
             .into_iter()
             .map(|reason| v1::RecommendationReason {
                 r#type: match reason.kind {
@@ -203,7 +213,7 @@ fn recommendation(
                 confidence: rounded(reason.confidence),
             })
             .collect(),
-        impact_areas: skill.areas.into_iter().map(ToOwned::to_owned).collect(),
+        impact_areas: skill.areas,
         priority: match skill.priority {
             Priority::Essential => v1::RecommendationPriority::Essential,
             Priority::Recommended => v1::RecommendationPriority::Recommended,

@@ -161,7 +161,7 @@ pub(super) fn texts<'a>(texts: impl Iterator<Item = &'a str>) -> Vec<String> {
     texts.map(str::to_owned).collect()
 }
 
-pub(super) fn said(all: &[Attributed]) -> Vec<String> {
+pub(super) fn attributed(all: &[Attributed]) -> Vec<String> {
     texts(all.iter().map(|attributed| &*attributed.text))
 }
 
@@ -226,9 +226,9 @@ pub(super) fn composed(set: &SkillSet) -> v1::ComposeSkillsResponse {
         skills: names(&composed.members),
         allowed_tools: texts(composed.allowed_tools()),
         forbidden_tools: texts(composed.forbidden_tools()),
-        execution_protocol: said(&composed.execution_protocol),
-        preconditions: said(&composed.preconditions),
-        postconditions: said(&composed.postconditions),
+        execution_protocol: attributed(&composed.execution_protocol),
+        preconditions: attributed(&composed.preconditions),
+        postconditions: attributed(&composed.postconditions),
         output_contracts: contracts(composed),
         tool_policy: policy_of(composed.policy),
         proof: Some(v1::CompositionProof {

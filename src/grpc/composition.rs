@@ -2,11 +2,14 @@
 
 use tonic::{Request, Response, Status};
 
-use super::composed::{self, names, said, texts};
-use super::convert;
+use super::composed::{self, attributed, names, texts};
+use super::search::rounded;
+use super::{AGAINST_INSTALLED, RECOMMENDATIONS, WITH_CURRENT, checks, convert, installed};
 use crate::contract::json::from_struct;
 use crate::contract::{status, v1};
-use composition::{Composition, Spawn};
+use ::checks::Checks;
+use composition::{Composition, Spawn, Wanted};
+use preflight::Installer;
 use tools::Tools;
 
 /// The Composition service over the domain.
@@ -14,14 +17,26 @@ use tools::Tools;
 pub struct CompositionService {
     composition: Composition,
     tools: Tools,
+    installer: Installer,
+    checks: Checks,
 }
 
 impl CompositionService {
-    /// The service of a composition room, and of sessions whose skills are asked
-    /// about.
+    /// The service of a composition room, of sessions whose skills are asked about, of what is
+    /// installed on this machine, and of checks.
     #[must_use]
-    pub fn new(composition: Composition, tools: Tools) -> Self {
-        Self { composition, tools }
+    pub fn new(
+        composition: Composition,
+        tools: Tools,
+        installer: Installer,
+        checks: Checks,
+    ) -> Self {
+        Self {
+            composition,
+            tools,
+            installer,
+            checks,
+        }
     }
 }
 
@@ -120,9 +135,9 @@ impl v1::composition_server::Composition for CompositionService {
             skills: names(&of.members),
             allowed_tools: texts(of.allowed_tools()),
             forbidden_tools: texts(of.forbidden_tools()),
-            execution_protocol: said(&of.execution_protocol),
-            preconditions: said(&of.preconditions),
-            postconditions: said(&of.postconditions),
+            execution_protocol: attributed(&of.execution_protocol),
+            preconditions: attributed(&of.preconditions),
+            postconditions: attributed(&of.postconditions),
             output_contracts: composed::contracts(of),
             tool_policy: composed::policy_of(of.policy),
             warnings: composed::warnings(&set.findings),
@@ -167,22 +182,24 @@ impl v1::composition_server::Composition for CompositionService {
             task,
             context,
             limit,
+            phrasings,
         } = request.into_inner();
         let limit = usize::try_from(limit).unwrap_or_default();
-        let selection = self
-            .composition
-            .select(task, context, limit)
-            .await
-            .map_err(status)?;
+        let wanted = Wanted {
+            task,
+            phrasings,
+            context,
+        };
+        let selection = self.composition.select(wanted, limit).await;
+        let selection = selection.map_err(status)?;
         Ok(Response::new(v1::SelectSkillsResponse {
+            text: selection.text(),
             skills: selection
                 .skills
                 .iter()
                 .map(|s| s.name.to_string())
                 .collect(),
             considered: convert::count(selection.considered),
-            // The index has no words that lead to too many skills to look at.
-            crowded_words: Vec::new(),
             findings: composed::findings(&selection.findings),
             selections: selection
                 .skills
@@ -190,11 +207,100 @@ impl v1::composition_server::Composition for CompositionService {
                 .map(|selected| v1::SelectedSkill {
                     skill: selected.name.to_string(),
                     skill_id: selected.id.to_string(),
-                    score: selected.score,
+                    score: rounded(selected.score),
                     reasons: selected.reasons,
                     required_by: selected.required_by,
                 })
                 .collect(),
         }))
+    }
+
+    async fn install_skill(
+        &self,
+        request: Request<v1::InstallSkillRequest>,
+    ) -> Result<Response<v1::InstallSkillResponse>, Status> {
+        let installed = installed::install(&self.installer, request).await?;
+        Ok(Response::new(installed))
+    }
+
+    async fn uninstall_skill(
+        &self,
+        request: Request<v1::UninstallSkillRequest>,
+    ) -> Result<Response<v1::UninstallSkillResponse>, Status> {
+        let removed = installed::uninstall(&self.installer, request).await?;
+        Ok(Response::new(removed))
+    }
+
+    async fn list_installed(
+        &self,
+        request: Request<v1::ListInstalledRequest>,
+    ) -> Result<Response<v1::ListInstalledResponse>, Status> {
+        let listed = installed::list(&self.installer, request.into_inner()).await?;
+        Ok(Response::new(listed))
+    }
+
+    async fn get_priorities(
+        &self,
+        request: Request<v1::GetPrioritiesRequest>,
+    ) -> Result<Response<v1::GetPrioritiesResponse>, Status> {
+        let found = installed::priorities(&self.installer, request.into_inner()).await?;
+        Ok(Response::new(found))
+    }
+
+    async fn set_priority(
+        &self,
+        request: Request<v1::SetPriorityRequest>,
+    ) -> Result<Response<v1::SetPriorityResponse>, Status> {
+        let set = installed::set_priority(&self.installer, request).await?;
+        Ok(Response::new(set))
+    }
+
+    async fn check_conflicts(
+        &self,
+        request: Request<v1::CheckConflictsRequest>,
+    ) -> Result<Response<v1::CheckConflictsResponse>, Status> {
+        let v1::CheckConflictsRequest {
+            skill_id,
+            against_installed,
+            against_skills,
+        } = request.into_inner();
+        let against_installed = against_installed.unwrap_or(AGAINST_INSTALLED);
+        let report = self
+            .checks
+            .conflicts(skill_id, against_skills, against_installed)
+            .await
+            .map_err(status)?;
+        let report = checks::conflicts(self.checks.registry(), report);
+        Ok(Response::new(report))
+    }
+
+    async fn audit_activation(
+        &self,
+        request: Request<v1::AuditActivationRequest>,
+    ) -> Result<Response<v1::AuditActivationResponse>, Status> {
+        let v1::AuditActivationRequest {
+            skill_id,
+            generate_hooks,
+            include_recommendations,
+        } = request.into_inner();
+        let skill = Some(skill_id).filter(|skill| !skill.is_empty());
+        let recommend = include_recommendations.unwrap_or(RECOMMENDATIONS);
+        let activation = self.checks.audit(skill, generate_hooks, recommend).await;
+        Ok(Response::new(checks::activation(
+            activation.map_err(status)?,
+        )))
+    }
+
+    async fn estimate_budget(
+        &self,
+        request: Request<v1::EstimateBudgetRequest>,
+    ) -> Result<Response<v1::EstimateBudgetResponse>, Status> {
+        let v1::EstimateBudgetRequest {
+            skill_ids,
+            include_current,
+        } = request.into_inner();
+        let include_current = include_current.unwrap_or(WITH_CURRENT);
+        let estimate = self.checks.estimate(skill_ids, include_current).await;
+        Ok(Response::new(checks::estimate(estimate.map_err(status)?)))
     }
 }

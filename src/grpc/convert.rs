@@ -2,15 +2,17 @@
 
 use jiff::Timestamp;
 
+use super::{facets, trust};
 use crate::contract::json::{to_struct, to_value};
 use crate::contract::v1;
+use ::trust::quality;
 use lookup::{FoundSkill, NameForm};
 use model::{
     CompatibilityRuleType, ComposabilityRuleType, EventKind, FileEntry, Location, Severity, Skill,
     SkillId, SkillUri, TrustTier,
 };
 use registry::{
-    ArchiveFormat, Catalog, Change, ChangeKind, Described, Head, Lines, Outcome, VersionDiff,
+    ArchiveFormat, Catalog, Change, ChangeKind, Described, Head, Lines, Outcome, Scan, VersionDiff,
     VersionState,
 };
 
@@ -81,6 +83,12 @@ pub(super) fn event_type(kind: EventKind) -> v1::EventType {
         EventKind::Yanked => v1::EventType::Yanked,
         EventKind::Unyanked => v1::EventType::Unyanked,
         EventKind::Deleted => v1::EventType::Deleted,
+        EventKind::Blocked => v1::EventType::Blocked,
+        EventKind::Unblocked => v1::EventType::Unblocked,
+        EventKind::Held => v1::EventType::Held,
+        EventKind::Approved => v1::EventType::Approved,
+        EventKind::Rejected => v1::EventType::Rejected,
+        EventKind::Scanned => v1::EventType::Scanned,
     }
 }
 
@@ -92,6 +100,12 @@ pub(super) fn event_kind(kind: v1::EventType) -> Option<EventKind> {
         v1::EventType::Yanked => EventKind::Yanked,
         v1::EventType::Unyanked => EventKind::Unyanked,
         v1::EventType::Deleted => EventKind::Deleted,
+        v1::EventType::Blocked => EventKind::Blocked,
+        v1::EventType::Unblocked => EventKind::Unblocked,
+        v1::EventType::Held => EventKind::Held,
+        v1::EventType::Approved => EventKind::Approved,
+        v1::EventType::Rejected => EventKind::Rejected,
+        v1::EventType::Scanned => EventKind::Scanned,
     })
 }
 
@@ -145,6 +159,7 @@ pub(super) fn state(state: VersionState) -> v1::VersionInfo {
         change_summary,
         active,
         withdrawn,
+        held,
         size: bytes,
         files,
     } = state;
@@ -160,6 +175,8 @@ pub(super) fn state(state: VersionState) -> v1::VersionInfo {
         yank_reason: withdrawn.unwrap_or_default(),
         size_bytes: size(bytes),
         file_count: count(files),
+        held: held.is_some(),
+        hold_reason: held.unwrap_or_default(),
     }
 }
 
@@ -170,7 +187,10 @@ pub(super) fn metadata(catalog: &Catalog, head: &Head) -> Option<v1::SkillMetada
         id: head.id.to_string(),
         name: summary.name.clone(),
         description: summary.description.clone(),
-        category: summary.category.clone(),
+        category: facets::categories(summary)
+            .into_iter()
+            .next()
+            .unwrap_or_default(),
         version: summary.semantic.to_string(),
         short_name: catalog.short_name(head).to_owned(),
         uri: SkillUri::of(&head.id, &summary.entry).to_string(),
@@ -270,8 +290,13 @@ pub(super) fn author(id: &SkillId, stated: Option<&str>, tier: TrustTier) -> v1:
     }
 }
 
-/// A skill in full.
-pub(super) fn detail(found: &FoundSkill, readme: bool) -> v1::SkillDetail {
+/// A skill in full, at a time.
+pub(super) fn detail(
+    found: &FoundSkill,
+    readme: bool,
+    scan: Option<&Scan>,
+    now: Timestamp,
+) -> v1::SkillDetail {
     let Described { head, version, .. } = &found.described;
     let (id, skill) = (&head.id, &version.skill);
     let tier = head.trust_tier();
@@ -300,6 +325,9 @@ pub(super) fn detail(found: &FoundSkill, readme: bool) -> v1::SkillDetail {
                 .map(|rule| rule.skill.clone()),
         );
     let semantic = version.semantic.to_string();
+    let summary = facets::summary(head, version);
+    let standing = head.standing(now);
+    let verdict = scan.map(|scan| scan.report.verdict);
     v1::SkillDetail {
         id: id.to_string(),
         name: skill.name.clone(),
@@ -307,14 +335,11 @@ pub(super) fn detail(found: &FoundSkill, readme: bool) -> v1::SkillDetail {
         description: skill.description.clone(),
         author: Some(author(id, skill.author.as_deref(), tier)),
         trust_tier: trust_tier(tier).into(),
-        quality_score: None,
+        quality_score: scan.map(|scan| quality::score(scan.base(), standing)),
         github_stars: None,
-        categories: Some(&skill.category)
-            .filter(|c| !c.is_empty())
-            .cloned()
-            .into_iter()
-            .collect(),
-        technologies: skill.technologies.clone(),
+        categories: facets::categories(&summary),
+        technologies: facets::technologies(&summary),
+        inferred: facets::inferred(&summary),
         updated_at: Some(time(head.updated_at)),
         installed: None,
         long_description: skill.long_description.clone(),
@@ -327,7 +352,9 @@ pub(super) fn detail(found: &FoundSkill, readme: bool) -> v1::SkillDetail {
         has_tests: version.has_tests(),
         has_examples: version.has_examples(),
         estimated_char_budget: size(skill.chars),
-        security_scan_status: v1::ScanStatus::Pending.into(),
+        security_scan_status: trust::scan_status(verdict).into(),
+        security_findings: Vec::new(),
+        quality_parts: Vec::new(),
         related_skills: related.collect(),
         conflicts_with: conflicts.collect(),
         versions: Vec::new(),

@@ -1,11 +1,12 @@
 //! The Lookup service.
 
+use tonic::metadata::AsciiMetadataValue;
 use tonic::{Request, Response, Status};
 
 use super::convert::{self, ids, info, location_of, trust_tier_of};
-use super::{NAMES, SKILLS, VERSIONS_OF_A_SKILL};
-use super::{codebase, page_size, search, target, token, tools};
-use crate::contract::{status, v1};
+use super::{Messages, NAMES, README, SKILLS, VERSIONS_OF_A_SKILL};
+use super::{codebase, page_size, search, target, token, tools, trust};
+use crate::contract::{FOR_MODEL, INDEX_VERSION, status, v1};
 use ::lookup::{ListQuery, Lookup};
 use ::search::SearchIndex;
 use ::tools::Tools;
@@ -35,6 +36,22 @@ impl LookupService {
             advisor,
         }
     }
+
+    /// The state that an answer is at least of, when it is taken before the index is asked.
+    fn index_version(&self) -> Option<AsciiMetadataValue> {
+        let log: String = self.registry.log_id().chars().take(8).collect();
+        let position = self.search.progress().position;
+        format!("{log}-{position}").parse().ok()
+    }
+}
+
+/// An answer that was found in the index.
+fn of_index<T>(version: Option<AsciiMetadataValue>, answer: T) -> Response<T> {
+    let mut response = Response::new(answer);
+    if let Some(version) = version {
+        response.metadata_mut().insert(INDEX_VERSION, version);
+    }
+    response
 }
 
 #[tonic::async_trait]
@@ -43,8 +60,11 @@ impl v1::lookup_server::Lookup for LookupService {
         &self,
         request: Request<v1::SearchRequest>,
     ) -> Result<Response<v1::SearchResponse>, Status> {
-        let found = search::search(&self.registry, &self.search, request.into_inner()).await?;
-        Ok(Response::new(found))
+        let version = self.index_version();
+        let for_model = request.metadata().contains_key(FOR_MODEL);
+        let request = request.into_inner();
+        let found = search::search(&self.registry, &self.search, request, for_model).await?;
+        Ok(of_index(version, found))
     }
 
     async fn analyze_codebase(
@@ -59,9 +79,9 @@ impl v1::lookup_server::Lookup for LookupService {
         &self,
         request: Request<v1::RecommendSkillsRequest>,
     ) -> Result<Response<v1::RecommendSkillsResponse>, Status> {
-        let catalog = self.registry.catalog();
-        let answer = codebase::recommend(&self.advisor, &catalog, request).await?;
-        Ok(Response::new(answer))
+        let version = self.index_version();
+        let answer = codebase::recommend(&self.advisor, &self.registry, request).await?;
+        Ok(of_index(version, answer))
     }
 
     async fn list_skills(
@@ -111,20 +131,30 @@ impl v1::lookup_server::Lookup for LookupService {
             skill_id,
             include_readme,
             include_versions,
-            // Nothing is scanned yet: the status says so.
-            include_security: _,
+            include_security,
             version_number,
             semantic_version,
         } = request.into_inner();
         let (skill, version) = target(&skill_id, version_number, &semantic_version)?;
-        let found = self.lookup.get(&skill, &version).map_err(status)?;
-        let mut skill = convert::detail(&found, include_readme.unwrap_or(true));
-        if include_versions {
-            let page = self
-                .registry
-                .list_versions(&found.described.head.id, VERSIONS_OF_A_SKILL, "")
-                .map_err(status)?;
-            skill.versions = page.versions.iter().map(info).collect();
+        let newest = if include_versions {
+            VERSIONS_OF_A_SKILL
+        } else {
+            0
+        };
+        let found = self.lookup.with_versions(&skill, &version, newest);
+        let (found, versions) = found.map_err(status)?;
+        let described = &found.described;
+        let scan = self
+            .registry
+            .scan_of(&described.head, described.version.number);
+        let scan = scan.map_err(status)?;
+        let (readme, now) = (include_readme.unwrap_or(README), self.registry.now());
+        let mut skill = convert::detail(&found, readme, scan.as_ref(), now);
+        skill.versions = versions.iter().map(info).collect();
+        if let Some(scan) = scan.filter(|_| include_security) {
+            skill.security_findings = scan.report.findings.iter().map(trust::finding).collect();
+            let standing = described.head.standing(now);
+            (_, skill.quality_parts) = trust::quality_parts(scan.quality, standing);
         }
         Ok(Response::new(v1::GetSkillResponse {
             skill: Some(skill),
@@ -262,6 +292,13 @@ impl v1::lookup_server::Lookup for LookupService {
         }))
     }
 
+    async fn view_file(
+        &self,
+        request: Request<v1::ViewFileRequest>,
+    ) -> Result<Response<v1::ViewFileResponse>, Status> {
+        tools::view_file(&self.tools, request).await
+    }
+
     async fn load_skill(
         &self,
         request: Request<v1::LoadSkillRequest>,
@@ -311,7 +348,7 @@ impl v1::lookup_server::Lookup for LookupService {
         tools::list_tool_calls(&self.tools, request)
     }
 
-    type StreamToolCallStream = tools::Updates;
+    type StreamToolCallStream = Messages<v1::StreamToolCallResponse>;
 
     async fn stream_tool_call(
         &self,

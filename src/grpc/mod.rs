@@ -9,30 +9,34 @@
 //!
 //! Not here: listeners, limits and deadlines (`server`), other faces.
 
-mod admin;
+pub mod admin;
 mod bulk;
+mod checks;
 mod codebase;
 mod composed;
-mod composition;
+pub mod composition;
 mod convert;
-mod lookup;
+mod facets;
+mod installed;
+mod learned;
+pub mod learning;
+pub mod lookup;
 mod publish;
-mod registry;
+pub mod registry;
 mod search;
 #[cfg(test)]
 mod tests;
-mod tool_host;
+pub mod tool_host;
 mod tools;
+mod trust;
 mod watch;
 
-pub use admin::AdminService;
-pub use composition::CompositionService;
-pub use lookup::LookupService;
-pub use registry::RegistryService;
-pub use tool_host::ToolHostService;
-
+use std::path::PathBuf;
+use std::pin::Pin;
 use std::time::Duration;
 
+use futures_util::future::Either;
+use futures_util::{Stream, future};
 use tonic::{Request, Status};
 
 use crate::contract::{status, v1};
@@ -53,6 +57,12 @@ fn principal<T>(request: &Request<T>) -> Principal {
 /// server's layers put it into each request.
 #[derive(Debug, Clone, Copy)]
 pub struct Deadline(pub tokio::time::Instant);
+
+/// Where a caller on this machine was started, which it says itself; the server's local
+/// socket puts it into each request. It may have codebases read there, since it could read
+/// them, too.
+#[derive(Debug, Clone)]
+pub struct CallerFolder(pub PathBuf);
 
 /// What is left of a caller's time for the answer to go back.
 const MARGIN: Duration = Duration::from_millis(20);
@@ -96,8 +106,16 @@ fn selector(number: u32, semantic: &str) -> Result<VersionSelector, Status> {
     }
 }
 
+/// What a stream sends.
+type Messages<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
+
 fn wrong(field: &str, message: String) -> Status {
     status(Failure::new(Code::InvalidParameter, message.clone()).field(field, message))
+}
+
+/// A field that this request needs and others do not.
+fn missing(field: &str) -> Failure {
+    Failure::new(Code::MissingParameter, format!("{field}: Required")).field(field, "Required")
 }
 
 /// Which skill a request names, and which version of it.
@@ -109,7 +127,12 @@ fn target(
     Ok((Reference::parse(skill_id), selector(number, semantic)?))
 }
 
-// What an answer has where its caller asks for no number.
+// What an answer has where its caller leaves that open; for what a call does, the domain
+// says it (`ScanOptions::default()`, `Wish::default()`, `Submission::ACTIVATE`).
+/// The beginning of its SKILL.md, with a skill.
+const README: bool = true;
+/// Why a skill is recommended.
+const REASONS: bool = true;
 /// Skills of a list.
 const SKILLS: usize = 100;
 /// Skills of a search.
@@ -120,14 +143,50 @@ const NAMES: usize = 100;
 const VERSIONS: usize = 50;
 /// Versions that come with a skill.
 const VERSIONS_OF_A_SKILL: usize = 20;
+/// Skills on the blocklist.
+const BLOCKED: usize = 100;
+/// Versions that are held, on a page.
+const HELD: usize = 100;
+/// A refresh of the blocklist takes the feed in.
+const FEED: bool = true;
+/// Whether its files are what was installed, with an installed skill.
+const HEALTH: bool = true;
+/// A skill that is given a place keeps it.
+const LOCK: bool = true;
 /// Records of calls.
 const CALLS: usize = 100;
+/// Submissions that wait for a reviewer.
+const SUBMISSIONS: usize = 20;
+
+/// A skill is compared with those that are installed.
+const AGAINST_INSTALLED: bool = true;
+/// Skills add to what is installed.
+const WITH_CURRENT: bool = true;
+/// What to do, with what is wrong.
+const RECOMMENDATIONS: bool = true;
+
+/// What a learner did, with the progress of one.
+const ACTIVITIES: usize = 20;
+/// How far the learner is, with a path of a list.
+const PROGRESS: bool = true;
+/// Its exercises, with a path.
+const EXERCISES: bool = true;
+/// Case by case, with what came of a solution.
+const FEEDBACK: bool = true;
 
 fn page_size(asked: i32, default: usize) -> usize {
     usize::try_from(asked)
         .ok()
         .filter(|size| *size > 0)
         .unwrap_or(default)
+}
+
+/// When a stream ends that is to last for so many seconds from now on; 0: never.
+fn waited(seconds: i32) -> impl Future<Output = ()> + Send {
+    match seconds.unsigned_abs() {
+        0 => Either::Left(future::pending()),
+        seconds => Either::Right(tokio::time::sleep(Duration::from_secs(seconds.into()))),
+    }
 }
 
 fn number(number: Option<VersionNumber>) -> u32 {

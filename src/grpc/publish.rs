@@ -2,12 +2,10 @@
 
 use bytes::Bytes;
 
-use super::convert;
+use super::{convert, missing, trust};
 use crate::contract::invalid;
 use crate::contract::{Checked as _, json, v1};
-use model::{
-    Code, Failure, Principal, Problem, ResourceConfig, SkillUri, ToolArgument, ToolConfig,
-};
+use model::{Failure, Principal, Problem, ResourceConfig, SkillUri, ToolArgument, ToolConfig};
 use registry::{Published, Submission, Upload};
 use skill_md::Draft;
 
@@ -37,7 +35,7 @@ fn tool(config: v1::ToolConfig) -> ToolConfig {
              }| ToolArgument {
                 name,
                 kind: if r#type.is_empty() {
-                    "string".to_owned()
+                    ToolArgument::KIND.to_owned()
                 } else {
                     r#type
                 },
@@ -89,6 +87,7 @@ pub(super) fn submission(request: v1::PublishSkillRequest, principal: Principal)
         strict,
         activate,
         idempotency_key,
+        folder,
     } = request;
     let text = |text: String| (!text.is_empty()).then_some(text);
     let draft = Draft {
@@ -105,12 +104,12 @@ pub(super) fn submission(request: v1::PublishSkillRequest, principal: Principal)
         upload: Upload {
             skill: skill_id,
             files: files(sent),
-            folder: String::new(),
+            folder,
             strict,
         },
         draft,
         change_summary,
-        activate: activate.unwrap_or(true),
+        activate: activate.unwrap_or(Submission::ACTIVATE),
         principal,
         idempotency_key,
     }
@@ -122,6 +121,7 @@ pub(super) fn answer((published, problems): (Published, Vec<Problem>)) -> v1::Pu
         outcome,
         version,
         entry,
+        verdict,
     } = published;
     v1::PublishSkillResponse {
         uri: SkillUri::of(&id, &entry).to_string(),
@@ -129,14 +129,13 @@ pub(super) fn answer((published, problems): (Published, Vec<Problem>)) -> v1::Pu
         outcome: convert::outcome(outcome).into(),
         version: Some(convert::state(version)),
         problems: problems.into_iter().map(Into::into).collect(),
+        security_scan_status: trust::scan_status(verdict).into(),
     }
 }
 
 /// One item of a stream: checked by itself, so that a bad one ends nothing.
 pub(super) fn item(request: v1::PublishSkillsRequest) -> Result<v1::PublishSkillRequest, Failure> {
-    let request = request.skill.ok_or_else(|| {
-        Failure::new(Code::MissingParameter, "skill: Required").field("skill", "Required")
-    })?;
+    let request = request.skill.ok_or_else(|| missing("skill"))?;
     let mut violations = Vec::new();
     request.check(&mut violations);
     if violations.is_empty() {

@@ -1,20 +1,20 @@
 //! The Registry service.
 
-use std::pin::Pin;
-use std::sync::Arc;
-
-use futures_util::{Stream, stream};
-use serde::de::DeserializeOwned;
+use futures_util::stream;
 use tonic::{Request, Response, Status, Streaming};
 
 use super::bulk::Bulk;
 use super::convert::{self, info};
-use super::{VERSIONS, caller, number, page_size, principal, publish, target, token, watch};
+use super::{
+    BLOCKED, FEED, Messages, VERSIONS, caller, missing, number, page_size, principal, publish,
+    target, token, trust, watch, wrong,
+};
 use crate::contract::{status, v1};
 use admission::Peer;
 use lookup::Lookup;
-use model::{Reference, SkillId, VersionNumber};
-use registry::{Caller, ExportQuery, Head, Registry, Upload};
+use model::{Reference, VersionNumber};
+use preflight::Installer;
+use registry::{Blocked, ExportQuery, Feed, Registry, Upload};
 
 /// Bytes of an archive in one message.
 const CHUNK: usize = 64 * 1024;
@@ -24,57 +24,36 @@ const CHUNK: usize = 64 * 1024;
 pub struct RegistryService {
     registry: Registry,
     lookup: Lookup,
+    feed: Feed,
+    installer: Installer,
     bulk: Bulk,
 }
 
-type Answers<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
-
 impl RegistryService {
-    /// The service of a registry.
+    /// The service of a registry, of a feed of skills to block, and of what is installed on
+    /// this machine.
     #[must_use]
-    pub fn new(registry: Registry) -> Self {
+    pub fn new(registry: Registry, feed: Feed, installer: Installer) -> Self {
         Self {
             lookup: Lookup::new(registry.clone()),
             bulk: Bulk::new(&registry),
+            feed,
+            installer,
             registry,
-        }
-    }
-
-    fn head(&self, skill: &Reference) -> Result<Arc<Head>, Status> {
-        Ok(self.lookup.resolve(skill).map_err(status)?.head)
-    }
-
-    /// A write to a skill; or the answer that it was given before under its name, where
-    /// the words for the skill lead nowhere by now.
-    async fn write<T: DeserializeOwned>(
-        &self,
-        skill_id: &str,
-        caller: &Caller,
-        write: impl AsyncFnOnce(SkillId) -> Result<T, registry::Error>,
-    ) -> Result<T, Status> {
-        // An id leads to its skill, whether or not there is one.
-        let id = skill_id.parse();
-        let id = id.or_else(|_| Ok(self.head(&Reference::parse(skill_id))?.id.clone()));
-        match id {
-            Ok(id) => write(id).await.map_err(status),
-            Err(refused) => {
-                let answer = self.registry.answered(caller).map_err(status)?;
-                answer.ok_or(refused)
-            }
         }
     }
 }
 
-/// The number of a request; its rules keep it from being 0.
-fn version_number(number: u32) -> VersionNumber {
-    VersionNumber::new(number).unwrap_or(VersionNumber::FIRST)
+fn version_number(number: u32) -> Result<VersionNumber, Status> {
+    let found = VersionNumber::new(number);
+    found.ok_or_else(|| wrong("version_number", "Required".to_owned()))
 }
 
 #[tonic::async_trait]
 impl v1::registry_server::Registry for RegistryService {
-    type PublishSkillsStream = Answers<v1::PublishSkillsResponse>;
-    type ExportSkillStream = Answers<v1::ExportSkillResponse>;
-    type WatchStream = Answers<v1::WatchResponse>;
+    type PublishSkillsStream = Messages<v1::PublishSkillsResponse>;
+    type ExportSkillStream = Messages<v1::ExportSkillResponse>;
+    type WatchStream = Messages<v1::WatchResponse>;
 
     async fn publish_skill(
         &self,
@@ -105,7 +84,11 @@ impl v1::registry_server::Registry for RegistryService {
             idempotency_key: _,
         } = request.into_inner();
         let delete = async |id| self.registry.delete(&id, &caller).await;
-        let deleted = self.write(&skill_id, &caller, delete).await?;
+        let deleted = self
+            .lookup
+            .write(&skill_id, &caller, delete)
+            .await
+            .map_err(status)?;
         Ok(Response::new(v1::DeleteSkillResponse {
             skill_id: deleted.id.to_string(),
             versions_deleted: deleted.versions,
@@ -123,9 +106,13 @@ impl v1::registry_server::Registry for RegistryService {
             reason,
             idempotency_key: _,
         } = request.into_inner();
-        let version = version_number(version);
+        let version = version_number(version)?;
         let yank = async |id| self.registry.yank(&id, version, &reason, &caller).await;
-        let withdrawn = self.write(&skill_id, &caller, yank).await?;
+        let withdrawn = self
+            .lookup
+            .write(&skill_id, &caller, yank)
+            .await
+            .map_err(status)?;
         Ok(Response::new(v1::YankVersionResponse {
             skill_id: withdrawn.id.to_string(),
             version: Some(convert::state(withdrawn.version)),
@@ -147,9 +134,13 @@ impl v1::registry_server::Registry for RegistryService {
             version_number: version,
             idempotency_key: _,
         } = request.into_inner();
-        let version = version_number(version);
+        let version = version_number(version)?;
         let unyank = async |id| self.registry.unyank(&id, version, &caller).await;
-        let withdrawn = self.write(&skill_id, &caller, unyank).await?;
+        let withdrawn = self
+            .lookup
+            .write(&skill_id, &caller, unyank)
+            .await
+            .map_err(status)?;
         Ok(Response::new(v1::UnyankVersionResponse {
             skill_id: withdrawn.id.to_string(),
             version: Some(convert::state(withdrawn.version)),
@@ -166,9 +157,8 @@ impl v1::registry_server::Registry for RegistryService {
             page_size: size,
             page_token,
         } = request.into_inner();
-        let head = self.head(&Reference::parse(&skill_id))?;
-        let size = page_size(size, VERSIONS);
-        let page = self.registry.list_versions(&head.id, size, &page_token);
+        let (skill, size) = (Reference::parse(&skill_id), page_size(size, VERSIONS));
+        let page = self.lookup.versions(&skill, size, &page_token);
         let page = page.map_err(status)?;
         Ok(Response::new(v1::ListVersionsResponse {
             skill_id: page.head.id.to_string(),
@@ -191,8 +181,7 @@ impl v1::registry_server::Registry for RegistryService {
             semantic_version,
         } = request.into_inner();
         let (skill, version) = target(&skill_id, version_number, &semantic_version)?;
-        let head = self.head(&skill)?;
-        let read = self.registry.instructions(&head.id, &version).await;
+        let read = self.lookup.instructions(&skill, &version).await;
         let (described, body) = read.map_err(status)?;
         Ok(Response::new(v1::GetVersionResponse {
             skill_id: described.head.id.to_string(),
@@ -209,12 +198,12 @@ impl v1::registry_server::Registry for RegistryService {
             from_version,
             to_version,
         } = request.into_inner();
-        let head = self.head(&Reference::parse(&skill_id))?;
         let (from, to) = (
             VersionNumber::new(from_version),
             VersionNumber::new(to_version),
         );
-        let diff = self.registry.diff(&head.id, from, to).await;
+        let skill = Reference::parse(&skill_id);
+        let diff = self.lookup.diff(&skill, from, to).await;
         Ok(Response::new(convert::diff(diff.map_err(status)?)))
     }
 
@@ -232,9 +221,13 @@ impl v1::registry_server::Registry for RegistryService {
             version_number: version,
             idempotency_key: _,
         } = request.into_inner();
-        let version = version_number(version);
+        let version = version_number(version)?;
         let activate = async |id| self.registry.activate(&id, version, &caller).await;
-        let activated = self.write(&skill_id, &caller, activate).await?;
+        let activated = self
+            .lookup
+            .write(&skill_id, &caller, activate)
+            .await
+            .map_err(status)?;
         Ok(Response::new(v1::ActivateVersionResponse {
             skill_id: activated.id.to_string(),
             version: Some(convert::state(activated.version)),
@@ -247,8 +240,8 @@ impl v1::registry_server::Registry for RegistryService {
         request: Request<v1::GetMetricsRequest>,
     ) -> Result<Response<v1::GetMetricsResponse>, Status> {
         let v1::GetMetricsRequest { skill_id } = request.into_inner();
-        let head = self.head(&Reference::parse(&skill_id))?;
-        let usage = self.registry.skill_usage(head).map_err(status)?;
+        let usage = self.lookup.usage(&Reference::parse(&skill_id));
+        let usage = usage.map_err(status)?;
         let versions = usage.versions.into_iter();
         let versions = versions.map(|(version, counts)| v1::VersionMetrics {
             version_number: version.number.get(),
@@ -311,13 +304,12 @@ impl v1::registry_server::Registry for RegistryService {
         } = request.into_inner();
         let format = v1::ArchiveFormat::try_from(format).unwrap_or_default();
         let (skill, version) = target(&skill_id, version_number, &semantic_version)?;
-        let head = self.head(&skill)?;
         let query = ExportQuery {
             version,
             format: convert::archive_format(format),
             info_only,
         };
-        let archive = self.registry.export(&head.id, &query).await;
+        let archive = self.lookup.export(&skill, &query).await;
         let archive = archive.map_err(status)?;
         let kib = archive.bytes.len().div_ceil(1024);
         let kib = u32::try_from(kib).unwrap_or(u32::MAX);
@@ -341,6 +333,142 @@ impl v1::registry_server::Registry for RegistryService {
             })
         });
         Ok(Response::new(Box::pin(stream::iter(chunks))))
+    }
+
+    async fn update_blocklist(
+        &self,
+        request: Request<v1::UpdateBlocklistRequest>,
+    ) -> Result<Response<v1::UpdateBlocklistResponse>, Status> {
+        let caller = caller(&request, "UpdateBlocklist", "");
+        let v1::UpdateBlocklistRequest {
+            action,
+            skill_id,
+            reason,
+            refresh_from_community,
+        } = request.into_inner();
+        let of = v1::BlocklistAction::try_from(action).unwrap_or_default();
+        let is_missing = |text: &str| text.trim().is_empty();
+        let changed = match of {
+            v1::BlocklistAction::Unspecified => return Err(status(missing("action"))),
+            v1::BlocklistAction::Add | v1::BlocklistAction::Remove if is_missing(&skill_id) => {
+                return Err(status(missing("skill_id")));
+            }
+            v1::BlocklistAction::Add if is_missing(&reason) => {
+                return Err(status(missing("reason")));
+            }
+            v1::BlocklistAction::Add => {
+                let add = async |id| self.registry.block(&id, &reason, &caller).await;
+                let added = self.lookup.write(&skill_id, &caller, add).await;
+                Some(added.map_err(status)?)
+            }
+            v1::BlocklistAction::Remove => {
+                let remove = async |id| self.registry.unblock(&id, &caller).await;
+                let removed = self.lookup.write(&skill_id, &caller, remove).await;
+                Some(removed.map_err(status)?)
+            }
+            v1::BlocklistAction::Refresh if refresh_from_community.unwrap_or(FEED) => {
+                let taken_in = self.feed.take_in(&self.registry, &caller).await;
+                taken_in.map_err(status)?;
+                None
+            }
+            v1::BlocklistAction::Refresh => None,
+        };
+        let only = changed.as_ref().map(|Blocked { id, .. }| id.clone());
+        let affected = self.installer.blocked(only).await.map_err(status)?;
+        Ok(Response::new(v1::UpdateBlocklistResponse {
+            action,
+            blocklist_size: convert::count(self.registry.catalog().blocked()),
+            skill_id: changed.map(|Blocked { id, .. }| id.to_string()),
+            last_community_refresh: self.feed.taken_in().map(convert::time),
+            affected_installed_skills: affected.iter().map(ToString::to_string).collect(),
+        }))
+    }
+
+    async fn scan_skill(
+        &self,
+        request: Request<v1::ScanSkillRequest>,
+    ) -> Result<Response<v1::ScanSkillResponse>, Status> {
+        let scanned = trust::scan(&self.registry, &self.lookup, request.into_inner());
+        Ok(Response::new(scanned.await?))
+    }
+
+    async fn list_held(
+        &self,
+        request: Request<v1::ListHeldRequest>,
+    ) -> Result<Response<v1::ListHeldResponse>, Status> {
+        let page = trust::list_held(&self.registry, request.into_inner())?;
+        Ok(Response::new(page))
+    }
+
+    async fn approve_version(
+        &self,
+        request: Request<v1::ApproveVersionRequest>,
+    ) -> Result<Response<v1::ApproveVersionResponse>, Status> {
+        let key = &request.get_ref().idempotency_key;
+        let caller = caller(&request, "ApproveVersion", key);
+        let v1::ApproveVersionRequest {
+            skill_id,
+            version_number: version,
+            reason,
+            idempotency_key: _,
+        } = request.into_inner();
+        let version = version_number(version)?;
+        let approve = async |id| self.registry.approve(&id, version, &reason, &caller).await;
+        let approved = self.lookup.write(&skill_id, &caller, approve).await;
+        let (id, version, active_version) = trust::reviewed(approved.map_err(status)?);
+        Ok(Response::new(v1::ApproveVersionResponse {
+            skill_id: id.to_string(),
+            version: Some(version),
+            active_version,
+        }))
+    }
+
+    async fn reject_version(
+        &self,
+        request: Request<v1::RejectVersionRequest>,
+    ) -> Result<Response<v1::RejectVersionResponse>, Status> {
+        let key = &request.get_ref().idempotency_key;
+        let caller = caller(&request, "RejectVersion", key);
+        let v1::RejectVersionRequest {
+            skill_id,
+            version_number: version,
+            reason,
+            idempotency_key: _,
+        } = request.into_inner();
+        let version = version_number(version)?;
+        let reject = async |id| self.registry.reject(&id, version, &reason, &caller).await;
+        let rejected = self.lookup.write(&skill_id, &caller, reject).await;
+        let (id, version, _) = trust::reviewed(rejected.map_err(status)?);
+        Ok(Response::new(v1::RejectVersionResponse {
+            skill_id: id.to_string(),
+            version: Some(version),
+        }))
+    }
+
+    async fn list_blocked(
+        &self,
+        request: Request<v1::ListBlockedRequest>,
+    ) -> Result<Response<v1::ListBlockedResponse>, Status> {
+        let v1::ListBlockedRequest {
+            page_size: size,
+            page_token,
+        } = request.into_inner();
+        let page = self
+            .registry
+            .blocklist(page_size(size, BLOCKED), &page_token)
+            .map_err(status)?;
+        let blocked = page.blocks.iter().map(|block| v1::BlockedSkill {
+            skill_id: block.skill.to_string(),
+            reason: block.reason.clone(),
+            blocked_at: Some(convert::time(block.time)),
+            blocked_by: block.actor.to_string(),
+            from_feed: block.from_feed,
+        });
+        Ok(Response::new(v1::ListBlockedResponse {
+            blocked: blocked.collect(),
+            blocklist_size: convert::count(page.size),
+            next_page_token: token(page.next),
+        }))
     }
 
     async fn watch(

@@ -1,8 +1,10 @@
 //! Finding skills, in the words of the contract.
 
+use jiff::Timestamp;
 use tonic::Status;
 
 use super::convert::{author, count, location_of, time, trust_tier, trust_tier_of};
+use super::facets::{categories, inferred, technologies};
 use super::{FOUND, page_size};
 use crate::contract::{status, v1};
 use model::{Code, Failure};
@@ -17,27 +19,29 @@ pub(super) async fn search(
     registry: &Registry,
     index: &SearchIndex,
     request: v1::SearchRequest,
+    for_model: bool,
 ) -> Result<v1::SearchResponse, Status> {
-    let query = query(request)?;
-    let (offset, limit) = (query.offset, query.limit);
+    let mut query = query(request)?;
+    query.filters.offered = for_model;
     let SearchResults {
         hits,
         total,
+        has_more,
         analysis,
         facets,
         suggestions,
     } = index.find(query).await.map_err(status)?;
-    let catalog = registry.catalog();
+    let (catalog, now) = (registry.catalog(), registry.now());
     Ok(v1::SearchResponse {
         results: hits
             .into_iter()
             .map(|hit| v1::SkillSummary {
                 r#match: Some(why(hit.why)),
-                ..summary(&catalog, &hit.head)
+                ..summary(&catalog, &hit.head, now)
             })
             .collect(),
         total: count(total),
-        has_more: offset.saturating_add(limit) < total,
+        has_more,
         query_analysis: Some(understood(analysis)),
         facets: facets.into_iter().map(facet).collect(),
         suggestions,
@@ -66,9 +70,10 @@ fn query(request: v1::SearchRequest) -> Result<SearchQuery, Status> {
         filters: filters.map(self::filters).transpose()?.unwrap_or_default(),
         sort: sort.map(self::sort).unwrap_or_default(),
         offset: page_size(offset, 0),
-        limit: page_size(limit, FOUND),
+        limit: page_size(limit.unwrap_or_default(), FOUND),
         facets,
         words_only,
+        no_snippets: false,
     })
 }
 
@@ -125,11 +130,12 @@ fn filters(filters: v1::SearchFilters) -> Result<Filters, Status> {
         updated_after,
         has_tests,
         has_examples,
+        offered: false,
     })
 }
 
-/// A skill in a list of results.
-pub(super) fn summary(catalog: &Catalog, head: &Head) -> v1::SkillSummary {
+/// A skill in a list of results, at a time.
+pub(super) fn summary(catalog: &Catalog, head: &Head, now: Timestamp) -> v1::SkillSummary {
     let tier = head.trust_tier();
     let shown = head.summary.as_ref();
     v1::SkillSummary {
@@ -139,14 +145,11 @@ pub(super) fn summary(catalog: &Catalog, head: &Head) -> v1::SkillSummary {
         description: shown.map_or_else(String::new, |shown| shown.description.clone()),
         author: Some(author(&head.id, None, tier)),
         trust_tier: trust_tier(tier).into(),
-        quality_score: None,
+        quality_score: head.quality(now),
         github_stars: None,
-        categories: shown
-            .map(|shown| shown.category.clone())
-            .filter(|category| !category.is_empty())
-            .into_iter()
-            .collect(),
-        technologies: shown.map_or_else(Vec::new, |shown| shown.technologies.clone()),
+        categories: shown.map_or_else(Vec::new, categories),
+        technologies: shown.map_or_else(Vec::new, technologies),
+        inferred: shown.map_or_else(Vec::new, inferred),
         updated_at: Some(time(head.updated_at)),
         installed: None,
         r#match: None,

@@ -5,6 +5,8 @@ use tempfile::TempDir;
 use tokio::sync::oneshot;
 use tonic::Response;
 
+use super::lookup::LookupService;
+use super::registry::RegistryService;
 use super::*;
 use crate::contract::v1::lookup_server::Lookup as _;
 use crate::contract::v1::registry_server::Registry as _;
@@ -45,6 +47,19 @@ fn tools(store: Store, registry: &Registry, index: &::search::SearchIndex) -> ::
     .expect("tools")
 }
 
+fn installer(domain: &Registry, folder: &std::path::Path) -> preflight::Installer {
+    let policy = preflight::Policy {
+        directory: folder.join("skills"),
+        roots: Vec::new(),
+        person: None,
+        method: ::install::Method::Copy,
+        min_trust_tier: model::TrustTier::Unverified,
+        budget_chars: 1_000,
+    };
+    let home = folder.join("installed");
+    preflight::Installer::new(domain.clone(), home, policy, Arc::new(SystemClock))
+}
+
 impl World {
     fn new() -> Self {
         let directory = TempDir::new().expect("a folder");
@@ -62,9 +77,11 @@ impl World {
             Vec::new(),
             Arc::new(SystemClock),
         );
+        let installer = installer(&domain, directory.path());
+        let feed = ::registry::Feed::default();
         Self {
             _directory: directory,
-            registry: RegistryService::new(domain.clone()),
+            registry: RegistryService::new(domain.clone(), feed, installer),
             lookup: LookupService::new(
                 domain.clone(),
                 tools(store, &domain, &index),

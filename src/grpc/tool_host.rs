@@ -1,13 +1,13 @@
 //! The `ToolHost` service: what workers say and are told, as messages.
 
-use std::pin::Pin;
 use std::time::Duration;
 
-use futures_util::{Stream, StreamExt as _};
+use futures_util::StreamExt as _;
 use tonic::metadata::MetadataMap;
 use tonic::{Request, Response, Status, Streaming};
 use tonic_types::StatusExt as _;
 
+use super::Messages;
 use crate::contract::{Checked as _, invalid, json, status, v1};
 use handler::{Invocation, Output, Progress, ToolError, ToolErrorKind};
 use model::{Code, Failure, NOT_EXACT, SkillIdError, inexact};
@@ -33,7 +33,7 @@ impl ToolHostService {
 
 #[tonic::async_trait]
 impl v1::tool_host_server::ToolHost for ToolHostService {
-    type AttachStream = Pin<Box<dyn Stream<Item = Result<v1::AttachResponse, Status>> + Send>>;
+    type AttachStream = Messages<v1::AttachResponse>;
 
     async fn attach(
         &self,
@@ -44,9 +44,9 @@ impl v1::tool_host_server::ToolHost for ToolHostService {
             Ok(message) => from_wire(message),
             Err(error) => Err(unreadable(&error)),
         });
-        let told = self.host.attach(token.as_deref(), messages).await;
-        let told = told.map_err(status)?;
-        let answers = told.map(|message| message.map(to_wire).map_err(status));
+        let answers = self.host.attach(token.as_deref(), messages).await;
+        let answers = answers.map_err(status)?;
+        let answers = answers.map(|message| message.map(to_wire).map_err(status));
         Ok(Response::new(Box::pin(answers)))
     }
 }
@@ -83,15 +83,15 @@ fn from_wire(message: v1::AttachRequest) -> Result<FromWorker, Failure> {
     use v1::attach_request::Message;
     Ok(match message.message {
         None => FromWorker::Unknown,
-        Some(Message::Hello(said)) => FromWorker::Hello(hello(said)?),
+        Some(Message::Hello(message)) => FromWorker::Hello(hello(message)?),
         Some(Message::Heartbeat(v1::Heartbeat {})) => FromWorker::Heartbeat,
         Some(Message::Drain(v1::Drain {})) => FromWorker::Drain,
-        Some(Message::Outcome(said)) => outcome(said),
-        Some(Message::Progress(said)) => {
+        Some(Message::Outcome(message)) => outcome(message),
+        Some(Message::Progress(message)) => {
             let v1::InvocationProgress {
                 invocation_id: id,
                 progress,
-            } = said;
+            } = message;
             let v1::ToolProgress {
                 done,
                 total,
@@ -109,9 +109,9 @@ fn from_wire(message: v1::AttachRequest) -> Result<FromWorker, Failure> {
     })
 }
 
-fn hello(said: v1::Hello) -> Result<Hello, Failure> {
+fn hello(message: v1::Hello) -> Result<Hello, Failure> {
     let mut violations = Vec::new();
-    said.check(&mut violations);
+    message.check(&mut violations);
     if !violations.is_empty() {
         for violation in &mut violations {
             violation.field.insert_str(0, "hello.");
@@ -122,7 +122,7 @@ fn hello(said: v1::Hello) -> Result<Hello, Failure> {
         name,
         skills,
         concurrency,
-    } = said;
+    } = message;
     let served = |(at, served): (usize, v1::ServedSkill)| {
         let v1::ServedSkill { skill_id, methods } = served;
         let skill = skill_id.parse().map_err(|error: SkillIdError| {
@@ -146,12 +146,12 @@ fn hello(said: v1::Hello) -> Result<Hello, Failure> {
 }
 
 /// An outcome that breaks the rules fails its call, not the worker's other calls.
-fn outcome(said: v1::Outcome) -> FromWorker {
+fn outcome(message: v1::Outcome) -> FromWorker {
     use v1::outcome::Outcome;
     let v1::Outcome {
         invocation_id: id,
         outcome,
-    } = said;
+    } = message;
     let result = match outcome {
         None => {
             let why = "the outcome has neither `result` nor `error`".to_owned();
@@ -172,9 +172,9 @@ fn outcome(said: v1::Outcome) -> FromWorker {
                 structured,
             })
         }
-        Some(Outcome::Error(said)) => {
+        Some(Outcome::Error(failed)) => {
             let mut violations = Vec::new();
-            said.check(&mut violations);
+            failed.check(&mut violations);
             if !violations.is_empty() {
                 let wrong = violations
                     .into_iter()
@@ -182,14 +182,14 @@ fn outcome(said: v1::Outcome) -> FromWorker {
                 let why = wrong.collect::<Vec<_>>().join("; ");
                 return FromWorker::Malformed { id, why };
             }
-            Err(error(said))
+            Err(error(failed))
         }
     };
     FromWorker::Outcome { id, result }
 }
 
-fn error(said: v1::ToolError) -> ToolError {
-    let kind = match said.kind() {
+fn error(failed: v1::ToolError) -> ToolError {
+    let kind = match failed.kind() {
         v1::ToolErrorKind::Unspecified => ToolErrorKind::Failed,
         v1::ToolErrorKind::InvalidArgument => ToolErrorKind::Invalid,
         v1::ToolErrorKind::Denied => ToolErrorKind::Denied,
@@ -201,7 +201,7 @@ fn error(said: v1::ToolError) -> ToolError {
         suggestions,
         field,
         retry_after,
-    } = said;
+    } = failed;
     // A time that lies in the past is none.
     let retry_after = retry_after.and_then(|time| Duration::try_from(time).ok());
     ToolError {

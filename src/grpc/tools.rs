@@ -1,19 +1,20 @@
 //! Sessions and tools of the Lookup service.
 
-use std::pin::Pin;
-
-use futures_util::{Stream, StreamExt as _, stream};
+use futures_util::{StreamExt as _, stream};
+use serde_json::{Map, Value as Json};
 use tokio::sync::mpsc;
 use tonic::{Request, Response, Status};
 
 use super::convert::{self, ids};
-use super::{CALLS, number, page_size, principal, target, time_left, token};
+use super::{CALLS, Messages, number, page_size, principal, target, time_left, token};
 use crate::contract::json::{from_struct, to_struct};
-use crate::contract::{status, v1};
+use crate::contract::{SESSION_REMEMBERED, status, v1};
+use ::lookup::is_address;
 use handler::Progress;
-use model::Reference;
+use model::{Code, Failure, Reference};
 use tools::{
-    CallRecord, Called, ListedTool, Load, LoadedStatus, SessionSkill, ToolCall, ToolQuery, Tools,
+    CallRecord, Called, ListedTool, Load, LoadedStatus, SessionSkill, Shown, ToolCall, ToolQuery,
+    Tools, View,
 };
 
 /// Progress that waits to be sent; what comes faster is passed over.
@@ -24,6 +25,7 @@ pub(super) async fn load_skill(
     request: Request<v1::LoadSkillRequest>,
 ) -> Result<Response<v1::LoadSkillResponse>, Status> {
     let (caller, timeout) = (principal(&request), time_left(&request));
+    let is_remembered = request.metadata().contains_key(SESSION_REMEMBERED);
     let v1::LoadSkillRequest {
         skill_id,
         session_id,
@@ -33,6 +35,7 @@ pub(super) async fn load_skill(
     } = request.into_inner();
     let (skill, version) = target(&skill_id, version_number, &semantic_version)?;
     let load = Load {
+        is_remembered,
         skill,
         version,
         session: session_id,
@@ -60,6 +63,86 @@ pub(super) async fn load_skill(
         expires_at: Some(convert::time(loaded.expires_at)),
         shadowed_ids: ids(loaded.found.shadowed),
     }))
+}
+
+pub(super) async fn view_file(
+    tools: &Tools,
+    request: Request<v1::ViewFileRequest>,
+) -> Result<Response<v1::ViewFileResponse>, Status> {
+    let (caller, timeout) = (principal(&request), time_left(&request));
+    let v1::ViewFileRequest {
+        skill_id,
+        path,
+        version_number,
+        semantic_version,
+        offset_bytes,
+        limit_bytes,
+        session_id,
+    } = request.into_inner();
+    if skill_id.trim().is_empty() && !is_address(&path) {
+        const EMPTY: &str = "Skill id cannot be empty";
+        let failure = Failure::new(Code::MissingParameter, EMPTY).field("skill_id", EMPTY);
+        let step = "Name the skill, or give the address of the file as `path`: skill://NAME/PATH";
+        return Err(status(failure.suggest(step)));
+    }
+    let (skill, version) = target(&skill_id, version_number, &semantic_version)?;
+    let view = View {
+        skill,
+        version,
+        path,
+        offset: offset_bytes.unsigned_abs(),
+        limit: limit_bytes.unsigned_abs(),
+        session: session_id,
+        caller,
+        timeout,
+    };
+    let viewed = tools.view(view).await.map_err(status)?;
+    let note = viewed.note().unwrap_or_default();
+    let (origin, end) = viewed.between.clone().unwrap_or_default();
+    let uri = viewed.uri.map(|uri| uri.to_string()).unwrap_or_default();
+    let mut answer = v1::ViewFileResponse {
+        mime_type: viewed.mime_type,
+        size_bytes: size(viewed.size),
+        version_number: viewed.version.get(),
+        note,
+        origin,
+        end,
+        ..Default::default()
+    };
+    match viewed.shown {
+        Shown::Text { text, part } => {
+            answer.text = text;
+            answer.next_offset_bytes = if part.1 < viewed.size {
+                size(part.1)
+            } else {
+                0
+            };
+        }
+        Shown::Image(bytes) => answer.image = bytes,
+        Shown::Link => answer.link.clone_from(&uri),
+    }
+    answer.uri = uri;
+    Ok(Response::new(answer))
+}
+
+fn size(bytes: usize) -> i64 {
+    i64::try_from(bytes).unwrap_or(i64::MAX)
+}
+
+/// The arguments of a call, in either of their forms.
+fn arguments(given: Option<prost_types::Struct>, text: &str) -> Result<Map<String, Json>, Status> {
+    let wrong = |sentence: String| {
+        let failure = Failure::new(Code::InvalidParameter, sentence.clone());
+        status(failure.field("arguments_json", sentence))
+    };
+    match (given, text.trim()) {
+        (given, "") => Ok(given.map(from_struct).unwrap_or_default()),
+        (Some(given), _) if !given.fields.is_empty() => Err(wrong(
+            "Only one of 'arguments' and 'arguments_json'".to_owned(),
+        )),
+        (_, text) => serde_json::from_str(text)
+            .map_err(|error| wrong(format!("Expected the text of a JSON object: {error}"))),
+    }
 }
 
 pub(super) async fn load_skill_detail(
@@ -191,14 +274,15 @@ pub(super) async fn call_tool(
     let v1::CallToolRequest {
         session_id,
         name,
-        arguments,
+        arguments: given,
         skill_id,
         idempotency_key,
+        arguments_json,
     } = request.into_inner();
     let call = ToolCall {
         session: session_id,
         tool: name,
-        arguments: arguments.map(from_struct).unwrap_or_default(),
+        arguments: arguments(given, &arguments_json)?,
         skill: some(&skill_id).map(Reference::parse),
         idempotency_key,
         caller,
@@ -219,14 +303,10 @@ fn answer(called: Called) -> v1::CallToolResponse {
     }
 }
 
-/// What a streamed call sends.
-pub(super) type Updates =
-    Pin<Box<dyn Stream<Item = Result<v1::StreamToolCallResponse, Status>> + Send>>;
-
 pub(super) async fn stream_tool_call(
     tools: &Tools,
     request: Request<v1::StreamToolCallRequest>,
-) -> Result<Response<Updates>, Status> {
+) -> Result<Response<Messages<v1::StreamToolCallResponse>>, Status> {
     use v1::stream_tool_call_response::Update;
     let (caller, timeout) = (principal(&request), time_left(&request));
     let v1::StreamToolCallRequest {
@@ -236,7 +316,7 @@ pub(super) async fn stream_tool_call(
         skill_id,
         idempotency_key,
     } = request.into_inner();
-    let (progress, told) = mpsc::channel(PROGRESS);
+    let (progress, received) = mpsc::channel(PROGRESS);
     let call = ToolCall {
         session: session_id,
         tool: name,
@@ -249,22 +329,22 @@ pub(super) async fn stream_tool_call(
     };
     let tools = tools.clone();
     let call = Box::pin(async move { tools.call(call).await });
-    let updates = stream::unfold(Some((call, told, None)), |state| async move {
-        let (mut call, mut told, mut result) = state?;
+    let updates = stream::unfold(Some((call, received, None)), |state| async move {
+        let (mut call, mut received, mut result) = state?;
         if result.is_none() {
             tokio::select! {
                 biased;
-                Some(progress) = told.recv() => {
+                Some(progress) = received.recv() => {
                     let update = Update::Progress(tool_progress(progress));
-                    return Some((Ok(update), Some((call, told, None))));
+                    return Some((Ok(update), Some((call, received, None))));
                 }
                 ended = &mut call => result = Some(ended),
             }
         }
         // What was told before the end comes before it.
-        if let Ok(progress) = told.try_recv() {
+        if let Ok(progress) = received.try_recv() {
             let update = Update::Progress(tool_progress(progress));
-            return Some((Ok(update), Some((call, told, result))));
+            return Some((Ok(update), Some((call, received, result))));
         }
         let result = result?.map(|called| Update::Result(answer(called)));
         Some((result.map_err(status), None))

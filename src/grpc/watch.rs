@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use futures_util::future::Either;
 use futures_util::{Stream, StreamExt as _, future, stream};
 use tonic::Status;
 
@@ -42,10 +41,7 @@ pub(super) fn answers(
         Ok(0) | Err(_) => usize::MAX,
         Ok(max) => max,
     };
-    let end = match max_wait_seconds.unsigned_abs() {
-        0 => Either::Left(future::pending()),
-        seconds => Either::Right(tokio::time::sleep(Duration::from_secs(seconds.into()))),
-    };
+    let end = super::waited(max_wait_seconds);
     Ok(until(watch, max, Box::pin(every(FRESH)), end))
 }
 
@@ -137,6 +133,7 @@ fn answer(watch: &Watch, sequence: u64, event: Event) -> v1::WatchResponse {
         semantic_version,
         digest,
         active,
+        held,
         time,
         actor,
     } = event;
@@ -151,6 +148,7 @@ fn answer(watch: &Watch, sequence: u64, event: Event) -> v1::WatchResponse {
             active_version: number(active),
             time: Some(convert::time(time)),
             actor: actor.to_string(),
+            held,
         }),
         resume_token: watch.resume_token(),
     }

@@ -12,7 +12,7 @@ use model::{Code, Failure, shown};
 
 /// A body that was read, and its memory.
 #[derive(Debug)]
-pub(super) struct Read {
+pub(super) struct ReadBody {
     /// None: it was empty.
     pub(super) json: Option<Json>,
     pub(super) memory: Option<Permit>,
@@ -41,7 +41,11 @@ pub async fn take(peer: &Peer, body: Body) -> Result<(Bytes, Option<Permit>), Re
 ///
 /// # Errors
 /// It is too large, too slow, no JSON, or there is no memory for it.
-pub(super) async fn read(peer: &Peer, headers: &HeaderMap, body: Body) -> Result<Read, Refusal> {
+pub(super) async fn read(
+    peer: &Peer,
+    headers: &HeaderMap,
+    body: Body,
+) -> Result<ReadBody, Refusal> {
     if body.size_hint().exact() != Some(0) {
         // Before anything is read: the answer will be no other.
         encoding(headers)?;
@@ -51,10 +55,10 @@ pub(super) async fn read(peer: &Peer, headers: &HeaderMap, body: Body) -> Result
     }
     let (bytes, memory) = take(peer, body).await?;
     if bytes.is_empty() {
-        return Ok(Read { json: None, memory });
+        return Ok(ReadBody { json: None, memory });
     }
     content_type(headers)?;
-    Ok(Read {
+    Ok(ReadBody {
         json: Some(strict_json(&bytes)?),
         memory,
     })

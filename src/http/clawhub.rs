@@ -19,7 +19,7 @@ use serde_json::{Map, Value as Json, json};
 use super::fingerprint::fingerprint;
 use super::problem::refused;
 use super::rest::nowhere;
-use super::skill_reader::{Call, SkillReader, Which, unless_gone, wins};
+use super::skill_reader::{ReadRequest, SkillReader, Which, unless_gone, wins};
 use crate::contract::v1;
 use crate::gateway::Refusal;
 use model::{Code, Failure, shown};
@@ -55,7 +55,7 @@ pub(super) fn router<S: Clone + Send + Sync + 'static>(reader: SkillReader) -> R
 /// this request came to; a proxy says in `X-Forwarded-Proto` that it speaks TLS.
 async fn well_known(request: Request) -> Response {
     let (request, _) = request.into_parts();
-    let call = match Call::read(&request, "") {
+    let call = match ReadRequest::read(&request, "") {
         Ok(call) => call,
         Err(refusal) => return refused(refusal),
     };
@@ -70,7 +70,7 @@ async fn well_known(request: Request) -> Response {
 }
 
 async fn answer(reader: &SkillReader, request: &http::request::Parts) -> Result<Response, Refusal> {
-    let mut call = Call::read(request, API)?;
+    let mut call = ReadRequest::read(request, API)?;
     let path = std::mem::take(&mut call.path);
     let path: Vec<_> = path.iter().map(String::as_str).collect();
     let which = Which {
@@ -102,13 +102,13 @@ async fn answer(reader: &SkillReader, request: &http::request::Parts) -> Result<
     Ok(page(&call, &json))
 }
 
-fn page(call: &Call, json: &Json) -> Response {
+fn page(call: &ReadRequest, json: &Json) -> Response {
     let text = json.to_string();
     let tag = model::Digest::of(text.as_bytes()).to_string();
     call.file(&tag, "application/json", Body::from(text))
 }
 
-fn required<'a>(call: &'a Call, name: &str) -> Result<&'a str, Refusal> {
+fn required<'a>(call: &'a ReadRequest, name: &str) -> Result<&'a str, Refusal> {
     call.asked(name).ok_or_else(|| {
         Failure::new(Code::MissingParameter, "Required")
             .field(name, "Required")
@@ -125,7 +125,7 @@ fn no_tag(tag: &str) -> Refusal {
 }
 
 /// `limit`, within bounds: clients of this protocol ask for more than they get.
-fn limit(call: &Call, max: i32) -> i32 {
+fn limit(call: &ReadRequest, max: i32) -> i32 {
     let asked = call.asked("limit").and_then(|limit| limit.parse().ok());
     asked.unwrap_or(USUAL).clamp(1, max)
 }
@@ -160,7 +160,7 @@ fn summary(slug: &str, skill: &v1::SkillDetail) -> Map<String, Json> {
 
 async fn detail(
     reader: &SkillReader,
-    call: &Call,
+    call: &ReadRequest,
     skill_id: &str,
 ) -> Result<v1::SkillDetail, Refusal> {
     let request = v1::GetSkillRequest {
@@ -189,7 +189,7 @@ fn latest(skill: &v1::SkillDetail) -> Json {
     active.map_or_else(other, version_json)
 }
 
-async fn skill(reader: &SkillReader, call: &Call, slug: &str) -> Result<Json, Refusal> {
+async fn skill(reader: &SkillReader, call: &ReadRequest, slug: &str) -> Result<Json, Refusal> {
     let skill = detail(reader, call, slug).await?;
     let author = skill.author.clone().unwrap_or_default();
     Ok(json!({
@@ -202,7 +202,7 @@ async fn skill(reader: &SkillReader, call: &Call, slug: &str) -> Result<Json, Re
 }
 
 /// Skills that win their short name, as many as are asked for.
-async fn skills(reader: &SkillReader, call: &Call) -> Result<Json, Refusal> {
+async fn skills(reader: &SkillReader, call: &ReadRequest) -> Result<Json, Refusal> {
     let limit = limit(call, MAX);
     let mut token = call.asked("cursor").unwrap_or_default().to_owned();
     let mut found: Vec<v1::SkillMetadata> = Vec::new();
@@ -230,10 +230,10 @@ async fn skills(reader: &SkillReader, call: &Call) -> Result<Json, Refusal> {
     Ok(json!({"items": items, "nextCursor": next}))
 }
 
-async fn search(reader: &SkillReader, call: &Call) -> Result<Json, Refusal> {
+async fn search(reader: &SkillReader, call: &ReadRequest) -> Result<Json, Refusal> {
     let request = v1::SearchRequest {
         query: required(call, "q")?.to_owned(),
-        limit: limit(call, MAX_FOUND),
+        limit: Some(limit(call, MAX_FOUND)),
         ..Default::default()
     };
     let mut lookup = reader.lookup();
@@ -271,7 +271,7 @@ fn score(why: &v1::SearchMatch) -> f64 {
 
 async fn version_page(
     reader: &SkillReader,
-    call: &Call,
+    call: &ReadRequest,
     slug: &str,
     size: i32,
 ) -> Result<v1::ListVersionsResponse, Refusal> {
@@ -287,7 +287,7 @@ async fn version_page(
     Ok(page.into_inner())
 }
 
-async fn versions(reader: &SkillReader, call: &Call, slug: &str) -> Result<Json, Refusal> {
+async fn versions(reader: &SkillReader, call: &ReadRequest, slug: &str) -> Result<Json, Refusal> {
     let page = version_page(reader, call, slug, limit(call, MAX)).await?;
     let items: Vec<_> = page.versions.iter().map(version_json).collect();
     let next = Some(page.next_page_token).filter(|token| !token.is_empty());
@@ -296,7 +296,7 @@ async fn versions(reader: &SkillReader, call: &Call, slug: &str) -> Result<Json,
 
 async fn one_version(
     reader: &SkillReader,
-    call: &Call,
+    call: &ReadRequest,
     slug: &str,
     version: &str,
 ) -> Result<Json, Refusal> {
@@ -331,7 +331,7 @@ async fn one_version(
 }
 
 /// The version whose files have a fingerprint, among the newest.
-async fn resolve(reader: &SkillReader, call: &Call) -> Result<Json, Refusal> {
+async fn resolve(reader: &SkillReader, call: &ReadRequest) -> Result<Json, Refusal> {
     let slug = required(call, "slug")?;
     let hash = required(call, "hash")?.to_ascii_lowercase();
     let page = version_page(reader, call, slug, COMPARED).await?;

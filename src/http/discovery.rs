@@ -20,7 +20,7 @@ use serde_json::{Value as Json, json};
 
 use super::problem::refused;
 use super::rest::nowhere;
-use super::skill_reader::{Call, SkillReader, Which, pieces, unless_gone, wins};
+use super::skill_reader::{ReadRequest, SkillReader, Which, pieces, unless_gone, wins};
 use crate::contract::v1;
 use crate::gateway::{Context, Refusal};
 use model::is_standard_name;
@@ -63,7 +63,7 @@ async fn answer(
     request: &http::request::Parts,
     prefix: &str,
 ) -> Result<Response, Refusal> {
-    let mut call = Call::read(request, prefix)?;
+    let mut call = ReadRequest::read(request, prefix)?;
     let path = std::mem::take(&mut call.path);
     let path: Vec<_> = path.iter().map(String::as_str).collect();
     match path.as_slice() {
@@ -111,7 +111,7 @@ async fn file(
     slug: &str,
     which: &Which,
     path: &str,
-    call: &Call,
+    call: &ReadRequest,
 ) -> Result<Response, Refusal> {
     if path == archive(slug) {
         let format = v1::ArchiveFormat::TarGz;
@@ -121,7 +121,7 @@ async fn file(
 }
 
 /// The index of one of the versions.
-async fn index(reader: &SkillReader, call: &Call, new: bool) -> Result<Response, Refusal> {
+async fn index(reader: &SkillReader, call: &ReadRequest, new: bool) -> Result<Response, Refusal> {
     let first = reader.page(PAGE, "", &call.context).await?;
     let tag = format!("W/\"{}\"", first.resume_token);
     let begin = if new {

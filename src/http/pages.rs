@@ -70,12 +70,12 @@ async fn openapi(State(rest): State<Arc<Rest>>, headers: HeaderMap) -> Response 
 
 /// A page that was made once.
 #[derive(Debug)]
-pub(super) struct Page {
+pub(super) struct CachedPage {
     text: Bytes,
     tag: HeaderValue,
 }
 
-impl Page {
+impl CachedPage {
     /// A page of JSON.
     pub(super) fn json(page: &Json) -> Self {
         let text = page.to_string();

@@ -7,12 +7,13 @@ use axum::extract::{Request, State};
 use axum::response::{IntoResponse as _, Response};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header, request};
 
-use super::body::{self, Read};
-use super::pages::Page;
+use super::body::{self, ReadBody};
+use super::pages::CachedPage;
 use super::problem::refused;
-use super::routes::{Found, Routes, Way};
+use super::routes::{RouteMatch, Routes, RpcRoute};
 use super::stream;
 use super::template::{Path, TemplateError, decode};
+use crate::contract::INDEX_VERSION;
 use crate::gateway::{Context, Gateway, Parts, Refusal};
 use admission::Peer;
 use model::{Code, Failure};
@@ -25,7 +26,7 @@ pub(super) struct Rest {
     pub(super) gateway: Gateway,
     routes: Routes,
     /// The `OpenAPI` document.
-    pub(super) document: Page,
+    pub(super) document: CachedPage,
 }
 
 impl Rest {
@@ -34,14 +35,14 @@ impl Rest {
     pub(super) fn new(gateway: Gateway) -> Result<Self, TemplateError> {
         Ok(Self {
             routes: Routes::new(gateway.contract())?,
-            document: Page::json(&gateway.contract().openapi()),
+            document: CachedPage::json(&gateway.contract().openapi()),
             gateway,
         })
     }
 
     async fn call(
         &self,
-        way: &Way,
+        way: &RpcRoute,
         path: Vec<(String, String)>,
         request: request::Parts,
         body: Body,
@@ -50,7 +51,7 @@ impl Rest {
         let headers = &request.headers;
         // The memory of the body is taken until the answer is there.
         let peer = Peer::of(&request.extensions);
-        let Read {
+        let ReadBody {
             json,
             memory: _memory,
         } = body::read(&peer, headers, body).await?;
@@ -75,8 +76,12 @@ impl Rest {
         }
         let answer = self.gateway.call(method, ask, context).await?;
         let json = HeaderValue::from_static("application/json");
-        let body = answer.text();
-        Ok(([(header::CONTENT_TYPE, json)], body).into_response())
+        let mut response = ([(header::CONTENT_TYPE, json)], answer.text()).into_response();
+        if let Some(version) = answer.index_version() {
+            let headers = response.headers_mut();
+            headers.insert(INDEX_VERSION, version.clone());
+        }
+        Ok(response)
     }
 }
 
@@ -90,16 +95,16 @@ pub(super) async fn answer(State(rest): State<Arc<Rest>>, request: Request) -> R
         .as_ref()
         .map(|path| rest.routes.find(&parts.method, path));
     let mut answer = match found {
-        Ok(Found::Way(way, path)) => {
+        Ok(RouteMatch::Rpc(way, path)) => {
             let answered = rest.call(way, path, parts, body, context).await;
             answered.unwrap_or_else(refused)
         }
-        Ok(Found::Verbs(verbs)) => {
+        Ok(RouteMatch::Verbs(verbs)) => {
             let mut verbs = verbs.clone();
             verbs.push("OPTIONS");
             wrong_verb(&parts.method, &verbs.join(", "))
         }
-        Ok(Found::Nothing) => nowhere(parts.uri.path()),
+        Ok(RouteMatch::Nothing) => nowhere(parts.uri.path()),
         Err(refusal) => refused(refusal.clone()),
     };
     if let Ok(id) = id {
@@ -163,7 +168,7 @@ pub(super) fn query(text: &str) -> Result<Vec<(String, String)>, Refusal> {
 }
 
 /// Where a client of server-sent events lost its stream is where it goes on.
-fn resume(way: &Way, headers: &HeaderMap, parts: &mut Parts) {
+fn resume(way: &RpcRoute, headers: &HeaderMap, parts: &mut Parts) {
     let last = headers.get("last-event-id");
     let Some(last) = last.and_then(|value| value.to_str().ok()) else {
         return;

@@ -18,20 +18,20 @@ use crate::gateway::{Contract, Method, Route};
 #[derive(Debug)]
 pub(super) struct Routes {
     /// By precedence: the first that takes a path is the one.
-    shapes: Vec<Shape>,
+    shapes: Vec<PathRoutes>,
 }
 
 /// Routes whose templates take the same paths.
 #[derive(Debug)]
-struct Shape {
+struct PathRoutes {
     segments: Vec<Segment>,
     verb: Option<String>,
-    ways: Vec<Way>,
+    ways: Vec<RpcRoute>,
 }
 
 /// A route to an rpc.
 #[derive(Debug)]
-pub(super) struct Way {
+pub(super) struct RpcRoute {
     verb: Verb,
     template: Template,
     pub(super) method: Arc<Method>,
@@ -40,9 +40,9 @@ pub(super) struct Way {
 
 /// Where a request leads.
 #[derive(Debug)]
-pub(super) enum Found<'a> {
+pub(super) enum RouteMatch<'a> {
     /// To an rpc, with the values of its path.
-    Way(&'a Way, Vec<(String, String)>),
+    Rpc(&'a RpcRoute, Vec<(String, String)>),
     /// To a path that takes these methods only.
     Verbs(Vec<&'a str>),
     /// Nowhere.
@@ -53,23 +53,24 @@ impl Routes {
     /// # Errors
     /// A route of the contract cannot be read.
     pub(super) fn new(contract: &Contract) -> Result<Self, TemplateError> {
-        let mut shapes: Vec<Shape> = Vec::new();
+        let mut shapes: Vec<PathRoutes> = Vec::new();
         for method in contract.methods() {
             for route in &method.routes {
                 let verb = Verb::from_bytes(route.verb.as_bytes())
                     .map_err(|_| TemplateError::of(&route.verb))?;
                 let template = Template::parse(&route.template)?;
-                let way = Way {
+                let way = RpcRoute {
                     verb,
                     template,
                     method: Arc::clone(method),
                     route: route.clone(),
                 };
                 let (segments, verb) = (&way.template.segments, &way.template.verb);
-                let same = |shape: &&mut Shape| shape.segments == *segments && shape.verb == *verb;
+                let same =
+                    |shape: &&mut PathRoutes| shape.segments == *segments && shape.verb == *verb;
                 match shapes.iter_mut().find(same) {
                     Some(shape) => shape.ways.push(way),
-                    None => shapes.push(Shape {
+                    None => shapes.push(PathRoutes {
                         segments: segments.clone(),
                         verb: verb.clone(),
                         ways: vec![way],
@@ -86,15 +87,15 @@ impl Routes {
     }
 
     /// Where a request leads. `HEAD` goes where `GET` goes.
-    pub(super) fn find(&self, verb: &Verb, path: &Path) -> Found<'_> {
-        let takes = |shape: &&Shape| {
+    pub(super) fn find(&self, verb: &Verb, path: &Path) -> RouteMatch<'_> {
+        let takes = |shape: &&PathRoutes| {
             shape
                 .ways
                 .first()
                 .is_some_and(|way| way.template.takes(path))
         };
         let Some(shape) = self.shapes.iter().find(takes) else {
-            return Found::Nothing;
+            return RouteMatch::Nothing;
         };
         let asked = if *verb == Verb::HEAD {
             &Verb::GET
@@ -102,14 +103,14 @@ impl Routes {
             verb
         };
         if let Some(way) = shape.ways.iter().find(|way| way.verb == *asked) {
-            return Found::Way(way, way.template.values(path));
+            return RouteMatch::Rpc(way, way.template.values(path));
         }
         let mut verbs: Vec<_> = shape.ways.iter().map(|way| way.verb.as_str()).collect();
         if verbs.contains(&"GET") {
             verbs.push("HEAD");
         }
         verbs.sort_unstable();
-        Found::Verbs(verbs)
+        RouteMatch::Verbs(verbs)
     }
 }
 
@@ -124,14 +125,14 @@ mod tests {
     /// `GetSkill skill_id=a`, `405 GET HEAD`, `404`.
     fn found(routes: &Routes, verb: &Verb, path: &str) -> String {
         match routes.find(verb, &Path::parse(path).expect("a path")) {
-            Found::Way(way, values) => {
+            RouteMatch::Rpc(way, values) => {
                 let values = values
                     .into_iter()
                     .map(|(name, value)| format!(" {name}={value}"));
                 way.method.name.clone() + &values.collect::<String>()
             }
-            Found::Verbs(verbs) => format!("405 {}", verbs.join(" ")),
-            Found::Nothing => "404".to_owned(),
+            RouteMatch::Verbs(verbs) => format!("405 {}", verbs.join(" ")),
+            RouteMatch::Nothing => "404".to_owned(),
         }
     }
 

@@ -143,7 +143,7 @@ impl SkillReader {
         skill_id: &str,
         which: &Which,
         format: v1::ArchiveFormat,
-        call: &Call,
+        call: &ReadRequest,
     ) -> Result<Response, Refusal> {
         let exported = self.export(skill_id, which, format, false, &call.context);
         let (info, body) = exported.await?;
@@ -168,7 +168,7 @@ impl SkillReader {
         skill_id: &str,
         which: &Which,
         path: &str,
-        call: &Call,
+        call: &ReadRequest,
     ) -> Result<Response, Refusal> {
         let request = v1::ReadFileRequest {
             skill_id: skill_id.to_owned(),
@@ -207,7 +207,7 @@ pub(super) fn unless_gone<T>(read: Result<T, Refusal>) -> Result<Option<T>, Refu
 
 /// A request for something to read, taken apart.
 #[derive(Debug)]
-pub(super) struct Call {
+pub(super) struct ReadRequest {
     pub(super) context: Context,
     /// Segments of the path after the prefix of the protocol, decoded.
     pub(super) path: Vec<String>,
@@ -217,7 +217,7 @@ pub(super) struct Call {
     pub(super) immutable: bool,
 }
 
-impl Call {
+impl ReadRequest {
     /// # Errors
     /// The URL is not percent-encoded UTF-8.
     pub(super) fn read(request: &http::request::Parts, prefix: &str) -> Result<Self, Refusal> {

@@ -6,9 +6,12 @@
 //! everything changed.
 
 use std::collections::{BTreeSet, HashSet};
+use std::hash::{DefaultHasher, Hash, Hasher as _};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
+use prost::Message as _;
 use rmcp::ErrorData;
 use rmcp::model::ResourceUpdatedNotificationParam;
 use rmcp::service::{Peer, RoleServer, SubscriptionContext};
@@ -17,9 +20,11 @@ use tokio::task::AbortHandle;
 
 use super::error::resource;
 use super::handler::Handler;
+use super::tools::catalog_request;
 use crate::contract::v1;
+use crate::contract::v1::lookup_client::LookupClient;
 use crate::contract::v1::registry_client::RegistryClient;
-use crate::gateway::{Refusal, Transport};
+use crate::gateway::{MAX_MESSAGE_BYTES, Refusal, Transport};
 use model::{Reference, SkillUri};
 
 /// Events that a listener may lag behind.
@@ -52,17 +57,44 @@ pub(super) fn within_limits(uris: &mut Vec<String>) {
 /// The changes of the skills behind a transport.
 #[derive(Debug, Clone)]
 pub(super) struct Changes {
-    shared: Arc<Shared>,
+    shared: Arc<LogFollower>,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct LogFollower {
     transport: Transport,
     events: broadcast::Sender<Arc<str>>,
+    /// What tools are listed as, and how many events there were when that was looked at.
+    listed: tokio::sync::Mutex<(u64, Listed)>,
+    seen: AtomicU64,
     task: OnceLock<AbortHandle>,
 }
 
-impl Drop for Shared {
+/// Digests of what lists of tools show of the skills.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Listed {
+    /// The list of skills in a description.
+    catalog: u64,
+    /// The tools that handlers serve.
+    served: u64,
+}
+
+fn digest(listed: &impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    listed.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// What a list of tools shows of the skills.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Shows {
+    /// A description goes on with the list of skills.
+    pub(super) catalog: bool,
+    /// The tools that skills unlock are tools of their own.
+    pub(super) unlocked: bool,
+}
+
+impl Drop for LogFollower {
     fn drop(&mut self) {
         if let Some(task) = self.task.get() {
             task.abort();
@@ -95,9 +127,11 @@ impl Debounced {
 impl Changes {
     pub(super) fn new(transport: Transport) -> Self {
         Self {
-            shared: Arc::new(Shared {
+            shared: Arc::new(LogFollower {
                 transport,
                 events: broadcast::channel(QUEUE).0,
+                listed: tokio::sync::Mutex::default(),
+                seen: AtomicU64::new(1),
                 task: OnceLock::new(),
             }),
         }
@@ -107,8 +141,35 @@ impl Changes {
     fn follow(&self) {
         self.shared.task.get_or_init(|| {
             let (transport, events) = (self.shared.transport.clone(), self.shared.events.clone());
-            tokio::spawn(follow(transport, events)).abort_handle()
+            let shared = Arc::downgrade(&self.shared);
+            let send = move |id: Arc<str>| {
+                if let Some(shared) = shared.upgrade() {
+                    shared.seen.fetch_add(1, Ordering::Relaxed);
+                }
+                let _nobody_listens = events.send(id);
+            };
+            tokio::spawn(follow(transport, send)).abort_handle()
         });
+    }
+
+    /// What tools are listed as now. Looked at once for all who ask after an event.
+    async fn listed(&self) -> Option<Listed> {
+        let mut known = self.shared.listed.lock().await;
+        let seen = self.shared.seen.load(Ordering::Relaxed);
+        if known.0 < seen {
+            let mut lookup = LookupClient::new(self.shared.transport.clone())
+                .max_decoding_message_size(MAX_MESSAGE_BYTES);
+            let prompt = lookup.render_prompt(catalog_request());
+            let prompt = prompt.await.ok()?.into_inner();
+            let tools = lookup.list_tools(v1::ListToolsRequest::default());
+            let tools = tools.await.ok()?.into_inner();
+            let listed = Listed {
+                catalog: digest(&prompt.text),
+                served: digest(&tools.encode_to_vec()),
+            };
+            *known = (seen, listed);
+        }
+        Some(known.1)
     }
 
     /// Listens from now on.
@@ -120,11 +181,11 @@ impl Changes {
 }
 
 /// Follows the event log for as long as the process runs.
-async fn follow(transport: Transport, events: broadcast::Sender<Arc<str>>) {
+async fn follow(transport: Transport, send: impl Fn(Arc<str>)) {
     let mut resume = String::new();
     let mut wait = RETRY.0;
     loop {
-        match watch(&transport, &events, &mut resume, &mut wait).await {
+        match watch(&transport, &send, &mut resume, &mut wait).await {
             Ok(()) => {}
             // The log no longer reaches back.
             Err(refusal) if refusal.is_expired() => resume.clear(),
@@ -137,7 +198,7 @@ async fn follow(transport: Transport, events: broadcast::Sender<Arc<str>>) {
 
 async fn watch(
     transport: &Transport,
-    events: &broadcast::Sender<Arc<str>>,
+    send: &impl Fn(Arc<str>),
     resume: &mut String,
     wait: &mut Duration,
 ) -> Result<(), Refusal> {
@@ -152,12 +213,12 @@ async fn watch(
         if std::mem::take(&mut anew) {
             // Nobody saw what happened until now: to whoever listens already, anything
             // may have changed.
-            let _nobody_listens = events.send(Arc::from(""));
+            send(Arc::from(""));
         }
         *wait = RETRY.0;
         *resume = answer.resume_token;
         if let Some(event) = answer.event {
-            let _nobody_listens = events.send(Arc::from(event.skill_id));
+            send(Arc::from(event.skill_id));
         }
     }
     Ok(())
@@ -199,6 +260,8 @@ async fn debounce(events: &mut broadcast::Receiver<Arc<str>>) -> Option<Debounce
 /// What one session listens to.
 #[derive(Debug)]
 pub(super) struct Listener {
+    /// The list of tools as the session was last told it.
+    tools: Arc<ToolList>,
     changes: Changes,
     /// Addresses that the session subscribed to.
     uris: Arc<Mutex<HashSet<String>>>,
@@ -214,10 +277,11 @@ impl Drop for Listener {
 }
 
 impl Listener {
-    pub(super) fn new(changes: Changes) -> Self {
+    pub(super) fn new(changes: Changes, shows: Shows) -> Self {
         // Before anyone listens: the first to do so is told of changes at once.
         changes.follow();
         Self {
+            tools: Arc::new(ToolList::new(&changes, shows)),
             changes,
             uris: Arc::default(),
             task: OnceLock::new(),
@@ -228,10 +292,12 @@ impl Listener {
     pub(super) fn announce_to(&self, peer: Peer<RoleServer>) {
         self.task.get_or_init(|| {
             let mut events = self.changes.listen();
-            let uris = Arc::clone(&self.uris);
+            let (uris, tools) = (Arc::clone(&self.uris), Arc::clone(&self.tools));
             let task = async move {
+                tools.begin().await;
                 while let Some(gathered) = debounce(&mut events).await {
-                    if let Err(error) = announce(&peer, &gathered, &uris).await {
+                    let tools = tools.has_changed().await;
+                    if let Err(error) = announce(&peer, tools, &gathered, &uris).await {
                         tracing::debug!(%error, "a session that ended is told nothing more");
                         return;
                     }
@@ -245,6 +311,8 @@ impl Listener {
     /// for them, until it is cancelled.
     pub(super) async fn stream(&self, subscription: &SubscriptionContext) {
         let mut events = self.changes.listen();
+        // When its caller last asked for the list, and whether, is not known.
+        let tools = ToolList::new(&self.changes, self.tools.shows);
         let accepted = subscription.accepted();
         let uris = accepted.resource_subscriptions.clone().unwrap_or_default();
         loop {
@@ -254,8 +322,9 @@ impl Listener {
             };
             let Some(gathered) = gathered else { return };
             let sink = subscription.sink();
-            let told = async {
-                if accepted.tools_list_changed == Some(true) {
+            let tools = accepted.tools_list_changed == Some(true) && tools.has_changed().await;
+            let notify = async {
+                if tools {
                     sink.notify_tool_list_changed().await?;
                 }
                 if accepted.prompts_list_changed == Some(true) {
@@ -269,11 +338,16 @@ impl Listener {
                 }
                 Ok::<_, rmcp::service::SubscriptionSendError>(())
             };
-            if let Err(error) = told.await {
+            if let Err(error) = notify.await {
                 tracing::debug!(%error, "a subscription that ended is told nothing more");
                 return;
             }
         }
+    }
+
+    /// The session is about to be told the list of tools.
+    pub(super) async fn lists_tools(&self) {
+        self.tools.look().await;
     }
 
     fn uris(&self) -> std::sync::MutexGuard<'_, HashSet<String>> {
@@ -285,12 +359,67 @@ impl Listener {
     }
 }
 
+/// The list of tools as one listener knows it.
+#[derive(Debug)]
+struct ToolList {
+    changes: Changes,
+    shows: Shows,
+    /// None: it may have been told any.
+    known: Mutex<Option<Listed>>,
+}
+
+impl ToolList {
+    fn new(changes: &Changes, shows: Shows) -> Self {
+        Self {
+            changes: changes.clone(),
+            shows,
+            known: Mutex::default(),
+        }
+    }
+
+    fn known(&self) -> std::sync::MutexGuard<'_, Option<Listed>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Where the list was not told yet, what it is from here on counts as known. What was
+    /// told stays, so that a change since is noticed.
+    async fn begin(&self) {
+        if self.known().is_none() {
+            self.look().await;
+        }
+    }
+
+    /// Remembers what the list is now: before it is told, so that no change falls between.
+    /// Says what was known before, and what it is. Nothing is read where nothing of the list
+    /// can change.
+    async fn look(&self) -> (Option<Listed>, Option<Listed>) {
+        let Shows { catalog, unlocked } = self.shows;
+        if !catalog && !unlocked {
+            return (None, None);
+        }
+        let now = self.changes.listed().await;
+        (std::mem::replace(&mut *self.known(), now), now)
+    }
+
+    /// It is another than the listener knows. Where that cannot be known, it is.
+    async fn has_changed(&self) -> bool {
+        let Shows { catalog, unlocked } = self.shows;
+        let (Some(before), Some(now)) = self.look().await else {
+            return catalog || unlocked;
+        };
+        (catalog && before.catalog != now.catalog) || (unlocked && before.served != now.served)
+    }
+}
+
 async fn announce(
     peer: &Peer<RoleServer>,
+    tools: bool,
     gathered: &Debounced,
     uris: &Mutex<HashSet<String>>,
 ) -> Result<(), rmcp::ServiceError> {
-    peer.notify_tool_list_changed().await?;
+    if tools {
+        peer.notify_tool_list_changed().await?;
+    }
     peer.notify_prompt_list_changed().await?;
     peer.notify_resource_list_changed().await?;
     let touched: Vec<_> = {

@@ -48,8 +48,8 @@ impl DeferredBody {
         let parts = request.extensions.get::<http::request::Parts>()?;
         let aside = parts.extensions.get::<Self>()?;
         // Who wants to be told of progress may be answered by a stream.
-        let told = request.meta.get_progress_token().is_some();
-        (!told && aside.0.get().is_none()).then_some(aside)
+        let wants_progress = request.meta.get_progress_token().is_some();
+        (!wants_progress && aside.0.get().is_none()).then_some(aside)
     }
 
     /// Leaves the texts; what the answer has instead.

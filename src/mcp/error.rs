@@ -4,14 +4,14 @@ use rmcp::ErrorData;
 use serde_json::json;
 
 use crate::gateway::Refusal;
-use model::shown;
+use model::{SkillUri, shown};
 
 /// Characters that are repeated of an address: more than any that names something has.
 const ADDRESS_CHARS: usize = 4_000;
 
 /// An address as it is repeated to whoever gave it.
 pub(super) fn address(uri: &str) -> String {
-    shown(uri, ADDRESS_CHARS)
+    shown(SkillUri::told(uri), ADDRESS_CHARS)
 }
 
 /// A refusal as a JSON-RPC error. A fault is told without its insides; it was

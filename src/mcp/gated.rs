@@ -18,11 +18,15 @@ use serde_json::{Map, Value, json};
 use super::error::protocol;
 use super::handler::{Handler, context};
 use super::tools::result;
-use crate::gateway::Refusal;
-use model::{SkillId, inert_line};
+use crate::gateway::{self, Block, Refusal};
+use model::{Code, SkillId, beginning, inert_line};
 
 /// The set that lists them.
 pub(super) const TOOLSET: &str = "gated";
+
+/// Characters of a description that all hosts take, and of what an author says in it.
+const MAX_CHARS: usize = 1_024;
+const MAX_DESCRIPTION: usize = 600;
 
 /// The argument that names a session.
 const SESSION: &str = "session_id";
@@ -39,23 +43,34 @@ impl Loads {
         session.clone()
     }
 
-    /// Fills in the session where a tool takes one and the caller named none.
-    pub(super) fn fill(&self, input: &Map<String, Value>, arguments: &mut Map<String, Value>) {
-        let session = self.get();
-        let takes = input
-            .get("properties")
-            .is_some_and(|properties| properties.get(SESSION).is_some());
-        if takes && !session.is_empty() && !arguments.contains_key(SESSION) {
-            arguments.insert(SESSION.to_owned(), session.into());
+    /// The arguments with the session, where a tool takes one and the caller named none.
+    pub(super) fn filled(
+        &self,
+        tool: &gateway::Tool,
+        arguments: &Map<String, Value>,
+    ) -> Option<Map<String, Value>> {
+        let (name, session) = (tool.session.as_ref()?, self.get());
+        let is_named = arguments
+            .get(name)
+            .is_some_and(|named| !named.is_null() && *named != "");
+        if session.is_empty() || is_named {
+            return None;
         }
+        let mut arguments = arguments.clone();
+        arguments.insert(name.clone(), session.into());
+        Some(arguments)
+    }
+
+    /// Forgets a session that has ended.
+    pub(super) fn forget(&self) {
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clear();
     }
 
     /// Remembers the session that an answer names. Says whether it is another.
-    pub(super) fn learn(&self, answer: Option<&Value>) -> bool {
-        let named = answer.and_then(|json| json.get(SESSION));
-        let Some(named) = named.and_then(Value::as_str) else {
-            return false;
-        };
+    pub(super) fn learn(&self, named: &str) -> bool {
         let mut session = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let is_other = *session != named;
         named.clone_into(&mut session);
@@ -63,23 +78,27 @@ impl Loads {
     }
 }
 
-/// A name that MCP allows.
-fn is_name(name: &str) -> bool {
-    (1..=128).contains(&name.len())
-        && name
-            .bytes()
-            .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.'))
+/// A name that the hosts of all large models allow; hyphens are in those of tools only.
+fn is_name(name: &str, has_hyphens: bool) -> bool {
+    let is_word = |b: u8| b.is_ascii_alphanumeric() || b == b'_';
+    name.len() <= 64
+        && name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
+        && name.bytes().all(|b| is_word(b) || b == b'-' && has_hyphens)
 }
 
-/// An unlocked tool as MCP describes it. None: its name is none of MCP's, or it
-/// takes a session of its own; `call_tool` reaches it.
+/// An unlocked tool as MCP describes it. None: its name, or that of an argument, is none
+/// that hosts take, or it takes a session of its own; `call_tool` reaches it.
 fn describe(info: &Value) -> Option<Tool> {
     let text = |key: &str| info.get(key).and_then(Value::as_str).unwrap_or_default();
     let name = text("name");
     let mut schema = info.get("input_schema")?.as_object()?.clone();
+    // Some hosts cannot convert it; the call refuses what is unknown in any case.
+    schema.shift_remove("additionalProperties");
     schema.values_mut().for_each(disarm);
     let properties = schema.get_mut("properties")?.as_object_mut()?;
-    if !is_name(name) || properties.contains_key(SESSION) {
+    let mut arguments = properties.keys();
+    let is_taken = is_name(name, true) && arguments.all(|argument| is_name(argument, false));
+    if !is_taken || properties.contains_key(SESSION) {
         return None;
     }
     properties.insert(
@@ -90,7 +109,7 @@ fn describe(info: &Value) -> Option<Tool> {
                             need not say.",
         }),
     );
-    let mut description = inert_line(text("description"));
+    let mut description = beginning(text("description"), MAX_DESCRIPTION);
     if !description.is_empty() {
         description.push_str("\n\n");
     }
@@ -108,6 +127,11 @@ fn describe(info: &Value) -> Option<Tool> {
     if !reason.is_empty() {
         _ = write!(description, " Nothing runs it now. {reason}");
     }
+    // The parts that others wrote are short together, but nobody promised that.
+    let description = match description.char_indices().nth(MAX_CHARS) {
+        Some((end, _)) => description.get(..end).unwrap_or_default().to_owned(),
+        None => description,
+    };
     // What a handler does is not known here.
     let hints = ToolAnnotations::new().read_only(false);
     Some(Tool::new(name.to_owned(), description, Arc::new(schema)).with_annotations(hints))
@@ -180,13 +204,16 @@ impl Handler {
         Ok(tools)
     }
 
-    /// Calls a tool that a skill unlocks.
+    /// Calls a tool that a skill unlocks. None: no skill has such a tool.
     pub(super) async fn call_unlocked(
         &self,
         name: &str,
         mut arguments: Map<String, Value>,
         request: &RequestContext<RoleServer>,
-    ) -> Result<CallToolResult, ErrorData> {
+    ) -> Result<Option<CallToolResult>, ErrorData> {
+        if !is_name(name, true) {
+            return Ok(None);
+        }
         let session = match arguments.remove(SESSION) {
             None => self.loads.get(),
             Some(Value::String(session)) => session,
@@ -198,13 +225,17 @@ impl Handler {
         let answer = match self.streamed(ask, request).await {
             Ok(answer) => answer,
             Err(refusal) if refusal.is_fault() => return Err(protocol(&refusal)),
+            Err(refusal) if refusal.code == Code::ToolNotFound.name() => return Ok(None),
             Err(refusal) => {
-                return Ok(result(Some(refusal.text()), None, Some(refusal)));
+                let text = Block::Text(refusal.text());
+                return Ok(Some(result(vec![text], None, Some(refusal))));
             }
         };
         let text = answer.get("content").and_then(Value::as_str);
         let text = text.unwrap_or_default().to_owned();
-        Ok(result(Some(text), answer.get("structured").cloned(), None))
+        let blocks = vec![Block::Text(text)];
+        let structured = answer.get("structured").cloned();
+        Ok(Some(result(blocks, structured, None)))
     }
 
     /// Calls it, and tells the client how far it is.

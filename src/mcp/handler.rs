@@ -14,17 +14,12 @@ use rmcp::model::{
 use rmcp::service::{NotificationContext, RequestContext, RoleServer, SubscriptionContext};
 use rmcp::{ErrorData, ServerHandler};
 
-use super::changes::{Changes, Listener, within_limits};
+use super::changes::{Changes, Listener, Shows, within_limits};
 use super::gated;
-use super::tools::Tools;
+use super::tools::Toolset;
 use crate::contract::v1::lookup_client::LookupClient;
 use crate::gateway::{Context, Gateway, MAX_MESSAGE_BYTES, Transport};
 use admission::Peer;
-
-const INSTRUCTIONS: &str = "This server keeps agent skills: instructions, with files and tools, for doing a kind of \
-task well. Before a task, look whether a skill fits (the `skill` tool lists them; `list_skills` pages through all) and \
-read it with `skill`. Its other files are read with `read_file`, or as resources below its `skill://` address. Where a \
-skill has tools of its own, `load_skill` unlocks them.";
 
 tokio::task_local! {
     /// Who sent the request that is in work: the services hold its calls against that
@@ -51,9 +46,7 @@ static CONFIG: LazyLock<ServerConfig> = LazyLock::new(|| {
     let server = Implementation::new("repertoire", env!("CARGO_PKG_VERSION"))
         .with_title("Repertoire")
         .with_description(env!("CARGO_PKG_DESCRIPTION"));
-    ServerConfig::new(capabilities)
-        .with_server_info(server)
-        .with_instructions(INSTRUCTIONS)
+    ServerConfig::new(capabilities).with_server_info(server)
 });
 
 /// What all sessions of a face share. Cheap to clone.
@@ -92,18 +85,24 @@ impl McpServer {
     /// there is no such set.
     #[must_use]
     pub fn handlers(&self, toolset: Option<&str>) -> Option<impl Fn() -> Handler + Clone + use<>> {
-        let tools = Arc::new(Tools::new(self.gateway().contract(), toolset));
+        let tools = Arc::new(Toolset::new(self.gateway().contract(), toolset));
         if tools.is_empty() {
             return None;
         }
         let face = self.clone();
-        let is_gated = toolset == Some(gated::TOOLSET);
+        let is_gated = toolset.is_none_or(|toolset| toolset == gated::TOOLSET);
+        let shows = Shows {
+            catalog: tools.has_catalog(),
+            unlocked: is_gated,
+        };
+        let instructions = tools.instructions();
         Some(move || Handler {
             face: face.clone(),
             tools: Arc::clone(&tools),
             is_gated,
+            instructions,
             loads: gated::Loads::default(),
-            listener: Arc::new(Listener::new(face.shared.changes.clone())),
+            listener: Arc::new(Listener::new(face.shared.changes.clone(), shows)),
         })
     }
 }
@@ -112,9 +111,10 @@ impl McpServer {
 #[derive(Debug, Clone)]
 pub struct Handler {
     face: McpServer,
-    pub(super) tools: Arc<Tools>,
+    pub(super) tools: Arc<Toolset>,
     /// The tools that skills unlock are tools of their own.
     pub(super) is_gated: bool,
+    instructions: &'static str,
     pub(super) loads: gated::Loads,
     pub(super) listener: Arc<Listener>,
 }
@@ -136,6 +136,14 @@ impl Handler {
 pub(super) fn context(request: &RequestContext<RoleServer>) -> Context {
     let parts = request.extensions.get::<http::request::Parts>();
     parts.map_or_else(Context::default, Context::of)
+}
+
+/// The handler stays for the requests that follow, and remembers the session of loaded
+/// skills for them; over HTTP in the newest protocol each request has one of its own.
+pub(super) fn remembers(request: &RequestContext<RoleServer>) -> bool {
+    let is_http = request.extensions.get::<http::request::Parts>().is_some();
+    let version = request.protocol_version();
+    !is_http || version.is_none_or(|version| version < ProtocolVersion::V_2026_07_28)
 }
 
 /// A list of one page has no cursor that leads on.
@@ -171,7 +179,7 @@ pub(super) fn until_cancelled<T>(
 
 impl ServerHandler for Handler {
     fn get_info(&self) -> ServerConfig {
-        CONFIG.clone()
+        CONFIG.clone().with_instructions(self.instructions)
     }
 
     async fn on_custom_request(

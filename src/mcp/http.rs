@@ -13,7 +13,7 @@ use super::sessions::Sessions;
 use crate::gateway::MAX_JSON_BYTES;
 
 /// A handler behind streamable HTTP.
-pub type Service<H> = StreamableHttpService<H, Sessions>;
+pub type HttpService<H> = StreamableHttpService<H, Sessions>;
 
 /// HTTP with the settings of this product, for any handler: `make` gives one for
 /// each session, and for each request of the stateless era.
@@ -21,7 +21,7 @@ pub fn http_service<H: ServerHandler>(
     make: impl Fn() -> H + Send + Sync + 'static,
     sessions: Arc<Sessions>,
     stop: CancellationToken,
-) -> Service<H> {
+) -> HttpService<H> {
     let config = StreamableHttpServerConfig::default()
         .with_legacy_session_mode(true)
         .with_json_response(true)

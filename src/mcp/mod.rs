@@ -3,8 +3,9 @@
 //!
 //! Rules:
 //!
-//! * No tool is named here: tools, schemas and descriptions come from the
-//!   contract, and calls go through the gateway, in process or to another server.
+//! * No tool is named here but in the sentences that a model reads first: tools,
+//!   schemas and descriptions come from the contract, and calls go through the
+//!   gateway, in process or to another server.
 //! * Both eras are served: sessions that begin with `initialize` (2024-11-05 to
 //!   2025-11-25), and requests that carry their version (2026-07-28).
 //! * A refusal is a tool result with `isError`, which a model can act on; a fault
@@ -34,7 +35,7 @@ mod tools;
 
 pub use deferred::{DeferredBody, NoPlace};
 pub use handler::{Handler, McpServer};
-pub use http::{Service, http_service};
+pub use http::{HttpService, http_service};
 pub use sessions::Sessions;
 pub use stdio::{StdioError, serve_stdio};
-pub use strict::{Kind, check};
+pub use strict::{MessageKind, check};

@@ -45,26 +45,26 @@ tokio::task_local! {
 pub struct Sessions {
     inner: LocalSessionManager,
     idle: Duration,
-    open: Arc<Open>,
+    open: Arc<OpenSessions>,
 }
 
-type Open = Mutex<HashMap<SessionId, Session>>;
+type OpenSessions = Mutex<HashMap<SessionId, OpenSession>>;
 
 #[derive(Debug)]
-struct Session {
+struct OpenSession {
     /// None: it was begun where nobody counts.
     permit: Option<Permit>,
     touch: Instant,
     streams: usize,
 }
 
-impl Session {
+impl OpenSession {
     fn is_idle(&self) -> bool {
         self.streams == 0
     }
 }
 
-fn lock(open: &Open) -> std::sync::MutexGuard<'_, HashMap<SessionId, Session>> {
+fn lock(open: &OpenSessions) -> std::sync::MutexGuard<'_, HashMap<SessionId, OpenSession>> {
     open.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -121,7 +121,7 @@ impl Sessions {
     }
 
     /// Its client was not heard of for too long.
-    fn is_over(&self, session: &Session) -> bool {
+    fn is_over(&self, session: &OpenSession) -> bool {
         session.is_idle() && session.touch.elapsed() >= self.idle
     }
 
@@ -222,12 +222,12 @@ impl Sessions {
 
 /// A stream of a session that is open.
 struct Streaming {
-    open: Arc<Open>,
+    open: Arc<OpenSessions>,
     id: SessionId,
 }
 
 impl Streaming {
-    fn begin(open: &Arc<Open>, id: &SessionId) -> Self {
+    fn begin(open: &Arc<OpenSessions>, id: &SessionId) -> Self {
         if let Some(session) = lock(open).get_mut(id) {
             session.streams += 1;
         }
@@ -253,7 +253,7 @@ impl SessionManager for Sessions {
 
     async fn create_session(&self) -> Result<(SessionId, Self::Transport), Self::Error> {
         let (id, transport) = self.inner.create_session().await?;
-        let session = Session {
+        let session = OpenSession {
             permit: PERMIT.try_with(Cell::take).ok().flatten(),
             touch: Instant::now(),
             streams: 0,

@@ -1,8 +1,10 @@
 //! The Skills extension v1 (`io.modelcontextprotocol/skills`, SEP-2640): skills
 //! with their files and digests.
 //!
-//! The extension wants names and descriptions of the Agent Skills standard, so
-//! other skills are not offered here; as resources, prompts and tools they are.
+//! The extension wants names and descriptions of the Agent Skills standard, and a host
+//! compares the front matter that it is told with that of the file. So skills are not
+//! offered here that break the standard, or whose front matter could be read with repairs
+//! only; as resources, prompts and tools they are.
 
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use rmcp::ErrorData;
@@ -16,7 +18,9 @@ use super::error::{self, protocol};
 use super::handler::{Handler, TTL_MS};
 use super::resources::{MARKDOWN, cursor, select};
 use crate::gateway::Refusal;
-use model::{SkillUri, SkillUriError, VersionSelector};
+use model::{
+    MAX_OFFERED_FILES, MAX_STANDARD_DESCRIPTION_CHARS, SkillUri, SkillUriError, VersionSelector,
+};
 
 /// Media type of a directory.
 const DIRECTORY: &str = "inode/directory";
@@ -24,12 +28,26 @@ const ENTRY: &str = "SKILL.md";
 /// Skills of a page that are looked up at once.
 const AT_ONCE: usize = 8;
 
+/// Rules of what keeps front matter from being told as the file has it.
+const UNTOLD: [&str; 6] = [
+    "front-matter-repaired",
+    "front-matter-dropped",
+    "front-matter-not-first",
+    "front-matter-unclosed",
+    "number-not-exact",
+    "key-not-text",
+];
+
 /// A version, as this extension needs it.
-struct Version {
+struct ServedVersion {
     front_matter: Map<String, Json>,
     name: String,
     description: String,
     files: Vec<File>,
+    /// Rules of what is odd about it.
+    rules: Vec<String>,
+    /// Its author leaves it to people.
+    is_manual: bool,
 }
 
 struct File {
@@ -44,7 +62,18 @@ fn text(json: &Json, field: &str) -> String {
     value.unwrap_or_default().to_owned()
 }
 
-impl Version {
+/// The key of front matter that leaves a skill to people, with what a reader takes for yes.
+fn is_manual(key: &str, value: &Json) -> bool {
+    const KEY: &str = "disable-model-invocation";
+    let is_no = match value {
+        Json::Null | Json::Bool(false) => true,
+        Json::String(text) => matches!(text.to_lowercase().as_str(), "false" | "no" | "off"),
+        _ => false,
+    };
+    key.to_lowercase().replace('_', "-") == KEY && !is_no
+}
+
+impl ServedVersion {
     fn read(answer: &Json) -> Option<Self> {
         let version = answer.get("version")?;
         let list = |field: &str| version.get(field).and_then(Json::as_array);
@@ -62,17 +91,45 @@ impl Version {
             })
             .collect();
         files.sort_by(|a, b| a.path.cmp(&b.path));
+        let front_matter = version.get("front_matter")?.as_object()?.clone();
         Some(Self {
-            front_matter: version.get("front_matter")?.as_object()?.clone(),
+            is_manual: front_matter
+                .iter()
+                .any(|(key, value)| is_manual(key, value)),
+            front_matter,
             name: text(version, "name"),
             description: text(version, "description"),
             files,
+            rules: list("problems")
+                .into_iter()
+                .flatten()
+                .map(|problem| text(problem, "rule"))
+                .collect(),
         })
     }
 
-    /// The entry of a skill whose files live below `root`, which ends with `/`.
-    fn entry(self, root: &str) -> Skill {
-        let mut front_matter = SkillFrontmatter::new(self.name, self.description);
+    /// The entry of a skill whose files live below `root`, which ends with `/`; or why the
+    /// extension has none of it.
+    fn entry(self, root: &str) -> Result<Skill, String> {
+        if self
+            .rules
+            .iter()
+            .any(|rule| UNTOLD.contains(&rule.as_str()))
+        {
+            return Err("its front matter was read with repairs".to_owned());
+        }
+        if self.files.len() > MAX_OFFERED_FILES {
+            return Err(format!("it has more than {MAX_OFFERED_FILES} files"));
+        }
+        let written = |key| self.front_matter.get(key).and_then(Json::as_str);
+        // As the file has them, with every space.
+        let (Some(name), Some(description)) = (written("name"), written("description")) else {
+            return Err("its name or description is not text".to_owned());
+        };
+        if description.chars().count() > MAX_STANDARD_DESCRIPTION_CHARS {
+            return Err("its description is too long".to_owned());
+        }
+        let mut front_matter = SkillFrontmatter::new(name, description);
         for (key, value) in self.front_matter {
             if key != "name" && key != "description" {
                 front_matter = front_matter.with_field(key, value);
@@ -82,11 +139,13 @@ impl Version {
             .files
             .into_iter()
             .map(|file| SkillResource::new(address(root, &file.path), file.digest, file.size));
-        Skill::new(
+        let entry = Skill::new(
             format!("{root}{ENTRY}"),
             front_matter,
             SkillResources::Files(files.collect()),
-        )
+        );
+        entry.validate().map_err(|error| error.to_string())?;
+        Ok(entry)
     }
 }
 
@@ -96,18 +155,23 @@ fn address(root: &str, path: &str) -> String {
 }
 
 impl Handler {
-    async fn version(&self, skill_id: &str, version: VersionSelector) -> Result<Version, Refusal> {
+    async fn version(
+        &self,
+        skill_id: &str,
+        version: VersionSelector,
+    ) -> Result<ServedVersion, Refusal> {
         let (mut number, mut semantic) = (0, String::new());
         select(version, &mut number, &mut semantic);
         let request = json!({
             "skill_id": skill_id, "version_number": number, "semantic_version": semantic,
         });
         let answer = self.gateway().ask("GetVersion", request).await?;
-        Version::read(&answer)
+        ServedVersion::read(&answer)
             .ok_or_else(|| model::Failure::fault("a version without its front matter").into())
     }
 
-    /// A page of the skills that keep to the standard.
+    /// A page of the skills that keep to the standard, but for those that are left to
+    /// people: a host puts what it lists before its model.
     pub(super) async fn skills(
         &self,
         params: Option<PaginatedRequestParams>,
@@ -118,7 +182,8 @@ impl Handler {
             match self.version(&skill.id, VersionSelector::Active).await {
                 Ok(version) => {
                     let root = skill.uri.strip_suffix(ENTRY).unwrap_or(&skill.uri);
-                    Ok(Some(version.entry(root)))
+                    let offered = Some(version).filter(|version| !version.is_manual);
+                    Ok(offered.and_then(|version| version.entry(root).ok()))
                 }
                 // Deleted or withdrawn since the page was made.
                 Err(refusal) if refusal.is_missing() => Ok(None),
@@ -150,9 +215,8 @@ impl Handler {
             .version(&address.skill.to_string(), address.version)
             .await
             .map_err(|refusal| error::skill(&refusal, uri))?;
-        let entry = version.entry(root);
         // What the extension could not say of a skill is no skill of it.
-        entry.validate().map_err(|error| {
+        let entry = version.entry(root).map_err(|error| {
             unknown(format!(
                 "the skill at '{}' does not keep to the Agent Skills standard: {error}",
                 error::address(uri)

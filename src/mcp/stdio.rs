@@ -45,7 +45,7 @@ pub async fn serve_stdio(handler: Handler, stop: CancellationToken) -> Result<()
     use rmcp::service::ServerInitializeError::{
         Cancelled, ConnectionClosed, ExpectedInitializeRequest,
     };
-    let lines = Lines::new(BufReader::new(tokio::io::stdin()), tokio::io::stdout());
+    let lines = LineTransport::new(BufReader::new(tokio::io::stdin()), tokio::io::stdout());
     let running = match handler.serve_with_ct(lines, stop).await {
         Ok(running) => running,
         Err(ConnectionClosed(_) | Cancelled) => return Ok(()),
@@ -57,12 +57,12 @@ pub async fn serve_stdio(handler: Handler, stop: CancellationToken) -> Result<()
 }
 
 /// Messages as lines.
-struct Lines<W> {
+struct LineTransport<W> {
     messages: mpsc::Receiver<RxJsonRpcMessage<RoleServer>>,
     output: Arc<Mutex<W>>,
 }
 
-impl<W: AsyncWrite + Unpin + Send + 'static> Lines<W> {
+impl<W: AsyncWrite + Unpin + Send + 'static> LineTransport<W> {
     fn new(input: impl AsyncBufRead + Unpin + Send + 'static, output: W) -> Self {
         let output = Arc::new(Mutex::new(output));
         let (send, messages) = mpsc::channel(QUEUE);
@@ -144,7 +144,7 @@ async fn next_line(
     }
 }
 
-impl<W: AsyncWrite + Unpin + Send + 'static> Transport<RoleServer> for Lines<W> {
+impl<W: AsyncWrite + Unpin + Send + 'static> Transport<RoleServer> for LineTransport<W> {
     type Error = io::Error;
 
     fn send(

@@ -60,7 +60,7 @@ fn is_id(id: &Json) -> bool {
 
 /// What kind of message a text is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum MessageKind {
     /// It begins a session.
     Initialize,
     /// It says that it is of the newest protocol, which has no sessions.
@@ -76,7 +76,7 @@ pub enum Kind {
 ///
 /// # Errors
 /// It is no JSON, has a key twice, or is no message of JSON-RPC 2.0.
-pub fn check(text: &[u8]) -> Result<Kind, Vec<u8>> {
+pub fn check(text: &[u8]) -> Result<MessageKind, Vec<u8>> {
     let message =
         strict_json(text).map_err(|refusal| error(&id(text), PARSE_ERROR, &refusal.message))?;
     let fail = |code, sentence: &str| {
@@ -102,14 +102,14 @@ pub fn check(text: &[u8]) -> Result<Kind, Vec<u8>> {
         let version = version.and_then(Json::as_str);
         let newest = version == Some(ProtocolVersion::V_2026_07_28.as_str());
         return Ok(match (newest, method == Some(LISTEN)) {
-            (true, true) => Kind::Listen,
-            (true, false) => Kind::Newest,
-            (false, _) => Kind::Other,
+            (true, true) => MessageKind::Listen,
+            (true, false) => MessageKind::Newest,
+            (false, _) => MessageKind::Other,
         });
     }
     let params = params.cloned().unwrap_or_default();
     match serde_json::from_value::<InitializeRequestParams>(params) {
-        Ok(_) => Ok(Kind::Initialize),
+        Ok(_) => Ok(MessageKind::Initialize),
         Err(why) => fail(INVALID_PARAMS, &form("initialize", &why)),
     }
 }
@@ -234,13 +234,13 @@ mod tests {
         let older = r#"{"_meta":{"io.modelcontextprotocol/protocolVersion":"2025-11-25"}}"#;
         let begin = r#"{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"a","version":"1"}}"#;
         for (method, params, kind) in [
-            ("tools/list", "{}", Kind::Other),
-            ("tools/list", older, Kind::Other),
-            ("tools/list", newest, Kind::Newest),
-            (LISTEN, newest, Kind::Listen),
-            (LISTEN, older, Kind::Other),
-            ("initialize", begin, Kind::Initialize),
-            ("initialize", newest, Kind::Newest),
+            ("tools/list", "{}", MessageKind::Other),
+            ("tools/list", older, MessageKind::Other),
+            ("tools/list", newest, MessageKind::Newest),
+            (LISTEN, newest, MessageKind::Listen),
+            (LISTEN, older, MessageKind::Other),
+            ("initialize", begin, MessageKind::Initialize),
+            ("initialize", newest, MessageKind::Newest),
         ] {
             let text =
                 format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{params}}}"#);

@@ -18,7 +18,7 @@ use tokio_util::sync::WaitForCancellationFutureOwned;
 use tracing::Span;
 
 use super::calls::{late, note};
-use super::metrics::Record;
+use super::metrics::CountedCall;
 use super::reader::{self, Polled};
 use crate::contract::status;
 use admission::{Full, Peer, Permit, Resource};
@@ -37,7 +37,7 @@ const FREE: usize = 1024;
 pub(super) struct Booked;
 
 /// The body of an answer.
-pub(super) struct Answer {
+pub(super) struct AnswerBody {
     inner: Body,
     /// What is left of a frame that was longer than a piece.
     rest: Bytes,
@@ -58,11 +58,11 @@ pub(super) struct Guard {
     pub(super) deadline: Option<Pin<Box<Sleep>>>,
     pub(super) stop: Option<Pin<Box<WaitForCancellationFutureOwned>>>,
     pub(super) span: Span,
-    pub(super) record: Option<Record>,
+    pub(super) record: Option<CountedCall>,
     pub(super) ended: bool,
 }
 
-impl Answer {
+impl AnswerBody {
     /// An answer to a reader; none is this process.
     pub(super) fn new(inner: Body, reader: Option<Peer>, guard: Option<Guard>) -> Self {
         Self {
@@ -115,7 +115,7 @@ impl Answer {
         let bytes = usize::try_from(length).unwrap_or(usize::MAX);
         if bytes > FREE {
             self.memory = Some(match reader.try_take(Resource::Calls, 1) {
-                Ok(_place) => reader.reserve(kib(bytes)).await?,
+                Ok(_permit) => reader.reserve(kib(bytes)).await?,
                 Err(_full) => reader.try_reserve(kib(bytes))?,
             });
         }
@@ -223,13 +223,13 @@ pub(super) async fn to_peer(
     answer: Response<Body>,
     peer: &Peer,
     refused: impl FnOnce(Failure) -> Response<Body>,
-) -> Response<Answer> {
+) -> Response<AnswerBody> {
     let (head, body) = answer.into_parts();
     let reader = head.extensions.get::<Booked>().is_none();
-    let mut answer = Answer::new(body, reader.then(|| peer.clone()), None);
+    let mut answer = AnswerBody::new(body, reader.then(|| peer.clone()), None);
     let mut answer = match answer.book_known().await {
         Ok(()) => Response::from_parts(head, answer),
-        Err(full) => refused(full.into()).map(|body| Answer::new(body, None, None)),
+        Err(full) => refused(full.into()).map(|body| AnswerBody::new(body, None, None)),
     };
     answer.body_mut().is_outermost = true;
     answer
@@ -254,7 +254,7 @@ impl Guard {
     }
 }
 
-impl HttpBody for Answer {
+impl HttpBody for AnswerBody {
     type Data = Bytes;
     type Error = axum::Error;
 

@@ -1,6 +1,7 @@
 //! The skills that come with the server.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use bytes::Bytes;
 use include_dir::{Dir, DirEntry, include_dir};
@@ -11,14 +12,13 @@ use registry::{Bundle, Caller, Error, Names, Registry};
 
 static SKILLS: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/skills");
 
+/// The folder of the learning paths.
+const PATHS: &str = "paths";
+
 /// Author of the skills that come with the server.
 const AUTHOR: &str = "repertoire";
 
-fn collect(
-    dir: &'static Dir<'static>,
-    root: &std::path::Path,
-    files: &mut BTreeMap<FilePath, Bytes>,
-) {
+fn collect(dir: &'static Dir<'static>, root: &Path, files: &mut BTreeMap<FilePath, Bytes>) {
     for entry in dir.entries() {
         match entry {
             DirEntry::Dir(dir) => collect(dir, root, files),
@@ -33,11 +33,33 @@ fn collect(
     }
 }
 
+/// Folders of skills; `paths` is one of learning paths.
+fn skills() -> impl Iterator<Item = &'static Dir<'static>> {
+    let dirs = SKILLS.dirs();
+    dirs.filter(|dir| dir.path() != Path::new(PATHS))
+}
+
+/// The files of the learning paths that come with the server, by the path's folder.
+#[must_use]
+pub(super) fn bundled_paths() -> BTreeMap<String, BTreeMap<String, Bytes>> {
+    let mut paths = BTreeMap::new();
+    for dir in SKILLS.get_dir(PATHS).into_iter().flat_map(Dir::dirs) {
+        let Some(folder) = dir.path().file_name().and_then(|name| name.to_str()) else {
+            continue;
+        };
+        let mut files = BTreeMap::new();
+        collect(dir, dir.path(), &mut files);
+        let files = files.into_iter();
+        let files = files.map(|(path, bytes)| (path.to_string(), bytes));
+        paths.insert(folder.to_owned(), files.collect());
+    }
+    paths
+}
+
 /// The skills that come with the server, each under the id it is published as.
 #[must_use]
 pub fn bundled_skills() -> Vec<Bundle> {
-    SKILLS
-        .dirs()
+    skills()
         .filter_map(|dir| {
             let folder = dir.path().file_name()?.to_str()?.to_owned();
             let mut files = BTreeMap::new();
@@ -108,7 +130,7 @@ mod tests {
                 "xlsx"
             ]
         );
-        for (bundle, dir) in skills.iter().zip(SKILLS.dirs()) {
+        for (bundle, dir) in skills.iter().zip(super::skills()) {
             assert_eq!(bundle.files.len(), count(dir), "{}", bundle.folder);
             let candidate = bundle.read();
             assert!(

@@ -5,7 +5,8 @@
 //!   back when its answer is made: what a peer sends or reads slowly is booked by its
 //!   bytes and takes no permit. A stream keeps its permit until it ends. A call for which
 //!   there is no permit waits for one, but not for long ([`overload`]).
-//! * **Deadline.** `grpc-timeout` is honoured up to the server's own, which a unary call
+//! * **Deadline.** `grpc-timeout`, which neither the listener nor axum looks at, is
+//!   honoured up to the server's own, which a unary call
 //!   without one gets from the moment its message is there. When it passes, the work is
 //!   dropped and the answer is `DEADLINE_EXCEEDED`.
 //! * **Stopping** ends streams with `UNAVAILABLE`; those of workers end themselves,
@@ -38,10 +39,10 @@ use tower::{Layer, Service, ServiceExt as _};
 use tracing::{Instrument as _, Span};
 
 use super::MAX_MESSAGE_BYTES;
-use super::answer::{Answer, Booked, Guard};
-use super::metrics::{Metrics, Record};
+use super::answer::{AnswerBody, Booked, Guard};
+use super::metrics::{CountedCall, Metrics};
 use super::overload::{self, Patience};
-use super::rpc::{Method, methods, span};
+use super::rpc::{RpcMethod, methods, span};
 use super::timeout::timeout;
 use crate::contract::status;
 use crate::gateway::Transport;
@@ -63,8 +64,8 @@ pub(super) struct Times {
     pub(super) wait: Duration,
 }
 
-struct State {
-    methods: HashMap<String, Arc<Method>>,
+struct Inner {
+    methods: HashMap<String, Arc<RpcMethod>>,
     metrics: Metrics,
     admission: Admission,
     /// Who calls without coming through the listener.
@@ -80,7 +81,7 @@ const HEALTH_CHECK: &str = "/grpc.health.v1.Health/Check";
 
 /// Puts the call layer before a service.
 #[derive(Clone)]
-pub(super) struct CallLayer(Arc<State>);
+pub(super) struct CallLayer(Arc<Inner>);
 
 impl CallLayer {
     /// `exports`: spans leave the process, so the caller's trace is continued.
@@ -91,7 +92,7 @@ impl CallLayer {
         exports: bool,
     ) -> Self {
         let metrics = Metrics::default();
-        Self(Arc::new(State {
+        Self(Arc::new(Inner {
             methods: methods(&metrics),
             metrics,
             local: admission.local(),
@@ -160,7 +161,7 @@ impl<S> Layer<S> for CallLayer {
 #[derive(Clone)]
 pub(super) struct CallService<S> {
     inner: S,
-    state: Arc<State>,
+    state: Arc<Inner>,
     /// Calls come over the network: their bytes arrive when the caller likes. What
     /// calls in process has its messages at hand, and reads its answers at once.
     is_remote: bool,
@@ -172,9 +173,9 @@ where
     S: Clone + Send + 'static,
     S::Future: Send + 'static,
 {
-    type Response = Response<Answer>;
+    type Response = Response<AnswerBody>;
     type Error = Infallible;
-    type Future = Pin<Box<dyn Future<Output = Result<Response<Answer>, Infallible>> + Send>>;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<AnswerBody>, Infallible>> + Send>>;
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
         self.inner.poll_ready(cx)
@@ -198,10 +199,10 @@ where
             return Box::pin(other(inner, request, state, reader));
         };
         let span = span(&method, request.headers(), state.exports);
-        let call = Call {
+        let call = InboundCall {
             inner,
             state,
-            record: Record::start(Arc::clone(&method.meter)),
+            record: CountedCall::start(Arc::clone(&method.meter)),
             method,
             peer,
             reader,
@@ -211,18 +212,18 @@ where
 }
 
 /// A call on its way through the layer.
-struct Call<S> {
+struct InboundCall<S> {
     inner: S,
-    state: Arc<State>,
-    method: Arc<Method>,
-    record: Record,
+    state: Arc<Inner>,
+    method: Arc<RpcMethod>,
+    record: CountedCall,
     peer: Peer,
     /// Who sends the message and reads the answer over the network.
     reader: Option<Peer>,
 }
 
 /// What a call has when its message is there.
-struct Admitted {
+struct ReadyCall {
     request: Request<Body>,
     /// When the call ends. None: a stream ends when it likes.
     deadline: Option<Instant>,
@@ -233,12 +234,12 @@ struct Admitted {
     _memory: Option<Permit>,
 }
 
-impl<S> Call<S>
+impl<S> InboundCall<S>
 where
     S: Service<Request<Body>, Response = Response<Body>, Error = Infallible>,
     S::Future: Send + 'static,
 {
-    async fn answer(self, request: Request<Body>) -> Result<Response<Answer>, Infallible> {
+    async fn answer(self, request: Request<Body>) -> Result<Response<AnswerBody>, Infallible> {
         let asked = match timeout(request.headers()) {
             Ok(asked) => asked,
             Err(failure) => return Ok(self.refuse(failure)),
@@ -257,12 +258,12 @@ where
         request: Request<Body>,
         asked: Option<Duration>,
         patience: Patience,
-    ) -> Result<Response<Answer>, Infallible> {
+    ) -> Result<Response<AnswerBody>, Infallible> {
         let admitted = match self.admit(request, asked, patience).await {
             Ok(admitted) => admitted,
             Err(failure) => return Ok(self.refuse(failure)),
         };
-        let Admitted {
+        let ReadyCall {
             mut request,
             deadline,
             work_until,
@@ -311,10 +312,10 @@ where
             ended: false,
         };
         if method.streams || !is_remote {
-            let body = Answer::new(body, reader, Some(guard(Some(permit))));
+            let body = AnswerBody::new(body, reader, Some(guard(Some(permit))));
             return Ok(Response::from_parts(head, body));
         }
-        let mut body = Answer::new(body, reader, Some(guard(None)));
+        let mut body = AnswerBody::new(body, reader, Some(guard(None)));
         let booked = match tokio::time::timeout_at(work_until, body.book_first()).await {
             Ok(booked) => booked.map_err(|full| {
                 method.meter.refuse();
@@ -325,7 +326,7 @@ where
         if let Err(failure) = booked {
             let refusal = refused(failure);
             body.note(refusal.headers());
-            return Ok(refusal.map(|body| Answer::new(body, None, None)));
+            return Ok(refusal.map(|body| AnswerBody::new(body, None, None)));
         }
         // The answer is made: however long its reader takes, others may call.
         drop(permit);
@@ -338,7 +339,7 @@ where
         request: Request<Body>,
         asked: Option<Duration>,
         patience: Patience,
-    ) -> Result<Admitted, Failure> {
+    ) -> Result<ReadyCall, Failure> {
         let begun = Instant::now();
         if asked == Some(Duration::ZERO) {
             return Err(late());
@@ -379,7 +380,7 @@ where
         } else {
             Some(work_until)
         };
-        Ok(Admitted {
+        Ok(ReadyCall {
             request: Request::from_parts(parts, body),
             deadline,
             work_until,
@@ -388,10 +389,10 @@ where
         })
     }
 
-    fn refuse(mut self, failure: Failure) -> Response<Answer> {
+    fn refuse(mut self, failure: Failure) -> Response<AnswerBody> {
         let answer = refused(failure);
         self.record.note(answer.headers());
-        answer.map(|body| Answer::new(body, None, None))
+        answer.map(|body| AnswerBody::new(body, None, None))
     }
 }
 
@@ -410,15 +411,15 @@ fn metered(peer: &Peer, body: Body, idle: Option<Duration>) -> Body {
 async fn other<S>(
     mut inner: S,
     request: Request<Body>,
-    state: Arc<State>,
+    state: Arc<Inner>,
     reader: Option<Peer>,
-) -> Result<Response<Answer>, Infallible>
+) -> Result<Response<AnswerBody>, Infallible>
 where
     S: Service<Request<Body>, Response = Response<Body>, Error = Infallible>,
 {
     let Some(peer) = reader else {
         let answer = inner.call(request).await?;
-        return Ok(answer.map(|body| Answer::new(body, None, None)));
+        return Ok(answer.map(|body| AnswerBody::new(body, None, None)));
     };
     // Whether the server is well can always be asked.
     let permit = if request.uri().path() == HEALTH_CHECK {
@@ -428,7 +429,7 @@ where
     };
     let permit = match permit {
         Ok(permit) => permit,
-        Err(full) => return Ok(refused(full.into()).map(|body| Answer::new(body, None, None))),
+        Err(full) => return Ok(refused(full.into()).map(|body| AnswerBody::new(body, None, None))),
     };
     let request = request.map(|body| metered(&peer, body, Some(state.times.idle)));
     let guard = Guard {
@@ -442,7 +443,7 @@ where
         ended: false,
     };
     let answer = inner.call(request).await?;
-    Ok(answer.map(|body| Answer::new(body, Some(peer), Some(guard))))
+    Ok(answer.map(|body| AnswerBody::new(body, Some(peer), Some(guard))))
 }
 
 pub(super) fn late() -> Failure {
@@ -455,7 +456,7 @@ pub(super) fn late() -> Failure {
 
 /// Notes the status of a call in its span and its record: from the trailers, or from the headers
 /// of an answer that is nothing else.
-pub(super) fn note(span: &Span, record: &mut Record, headers: &HeaderMap) {
+pub(super) fn note(span: &Span, record: &mut CountedCall, headers: &HeaderMap) {
     if let Some(code) = record.note(headers) {
         span.record("rpc.grpc.status_code", code);
     }

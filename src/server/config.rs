@@ -7,9 +7,12 @@ use serde::Deserialize;
 
 use super::LogFormat;
 use super::guard::WebConfig;
+use super::learning::LearningConfig;
 use super::limits::Limits;
 use super::search::{AnalysisConfig, SearchConfig};
 use super::tools::ToolsConfig;
+use super::trust::TrustConfig;
+use preflight::InstallConfig;
 
 /// What a config file may say. Every key may be left out.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
@@ -37,6 +40,12 @@ pub struct Config {
     pub search: SearchConfig,
     /// Which codebases may be read.
     pub analysis: AnalysisConfig,
+    /// How people learn.
+    pub learning: LearningConfig,
+    /// What is trusted.
+    pub trust: TrustConfig,
+    /// What is installed on this machine, and where.
+    pub install: InstallConfig,
 }
 
 /// Bounds of the store.
@@ -116,7 +125,7 @@ impl Config {
         Self::parse(&text, path)
     }
 
-    fn parse(text: &str, path: &Path) -> Result<Self, ConfigError> {
+    pub(super) fn parse(text: &str, path: &Path) -> Result<Self, ConfigError> {
         if text
             .lines()
             .all(|line| line.trim().is_empty() || line.trim_start().starts_with('#'))
@@ -190,6 +199,12 @@ pub struct Settings {
     pub search: SearchConfig,
     /// Which codebases may be read.
     pub analysis: AnalysisConfig,
+    /// How people learn.
+    pub learning: LearningConfig,
+    /// What is trusted.
+    pub trust: TrustConfig,
+    /// What is installed on this machine, and where.
+    pub install: InstallConfig,
 }
 
 impl Settings {
@@ -220,6 +235,9 @@ impl Settings {
             tools: config.tools.clone(),
             search: config.search.clone(),
             analysis: config.analysis.clone(),
+            learning: config.learning.clone(),
+            trust: config.trust.clone(),
+            install: config.install.clone(),
             store: store::Options {
                 cache_bytes: cache_mib.max(1) << 20,
                 keep_events,
@@ -266,6 +284,8 @@ mod tests {
         assert_eq!(config.tools, ToolsConfig::default());
         assert_eq!(config.search, SearchConfig::default());
         assert_eq!(config.analysis, AnalysisConfig::default());
+        assert_eq!(config.learning, LearningConfig::default());
+        assert_eq!(config.install, InstallConfig::default());
         assert_eq!(config.listen, Some(Settings::LISTEN));
     }
 

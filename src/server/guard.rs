@@ -10,6 +10,8 @@
 //!   request without a host comes from no browser.
 //! * **Origin.** A request that names its origin must come from this machine, from
 //!   this server, or from an origin that the operator lists.
+//!
+//! This is the one place for all faces, so rmcp's own check is off.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -249,6 +251,7 @@ pub(super) fn cors() -> CorsLayer {
         "grpc-status-details-bin",
         "content-disposition",
         "etag",
+        "index-version",
         "mcp-protocol-version",
         "mcp-session-id",
         "retry-after",

@@ -53,6 +53,8 @@ pub struct Limits {
     pub read_seconds: u64,
     /// Seconds that a client may send no message on a stream of messages.
     pub idle_seconds: u64,
+    /// Seconds that a server which a window started stays when nobody is connected.
+    pub linger_seconds: u64,
 }
 
 impl Default for Limits {
@@ -75,6 +77,7 @@ impl Default for Limits {
             body_bytes_per_second: 1024,
             read_seconds: 60,
             idle_seconds: 300,
+            linger_seconds: 60,
         }
     }
 }

@@ -15,7 +15,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::guard::WebConfig;
 use crate::http::{refused, take};
-use crate::mcp::{DeferredBody, Handler, Kind, McpServer, Service, Sessions, check, http_service};
+use crate::mcp::{
+    DeferredBody, Handler, HttpService, McpServer, MessageKind, Sessions, check, http_service,
+};
 use admission::{Peer, Permit, Resource};
 use model::{Code, Failure};
 
@@ -36,14 +38,14 @@ struct Inner {
 
 /// One set of tools.
 struct Endpoint {
-    service: Service<Handler>,
+    service: HttpService<Handler>,
     sessions: Arc<Sessions>,
 }
 
 /// A request with a message that a handler may see.
-struct Admitted {
+struct CheckedRequest {
     request: Request<Full<bytes::Bytes>>,
-    kind: Kind,
+    kind: MessageKind,
     /// For as long as the message is in work.
     _memory: Option<Permit>,
 }
@@ -141,7 +143,7 @@ impl Endpoint {
             Method::GET => return self.stream(request, &peer).await,
             _ => return self.service.handle(request).await.map(Body::new),
         }
-        let Admitted {
+        let CheckedRequest {
             mut request,
             kind,
             _memory,
@@ -150,20 +152,20 @@ impl Endpoint {
             Err(refusal) => return refusal,
         };
         match kind {
-            Kind::Newest => {}
-            Kind::Listen => return self.stream(request, &peer).await,
-            Kind::Initialize => return self.begin(request, &peer).await,
-            Kind::Other => return self.service.handle(request).await.map(Body::new),
+            MessageKind::Newest => {}
+            MessageKind::Listen => return self.stream(request, &peer).await,
+            MessageKind::Initialize => return self.begin(request, &peer).await,
+            MessageKind::Other => return self.service.handle(request).await.map(Body::new),
         }
-        let aside = DeferredBody::default();
-        request.extensions_mut().insert(aside.clone());
+        let deferred = DeferredBody::default();
+        request.extensions_mut().insert(deferred.clone());
         let answer = self.service.handle(request).await;
-        if !aside.is_left() {
+        if !deferred.is_left() {
             return answer.map(Body::new);
         }
         let (head, body) = answer.into_parts();
         let Ok(body) = body.collect().await;
-        match aside.complete(body.to_bytes()) {
+        match deferred.complete(body.to_bytes()) {
             Ok(body) => Response::from_parts(head, Body::from(body)),
             Err(error) => refused(Failure::fault(error.to_string())),
         }
@@ -217,7 +219,7 @@ impl Endpoint {
 
 /// Refuses what no handler should see: a text that is no message, or has a key twice,
 /// and a request for a stream that would be kept at any length.
-async fn admit(request: Request) -> Result<Admitted, Response> {
+async fn admit(request: Request) -> Result<CheckedRequest, Response> {
     let (parts, body) = request.into_parts();
     let peer = Peer::of(&parts.extensions);
     let (body, memory) = take(&peer, body).await.map_err(refused)?;
@@ -225,13 +227,13 @@ async fn admit(request: Request) -> Result<Admitted, Response> {
         let json = [(header::CONTENT_TYPE, "application/json")];
         (StatusCode::BAD_REQUEST, json, answer).into_response()
     })?;
-    if kind == Kind::Listen && body.len() > MAX_LISTEN_BYTES {
+    if kind == MessageKind::Listen && body.len() > MAX_LISTEN_BYTES {
         let kib = MAX_LISTEN_BYTES >> 10;
         let sentence = format!("A request for a stream of changes has {kib} KiB at most");
         let failure = Failure::new(Code::BodyTooLarge, sentence);
         return Err(refused(failure.suggest("Name fewer resources")));
     }
-    Ok(Admitted {
+    Ok(CheckedRequest {
         request: Request::from_parts(parts, Full::new(body)),
         kind,
         _memory: memory,

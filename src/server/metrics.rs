@@ -4,6 +4,9 @@
 //! alike, by rpc. The names of what is counted are those that other gRPC servers
 //! use, so that their dashboards work. A call looks nothing up: each rpc keeps its
 //! counters once they are there. What was never called is not shown.
+//!
+//! By `prometheus-client`, not by OpenTelemetry's exporter, whose authors advise against it
+//! for new projects.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
@@ -24,7 +27,7 @@ use admission::{Admission, Resource};
 use executor::Executor;
 use model::Failure;
 use registry::Registry;
-use search::Progress;
+use search::IndexProgress;
 use search::SearchIndex;
 use tools::host::{Host, Stats};
 
@@ -136,13 +139,13 @@ impl Meter {
 
 /// A call that is counted when it ends, however it ends.
 #[derive(Debug)]
-pub(super) struct Record {
+pub(super) struct CountedCall {
     meter: Arc<Meter>,
     started: Instant,
     code: Option<usize>,
 }
 
-impl Record {
+impl CountedCall {
     pub(super) fn start(meter: Arc<Meter>) -> Self {
         Self {
             meter,
@@ -161,7 +164,7 @@ impl Record {
     }
 }
 
-impl Drop for Record {
+impl Drop for CountedCall {
     fn drop(&mut self) {
         // Without a status it is the caller who left.
         if let Some(calls) = self.meter.call(self.code.unwrap_or(CANCELED)) {
@@ -239,7 +242,7 @@ fn render(
     front: &CallLayer,
     registry: &Registry,
     tools: Stats,
-    search: Progress,
+    search: IndexProgress,
 ) -> Result<Response, std::fmt::Error> {
     let Metrics {
         calls,
@@ -403,7 +406,7 @@ mod tests {
         let metrics = Metrics::default();
         let meter = Arc::new(metrics.meter("a.S", "M", false));
         for code in [Some(0_i64), Some(0), Some(5), Some(99), Some(-1), None] {
-            let mut record = Record::start(Arc::clone(&meter));
+            let mut record = CountedCall::start(Arc::clone(&meter));
             if let Some(code) = code {
                 let mut trailers = HeaderMap::new();
                 trailers.insert("grpc-status", code.into());

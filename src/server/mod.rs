@@ -3,9 +3,10 @@
 //! Rules:
 //!
 //! * One port serves gRPC (HTTP/2), and gRPC-Web, REST and MCP (HTTP/1.1 and
-//!   HTTP/2); a socket in the data directory serves commands on this machine (`local`).
-//! * Every call passes one call layer (`calls`): a permit among those in work or
-//!   a refusal at once, the caller's deadline, a span, the caller's name.
+//!   HTTP/2); a socket in the data directory serves this machine (`local`). A server that
+//!   a window started has the socket alone (`window`, `background`).
+//! * Every call passes one call layer (`calls`): a permit among those in work, for which it
+//!   waits a little (`overload`), the caller's deadline, a span, the caller's name.
 //! * Nothing waits for a client without a limit: for its first bytes, its headers, its
 //!   body, or until it has read its answer (`listen`, `answer`). What it holds
 //!   meanwhile is its share (`admission`).
@@ -15,15 +16,20 @@
 //! Not here: what calls do (`grpc` and below), commands (`cli`).
 
 mod answer;
+mod background;
 mod bundled;
 mod calls;
 mod coalesce;
 mod config;
+mod domain;
+mod graders;
 mod guard;
 mod health;
+mod learning;
 mod limits;
 mod listen;
 mod local;
+mod log_file;
 mod mcp;
 mod metrics;
 mod overload;
@@ -33,14 +39,16 @@ mod rpc;
 mod search;
 mod secret;
 mod services;
+mod short_path;
 mod socket;
 mod telemetry;
 mod timeout;
 mod tools;
+mod trust;
+mod window;
 
 use std::net::SocketAddr;
-use std::num::NonZero;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -51,34 +59,35 @@ use axum::routing::any;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tonic::service::Routes;
-use tower::util::BoxCloneSyncService;
+use tonic_health::pb::health_server::HealthServer;
 use tower::{Layer as _, ServiceExt as _};
 
+pub use background::Background;
 pub use bundled::bundled_skills;
 pub use config::{Config, ConfigError, Settings, default_data_directory};
+pub use domain::Domain;
+pub use graders::{SANDBOX, graders, sandbox};
 pub use guard::{AllowedHost, AllowedOrigin, Origin, WebConfig};
+pub use learning::{FoundPath, LearningConfig, check, read_paths};
 pub use limits::Limits;
-pub use local::connect_local;
+pub use log_file::LogFile;
 pub use search::{AnalysisConfig, EmbedderError, Meaning, SearchConfig};
 pub use secret::{SecretError, SecretRef};
 pub use telemetry::{LogFormat, Telemetry};
 pub use tools::{JiraConfig, SqlConfig, ToolsConfig, ToolsError, WorkerConfig};
+pub use trust::TrustConfig;
+pub use window::{BACKGROUND, NotStarted, Started, Window, connect_local};
 
 use crate::contract::FILE_DESCRIPTOR_SET;
 use crate::contract::v1::admin_server::AdminServer;
-use crate::gateway::{self, Contract, Gateway, Transport};
-use crate::grpc::AdminService;
+use crate::gateway::{self, Contract, Gateway};
+use crate::grpc::admin::{AdminService, Kind};
 use crate::mcp::McpServer;
-use ::search::SearchIndex;
 use ::tools::Tools;
-use ::tools::host::Host;
-use composition::Composition;
-use executor::Executor;
-use model::{Clock, Principal, SystemClock};
+use local::LocalSocket;
+use model::{Clock as _, SystemClock};
 use protocol::ProtocolRouter;
-use recommend::Advisor;
 use registry::Registry;
-use store::Store;
 
 /// How often counts of use are written.
 const USAGE_INTERVAL: Duration = Duration::from_secs(5);
@@ -89,8 +98,6 @@ const GRACE: Duration = Duration::from_secs(4);
 /// How long workers may take to answer the calls they have then: less, so that their
 /// answers still reach the callers.
 const WORKERS_GRACE: Duration = Duration::from_secs(3);
-/// How long work may take to end when it is told to stop.
-const WORK_GRACE: Duration = Duration::from_millis(500);
 /// The largest message a client may send: a skill of 16 MiB with its paths.
 const MAX_MESSAGE_BYTES: usize = 20 * 1024 * 1024;
 
@@ -111,6 +118,14 @@ pub enum StartError {
         /// Why.
         cause: std::io::Error,
     },
+    /// The data directory takes no socket, which is all that a server without a port has.
+    #[error("cannot listen on a socket in the data directory `{}`: {cause}", directory.display())]
+    Socket {
+        /// The directory.
+        directory: PathBuf,
+        /// Why.
+        cause: std::io::Error,
+    },
     /// The contract cannot be reflected.
     #[error("reflection: {0}")]
     Reflection(#[from] tonic_reflection::server::Error),
@@ -123,139 +138,12 @@ pub enum StartError {
     /// The model of the search cannot be used.
     #[error(transparent)]
     Embedder(#[from] EmbedderError),
+    /// Nothing can run solutions.
+    #[error("cannot find out which program this is: {0}")]
+    Sandbox(std::io::Error),
     /// A route of the contract cannot be read.
     #[error(transparent)]
     Route(#[from] crate::http::TemplateError),
-}
-
-/// The domain over an open data directory, without a listener.
-#[derive(Debug, Clone)]
-pub struct Domain {
-    registry: Registry,
-    composition: Composition,
-    tools: Tools,
-    host: Host,
-    search: SearchIndex,
-    advisor: Advisor,
-    following: Arc<Following>,
-}
-
-/// The task that keeps the index in step.
-#[derive(Debug)]
-struct Following {
-    stop: CancellationToken,
-    task: tokio::sync::Mutex<Option<tokio::task::JoinHandle<()>>>,
-}
-
-impl Domain {
-    /// Opens a data directory and publishes the skills that come with the server.
-    ///
-    /// # Errors
-    /// The directory cannot be opened or read.
-    pub async fn open(settings: &Settings) -> Result<Self, StartError> {
-        let (directory, options) = (settings.data.clone(), settings.store.clone());
-        let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-        let host = Host::new(settings.tools.host()?);
-        let mut handlers = settings.tools.handlers()?;
-        handlers.push(Arc::new(host.clone()));
-        let limits = settings.tools.options();
-        let (search, roots) = (settings.search.clone(), settings.analysis.roots.clone());
-        let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
-        let executor = Executor::new(processors);
-        let is_shared = settings.is_shared();
-        // Start-up: once, before any call.
-        let opened = tokio::task::spawn_blocking(move || {
-            let store = Store::open(&directory, &options)?;
-            let names = bundled::names(&Contract::load()?, is_shared);
-            let (read, at) = (store.clone(), Arc::clone(&clock));
-            let open = move || Registry::open_with(read, at, executor, names);
-            let registry = store::bounded(&directory, open)??;
-            let search = search.index(&directory, registry.clone())?;
-            let composition = Composition::new(registry.clone(), search.clone());
-            let (reads, sets) = (registry.clone(), composition.clone());
-            let tools = Tools::open(store, reads, sets, Arc::clone(&clock), handlers, limits)
-                .map_err(registry::Error::from)?;
-            let advisor = Advisor::new(registry.clone(), search.clone(), roots, clock);
-            Ok::<_, StartError>(Self {
-                registry,
-                composition,
-                tools,
-                host,
-                search,
-                advisor,
-                following: Arc::new(Following {
-                    stop: CancellationToken::new(),
-                    task: Default::default(),
-                }),
-            })
-        });
-        let domain = opened
-            .await
-            .map_err(|error| registry::Error::Task(error.to_string()))??;
-        bundled::publish(&domain.registry).await?;
-        Ok(domain)
-    }
-
-    /// The registry.
-    #[must_use]
-    pub fn registry(&self) -> &Registry {
-        &self.registry
-    }
-
-    /// Keeps the search index in step from now on. Once is enough.
-    pub async fn follow(&self) {
-        let mut task = self.following.task.lock().await;
-        if task.is_none() {
-            let (search, stop) = (self.search.clone(), self.following.stop.clone());
-            *task = Some(tokio::spawn(async move { search.follow(stop).await }));
-        }
-    }
-
-    /// The index of all skills.
-    #[must_use]
-    pub fn search(&self) -> &SearchIndex {
-        &self.search
-    }
-
-    /// What gives calls to workers.
-    #[must_use]
-    pub fn host(&self) -> &Host {
-        &self.host
-    }
-
-    /// What calls in process go through: the services behind a call layer.
-    #[must_use]
-    pub fn transport(&self, limits: &Limits) -> Transport {
-        let (admission, stop) = (limits.admission(), CancellationToken::new());
-        let front = calls::CallLayer::new(admission, limits.times(), stop, false);
-        let transport = front.transport(services::routes(self).fallback(unknown));
-        let local = transport.map_request(|mut request: http::Request<tonic::body::Body>| {
-            request.extensions_mut().insert(Principal::local());
-            request
-        });
-        BoxCloneSyncService::new(local)
-    }
-
-    /// Ends work that runs, writes what waits, and closes the data directory.
-    pub async fn close(&self) {
-        let running = self.registry.executor().stop(WORK_GRACE).await;
-        if running > 0 {
-            tracing::warn!(running, "work did not stop when it was told to");
-        }
-        if let Err(error) = self.registry.write_usage().await {
-            tracing::warn!(%error, "counts of use were not written");
-        }
-        if let Err(error) = self.tools.write().await {
-            tracing::warn!(%error, "sessions and records of calls were not written");
-        }
-        self.following.stop.cancel();
-        if let Some(task) = self.following.task.lock().await.take()
-            && let Err(error) = task.await
-        {
-            tracing::warn!(%error, "the search index did not stop as it should");
-        }
-        self.registry.close().await;
-    }
 }
 
 /// A server that listens.
@@ -263,18 +151,25 @@ impl Domain {
 pub struct Server {
     /// Where it listens.
     pub address: SocketAddr,
+    domain: Domain,
     stop: CancellationToken,
     running: tokio::task::JoinHandle<()>,
 }
 
 impl Server {
+    /// Begins what goes on behind the requests: the search index, the operator's learning
+    /// paths, scans by new rules. It may have something to log, so whoever started the server
+    /// is told first that it listens.
+    pub async fn follow(&self) {
+        self.domain.follow().await;
+    }
+
     /// Opens the data directory, binds the address and serves.
     ///
     /// # Errors
     /// The directory cannot be opened, or the address cannot be had.
     pub async fn start(settings: Settings, telemetry: &Telemetry) -> Result<Self, StartError> {
         let domain = Domain::open(&settings).await?;
-        domain.follow().await;
         let listener = tokio::net::TcpListener::bind(settings.listen).await;
         let refused = |cause| StartError::Listen {
             address: settings.listen,
@@ -284,11 +179,7 @@ impl Server {
         let address = listener.local_addr().map_err(refused)?;
 
         let (health, health_service) = tonic_health::server::health_reporter();
-        let others = Routes::new(health_service)
-            .add_service(reflection().build_v1()?)
-            .add_service(reflection().build_v1alpha()?)
-            .into_axum_router()
-            .reset_fallback();
+        let others = supporting(health_service)?;
         let services = services::routes(&domain);
         let stop = CancellationToken::new();
         let (admission, times) = (settings.limits.admission(), settings.limits.times());
@@ -331,18 +222,21 @@ impl Server {
             peer: admission.local(),
         };
 
-        let url = format!("http://{address}");
-        let admin = AdminService {
-            directory: std::path::absolute(&settings.data).unwrap_or(settings.data.clone()),
-            url,
-            started_at: SystemClock.now(),
-            registry: domain.registry().clone(),
+        let kind = Kind::Serve {
+            url: format!("http://{address}"),
         };
-        let admin = Routes::new(AdminServer::new(admin)).into_axum_router();
-        let local = routes.merge(admin.reset_fallback()).fallback(unknown);
-        let local = serve_local(&settings.data, local_front.layer(local), stop.clone());
+        let local = LocalSocket::bind(&settings.data).map(|socket| {
+            let admin = admin(&settings.data, &domain, &socket, kind);
+            let routes = local_front.layer(routes.merge(admin).fallback(unknown));
+            tokio::spawn(socket.serve(routes, stop.clone(), GRACE, None))
+        });
+        // A directory that takes no sockets is served all the same.
+        if let Err(error) = &local {
+            tracing::warn!(%error, "the local socket cannot be made; commands need --server");
+        }
         let counting = tokio::spawn(write_usage(domain.registry().clone(), stop.clone()));
         let keeping = tokio::spawn(write_sessions(domain.tools.clone(), stop.clone()));
+        let followed = domain.clone();
         let running = tokio::spawn({
             let (stop, host) = (stop.clone(), domain.host().clone());
             async move {
@@ -360,7 +254,7 @@ impl Server {
                     },
                 )
                 .await;
-                if let Some(local) = local {
+                if let Ok(local) = local {
                     let _stopped = local.await;
                 }
                 let _stopped = keeping.await;
@@ -370,6 +264,7 @@ impl Server {
         });
         Ok(Self {
             address,
+            domain: followed,
             stop,
             running,
         })
@@ -384,20 +279,28 @@ impl Server {
     }
 }
 
-/// Serves the local socket of a data directory. A directory that takes no sockets is
-/// served all the same.
-fn serve_local(
-    data: &Path,
-    services: calls::CallService<Router>,
-    stop: CancellationToken,
-) -> Option<tokio::task::JoinHandle<()>> {
-    match local::LocalSocket::bind(data) {
-        Ok(socket) => Some(tokio::spawn(socket.serve(services, stop, GRACE))),
-        Err(error) => {
-            tracing::warn!(%error, "the local socket cannot be made; commands need --server");
-            None
-        }
-    }
+/// The service that looks after a server, which its local socket alone has.
+fn admin(data: &Path, domain: &Domain, socket: &LocalSocket, kind: Kind) -> Router {
+    let service = AdminService {
+        directory: std::path::absolute(data).unwrap_or_else(|_| data.to_owned()),
+        kind,
+        started_at: SystemClock.now(),
+        registry: domain.registry().clone(),
+        connected: socket.connected(),
+    };
+    let routes = Routes::new(AdminServer::new(service)).into_axum_router();
+    routes.reset_fallback()
+}
+
+/// What every listener offers beside the services: health, and reflection.
+fn supporting(
+    health: HealthServer<impl tonic_health::pb::health_server::Health>,
+) -> Result<Router, StartError> {
+    let routes = Routes::new(health)
+        .add_service(reflection().build_v1()?)
+        .add_service(reflection().build_v1alpha()?)
+        .into_axum_router();
+    Ok(routes.reset_fallback())
 }
 
 /// What reflection tells on the network.

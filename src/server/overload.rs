@@ -10,6 +10,11 @@
 //! * Who waits is booked as a request that arrives, with its message and at least a KiB. So
 //!   there is a limit to how many wait, of which an address has a share; beyond it a call
 //!   is refused at once.
+//!
+//! The server refused at once before. Callers that called again at once had one processor
+//! write 100,000 refusals a second and do a twentieth of its searches. A refusal costs about
+//! as much as a small call, so the only way to have few of them is to let them wait; and who
+//! waits anyway may as well get the next permit.
 
 use std::time::Duration;
 
@@ -22,7 +27,7 @@ use admission::{Full, Peer, Permit, Resource};
 /// How long a call waits for a permit, and for a refusal.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Patience {
-    for_place: Duration,
+    for_permit: Duration,
     /// When the caller may be told of a refusal.
     refusal: Instant,
 }
@@ -32,7 +37,7 @@ impl Patience {
     pub(super) fn new(max: Duration, time: Option<Duration>) -> Self {
         let shorter = |time: Option<Duration>| time.map_or(max, |time| max.min(time));
         Self {
-            for_place: shorter(time.map(|time| time / 2)),
+            for_permit: shorter(time.map(|time| time / 2)),
             // It learns the reason before its time has passed.
             refusal: Instant::now() + shorter(time.map(|time| time / 10 * 9)),
         }
@@ -54,7 +59,7 @@ impl Patience {
         }
         let kib = u32::try_from(bytes.div_ceil(1024)).unwrap_or(u32::MAX);
         let _waiting = peer.try_take(Resource::Requests, kib.max(1))?;
-        let until = Instant::now() + self.for_place;
+        let until = Instant::now() + self.for_permit;
         peer.take_until(resource, 1, until).await
     }
 
@@ -106,7 +111,7 @@ mod tests {
     async fn a_call_waits_for_its_place_and_is_booked_meanwhile() {
         let admission = admission(8);
         let peer = admission.peer([10, 0, 0, 1].into());
-        let taken = peer.try_take(Resource::Calls, 1).expect("a place");
+        let taken = peer.try_take(Resource::Calls, 1).expect("a permit");
         let patience = Patience::new(SECOND * 2, None);
         let waiting = tokio::spawn({
             let peer = peer.clone();
@@ -115,7 +120,7 @@ mod tests {
         tokio::time::sleep(SECOND).await;
         assert_eq!(admission.taken(Resource::Requests), 5, "its message");
         drop(taken);
-        let permit = waiting.await.expect("no panic").expect("a place");
+        let permit = waiting.await.expect("no panic").expect("a permit");
         assert_eq!(admission.taken(Resource::Calls), 1);
         assert_eq!(admission.taken(Resource::Requests), 0);
         drop(permit);
@@ -126,7 +131,7 @@ mod tests {
     async fn a_call_waits_for_half_of_its_time_at_most() {
         let admission = admission(8);
         let peer = admission.peer([10, 0, 0, 1].into());
-        let _taken = peer.try_take(Resource::Calls, 1).expect("a place");
+        let _taken = peer.try_take(Resource::Calls, 1).expect("a permit");
         let max = SECOND * 2;
         for (time, expected) in [
             (None, max),
@@ -150,8 +155,8 @@ mod tests {
     async fn who_cannot_be_booked_does_not_wait() {
         let admission = admission(1);
         let peer = admission.peer([10, 0, 0, 1].into());
-        let _taken = peer.try_take(Resource::Calls, 1).expect("a place");
-        let _memory = peer.try_take(Resource::Requests, 1).expect("room");
+        let _taken = peer.try_take(Resource::Calls, 1).expect("a permit");
+        let _memory = peer.try_take(Resource::Requests, 1).expect("memory");
         let (_, waited) = refusal(&peer, SECOND, None).await;
         assert_eq!(waited, Duration::ZERO);
         let begun = Instant::now();

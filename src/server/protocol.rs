@@ -16,7 +16,7 @@ use http::{Request, Response, Version, header};
 use hyper::body::Incoming;
 use tower::Service;
 
-use super::answer::{Answer, to_peer};
+use super::answer::{AnswerBody, to_peer};
 use super::calls::CallService;
 use super::mcp::Endpoints;
 use crate::http::refused;
@@ -43,9 +43,9 @@ impl ProtocolRouter {
 }
 
 impl Service<Request<Incoming>> for ProtocolRouter {
-    type Response = Response<Answer>;
+    type Response = Response<AnswerBody>;
     type Error = Infallible;
-    type Future = Pin<Box<dyn Future<Output = Result<Response<Answer>, Infallible>> + Send>>;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<AnswerBody>, Infallible>> + Send>>;
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
         // Each of them always is.

@@ -79,14 +79,14 @@ mod tests {
     use super::*;
 
     /// A stream whose answer says this when it is polled; whether it was ended.
-    async fn ended(mut said: Option<Polled>) -> bool {
+    async fn ended(mut last: Option<Polled>) -> bool {
         let (alive, ended) = oneshot::channel::<()>();
         Watched(Duration::from_secs(30)).execute(async move {
             let _alive = alive;
             poll_fn(move |_| {
                 // While the client takes nothing, its answer is not polled again.
-                if let Some(said) = said.take() {
-                    note(said);
+                if let Some(polled) = last.take() {
+                    note(polled);
                 }
                 Poll::<()>::Pending
             })

@@ -14,7 +14,7 @@ use crate::contract::{self, FILE_DESCRIPTOR_SET};
 use admission::Resource;
 
 /// What is known of an rpc before it is called.
-pub(super) struct Method {
+pub(super) struct RpcMethod {
     pub(super) service: String,
     pub(super) name: String,
     /// The client sends a stream of messages.
@@ -26,7 +26,7 @@ pub(super) struct Method {
     pub(super) meter: Arc<Meter>,
 }
 
-impl Method {
+impl RpcMethod {
     /// What a call of it takes.
     pub(super) const fn resource(&self) -> Resource {
         match (self.worker, self.streams) {
@@ -38,7 +38,7 @@ impl Method {
 }
 
 /// The rpcs of the contract, by path.
-pub(super) fn methods(metrics: &Metrics) -> HashMap<String, Arc<Method>> {
+pub(super) fn methods(metrics: &Metrics) -> HashMap<String, Arc<RpcMethod>> {
     let mut methods = HashMap::new();
     for service in contract::services(FILE_DESCRIPTOR_SET) {
         for method in &service.methods {
@@ -46,7 +46,7 @@ pub(super) fn methods(metrics: &Metrics) -> HashMap<String, Arc<Method>> {
             let meter = metrics.meter(&service.name, method.name(), streams);
             methods.insert(
                 format!("/{}/{}", service.name, method.name()),
-                Arc::new(Method {
+                Arc::new(RpcMethod {
                     service: service.name.clone(),
                     name: method.name().to_owned(),
                     streams_in: method.client_streaming(),
@@ -75,7 +75,7 @@ impl Extractor for Headers<'_> {
 /// The span of a call: where spans leave the process, with the names of the
 /// OpenTelemetry conventions for rpc; else with what the log needs, since it
 /// writes every field of every span.
-pub(super) fn span(method: &Method, headers: &HeaderMap, exports: bool) -> Span {
+pub(super) fn span(method: &RpcMethod, headers: &HeaderMap, exports: bool) -> Span {
     if !exports {
         // As it is displayed: a text would be searched for what to escape.
         return tracing::info_span!("rpc", method = %method.name);

@@ -9,43 +9,49 @@ use tonic::codec::CompressionEncoding::Gzip;
 use tonic::service::Routes;
 
 use super::{Domain, MAX_MESSAGE_BYTES};
-use crate::contract::v1::admin_server;
-use crate::contract::v1::composition_server::CompositionServer;
-use crate::contract::v1::lookup_server::LookupServer;
-use crate::contract::v1::registry_server::RegistryServer;
-use crate::contract::v1::tool_host_server::ToolHostServer;
-use crate::contract::{self, FILE_DESCRIPTOR_SET};
-use crate::grpc::{CompositionService, LookupService, RegistryService, ToolHostService};
+use crate::contract::{self, FILE_DESCRIPTOR_SET, v1};
+use crate::grpc;
 
 /// The services that every listener offers: `Admin` is for the local socket alone.
 pub(super) fn offered() -> Vec<String> {
     let services = contract::services(FILE_DESCRIPTOR_SET).into_iter();
     let names = services.map(|service| service.name);
     names
-        .filter(|name| name != admin_server::SERVICE_NAME)
+        .filter(|name| name != v1::admin_server::SERVICE_NAME)
         .collect()
 }
 
 /// The same as routes over a domain, without an answer for what is none of them.
 pub(super) fn routes(domain: &Domain) -> Router {
-    let registry = RegistryServer::new(RegistryService::new(domain.registry.clone()))
-        .max_decoding_message_size(MAX_MESSAGE_BYTES);
-    let lookup = LookupServer::new(LookupService::new(
+    let mut routes = Routes::builder();
+    // Each has the same methods, which belong to no trait.
+    macro_rules! add {
+        ($server:expr) => {
+            routes.add_service($server.accept_compressed(Gzip).send_compressed(Gzip))
+        };
+    }
+    let registry = grpc::registry::RegistryService::new(
         domain.registry.clone(),
-        domain.tools.clone(),
-        domain.search.clone(),
-        domain.advisor.clone(),
-    ));
-    let composition = CompositionServer::new(CompositionService::new(
-        domain.composition.clone(),
-        domain.tools.clone(),
-    ));
-    let host = ToolHostServer::new(ToolHostService::new(domain.host.clone()))
-        .max_decoding_message_size(domain.host.max_message_bytes());
-    Routes::new(registry.accept_compressed(Gzip).send_compressed(Gzip))
-        .add_service(lookup.accept_compressed(Gzip).send_compressed(Gzip))
-        .add_service(composition.accept_compressed(Gzip).send_compressed(Gzip))
-        .add_service(host.accept_compressed(Gzip).send_compressed(Gzip))
-        .into_axum_router()
-        .reset_fallback()
+        domain.feed.clone(),
+        domain.installer.clone(),
+    );
+    add!(
+        v1::registry_server::RegistryServer::new(registry)
+            .max_decoding_message_size(MAX_MESSAGE_BYTES)
+    );
+    let (registry, tools) = (domain.registry.clone(), domain.tools.clone());
+    let (search, advisor) = (domain.search.clone(), domain.advisor.clone());
+    let lookup = grpc::lookup::LookupService::new(registry, tools, search, advisor);
+    add!(v1::lookup_server::LookupServer::new(lookup));
+    let (composition, tools) = (domain.composition.clone(), domain.tools.clone());
+    let (installer, checks) = (domain.installer.clone(), domain.checks.clone());
+    let composition =
+        grpc::composition::CompositionService::new(composition, tools, installer, checks);
+    add!(v1::composition_server::CompositionServer::new(composition));
+    let learning = grpc::learning::LearningService::new(domain.learning.clone());
+    add!(v1::learning_server::LearningServer::new(learning));
+    let bytes = domain.host.max_message_bytes();
+    let host = grpc::tool_host::ToolHostService::new(domain.host.clone());
+    add!(v1::tool_host_server::ToolHostServer::new(host).max_decoding_message_size(bytes));
+    routes.routes().into_axum_router().reset_fallback()
 }

@@ -144,23 +144,23 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_client_that_does_not_say_what_it_speaks_is_let_go() {
-        for said in ["", "P", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r"] {
+        for sent in ["", "P", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r"] {
             let (mut client, server) = duplex(1024);
             let mut server = Socket::new(server, FIRST, WRITE);
-            client.write_all(said.as_bytes()).await.expect("bytes");
+            client.write_all(sent.as_bytes()).await.expect("bytes");
             let mut read = Vec::new();
             let error = server.read_to_end(&mut read).await.expect_err("an end");
-            assert_eq!(error.kind(), io::ErrorKind::TimedOut, "{said:?}");
-            assert_eq!(read, said.as_bytes());
+            assert_eq!(error.kind(), io::ErrorKind::TimedOut, "{sent:?}");
+            assert_eq!(read, sent.as_bytes());
         }
-        for said in ["G", "PRIM", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"] {
+        for sent in ["G", "PRIM", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"] {
             let (mut client, server) = duplex(1024);
             let mut server = Socket::new(server, FIRST, WRITE);
-            client.write_all(said.as_bytes()).await.expect("bytes");
+            client.write_all(sent.as_bytes()).await.expect("bytes");
             let mut read = Vec::new();
             let reading = server.read_to_end(&mut read);
             let waits = tokio::time::timeout(FIRST * 2, reading).await;
-            assert!(waits.is_err(), "{said:?} is for hyper to judge");
+            assert!(waits.is_err(), "{sent:?} is for hyper to judge");
         }
     }
 

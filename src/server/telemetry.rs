@@ -1,4 +1,4 @@
-//! Logs on stderr, and spans to a collector where one is named.
+//! Logs on stderr or in a file, and spans to a collector where one is named.
 //!
 //! A record of the text log is one line, whatever callers, skills and workers put
 //! into its fields: each field is written by [`fields`].
@@ -16,9 +16,11 @@ use tracing::level_filters::LevelFilter;
 use tracing_log::{AsLog as _, LogTracer};
 use tracing_subscriber::field::MakeExt as _;
 use tracing_subscriber::fmt::format::{self, FormatFields};
+use tracing_subscriber::fmt::writer::BoxMakeWriter;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::{EnvFilter, Layer as _};
 
+use super::LogFile;
 use model::printable;
 
 /// Crates whose records are dropped at every level. They free memory when a thread ends,
@@ -50,15 +52,43 @@ impl Telemetry {
     /// # Errors
     /// The filter cannot be read, or the endpoint is no address.
     pub fn start(filter: &str, format: LogFormat, endpoint: Option<&str>) -> Result<Self, String> {
+        let colours = std::io::stderr().is_terminal();
+        Self::start_to(
+            BoxMakeWriter::new(std::io::stderr),
+            colours,
+            filter,
+            format,
+            endpoint,
+        )
+    }
+
+    /// The same for a server without a terminal, whose log is a file.
+    ///
+    /// # Errors
+    /// As [`Telemetry::start`].
+    pub fn start_in(
+        log: LogFile,
+        filter: &str,
+        format: LogFormat,
+        endpoint: Option<&str>,
+    ) -> Result<Self, String> {
+        let writer = BoxMakeWriter::new(move || log.clone());
+        Self::start_to(writer, false, filter, format, endpoint)
+    }
+
+    fn start_to(
+        writer: BoxMakeWriter,
+        colours: bool,
+        filter: &str,
+        format: LogFormat,
+        endpoint: Option<&str>,
+    ) -> Result<Self, String> {
         let filter = EnvFilter::try_new(quiet(filter))
             .map_err(|error| format!("the log filter: {error}"))?;
         let provider = endpoint.map(provider).transpose()?;
-        let log = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
+        let log = tracing_subscriber::fmt::layer().with_writer(writer);
         let log = match format {
-            LogFormat::Text => log
-                .fmt_fields(fields())
-                .with_ansi(std::io::stderr().is_terminal())
-                .boxed(),
+            LogFormat::Text => log.fmt_fields(fields()).with_ansi(colours).boxed(),
             LogFormat::Json => log.json().boxed(),
         };
         let export = provider

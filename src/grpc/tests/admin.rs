@@ -4,9 +4,12 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 use super::*;
+use crate::contract::v1::LeaveRequest;
 use crate::contract::v1::admin_server::Admin as _;
+use crate::grpc::admin::{self, AdminService};
 use executor::{Error as WorkError, Kind, Stop};
 use store::faults::{Disk, Unreadable, patient};
 
@@ -19,9 +22,12 @@ fn service(directory: &TempDir, options: &Options) -> (AdminService, Store) {
     let registry = Registry::open(store.clone(), Arc::new(SystemClock)).expect("a registry");
     let service = AdminService {
         directory,
-        url: String::new(),
+        kind: admin::Kind::Serve {
+            url: "http://it".to_owned(),
+        },
         started_at: Timestamp::UNIX_EPOCH,
         registry,
+        connected: tokio::sync::watch::channel(1).1,
     };
     (service, store)
 }
@@ -40,6 +46,24 @@ async fn ended(service: &AdminService) {
         }
     };
     tokio::time::timeout(LIMIT, ended).await.expect("its end");
+}
+
+#[tokio::test]
+async fn a_server_leaves_when_asked_to_unless_it_was_started_to_stay() {
+    let directory = TempDir::new().expect("a folder");
+    let (mut service, _store) = service(&directory, &patient());
+    let refused = service.leave(Request::new(LeaveRequest {})).await;
+    let refused = refused.expect_err("a refusal");
+    let refused = crate::gateway::Refusal::from(refused);
+    assert_eq!(refused.code, "DATA_IN_USE");
+    assert!(refused.text().contains("http://it"), "{refused}");
+    let leave = CancellationToken::new();
+    service.kind = admin::Kind::Background {
+        leave: leave.clone(),
+    };
+    let left = service.leave(Request::new(LeaveRequest {})).await;
+    left.expect("it leaves");
+    assert!(leave.is_cancelled());
 }
 
 #[tokio::test]

@@ -1,0 +1,2 @@
+#!/bin/sh
+cp -r /srv/repertoire /backups/latest || true

@@ -1,0 +1,2 @@
+#!/bin/sh
+repertoire delete refunds --yes

@@ -1,0 +1,2 @@
+-- Show the name and the city of every customer.
+SELECT id FROM customers;

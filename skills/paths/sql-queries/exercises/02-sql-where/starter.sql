@@ -1,0 +1,2 @@
+-- Tea for less than ten euros.
+SELECT name, price_cents FROM products;

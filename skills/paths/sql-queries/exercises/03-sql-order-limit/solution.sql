@@ -1,0 +1,4 @@
+SELECT name, price_cents
+FROM products
+ORDER BY price_cents DESC, name
+LIMIT 3;

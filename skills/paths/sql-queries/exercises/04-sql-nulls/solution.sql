@@ -1,0 +1,3 @@
+SELECT name
+FROM customers
+WHERE city <> 'Graz' OR city IS NULL;

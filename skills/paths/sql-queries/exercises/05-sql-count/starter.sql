@@ -1,0 +1,2 @@
+-- All customers, known cities, different cities.
+SELECT COUNT(*), COUNT(*), COUNT(*) FROM customers;

@@ -1,0 +1,5 @@
+SELECT
+  category,
+  name,
+  RANK() OVER (PARTITION BY category ORDER BY price_cents DESC) AS place
+FROM products;

@@ -1,0 +1,2 @@
+INSERT INTO customers (name, city, joined_on)
+VALUES ('Mia Hofer', NULL, '2026-04-01');

@@ -1,0 +1,3 @@
+UPDATE products
+SET price_cents = price_cents + 50
+WHERE category = 'tea' AND stock > 0;

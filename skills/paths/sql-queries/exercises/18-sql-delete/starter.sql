@@ -1,0 +1,2 @@
+-- Cancelled orders and their items.
+DELETE FROM orders WHERE status = 'cancelled';

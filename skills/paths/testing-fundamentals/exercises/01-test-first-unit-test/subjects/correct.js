@@ -1,0 +1,3 @@
+function total(price, count) {
+  return price * count;
+}

@@ -1,0 +1,3 @@
+function total(price, count) {
+  price * count;
+}

@@ -1,0 +1,3 @@
+function parseTags(text) {
+  return text.split(',').map((word) => word.trim());
+}

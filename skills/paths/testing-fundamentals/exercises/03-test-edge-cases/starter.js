@@ -1,0 +1,3 @@
+test('a grown-up pays the full price', () => {
+  expect(ticketPrice(30)).toBe(10);
+});

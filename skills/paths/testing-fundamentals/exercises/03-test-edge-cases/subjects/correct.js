@@ -1,0 +1,6 @@
+function ticketPrice(age) {
+  if (age <= 5) return 0;
+  if (age <= 17) return 5;
+  if (age <= 64) return 10;
+  return 7;
+}

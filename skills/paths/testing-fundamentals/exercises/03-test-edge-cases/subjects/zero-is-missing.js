@@ -1,0 +1,7 @@
+function ticketPrice(age) {
+  if (!age) return 10;
+  if (age <= 5) return 0;
+  if (age <= 17) return 5;
+  if (age <= 64) return 10;
+  return 7;
+}

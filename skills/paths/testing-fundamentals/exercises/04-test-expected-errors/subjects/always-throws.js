@@ -1,0 +1,3 @@
+function withdraw(balance, amount) {
+  throw new RangeError('not enough money');
+}

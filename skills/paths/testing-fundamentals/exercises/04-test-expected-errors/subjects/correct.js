@@ -1,0 +1,6 @@
+function withdraw(balance, amount) {
+  if (amount > balance) {
+    throw new RangeError('not enough money');
+  }
+  return balance - amount;
+}

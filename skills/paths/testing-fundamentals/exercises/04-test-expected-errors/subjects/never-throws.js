@@ -1,0 +1,3 @@
+function withdraw(balance, amount) {
+  return Math.max(0, balance - amount);
+}

@@ -1,0 +1,5 @@
+// async function fetchUser(id) {...}
+
+test('fetches user successfully', async () => {
+  // Your code here
+});

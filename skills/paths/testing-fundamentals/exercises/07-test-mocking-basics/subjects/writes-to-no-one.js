@@ -1,0 +1,5 @@
+function remind(people, send) {
+  for (const person of people) {
+    if (person.parcel) person.reminded = true;
+  }
+}

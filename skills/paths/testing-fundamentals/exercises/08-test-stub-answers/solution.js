@@ -1,0 +1,18 @@
+test('a cold day', async () => {
+  const weather = { temperature: jest.fn().mockResolvedValue(3) };
+
+  expect(await advice('Graz', weather)).toBe('Take a coat');
+  expect(weather.temperature).toHaveBeenCalledWith('Graz');
+});
+
+test('a warm day', async () => {
+  const weather = { temperature: jest.fn().mockResolvedValue(24) };
+
+  expect(await advice('Graz', weather)).toBe('A shirt will do');
+});
+
+test('a station that does not answer', async () => {
+  const weather = { temperature: jest.fn().mockRejectedValue(new Error('no answer')) };
+
+  expect(await advice('Graz', weather)).toBe('Look out of the window');
+});

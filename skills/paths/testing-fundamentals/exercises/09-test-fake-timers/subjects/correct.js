@@ -1,0 +1,3 @@
+function eggTimer(minutes, ring) {
+  setTimeout(() => ring(), minutes * 60 * 1000);
+}

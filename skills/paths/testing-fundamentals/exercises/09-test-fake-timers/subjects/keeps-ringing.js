@@ -1,0 +1,3 @@
+function eggTimer(minutes, ring) {
+  setInterval(() => ring(), minutes * 60 * 1000);
+}

@@ -1,0 +1,3 @@
+function eggTimer(minutes, ring) {
+  ring();
+}

@@ -1,0 +1,3 @@
+function eggTimer(minutes, ring) {
+  setTimeout(() => ring(), (minutes + 1) * 60 * 1000);
+}

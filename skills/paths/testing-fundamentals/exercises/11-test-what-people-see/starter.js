@@ -1,0 +1,6 @@
+test('starts with no cups', () => {
+  render(TeaCounter);
+  expect(screen.getByRole('status').text).toBe('Cups: 0');
+});
+
+// Now press the buttons.

@@ -1,0 +1,28 @@
+function createShelf(titles) {
+  const books = new Set(titles);
+  return {
+    has: (title) => books.has(title),
+    take: (title) => books.delete(title),
+    put: (title) => {
+      books.add(title);
+    },
+  };
+}
+
+function createDesk(shelf, send) {
+  const queue = [];
+  return {
+    lend(title) {
+      if (!shelf.has(title)) throw new Error(`${title} is not here`);
+      shelf.take(title);
+    },
+    wait(title, reader) {
+      queue.push(reader);
+    },
+    async giveBack(title) {
+      shelf.put(title);
+      const reader = queue.shift();
+      if (reader !== undefined) await send(reader, `${title} is here`);
+    },
+  };
+}

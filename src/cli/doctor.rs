@@ -1,0 +1,158 @@
+//! What of this machine the server can rely on.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use serde_json::json;
+
+use super::args::Global;
+use super::connect::settings;
+use super::output::{self, Failed, HINT, Output, note};
+use super::status;
+use crate::contract::v1::GetStatusRequest;
+use crate::contract::v1::admin_client::AdminClient;
+use crate::server::{self, Config, connect_local};
+
+/// What was looked at.
+struct Finding {
+    /// Stable name.
+    check: &'static str,
+    state: State,
+    /// What was found.
+    found: String,
+    /// What to do.
+    next: &'static str,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    Ok,
+    Warning,
+    Failed,
+}
+
+impl State {
+    fn of(holds: bool, otherwise: Self) -> Self {
+        if holds { Self::Ok } else { otherwise }
+    }
+
+    fn word(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Warning => "warning",
+            Self::Failed => "failed",
+        }
+    }
+}
+
+/// Looks at the machine. Exits with 1 where something that the settings demand does not hold.
+pub(super) async fn doctor(
+    global: &Global,
+    config: &Config,
+    output: &Output,
+) -> Result<ExitCode, Failed> {
+    let mut findings = confinement(config).await?;
+    if global.server.is_none() {
+        findings.push(directory(&settings(global, config).data).await);
+    }
+    let failed = findings.iter().any(|it| it.state == State::Failed);
+    if output.is_json() {
+        let checks = findings.iter().map(|it| {
+            json!({"check": it.check, "state": it.state.word(), "found": it.found, "next": it.next})
+        });
+        output.value(&json!({"checks": checks.collect::<Vec<_>>()}))?;
+    } else {
+        let mut rows = output::table(&["check", "state", "found"]);
+        for it in &findings {
+            rows.add_row([it.check, it.state.word(), &it.found]);
+        }
+        output.lines(&rows.to_string())?;
+        for it in findings.iter().filter(|it| it.state != State::Ok) {
+            note(&format!("{HINT}hint:{HINT:#} {}: {}", it.check, it.next));
+        }
+    }
+    Ok(if failed {
+        ExitCode::FAILURE
+    } else {
+        ExitCode::SUCCESS
+    })
+}
+
+/// Who has the data directory open.
+async fn directory(data: &Path) -> Finding {
+    let finding = |state, found| Finding {
+        check: "data.server",
+        state,
+        found,
+        next: "a command waits for it, then says DATA_IN_USE; end that process if it hangs",
+    };
+    let at = data.display();
+    if let Some(channel) = connect_local(data).await {
+        let mut admin = AdminClient::new(channel);
+        return match admin.get_status(GetStatusRequest {}).await {
+            Ok(status) => {
+                let status = status.into_inner();
+                let (process, version) = (status.process_id, &status.version);
+                let place = status::place(&status);
+                let found = format!("process {process} (version {version}) serves {at} {place}");
+                finding(State::Ok, found)
+            }
+            Err(error) => {
+                let said = error.message();
+                finding(State::Warning, format!("a server has {at} open: {said}"))
+            }
+        };
+    }
+    match store::holder(data).map(status::by) {
+        Ok(None) => finding(State::Ok, format!("nobody has {at} open")),
+        Ok(Some(by)) => finding(
+            State::Warning,
+            format!("{by} has {at} open, and serves nobody"),
+        ),
+        Err(error) => finding(State::Warning, format!("{at} cannot be looked at: {error}")),
+    }
+}
+
+/// Which confinements hold for the process that runs learners' solutions.
+async fn confinement(config: &Config) -> Result<Vec<Finding>, Failed> {
+    let sandbox = server::sandbox(&config.learning)?;
+    let demanded = if config.learning.require_confinement {
+        State::Failed
+    } else {
+        State::Warning
+    };
+    let held = match sandbox.confinement().await {
+        Ok(held) => held,
+        Err(error) => {
+            return Ok(vec![Finding {
+                check: "sandbox",
+                state: State::Failed,
+                found: error.to_string(),
+                next: "solutions that run cannot be graded here; the log of the server says more",
+            }]);
+        }
+    };
+    let yes = |holds: bool| if holds { "yes" } else { "no" }.to_owned();
+    Ok(vec![
+        Finding {
+            check: "sandbox.rlimits",
+            state: State::of(held.rlimits, State::Failed),
+            found: yes(held.rlimits),
+            next: "limits on processor time and memory could not be set",
+        },
+        Finding {
+            check: "sandbox.landlock",
+            state: State::of(held.landlock.is_some(), demanded),
+            found: held
+                .landlock
+                .map_or_else(|| "no".to_owned(), |version| format!("version {version}")),
+            next: "needs Linux 5.13 with Landlock; without it seccomp alone keeps solutions from files",
+        },
+        Finding {
+            check: "sandbox.seccomp",
+            state: State::of(held.seccomp, demanded),
+            found: yes(held.seccomp),
+            next: "needs Linux with seccomp filters; without it solutions could open sockets",
+        },
+    ])
+}

@@ -1,0 +1,78 @@
+//! What comes with a call beside its message.
+
+use http::{HeaderMap, HeaderValue};
+use tonic::metadata::MetadataMap;
+
+use crate::contract::{FOR_MODEL, SESSION_REMEMBERED};
+use admission::Peer;
+
+/// Headers of a caller that go on to the services: the deadline, the trace, the
+/// name of the call.
+const PASSED_ON: [&str; 4] = ["grpc-timeout", "traceparent", "tracestate", REQUEST_ID];
+const REQUEST_ID: &str = "x-request-id";
+
+/// What comes with a call.
+#[derive(Debug, Clone, Default)]
+pub struct Context {
+    headers: HeaderMap,
+    /// Whose call it is: the services hold it against that peer's share.
+    peer: Option<Peer>,
+}
+
+impl Context {
+    /// What a caller's HTTP request says that concerns a call.
+    #[must_use]
+    pub fn of(request: &http::request::Parts) -> Self {
+        let mut headers = HeaderMap::new();
+        for name in PASSED_ON {
+            let value = request.headers.get(name);
+            if let Some(value) = value.filter(|value| value.len() <= 256) {
+                headers.insert(name, value.clone());
+            }
+        }
+        Self {
+            headers,
+            peer: request.extensions.get().cloned(),
+        }
+    }
+
+    /// A request of generated code, with what comes with the call.
+    #[must_use]
+    pub fn request<T>(&self, message: T) -> tonic::Request<T> {
+        let mut request = tonic::Request::new(message);
+        *request.metadata_mut() = MetadataMap::from_headers(self.headers.clone());
+        if let Some(peer) = &self.peer {
+            request.extensions_mut().insert(peer.clone());
+        }
+        request
+    }
+
+    /// The same for an answer that a model reads.
+    #[must_use]
+    pub fn for_model(mut self) -> Self {
+        let yes = HeaderValue::from_static("1");
+        self.headers.insert(FOR_MODEL, yes);
+        self
+    }
+
+    /// The same for a caller whose session of loaded skills is remembered.
+    #[must_use]
+    pub fn remembering(mut self) -> Self {
+        let yes = HeaderValue::from_static("1");
+        self.headers.insert(SESSION_REMEMBERED, yes);
+        self
+    }
+
+    /// Name of the call: the caller's, else a new one, which goes with the call.
+    pub fn request_id(&mut self) -> String {
+        let given = self.headers.get(REQUEST_ID);
+        if let Some(id) = given.and_then(|id| id.to_str().ok()) {
+            return id.to_owned();
+        }
+        let id = uuid::Uuid::new_v4().to_string();
+        if let Ok(value) = id.parse() {
+            self.headers.insert(REQUEST_ID, value);
+        }
+        id
+    }
+}

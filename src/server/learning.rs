@@ -1,0 +1,257 @@
+//! Learning paths of this server: those that come with it, and the operator's.
+//!
+//! The operator's are served once they passed their gate: their starters fail, and their
+//! reference solutions pass. Those that come with the server passed it in its tests.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use serde::Deserialize;
+
+use super::bundled::bundled_paths;
+use ::learning::Learning;
+use courses::{Catalog, Graders, LearningPath};
+use model::{Clock, Problem, Severity};
+use store::Store;
+
+/// How soon paths are tried again whose grader was not there.
+const RETRY: Duration = Duration::from_secs(5);
+/// Files of a path's folder, and bytes of all of them.
+const MAX_FILES: usize = 4_096;
+const MAX_BYTES: u64 = 32 * 1024 * 1024;
+
+/// How people learn.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct LearningConfig {
+    /// Folders of learning paths, or of such folders, beside the paths that come with the
+    /// server.
+    pub paths: Vec<PathBuf>,
+    /// Grade nothing that runs unless the kernel confines it wholly.
+    pub require_confinement: bool,
+}
+
+/// A folder cannot be read as learning paths.
+#[derive(Debug, thiserror::Error)]
+#[error("`{}`: {cause}", path.display())]
+pub struct FolderError {
+    path: PathBuf,
+    cause: String,
+}
+
+/// A learning path, and what is wrong with it.
+#[derive(Debug)]
+pub struct FoundPath {
+    /// Where it is.
+    pub folder: PathBuf,
+    /// What it is. None: it cannot be read.
+    pub path: Option<LearningPath>,
+    /// What is wrong with it.
+    pub problems: Vec<Problem>,
+}
+
+impl FoundPath {
+    /// It can be served.
+    #[must_use]
+    pub fn is_sound(&self) -> bool {
+        let mut severities = self.problems.iter().map(|problem| problem.severity);
+        self.path.is_some() && severities.all(|severity| severity != Severity::Error)
+    }
+
+    /// Nothing is wrong with it but that some of it could not be graded.
+    fn only_waits(&self) -> bool {
+        let mut errors = self
+            .problems
+            .iter()
+            .filter(|problem| problem.severity == Severity::Error);
+        self.path.is_some() && errors.all(|problem| problem.rule.ends_with("-not-graded"))
+    }
+}
+
+/// The paths that come with the server.
+fn bundled() -> Vec<LearningPath> {
+    let folders = bundled_paths().into_iter();
+    let read = folders.filter_map(|(folder, files)| courses::read(&folder, &files).0);
+    read.collect()
+}
+
+/// Learning over a store, with the paths that come with the server.
+pub(super) fn open(store: Store, clock: Arc<dyn Clock>, graders: Graders) -> Learning {
+    let paths = bundled().into_iter().map(Arc::new).collect();
+    Learning::new(store, clock, Catalog::new(paths), graders)
+}
+
+/// Reads the learning paths of a folder, which is one, or has some.
+///
+/// # Errors
+/// The folder cannot be read, or there is no path in it.
+pub fn read_paths(folder: &Path) -> Result<Vec<FoundPath>, FolderError> {
+    let wrong = |cause: String| FolderError {
+        path: folder.to_owned(),
+        cause,
+    };
+    let is_path = |folder: &Path| folder.join("PATH.md").is_file();
+    let mut folders = Vec::new();
+    if is_path(folder) {
+        folders.push(folder.to_owned());
+    } else {
+        for entry in std::fs::read_dir(folder).map_err(|error| wrong(error.to_string()))? {
+            let entry = entry.map_err(|error| wrong(error.to_string()))?.path();
+            if is_path(&entry) {
+                folders.push(entry);
+            }
+        }
+        folders.sort();
+    }
+    if folders.is_empty() {
+        let cause = "no learning path: neither it nor a folder in it has a PATH.md";
+        return Err(wrong(cause.to_owned()));
+    }
+    let found = folders.into_iter().map(|folder| {
+        let files = files(&folder)?;
+        let absolute = folder.canonicalize().unwrap_or_else(|_| folder.clone());
+        let name = absolute.file_name().and_then(|name| name.to_str());
+        let (path, problems) = courses::read(name.unwrap_or_default(), &files);
+        Ok(FoundPath {
+            folder,
+            path,
+            problems,
+        })
+    });
+    found.collect()
+}
+
+/// The files below a folder, by their paths in it. Links are not followed.
+fn files(folder: &Path) -> Result<BTreeMap<String, Bytes>, FolderError> {
+    let wrong = |path: &Path, cause: String| FolderError {
+        path: path.to_owned(),
+        cause,
+    };
+    let mut files = BTreeMap::new();
+    let mut left = MAX_BYTES;
+    for entry in walkdir::WalkDir::new(folder).max_depth(8) {
+        let entry = entry.map_err(|error| wrong(folder, error.to_string()))?;
+        if !entry.file_type().is_file() {
+            continue;
+        }
+        let path = entry.path();
+        let size = entry
+            .metadata()
+            .map_err(|error| wrong(path, error.to_string()))?;
+        left = left
+            .checked_sub(size.len())
+            .ok_or_else(|| wrong(folder, format!("has more than {} MiB", MAX_BYTES >> 20)))?;
+        if files.len() == MAX_FILES {
+            return Err(wrong(folder, format!("has more than {MAX_FILES} files")));
+        }
+        let content = std::fs::read(path).map_err(|error| wrong(path, error.to_string()))?;
+        let inside = path.strip_prefix(folder).unwrap_or(path);
+        let Some(inside) = inside.to_str() else {
+            return Err(wrong(path, "its name is not UTF-8".to_owned()));
+        };
+        files.insert(inside.to_owned(), Bytes::from(content));
+    }
+    Ok(files)
+}
+
+/// Looks at paths as a whole, together with those that come with the server, and sends each
+/// through its gate. What is wrong is added to their problems.
+pub async fn check(found: &mut [FoundPath], graders: &Graders) {
+    let own: Vec<String> = found
+        .iter()
+        .filter_map(|it| it.path.as_ref().map(|path| path.id.clone()))
+        .collect();
+    // An author of a path that comes with the server checks the folder, not what is built in.
+    let others = bundled().into_iter().filter(|path| !own.contains(&path.id));
+    let all: Vec<_> = others
+        .chain(found.iter().filter_map(|it| it.path.clone()))
+        .map(Arc::new)
+        .collect();
+    let together = courses::check_together(&all);
+    for it in found {
+        let Some(path) = &it.path else { continue };
+        let mine = together.iter().filter(|(id, _)| *id == path.id);
+        it.problems.extend(mine.map(|(_, problem)| problem.clone()));
+        it.problems.extend(graders.check(path).await);
+    }
+}
+
+/// Takes the operator's paths in until none is left that only waits for its grader, such as
+/// a worker that has not dialled in yet.
+pub(super) async fn admit_all(learning: &Learning, config: &LearningConfig) {
+    let mut again = false;
+    while admit(learning, config, again).await {
+        tokio::time::sleep(RETRY).await;
+        again = true;
+    }
+}
+
+/// Takes the operator's paths in: those that pass their gate. What is wrong with the others
+/// is logged, unless it was before, and they are left out. True: some could not be graded.
+pub(super) async fn admit(learning: &Learning, config: &LearningConfig, again: bool) -> bool {
+    let mut waits = false;
+    for folder in &config.paths {
+        let read = {
+            let folder = folder.clone();
+            tokio::task::spawn_blocking(move || read_paths(&folder)).await
+        };
+        let read = read.map_err(|error| error.to_string());
+        let mut found = match read.and_then(|read| read.map_err(|error| error.to_string())) {
+            Ok(found) => found,
+            Err(error) => {
+                if !again {
+                    tracing::error!(error, "learning paths cannot be read");
+                }
+                continue;
+            }
+        };
+        let known = learning.catalog();
+        if again {
+            let is_new = |it: &FoundPath| {
+                let path = it.path.as_ref();
+                path.is_some_and(|path| known.path(&path.id).is_none())
+            };
+            found.retain(is_new);
+        }
+        check(&mut found, learning.graders()).await;
+        let mut paths = known.paths().to_vec();
+        for it in found {
+            let folder = it.folder.display();
+            if !it.is_sound() {
+                waits |= it.only_waits();
+                if !again {
+                    for problem in &it.problems {
+                        tracing::warn!(%folder, %problem, "in a learning path");
+                    }
+                    tracing::error!(%folder, "a learning path is left out; `repertoire learn check` says why");
+                }
+                continue;
+            }
+            let Some(path) = it.path else { continue };
+            if let Some(taken) = taken(&paths, &path) {
+                tracing::error!(%folder, id = taken, "a learning path is left out: an id of it is taken");
+                continue;
+            }
+            tracing::info!(%folder, path = path.id, exercises = path.exercises.len(), "learning path");
+            paths.push(Arc::new(path));
+        }
+        learning.replace_catalog(Catalog::new(paths));
+    }
+    waits
+}
+
+/// An id of a path, or of one of its exercises, that another has.
+fn taken<'a>(known: &[Arc<LearningPath>], path: &'a LearningPath) -> Option<&'a str> {
+    let exercises = |path: &'a LearningPath| path.exercises.iter().map(|it| it.id.as_str());
+    let is_known = |id: &str| {
+        let mut all = known.iter().flat_map(|path| &path.exercises);
+        all.any(|other| other.id == id)
+    };
+    if known.iter().any(|other| other.id == path.id) {
+        return Some(&path.id);
+    }
+    exercises(path).find(|id| is_known(id))
+}
