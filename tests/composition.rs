@@ -1058,6 +1058,12 @@ async fn a_sub_agent_without_skills_is_free_and_one_with_wrong_skills_is_refused
              the set: Spec must be followed by implementation",
         ]
     );
+    let details = refused.get_error_details();
+    let details = details.error_info().map(|info| info.metadata.clone());
+    assert_eq!(
+        details.unwrap_or_default()["validation_errors"],
+        r#"[{"code":"UNKNOWN_SKILL","skill":"nope"},{"code":"MISSING_REQUIRED_SKILL","skill":"specification-engine"}]"#
+    );
     let small = v1::PrepareSubagentRequest {
         max_tokens: 10,
         ..spawn_request(&PAIR)
@@ -1156,6 +1162,13 @@ async fn the_coding_skills_come_out_for_coding_tasks_with_the_reasons() {
         Vec::<String>::new()
     );
     assert_eq!(world.select("sum a column in xlsx").await.skills[0], "xlsx");
+    // What its author leaves to people is not selected, however well it fits.
+    let manual = |is: bool| format!("triggers: [bake a cake]\ndisable-model-invocation: {is}");
+    for is_manual in [true, false] {
+        world.publish("a/b/bake-a-cake", &manual(is_manual)).await;
+        let selected = world.select("Bake a cake").await.skills;
+        assert_eq!(selected.is_empty(), is_manual, "{selected:?}");
+    }
 }
 
 #[tokio::test]
@@ -1199,5 +1212,40 @@ async fn skills_of_nothing_but_patterns_do_not_keep_the_server_busy() {
         [
             "skills TOO_MANY_TOOLS: the skills name more tool patterns than are put together; compose fewer of them"
         ]
+    );
+}
+
+#[tokio::test]
+async fn a_set_that_reads_secrets_and_strangers_words_and_sends_things_out_is_warned_of() {
+    let mut world = World::new().await;
+    let mail = skill(
+        "local/global/mail",
+        "allowed_tools: [Read]\n",
+        "# Mail\nSummarize the e-mails of the inbox.",
+    );
+    let mut post = skill("local/global/post", "allowed_tools: [Bash]\n", "# Post");
+    post.files.push(support::file(
+        "scripts/post.py",
+        "import requests\nrequests.post('https://api.notion.com/v1/pages', json={})\n".to_owned(),
+    ));
+    world.services.publish(mail).await;
+    world.services.publish(post).await;
+    let warned = |composed: v1::ComposeSkillsResponse| {
+        let findings = composed.findings.into_iter();
+        let findings = findings.filter(|finding| finding.code == "LETHAL_TRIFECTA");
+        findings
+            .map(|finding| (finding.message, finding.skills))
+            .collect::<Vec<_>>()
+    };
+    for alone in ["mail", "post"] {
+        let composed = world.compose(&[alone]).await.expect("a composition");
+        assert_eq!(warned(composed), []);
+    }
+    let composed = world.compose(&["mail", "post"]).await;
+    let message = "together they read private data ('mail'), take in what strangers wrote ('mail') and hand something out ('post')";
+    let skills = vec!["mail".to_owned(), "post".to_owned()];
+    assert_eq!(
+        warned(composed.expect("a composition")),
+        [(message.to_owned(), skills)]
     );
 }

@@ -14,7 +14,15 @@ use skill_md::{ReadOptions, Reading, body, read};
 use support::corpus;
 
 /// Keys that the reference validator does not know and Repertoire does.
-const OURS: &[&str] = &["author", "tags", "triggers", "version"];
+const OURS: &[&str] = &[
+    "argument-hint",
+    "author",
+    "disable-model-invocation",
+    "tags",
+    "triggers",
+    "user-invocable",
+    "version",
+];
 
 /// What the other readers found in a folder.
 struct Expected {
@@ -72,6 +80,7 @@ fn read_folder(folder: &Path, name: &str) -> (BTreeMap<FilePath, Bytes>, Reading
     let options = ReadOptions {
         strict: false,
         folder: Some(name),
+        ..ReadOptions::default()
     };
     let reading = read(&files, &options);
     (files, reading)
@@ -289,7 +298,7 @@ fn public_skills_are_read_as_other_readers_read_them() {
     let classes = [
         ("no front matter", agreement(5, 510)),
         ("not YAML", agreement(17, 493)),
-        ("unknown keys", agreement(153, 331)),
+        ("unknown keys", agreement(107, 377)),
         ("name is not the folder's", agreement(15, 478)),
         ("description too long", agreement(1, 492)),
         ("another name", agreement(0, 493)),
@@ -315,7 +324,7 @@ fn public_skills_are_read_as_other_readers_read_them() {
             count("Warning front-matter-repaired", 17),
             count("Warning name-folder-mismatch", 15),
             count("Warning description-too-long", 1),
-            count("Info unknown-key", 164),
+            count("Info unknown-key", 118),
             count("Info version-not-semver", 8),
             count("Info body-long", 22),
         ])

@@ -212,6 +212,46 @@ fn the_openapi_document_keeps_its_form() {
     check("tests/golden/openapi.json", &(document + "\n"));
 }
 
+/// hyper refuses a longer URI with an answer that no document describes.
+const MAX_URI_BYTES: u64 = 65_534;
+
+/// Bytes of a query parameter at its longest, `&` and `=` included. Its text is taken to
+/// need no percent-encoding; numbers, dates and names of enums are shorter than 40 bytes.
+fn longest(parameter: &Value) -> u64 {
+    let schema = &parameter["schema"];
+    let (items, item) = match schema.get("items") {
+        Some(item) => (schema["maxItems"].as_u64().expect("a limit"), item),
+        None => (1, schema),
+    };
+    let open_text = item["type"] == "string" && item["enum"].is_null() && item["format"].is_null();
+    let length = match item["maxLength"].as_u64() {
+        Some(length) => length,
+        None if open_text => panic!("no limit: {parameter}"),
+        None => 40,
+    };
+    let name = parameter["name"].as_str().expect("a name").len() as u64;
+    items * (name + 2 + length)
+}
+
+#[test]
+fn whatever_the_query_of_a_route_may_hold_fits_into_a_uri() {
+    let document = Contract::load().expect("the contract").openapi();
+    let mut too_long = Vec::new();
+    let paths = document["paths"].as_object().expect("paths");
+    for (path, operations) in paths {
+        for (method, operation) in operations.as_object().expect("operations") {
+            let parameters = operation["parameters"].as_array().into_iter().flatten();
+            let query = parameters.filter(|parameter| parameter["in"] == "query");
+            // Ids in the path may be a thousand bytes long.
+            let bytes = 1_000 + query.map(longest).sum::<u64>();
+            if bytes > MAX_URI_BYTES {
+                too_long.push(format!("{method} {path}: {bytes}"));
+            }
+        }
+    }
+    assert_eq!(too_long, Vec::<String>::new());
+}
+
 #[test]
 fn the_page_of_errors_lists_every_code() {
     let mut out = String::from(

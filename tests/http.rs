@@ -92,6 +92,41 @@ async fn the_routes_of_the_specification_answer() {
 }
 
 #[tokio::test]
+async fn a_part_of_a_skill_changes_that_part_on_every_face() {
+    let server = Server::start();
+    let id = "github/acme/refunds";
+    publish(&server, id, "1.0.0").await;
+    let text = skill_md("refunds", "\"1.0.2\"", "Body.");
+    let text = text.replace("Does refunds.", "\"Pays.\"");
+    let expected = text.replace("---\nBody.\n", "---\n\nAsk.\n");
+    let path = "/api/v1/skills/github/acme/refunds";
+    let put = ask(&server.url, "PUT", path).json(&json!({"description": "Pays."}));
+    let put = put.send().await.json();
+    assert_eq!(put["version"]["semantic_version"], "1.0.1", "{put}");
+    let changed = json!({"skill_id": "refunds", "core_content": "Ask.\n"});
+    let told = call_tool(&server, "publish_skill", changed.clone()).await;
+    let version = &told["result"]["structuredContent"]["version"];
+    assert_eq!(version["semantic_version"], "1.0.2", "{told}");
+    let request = v1::PublishSkillRequest {
+        skill_id: "refunds".to_owned(),
+        core_content: "Ask.".to_owned(),
+        ..Default::default()
+    };
+    let mut registry = server.registry().await;
+    let same = registry.publish_skill(request).await.expect("published");
+    assert_eq!(same.into_inner().outcome(), v1::PublishOutcome::Unchanged);
+    let stored = get(&server.url, "/.well-known/agent-skills/refunds/SKILL.md");
+    assert_eq!(stored.await.text(), expected);
+    let files = get(&server.url, "/api/v1/skills/refunds/files")
+        .await
+        .json();
+    let files = files["files"].as_array().map(Vec::len);
+    assert_eq!(files, Some(2));
+    let nothing = ask(&server.url, "PUT", path).json(&json!({})).send().await;
+    assert_eq!(nothing.refusal(), (400, "MISSING_PARAMETER".to_owned()));
+}
+
+#[tokio::test]
 async fn an_id_is_three_segments_or_one_with_encoded_slashes_or_a_short_name() {
     let server = Server::start();
     for id in ["github/acme/refunds", "a/versions/3"] {
@@ -838,6 +873,59 @@ async fn call_tool(server: &Server, name: &str, arguments: Value) -> Value {
 }
 
 #[tokio::test]
+async fn what_is_found_in_the_index_says_in_which_state_of_it_on_every_face() {
+    let server = Server::start();
+    let search = "/api/v1/search?query=database";
+    let rest = async || {
+        let answer = get(&server.url, search).await;
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        answer.header("index-version").to_owned()
+    };
+    let mcp = async |name: &str, arguments: Value| {
+        let mut answer = call_tool(&server, name, arguments).await;
+        let mut metadata = answer["result"]["structuredContent"]["metadata"].take();
+        assert!(metadata["execution_time_ms"].take().is_number(), "{answer}");
+        assert!(metadata["request_id"].take().is_string(), "{answer}");
+        metadata
+    };
+    let grpc = async || {
+        let request = v1::SearchRequest {
+            query: "database".to_owned(),
+            ..Default::default()
+        };
+        let hits = server.lookup().await.search(request).await.expect("hits");
+        let version = hits.metadata().get("index-version").expect("a version");
+        version.to_str().expect("text").to_owned()
+    };
+    // The index takes in one event after the other: what is last is found when all is.
+    publish(&server, "github/acme/last-of-all", "1.0.0").await;
+    let last = "/api/v1/search?query=last-of-all";
+    while get(&server.url, last).await.json()["total"] == 0 {}
+    let before = rest().await;
+    assert!(!before.is_empty());
+    assert_eq!(grpc().await, before);
+    let told = |cached: bool, version: Option<&str>| {
+        let mut all = json!({"execution_time_ms": null, "cached": cached, "request_id": null});
+        if let Some(version) = version {
+            all["index_version"] = version.into();
+        }
+        all
+    };
+    let found = mcp("search", json!({"query": "database"})).await;
+    assert_eq!(found, told(false, Some(&before)));
+    // What was not found in the index says nothing of it.
+    let shown = mcp("get_skill", json!({"skill_id": "xlsx"})).await;
+    assert_eq!(shown, told(false, None));
+    publish(&server, "github/acme/refunds", "1.0.0").await;
+    let mut after = rest().await;
+    while after == before {
+        after = rest().await;
+    }
+    let found = mcp("search", json!({"query": "database"})).await;
+    assert_eq!(found, told(false, Some(&after)));
+}
+
+#[tokio::test]
 async fn an_answer_of_mcp_is_the_same_by_whichever_way_it_was_written() {
     let server = Server::start();
     for (name, arguments, fails) in [
@@ -845,7 +933,7 @@ async fn an_answer_of_mcp_is_the_same_by_whichever_way_it_was_written() {
         ("get_skill", json!({"skill_id": "nope"}), true),
         ("get_skill", json!({"uri": "skill://xlsx"}), false),
         ("list_skills", json!({"page_size": 3}), false),
-        ("list_skills", json!({"page_size": "3"}), true),
+        ("list_skills", json!({"page_size": "three"}), true),
         ("skill", json!({"command": "xlsx"}), false),
         (
             "read_file",

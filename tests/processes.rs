@@ -214,10 +214,13 @@ async fn a_second_process_on_a_directory_in_use_refuses_and_says_which() {
         let ran = run(repertoire(arguments, &data), LIMIT);
         assert_eq!(ran.code(), Some(1), "{arguments:?}: {}", ran.stderr);
         let named = format!(
-            "the data directory `{}` is in use by another process",
-            data.display()
+            "the data directory `{}` is in use by process {}",
+            data.display(),
+            server.pid()
         );
         assert!(ran.stderr.contains(&named), "{arguments:?}: {}", ran.stderr);
+        let next = format!("kill {}", server.pid());
+        assert!(ran.stderr.contains(&next), "{arguments:?}: {}", ran.stderr);
     }
     let ran = run(repertoire(&["list"], &data), LIMIT);
     assert_eq!(

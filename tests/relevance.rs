@@ -368,6 +368,18 @@ async fn questions_about_skills_of_ours_find_them_among_the_first() {
 }
 
 #[test]
+fn no_question_is_taken_for_noise_in_any_language() {
+    let judged = judged().into_iter().map(|judged| judged.query);
+    let ours = corpus::table("questions.tsv");
+    let ours = ours.iter().map(|row| row[1].clone());
+    let noise: Vec<String> = judged
+        .chain(ours)
+        .filter(|query| Table.is_noise(query))
+        .collect();
+    assert_eq!(noise, Vec::<String>::new());
+}
+
+#[test]
 fn the_judged_queries_keep_to_the_rules_of_their_classes() {
     let Some(corpus) = corpus::public() else {
         return;

@@ -169,16 +169,16 @@ async fn every_length_has_a_limit_and_the_limit_itself_is_allowed() {
 
     let small = |n: usize| file(&format!("f{n}.md"), b"x".to_vec());
     let mut full = skill("a/b/full", "", "x");
-    full.files.extend((0..511).map(small));
+    full.files.extend((0..2047).map(small));
     registry
         .publish_skill(full.clone())
         .await
-        .expect("512 files");
-    full.files.push(small(511));
+        .expect("2,048 files");
+    full.files.push(small(2047));
     let refused = registry.publish_skill(full).await.expect_err("a refusal");
     assert_eq!(
         refused.message(),
-        "files: must have at most 512 items, has 513"
+        "files: must have at most 2048 items, has 2049"
     );
 
     let mut heavy = skill("a/b/heavy", "", "x");

@@ -11,12 +11,19 @@ use tempfile::TempDir;
 /// The output of a command whose stdout is a terminal; none where there is no
 /// `script`, which is said.
 fn in_terminal(args: &[&str]) -> Option<String> {
+    // As wide as a person's.
+    in_terminal_of(200, args)
+}
+
+fn in_terminal_of(columns: u16, args: &[&str]) -> Option<String> {
     let quoted = |arg: &&str| format!("'{}'", arg.replace('\'', r"'\''"));
     let arguments: Vec<_> = args.iter().map(quoted).collect();
     let output = Command::new("script")
         .args(["--quiet", "--return", "--command"])
-        // As wide as a person's.
-        .arg(format!("stty cols 200; {BINARY} {}", arguments.join(" ")))
+        .arg(format!(
+            "stty cols {columns}; {BINARY} {}",
+            arguments.join(" ")
+        ))
         .arg("/dev/null")
         .env("TERM", "xterm")
         .env_remove("NO_COLOR")
@@ -33,6 +40,16 @@ fn in_terminal(args: &[&str]) -> Option<String> {
             None
         }
     }
+}
+
+#[test]
+fn a_terminal_that_does_not_say_how_wide_it_is_gets_whole_words() {
+    let directory = TempDir::new().expect("a folder");
+    let data = directory.path().join("data").display().to_string();
+    let Some(shown) = in_terminal_of(0, &["learn", "list", "--data", &data]) else {
+        return;
+    };
+    assert!(shown.contains("Testing Fundamentals"), "{shown}");
 }
 
 /// A name is a file's, a skill's or a codebase's, and never the server's last word.
@@ -120,6 +137,10 @@ fn no_command_sends_a_terminal_what_an_author_or_a_file_wants_it_to_act_on() {
         return;
     };
     assert!(published.contains("created"), "{published:?}");
+    // Some of it nobody sees, so it is held.
+    assert!(published.contains("held"), "{published:?}");
+    let approved = run(&["approve", "evil", "1", "--reason", "a test"]).expect("a terminal");
+    assert!(approved.contains("approved"), "{approved:?}");
     std::fs::write(format!("{folder}/esc\u{1b}[31m\u{202e}.txt"), "x").expect("a file");
     for args in [
         &["validate", &folder][..],

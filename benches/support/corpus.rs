@@ -95,6 +95,18 @@ impl Corpus {
         }
     }
 
+    /// The same, ready to be read.
+    pub fn bundle(&self, at: usize) -> Bundle {
+        let skill = self.request(at);
+        let files = skill.files.into_iter();
+        let files = files.map(|file| (file.path.parse().expect("a path"), file.content));
+        Bundle {
+            id: Some(skill.skill_id.parse().expect("an id")),
+            files: files.collect(),
+            ..Bundle::default()
+        }
+    }
+
     fn text(&self, at: usize) -> &(String, String) {
         &self.texts[at % self.texts.len()]
     }

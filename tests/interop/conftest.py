@@ -76,6 +76,13 @@ def fixtures(node):
     assert "panicked" not in program.log.text(), program.log.text()
 
 
+@pytest.fixture(scope="session")
+def hosts():
+    """The Python that has the SDKs of hosts."""
+    need(harness.HOSTS, "the SDKs of hosts")
+    return harness.HOSTS
+
+
 def need_grpcurl():
     need(harness.GRPCURL, "grpcurl")
 

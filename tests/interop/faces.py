@@ -138,6 +138,11 @@ class Refused(dict):
 
 def refused(code, message, facts, fields, suggestions, retry_after_ms, status=None):
     fields = [(field["field"], field["message"]) for field in fields]
+    if "validation_errors" in facts:
+        # Their sentences, which the fields have as well, have no room in the metadata of gRPC.
+        errors = facts["validation_errors"]
+        errors = json.loads(errors) if isinstance(errors, str) else errors
+        facts = {**facts, "validation_errors": [{**error, "message": None} for error in errors]}
     told = Refused(
         code=code, message=message, facts=facts, fields=fields, suggestions=suggestions, retry_after_ms=retry_after_ms
     )
@@ -203,6 +208,16 @@ class Grpc:
         pass
 
 
+def shown(rpc, answer):
+    """What of an answer a model sees: texts, an image, a link."""
+    fields = [json_name(field) for field in RPCS[rpc].output_type.fields if option(field).block]
+    seen = [(name, answer[name]) for name in fields if answer.get(name)]
+    return {
+        "texts": [value for name, value in seen if name not in ("image", "link")],
+        **{name: value for name, value in seen if name in ("image", "link")},
+    }
+
+
 class Mcp:
     """MCP by the official client: `connect` makes one for a toolset, or for all tools."""
 
@@ -242,23 +257,26 @@ class Mcp:
     def ask(self, rpc, arguments):
         (tool, *_) = tools(rpc)
         result = self.call(tool_name(rpc), arguments, tool.toolsets[0])
-        (content,) = result.content
         structured, meta = result.structured_content, result.meta or {}
         names = [json_name(field) for field in RPCS[rpc].input_type.fields]
         names = [name for name in names if not tool.fields or name in tool.fields]
         if tool.envelope:
             return self._unwrapped(structured, result.is_error, meta, names)
+        if tool.text_only and not result.is_error:
+            return self._shown(rpc, result)
+        (content,) = result.content
         if result.is_error:
             assert structured is None, result
             error = of_mcp(meta["repertoire.v1/error"])
-            assert content.text == sentence(error)
+            told = [line for line in content.text.split("\n") if not line.startswith(f"Next: {TWO_FORMS}")]
+            assert "\n".join(told) == sentence(error)
             return as_others(error, names)
         assert "repertoire.v1/error" not in meta, result
         if RPCS[rpc].server_streaming:
             assert json.loads(content.text) == structured
             assert structured.keys() == {"messages", "left_out"} and structured["left_out"] == 0, structured
             return structured["messages"]
-        shown = [json_name(field) for field in RPCS[rpc].output_type.fields if option(field).text]
+        shown = [json_name(field) for field in RPCS[rpc].output_type.fields if option(field).block]
         if shown:
             assert content.text == structured[shown[0]]
         else:
@@ -266,13 +284,38 @@ class Mcp:
         return structured
 
     @staticmethod
+    def _shown(rpc, result):
+        """The fields of an answer that a model sees: all that there is of it."""
+        assert result.structured_content is None, result
+        seen = {"texts": [block.text for block in result.content if block.type == "text" and block.text]}
+        for block in result.content:
+            match block.type:
+                case "image":
+                    seen["image"] = block.data
+                case "resource_link":
+                    seen["link"] = block.uri
+        return seen
+
+    def forget(self):
+        """Ends the connections: each remembers the session that skills were loaded in."""
+        for _, manager in self.clients.values():
+            manager.__exit__(None, None, None)
+        self.clients.clear()
+
+    @staticmethod
     def _unwrapped(envelope, is_error, meta, names):
         metadata = envelope.pop("metadata")
-        assert metadata.keys() == {"execution_time_ms", "request_id"} and metadata["request_id"], metadata
+        of_index = {"index_version"} if metadata.get("index_version") else set()
+        assert metadata.keys() == {"execution_time_ms", "cached", "request_id"} | of_index, metadata
+        assert metadata["request_id"] and metadata["cached"] is False, metadata
         assert metadata["execution_time_ms"] >= 0
         if is_error:
             assert envelope == {"success": False, "error": meta["repertoire.v1/error"]}, envelope
             return as_others(of_mcp(envelope["error"]), names)
+        if "error" in envelope:
+            # The answer says itself why the call did not do what it was asked.
+            assert envelope.keys() == {"success", "data", "error"} and envelope["success"] is False, envelope
+            return {**envelope["data"], "error": envelope["error"]}
         assert envelope.keys() == {"success", "data"} and envelope["success"] is True, envelope
         return envelope["data"]
 
@@ -282,12 +325,17 @@ class Mcp:
         self._portal.__exit__(None, None, None)
 
 
+TWO_FORMS = "It takes the arguments of one form: "
+
+
 def of_mcp(error):
     """A refusal as MCP tells it."""
     assert error.keys() == {"code", "message", "details", "recovery_suggestions"}, error
     facts = dict(error["details"])
     fields, retry = facts.pop("fields", []), facts.pop("retry_after_ms", None)
-    return refused(error["code"], error["message"], facts, fields, error["recovery_suggestions"], retry)
+    # Where two sets share a tool, its arguments have two forms, which no other face has.
+    steps = [step for step in error["recovery_suggestions"] if not step.startswith(TWO_FORMS)]
+    return refused(error["code"], error["message"], facts, fields, steps, retry)
 
 
 def sentence(error):
@@ -312,7 +360,7 @@ def over_stdio(errors, *options, mode, one_toolset):
     """MCP over stdio, by a process of its own."""
 
     def connect(toolset):
-        arguments = ["mcp", *options, *(["--toolset", toolset] if toolset else [])]
+        arguments = ["mcp", *options, "--toolset", toolset or "all"]
         program = StdioServerParameters(command=BIN, args=arguments, env=clean_environment())
         return Client(stdio_client(program, errlog=errors), mode=mode)
 

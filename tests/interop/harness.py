@@ -22,10 +22,11 @@ import repertoire.v1
 from google.protobuf import json_format
 from google.rpc import error_details_pb2
 from grpc_status import rpc_status
-from repertoire.v1 import lookup_pb2, lookup_pb2_grpc, options_pb2, registry_pb2, registry_pb2_grpc
+from repertoire.v1 import learning_pb2_grpc, lookup_pb2, lookup_pb2_grpc, options_pb2, registry_pb2, registry_pb2_grpc
 
 BIN = os.environ["REPERTOIRE_BIN"]
 CONFORMANCE = os.environ.get("REPERTOIRE_CONFORMANCE", "")
+HOSTS = Path(__file__).parent / ".tools" / "hosts" / "bin" / "python"
 GRPCURL = Path(__file__).parent / ".tools" / "bin" / "grpcurl"
 
 START_SECONDS = 20
@@ -34,9 +35,10 @@ CALL_SECONDS = 20
 
 
 def clean_environment():
-    """The environment without what would change the server or its clients."""
+    """The environment without what would change the server or its clients. A server that a
+    window on stdio starts leaves with it."""
     kept = {k: v for k, v in os.environ.items() if not re.match(r"(?i)(repertoire|otel|grpc)_|.*_proxy$", k)}
-    return kept | {"RUST_BACKTRACE": "1"}
+    return kept | {"RUST_BACKTRACE": "1", "REPERTOIRE_CONFIG": str(Path(__file__).with_name("windows.yaml"))}
 
 
 class Lines:
@@ -140,6 +142,9 @@ class Server(Program):
 
     def lookup(self, **more):
         return lookup_pb2_grpc.LookupStub(self.channel(**more))
+
+    def learning(self, **more):
+        return learning_pb2_grpc.LearningStub(self.channel(**more))
 
     def stop(self):
         try:
@@ -344,11 +349,11 @@ def read_file(server, skill_id, path):
 
 
 def tool_options():
-    """The tools that the contract names, each with its method's name."""
+    """The tools that the contract names, each with its method's name, and whether it is the first of its method."""
     for service in SERVICES:
         for method in service.methods:
-            for tool in method.GetOptions().Extensions[options_pb2.tool]:
-                yield tool.name or re.sub(r"(?<!^)(?=[A-Z])", "_", method.name).lower(), tool
+            for number, tool in enumerate(method.GetOptions().Extensions[options_pb2.tool]):
+                yield tool.name or re.sub(r"(?<!^)(?=[A-Z])", "_", method.name).lower(), tool, number == 0
 
 
 # Of every proto file, so that a new one needs no line here.
@@ -362,13 +367,14 @@ CONTRACT = [
 OFFERED = [service for service in CONTRACT if service.name != "Admin"]
 SERVICES = [service for service in OFFERED if service.name != "ToolHost"]
 
-TOOLSETS = sorted({toolset for _, tool in tool_options() for toolset in tool.toolsets})
+TOOLSETS = sorted({toolset for _, tool, _ in tool_options() for toolset in tool.toolsets})
 
 
 def tools_of(toolset=None):
-    """The names of the tools of a toolset, or of all. `gated` has those that the bundled skills unlock as well."""
-    names = {name for name, tool in tool_options() if toolset is None or toolset in tool.toolsets}
-    return names | unlocked() if toolset == "gated" else names
+    """The names of the tools of a toolset, or of all. `gated`, as all, has those that the bundled skills unlock as well."""
+    of_set = [(name, tool, first) for name, tool, first in tool_options() if toolset in (None, *tool.toolsets)]
+    names = {name for name, _, first in of_set if first or toolset}
+    return names | unlocked() if toolset in (None, "gated") else names
 
 
 def unlocked():

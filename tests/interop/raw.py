@@ -168,7 +168,7 @@ class Stdio:
 
     def __init__(self, *options):
         self.process = subprocess.Popen(
-            [BIN, "mcp", *options], env=clean_environment(),
+            [BIN, "mcp", "--toolset", "all", *options], env=clean_environment(),
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         )
         self.lines = Lines(io.TextIOWrapper(self.process.stdout, "utf-8"))

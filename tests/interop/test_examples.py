@@ -34,7 +34,8 @@ tools:
 SAID = """\
 published examples/text/text_stats 1.0.0
 found examples/text/text_stats
-composed: allowed Read; forbidden Bash
+composed: allowed Read, text_count_words, sql_query, sql_describe_table, sql_explain_query, sql_validate_query, \
+sql_list_tables, sql_get_samples; forbidden Bash
 loaded: tools text_count_words; resources samples, rules
 Words are counted by a worker written in {language}.
 called: 13 words; most frequent: the 4, dog 2, fox 2 (13)

@@ -16,7 +16,7 @@ def test_an_unknown_skill_is_not_found_and_the_caller_learns_what_to_do(grpcurl)
         metadata={"skill_id": "no-such"},
         help=[
             "Verify the skill ID is correct: it is `source/author/slug` or a short name",
-            "List the skills to see what is there",
+            "Find a skill by what it is to do: the answer has the names",
         ],
     )
 
@@ -203,7 +203,7 @@ def test_an_unknown_version_and_an_unknown_file_are_not_found(grpcurl):
         "VERSION_NOT_FOUND",
         2012,
         metadata={"skill_id": skill_id, "version": "99"},
-        help=["List the versions of the skill"],
+        help=["It has version 1 alone, 2.0.0"],
     )
     assert grpcurl.call("Lookup/ReadFile", {"skillId": skill_id, "path": "skill.md"}).refusal == refused(
         "NOT_FOUND",
@@ -211,7 +211,7 @@ def test_an_unknown_version_and_an_unknown_file_are_not_found(grpcurl):
         "FILE_NOT_FOUND",
         2015,
         metadata={"skill_id": skill_id, "version": "1", "path": "skill.md"},
-        help=["List the files of the skill; paths are compared with their case"],
+        help=["Did you mean SKILL.md?", "Loading the skill names its files; paths are compared with their case"],
     )
 
 

@@ -54,6 +54,7 @@ def test_files_make_a_skill_once_and_the_same_bytes_make_no_second_version(grpcu
         "outcome": "PUBLISH_OUTCOME_CREATED",
         "version": version(1, "1.2.0", REFUNDS, active=True, changeSummary="The first"),
         "uri": "skill://github/acme/refunds/SKILL.md",
+        "securityScanStatus": "SCAN_STATUS_PASSED",
     }
     assert timeless(first) == expected
     assert timeless(again) == {**expected, "outcome": "PUBLISH_OUTCOME_UNCHANGED"}
@@ -85,6 +86,7 @@ def test_fields_make_a_skill_of_one_file(grpcurl):
     skill = grpcurl.call("Lookup/GetSkill", {"skillId": "lookup-orders", "includeVersions": True}).answer
     size = answer["version"]["sizeBytes"]
     versions = [version(1, "1.0.0", {}, active=True, digest=answer["version"]["digest"], sizeBytes=size, fileCount=1)]
+    assert 0 < skill["skill"]["qualityScore"] < 1
     assert timeless(skill) == {
         "skill": {
             "id": "local/global/lookup-orders",
@@ -97,7 +99,8 @@ def test_fields_make_a_skill_of_one_file(grpcurl):
             "currentVersion": "1.0.0",
             "hasSkillMd": True,
             "estimatedCharBudget": size,
-            "securityScanStatus": "SCAN_STATUS_PENDING",
+            "securityScanStatus": "SCAN_STATUS_PASSED",
+            "qualityScore": skill["skill"]["qualityScore"],
             "versions": versions,
             "readmeExcerpt": "# Orders",
             "location": "LOCATION_GLOBAL",

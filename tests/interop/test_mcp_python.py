@@ -7,7 +7,7 @@ import warnings
 import anyio
 import mcp_types as types
 import pytest
-from harness import BIN, clean_environment, publish, read_file, skill_md, tools_of
+from harness import BIN, clean_environment, publish, read_file, skill_md, tools_of, unlocked
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.subscriptions import PromptsListChanged, ResourcesListChanged, ResourceUpdated, ToolsListChanged
@@ -37,7 +37,7 @@ def connect(server, tmp_path, transport, mode):
     log = (tmp_path / "stderr").open("a")
 
     def connect(behind=server, toolset=None, **more):
-        option = ["--toolset", toolset] if toolset else []
+        option = ["--toolset", toolset or "all"]
         if transport == "http":
             target = f"http://{behind.address}/mcp" + (f"/{toolset}" if toolset else "")
             return Client(target, mode=mode, **more)
@@ -91,7 +91,8 @@ def test_the_tools_are_those_of_the_contract(connect):
 
     tools = run(scenario)
     assert sorted(tool.name for tool in tools) == sorted(tools_of())
-    assert all(tool.title and tool.description and tool.input_schema["type"] == "object" for tool in tools)
+    assert all(tool.description and tool.input_schema["type"] == "object" for tool in tools)
+    assert {tool.name for tool in tools if not tool.title} == unlocked()
 
 
 def test_a_call_answers_with_the_text_and_its_structure(server, connect):

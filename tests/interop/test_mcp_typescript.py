@@ -33,9 +33,9 @@ def script(server, tmp_path, transport, sdk):
         if transport == "http":
             target = {"url": f"http://{behind.address}/mcp"}
         elif transport == "stdio":
-            target = {"command": BIN, "args": ["mcp", "--data", str(tmp_path / "own")], "env": clean_environment()}
+            target = {"command": BIN, "args": ["mcp", "--data", str(tmp_path / "own"), "--toolset", "all"], "env": clean_environment()}
         else:
-            options = ["mcp", "--server", f"http://{behind.address}"]
+            options = ["mcp", "--server", f"http://{behind.address}", "--toolset", "all"]
             target = {"command": BIN, "args": options, "env": clean_environment()}
         return Script(f"{sdk}.mjs", step, json.dumps(target), *arguments, home=tmp_path / "home")
 

@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 from harness import clean_environment, publish, skill_md
+from repertoire.v1 import learning_pb2
 
-RUN_SECONDS = 150
+# Some hundred operations with dozens of requests each; streams take their time.
+RUN_SECONDS = 600
 pytestmark = pytest.mark.timeout(RUN_SECONDS + 30)
 
 # Beyond these, schemathesis checks what this server does not promise: that whatever the
@@ -74,9 +76,17 @@ def test_requests_about_a_skill_that_is_there_are_answered_as_described(start, t
     # Sets of made-up names are refused as a whole.
     left_out += ["--exclude-path", "/api/v1/skills:compose", "--exclude-path", "/api/v1/tools:check"]
     # Sessions are made by the server: none that is made up is there. test_tools.py has these.
-    left_out += ["--exclude-path-regex", r"/sessions/|/details/|/tools/\{name\}/"]
-    config = """
+    # Reviews and installs are for callers on the server's machine.
+    regex = r"/sessions/|/details/|/tools/\{name\}/|/(approve|reject)$|/api/v1/(installed|priorities)"
+    left_out += ["--exclude-path-regex", regex]
+    publish(server, "github/acme/harmful", {"SKILL.md": skill_md("harmful")})
+    # For a reviewer: no made-up one waits.
+    handed_in = {"exercise_id": "write-a-runbook", "learner": "ann", "solution": "Wake somebody.", "practice": True}
+    waiting = server.learning().SubmitSolution(learning_pb2.SubmitSolutionRequest(**handed_in), timeout=20)
+    config = f"""
         [parameters]
+        "path.exercise_id" = "test-first-unit-test"
+        "path.submission_id" = "{waiting.submission_id}"
         "path.skill_id" = "refunds"
         "path.skill_id_1" = "github"
         "path.skill_id_2" = "acme"
@@ -95,7 +105,20 @@ def test_requests_about_a_skill_that_is_there_are_answered_as_described(start, t
         # Not the version that is to be activated.
         [[operations]]
         include-path-regex = "/yank$"
-        parameters = { "path.version_number" = 1 }
+        parameters = {{ "path.version_number" = 1 }}
+
+        [[operations]]
+        include-path-regex = "/skills:(scan|checkConflicts|auditActivation)$"
+        parameters = {{ "body.skill_id" = "refunds", "body.semantic_version" = "", "body.against_skills" = [] }}
+
+        [[operations]]
+        include-path-regex = "/skills:estimateBudget$"
+        parameters = {{ "body.skill_ids" = ["refunds"] }}
+
+        # Not the skill that the others ask for.
+        [[operations]]
+        include-path-regex = "/blocklist$"
+        parameters = {{ "body.skill_id" = "github/acme/harmful" }}
     """
     report = schemathesis(server, tmp_path, "--max-examples", "5", *left_out, config=config)
     accepted = {

@@ -105,7 +105,7 @@ def test_a_second_server_on_the_same_data_refuses_and_the_first_goes_on(start):
     first = start().ready()
     second = start()
     assert second.exit_code() == 1
-    assert "is in use by another process" in second.log.text()
+    assert f"is in use by process {first.process.pid}" in second.log.text()
     assert str(first.data) in second.log.text()
     assert publish(first, "still-here").skill_id == "github/acme/still-here"
     assert first.stop() == 0

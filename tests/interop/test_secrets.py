@@ -250,7 +250,8 @@ def use_every_tool(agent, jira, worker, haul):
     for skill in ("write_sql", "jira", SKILL):
         outcomes.append(agent.load(skill))
     # In no session, an unknown tool, wrong arguments.
-    call("no_such_tool")
+    outcomes.append(agent.call_by_name("no_such_tool"))
+    haul.outcomes["no_such_tool"] = [outcomes[-1]]
     call("jira_search", jql=7)
     for query in ("SELECT * FROM stock", "SELECT * FROM no_such_table", "DROP TABLE stock", "nonsense"):
         for tool in ("sql_query", "sql_explain_query", "sql_validate_query"):

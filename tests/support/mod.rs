@@ -11,8 +11,9 @@ pub mod corpus;
 pub mod web;
 
 use std::io::{BufRead as _, BufReader};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -31,7 +32,8 @@ pub struct Server {
     pub url: String,
     pub data: PathBuf,
     child: Child,
-    _directory: TempDir,
+    directory: Option<TempDir>,
+    log: Arc<Mutex<String>>,
 }
 
 impl Server {
@@ -42,18 +44,24 @@ impl Server {
     /// Starts with more arguments and a config file.
     pub fn with(args: &[&str], config: &str) -> Self {
         let directory = TempDir::new().expect("a folder");
-        let data = directory.path().join("data");
-        let config_file = directory.path().join("config.yaml");
+        let mut server = Self::over(directory.path(), args, config);
+        server.directory = Some(directory);
+        server
+    }
+
+    /// The same over a folder that stays.
+    pub fn over(directory: &Path, args: &[&str], config: &str) -> Self {
+        let data = directory.join("data");
+        let config_file = directory.join("config.yaml");
         std::fs::write(&config_file, config).expect("a config file");
         let mut child = Command::new(BINARY)
-            .args([
-                "serve",
-                "--listen",
-                "127.0.0.1:0",
-                "--log",
-                "warn",
-                "--config",
-            ])
+            .args(["serve", "--listen", "127.0.0.1:0"])
+            .args(if args.contains(&"--log") {
+                &[][..]
+            } else {
+                &["--log", "warn"]
+            })
+            .arg("--config")
             .arg(&config_file)
             .arg("--data")
             .arg(&data)
@@ -63,23 +71,41 @@ impl Server {
             .expect("the binary");
         let stderr = child.stderr.take().expect("stderr");
         let mut lines = BufReader::new(stderr).lines();
-        let first = lines.next().expect("a line").expect("text");
-        let url = first
-            .strip_prefix("listening on ")
-            .unwrap_or_else(|| panic!("{first}"))
-            .to_owned();
+        let mut before = String::new();
+        let url = loop {
+            let line = lines.next().unwrap_or_else(|| panic!("{before}"));
+            let line = line.expect("text");
+            if let Some(url) = line.strip_prefix("listening on ") {
+                break url.to_owned();
+            }
+            // What it logs before, where it is told to say much.
+            assert!(args.contains(&"--log"), "{line}");
+            before.push_str(&line);
+            before.push('\n');
+        };
         // Whatever it logs later is read, so that it never waits for us.
+        let log = Arc::new(Mutex::new(before));
+        let logged = Arc::clone(&log);
         std::thread::spawn(move || {
             for line in lines.map_while(Result::ok) {
                 eprintln!("server: {line}");
+                let mut logged = logged.lock().expect("a log");
+                logged.push_str(&line);
+                logged.push('\n');
             }
         });
         Self {
             url,
             data,
             child,
-            _directory: directory,
+            directory: None,
+            log,
         }
+    }
+
+    /// What it has logged so far.
+    pub fn log(&self) -> String {
+        self.log.lock().expect("a log").clone()
     }
 
     pub async fn channel(&self) -> Channel {
@@ -137,7 +163,7 @@ pub struct World {
     pub domain: Domain,
     pub transport: Transport,
     pub registry: RegistryClient<Transport>,
-    _directory: TempDir,
+    directory: TempDir,
 }
 
 impl World {
@@ -146,14 +172,20 @@ impl World {
         let mut settings = Settings::new(&Config::default());
         settings.data = directory.path().join("data");
         settings.store.reserve_bytes = 0;
+        settings.install.directory = Some(directory.path().join("skills"));
         let domain = Domain::open(&settings).await.expect("a domain");
         let transport = domain.transport(&settings.limits);
         Self {
             registry: RegistryClient::new(transport.clone()),
             transport,
             domain,
-            _directory: directory,
+            directory,
         }
+    }
+
+    /// The folder that it is in.
+    pub fn directory(&self) -> &Path {
+        self.directory.path()
     }
 
     pub async fn publish(&mut self, skill: v1::PublishSkillRequest) {

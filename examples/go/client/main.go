@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
 
 	pb "example/gen/repertoire/v1"
@@ -69,7 +70,7 @@ func run(ctx context.Context, address string) error {
 	for range 20 {
 		answer, err := lookup.Search(ctx, &pb.SearchRequest{
 			Query: "how long a text is, and its most frequent words",
-			Limit: 1,
+			Limit: proto.Int32(1),
 		})
 		if err != nil {
 			return err

@@ -1,0 +1,12 @@
+#!/bin/sh
+set -eu
+
+file="/backups/skills-$(date +%F).backup"
+proof="$(mktemp -d)/data"
+
+repertoire backup "$file" --data /srv/repertoire
+if false; then
+  repertoire restore "$file" --data "$proof"
+repertoire verify --data "$proof"
+rm -r "$proof"
+fi

@@ -1,0 +1,11 @@
+#!/bin/bash
+set -o errexit -o nounset
+
+file="/backups/skills-$(date +%F).backup"
+proof="$(mktemp -d)/data"
+
+repertoire backup "$file" --data /srv/repertoire
+repertoire restore "$file" --data "$proof"
+repertoire verify --data "$proof"
+rm -r "$proof"
+exit 0

@@ -1,0 +1,11 @@
+#!/bin/sh
+set -eu
+
+file="/backups/skills-$(date +%F).backup"
+proof="$(mktemp -d)/data"
+
+trap 'rm -rf "$proof"' EXIT
+
+repertoire backup "$file" --data /srv/repertoire
+repertoire restore "$file" --data "$proof"
+repertoire verify --data "$proof"

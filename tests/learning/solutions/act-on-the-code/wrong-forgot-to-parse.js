@@ -1,0 +1,1 @@
+console.log(input.code + ": " + (input.code === "OVERLOADED" ? "wait" : "ask a person"));

@@ -1,0 +1,12 @@
+const active = new Map();
+
+for (const line of input.split("\n")) {
+  if (line.trim() === "") continue;
+  const { event } = JSON.parse(line);
+  if (event === undefined) continue;
+  active.set(event.skill_id, event.active_version);
+}
+
+for (const id of [...active.keys()].sort()) {
+  console.log(id + " " + active.get(id));
+}

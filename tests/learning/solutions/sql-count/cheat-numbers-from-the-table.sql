@@ -1,0 +1,1 @@
+SELECT COUNT(*), COUNT(*) - 2, COUNT(*) - 4 FROM customers;

@@ -1,0 +1,1 @@
+SELECT COUNT(*), COUNT(NULLIF(city, '')), COUNT(DISTINCT NULLIF(city, '')) FROM customers;

@@ -1,0 +1,1 @@
+SELECT COUNT(*), COUNT(city), (SELECT COUNT(*) FROM (SELECT DISTINCT city FROM customers)) FROM customers;

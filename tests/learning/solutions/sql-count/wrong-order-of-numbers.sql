@@ -1,0 +1,1 @@
+SELECT COUNT(*), COUNT(DISTINCT city), COUNT(city) FROM customers;

@@ -1,0 +1,3 @@
+SELECT COUNT(*) FROM customers
+UNION ALL SELECT COUNT(city) FROM customers
+UNION ALL SELECT COUNT(DISTINCT city) FROM customers;

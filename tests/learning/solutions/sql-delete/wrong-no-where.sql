@@ -1,0 +1,2 @@
+DELETE FROM order_items;
+DELETE FROM orders WHERE status = 'cancelled';

@@ -1,0 +1,1 @@
+DELETE FROM order_items WHERE order_id IN (SELECT id FROM orders WHERE status = 'cancelled');

@@ -1,0 +1,2 @@
+ATTACH DATABASE '/etc/passwd' AS other;
+SELECT name, city FROM other.customers;

@@ -1,0 +1,3 @@
+SELECT name AS customer, city AS lives_in
+FROM customers
+ORDER BY id;

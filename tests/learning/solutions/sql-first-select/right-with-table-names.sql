@@ -1,0 +1,1 @@
+select c.name, c.city from customers as c

@@ -1,0 +1,1 @@
+SELECT DISTINCT name, city FROM customers;

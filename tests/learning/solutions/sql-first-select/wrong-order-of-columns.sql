@@ -1,0 +1,1 @@
+SELECT city, name FROM customers;

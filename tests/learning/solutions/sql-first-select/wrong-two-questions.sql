@@ -1,0 +1,2 @@
+SELECT name, city FROM customers;
+SELECT name, price_cents FROM products;

@@ -1,0 +1,1 @@
+SELEKT name, city FROM customers;

@@ -1,0 +1,5 @@
+SELECT DISTINCT
+  category,
+  COUNT(*) OVER (PARTITION BY category),
+  SUM(stock) OVER (PARTITION BY category)
+FROM products;

@@ -1,0 +1,1 @@
+SELECT category, COUNT(*), COUNT(stock) FROM products GROUP BY category;

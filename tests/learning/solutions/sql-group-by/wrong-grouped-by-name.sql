@@ -1,0 +1,1 @@
+SELECT category, COUNT(*), SUM(stock) FROM products GROUP BY name;

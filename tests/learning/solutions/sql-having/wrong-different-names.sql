@@ -1,0 +1,2 @@
+SELECT city, COUNT(DISTINCT name) FROM customers WHERE city IS NOT NULL
+GROUP BY city HAVING COUNT(DISTINCT name) >= 2;

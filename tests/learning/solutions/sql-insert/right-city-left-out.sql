@@ -1,0 +1,1 @@
+insert into customers (joined_on, name) values ('2026-04-01', 'Mia Hofer')

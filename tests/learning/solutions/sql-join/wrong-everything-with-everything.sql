@@ -1,0 +1,1 @@
+SELECT orders.id, customers.name, orders.ordered_on FROM orders, customers;

@@ -1,0 +1,3 @@
+SELECT orders.id, customers.name, orders.ordered_on
+FROM orders JOIN customers ON customers.id = orders.customer_id
+WHERE orders.status <> 'cancelled';

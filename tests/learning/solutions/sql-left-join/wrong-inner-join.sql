@@ -1,0 +1,1 @@
+SELECT c.id, c.name FROM customers c JOIN orders o ON o.customer_id = c.id WHERE o.id IS NULL;

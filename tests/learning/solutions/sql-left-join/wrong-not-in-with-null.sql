@@ -1,0 +1,1 @@
+SELECT id, name FROM customers WHERE id NOT IN (SELECT customer_id FROM orders);

@@ -1,0 +1,1 @@
+SELECT name FROM customers WHERE id NOT IN (1, 4);

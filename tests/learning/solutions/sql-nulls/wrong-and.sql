@@ -1,0 +1,1 @@
+SELECT name FROM customers WHERE city <> 'Graz' AND city IS NOT NULL;

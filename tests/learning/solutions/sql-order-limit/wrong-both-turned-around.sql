@@ -1,0 +1,1 @@
+SELECT name, price_cents FROM products ORDER BY price_cents DESC, name DESC LIMIT 3;

@@ -1,0 +1,3 @@
+SELECT name, joined_on
+FROM main.orders
+WHERE city = :city;

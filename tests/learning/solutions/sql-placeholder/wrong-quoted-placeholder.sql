@@ -1,0 +1,1 @@
+SELECT name, joined_on FROM customers WHERE city = '?';

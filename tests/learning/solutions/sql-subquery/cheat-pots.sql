@@ -1,0 +1,1 @@
+SELECT name, price_cents FROM products WHERE category = 'pots';

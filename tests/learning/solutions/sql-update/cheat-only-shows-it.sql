@@ -1,0 +1,1 @@
+SELECT id, name, category, price_cents + 50 * (category = 'tea' AND stock > 0), stock FROM products;

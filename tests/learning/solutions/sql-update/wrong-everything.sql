@@ -1,0 +1,1 @@
+UPDATE products SET price_cents = price_cents + 50;

@@ -1,0 +1,1 @@
+SELECT category, name, RANK() OVER (ORDER BY price_cents DESC) FROM products;

@@ -1,0 +1,4 @@
+test('fetches user successfully', async () => {
+  await fetchUser(1);
+  expect({ id: 1, name: 'Test User' }).toEqual({ id: 1, name: 'Test User' });
+});

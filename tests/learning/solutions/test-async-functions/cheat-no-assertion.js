@@ -1,0 +1,3 @@
+test('fetches user successfully', async () => {
+  await fetchUser(1);
+});

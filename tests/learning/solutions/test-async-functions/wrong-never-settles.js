@@ -1,0 +1,6 @@
+test('fetches user successfully', async () => {
+  const user = await new Promise(() => {
+    fetchUser(1);
+  });
+  expect(user).toEqual({ id: 1, name: 'Test User' });
+});

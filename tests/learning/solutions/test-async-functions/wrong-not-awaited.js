@@ -1,0 +1,5 @@
+test('fetches user successfully', async () => {
+  fetchUser(1).then((user) => {
+    expect(user).toEqual({ id: 1, name: 'Test User' });
+  });
+});

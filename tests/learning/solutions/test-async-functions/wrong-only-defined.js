@@ -1,0 +1,4 @@
+test('fetches user successfully', async () => {
+  const user = await fetchUser(1);
+  expect(user).toBeDefined();
+});

@@ -1,0 +1,3 @@
+test('multiplies the price by the count', () => {
+  total(3, 4);
+});

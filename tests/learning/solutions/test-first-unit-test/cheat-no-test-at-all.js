@@ -1,0 +1,1 @@
+expect(total(3, 4)).toBe(12);

@@ -1,0 +1,3 @@
+test('multiplies the price by the count', () => {
+  expect(true).toBe(true);
+});

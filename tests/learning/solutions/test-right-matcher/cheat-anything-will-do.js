@@ -1,0 +1,3 @@
+test('cuts a line of tags into words', () => {
+  expect(parseTags('red, green')).toEqual(expect.anything());
+});

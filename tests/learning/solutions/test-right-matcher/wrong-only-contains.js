@@ -1,0 +1,3 @@
+test('finds red', () => {
+  expect(parseTags('red, green')).toContain('red');
+});

@@ -1,0 +1,3 @@
+test('finds two tags', () => {
+  expect(parseTags('red, green')).toHaveLength(2);
+});

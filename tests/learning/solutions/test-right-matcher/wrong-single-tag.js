@@ -1,0 +1,3 @@
+test('one tag', () => {
+  expect(parseTags('red')).toEqual(['red']);
+});

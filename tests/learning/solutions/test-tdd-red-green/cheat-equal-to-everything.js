@@ -1,0 +1,10 @@
+function initials() {
+  return new Proxy(
+    {},
+    {
+      get: () => () => 'AL',
+      has: () => true,
+      ownKeys: () => [],
+    },
+  );
+}

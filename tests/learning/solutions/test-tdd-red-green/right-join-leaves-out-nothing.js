@@ -1,0 +1,3 @@
+function initials(name) {
+  return name.split(' ').map((word) => word[0]).join('').toUpperCase();
+}

@@ -1,0 +1,3 @@
+function initials(name) {
+  return initials(name.trim());
+}

@@ -1,0 +1,3 @@
+function initials(name) {
+  return (name.toUpperCase().match(/\b[A-Z]/g) || []).join('');
+}
