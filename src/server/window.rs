@@ -285,11 +285,14 @@ impl Window {
     }
 }
 
-/// Nobody listens on the socket, if there is one. Else connecting says what is wrong, or the
-/// server that is started.
+/// Nobody listens on the socket, if there is one, or who did was gone before it took the
+/// connection. Else connecting says what is wrong, or the server that is started.
 fn is_nobody(error: &io::Error) -> bool {
-    use io::ErrorKind::{ConnectionRefused, NotADirectory, NotFound};
-    matches!(error.kind(), ConnectionRefused | NotFound | NotADirectory)
+    use io::ErrorKind::{ConnectionRefused, ConnectionReset, NotADirectory, NotFound};
+    matches!(
+        error.kind(),
+        ConnectionRefused | ConnectionReset | NotFound | NotADirectory
+    )
 }
 
 /// What a server said; none where it ended without a word.
@@ -372,4 +375,24 @@ fn transport(channel: Channel) -> Transport {
         }
     });
     BoxCloneSyncService::new(service)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::{UnixListener, UnixStream};
+
+    use super::is_nobody;
+
+    #[test]
+    fn a_server_that_ends_before_it_takes_a_connection_is_nobody() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("socket");
+        let server = UnixListener::bind(&path).expect("a socket");
+        let queued = UnixStream::connect(&path).expect("a connection");
+        drop(server);
+        let reset = queued.take_error().expect("a socket").expect("an error");
+        assert!(is_nobody(&reset), "{reset}");
+        let refused = UnixStream::connect(&path).expect_err("nobody is there");
+        assert!(is_nobody(&refused), "{refused}");
+    }
 }

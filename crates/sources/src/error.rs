@@ -1,0 +1,51 @@
+//! Why a place cannot be looked at or read.
+
+use std::time::Duration;
+
+use super::RateLimit;
+
+/// A place with skills cannot be looked at, or one of its skills not be read.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum Error {
+    /// What names the place is wrong: an address of another kind, a ref that is none. Trying
+    /// again changes nothing.
+    #[error("{0}")]
+    Invalid(String),
+    /// The place is not there, or does not let the caller in. Trying again changes nothing
+    /// until somebody does.
+    #[error("{0}")]
+    Refused(String),
+    /// The address is one that the server may not call.
+    #[error("`{address}` is {what}, which this server may not call")]
+    Address {
+        /// Host or address, without a secret.
+        address: String,
+        /// What sort of address it is, such as `a private address`.
+        what: String,
+    },
+    /// It has more than the limits allow.
+    #[error("{0}")]
+    TooLarge(String),
+    /// The place asks callers to come back later.
+    #[error("it takes no more requests for now")]
+    RateLimited {
+        /// When to come back, from now on.
+        after: Duration,
+        /// What it said of its limit.
+        limit: Option<RateLimit>,
+    },
+    /// No answer, a broken one, or one that took too long: trying again may help.
+    #[error("{0}")]
+    Unavailable(String),
+    /// The caller stopped it.
+    #[error("it was stopped")]
+    Stopped,
+}
+
+impl Error {
+    /// Trying again a little later may help.
+    #[must_use]
+    pub fn is_transient(&self) -> bool {
+        matches!(self, Self::Unavailable(_))
+    }
+}
