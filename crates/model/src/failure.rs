@@ -215,8 +215,18 @@ codes! {
     /// The version is not held for review.
     VersionNotHeld = "VERSION_NOT_HELD", 3011, State;
 
+    /// A sync of the source is under way.
+    SyncInProgress = "SYNC_IN_PROGRESS", 5000, State;
+    /// No source that was to be synced could be; the message says why.
+    SyncFailed = "SYNC_FAILED", 5001, State;
     /// What the call needs from elsewhere cannot be had, or is not what it should be.
     SourceUnavailable = "SOURCE_UNAVAILABLE", 5002, State;
+    /// No source of this id is set up.
+    SourceNotFound = "SOURCE_NOT_FOUND", 5010, NotFound;
+    /// A source of this id is set up already, or in the config file.
+    SourceExists = "SOURCE_EXISTS", 5011, State;
+    /// No sync of this id is remembered.
+    SyncNotFound = "SYNC_NOT_FOUND", 5012, NotFound;
 
     /// No learning path of this id.
     PathNotFound = "PATH_NOT_FOUND", 6000, NotFound;

@@ -28,6 +28,18 @@ impl Principal {
         Self("system".to_owned())
     }
 
+    /// A source that skills are kept in step with, by its id.
+    #[must_use]
+    pub fn source(id: &str) -> Self {
+        Self(format!("source:{id}"))
+    }
+
+    /// It is a source.
+    #[must_use]
+    pub fn is_source(&self) -> bool {
+        self.0.starts_with("source:")
+    }
+
     /// The name of the caller.
     #[must_use]
     pub fn as_str(&self) -> &str {

@@ -9,48 +9,16 @@ use super::head::SemanticEntry;
 use super::holds::{HOLDS, Hold, objection};
 use super::scans::{self, SCANS, Scan};
 use super::{
-    Bundle, Caller, Candidate, DIGESTS, Error, Head, Plan, Registry, SEMANTICS, Summary, VERSIONS,
-    VersionState, put_head,
+    Bundle, Caller, Candidate, DIGESTS, Error, Head, Plan, Prepared, Registry, SEMANTICS, Summary,
+    VERSIONS, VersionState, put_head,
 };
 use executor::{Kind, Stop};
 use model::{
-    Digest, Event, EventKind, Failure, FileEntry, FilePath, MAX_VERSION_PART, Principal, Problem,
-    Skill, SkillId, SkillKey, TrustTier, Version, VersionNumber, stated_version,
+    Digest, Event, EventKind, Failure, FilePath, MAX_VERSION_PART, Principal, Problem, SkillId,
+    SkillKey, TrustTier, Version, VersionNumber, stated_version,
 };
-use store::{Batch, Content, Expect, Pinned};
+use store::{Batch, Content, Expect};
 use trust::Verdict;
-
-/// A bundle that was read and packed.
-#[derive(Debug)]
-pub struct Prepared {
-    id: SkillId,
-    skill: Skill,
-    digest: Digest,
-    files: Vec<FileEntry>,
-    problems: Vec<Problem>,
-    /// What the scanner says of them; none where a version had these bytes already.
-    scan: Option<Box<Scan>>,
-    contents: Vec<Content>,
-    /// The contents that are not among them, and are stored.
-    pinned: Arc<Pinned>,
-    /// The active version that they were merged with; where another one is active by the
-    /// time they are published, they are not what was meant.
-    pub(super) merged_with: Option<VersionNumber>,
-}
-
-impl Prepared {
-    /// Digest over all its files.
-    #[must_use]
-    pub fn digest(&self) -> Digest {
-        self.digest
-    }
-
-    /// What was found in them.
-    #[must_use]
-    pub fn problems(&self) -> &[Problem] {
-        &self.problems
-    }
-}
 
 /// What publishing came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -243,6 +211,8 @@ impl Registry {
                 contents,
                 pinned,
                 merged_with: None,
+                objection: None,
+                build: None,
             })
         };
         self.executor().run_fallible(kind, prepare).await
@@ -277,6 +247,8 @@ impl Registry {
             contents,
             pinned,
             merged_with,
+            objection,
+            build,
         } = prepared;
         let names = &self.inner.policy.names;
         names.permit_version(&id, &skill, &caller.principal)?;
@@ -305,7 +277,14 @@ impl Registry {
             }
             // The skill was deleted since its bytes were looked at.
             let scan = scan.as_deref().ok_or(Error::Contention)?;
-            let semantic = self.next_semantic(&id, head.as_ref(), declared.as_ref(), &digest)?;
+            let semantic = self.next_semantic(&id, head.as_ref(), declared.as_ref(), &digest);
+            let semantic = match (semantic, &build) {
+                (Err(Error::VersionConflict { mut semantic, .. }), Some(build)) => {
+                    semantic.build = build.clone();
+                    self.next_semantic(&id, head.as_ref(), Some(&semantic), &digest)?
+                }
+                (semantic, _) => semantic?,
+            };
             let number = head
                 .as_ref()
                 .map_or(Some(VersionNumber::FIRST), |head| head.last_number.next());
@@ -326,6 +305,14 @@ impl Registry {
                 None => Outcome::Created,
             };
             let hold = self.hold(&id, live, scan, activate, caller)?;
+            let hold = hold.or_else(|| {
+                Some(Hold {
+                    reason: objection.clone()?,
+                    time: scan.time,
+                    activate,
+                    rejected: None,
+                })
+            });
             let activates = activate && hold.is_none();
             let summary = activates.then(|| Summary::new(&version, Some(scan.base())));
             let head = next_head(head, &id, &version, summary);

@@ -87,6 +87,16 @@ tables! {
     Activities = 53, "activities";
     /// Submissions that wait for a reviewer, by time.
     WaitingSubmissions = 54, "waiting_submissions";
+    /// Sources that were added, by id.
+    Sources = 60, "sources";
+    /// Where the last look at a source stands, and what became of those before it, by id.
+    SourceStates = 61, "source_states";
+    /// What a source has, by id and path.
+    SourceItems = 62, "source_items";
+    /// The source that a skill comes from, by skill.
+    SourceClaims = 63, "source_claims";
+    /// Syncs that have ended, by number.
+    Syncs = 64, "syncs";
 }
 
 /// Part of a key, written so that keys sort as their parts do.

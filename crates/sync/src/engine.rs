@@ -1,0 +1,378 @@
+//! Sources and syncs over a store.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::time::Duration;
+
+use tokio::sync::{Notify, watch};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::record::{CLAIMS, SOURCES, STATES, State};
+use super::{Error, Progress, Source, items, withdraw};
+use jiff::Timestamp;
+use model::{Principal, SkillKey};
+use registry::{Caller, Registry};
+use sources::{Fetch, Limits};
+use store::{Batch, Store};
+
+/// Sources that there may be.
+const MAX_SOURCES: usize = 1_000;
+/// Records that one batch removes.
+const BATCH: usize = 256;
+
+/// Makes what looks at a source.
+pub trait Fetchers: Send + Sync + 'static {
+    /// What looks at a source. Reads its secret, and calls nobody.
+    ///
+    /// # Errors
+    /// What names the place is wrong, or its secret cannot be had.
+    fn open(&self, source: &Source) -> Result<Arc<dyn Fetch>, sources::Error>;
+}
+
+/// How syncs are done.
+#[derive(Clone)]
+pub struct Options {
+    /// Bounds of a look, and of what is read after it.
+    pub limits: Limits,
+    /// Times that a look is tried, where trying again may help.
+    pub attempts: u32,
+    /// The pause after the first of them; each is four times the one before it.
+    pub pause: Duration,
+    /// A number from 0 to 1, another one each time: pauses and intervals are spread by it, so
+    /// that servers do not call all at once.
+    pub jitter: Arc<dyn Fn() -> f64 + Send + Sync>,
+}
+
+impl std::fmt::Debug for Options {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Options")
+            .field("limits", &self.limits)
+            .field("attempts", &self.attempts)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Keeps skills in step with sources. Cheap to clone.
+#[derive(Clone)]
+pub struct Engine(pub(crate) Arc<Inner>);
+
+pub(crate) struct Inner {
+    pub(crate) store: Store,
+    pub(crate) registry: Registry,
+    pub(crate) fetchers: Box<dyn Fetchers>,
+    /// Has a folder for each source, with what is worth keeping between looks.
+    pub(crate) folder: PathBuf,
+    pub(crate) options: Options,
+    /// From the config file.
+    configured: BTreeMap<String, Source>,
+    /// From calls; stored.
+    added: RwLock<BTreeMap<String, Source>>,
+    running: Mutex<Running>,
+    /// Sources may be due that were not before.
+    pub(crate) nudged: Notify,
+    /// Sources that are due now, whatever their interval.
+    pub(crate) nudges: Mutex<std::collections::BTreeSet<String>>,
+    pub(crate) tasks: TaskTracker,
+    pub(crate) stop: CancellationToken,
+}
+
+/// The syncs that are under way.
+#[derive(Default)]
+pub(crate) struct Running {
+    /// By source, the sync that has it.
+    pub(crate) sources: BTreeMap<String, String>,
+    /// By id.
+    pub(crate) syncs: BTreeMap<String, watch::Receiver<Progress>>,
+    /// Ids that were given in this second.
+    pub(crate) last_ids: Vec<String>,
+}
+
+impl std::fmt::Debug for Engine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Engine")
+            .field("folder", &self.0.folder)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A source, and where it stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Listed {
+    /// The source.
+    pub source: Source,
+    /// It is in the config file.
+    pub is_configured: bool,
+    /// Skills that are its own here.
+    pub skills: u32,
+    /// What it has that is not here.
+    pub skips: Vec<super::Skip>,
+    /// How much of that is not listed.
+    pub skips_left_out: u32,
+    /// Where it stood at the last sync; empty: it was not synced yet.
+    pub revision: String,
+    /// When it was last synced whole.
+    pub last_success: Option<Timestamp>,
+}
+
+/// A source that was removed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Removed {
+    /// Its id.
+    pub id: String,
+    /// Skills that were withdrawn with it.
+    pub withdrawn: u32,
+    /// Skills that stay, and are followed no more.
+    pub kept: u32,
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Engine {
+    /// Sources over a store, with those of the config file.
+    ///
+    /// # Errors
+    /// A source of the config file is wrong, or a record is damaged.
+    pub fn open(
+        store: Store,
+        registry: Registry,
+        fetchers: impl Fetchers,
+        folder: PathBuf,
+        configured: Vec<Source>,
+        options: Options,
+    ) -> Result<Self, Error> {
+        let mut by_id = BTreeMap::new();
+        for source in configured {
+            source.check()?;
+            let id = source.id.clone();
+            if by_id.insert(id.clone(), source).is_some() {
+                return Err(Error::SourceExists { id });
+            }
+        }
+        let added = store.scan(&SOURCES, b"").map(|entry| {
+            let source: Source = entry?.1.value;
+            Ok::<_, Error>((source.id.clone(), source))
+        });
+        let added = added.collect::<Result<BTreeMap<_, _>, _>>()?;
+        Ok(Self(Arc::new(Inner {
+            store,
+            registry,
+            fetchers: Box::new(fetchers),
+            folder,
+            options,
+            configured: by_id,
+            added: RwLock::new(added),
+            running: Mutex::default(),
+            nudged: Notify::new(),
+            nudges: Mutex::default(),
+            tasks: TaskTracker::new(),
+            stop: CancellationToken::new(),
+        })))
+    }
+
+    /// Every source, by id. The config file goes before what was added by a call.
+    #[must_use]
+    pub fn sources(&self) -> Vec<Source> {
+        let mut all = self.added().clone();
+        all.extend(self.0.configured.clone());
+        all.into_values().collect()
+    }
+
+    fn added(&self) -> std::sync::RwLockReadGuard<'_, BTreeMap<String, Source>> {
+        self.0.added.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A source by its id.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn source(&self, id: &str) -> Result<Source, Error> {
+        let known = self.0.configured.get(id).cloned();
+        known
+            .or_else(|| self.added().get(id).cloned())
+            .ok_or_else(|| {
+                let known = self.sources().into_iter().map(|source| source.id);
+                Error::SourceNotFound {
+                    id: model::shown(id, 80),
+                    known: known.take(20).collect(),
+                }
+            })
+    }
+
+    pub(crate) fn running(&self) -> MutexGuard<'_, Running> {
+        locked(&self.0.running)
+    }
+
+    pub(crate) fn state(&self, id: &str) -> Result<State, Error> {
+        let stored = self.0.store.get(&STATES, id)?;
+        Ok(stored.map(|stored| stored.value).unwrap_or_default())
+    }
+
+    /// Every source with where it stands, by id.
+    ///
+    /// # Errors
+    /// A record is damaged, or the store cannot be read.
+    pub fn list(&self) -> Result<Vec<Listed>, Error> {
+        let sources = self.sources().into_iter();
+        sources
+            .map(|source| {
+                let state = self.state(&source.id)?;
+                Ok(Listed {
+                    is_configured: self.0.configured.contains_key(&source.id),
+                    skills: state.skills,
+                    skips: state.skips,
+                    skips_left_out: state.skips_left_out,
+                    revision: state.revision,
+                    last_success: state.last_success,
+                    source,
+                })
+            })
+            .collect()
+    }
+
+    /// Adds a source. It is due at once.
+    ///
+    /// # Errors
+    /// What names it is wrong, its secret cannot be had, or there is one of this id; the
+    /// caller is not on the server's machine.
+    pub async fn add(&self, source: Source, caller: &Principal) -> Result<Listed, Error> {
+        permit("add sources", caller)?;
+        source.check()?;
+        self.0
+            .fetchers
+            .open(&source)
+            .map_err(|error| Error::Parameter {
+                field: "location",
+                message: error.to_string(),
+            })?;
+        let id = source.id.clone();
+        if self.0.configured.contains_key(&id) {
+            return Err(Error::Configured { id });
+        }
+        if self.sources().len() >= MAX_SOURCES {
+            return Err(Error::TooMany { max: MAX_SOURCES });
+        }
+        let mut batch = Batch::new();
+        batch.expect(&SOURCES, &id, store::Expect::Absent);
+        batch.put(&SOURCES, &id, &source);
+        match self.0.store.commit(batch).await {
+            Ok(_) => {}
+            Err(store::CommitError::Conflict { .. }) => return Err(Error::SourceExists { id }),
+            Err(error) => return Err(error.into()),
+        }
+        let mut added = self.0.added.write().unwrap_or_else(PoisonError::into_inner);
+        added.insert(id.clone(), source.clone());
+        drop(added);
+        self.0.nudged.notify_one();
+        let state = self.state(&id)?;
+        Ok(Listed {
+            is_configured: false,
+            skills: state.skills,
+            skips: state.skips,
+            skips_left_out: state.skips_left_out,
+            revision: state.revision,
+            last_success: state.last_success,
+            source,
+        })
+    }
+
+    /// Removes a source. Its skills stay, or are withdrawn.
+    ///
+    /// # Errors
+    /// There is none of this id, it is in the config file, or it is being synced; the caller
+    /// is not on the server's machine.
+    pub async fn remove(
+        &self,
+        id: &str,
+        withdraws: bool,
+        caller: &Principal,
+    ) -> Result<Removed, Error> {
+        permit("remove sources", caller)?;
+        let source = self.source(id)?;
+        if self.0.configured.contains_key(id) {
+            return Err(Error::Configured { id: id.to_owned() });
+        }
+        // Nothing syncs it from here on.
+        let reserved = self.reserve(&[source.clone()], |_| format!("removing {id}"))?;
+        let mut removed = Removed {
+            id: id.to_owned(),
+            withdrawn: 0,
+            kept: 0,
+        };
+        let owner = Caller::new(Principal::source(id));
+        let reason = format!("the source `{id}` was removed");
+        for keys in self.claimed(id)?.chunks(BATCH) {
+            let mut batch = Batch::new();
+            for key in keys {
+                let head = self.0.registry.catalog().get(key).cloned();
+                if let Some(head) = head {
+                    let is_active = head.active.is_some();
+                    let gone = withdraws
+                        && withdraw::withdraw(&self.0.registry, &head.id, &reason, &owner).await?;
+                    removed.withdrawn += u32::from(gone);
+                    removed.kept += u32::from(is_active && !gone);
+                }
+                batch.delete(&CLAIMS, key);
+            }
+            self.0.store.commit(batch).await?;
+        }
+        let paths: Vec<String> = items::of(&self.0.store, id)?.into_keys().collect();
+        for paths in paths.chunks(BATCH) {
+            let mut batch = Batch::new();
+            for path in paths {
+                items::remove(&mut batch, id, path);
+            }
+            self.0.store.commit(batch).await?;
+        }
+        let mut batch = Batch::new();
+        batch.delete(&SOURCES, id);
+        batch.delete(&STATES, id);
+        self.0.store.commit(batch).await?;
+        let mut added = self.0.added.write().unwrap_or_else(PoisonError::into_inner);
+        added.remove(id);
+        drop(added);
+        let folder = self.0.folder.join(id);
+        match tokio::fs::remove_dir_all(&folder).await {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                tracing::warn!(%error, folder = %folder.display(), "what was kept of a source was not removed");
+            }
+            _ => {}
+        }
+        drop(reserved);
+        Ok(removed)
+    }
+
+    /// The skills that a source has claimed. Reads the claims of all.
+    pub(crate) fn claimed(&self, id: &str) -> Result<Vec<SkillKey>, Error> {
+        let mut found = Vec::new();
+        for entry in self.0.store.scan(&CLAIMS, b"") {
+            let (key, stored) = entry?;
+            let skill = key
+                .strip_suffix(&[0])
+                .and_then(|key| std::str::from_utf8(key).ok());
+            if let Some(skill) = skill.filter(|_| stored.value.source == id) {
+                found.push(SkillKey::from_stored(skill));
+            }
+        }
+        Ok(found)
+    }
+
+    /// Tells what runs to stop, and waits for it.
+    pub async fn close(&self) {
+        self.0.stop.cancel();
+        self.0.tasks.close();
+        self.0.tasks.wait().await;
+    }
+}
+
+/// Sources say whose skills are served, so only the operator names them.
+fn permit(what: &'static str, caller: &Principal) -> Result<(), Error> {
+    if *caller == Principal::local() || *caller == Principal::system() {
+        Ok(())
+    } else {
+        Err(registry::Error::OperatorOnly { what }.into())
+    }
+}

@@ -1,0 +1,129 @@
+//! What can go wrong with sources and syncs, and what each means to a caller.
+
+use model::{Code, Failure};
+use store::{CommitError, StoreError};
+
+/// A call on sources or syncs failed.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A value of the request is wrong.
+    #[error("{message}")]
+    Parameter {
+        /// Its field.
+        field: &'static str,
+        /// What is wrong.
+        message: String,
+    },
+    /// There is no such source.
+    #[error("There is no source '{id}'")]
+    SourceNotFound {
+        /// What the caller asked for.
+        id: String,
+        /// Those that there are, some of them.
+        known: Vec<String>,
+    },
+    /// There is a source of this id.
+    #[error("There is a source '{id}' already")]
+    SourceExists {
+        /// Its id.
+        id: String,
+    },
+    /// The source is in the config file.
+    #[error("The source '{id}' is in the server's config file")]
+    Configured {
+        /// Its id.
+        id: String,
+    },
+    /// As many sources as there may be.
+    #[error("There are {max} sources, as many as there may be")]
+    TooMany {
+        /// How many.
+        max: usize,
+    },
+    /// There is no source at all.
+    #[error("No source is set up")]
+    NoSources,
+    /// A sync of the source is under way.
+    #[error("'{sync}' is syncing '{source_id}'")]
+    InProgress {
+        /// The sync.
+        sync: String,
+        /// The source.
+        source_id: String,
+    },
+    /// There is no such sync, or it is forgotten.
+    #[error("There is no sync '{id}'; the last {max} are remembered")]
+    SyncNotFound {
+        /// What the caller asked for.
+        id: String,
+        /// How many are remembered.
+        max: u64,
+    },
+    /// The server is about to stop.
+    #[error("The server is about to stop")]
+    Stopping,
+    /// A folder of the data directory cannot be made.
+    #[error("{message}")]
+    Folder {
+        /// What failed.
+        message: String,
+    },
+    /// The server cannot do it now.
+    #[error("{message}")]
+    Here {
+        /// What failed.
+        message: String,
+    },
+    /// The registry refused.
+    #[error(transparent)]
+    Registry(#[from] registry::Error),
+}
+
+impl From<StoreError> for Error {
+    fn from(error: StoreError) -> Self {
+        Self::Registry(error.into())
+    }
+}
+
+impl From<CommitError> for Error {
+    fn from(error: CommitError) -> Self {
+        Self::Registry(error.into())
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        let message = error.to_string();
+        match error {
+            Error::Parameter { field, message } => {
+                Failure::new(Code::InvalidParameter, format!("{field}: {message}"))
+                    .field(field, message)
+            }
+            Error::SourceNotFound { known, .. } => {
+                let failure = Failure::new(Code::SourceNotFound, message);
+                if known.is_empty() {
+                    failure.suggest("Add one with `repertoire source add`, or in the config file")
+                } else {
+                    failure.suggest(format!("There is: {}", known.join(", ")))
+                }
+            }
+            Error::SourceExists { id } => Failure::new(Code::SourceExists, message)
+                .suggest(format!("Choose another id, or remove `{id}` first")),
+            Error::Configured { .. } => Failure::new(Code::SourceExists, message)
+                .suggest("Change it there, and start the server again"),
+            Error::TooMany { .. } => Failure::new(Code::InvalidParameter, message)
+                .suggest("Remove one, or have one source select more"),
+            Error::NoSources => Failure::new(Code::SourceNotFound, message)
+                .suggest("Add one with `repertoire source add`, or in the config file"),
+            Error::InProgress { sync, .. } => Failure::new(Code::SyncInProgress, message)
+                .suggest(format!("Follow it: get_sync_status with sync_id `{sync}`")),
+            Error::SyncNotFound { .. } => Failure::new(Code::SyncNotFound, message)
+                .suggest("Leave `sync_id` out, and ask for the history"),
+            Error::Folder { .. } | Error::Here { .. } => {
+                Failure::new(Code::StoreUnavailable, message)
+            }
+            Error::Stopping => Failure::new(Code::ShuttingDown, message),
+            Error::Registry(error) => error.into(),
+        }
+    }
+}

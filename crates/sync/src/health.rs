@@ -1,0 +1,176 @@
+//! Whether sources can be had, by what happened in the last 24 hours.
+
+use jiff::Timestamp;
+
+use super::one::DAY;
+use super::record::State;
+use super::{Engine, Error, Source};
+use sources::RateLimit;
+
+/// Failures one after the other after which a source counts as gone.
+const UNAVAILABLE_AFTER: u32 = 3;
+
+/// How a source does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// The last sync was whole, and so were all of the last 24 hours.
+    Healthy,
+    /// A sync of the last 24 hours failed.
+    Degraded,
+    /// The last three failed, or there never was a whole one.
+    Unavailable,
+    /// It takes no requests for now.
+    RateLimited,
+}
+
+/// How all sources do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Overall {
+    /// Each does well.
+    Healthy,
+    /// Some do not.
+    Degraded,
+    /// None can be had.
+    Critical,
+}
+
+/// How a source does, and why it is said.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Health {
+    /// The source.
+    pub source: Source,
+    /// How it does.
+    pub standing: Standing,
+    /// When it was last synced whole.
+    pub last_success: Option<Timestamp>,
+    /// When it was last looked at.
+    pub last_check: Option<Timestamp>,
+    /// Milliseconds of the last look.
+    pub response_ms: Option<u64>,
+    /// What it said of its limit.
+    pub rate_limit: Option<RateLimit>,
+    /// Syncs that failed in the last 24 hours.
+    pub errors: u32,
+    /// Why the last of them failed.
+    pub last_error: Option<String>,
+    /// Skills that come from it.
+    pub skills: u32,
+}
+
+/// How a source does, by its state at a time.
+fn standing(state: &State, errors: usize, now: Timestamp) -> Standing {
+    if state.not_before.is_some_and(|time| now < time) {
+        return Standing::RateLimited;
+    }
+    let never = state.last_success.is_none() && state.failed_in_row > 0;
+    if state.failed_in_row >= UNAVAILABLE_AFTER || never {
+        Standing::Unavailable
+    } else if errors > 0 || state.failed_in_row > 0 {
+        Standing::Degraded
+    } else {
+        Standing::Healthy
+    }
+}
+
+impl Overall {
+    /// How all do, by how each does.
+    #[must_use]
+    pub fn of(sources: &[Health]) -> Self {
+        let count = |standing| {
+            sources
+                .iter()
+                .filter(|health| health.standing == standing)
+                .count()
+        };
+        if sources.is_empty() || count(Standing::Healthy) == sources.len() {
+            Self::Healthy
+        } else if count(Standing::Unavailable) == sources.len() {
+            Self::Critical
+        } else {
+            Self::Degraded
+        }
+    }
+}
+
+impl Engine {
+    /// How one source does, or all.
+    ///
+    /// # Errors
+    /// There is no such source; a record is damaged.
+    pub fn health(&self, id: Option<&str>) -> Result<Vec<Health>, Error> {
+        let sources = match id {
+            Some(id) => vec![self.source(id)?],
+            None => self.sources(),
+        };
+        let now = self.0.registry.now();
+        let health = |source: Source| {
+            let state = self.state(&source.id)?;
+            let recent = |time: Timestamp| now.duration_since(time) < DAY;
+            let errors = state
+                .failures
+                .iter()
+                .filter(|failed| recent(failed.time))
+                .count();
+            Ok(Health {
+                standing: standing(&state, errors, now),
+                last_success: state.last_success,
+                last_check: state.last_check,
+                response_ms: state.response_ms,
+                rate_limit: state.rate_limit,
+                errors: u32::try_from(errors).unwrap_or(u32::MAX),
+                last_error: state.failures.last().map(|failed| failed.message.clone()),
+                skills: state.skills,
+                source,
+            })
+        };
+        sources.into_iter().map(health).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::record::Failed;
+    use super::*;
+
+    #[test]
+    fn a_source_does_as_its_last_day_went() {
+        let now = Timestamp::UNIX_EPOCH + jiff::SignedDuration::from_hours(100);
+        let failure = Failed {
+            time: now,
+            message: String::new(),
+        };
+        let good = State {
+            last_success: Some(now),
+            ..State::default()
+        };
+        let state = |row, failures, not_before| State {
+            failed_in_row: row,
+            failures: vec![failure.clone(); failures],
+            not_before,
+            ..good.clone()
+        };
+        let later = now + jiff::SignedDuration::from_secs(1);
+        for (state, expected) in [
+            (State::default(), Standing::Healthy),
+            (good.clone(), Standing::Healthy),
+            (state(0, 1, None), Standing::Degraded),
+            (state(2, 2, None), Standing::Degraded),
+            (state(3, 3, None), Standing::Unavailable),
+            (
+                State {
+                    failed_in_row: 1,
+                    ..State::default()
+                },
+                Standing::Unavailable,
+            ),
+            (state(0, 0, Some(later)), Standing::RateLimited),
+            (state(0, 0, Some(now)), Standing::Healthy),
+        ] {
+            assert_eq!(
+                standing(&state, state.failures.len(), now),
+                expected,
+                "{state:?}"
+            );
+        }
+    }
+}

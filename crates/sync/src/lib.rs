@@ -1,0 +1,57 @@
+//! Keeps skills in step with where they come from.
+//!
+//! A [`Source`] is a place with skills, as the operator names it: a folder, a repository, an
+//! index, another server. A sync looks at some sources and has the registry hold what they
+//! have.
+//!
+//! Rules:
+//!
+//! * A skill of a source is read, scanned and published as a person's is. One that is refused
+//!   is skipped with its reason, and never stops the rest.
+//! * A skill belongs to the source that claimed it first. What a person published is never
+//!   overwritten, and neither is what another source holds.
+//! * A sync that reads only what changed leaves the same as one that reads everything.
+//! * What a source no longer has is withdrawn, not deleted; it is put back when it returns.
+//! * What does not follow from what was there, such as a rewritten history or a lower
+//!   version, is published and held for review.
+//! * A sync may be killed anywhere: the mark of a source moves once all before it is
+//!   written, so the next sync does the rest.
+//! * One sync of a source at a time.
+//!
+//! Not here: how a place is looked at (`sources`), what is held and why else (`registry`).
+
+// What may fail in a test may not in the product; the rest is in Cargo.toml.
+#![warn(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    clippy::print_stderr
+)]
+
+mod engine;
+mod error;
+mod health;
+mod items;
+mod namespace;
+mod one;
+mod plan;
+mod progress;
+mod record;
+mod run;
+mod schedule;
+mod source;
+mod status;
+mod take_in;
+#[cfg(test)]
+mod tests;
+mod withdraw;
+
+pub use engine::{Engine, Fetchers, Listed, Options, Removed};
+pub use error::Error;
+pub use health::{Health, Overall, Standing};
+pub use progress::{Kind, Phase, Progress};
+pub use record::{Ending, Skip, SourceResult, SyncRecord};
+pub use run::{Begun, Request};
+pub use source::{CredentialRef, Namespace, Source, SourceKind};
+pub use status::Status;

@@ -1,0 +1,117 @@
+//! What a sync has to do, by what a place has and by what is known of it.
+
+use std::collections::HashMap;
+
+use super::record::{ItemRecord, Skipped};
+use sources::Item;
+
+/// What a sync has to do.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Plan {
+    /// Items to read, in the order of the listing.
+    pub(crate) read: Vec<Item>,
+    /// Items that are here as they are there, as known and as listed.
+    pub(crate) unchanged: Vec<(ItemRecord, Item)>,
+    /// What is known and no longer there.
+    pub(crate) gone: Vec<ItemRecord>,
+}
+
+/// Compares a listing with what is known. `is_here` says whether what a record says is so.
+///
+/// With `everything`, all of it is read.
+pub(crate) fn plan(
+    listing: Vec<Item>,
+    mut known: HashMap<String, ItemRecord>,
+    everything: bool,
+    is_here: impl Fn(&ItemRecord) -> bool,
+) -> Plan {
+    let mut plan = Plan::default();
+    for item in listing {
+        let record = known.remove(&item.path);
+        let same = record.filter(|record| {
+            let is_same = record.item.fingerprint == item.fingerprint;
+            is_same && !everything && is_settled(record, &is_here)
+        });
+        match same {
+            Some(record) => plan.unchanged.push((record, item)),
+            None => plan.read.push(item),
+        }
+    }
+    plan.gone = known.into_values().collect();
+    plan.gone.sort_by(|a, b| a.item.path.cmp(&b.item.path));
+    plan
+}
+
+/// Reading it again would come to the same.
+fn is_settled(record: &ItemRecord, is_here: impl Fn(&ItemRecord) -> bool) -> bool {
+    match &record.skipped {
+        None => is_here(record),
+        Some(Skipped::Bytes(_) | Skipped::Review(_)) => true,
+        Some(Skipped::State(_)) => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn item(path: &str, fingerprint: &str) -> Item {
+        Item {
+            path: path.to_owned(),
+            fingerprint: fingerprint.to_owned(),
+            ..Item::default()
+        }
+    }
+
+    fn record(path: &str, skipped: Option<Skipped>) -> ItemRecord {
+        ItemRecord {
+            item: item(path, "1"),
+            skill: None,
+            digest: None,
+            version: None,
+            skipped,
+        }
+    }
+
+    #[test]
+    fn what_is_read_is_what_may_have_come_to_something_else() {
+        let records = [
+            record("same", None),
+            record("other", None),
+            record("not-here", None),
+            record("bad", Some(Skipped::Bytes("no front matter".to_owned()))),
+            record(
+                "taken",
+                Some(Skipped::State("another has the id".to_owned())),
+            ),
+            record("gone", None),
+        ];
+        let known = || {
+            let named = records
+                .iter()
+                .map(|record| (record.item.path.clone(), record.clone()));
+            named.collect::<HashMap<_, _>>()
+        };
+        let listing = || {
+            vec![
+                item("same", "1"),
+                item("other", "2"),
+                item("not-here", "1"),
+                item("bad", "1"),
+                item("taken", "1"),
+                item("new", "1"),
+            ]
+        };
+        let is_here = |record: &ItemRecord| record.item.path != "not-here";
+        let made = plan(listing(), known(), false, is_here);
+        let read: Vec<_> = made.read.iter().map(|item| item.path.as_str()).collect();
+        assert_eq!(read, ["other", "not-here", "taken", "new"]);
+        let unchanged =
+            [&records[0], &records[3]].map(|record| (record.clone(), record.item.clone()));
+        assert_eq!(made.unchanged, unchanged);
+        assert_eq!(made.gone, [records[5].clone()]);
+        let everything = plan(listing(), known(), true, is_here);
+        assert_eq!(everything.read, listing());
+        assert_eq!(everything.gone, [records[5].clone()]);
+    }
+}

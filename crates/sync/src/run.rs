@@ -1,0 +1,257 @@
+//! Syncs: begun, carried out, remembered.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use super::engine::{Inner, Running};
+use super::record::{MAX_HISTORY, SYNCS};
+use super::{Ending, Engine, Error, Kind, Phase, Progress, Source, SourceResult, SyncRecord};
+use store::Batch;
+
+/// What is to be synced.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Request {
+    /// Ids of sources; none: all of them.
+    pub sources: Vec<String>,
+    /// How much to read.
+    pub kind: Kind,
+    /// Do not ask a place what changed since the last look, but look anew.
+    pub force_check: bool,
+}
+
+/// A sync that was begun.
+#[derive(Debug, Clone)]
+pub struct Begun {
+    /// Its id.
+    pub id: String,
+    /// How far it is.
+    pub progress: watch::Receiver<Progress>,
+}
+
+impl Begun {
+    /// Waits until it has ended, at most so long; none: it goes on.
+    pub async fn wait(&mut self, patience: Duration) -> Option<SyncRecord> {
+        let ended = self.progress.wait_for(|progress| progress.ended.is_some());
+        let ended = tokio::time::timeout(patience, ended).await.ok()?;
+        ended.ok()?.ended.clone()
+    }
+}
+
+/// Sources that belong to a sync, until it is dropped.
+pub(crate) struct Reserved {
+    engine: Engine,
+    id: String,
+    sources: Vec<String>,
+}
+
+impl Drop for Reserved {
+    fn drop(&mut self) {
+        let mut running = self.engine.running();
+        for source in &self.sources {
+            running.sources.remove(source);
+        }
+        running.syncs.remove(&self.id);
+    }
+}
+
+impl Engine {
+    /// Begins a sync. It goes on whether or not anybody waits for it.
+    ///
+    /// # Errors
+    /// There is no such source, none at all, or one of them is being synced.
+    pub fn begin(&self, request: &Request) -> Result<Begun, Error> {
+        let sources = self.requested(&request.sources)?;
+        if self.0.stop.is_cancelled() {
+            return Err(Error::Stopping);
+        }
+        let started_at = self.0.registry.now();
+        let new_id = |running: &mut Running| running.new_id(request.kind, started_at);
+        let (id, reserved) = self.reserve(&sources, new_id)?;
+        let (sender, progress) = watch::channel(Progress {
+            id: id.clone(),
+            kind: request.kind,
+            started_at,
+            phase: Phase::Preparing,
+            source: None,
+            done: 0,
+            total: 0,
+            ended: None,
+        });
+        self.running().syncs.insert(id.clone(), progress.clone());
+        let (engine, request) = (self.clone(), request.clone());
+        self.0.tasks.spawn(async move {
+            let record = engine.carry_out(&sources, &request, &sender).await;
+            // Others may begin before whoever waits hears of the end.
+            drop(reserved);
+            sender.send_modify(|progress| progress.ended = Some(record));
+        });
+        Ok(Begun { id, progress })
+    }
+
+    /// The sources of a request, each once.
+    pub(crate) fn requested(&self, ids: &[String]) -> Result<Vec<Source>, Error> {
+        let mut found = Vec::new();
+        for id in ids {
+            let source = self.source(id)?;
+            if !found.contains(&source) {
+                found.push(source);
+            }
+        }
+        if ids.is_empty() {
+            found = self.sources();
+        }
+        if found.is_empty() {
+            return Err(Error::NoSources);
+        }
+        Ok(found)
+    }
+
+    /// Has sources belong to a sync.
+    pub(crate) fn reserve(
+        &self,
+        sources: &[Source],
+        id: impl FnOnce(&mut Running) -> String,
+    ) -> Result<(String, Reserved), Error> {
+        let mut running = self.running();
+        for source in sources {
+            if let Some(sync) = running.sources.get(&source.id) {
+                return Err(Error::InProgress {
+                    sync: sync.clone(),
+                    source_id: source.id.clone(),
+                });
+            }
+        }
+        let id = id(&mut running);
+        let ids: Vec<String> = sources.iter().map(|source| source.id.clone()).collect();
+        for source in &ids {
+            running.sources.insert(source.clone(), id.clone());
+        }
+        let reserved = Reserved {
+            engine: self.clone(),
+            id: id.clone(),
+            sources: ids,
+        };
+        Ok((id, reserved))
+    }
+
+    async fn carry_out(
+        &self,
+        sources: &[Source],
+        request: &Request,
+        progress: &watch::Sender<Progress>,
+    ) -> SyncRecord {
+        let (id, started_at) = {
+            let progress = progress.borrow();
+            (progress.id.clone(), progress.started_at)
+        };
+        let began = Instant::now();
+        let mut results = Vec::new();
+        for source in sources {
+            progress.send_modify(|progress| {
+                progress.phase = Phase::Preparing;
+                progress.source = Some(source.id.clone());
+                (progress.done, progress.total) = (0, 0);
+            });
+            let result = self.sync_source(source, request, progress).await;
+            tracing::info!(
+                sync = id,
+                source = source.id,
+                added = result.added,
+                updated = result.updated,
+                removed = result.removed,
+                held = result.held,
+                skipped = result.skipped,
+                error = result.error,
+                duration_ms = result.duration_ms,
+                "a source was synced"
+            );
+            results.push(result);
+        }
+        let record = SyncRecord {
+            id,
+            kind: request.kind,
+            started_at,
+            completed_at: self.0.registry.now(),
+            duration_ms: millis(began.elapsed()),
+            ending: ending(&results),
+            sources: results,
+        };
+        if let Err(error) = self.remember(&record).await {
+            tracing::warn!(%error, sync = record.id, "a sync that ended was not written to the history");
+        }
+        record
+    }
+
+    async fn remember(&self, record: &SyncRecord) -> Result<(), Error> {
+        let last = self.0.last_sync()?;
+        let number = last.map_or(1, |(number, _)| number + 1);
+        let mut batch = Batch::new();
+        batch.expect(&SYNCS, &number, store::Expect::Absent);
+        batch.put(&SYNCS, &number, record);
+        if let Some(old) = number.checked_sub(MAX_HISTORY) {
+            batch.delete(&SYNCS, &old);
+        }
+        match self.0.store.commit(batch).await {
+            // Another sync ended at the same moment.
+            Err(store::CommitError::Conflict { .. }) => Box::pin(self.remember(record)).await,
+            outcome => {
+                outcome?;
+                Ok(())
+            }
+        }
+    }
+}
+
+impl Running {
+    /// An id that says when the sync began: `sync_20261226_153000`, in UTC.
+    fn new_id(&mut self, kind: Kind, time: Timestamp) -> String {
+        let prefix = match kind {
+            Kind::Incremental => "sync",
+            Kind::Full => "full_sync",
+        };
+        let time = time.to_zoned(TimeZone::UTC).strftime("%Y%m%d_%H%M%S");
+        let base = format!("{prefix}_{time}");
+        self.last_ids.retain(|id| id.starts_with(&base));
+        let id = match self.last_ids.len() {
+            0 => base,
+            more => format!("{base}_{}", more + 1),
+        };
+        self.last_ids.push(id.clone());
+        id
+    }
+}
+
+impl Inner {
+    /// The sync that ended last, with its number.
+    pub(crate) fn last_sync(&self) -> Result<Option<(u64, SyncRecord)>, Error> {
+        let mut found = None;
+        for entry in self.store.scan(&SYNCS, b"") {
+            let (key, stored) = entry?;
+            let number = key
+                .last_chunk::<8>()
+                .map(|bytes| u64::from_be_bytes(*bytes));
+            found = number.map(|number| (number, stored.value)).or(found);
+        }
+        Ok(found)
+    }
+}
+
+fn ending(results: &[SourceResult]) -> Ending {
+    let failed = results
+        .iter()
+        .filter(|result| result.error.is_some())
+        .count();
+    match failed {
+        0 => Ending::Success,
+        all if all == results.len() => Ending::Failed,
+        _ => Ending::Partial,
+    }
+}
+
+pub(crate) fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}

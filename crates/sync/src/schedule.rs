@@ -1,0 +1,173 @@
+//! When sources are synced unasked.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use tokio::time::Instant;
+
+use super::record::State;
+use super::{Engine, Error, Kind, Request, Source};
+
+/// Seconds after which a source that failed is tried again; each failure after it doubles
+/// them, up to the interval of the source.
+const RETRY_SECONDS: u32 = 30;
+/// The share of an interval by which it is spread, to both sides.
+const SPREAD: f64 = 0.1;
+/// The longest sleep: a clock that was set back is noticed.
+const MAX_SLEEP: Duration = Duration::from_secs(60);
+/// The shortest, so that a source that is due and cannot be begun is no busy loop.
+const MIN_SLEEP: Duration = Duration::from_millis(200);
+
+/// When a source is due; none: only when somebody asks. `jitter` is from 0 to 1.
+fn due(source: &Source, state: &State, jitter: f64) -> Option<Timestamp> {
+    let interval = source.interval()?;
+    let Some(last) = state.last_check else {
+        return Some(Timestamp::UNIX_EPOCH);
+    };
+    let doubled = 2_u32.saturating_pow(state.failed_in_row.saturating_sub(1).min(16));
+    let seconds = match state.failed_in_row {
+        0 => interval,
+        _ => interval.min(RETRY_SECONDS.saturating_mul(doubled)),
+    };
+    let spread = f64::from(seconds) * (1.0 + SPREAD * (2.0 * jitter - 1.0));
+    let wait = SignedDuration::try_from_secs_f64(spread).unwrap_or(SignedDuration::ZERO);
+    let next = last.checked_add(wait).unwrap_or(Timestamp::MAX);
+    Some(state.not_before.map_or(next, |time| next.max(time)))
+}
+
+impl Engine {
+    /// Has a source synced soon, whatever its interval: something happened there.
+    ///
+    /// # Errors
+    /// There is no such source.
+    pub fn nudge(&self, id: &str) -> Result<(), Error> {
+        let source = self.source(id)?;
+        let mut nudges = self
+            .0
+            .nudges
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        nudges.insert(source.id);
+        drop(nudges);
+        self.0.nudged.notify_one();
+        Ok(())
+    }
+
+    /// Syncs sources when they are due, until it is stopped.
+    pub async fn keep(&self) {
+        // Spread once a round, so that a source does not move its own time.
+        let mut spread: BTreeMap<String, (Option<Timestamp>, f64)> = BTreeMap::new();
+        while !self.0.stop.is_cancelled() {
+            let sleep = self.begin_due(&mut spread).clamp(MIN_SLEEP, MAX_SLEEP);
+            let until = Instant::now() + sleep;
+            tokio::select! {
+                () = self.0.stop.cancelled() => break,
+                () = self.0.nudged.notified() => {}
+                () = tokio::time::sleep_until(until) => {}
+            }
+        }
+    }
+
+    /// Begins what is due. Answers how long nothing else is.
+    fn begin_due(&self, spread: &mut BTreeMap<String, (Option<Timestamp>, f64)>) -> Duration {
+        let now = self.0.registry.now();
+        let mut sleep = MAX_SLEEP;
+        for source in self.sources() {
+            let state = match self.state(&source.id) {
+                Ok(state) => state,
+                Err(error) => {
+                    tracing::warn!(%error, source = source.id, "where a source stands cannot be read");
+                    continue;
+                }
+            };
+            let (of, jitter) = spread.entry(source.id.clone()).or_insert((None, 0.5));
+            if *of != state.last_check {
+                (*of, *jitter) = (state.last_check, (self.0.options.jitter)());
+            }
+            let limited = state.not_before.is_some_and(|time| now < time);
+            let is_nudged = !limited && {
+                let nudges = self.0.nudges.lock();
+                nudges
+                    .unwrap_or_else(std::sync::PoisonError::into_inner)
+                    .contains(&source.id)
+            };
+            let due = due(&source, &state, *jitter);
+            if !is_nudged && due.is_none_or(|due| now < due) {
+                if let Some(due) = due {
+                    let wait = due.duration_since(now);
+                    sleep = sleep.min(Duration::try_from(wait).unwrap_or_default());
+                }
+                continue;
+            }
+            let request = Request {
+                sources: vec![source.id.clone()],
+                kind: Kind::Incremental,
+                force_check: false,
+            };
+            match self.begin(&request) {
+                Ok(_) => {
+                    let nudges = self.0.nudges.lock();
+                    nudges
+                        .unwrap_or_else(std::sync::PoisonError::into_inner)
+                        .remove(&source.id);
+                }
+                // It is being synced: what happened since is for the next one.
+                Err(Error::InProgress { .. }) => sleep = MIN_SLEEP,
+                Err(error) => tracing::warn!(%error, source = source.id, "a source was not synced"),
+            }
+        }
+        sleep
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::SourceKind;
+
+    fn source(interval: Option<u32>) -> Source {
+        Source {
+            id: "a".to_owned(),
+            name: String::new(),
+            kind: SourceKind::Git,
+            location: String::new(),
+            reference: String::new(),
+            path: String::new(),
+            select: Vec::new(),
+            namespace: None,
+            interval_seconds: interval,
+            credential: None,
+            webhook_secret: None,
+        }
+    }
+
+    #[test]
+    fn a_source_is_due_after_its_interval_and_sooner_where_it_failed() {
+        let last = Timestamp::UNIX_EPOCH + SignedDuration::from_hours(10);
+        let state = |failed_in_row, limited: Option<i64>| State {
+            last_check: Some(last),
+            failed_in_row,
+            not_before: limited.map(|seconds| last + SignedDuration::from_secs(seconds)),
+            ..State::default()
+        };
+        let after = |interval, state: &State, jitter| {
+            let due = due(&source(interval), state, jitter)?;
+            Some(due.duration_since(last).as_secs())
+        };
+        assert_eq!(after(None, &State::default(), 0.5), Some(-36_000));
+        assert_eq!(after(Some(0), &state(0, None), 0.5), None);
+        let found = [
+            after(None, &state(0, None), 0.5),
+            after(Some(1_000), &state(0, None), 0.0),
+            after(Some(1_000), &state(0, None), 1.0),
+            after(Some(1_000), &state(1, None), 0.5),
+            after(Some(1_000), &state(3, None), 0.5),
+            after(Some(1_000), &state(60, None), 0.5),
+            after(Some(10), &state(1, None), 0.5),
+            after(Some(10), &state(0, Some(500)), 0.5),
+        ];
+        let expected = [3_600, 900, 1_100, 30, 120, 1_000, 10, 500];
+        assert_eq!(found, expected.map(Some));
+    }
+}

@@ -1,0 +1,297 @@
+//! A place with skills, as the operator names it.
+
+use std::path::PathBuf;
+
+use model::SkillId;
+use secrecy::SecretString;
+use serde::{Deserialize, Serialize};
+
+use super::Error;
+
+/// Characters of an id.
+const MAX_ID: usize = 64;
+/// Bytes of a location, a path or a ref.
+const MAX_TEXT: usize = 2_048;
+/// Things that one source selects.
+const MAX_SELECT: usize = 1_000;
+/// Seconds between two syncs, at least: a place is not to be worn out.
+const MIN_INTERVAL: u32 = 10;
+/// Seconds between two syncs where the source does not say.
+pub(crate) const DEFAULT_INTERVAL: u32 = 3_600;
+
+/// What sort of place it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SourceKind {
+    /// A folder on the server's machine.
+    Directory,
+    /// A Git repository.
+    Git,
+    /// Repositories of GitHub, by its API.
+    Github,
+    /// An index below `/.well-known` of a web site.
+    WellKnown,
+    /// A registry that speaks the protocol of ClawHub.
+    Clawhub,
+    /// Another server of this kind.
+    Repertoire,
+}
+
+impl SourceKind {
+    /// Every kind.
+    pub const ALL: [Self; 6] = [
+        Self::Directory,
+        Self::Git,
+        Self::Github,
+        Self::WellKnown,
+        Self::Clawhub,
+        Self::Repertoire,
+    ];
+
+    /// Its name, as in the config file.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Directory => "directory",
+            Self::Git => "git",
+            Self::Github => "github",
+            Self::WellKnown => "well_known",
+            Self::Clawhub => "clawhub",
+            Self::Repertoire => "repertoire",
+        }
+    }
+
+    /// What it holds was published elsewhere, with reviewers of its own: a skill that goes
+    /// back to an earlier version there does so here.
+    pub(crate) fn is_registry(self) -> bool {
+        matches!(self, Self::Repertoire)
+    }
+}
+
+/// Where a secret is; never the secret.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CredentialRef {
+    /// In a variable of the server's environment.
+    Env(String),
+    /// In a file of the server's machine; white space around it is not part of it.
+    File(PathBuf),
+}
+
+impl CredentialRef {
+    /// The secret, read anew each time, so that one that was changed counts.
+    ///
+    /// # Errors
+    /// There is none; the message says where it was looked for.
+    pub fn resolve(&self) -> Result<SecretString, String> {
+        let secret = match self {
+            Self::Env(name) => std::env::var(name)
+                .map_err(|_| format!("the variable {name} of the environment is not set"))?,
+            Self::File(path) => std::fs::read_to_string(path)
+                .map_err(|error| format!("cannot read `{}`: {error}", path.display()))?
+                .trim()
+                .to_owned(),
+        };
+        if secret.is_empty() {
+            return Err(match self {
+                Self::Env(name) => format!("the variable {name} of the environment is empty"),
+                Self::File(path) => format!("`{}` is empty", path.display()),
+            });
+        }
+        Ok(secret.into())
+    }
+}
+
+/// The first one or two segments of the ids of a source's skills.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Namespace {
+    /// First segment.
+    pub source: String,
+    /// Second segment; none: whose each skill is.
+    pub author: Option<String>,
+}
+
+impl std::str::FromStr for Namespace {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let (source, author) = match text.split_once('/') {
+            Some((source, author)) => (source, Some(author)),
+            None => (text, None),
+        };
+        SkillId::new(source, author.unwrap_or("a"), "a").map_err(|_| {
+            format!("'{text}' is no namespace: it is `source/author`, or `source` alone")
+        })?;
+        if source.eq_ignore_ascii_case(SkillId::BUILTIN) {
+            return Err("`builtin` is the source of the skills that come with the server".into());
+        }
+        Ok(Self {
+            source: source.to_owned(),
+            author: author.map(str::to_owned),
+        })
+    }
+}
+
+impl std::fmt::Display for Namespace {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.source)?;
+        match &self.author {
+            Some(author) => write!(f, "/{author}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// A place with skills.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Source {
+    /// What it is called in calls and settings: `[a-z0-9][a-z0-9-]*`, 64 characters at most.
+    pub id: String,
+    /// What people call it; empty: the id.
+    #[serde(default)]
+    pub name: String,
+    /// What sort of place it is.
+    pub kind: SourceKind,
+    /// Its address, or the path of its folder. May be empty for GitHub.
+    #[serde(default)]
+    pub location: String,
+    /// Branch, tag or other ref of a repository; empty: what its owner calls the default.
+    #[serde(default, rename = "ref")]
+    pub reference: String,
+    /// Only what is below this path of it; empty: all of it.
+    #[serde(default)]
+    pub path: String,
+    /// What of it: repositories (`acme/skills`), owners (`acme`) and topics
+    /// (`topic:agent-skills`) of GitHub, slugs of ClawHub. Empty: all of it.
+    #[serde(default)]
+    pub select: Vec<String>,
+    /// How the ids of its skills begin; none: as its address says.
+    #[serde(default)]
+    pub namespace: Option<Namespace>,
+    /// Seconds between two syncs; none: an hour, 0: only when somebody asks.
+    #[serde(default)]
+    pub interval_seconds: Option<u32>,
+    /// Where the secret is that it wants of callers.
+    #[serde(default)]
+    pub credential: Option<CredentialRef>,
+    /// Where the secret is by which its webhooks are signed; none: it has none.
+    #[serde(default)]
+    pub webhook_secret: Option<CredentialRef>,
+}
+
+fn is_id(id: &str) -> bool {
+    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+    (1..=MAX_ID).contains(&id.len())
+        && id.starts_with(plain)
+        && id.chars().all(|c| plain(c) || c == '-')
+}
+
+impl Source {
+    /// Says what is wrong with what names the place, before anybody calls there.
+    ///
+    /// # Errors
+    /// The first thing that is wrong, by field.
+    pub fn check(&self) -> Result<(), Error> {
+        let wrong = |field: &'static str, message: String| Error::Parameter { field, message };
+        if !is_id(&self.id) {
+            return Err(wrong(
+                "source_id",
+                format!(
+                    "'{}' is no id of a source: 1 to {MAX_ID} of `a-z`, `0-9` and `-`, with a letter or digit first",
+                    model::shown(&self.id, 80)
+                ),
+            ));
+        }
+        for (field, text) in [
+            ("location", &self.location),
+            ("ref", &self.reference),
+            ("path", &self.path),
+            ("name", &self.name),
+        ] {
+            if text.len() > MAX_TEXT || text.contains(char::is_control) {
+                return Err(wrong(
+                    field,
+                    format!("has control characters, or more than {MAX_TEXT} bytes"),
+                ));
+            }
+        }
+        if self.select.len() > MAX_SELECT {
+            return Err(wrong("select", format!("more than {MAX_SELECT} entries")));
+        }
+        if let Some(seconds) = self.interval_seconds
+            && (1..MIN_INTERVAL).contains(&seconds)
+        {
+            return Err(wrong(
+                "interval_seconds",
+                format!("at least {MIN_INTERVAL}, or 0 for only when somebody asks"),
+            ));
+        }
+        match self.kind {
+            SourceKind::Directory if !std::path::Path::new(&self.location).is_absolute() => {
+                Err(wrong(
+                    "location",
+                    format!("'{}' is no absolute path of a folder", self.location),
+                ))
+            }
+            SourceKind::Github if self.select.is_empty() => Err(wrong(
+                "select",
+                "name repositories (`acme/skills`), owners (`acme`) or topics (`topic:agent-skills`)"
+                    .to_owned(),
+            )),
+            SourceKind::Github => Ok(()),
+            _ if self.location.is_empty() => {
+                Err(wrong("location", "the address of the source is needed".to_owned()))
+            }
+            _ => self.check_address(),
+        }
+    }
+
+    fn check_address(&self) -> Result<(), Error> {
+        let wrong = |message: &str| Error::Parameter {
+            field: "location",
+            message: message.to_owned(),
+        };
+        if self.location.starts_with('-') {
+            return Err(wrong("an address that begins with `-` would be an option"));
+        }
+        let Ok(url) = url::Url::parse(&self.location) else {
+            // As `git` writes it: `git@example.com:acme/skills.git`.
+            let is_scp = self.kind == SourceKind::Git && self.location.contains(':');
+            return if is_scp {
+                Ok(())
+            } else {
+                Err(wrong(
+                    "it is no address; such as `https://example.com/skills.git`",
+                ))
+            };
+        };
+        let is_named = url.scheme() == "ssh" && url.password().is_none();
+        if url.password().is_some() || (!url.username().is_empty() && !is_named) {
+            // Said before it is stored anywhere.
+            return Err(wrong(
+                "it has a secret in it; name where the secret is with `credential` instead",
+            ));
+        }
+        Ok(())
+    }
+
+    /// What people call it.
+    #[must_use]
+    pub fn title(&self) -> &str {
+        if self.name.is_empty() {
+            &self.id
+        } else {
+            &self.name
+        }
+    }
+
+    /// Seconds between two syncs; none: only when somebody asks.
+    #[must_use]
+    pub fn interval(&self) -> Option<u32> {
+        match self.interval_seconds {
+            None => Some(DEFAULT_INTERVAL),
+            Some(0) => None,
+            Some(seconds) => Some(seconds),
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! What is synced now, and what was.
+
+use tokio::sync::watch;
+
+use super::record::{MAX_HISTORY, SYNCS, SyncRecord};
+use super::{Engine, Error, Kind, Progress, Source};
+
+/// Milliseconds that a source takes whose skills were never counted.
+const UNKNOWN_MS: u64 = 60_000;
+/// And one that was never read whole, for each of its skills.
+const PER_SKILL_MS: u64 = 20;
+
+/// What is synced now, and what was.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Status {
+    /// The sync that is under way; of several, the one that began last.
+    pub current: Option<Progress>,
+    /// The sync that was asked for, or the one that ended last.
+    pub last: Option<SyncRecord>,
+    /// Those that ended, the latest first.
+    pub history: Vec<SyncRecord>,
+}
+
+impl Engine {
+    /// What is synced now, and what was. With an id, what became of that sync.
+    ///
+    /// # Errors
+    /// There is no such sync; a record is damaged.
+    pub fn status(&self, id: Option<&str>) -> Result<Status, Error> {
+        let mut current: Vec<Progress> = {
+            let running = self.running();
+            running
+                .syncs
+                .values()
+                .map(|sync| sync.borrow().clone())
+                .collect()
+        };
+        current.retain(|progress| progress.ended.is_none());
+        current.sort_by_key(|progress| progress.started_at);
+        let limit = usize::try_from(MAX_HISTORY).unwrap_or(usize::MAX);
+        let history = self.0.store.before(&SYNCS, b"", None, limit)?;
+        let Some(id) = id else {
+            return Ok(Status {
+                current: current.pop(),
+                last: history.first().cloned(),
+                history,
+            });
+        };
+        let current = current.into_iter().find(|progress| progress.id == id);
+        let last = history.iter().find(|sync| sync.id == id).cloned();
+        if current.is_none() && last.is_none() {
+            return Err(self.unknown(id));
+        }
+        Ok(Status {
+            current,
+            last,
+            history,
+        })
+    }
+
+    fn unknown(&self, id: &str) -> Error {
+        Error::SyncNotFound {
+            id: model::shown(id, 80),
+            max: MAX_HISTORY,
+        }
+    }
+
+    /// Follows a sync: the one of an id, or the one that began last. None: no sync is under
+    /// way, or the one of the id has ended, which [`Engine::status`] tells.
+    ///
+    /// # Errors
+    /// There is no such sync.
+    pub fn follow(&self, id: Option<&str>) -> Result<Option<watch::Receiver<Progress>>, Error> {
+        let running = self.running();
+        let found = match id {
+            Some(id) => running.syncs.get(id),
+            None => running
+                .syncs
+                .values()
+                .max_by_key(|sync| sync.borrow().started_at),
+        };
+        let found = found.cloned();
+        drop(running);
+        if let (None, Some(id)) = (&found, id) {
+            self.status(Some(id))?;
+        }
+        Ok(found)
+    }
+
+    /// About how long a sync of everything takes, in milliseconds.
+    ///
+    /// # Errors
+    /// There is no such source; a record is damaged.
+    pub fn estimate(&self, sources: &[String]) -> Result<u64, Error> {
+        let sources = self.requested(sources)?;
+        let estimate = |source: &Source| {
+            let state = self.state(&source.id)?;
+            let counted = u64::from(state.skills) * PER_SKILL_MS;
+            let guess = if state.last_success.is_some() {
+                counted
+            } else {
+                UNKNOWN_MS
+            };
+            Ok(state.full_ms.unwrap_or(guess))
+        };
+        sources.iter().map(estimate).sum()
+    }
+
+    /// One of the sources is being synced.
+    ///
+    /// # Errors
+    /// It is; or there is no such source.
+    pub fn refuse_running(&self, sources: &[String]) -> Result<(), Error> {
+        let sources = self.requested(sources)?;
+        drop(self.reserve(&sources, |_| String::new())?);
+        Ok(())
+    }
+}
+
+impl Kind {
+    /// Its name, as in the contract.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Incremental => "incremental",
+            Self::Full => "full",
+        }
+    }
+}

@@ -1,0 +1,720 @@
+//! Taking in what a source has: reading, deciding ids, publishing, withdrawing.
+//!
+//! Files are read some ahead, in the order of the listing; ids are decided in that order, so
+//! that the shortest path has an id whatever is quicker; publishing goes on side by side.
+
+use std::collections::{HashMap, HashSet};
+
+use futures_util::stream::{self, FuturesUnordered, StreamExt as _};
+use semver::BuildMetadata;
+use tokio_util::task::AbortOnDropHandle;
+
+use super::one::{Fault, OneSync};
+use super::plan::{Plan, plan};
+use super::record::{CLAIMS, Claim, ItemRecord, STATES, Skipped, State};
+use super::{Kind, Phase, SourceResult, items, namespace, withdraw};
+use executor::Kind as WorkKind;
+use model::{Digest, Failure, Kind as FailureKind, Principal, Severity, SkillId, SkillKey};
+use registry::{Bundle, Caller, Outcome, Prepared};
+use sources::Item;
+use store::Batch;
+
+/// Skills whose files are read ahead: some 16 MiB each, at most.
+const READ_AHEAD: usize = 8;
+/// Skills that are published at once.
+const PUBLISHING: usize = 32;
+/// Skills of a source that cannot be read before the rest is left for later.
+const MAX_UNREADABLE: usize = 20;
+/// Records that one batch writes.
+const BATCH: usize = 256;
+
+/// A skill that was read.
+struct Read {
+    bundle: Bundle,
+    slug: String,
+    digest: Digest,
+    /// The version that the place calls it by.
+    version: Option<String>,
+}
+
+/// What became of an item.
+enum Effect {
+    /// It is as it was.
+    Unchanged,
+    Added,
+    Updated,
+    /// A version of it waits for approval.
+    Held,
+    Skipped,
+}
+
+/// The item that a skill of this source is.
+struct Owner {
+    path: String,
+    digest: Option<Digest>,
+}
+
+/// The item of each skill of this source.
+type Claims = HashMap<SkillKey, Owner>;
+
+fn is_owned(claims: &Claims, key: &SkillKey, path: &str) -> bool {
+    claims.get(key).is_some_and(|owner| owner.path == path)
+}
+
+impl OneSync<'_> {
+    fn caller(&self) -> Caller {
+        Caller::new(Principal::source(&self.source.id))
+    }
+
+    /// Has the registry hold what the source has. Answers how many skills are its own.
+    pub(crate) async fn take_in(
+        &self,
+        listing: Vec<Item>,
+        known: HashMap<String, ItemRecord>,
+        (revision, break_in_history): (&str, Option<&str>),
+        state: &mut State,
+        result: &mut SourceResult,
+    ) -> Result<u32, Fault> {
+        let order: HashMap<String, usize> = listing
+            .iter()
+            .enumerate()
+            .map(|(at, item)| (item.path.clone(), at))
+            .collect();
+        let mut claims: Claims = HashMap::new();
+        for record in known.values() {
+            if let Some(skill) = &record.skill {
+                let owner = Owner {
+                    path: record.item.path.clone(),
+                    digest: record.digest,
+                };
+                claims.insert(skill.key(), owner);
+            }
+        }
+        let before = known.clone();
+        let is_full = self.request.kind == Kind::Full;
+        let Plan {
+            read,
+            unchanged,
+            gone,
+        } = plan(listing, known, is_full, |record| self.is_here(record));
+        let was_unfinished = state.is_unfinished;
+        if !was_unfinished && !(read.is_empty() && gone.is_empty()) {
+            state.is_unfinished = true;
+            let mut batch = Batch::new();
+            batch.put(&STATES, &self.source.id, state);
+            self.engine.0.store.commit(batch).await?;
+        }
+        self.phase(Phase::Processing, read.len());
+        let mut kept: HashMap<String, ItemRecord> = HashMap::new();
+        self.renew(unchanged, &mut kept).await?;
+        for record in kept.values() {
+            if let Some(skipped) = &record.skipped {
+                result.skip(&record.item.path, skipped.reason());
+            }
+        }
+        let mut unreadable = 0;
+        let mut reading = stream::iter(read)
+            .map(|item| async {
+                let read = self.read(&item).await;
+                (item, read)
+            })
+            .buffered(READ_AHEAD);
+        let mut publishing = FuturesUnordered::new();
+        let (mut more, mut failed) = (true, None);
+        loop {
+            let (item, read) = tokio::select! {
+                Some(done) = publishing.next(), if !publishing.is_empty() => {
+                    match done {
+                        Ok(done) => self.count(done, &mut kept, result),
+                        Err(fault) => (more, failed) = (false, Some(fault)),
+                    }
+                    continue;
+                }
+                next = reading.next(), if more && publishing.len() < PUBLISHING => match next {
+                    Some(next) => next,
+                    None => {
+                        more = false;
+                        continue;
+                    }
+                },
+                else => break,
+            };
+            let old = before.get(&item.path);
+            if let Some(skill) = old.and_then(|old| old.skill.as_ref())
+                && is_owned(&claims, &skill.key(), &item.path)
+            {
+                // It may have another id now; whoever waited for this one may have it.
+                claims.remove(&skill.key());
+            }
+            let (decided, stays) = match read {
+                Ok(Ok(read)) => {
+                    let id = self.decide(&item, &read, &order, &mut claims);
+                    (id.map(|id| (id, read)), None)
+                }
+                // What is here of a skill that cannot be read any more goes on serving.
+                Ok(Err(skipped)) => (Err(skipped), old),
+                Err(Fault::Place(error)) if unreadable < MAX_UNREADABLE && !ends(&error) => {
+                    unreadable += 1;
+                    let reason = format!("it could not be read: {error}");
+                    (Err(Skipped::State(reason)), old)
+                }
+                // What was read before is published all the same.
+                Err(fault) => {
+                    (more, failed) = (false, Some(fault));
+                    continue;
+                }
+            };
+            if let Some((stays, skill)) =
+                stays.and_then(|stays| Some((stays, stays.skill.as_ref()?)))
+            {
+                claims.entry(skill.key()).or_insert_with(|| Owner {
+                    path: item.path.clone(),
+                    digest: stays.digest,
+                });
+            }
+            publishing.push(async move {
+                match decided {
+                    Ok((id, read)) => {
+                        self.publish(item, id, read, old, revision, break_in_history)
+                            .await
+                    }
+                    Err(skipped) => self.skip(item, skipped, stays, old).await,
+                }
+            });
+        }
+        if let Some(fault) = failed {
+            return Err(fault);
+        }
+        // Those that lost their ids to a shorter path.
+        let displaced: Vec<_> = kept
+            .values()
+            .filter(|record| {
+                let key = record.skill.as_ref().map(SkillId::key);
+                key.is_some_and(|key| !is_owned(&claims, &key, &record.item.path))
+            })
+            .cloned()
+            .collect();
+        for mut record in displaced {
+            let reason = "its id is taken by a skill with a shorter path in this source";
+            record.skill = None;
+            record.skipped = Some(Skipped::State(reason.to_owned()));
+            result.skip(&record.item.path, reason);
+            let mut batch = Batch::new();
+            items::put(&mut batch, &self.source.id, &record);
+            self.engine.0.store.commit(batch).await?;
+            kept.insert(record.item.path.clone(), record);
+        }
+        self.withdraw_gone(&gone, &before, &claims, &kept, result)
+            .await?;
+        if was_unfinished {
+            self.withdraw_strays(&kept, result).await?;
+        }
+        state.is_unfinished = false;
+        let skills = kept
+            .values()
+            .filter(|record| record.skill.is_some())
+            .count();
+        Ok(u32::try_from(skills).unwrap_or(u32::MAX))
+    }
+
+    /// What a record says is so: the skill is there, and this source's.
+    fn is_here(&self, record: &ItemRecord) -> bool {
+        let inner = &self.engine.0;
+        let Some(skill) = &record.skill else {
+            return false;
+        };
+        let key = skill.key();
+        let claim = items::claim(&inner.store, &key).ok().flatten();
+        claim.is_some_and(|claim| claim.source == self.source.id && claim.path == record.item.path)
+            && inner.registry.catalog().get(&key).is_some()
+    }
+
+    /// Notes what a place says anew of items that are as they were.
+    async fn renew(
+        &self,
+        unchanged: Vec<(ItemRecord, Item)>,
+        kept: &mut HashMap<String, ItemRecord>,
+    ) -> Result<(), Fault> {
+        let mut batch = Batch::new();
+        let mut writes = 0;
+        for (mut record, item) in unchanged {
+            if record.item != item {
+                record.item = item;
+                items::put(&mut batch, &self.source.id, &record);
+                writes += 1;
+                if writes % BATCH == 0 {
+                    self.engine
+                        .0
+                        .store
+                        .commit(std::mem::take(&mut batch))
+                        .await?;
+                }
+            }
+            kept.insert(record.item.path.clone(), record);
+        }
+        if writes % BATCH != 0 {
+            self.engine.0.store.commit(batch).await?;
+        }
+        Ok(())
+    }
+
+    /// Reads the files of an item.
+    async fn read(&self, item: &Item) -> Result<Result<Read, Skipped>, Fault> {
+        let files = match self.patiently(|| self.fetch.read(item, &self.work)).await {
+            Ok(files) => files,
+            // Nothing that is tried again changes that.
+            Err(error @ (sources::Error::Invalid(_) | sources::Error::TooLarge(_))) => {
+                return Ok(Err(Skipped::Bytes(error.to_string())));
+            }
+            Err(error) => return Err(Fault::Place(error)),
+        };
+        if let Some(problem) = files
+            .problems
+            .iter()
+            .find(|problem| problem.severity == Severity::Error)
+        {
+            return Ok(Err(Skipped::Bytes(words(problem))));
+        }
+        let folder = item.path.rsplit('/').next().unwrap_or_default().to_owned();
+        let bundle = Bundle {
+            id: None,
+            files: files.files,
+            folder,
+            strict: false,
+        };
+        let executor = self.engine.0.registry.executor().clone();
+        // A task: what is read ahead is not always polled, and must not keep a permit then.
+        let reading = tokio::spawn(async move {
+            let read = executor.run(WorkKind::Import, move |_| {
+                let candidate = bundle.read();
+                (bundle, candidate)
+            });
+            read.await
+        });
+        let read = AbortOnDropHandle::new(reading).await;
+        let read = read.map_err(|error| executor::Error::Failed(error.to_string()));
+        let read = read.and_then(|read| read).map_err(registry::Error::from);
+        let (bundle, candidate) = read?;
+        let refused = candidate
+            .problems
+            .iter()
+            .find(|problem| problem.severity == Severity::Error);
+        match (&candidate.id, refused) {
+            (Some(id), None) => Ok(Ok(Read {
+                slug: id.slug().to_owned(),
+                digest: candidate.digest,
+                version: files.version,
+                bundle,
+            })),
+            (_, Some(problem)) => Ok(Err(Skipped::Bytes(words(problem)))),
+            (None, None) => Ok(Err(Skipped::Bytes(
+                "it has no name that makes an id".to_owned(),
+            ))),
+        }
+    }
+
+    /// The id that an item gets, unless it is another's.
+    fn decide(
+        &self,
+        item: &Item,
+        read: &Read,
+        order: &HashMap<String, usize>,
+        claims: &mut Claims,
+    ) -> Result<SkillId, Skipped> {
+        let id = namespace::id(self.source, item, &read.slug)
+            .map_err(|error| Skipped::Bytes(error.to_string()))?;
+        let key = id.key();
+        if let Some(other) = claims.get(&key) {
+            let at = |path: &String| order.get(path).copied();
+            // What is no longer listed gives its id up.
+            if at(&other.path).is_some_and(|other| Some(other) < at(&item.path)) {
+                let Owner { path, digest } = other;
+                return Err(Skipped::State(if *digest == Some(read.digest) {
+                    format!("it is a copy of `{path}`")
+                } else {
+                    format!("'{id}' is taken by `{path}`, whose path is shorter: rename the skill")
+                }));
+            }
+        }
+        let inner = &self.engine.0;
+        let claim =
+            items::claim(&inner.store, &key).map_err(|error| Skipped::State(error.to_string()))?;
+        match claim {
+            Some(claim)
+                if claim.source != self.source.id && self.engine.source(&claim.source).is_ok() =>
+            {
+                return Err(Skipped::State(format!(
+                    "'{id}' is kept in step with the source `{}`",
+                    claim.source
+                )));
+            }
+            Some(_) => {}
+            None if self.is_a_persons(&id) => {
+                return Err(Skipped::State(format!(
+                    "'{id}' was published by somebody else: give this source a namespace of its own"
+                )));
+            }
+            None => {}
+        }
+        let owner = Owner {
+            path: item.path.clone(),
+            digest: Some(read.digest),
+        };
+        claims.insert(key, owner);
+        Ok(id)
+    }
+
+    /// There is such a skill, and no source published its last version.
+    fn is_a_persons(&self, id: &SkillId) -> bool {
+        let registry = &self.engine.0.registry;
+        if registry.catalog().get(&id.key()).is_none() {
+            return false;
+        }
+        let page = registry.list_versions(id, 1, "");
+        let last = page.ok().and_then(|page| page.versions.into_iter().next());
+        last.is_none_or(|last| !last.version.created_by.is_source())
+    }
+
+    async fn skip(
+        &self,
+        item: Item,
+        skipped: Skipped,
+        stays: Option<&ItemRecord>,
+        old: Option<&ItemRecord>,
+    ) -> Result<(ItemRecord, Effect), Fault> {
+        let record = ItemRecord {
+            item,
+            skill: stays.and_then(|stays| stays.skill.clone()),
+            digest: stays.and_then(|stays| stays.digest),
+            version: stays.and_then(|stays| stays.version),
+            skipped: Some(skipped),
+        };
+        if old != Some(&record) {
+            let mut batch = Batch::new();
+            items::put(&mut batch, &self.source.id, &record);
+            self.engine.0.store.commit(batch).await?;
+        }
+        Ok((record, Effect::Skipped))
+    }
+
+    /// Publishes what was read, and notes what the item came to.
+    async fn publish(
+        &self,
+        item: Item,
+        id: SkillId,
+        read: Read,
+        old: Option<&ItemRecord>,
+        revision: &str,
+        break_in_history: Option<&str>,
+    ) -> Result<(ItemRecord, Effect), Fault> {
+        let inner = &self.engine.0;
+        let key = id.key();
+        let old = old.filter(|old| old.skill.as_ref().is_some_and(|skill| skill.key() == key));
+        if let Some(old) = old
+            && old.digest == Some(read.digest)
+            && self.is_here(old)
+        {
+            let record = ItemRecord {
+                item,
+                ..old.clone()
+            };
+            if record != *old {
+                let mut batch = Batch::new();
+                items::put(&mut batch, &self.source.id, &record);
+                inner.store.commit(batch).await?;
+            }
+            return Ok((record, Effect::Unchanged));
+        }
+        let claim = Claim {
+            source: self.source.id.clone(),
+            path: item.path.clone(),
+        };
+        if items::claim(&inner.store, &key)?.as_ref() != Some(&claim) {
+            // Before the skill is there, so that a kill leaves none that nobody follows.
+            let mut batch = Batch::new();
+            batch.put(&CLAIMS, &key, &claim);
+            inner.store.commit(batch).await?;
+        }
+        let digest = read.digest;
+        let before = old.filter(|old| old.item.fingerprint == item.fingerprint);
+        let objection = match before.and_then(|before| before.skipped.as_ref()) {
+            Some(Skipped::Review(why)) => Some(why.as_str()),
+            _ => break_in_history,
+        };
+        let published = self.hand_over(&id, read, revision, objection).await;
+        let (record, effect) = match published {
+            Ok((version, effect)) => {
+                let record = ItemRecord {
+                    item,
+                    skill: Some(id),
+                    digest: Some(digest),
+                    version: Some(version),
+                    skipped: None,
+                };
+                (record, effect)
+            }
+            Err(Refusal::Skip(skipped)) => {
+                if inner.registry.catalog().get(&key).is_none() {
+                    let mut batch = Batch::new();
+                    batch.delete(&CLAIMS, &key);
+                    inner.store.commit(batch).await?;
+                }
+                // What is here of it stays its own.
+                let skill = old.and_then(|old| old.skill.clone());
+                let (digest, version) = old.map_or((None, None), |old| (old.digest, old.version));
+                let record = ItemRecord {
+                    item,
+                    skill,
+                    digest,
+                    version,
+                    skipped: Some(skipped),
+                };
+                (record, Effect::Skipped)
+            }
+            Err(Refusal::Fault(fault)) => return Err(fault),
+        };
+        let mut batch = Batch::new();
+        items::put(&mut batch, &self.source.id, &record);
+        inner.store.commit(batch).await?;
+        Ok((record, effect))
+    }
+
+    /// Has the registry publish it.
+    async fn hand_over(
+        &self,
+        id: &SkillId,
+        read: Read,
+        revision: &str,
+        objection: Option<&str>,
+    ) -> Result<(model::VersionNumber, Effect), Refusal> {
+        let registry = &self.engine.0.registry;
+        let caller = self.caller();
+        let head = registry.catalog().get(&id.key()).cloned();
+        let active = head.as_ref().and_then(|head| head.active);
+        let Read {
+            bundle,
+            version: called,
+            digest,
+            ..
+        } = read;
+        let bundle = Bundle {
+            id: Some(id.clone()),
+            ..bundle
+        };
+        let mut prepared = registry.prepare_as(WorkKind::Import, bundle).await?;
+        let build = BuildMetadata::new(&digest.hex().chars().take(12).collect::<String>());
+        if let Ok(build) = build {
+            prepared.distinguish_by(build);
+        }
+        let objection = objection
+            .map(str::to_owned)
+            .or_else(|| self.downgrade(&prepared, called.as_deref(), head.as_deref()));
+        // Bytes that are known cannot be held: they were handed out before. They are not made
+        // active, which is what a person would do.
+        let activate = objection.is_none() || !prepared.is_known();
+        if let Some(why) = &objection {
+            prepared.hold_because(why);
+        }
+        let summary = match revision {
+            "" => format!("From the source `{}`", self.source.id),
+            revision => format!(
+                "From the source `{}` at {}",
+                self.source.id,
+                model::shown(revision, 100)
+            ),
+        };
+        let published = registry
+            .publish(prepared, &summary, activate, &caller)
+            .await?;
+        let number = published.version.number;
+        if let Some(why) = objection.filter(|_| !activate && !published.version.active) {
+            return Err(Refusal::Skip(Skipped::Review(why)));
+        }
+        if published.version.held.is_some() {
+            return Ok((number, Effect::Held));
+        }
+        let is_back = published.version.withdrawn.is_some()
+            && withdraw::put_back(registry, id, number, &caller).await?;
+        let effect = match (active, published.outcome) {
+            _ if is_back => Effect::Added,
+            (None, _) if published.version.active => Effect::Added,
+            (Some(active), Outcome::Unchanged) if active == number => Effect::Unchanged,
+            _ if published.version.active => Effect::Updated,
+            _ => Effect::Unchanged,
+        };
+        Ok((number, effect))
+    }
+
+    /// Why a version does not follow from the active one: it is lower.
+    fn downgrade(
+        &self,
+        prepared: &Prepared,
+        called: Option<&str>,
+        head: Option<&registry::Head>,
+    ) -> Option<String> {
+        if self.source.kind.is_registry() {
+            return None;
+        }
+        let head = head?;
+        let active = self
+            .engine
+            .0
+            .registry
+            .version(head, &model::VersionSelector::Active)
+            .ok()?;
+        let stated = prepared.stated_version();
+        let stated = stated.or_else(|| called.and_then(|called| called.parse().ok()))?;
+        let precedes = stated.cmp_precedence(&active.semantic).is_lt();
+        precedes.then(|| {
+            format!(
+                "its version is {stated}, and {} is active here: it would go back",
+                active.semantic
+            )
+        })
+    }
+
+    fn count(
+        &self,
+        (record, effect): (ItemRecord, Effect),
+        kept: &mut HashMap<String, ItemRecord>,
+        result: &mut SourceResult,
+    ) {
+        self.step();
+        match effect {
+            Effect::Unchanged => {}
+            Effect::Added => result.added += 1,
+            Effect::Updated => result.updated += 1,
+            Effect::Held => result.held += 1,
+            Effect::Skipped => {
+                let reason = record.skipped.as_ref().map_or("", Skipped::reason);
+                result.skip(&record.item.path, reason);
+            }
+        }
+        kept.insert(record.item.path.clone(), record);
+    }
+
+    /// Withdraws skills that are this source's, and no item's: their items became other skills
+    /// in a sync that ended before its end.
+    async fn withdraw_strays(
+        &self,
+        kept: &HashMap<String, ItemRecord>,
+        result: &mut SourceResult,
+    ) -> Result<(), Fault> {
+        let current: HashSet<SkillKey> = kept
+            .values()
+            .filter_map(|record| Some(record.skill.as_ref()?.key()))
+            .collect();
+        for key in self.engine.claimed(&self.source.id)? {
+            let registry = &self.engine.0.registry;
+            let head = registry.catalog().get(&key).cloned();
+            if let Some(head) = head.filter(|_| !current.contains(&key)) {
+                result.removed += u32::from(self.withdraw(&head.id).await?);
+            }
+        }
+        Ok(())
+    }
+
+    /// Withdraws a skill that the source has no more; whether there was one.
+    async fn withdraw(&self, skill: &SkillId) -> Result<bool, Fault> {
+        let reason = format!("the source `{}` has it no more", self.source.id);
+        let registry = &self.engine.0.registry;
+        // The claim stays: the skill comes back when its source has it again.
+        Ok(withdraw::withdraw(registry, skill, &reason, &self.caller()).await?)
+    }
+
+    /// Withdraws skills whose items are gone, or became other skills, and forgets the items.
+    async fn withdraw_gone(
+        &self,
+        gone: &[ItemRecord],
+        before: &HashMap<String, ItemRecord>,
+        claims: &Claims,
+        kept: &HashMap<String, ItemRecord>,
+        result: &mut SourceResult,
+    ) -> Result<(), Fault> {
+        let inner = &self.engine.0;
+        let current: HashSet<SkillKey> = kept
+            .values()
+            .filter_map(|record| Some(record.skill.as_ref()?.key()))
+            .collect();
+        let renamed = before
+            .values()
+            .filter(|record| kept.contains_key(&record.item.path));
+        self.phase(Phase::Storing, gone.len());
+        for (record, is_gone) in gone
+            .iter()
+            .map(|record| (record, true))
+            .chain(renamed.map(|record| (record, false)))
+        {
+            let orphan = record.skill.as_ref().filter(|skill| {
+                let key = skill.key();
+                !current.contains(&key)
+                    && (!claims.contains_key(&key) || is_owned(claims, &key, &record.item.path))
+            });
+            if orphan.is_none() && !is_gone {
+                continue;
+            }
+            let mut batch = Batch::new();
+            if let Some(skill) = orphan {
+                result.removed += u32::from(self.withdraw(skill).await?);
+            }
+            if is_gone {
+                items::remove(&mut batch, &self.source.id, &record.item.path);
+                self.step();
+                inner.store.commit(batch).await?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// After this, nothing else of the place can be read.
+fn ends(error: &sources::Error) -> bool {
+    matches!(
+        error,
+        sources::Error::Stopped | sources::Error::RateLimited { .. }
+    )
+}
+
+/// Why the registry did not publish.
+enum Refusal {
+    /// What the skill is, or what is here.
+    Skip(Skipped),
+    /// The server.
+    Fault(Fault),
+}
+
+impl From<super::Error> for Refusal {
+    fn from(error: super::Error) -> Self {
+        Self::Fault(error.into())
+    }
+}
+
+impl From<registry::Error> for Refusal {
+    fn from(error: registry::Error) -> Self {
+        if let registry::Error::Invalid { problems } = &error {
+            let problem = problems
+                .iter()
+                .find(|problem| problem.severity == Severity::Error);
+            let reason = problem.map_or_else(|| error.to_string(), words);
+            return Self::Skip(Skipped::Bytes(reason));
+        }
+        let words = error.to_string();
+        let failure = Failure::from(error);
+        match failure.code.kind() {
+            FailureKind::Invalid
+            | FailureKind::NotFound
+            | FailureKind::Denied
+            | FailureKind::State => Self::Skip(Skipped::State(failure.message)),
+            _ => Self::Fault(Fault::Here(super::Error::Here { message: words })),
+        }
+    }
+}
+
+/// A problem as a sentence, with its place.
+fn words(problem: &model::Problem) -> String {
+    match (problem.file.as_str(), problem.line) {
+        ("", _) => format!("{} ({})", problem.message, problem.rule),
+        (file, 0) => format!("{file}: {} ({})", problem.message, problem.rule),
+        (file, line) => format!("{file}:{line}: {} ({})", problem.message, problem.rule),
+    }
+}
