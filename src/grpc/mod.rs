@@ -10,6 +10,7 @@
 //! Not here: listeners, limits and deadlines (`server`), other faces.
 
 pub mod admin;
+mod blocklist;
 mod bulk;
 mod checks;
 mod codebase;
@@ -24,6 +25,7 @@ pub mod lookup;
 mod publish;
 pub mod registry;
 mod search;
+mod sync;
 #[cfg(test)]
 mod tests;
 pub mod tool_host;

@@ -6,15 +6,17 @@ use tonic::{Request, Response, Status, Streaming};
 use super::bulk::Bulk;
 use super::convert::{self, info};
 use super::{
-    BLOCKED, FEED, Messages, VERSIONS, caller, missing, number, page_size, principal, publish,
-    target, token, trust, watch, wrong,
+    Messages, VERSIONS, blocklist, caller, number, page_size, principal, publish, sync, target,
+    time_left, token, trust, watch, wrong,
 };
 use crate::contract::{status, v1};
 use admission::Peer;
 use lookup::Lookup;
 use model::{Reference, VersionNumber};
 use preflight::Installer;
-use registry::{Blocked, ExportQuery, Feed, Registry, Upload};
+use ::search::SearchIndex;
+use ::sync::Engine;
+use registry::{ExportQuery, Feed, Registry, Upload};
 
 /// Bytes of an archive in one message.
 const CHUNK: usize = 64 * 1024;
@@ -22,23 +24,33 @@ const CHUNK: usize = 64 * 1024;
 /// The Registry service over the domain.
 #[derive(Debug, Clone)]
 pub struct RegistryService {
-    registry: Registry,
-    lookup: Lookup,
-    feed: Feed,
-    installer: Installer,
+    pub(super) registry: Registry,
+    pub(super) lookup: Lookup,
+    pub(super) feed: Feed,
+    pub(super) installer: Installer,
+    pub(super) engine: Engine,
+    pub(super) search: SearchIndex,
     bulk: Bulk,
 }
 
 impl RegistryService {
-    /// The service of a registry, of a feed of skills to block, and of what is installed on
-    /// this machine.
+    /// The service of a registry, of a feed of skills to block, of what is installed on this
+    /// machine, of the sources of skills, and of the index of them.
     #[must_use]
-    pub fn new(registry: Registry, feed: Feed, installer: Installer) -> Self {
+    pub fn new(
+        registry: Registry,
+        feed: Feed,
+        installer: Installer,
+        engine: Engine,
+        search: SearchIndex,
+    ) -> Self {
         Self {
             lookup: Lookup::new(registry.clone()),
             bulk: Bulk::new(&registry),
             feed,
             installer,
+            engine,
+            search,
             registry,
         }
     }
@@ -54,6 +66,7 @@ impl v1::registry_server::Registry for RegistryService {
     type PublishSkillsStream = Messages<v1::PublishSkillsResponse>;
     type ExportSkillStream = Messages<v1::ExportSkillResponse>;
     type WatchStream = Messages<v1::WatchResponse>;
+    type WatchSyncStream = Messages<v1::WatchSyncResponse>;
 
     async fn publish_skill(
         &self,
@@ -340,48 +353,8 @@ impl v1::registry_server::Registry for RegistryService {
         request: Request<v1::UpdateBlocklistRequest>,
     ) -> Result<Response<v1::UpdateBlocklistResponse>, Status> {
         let caller = caller(&request, "UpdateBlocklist", "");
-        let v1::UpdateBlocklistRequest {
-            action,
-            skill_id,
-            reason,
-            refresh_from_community,
-        } = request.into_inner();
-        let of = v1::BlocklistAction::try_from(action).unwrap_or_default();
-        let is_missing = |text: &str| text.trim().is_empty();
-        let changed = match of {
-            v1::BlocklistAction::Unspecified => return Err(status(missing("action"))),
-            v1::BlocklistAction::Add | v1::BlocklistAction::Remove if is_missing(&skill_id) => {
-                return Err(status(missing("skill_id")));
-            }
-            v1::BlocklistAction::Add if is_missing(&reason) => {
-                return Err(status(missing("reason")));
-            }
-            v1::BlocklistAction::Add => {
-                let add = async |id| self.registry.block(&id, &reason, &caller).await;
-                let added = self.lookup.write(&skill_id, &caller, add).await;
-                Some(added.map_err(status)?)
-            }
-            v1::BlocklistAction::Remove => {
-                let remove = async |id| self.registry.unblock(&id, &caller).await;
-                let removed = self.lookup.write(&skill_id, &caller, remove).await;
-                Some(removed.map_err(status)?)
-            }
-            v1::BlocklistAction::Refresh if refresh_from_community.unwrap_or(FEED) => {
-                let taken_in = self.feed.take_in(&self.registry, &caller).await;
-                taken_in.map_err(status)?;
-                None
-            }
-            v1::BlocklistAction::Refresh => None,
-        };
-        let only = changed.as_ref().map(|Blocked { id, .. }| id.clone());
-        let affected = self.installer.blocked(only).await.map_err(status)?;
-        Ok(Response::new(v1::UpdateBlocklistResponse {
-            action,
-            blocklist_size: convert::count(self.registry.catalog().blocked()),
-            skill_id: changed.map(|Blocked { id, .. }| id.to_string()),
-            last_community_refresh: self.feed.taken_in().map(convert::time),
-            affected_installed_skills: affected.iter().map(ToString::to_string).collect(),
-        }))
+        let updated = blocklist::update(self, request.into_inner(), &caller);
+        Ok(Response::new(updated.await?))
     }
 
     async fn scan_skill(
@@ -449,26 +422,74 @@ impl v1::registry_server::Registry for RegistryService {
         &self,
         request: Request<v1::ListBlockedRequest>,
     ) -> Result<Response<v1::ListBlockedResponse>, Status> {
-        let v1::ListBlockedRequest {
-            page_size: size,
-            page_token,
-        } = request.into_inner();
-        let page = self
-            .registry
-            .blocklist(page_size(size, BLOCKED), &page_token)
-            .map_err(status)?;
-        let blocked = page.blocks.iter().map(|block| v1::BlockedSkill {
-            skill_id: block.skill.to_string(),
-            reason: block.reason.clone(),
-            blocked_at: Some(convert::time(block.time)),
-            blocked_by: block.actor.to_string(),
-            from_feed: block.from_feed,
-        });
-        Ok(Response::new(v1::ListBlockedResponse {
-            blocked: blocked.collect(),
-            blocklist_size: convert::count(page.size),
-            next_page_token: token(page.next),
-        }))
+        let page = blocklist::list(&self.registry, request.into_inner())?;
+        Ok(Response::new(page))
+    }
+
+    async fn add_source(
+        &self,
+        request: Request<v1::AddSourceRequest>,
+    ) -> Result<Response<v1::AddSourceResponse>, Status> {
+        let caller = principal(&request);
+        let added = sync::add(&self.engine, request.into_inner(), &caller).await?;
+        Ok(Response::new(added))
+    }
+
+    async fn remove_source(
+        &self,
+        request: Request<v1::RemoveSourceRequest>,
+    ) -> Result<Response<v1::RemoveSourceResponse>, Status> {
+        let caller = principal(&request);
+        let removed = sync::remove(&self.engine, request.into_inner(), &caller).await?;
+        Ok(Response::new(removed))
+    }
+
+    async fn list_sources(
+        &self,
+        _: Request<v1::ListSourcesRequest>,
+    ) -> Result<Response<v1::ListSourcesResponse>, Status> {
+        Ok(Response::new(sync::list(&self.engine)?))
+    }
+
+    async fn refresh_index(
+        &self,
+        request: Request<v1::RefreshIndexRequest>,
+    ) -> Result<Response<v1::RefreshIndexResponse>, Status> {
+        let time = time_left(&request);
+        let synced = sync::refresh(&self.engine, request.into_inner(), time).await?;
+        Ok(Response::new(synced))
+    }
+
+    async fn force_full_sync(
+        &self,
+        request: Request<v1::ForceFullSyncRequest>,
+    ) -> Result<Response<v1::ForceFullSyncResponse>, Status> {
+        let begun = sync::force_full(&self.engine, request.into_inner())?;
+        Ok(Response::new(begun))
+    }
+
+    async fn get_sync_status(
+        &self,
+        request: Request<v1::GetSyncStatusRequest>,
+    ) -> Result<Response<v1::GetSyncStatusResponse>, Status> {
+        let found = sync::get_status(self, request.into_inner())?;
+        Ok(Response::new(found))
+    }
+
+    async fn watch_sync(
+        &self,
+        request: Request<v1::WatchSyncRequest>,
+    ) -> Result<Response<Self::WatchSyncStream>, Status> {
+        let steps = sync::watch(&self.engine, request.into_inner())?;
+        Ok(Response::new(Box::pin(steps)))
+    }
+
+    async fn get_source_health(
+        &self,
+        request: Request<v1::GetSourceHealthRequest>,
+    ) -> Result<Response<v1::GetSourceHealthResponse>, Status> {
+        let health = sync::health(&self.engine, request.into_inner())?;
+        Ok(Response::new(health))
     }
 
     async fn watch(

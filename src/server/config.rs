@@ -1,5 +1,6 @@
 //! Settings: a YAML file, under the environment, under the flags.
 
+use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
@@ -10,6 +11,7 @@ use super::guard::WebConfig;
 use super::learning::LearningConfig;
 use super::limits::Limits;
 use super::search::{AnalysisConfig, SearchConfig};
+use super::sources::{SourceConfig, SyncConfig};
 use super::tools::ToolsConfig;
 use super::trust::TrustConfig;
 use preflight::InstallConfig;
@@ -46,6 +48,10 @@ pub struct Config {
     pub trust: TrustConfig,
     /// What is installed on this machine, and where.
     pub install: InstallConfig,
+    /// Where skills come from that are kept in step, by id.
+    pub sources: BTreeMap<String, SourceConfig>,
+    /// How these are synced.
+    pub sync: SyncConfig,
 }
 
 /// Bounds of the store.
@@ -147,6 +153,9 @@ impl Config {
             ),
             ("tools.result_kib", config.tools.result_kib == 0),
             ("tools.keep_calls", config.tools.keep_calls == 0),
+            ("sync.max_mib", config.sync.max_mib == 0),
+            ("sync.max_skills", config.sync.max_skills == 0),
+            ("sync.max_seconds", config.sync.max_seconds == 0),
         ];
         let zero = zero
             .into_iter()
@@ -205,6 +214,10 @@ pub struct Settings {
     pub trust: TrustConfig,
     /// What is installed on this machine, and where.
     pub install: InstallConfig,
+    /// Where skills come from that are kept in step, by id.
+    pub sources: BTreeMap<String, SourceConfig>,
+    /// How these are synced.
+    pub sync: SyncConfig,
 }
 
 impl Settings {
@@ -238,6 +251,8 @@ impl Settings {
             learning: config.learning.clone(),
             trust: config.trust.clone(),
             install: config.install.clone(),
+            sources: config.sources.clone(),
+            sync: config.sync.clone(),
             store: store::Options {
                 cache_bytes: cache_mib.max(1) << 20,
                 keep_events,
@@ -286,6 +301,7 @@ mod tests {
         assert_eq!(config.analysis, AnalysisConfig::default());
         assert_eq!(config.learning, LearningConfig::default());
         assert_eq!(config.install, InstallConfig::default());
+        assert_eq!(config.sync, SyncConfig::default());
         assert_eq!(config.listen, Some(Settings::LISTEN));
     }
 

@@ -9,11 +9,12 @@ use tower::ServiceExt as _;
 use tower::util::BoxCloneSyncService;
 
 use super::{LearningConfig, Limits, Settings, StartError};
-use super::{bundled, calls, graders, learning, services, unknown};
+use super::{bundled, calls, graders, learning, services, sources, unknown};
 use crate::gateway::{Contract, Transport};
 use ::checks::Checks;
 use ::learning::Learning;
 use ::search::SearchIndex;
+use ::sync::Engine;
 use ::tools::Tools;
 use ::tools::host::Host;
 use composition::Composition;
@@ -40,6 +41,7 @@ pub struct Domain {
     pub(super) learning: Learning,
     pub(super) feed: Feed,
     pub(super) installer: Installer,
+    pub(super) engine: Engine,
     paths: LearningConfig,
     following: Arc<Following>,
 }
@@ -71,7 +73,10 @@ impl Domain {
         let feed = Feed::new(settings.trust.blocklist_feed.clone());
         let person = directories::BaseDirs::new().map(|dirs| dirs.home_dir().to_owned());
         let installs = settings.install.policy(&settings.data, person);
-        let (hold, tiers) = (settings.trust.hold, settings.trust.tiers());
+        let tiers = sources::tiers(settings.trust.tiers(), &settings.sources);
+        let hold = settings.trust.hold;
+        let configured = sources::configured(&settings.sources)?;
+        let sync = settings.sync.clone();
         // Start-up: once, before any call.
         let opened = tokio::task::spawn_blocking(move || {
             let store = Store::open(&directory, &options)?;
@@ -89,6 +94,8 @@ impl Domain {
             let graders = graders::of_server(&paths, &host, &registry);
             let graders = graders.map_err(StartError::Sandbox)?;
             let learning = learning::open(store.clone(), Arc::clone(&clock), graders);
+            let held = (store.clone(), registry.clone());
+            let engine = sources::open(held, &directory, &sync, configured)?;
             let tools = Tools::open(store, reads, sets, Arc::clone(&clock), handlers, limits)
                 .map_err(registry::Error::from)?;
             let (home, at) = (directory.join("installed"), Arc::clone(&clock));
@@ -107,6 +114,7 @@ impl Domain {
                 learning,
                 feed,
                 installer,
+                engine,
                 paths,
                 following: Arc::new(Following {
                     stop: CancellationToken::new(),
@@ -139,7 +147,9 @@ impl Domain {
                 let paths = stop.run_until_cancelled(paths);
                 let facets = stop.run_until_cancelled(domain.registry.keep_facets());
                 let scans = stop.run_until_cancelled(domain.rescan());
-                tokio::join!(domain.search.follow(stop.clone()), paths, facets, scans);
+                let sync = stop.run_until_cancelled(domain.engine.keep());
+                let index = domain.search.follow(stop.clone());
+                tokio::join!(index, paths, facets, scans, sync);
             }));
         }
     }
@@ -207,6 +217,9 @@ impl Domain {
 
     /// Ends work that runs, writes what waits, and closes the data directory.
     pub async fn close(&self) {
+        if tokio::time::timeout(WORK_GRACE, self.engine.close()).await.is_err() {
+            tracing::warn!("a sync did not stop when it was told to");
+        }
         let running = self.registry.executor().stop(WORK_GRACE).await;
         if running > 0 {
             tracing::warn!(running, "work did not stop when it was told to");

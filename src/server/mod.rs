@@ -41,6 +41,7 @@ mod secret;
 mod services;
 mod short_path;
 mod socket;
+mod sources;
 mod telemetry;
 mod timeout;
 mod tools;
@@ -73,6 +74,7 @@ pub use limits::Limits;
 pub use log_file::LogFile;
 pub use search::{AnalysisConfig, EmbedderError, Meaning, SearchConfig};
 pub use secret::{SecretError, SecretRef};
+pub use sources::{SourceConfig, SourceTrust, SourcesError, SyncConfig};
 pub use telemetry::{LogFormat, Telemetry};
 pub use tools::{JiraConfig, SqlConfig, ToolsConfig, ToolsError, WorkerConfig};
 pub use trust::TrustConfig;
@@ -138,6 +140,12 @@ pub enum StartError {
     /// The model of the search cannot be used.
     #[error(transparent)]
     Embedder(#[from] EmbedderError),
+    /// A source of the settings cannot be used.
+    #[error(transparent)]
+    Source(#[from] SourcesError),
+    /// What is known of sources cannot be read.
+    #[error(transparent)]
+    Sync(#[from] ::sync::Error),
     /// Nothing can run solutions.
     #[error("cannot find out which program this is: {0}")]
     Sandbox(std::io::Error),

@@ -34,6 +34,8 @@ pub(super) fn routes(domain: &Domain) -> Router {
         domain.registry.clone(),
         domain.feed.clone(),
         domain.installer.clone(),
+        domain.engine.clone(),
+        domain.search.clone(),
     );
     add!(
         v1::registry_server::RegistryServer::new(registry)

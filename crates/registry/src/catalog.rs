@@ -27,6 +27,8 @@ pub enum Facet {
     Location(Location),
     /// The trust tier.
     Tier(TrustTier),
+    /// The first segment of the id, in lower case.
+    Source(String),
     /// Agents are not told of it unasked.
     NotOffered,
 }
@@ -71,7 +73,7 @@ pub struct Catalog {
     heads: OrdMap<SkillKey, Arc<Head>>,
     live_names: Names,
     withdrawn_names: Names,
-    facets: OrdMap<Facet, OrdSet<SkillKey>>,
+    pub(super) facets: OrdMap<Facet, OrdSet<SkillKey>>,
     /// The blocklist.
     blocks: OrdMap<SkillKey, Arc<Block>>,
     /// Versions that are held for review.
@@ -131,6 +133,7 @@ fn facets(head: &Head) -> Vec<Facet> {
     let mut facets = vec![
         Facet::Location(head.id.location()),
         Facet::Tier(head.trust_tier()),
+        Facet::Source(head.id.source().to_ascii_lowercase()),
     ];
     if !head.is_offered() {
         facets.push(Facet::NotOffered);

@@ -30,6 +30,7 @@
 mod blocklist;
 mod bundle;
 mod catalog;
+mod counts;
 mod delete;
 mod diff;
 mod error;

@@ -1,5 +1,6 @@
 //! What can go wrong with sources and syncs, and what each means to a caller.
 
+use super::SourceResult;
 use model::{Code, Failure};
 use store::{CommitError, StoreError};
 
@@ -51,6 +52,14 @@ pub enum Error {
         /// The source.
         source_id: String,
     },
+    /// Every source of a sync failed.
+    #[error("{}", failures(sources))]
+    AllFailed {
+        /// The sync.
+        sync: String,
+        /// What it came to.
+        sources: Vec<SourceResult>,
+    },
     /// There is no such sync, or it is forgotten.
     #[error("There is no sync '{id}'; the last {max} are remembered")]
     SyncNotFound {
@@ -77,6 +86,24 @@ pub enum Error {
     /// The registry refused.
     #[error(transparent)]
     Registry(#[from] registry::Error),
+}
+
+/// Sources that a message names.
+const MAX_NAMED: usize = 5;
+
+/// What failed, source by source.
+fn failures(sources: &[SourceResult]) -> String {
+    let named = sources.iter().take(MAX_NAMED);
+    let named: Vec<String> = named
+        .map(|result| {
+            let error = result.error.as_deref().unwrap_or_default();
+            format!("'{}' could not be synced: {error}", result.source)
+        })
+        .collect();
+    match sources.len().saturating_sub(MAX_NAMED) {
+        0 => named.join("; "),
+        more => format!("{}; and {more} more", named.join("; ")),
+    }
 }
 
 impl From<StoreError> for Error {
@@ -117,6 +144,9 @@ impl From<Error> for Failure {
                 .suggest("Add one with `repertoire source add`, or in the config file"),
             Error::InProgress { sync, .. } => Failure::new(Code::SyncInProgress, message)
                 .suggest(format!("Follow it: get_sync_status with sync_id `{sync}`")),
+            Error::AllFailed { sync, .. } => Failure::new(Code::SyncFailed, message)
+                .suggest(format!("See get_sync_status with sync_id `{sync}`"))
+                .suggest("get_source_health says how each source did in the last 24 hours"),
             Error::SyncNotFound { .. } => Failure::new(Code::SyncNotFound, message)
                 .suggest("Leave `sync_id` out, and ask for the history"),
             Error::Folder { .. } | Error::Here { .. } => {

@@ -92,6 +92,26 @@ impl Engine {
         Ok(Begun { id, progress })
     }
 
+    /// Begins a sync and waits for its end, at most so long. Its id, and what it came to;
+    /// none: it goes on.
+    ///
+    /// # Errors
+    /// As [`Engine::begin`]; every source failed.
+    pub async fn refresh(
+        &self,
+        request: &Request,
+        patience: Duration,
+    ) -> Result<(String, Option<SyncRecord>), Error> {
+        let mut begun = self.begin(request)?;
+        match begun.wait(patience).await {
+            Some(record) if record.ending == Ending::Failed => Err(Error::AllFailed {
+                sync: record.id,
+                sources: record.sources,
+            }),
+            record => Ok((begun.id, record)),
+        }
+    }
+
     /// The sources of a request, each once.
     pub(crate) fn requested(&self, ids: &[String]) -> Result<Vec<Source>, Error> {
         let mut found = Vec::new();

@@ -1,0 +1,23 @@
+//! How many skills there are, counted by what the catalog is ordered by.
+
+use super::{Catalog, Facet};
+use model::TrustTier;
+
+impl Catalog {
+    /// How many skills with an active version each source has: the first segment of their
+    /// ids, in lower case, in order.
+    pub fn by_source(&self) -> impl Iterator<Item = (&str, usize)> {
+        let sources = self.facets.range(Facet::Source(String::new())..);
+        sources.map_while(|(facet, skills)| match facet {
+            Facet::Source(source) => Some((source.as_str(), skills.len())),
+            _ => None,
+        })
+    }
+
+    /// How many skills with an active version are of a tier.
+    #[must_use]
+    pub fn in_tier(&self, tier: TrustTier) -> usize {
+        self.with_facet(&Facet::Tier(tier))
+            .map_or(0, imbl::OrdSet::len)
+    }
+}

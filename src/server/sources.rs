@@ -1,0 +1,200 @@
+//! Settings of the sources that skills are kept in step with.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::Deserialize;
+
+use super::secret::SecretRef;
+use ::sync::{CredentialRef, Engine, Options, Places, Source, SourceKind};
+use registry::{Registry, Tiers};
+use sources::Limits;
+use store::Store;
+
+/// Times that a look at a source is tried.
+const ATTEMPTS: u32 = 3;
+/// The pause after the first of them.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// A source, by its id.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SourceConfig {
+    /// What sort of place it is.
+    kind: SourceKind,
+    /// What people call it.
+    #[serde(default)]
+    name: String,
+    /// Its address, or the path of its folder.
+    #[serde(default)]
+    location: String,
+    /// Branch, tag or other ref of a repository.
+    #[serde(default, rename = "ref")]
+    reference: String,
+    /// Only what is below this path of it.
+    #[serde(default)]
+    path: String,
+    /// What of it.
+    #[serde(default)]
+    select: Vec<String>,
+    /// How the ids of its skills begin.
+    #[serde(default)]
+    namespace: Option<String>,
+    /// How far they are trusted; needs a namespace of its own.
+    #[serde(default)]
+    trust: SourceTrust,
+    /// Seconds between two syncs.
+    #[serde(default)]
+    interval_seconds: Option<u32>,
+    /// Where the secret is that it wants of callers.
+    #[serde(default)]
+    credential: Option<SecretRef>,
+    /// Where the secret is by which its webhooks are signed.
+    #[serde(default)]
+    webhook_secret: Option<SecretRef>,
+}
+
+/// How far skills of a source are trusted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SourceTrust {
+    /// Verified by the operator.
+    Verified,
+    /// A known community source.
+    Community,
+    /// As `trust` of the settings says, else not.
+    #[default]
+    Unverified,
+}
+
+/// How sources are synced.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct SyncConfig {
+    /// Networks inside the company that sources may be in, such as `10.0.0.0/8`; else
+    /// sources are public.
+    pub allow_networks: Vec<String>,
+    /// MiB that one look may fetch.
+    pub max_mib: u64,
+    /// Skills that one source may have.
+    pub max_skills: usize,
+    /// Seconds that one look may take.
+    pub max_seconds: u64,
+}
+
+impl Default for SyncConfig {
+    fn default() -> Self {
+        let limits = Limits::default();
+        Self {
+            allow_networks: Vec::new(),
+            max_mib: limits.bytes >> 20,
+            max_skills: limits.skills,
+            max_seconds: limits.time.as_secs(),
+        }
+    }
+}
+
+/// A source of the config file is wrong.
+#[derive(Debug, thiserror::Error)]
+#[error("{place}: {message}")]
+pub struct SourcesError {
+    place: String,
+    message: String,
+}
+
+fn place_of(id: &str, key: &str, secret: Option<&SecretRef>) -> Result<Option<CredentialRef>, SourcesError> {
+    Ok(match secret {
+        None => None,
+        Some(SecretRef::Environment(name)) => Some(CredentialRef::Env(name.clone())),
+        Some(SecretRef::File(path)) => Some(CredentialRef::File(path.clone())),
+        Some(SecretRef::Given(_)) => {
+            return Err(SourcesError {
+                place: format!("sources.{id}.{key}"),
+                message: "name where the secret is: `{env: NAME}` or `{file: PATH}`".to_owned(),
+            });
+        }
+    })
+}
+
+/// The sources of a config file.
+pub(super) fn configured(
+    sources: &BTreeMap<String, SourceConfig>,
+) -> Result<Vec<Source>, SourcesError> {
+    let source = |(id, config): (&String, &SourceConfig)| {
+        let wrong = |key: &str, message: String| SourcesError {
+            place: format!("sources.{id}{key}"),
+            message,
+        };
+        let namespace = config.namespace.as_deref().map(str::parse).transpose();
+        let source = Source {
+            id: id.clone(),
+            name: config.name.clone(),
+            kind: config.kind,
+            location: config.location.clone(),
+            reference: config.reference.clone(),
+            path: config.path.clone(),
+            select: config.select.clone(),
+            namespace: namespace.map_err(|error| wrong(".namespace", error))?,
+            interval_seconds: config.interval_seconds,
+            credential: place_of(id, "credential", config.credential.as_ref())?,
+            webhook_secret: place_of(id, "webhook_secret", config.webhook_secret.as_ref())?,
+        };
+        if config.trust != SourceTrust::Unverified && source.namespace.is_none() {
+            let message = "whose skills are trusted needs a `namespace`: others could have theirs beside it";
+            return Err(wrong(".trust", message.to_owned()));
+        }
+        source.check().map_err(|error| wrong("", error.to_string()))?;
+        Ok(source)
+    };
+    sources.iter().map(source).collect()
+}
+
+/// Whose skills are trusted how far, with what sources say of theirs.
+pub(super) fn tiers(mut tiers: Tiers, sources: &BTreeMap<String, SourceConfig>) -> Tiers {
+    for config in sources.values() {
+        let Some(namespace) = &config.namespace else { continue };
+        match config.trust {
+            SourceTrust::Verified => tiers.verified.push(namespace.clone()),
+            SourceTrust::Community => tiers.community.push(namespace.clone()),
+            SourceTrust::Unverified => {}
+        }
+    }
+    tiers
+}
+
+/// Sources and syncs over an open data directory.
+pub(super) fn open(
+    (store, registry): (Store, Registry),
+    data: &Path,
+    config: &SyncConfig,
+    sources: Vec<Source>,
+) -> Result<Engine, super::StartError> {
+    let wrong = |message: String| SourcesError {
+        place: "sync.allow_networks".to_owned(),
+        message,
+    };
+    let places = Places::new(&config.allow_networks).map_err(wrong)?;
+    let options = Options {
+        limits: Limits {
+            bytes: config.max_mib << 20,
+            skills: config.max_skills,
+            time: Duration::from_secs(config.max_seconds),
+            ..Limits::default()
+        },
+        attempts: ATTEMPTS,
+        pause: PAUSE,
+        jitter: Arc::new(random),
+    };
+    let folder = data.join("sources");
+    let engine = Engine::open(store, registry, places, folder, sources, options);
+    Ok(engine?)
+}
+
+/// From 0 to 1.
+fn random() -> f64 {
+    let (bits, _) = uuid::Uuid::new_v4().as_u64_pair();
+    let bits = u32::try_from(bits >> 32).unwrap_or(0);
+    f64::from(bits) / f64::from(u32::MAX)
+}
