@@ -202,9 +202,9 @@ impl Guard {
                     if *is_done {
                         break;
                     }
-                    // What it must end for is kept, and told by whoever does the work.
                     drop(is_done);
-                    let _: Result<(), Error> = self.look(packs, &before);
+                    // What it must end for is kept, and told by whoever does the work.
+                    self.look(packs, &before).ok();
                     is_done = locked(&self.is_done);
                 }
             });

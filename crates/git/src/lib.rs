@@ -35,6 +35,7 @@
 mod address;
 mod conversation;
 mod error;
+mod exchange;
 mod guard;
 mod http;
 mod permit;

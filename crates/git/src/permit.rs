@@ -16,6 +16,12 @@ impl fmt::Debug for Permits {
     }
 }
 
+impl From<Arc<dyn Fn(IpAddr) -> bool + Send + Sync>> for Permits {
+    fn from(permits: Arc<dyn Fn(IpAddr) -> bool + Send + Sync>) -> Self {
+        Self(permits)
+    }
+}
+
 impl Permits {
     /// What the function says of each address.
     pub fn new(permits: impl Fn(IpAddr) -> bool + Send + Sync + 'static) -> Self {

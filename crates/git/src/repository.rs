@@ -254,51 +254,28 @@ impl Repository {
         if here.object_hash() != answer.hash {
             here = self.replaced(|| init(&path, answer.hash))?;
         }
+        let pull = Pull {
+            remote,
+            from: &found.name,
+            earlier,
+        };
         let before = fetched(&here);
         let is_here = before == Some(target);
-        let mut tip = if is_here { Some(target) } else { None };
-        if tip.is_none() && before.is_some() && packs < MAX_PACKS {
-            let pull = Pull {
-                remote,
-                from: &found.name,
-                earlier,
-            };
-            match pull.run(&here, &guard) {
-                Ok(commit) => tip = Some(commit),
-                // What is here may be what is wrong.
-                Err(Error::Unavailable(why) | Error::Damaged(why)) => {
-                    guard.check()?;
-                    tracing::debug!(why, "the repository is cloned anew");
-                }
-                Err(error) => return Err(error),
-            }
-        }
-        let tip = match tip {
-            Some(tip) => tip,
-            None => {
-                let next = self.folder.join(NEXT);
-                let fresh = init(&next, answer.hash)?;
-                let pull = Pull {
-                    remote,
-                    from: &found.name,
-                    earlier,
-                };
-                let commit = match pull.run(&fresh, &guard) {
-                    Ok(commit) => commit,
-                    Err(error) => {
-                        remove(&next)?;
-                        return Err(error);
-                    }
-                };
-                drop(fresh);
-                self.swap()?;
-                here = open(&path)?;
-                commit
-            }
+        let added = match before {
+            Some(_) if is_here => before,
+            Some(_) if packs < MAX_PACKS => pull.add(&here, &guard)?,
+            _ => None,
+        };
+        let tip = if let Some(tip) = added {
+            tip
+        } else {
+            let tip = self.clone_anew(&pull, answer.hash, &guard)?;
+            here = open(&path)?;
+            tip
         };
         let commit = here.find_commit(tip).map_err(|error| damaged(&error))?;
         let time = commit.time().map_err(|error| damaged(&error))?;
-        let is_same = earlier.is_some_and(|earlier| tip.to_string() == earlier.commit);
+        let is_same = earlier.is_some_and(|earlier| is_commit(tip, &earlier.commit));
         let descends = match earlier {
             Some(earlier) if !is_same => descends(&here, tip, &earlier.commit, &guard)?,
             _ => true,
@@ -312,6 +289,27 @@ impl Repository {
             is_unchanged: is_same && is_here,
             descends,
         })
+    }
+
+    /// Fetches into a repository of its own, which then takes the place of this one.
+    fn clone_anew(
+        &self,
+        pull: &Pull<'_>,
+        hash: gix::hash::Kind,
+        guard: &Arc<Guard>,
+    ) -> Result<ObjectId, Error> {
+        let next = self.folder.join(NEXT);
+        let fresh = init(&next, hash)?;
+        let commit = match pull.run(&fresh, guard) {
+            Ok(commit) => commit,
+            Err(error) => {
+                remove(&next)?;
+                return Err(error);
+            }
+        };
+        drop(fresh);
+        self.swap()?;
+        Ok(commit)
     }
 
     /// Does something to the repository that nobody may read meanwhile.
@@ -375,6 +373,10 @@ fn id(hex: &str) -> Result<ObjectId, Error> {
         .map_err(|_| Error::Invalid(format!("`{}` is no object", model::shown(hex, 80))))
 }
 
+fn is_commit(id: ObjectId, hex: &str) -> bool {
+    ObjectId::from_hex(hex.as_bytes()).is_ok_and(|other| other == id)
+}
+
 fn watched<T>(guard: &Guard, repository: &Path, work: impl FnOnce() -> T) -> T {
     guard.watch(&packs_in(repository), work)
 }
@@ -387,6 +389,20 @@ struct Pull<'a> {
 }
 
 impl Pull<'_> {
+    /// Fetches into a repository that has something; none: that cannot be, and what is here
+    /// may be why.
+    fn add(&self, into: &gix::Repository, guard: &Arc<Guard>) -> Result<Option<ObjectId>, Error> {
+        match self.run(into, guard) {
+            Ok(commit) => Ok(Some(commit)),
+            Err(Error::Unavailable(why) | Error::Damaged(why)) => {
+                guard.check()?;
+                tracing::debug!(why, "the repository is cloned anew");
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
     /// The commit that is fetched.
     fn run(&self, into: &gix::Repository, guard: &Arc<Guard>) -> Result<ObjectId, Error> {
         let shows_history = !self.from.starts_with("refs/tags/");
