@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use ::git::{Credential, Earlier, Found, Permits, Remote, RemoteOptions, Repository, Tip};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use ::git::{Credential, Earlier, Found, Permits, Remote, RemoteOptions, Repository, Tip};
 use serde::{Deserialize, Serialize};
 
 use super::{Error, Fetch, Files, Item, Limits, Listing, Look, Work};

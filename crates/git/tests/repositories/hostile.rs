@@ -71,7 +71,7 @@ fn urls_that_are_no_repositories_or_run_something_are_refused() {
         ..options("file:///srv/x")
     };
     assert!(matches!(Remote::new(no_files), Err(Error::Invalid(_))));
-    for reference in ["-x", "a..b", "a b", "x:y", "+x", "refs/heads/*", "a\nb"] {
+    for reference in ["-x", "a..b", "a b", "x:y", "^x", "refs/heads/*", "a\nb"] {
         let reference = RemoteOptions {
             reference: reference.to_owned(),
             ..options("https://example.org/x")
