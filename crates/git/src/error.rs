@@ -31,8 +31,8 @@ pub enum Error {
     /// No answer, a broken one, or one that took too long: trying again may help.
     #[error("{0}")]
     Unavailable(String),
-    /// What is kept on this machine is not what was fetched: [`super::Repository::discard`]
-    /// it, and fetch anew.
+    /// What is kept on this machine is not what was fetched, or not there. The next
+    /// [`super::Repository::update`] clones.
     #[error("what was kept of the repository is damaged: {0}")]
     Damaged(String),
     /// The caller stopped it.

@@ -40,6 +40,7 @@ mod guard;
 mod http;
 mod permit;
 mod process;
+mod pull;
 mod remote;
 mod repository;
 mod tree;

@@ -1,18 +1,17 @@
 //! The folder on this machine that keeps what was fetched.
 
-use std::collections::{HashSet, VecDeque};
 use std::fs;
 use std::io;
-use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, TryLockError};
+use std::time::Duration;
 
 use gix::ObjectId;
-use gix::remote::fetch::Shallow;
 
 use super::conversation::{Answer, Ask, RemoteRef, all_words, ask};
 use super::guard::Guard;
+use super::pull::{Pull, descends};
 use super::{Error, Found, Limits, Remote, SkillFiles, tree};
 
 /// Bytes that one object may have: what states more is refused before it is inflated. Gix
@@ -21,12 +20,10 @@ pub(super) const MAX_OBJECT: u64 = 64 << 20;
 /// Each fetch adds a pack and nothing packs them anew; with more than these the repository is
 /// cloned again.
 const MAX_PACKS: usize = 50;
-/// Commits that are looked at to show that one is an ancestor of another.
-const MAX_ANCESTORS: usize = 200_000;
-/// Clocks differ: commits that are so much older than their parents are still found.
-const CLOCK_SECONDS: i64 = 24 * 60 * 60;
+/// How often an update looks whether another one has ended.
+const PAUSE: Duration = Duration::from_millis(10);
 /// What the remote's ref is called here.
-const TIP: &str = "refs/repertoire/tip";
+pub(super) const TIP: &str = "refs/repertoire/tip";
 /// The repository, inside the folder that the caller gives.
 const REPOSITORY: &str = "repository";
 /// The next one, while it is cloned.
@@ -83,12 +80,17 @@ pub struct Update {
     pub descends: bool,
 }
 
-/// What was fetched of one remote. Several may read at once, also while it is updated.
+/// What was fetched of one remote. Several may read at once, also while it is updated; two
+/// updates wait for each other. One of these for a folder: others know nothing of it.
 #[derive(Debug)]
 pub struct Repository {
     folder: PathBuf,
     /// Held to write while the repository is replaced.
     place: RwLock<()>,
+    /// Held by the one update that there is at a time.
+    updating: Mutex<()>,
+    /// Something in it could not be read: the next update clones.
+    is_doubted: AtomicBool,
 }
 
 fn unwritable(path: &Path, error: &io::Error) -> Error {
@@ -158,7 +160,7 @@ fn init(path: &Path, hash: gix::hash::Kind) -> Result<gix::Repository, Error> {
     open(path)
 }
 
-fn open(path: &Path) -> Result<gix::Repository, Error> {
+pub(super) fn open(path: &Path) -> Result<gix::Repository, Error> {
     let opened = gix::open_opts(path, options());
     opened.map_err(|error| damaged(&error))
 }
@@ -196,6 +198,8 @@ impl Repository {
         Self {
             folder: folder.to_owned(),
             place: RwLock::new(()),
+            updating: Mutex::new(()),
+            is_doubted: AtomicBool::new(false),
         }
     }
 
@@ -203,16 +207,24 @@ impl Repository {
         self.folder.join(REPOSITORY)
     }
 
-    /// Throws away what was fetched.
-    ///
-    /// # Errors
-    /// The folder cannot be written.
-    pub fn discard(&self) -> Result<(), Error> {
-        let _place = self.place.write().unwrap_or_else(PoisonError::into_inner);
-        for name in [REPOSITORY, NEXT, LAST] {
-            remove(&self.folder.join(name))?;
+    /// The right to update, which an update that was stopped gives back in a moment.
+    fn turn(&self, guard: &Guard) -> Result<MutexGuard<'_, ()>, Error> {
+        loop {
+            guard.check()?;
+            match self.updating.try_lock() {
+                Ok(turn) => return Ok(turn),
+                Err(TryLockError::Poisoned(poisoned)) => return Ok(poisoned.into_inner()),
+                Err(TryLockError::WouldBlock) => std::thread::park_timeout(PAUSE),
+            }
         }
-        Ok(())
+    }
+
+    /// Remembers that what is here cannot be read.
+    fn doubting<T>(&self, result: Result<T, Error>) -> Result<T, Error> {
+        if matches!(result, Err(Error::Damaged(_))) {
+            self.is_doubted.store(true, Ordering::Relaxed);
+        }
+        result
     }
 
     /// Asks the remote where its ref is, and fetches what is not here. With an earlier commit
@@ -220,7 +232,8 @@ impl Repository {
     /// that commit's day.
     ///
     /// # Errors
-    /// Any but [`Error::Damaged`]: what is broken is cloned anew.
+    /// Any but [`Error::Damaged`], mostly: what is broken, or could not be read since, is
+    /// cloned anew.
     pub fn update(
         &self,
         remote: &Remote,
@@ -229,7 +242,7 @@ impl Repository {
         stop: Arc<AtomicBool>,
     ) -> Result<Update, Error> {
         let guard = Arc::new(Guard::new(limits.clone(), stop));
-        guard.check()?;
+        let _turn = self.turn(&guard)?;
         // What another process left behind when it ended.
         remove(&self.folder.join(NEXT))?;
         remove(&self.folder.join(LAST))?;
@@ -238,9 +251,10 @@ impl Repository {
         for other in others {
             fs::remove_file(&other).map_err(|error| unwritable(&other, &error))?;
         }
+        let is_doubted = self.is_doubted.swap(false, Ordering::Relaxed);
         let mut here = match open(&path) {
-            Ok(here) => here,
-            Err(_) => self.replaced(|| init(&path, gix::hash::Kind::Sha1))?,
+            Ok(here) if !is_doubted => here,
+            _ => self.replaced(|| init(&path, gix::hash::Kind::Sha1))?,
         };
         let candidates = remote.candidates();
         let question = Ask::Refs(candidates.clone());
@@ -349,12 +363,12 @@ impl Repository {
         stop: &AtomicBool,
     ) -> Result<Found, Error> {
         let _place = self.place.read().unwrap_or_else(PoisonError::into_inner);
-        let here = open(&self.path())?;
-        let commit = here
-            .find_commit(id(commit)?)
-            .map_err(|error| damaged(&error))?;
-        let root = commit.tree_id().map_err(|error| damaged(&error))?.detach();
-        tree::find(&here, root, below, (max_entries, max_skills), stop)
+        self.doubting(open(&self.path()).and_then(|here| {
+            let commit = here.find_commit(id(commit)?);
+            let commit = commit.map_err(|error| damaged(&error))?;
+            let root = commit.tree_id().map_err(|error| damaged(&error))?.detach();
+            tree::find(&here, root, below, (max_entries, max_skills), stop)
+        }))
     }
 
     /// The files of a skill, by the tree that [`Repository::find`] gave.
@@ -363,8 +377,7 @@ impl Repository {
     /// [`Error::Damaged`], [`Error::Stopped`].
     pub fn read(&self, tree: &str, stop: &AtomicBool) -> Result<SkillFiles, Error> {
         let _place = self.place.read().unwrap_or_else(PoisonError::into_inner);
-        let here = open(&self.path())?;
-        tree::read(&here, id(tree)?, stop)
+        self.doubting(open(&self.path()).and_then(|here| tree::read(&here, id(tree)?, stop)))
     }
 }
 
@@ -377,120 +390,6 @@ fn is_commit(id: ObjectId, hex: &str) -> bool {
     ObjectId::from_hex(hex.as_bytes()).is_ok_and(|other| other == id)
 }
 
-fn watched<T>(guard: &Guard, repository: &Path, work: impl FnOnce() -> T) -> T {
+pub(super) fn watched<T>(guard: &Guard, repository: &Path, work: impl FnOnce() -> T) -> T {
     guard.watch(&packs_in(repository), work)
-}
-
-/// Brings a ref into a repository.
-struct Pull<'a> {
-    remote: &'a Remote,
-    from: &'a str,
-    earlier: Option<&'a Earlier>,
-}
-
-impl Pull<'_> {
-    /// Fetches into a repository that has something; none: that cannot be, and what is here
-    /// may be why.
-    fn add(&self, into: &gix::Repository, guard: &Arc<Guard>) -> Result<Option<ObjectId>, Error> {
-        match self.run(into, guard) {
-            Ok(commit) => Ok(Some(commit)),
-            Err(Error::Unavailable(why) | Error::Damaged(why)) => {
-                guard.check()?;
-                tracing::debug!(why, "the repository is cloned anew");
-                Ok(None)
-            }
-            Err(error) => Err(error),
-        }
-    }
-
-    /// The commit that is fetched.
-    fn run(&self, into: &gix::Repository, guard: &Arc<Guard>) -> Result<ObjectId, Error> {
-        let shows_history = !self.from.starts_with("refs/tags/");
-        if let Some(earlier) = self.earlier.filter(|_| shows_history) {
-            let seconds = earlier.committed_at.saturating_sub(CLOCK_SECONDS).max(1);
-            let cutoff = gix::date::Time::new(seconds, 0);
-            // The history may be what is too much; the tip alone is fetched then.
-            guard.spend(1, 2);
-            match self.fetch(into, guard, Shallow::Since { cutoff }) {
-                Ok(commit) => {
-                    guard.spend(1, 1);
-                    return Ok(commit);
-                }
-                Err(
-                    error @ (Error::Stopped | Error::Address { .. } | Error::RateLimited { .. }),
-                ) => {
-                    return Err(error);
-                }
-                Err(error) => {
-                    guard.spend(1, 1);
-                    guard.check()?;
-                    tracing::debug!(%error, "the history cannot be fetched, only the tip");
-                }
-            }
-        }
-        self.fetch(into, guard, Shallow::DepthAtRemote(NonZeroU32::MIN))
-    }
-
-    fn fetch(
-        &self,
-        into: &gix::Repository,
-        guard: &Arc<Guard>,
-        shallow: Shallow,
-    ) -> Result<ObjectId, Error> {
-        let question = Ask::Pack {
-            from: self.from.to_owned(),
-            to: TIP,
-            shallow,
-        };
-        watched(guard, into.path(), || {
-            ask(into, self.remote, guard, question)
-        })?;
-        let missing =
-            || Error::Unavailable("the server sent less than it was asked for".to_owned());
-        // Opened anew, since what is cached knows nothing of the pack.
-        let into = open(into.path())?;
-        let mut tip = into.find_reference(TIP).map_err(|_| missing())?;
-        let commit = tip.peel_to_id().map_err(|_| missing())?.detach();
-        let object = into.find_object(commit).map_err(|_| missing())?;
-        if object.kind != gix::objs::Kind::Commit {
-            let kind = object.kind;
-            return Err(Error::Invalid(format!(
-                "the ref points to a {kind}, not to a commit"
-            )));
-        }
-        Ok(commit)
-    }
-}
-
-/// Whether the old commit is an ancestor of the tip, as far as can be seen from here.
-fn descends(
-    repository: &gix::Repository,
-    tip: ObjectId,
-    old: &str,
-    guard: &Guard,
-) -> Result<bool, Error> {
-    let Ok(old) = ObjectId::from_hex(old.as_bytes()) else {
-        return Ok(false);
-    };
-    let mut seen = HashSet::from([tip]);
-    let mut next = VecDeque::from([tip]);
-    while let Some(commit) = next.pop_front() {
-        guard.check()?;
-        // Behind the boundary there is nothing here.
-        let Ok(Some(object)) = repository.try_find_object(commit) else {
-            continue;
-        };
-        let Ok(commit) = object.try_into_commit() else {
-            continue;
-        };
-        for parent in commit.parent_ids().map(gix::Id::detach) {
-            if parent == old {
-                return Ok(true);
-            }
-            if seen.len() < MAX_ANCESTORS && seen.insert(parent) {
-                next.push_back(parent);
-            }
-        }
-    }
-    Ok(false)
 }

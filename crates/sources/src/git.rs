@@ -194,10 +194,7 @@ fn see(
                 });
             }
             // Once: a server that sends what is broken does so again.
-            Err(::git::Error::Damaged(_)) if !is_anew => {
-                repository.discard()?;
-                is_anew = true;
-            }
+            Err(::git::Error::Damaged(_)) if !is_anew => is_anew = true,
             Err(error) => return Err(error),
         }
     }
@@ -284,15 +281,7 @@ impl Fetch for Git {
         async move {
             let repository = self.repository(&work.folder);
             let tree = item.handle.clone();
-            let read = blocking(work, move |stop| {
-                let read = repository.read(&tree, &stop);
-                if matches!(read, Err(::git::Error::Damaged(_))) {
-                    // The next look finds nothing, and clones.
-                    repository.discard()?;
-                }
-                read
-            })
-            .await?;
+            let read = blocking(work, move |stop| repository.read(&tree, &stop)).await?;
             Ok(Files {
                 files: read.files,
                 problems: read.problems,

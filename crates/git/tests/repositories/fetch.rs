@@ -2,6 +2,8 @@
 
 use super::server::{Does, Server};
 use super::support::{Kept, Origin, SKILL, remote, remote_ref};
+use std::fmt::Write as _;
+
 use repertoire_git::{Error, Remote};
 
 #[test]
@@ -113,11 +115,13 @@ fn an_old_commit_is_found_behind_thousands_without_all_of_the_history() {
     let mut stream = String::new();
     for number in 0..3000 {
         let time = 1_600_000_000 + number * 86_400;
-        stream.push_str(&format!(
+        write!(
+            stream,
             "commit refs/heads/main\ncommitter T <t@example.org> {time} +0000\ndata 1\nx\n\
              M 100644 inline one/SKILL.md\ndata {}\n{SKILL}{number:04}\n",
             SKILL.len() + 4
-        ));
+        )
+        .expect("text");
     }
     origin.git_with(&["fast-import", "--quiet"], stream.as_bytes());
     let tip = origin.git(&["rev-parse", "main"]);
@@ -306,14 +310,15 @@ fn a_hundred_fetches_do_not_pile_up() {
     assert_eq!(kept.read(&last, "one").0, ["SKILL.md", "a.txt"]);
 }
 
+type Breaks = fn(&Kept);
+
 #[test]
 fn what_is_broken_here_is_cloned_anew() {
     let origin = Origin::with(&[("one/SKILL.md", SKILL)]);
     let remote = remote(&origin.url());
-    type Breaks = fn(&Kept);
     let breaks: [(&str, Breaks); 5] = [
         ("no packs", |kept| {
-            std::fs::remove_dir_all(kept.pack_folder()).expect("removed")
+            std::fs::remove_dir_all(kept.pack_folder()).expect("removed");
         }),
         ("no head", |kept| {
             std::fs::remove_file(kept.folder.path().join("repository/HEAD")).expect("removed");

@@ -1,5 +1,6 @@
 //! Remotes that mean harm, or break.
 
+use std::fmt::Write as _;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,7 +19,7 @@ fn noise(bytes: usize) -> String {
         state ^= state << 13;
         state ^= state >> 7;
         state ^= state << 17;
-        text.push_str(&format!("{state:016x}"));
+        write!(text, "{state:016x}").expect("text");
     }
     text
 }

@@ -190,11 +190,10 @@ fn backend<'a>(
         .lines()
         .find_map(|line| line.strip_prefix("Status: "))
         .unwrap_or("200 OK");
-    let rest: String = head
+    let lines = head
         .lines()
-        .filter(|line| !line.is_empty() && !line.starts_with("Status:"))
-        .map(|line| format!("{line}\r\n"))
-        .collect();
+        .filter(|line| !line.is_empty() && !line.starts_with("Status:"));
+    let rest = lines.flat_map(|line| [line, "\r\n"]).collect::<String>();
     let mut answer = format!(
         "HTTP/1.1 {status}\r\n{rest}Content-Length: {}\r\nConnection: close\r\n\r\n",
         content.len()
