@@ -58,7 +58,8 @@ pub(super) struct Answer {
 /// Asks the remote.
 ///
 /// # Errors
-/// The reason that the guard has, else what went wrong.
+/// The reason that the guard has, else what went wrong: [`Error::Damaged`] where what is here
+/// may be the cause, or what was asked.
 pub(super) fn ask(
     repository: &gix::Repository,
     remote: &Remote,
@@ -97,17 +98,29 @@ pub(super) fn ask(
         }
     };
     guard.end_child();
+    // Also where it was too late to matter.
+    let cause = guard.take_cause();
     let error = match answer {
         Ok(answer) => return Ok(answer),
         Err(error) => error,
     };
-    if let Some(cause) = guard.take_cause() {
+    if let Some(cause) = cause {
         return Err(cause);
     }
-    if let Some(said) = complaint.and_then(process::Complaint::into_error) {
-        return Err(said);
+    let said = complaint.and_then(process::Complaint::into_error);
+    Err(match said.unwrap_or_else(|| of_gix(&error, remote)) {
+        // Nobody knows which side is odd.
+        Error::Unavailable(words) => Error::Damaged(words),
+        error => error,
+    })
+}
+
+/// What is told where nothing else helped.
+pub(super) fn final_error(error: Error) -> Error {
+    match error {
+        Error::Damaged(words) => Error::Unavailable(words),
+        error => error,
     }
-    Err(of_gix(&error, remote))
 }
 
 fn of_gix(error: &gix::Error, remote: &Remote) -> Error {

@@ -33,7 +33,7 @@ impl Pull<'_> {
     ) -> Result<Option<ObjectId>, Error> {
         match self.run(into, guard) {
             Ok(commit) => Ok(Some(commit)),
-            Err(Error::Unavailable(why) | Error::Damaged(why)) => {
+            Err(Error::Damaged(why)) => {
                 guard.check()?;
                 tracing::debug!(why, "the repository is cloned anew");
                 Ok(None)
@@ -59,16 +59,12 @@ impl Pull<'_> {
                     guard.spend(1, 1);
                     return Ok(commit);
                 }
-                Err(
-                    error @ (Error::Stopped | Error::Address { .. } | Error::RateLimited { .. }),
-                ) => {
-                    return Err(error);
-                }
-                Err(error) => {
+                Err(error @ (Error::TooLarge(_) | Error::Damaged(_) | Error::Refused(_))) => {
                     guard.spend(1, 1);
                     guard.check()?;
                     tracing::debug!(%error, "the history cannot be fetched, only the tip");
                 }
+                Err(error) => return Err(error),
             }
         }
         self.fetch(into, guard, Shallow::DepthAtRemote(NonZeroU32::MIN))
@@ -88,8 +84,7 @@ impl Pull<'_> {
         watched(guard, into.path(), || {
             ask(into, self.remote, guard, question)
         })?;
-        let missing =
-            || Error::Unavailable("the server sent less than it was asked for".to_owned());
+        let missing = || Error::Damaged("the server sent less than it was asked for".to_owned());
         // Opened anew, since what is cached knows nothing of the pack.
         let into = open(into.path())?;
         let mut tip = into.find_reference(TIP).map_err(|_| missing())?;

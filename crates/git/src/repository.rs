@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use gix::ObjectId;
 
-use super::conversation::{Answer, Ask, RemoteRef, all_words, ask};
+use super::conversation::{Answer, Ask, RemoteRef, all_words, ask, final_error};
 use super::guard::Guard;
 use super::pull::{Pull, descends};
 use super::{Error, Found, Limits, Remote, SkillFiles, tree};
@@ -258,7 +258,8 @@ impl Repository {
         };
         let candidates = remote.candidates();
         let question = Ask::Refs(candidates.clone());
-        let answer = watched(&guard, &path, || ask(&here, remote, &guard, question))?;
+        let answer =
+            watched(&guard, &path, || ask(&here, remote, &guard, question)).map_err(final_error)?;
         let found = chosen(&answer, &candidates, remote)?;
         let Some(target) = found.target else {
             return Err(Error::Refused(
@@ -318,7 +319,7 @@ impl Repository {
             Ok(commit) => commit,
             Err(error) => {
                 remove(&next)?;
-                return Err(error);
+                return Err(final_error(error));
             }
         };
         drop(fresh);

@@ -10,6 +10,8 @@ use tempfile::TempDir;
 
 use super::support::{Kept, Origin, SKILL, options};
 
+/// Lets the client say which protocol it speaks.
+const VERSION_2: &str = "AcceptEnv GIT_PROTOCOL";
 const SSHD: &str = "/usr/sbin/sshd";
 
 struct Sshd {
@@ -41,7 +43,7 @@ fn read(file: &Path) -> String {
 
 impl Sshd {
     /// None: there is no sshd, which is told.
-    fn start() -> Option<Self> {
+    fn start(version: &str) -> Option<Self> {
         if !Path::new(SSHD).exists() {
             eprintln!("LEFT OUT: {SSHD} is not there (apt-get install openssh-server)");
             let is_ci = std::env::var("CI").is_ok_and(|value| value == "true");
@@ -66,7 +68,7 @@ impl Sshd {
             "ListenAddress 127.0.0.1\nPort {port}\nHostKey {}\nAuthorizedKeysFile {}\n\
              PidFile none\nUsePAM no\nStrictModes no\nPasswordAuthentication no\n\
              KbdInteractiveAuthentication no\nPermitRootLogin prohibit-password\n\
-             AcceptEnv GIT_PROTOCOL\n",
+             {version}\n",
             host.display(),
             authorized.display()
         );
@@ -112,22 +114,32 @@ impl Sshd {
 
 #[test]
 fn a_repository_is_fetched_and_updated_over_ssh() {
-    let Some(sshd) = Sshd::start() else { return };
-    let origin = Origin::with(&[("one/SKILL.md", SKILL)]);
-    let remote = sshd.remote(&origin, "client", "known");
-    let kept = Kept::new();
-    let first = kept.update(&remote, None);
-    assert_eq!(kept.paths(&first), ["one"]);
-    assert!(kept.update(&remote, Some(&first)).is_unchanged);
-    origin.commit(&[("two/SKILL.md", SKILL)]);
-    let second = kept.update(&remote, Some(&first));
-    assert!(second.descends);
-    assert_eq!(kept.paths(&second), ["one", "two"]);
+    // The newer protocol, and the one of servers that take no word of the client's.
+    for version in [VERSION_2, ""] {
+        let Some(sshd) = Sshd::start(version) else {
+            return;
+        };
+        let origin = Origin::with(&[("one/SKILL.md", SKILL)]);
+        let remote = sshd.remote(&origin, "client", "known");
+        let kept = Kept::new();
+        let first = kept.update(&remote, None);
+        assert_eq!(first.tip.reference, "refs/heads/main");
+        assert_eq!(kept.paths(&first), ["one"]);
+        assert!(kept.update(&remote, Some(&first)).is_unchanged);
+        origin.commit(&[("two/SKILL.md", SKILL)]);
+        let second = kept.update(&remote, Some(&first));
+        assert!(second.descends);
+        assert_eq!(kept.paths(&second), ["one", "two"]);
+        origin.git(&["commit", "-q", "--amend", "-m", "another"]);
+        assert!(!kept.update(&remote, Some(&second)).descends);
+    }
 }
 
 #[test]
 fn a_host_that_is_not_known_and_a_key_that_is_not_let_in_are_refused() {
-    let Some(sshd) = Sshd::start() else { return };
+    let Some(sshd) = Sshd::start(VERSION_2) else {
+        return;
+    };
     let origin = Origin::with(&[("one/SKILL.md", SKILL)]);
     let told = |key: &str, known: &str| {
         let remote = sshd.remote(&origin, key, known);
