@@ -175,10 +175,9 @@ fn converse<T: Transport>(
         .remote_at_without_url_rewrite(remote.url().as_str())?
         .with_refspecs(specs.iter().map(String::as_str), Direction::Fetch)?
         .with_fetch_tags(Tags::None);
-    let credential = remote.credential.clone();
     let mut connection = here.to_connection_with_transport(transport);
     // Always: without it, helpers of the machine are asked.
-    connection.set_credentials(move |action| Ok(identity(credential.as_ref(), action)));
+    connection.set_credentials(|action| Ok(identity(remote, guard, action)));
     connection.set_transport_options(Box::new(()));
     let map = match question {
         Ask::Refs(_) => connection.ref_map(Discard, Default::default())?.0,
@@ -197,11 +196,35 @@ fn converse<T: Transport>(
     })
 }
 
-fn identity(credential: Option<&Credential>, action: Action) -> Option<Outcome> {
+/// The credential is for the server of the URL, and for none that it redirects to.
+fn is_for(remote: &Remote, asking: &str) -> bool {
+    let Address::Http(url) = &remote.address else {
+        return false;
+    };
+    let Ok(asking) = url::Url::parse(asking) else {
+        return false;
+    };
+    let is_upgrade = url.scheme() == "http"
+        && asking.scheme() == "https"
+        && url.host() == asking.host()
+        && url.port().is_none()
+        && asking.port().is_none();
+    is_upgrade || url.origin() == asking.origin()
+}
+
+fn identity(remote: &Remote, guard: &Guard, action: Action) -> Option<Outcome> {
     let Action::Get(context) = action else {
         return None;
     };
-    let (username, password) = match credential? {
+    let credential = remote.credential.as_ref()?;
+    let asking = context.url.as_ref().map(ToString::to_string);
+    if !is_for(remote, &asking.unwrap_or_default()) {
+        let words = "the server redirects to another one that asks for credentials, which are not \
+                     sent there; take the URL where the repository is";
+        guard.fail(Error::Refused(words.to_owned()));
+        return None;
+    }
+    let (username, password) = match credential {
         Credential::Token(token) => (TOKEN_USER.to_owned(), token.expose_secret().to_owned()),
         Credential::Login { user, password } => (user.clone(), password.expose_secret().to_owned()),
     };

@@ -30,6 +30,8 @@ use super::permit::Permits;
 const PERIOD: Duration = Duration::from_millis(25);
 /// When to come back where the server does not say.
 const RETRY: Duration = Duration::from_secs(60);
+/// Whoever says later is not believed.
+const MAX_RETRY: Duration = Duration::from_secs(24 * 60 * 60);
 /// Words of an error of HTTP that are told.
 const WORDS: usize = 200;
 
@@ -202,7 +204,11 @@ pub(super) fn check_status(response: &Response) -> Result<(), Error> {
         return Ok(());
     }
     let shown = status.as_u16();
+    let asks_to_wait = response.headers().contains_key(RETRY_AFTER);
     Err(match shown {
+        403 | 503 if asks_to_wait => Error::RateLimited {
+            after: retry_after(response.headers()),
+        },
         403 => Error::Refused("the server does not let the caller in (403)".to_owned()),
         404 | 410 => Error::Refused(format!(
             "the server has no such repository, or not for the caller ({shown})"
@@ -221,7 +227,7 @@ fn retry_after(headers: &HeaderMap) -> Duration {
         .get(RETRY_AFTER)
         .and_then(|value| value.to_str().ok())
         .and_then(|value| value.trim().parse().ok());
-    seconds.map_or(RETRY, Duration::from_secs)
+    seconds.map_or(RETRY, |seconds| Duration::from_secs(seconds).min(MAX_RETRY))
 }
 
 impl Link {

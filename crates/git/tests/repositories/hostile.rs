@@ -1,7 +1,7 @@
 //! Remotes that mean harm, or break.
 
 use std::fmt::Write as _;
-use std::net::IpAddr;
+use std::net::{IpAddr, TcpListener};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -195,6 +195,12 @@ fn what_a_server_answers_is_told_by_what_can_be_done() {
         }
     );
     assert_eq!(
+        update("HTTP/1.1 403 Slow\r\nRetry-After: 99999999999\r\nContent-Length: 0\r\n\r\n"),
+        Error::RateLimited {
+            after: Duration::from_secs(86_400)
+        }
+    );
+    assert_eq!(
         update("HTTP/1.1 502 Bad\r\nContent-Length: 0\r\n\r\n"),
         Error::Unavailable("the server answered 502".to_owned())
     );
@@ -216,6 +222,26 @@ fn a_server_that_wants_to_know_who_asks_is_not_answered_by_the_machine() {
             "the server wants to know who asks; name a credential".to_owned()
         ))
     );
+}
+
+#[test]
+fn a_credential_is_not_sent_to_where_a_server_redirects() {
+    let answer =
+        "HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Basic\r\nContent-Length: 0\r\n\r\n";
+    let thief = Server::start(Does::Answers(answer));
+    let base = format!("http://127.0.0.1:{}", thief.port);
+    let server = Server::start(Does::Redirects(base));
+    let options = RemoteOptions {
+        credential: Some(Credential::Token("s3cret-s3cret-s3cret".into())),
+        ..options(&server.url("x"))
+    };
+    let remote = Remote::new(options).expect("a remote");
+    let error = words(Kept::new().try_update(&remote, None));
+    assert!(
+        error.contains("redirects to another one that asks"),
+        "{error}"
+    );
+    assert_eq!((server.seen().len(), thief.seen().len()), (1, 1));
 }
 
 #[test]
@@ -326,7 +352,34 @@ fn a_server_that_is_silent_is_given_up() {
             "the server said nothing for 0.3 s".to_owned()
         ))
     );
-    assert!(start.elapsed() < Duration::from_secs(3));
+    // One that does not even greet, over ssh, and one that falls silent within a pack.
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = listener.local_addr().expect("an address").port();
+    let error = Kept::new().update_within(
+        &remote(&format!("ssh://git@127.0.0.1:{port}/x")),
+        None,
+        &short,
+    );
+    assert_eq!(
+        error,
+        Err(Error::Unavailable(
+            "the server said nothing for 0.3 s".to_owned()
+        ))
+    );
+    let origin = Origin::with(&[("SKILL.md", SKILL), ("noise", &noise(1 << 20))]);
+    let slow = Does::Drips(origin.path().to_owned(), 100_000, Duration::from_secs(600));
+    let server = Server::start(slow);
+    let kept = Kept::new();
+    let error = kept.update_within(&remote(&server.url(".git")), None, &short);
+    assert_eq!(
+        error,
+        Err(Error::Unavailable(
+            "the server said nothing for 0.3 s".to_owned()
+        ))
+    );
+    // It is not asked a second time.
+    assert_eq!(server.seen().len(), 5, "{:?}", server.seen());
+    assert!(start.elapsed() < Duration::from_secs(5));
 }
 
 #[test]
