@@ -38,6 +38,8 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     tonic_prost_build::configure()
         .bytes(".repertoire.v1")
+        // The same answer in the same order, whenever it is asked for.
+        .btree_map(".repertoire.v1")
         .codec_path("crate::contract::CheckedCodec")
         .compile_fds(compiler.file_descriptor_set())?;
 
@@ -109,7 +111,7 @@ impl Checks {
         for message in self
             .pool
             .all_messages()
-            .filter(|m| m.package_name() == PACKAGE)
+            .filter(|m| m.package_name() == PACKAGE && !m.is_map_entry())
         {
             let mut body = String::new();
             for field in message.fields() {
@@ -146,7 +148,7 @@ impl Checks {
             return Ok(());
         }
         let name = field.name();
-        let access = if matches!(name, "match" | "type") {
+        let access = if matches!(name, "match" | "ref" | "type") {
             format!("self.r#{name}")
         } else {
             format!("self.{name}")
@@ -192,8 +194,8 @@ impl Checks {
             field.is_list(),
             &mut checks,
         )?;
-        let nested =
-            matches!(field.kind(), Kind::Message(inner) if inner.package_name() == PACKAGE);
+        let nested = !field.is_map()
+            && matches!(field.kind(), Kind::Message(inner) if inner.package_name() == PACKAGE);
         if in_oneof && (!checks.is_empty() || required) {
             return Err(
                 format!("{}: rules inside a oneof are not known", field.full_name()).into(),

@@ -1,6 +1,5 @@
 //! Sources and syncs, on the wire.
 
-use std::collections::HashMap;
 use std::time::Duration;
 
 use futures_util::{Stream, StreamExt as _, stream};
@@ -9,7 +8,7 @@ use tonic::Status;
 
 use super::convert::{self, time};
 use super::registry::RegistryService;
-use super::wrong;
+use super::{missing, wrong};
 use crate::contract::{status, v1};
 use ::search::SearchIndex;
 use ::sync::{
@@ -46,21 +45,26 @@ fn kind_on_wire(kind: SourceKind) -> v1::SourceKind {
     }
 }
 
-fn credential(secret: v1::SecretReference) -> Option<CredentialRef> {
-    use v1::secret_reference::Place;
-    Some(match secret.place? {
-        Place::Env(name) => CredentialRef::Env(name),
-        Place::File(path) => CredentialRef::File(path.into()),
-    })
+fn credential(
+    secret: Option<v1::SecretReference>,
+    field: &str,
+) -> Result<Option<CredentialRef>, Status> {
+    let Some(v1::SecretReference { env, file }) = secret else {
+        return Ok(None);
+    };
+    match (env.is_empty(), file.is_empty()) {
+        (false, true) => Ok(Some(CredentialRef::Env(env))),
+        (true, false) => Ok(Some(CredentialRef::File(file.into()))),
+        _ => Err(wrong(field, "name one of `env` and `file`".to_owned())),
+    }
 }
 
 fn credential_on_wire(credential: CredentialRef) -> v1::SecretReference {
-    use v1::secret_reference::Place;
-    let place = match credential {
-        CredentialRef::Env(name) => Place::Env(name),
-        CredentialRef::File(path) => Place::File(path.display().to_string()),
+    let (env, file) = match credential {
+        CredentialRef::Env(name) => (name, String::new()),
+        CredentialRef::File(path) => (String::new(), path.display().to_string()),
     };
-    v1::SecretReference { place: Some(place) }
+    v1::SecretReference { env, file }
 }
 
 fn source(source: v1::Source) -> Result<Source, Status> {
@@ -92,8 +96,8 @@ fn source(source: v1::Source) -> Result<Source, Status> {
         select,
         namespace,
         interval_seconds,
-        credential: secret.and_then(credential),
-        webhook_secret: webhook_secret.and_then(credential),
+        credential: credential(secret, "credential")?,
+        webhook_secret: credential(webhook_secret, "webhook_secret")?,
     })
 }
 
@@ -142,7 +146,8 @@ pub(super) async fn add(
     request: v1::AddSourceRequest,
     caller: &Principal,
 ) -> Result<v1::AddSourceResponse, Status> {
-    let source = source(request.source.unwrap_or_default())?;
+    let given = request.source.ok_or_else(|| status(missing("source")))?;
+    let source = source(given)?;
     let added = engine.add(source, caller).await.map_err(status)?;
     Ok(v1::AddSourceResponse {
         source: Some(listed(added)),
@@ -352,7 +357,7 @@ pub(super) fn get_status(
 /// What is there, by what the catalog counts anyway.
 fn stats(registry: &Registry, search: &SearchIndex) -> v1::IndexStats {
     let catalog = registry.catalog();
-    let by_source: HashMap<_, _> = catalog
+    let by_source = catalog
         .by_source()
         .map(|(source, count)| (source.to_owned(), convert::count(count)))
         .collect();
@@ -419,9 +424,9 @@ pub(super) fn health(
     let id = Some(request.source_id.as_str()).filter(|id| !id.is_empty());
     let sources = engine.health(id).map_err(status)?;
     let overall = match Overall::of(&sources) {
-        Overall::Healthy => v1::OverallHealth::Healthy,
-        Overall::Degraded => v1::OverallHealth::Degraded,
-        Overall::Critical => v1::OverallHealth::Critical,
+        Overall::Healthy => v1::SourcesHealth::Healthy,
+        Overall::Degraded => v1::SourcesHealth::Degraded,
+        Overall::Critical => v1::SourcesHealth::Critical,
     };
     Ok(v1::GetSourceHealthResponse {
         sources: sources.into_iter().map(of_source).collect(),

@@ -79,9 +79,25 @@ impl World {
         );
         let installer = installer(&domain, directory.path());
         let feed = ::registry::Feed::default();
+        let data = directory.path();
+        let engine = ::sync::Engine::open(
+            store.clone(),
+            domain.clone(),
+            ::sync::Places::new(&[]).expect("no networks"),
+            data.join("sources"),
+            Vec::new(),
+            ::sync::Options::default(),
+        );
+        let engine = engine.expect("no sources");
         Self {
             _directory: directory,
-            registry: RegistryService::new(domain.clone(), feed, installer),
+            registry: RegistryService::new(
+                domain.clone(),
+                feed,
+                installer,
+                engine,
+                index.clone(),
+            ),
             lookup: LookupService::new(
                 domain.clone(),
                 tools(store, &domain, &index),

@@ -13,11 +13,6 @@ use registry::{Registry, Tiers};
 use sources::Limits;
 use store::Store;
 
-/// Times that a look at a source is tried.
-const ATTEMPTS: u32 = 3;
-/// The pause after the first of them.
-const PAUSE: Duration = Duration::from_secs(1);
-
 /// A source, by its id.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -183,9 +178,8 @@ pub(super) fn open(
             time: Duration::from_secs(config.max_seconds),
             ..Limits::default()
         },
-        attempts: ATTEMPTS,
-        pause: PAUSE,
         jitter: Arc::new(random),
+        ..Options::default()
     };
     let folder = data.join("sources");
     let engine = Engine::open(store, registry, places, folder, sources, options);

@@ -27,6 +27,9 @@
 
 mod error;
 mod fetch;
+mod git;
 
+pub use self::git::{Git, GitOptions};
+pub use ::git::{Credential as GitCredential, Permits as GitPermits};
 pub use error::Error;
 pub use fetch::{Fetch, Files, Item, Limits, Listing, Look, RateLimit, RepositoryFacts, Work};

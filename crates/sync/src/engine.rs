@@ -45,6 +45,18 @@ pub struct Options {
     pub jitter: Arc<dyn Fn() -> f64 + Send + Sync>,
 }
 
+impl Default for Options {
+    /// Nothing is spread.
+    fn default() -> Self {
+        Self {
+            limits: Limits::default(),
+            attempts: 3,
+            pause: Duration::from_secs(1),
+            jitter: Arc::new(|| 0.5),
+        }
+    }
+}
+
 impl std::fmt::Debug for Options {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Options")
@@ -185,6 +197,11 @@ impl Engine {
         self.0.added.read().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn change_added<T>(&self, change: impl FnOnce(&mut BTreeMap<String, Source>) -> T) {
+        let mut added = self.0.added.write().unwrap_or_else(PoisonError::into_inner);
+        change(&mut added);
+    }
+
     /// A source by its id.
     ///
     /// # Errors
@@ -263,9 +280,7 @@ impl Engine {
             Err(store::CommitError::Conflict { .. }) => return Err(Error::SourceExists { id }),
             Err(error) => return Err(error.into()),
         }
-        let mut added = self.0.added.write().unwrap_or_else(PoisonError::into_inner);
-        added.insert(id.clone(), source.clone());
-        drop(added);
+        self.change_added(|added| added.insert(id.clone(), source.clone()));
         self.0.nudged.notify_one();
         let state = self.state(&id)?;
         Ok(Listed {
@@ -331,9 +346,7 @@ impl Engine {
         batch.delete(&SOURCES, id);
         batch.delete(&STATES, id);
         self.0.store.commit(batch).await?;
-        let mut added = self.0.added.write().unwrap_or_else(PoisonError::into_inner);
-        added.remove(id);
-        drop(added);
+        self.change_added(|added| added.remove(id));
         let folder = self.0.folder.join(id);
         match tokio::fs::remove_dir_all(&folder).await {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {

@@ -1,0 +1,41 @@
+//! Why a repository cannot be fetched or read.
+
+use std::time::Duration;
+
+/// A repository cannot be fetched or read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// The URL, the ref or the folder is none that can be used.
+    #[error("{0}")]
+    Invalid(String),
+    /// The repository, the ref or the folder is not there, or not for the caller.
+    #[error("{0}")]
+    Refused(String),
+    /// An address that the caller does not permit.
+    #[error("`{address}` is {what}, which may not be called")]
+    Address {
+        /// Host and address, without a secret.
+        address: String,
+        /// What sort of address it is, such as `a private address`.
+        what: String,
+    },
+    /// It has more than the limits allow.
+    #[error("{0}")]
+    TooLarge(String),
+    /// The server asks to come back later.
+    #[error("the server takes no more requests for now")]
+    RateLimited {
+        /// When to come back, from now on.
+        after: Duration,
+    },
+    /// No answer, a broken one, or one that took too long: trying again may help.
+    #[error("{0}")]
+    Unavailable(String),
+    /// What is kept on this machine is not what was fetched, or not there. The next
+    /// [`super::Repository::update`] clones.
+    #[error("what was kept of the repository is damaged: {0}")]
+    Damaged(String),
+    /// The caller stopped it.
+    #[error("it was stopped")]
+    Stopped,
+}

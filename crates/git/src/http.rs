@@ -1,0 +1,349 @@
+//! HTTP as gix wants it, with what its own client leaves open: silence, redirects, bytes, and
+//! the addresses that may be called.
+
+use std::any::Any;
+use std::cell::RefCell;
+use std::io;
+use std::pin::pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use gix::protocol::transport::client::AuthenticationRequired;
+use gix::protocol::transport::client::blocking_io::http::{
+    GetResponse, Http, PostBodyDataKind, PostResponse,
+};
+use reqwest::header::{
+    AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION, RETRY_AFTER,
+    WWW_AUTHENTICATE,
+};
+use reqwest::{Method, Response, StatusCode};
+use tokio::runtime::Runtime;
+use url::Url;
+
+use super::Error;
+use super::exchange::{Body, Exchange, Headers, PostBody, Shared, halves};
+use super::guard::Guard;
+use super::permit::Permits;
+
+/// How often bounds are looked at while the server is waited for.
+const PERIOD: Duration = Duration::from_millis(25);
+/// When to come back where the server does not say.
+const RETRY: Duration = Duration::from_secs(60);
+/// Whoever says later is not believed.
+const MAX_RETRY: Duration = Duration::from_secs(24 * 60 * 60);
+/// Words of an error of HTTP that are told.
+const WORDS: usize = 200;
+
+/// A client of one server at a time.
+pub(super) struct Client {
+    link: Link,
+    redirected: Option<String>,
+    /// Of the origin that was called last.
+    last: Option<(String, reqwest::Client)>,
+}
+
+/// What every request needs.
+#[derive(Clone)]
+pub(super) struct Link {
+    pub(super) guard: Arc<Guard>,
+    permits: Permits,
+    runtime: Rc<Runtime>,
+}
+
+impl Client {
+    pub(super) fn new(guard: Arc<Guard>, permits: Permits) -> Result<Self, Error> {
+        // Whoever was first chose for the whole process, which will do.
+        if rustls::crypto::CryptoProvider::get_default().is_none() {
+            rustls::crypto::ring::default_provider()
+                .install_default()
+                .ok();
+        }
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(|error| Error::Unavailable(format!("no request can be made: {error}")))?;
+        Ok(Self {
+            link: Link {
+                guard,
+                permits,
+                runtime: Rc::new(runtime),
+            },
+            redirected: None,
+            last: None,
+        })
+    }
+
+    /// A client that calls only addresses of the host that are permitted.
+    fn client(&mut self, url: &Url) -> Result<reqwest::Client, Error> {
+        let origin = url.origin().ascii_serialization();
+        if let Some((last, client)) = &self.last
+            && *last == origin
+        {
+            return Ok(client.clone());
+        }
+        let host = url.host_str().unwrap_or_default();
+        let port = url.port_or_known_default().unwrap_or(443);
+        let addresses = self.link.permits.resolve(host, port)?;
+        let client = reqwest::Client::builder()
+            .user_agent(concat!("git/repertoire-", env!("CARGO_PKG_VERSION")))
+            .redirect(reqwest::redirect::Policy::none())
+            .retry(reqwest::retry::never())
+            .no_proxy()
+            .connect_timeout(self.link.guard.limits.silence)
+            // The addresses that were checked, and no others.
+            .resolve_to_addrs(host, &addresses)
+            .build()
+            .map_err(|error| Error::Unavailable(words(&error)))?;
+        self.last = Some((origin, client.clone()));
+        Ok(client)
+    }
+
+    /// Asks, and follows redirects.
+    fn get_following(
+        &mut self,
+        url: &str,
+        tail: &str,
+        headers: &HeaderMap,
+    ) -> Result<Response, Error> {
+        let mut url = parsed(url)?;
+        let mut headers = headers.clone();
+        for _ in 0..=self.link.guard.limits.redirects {
+            let client = self.client(&url)?;
+            let request = client
+                .request(Method::GET, url.clone())
+                .headers(headers.clone());
+            let response = self.link.send(request)?;
+            if !is_redirect(response.status()) {
+                let now = url.as_str();
+                self.redirected = now.strip_suffix(tail).map(str::to_owned);
+                return Ok(response);
+            }
+            let next = redirect(&url, &response, tail)?;
+            if next.origin() != url.origin() {
+                headers.remove(AUTHORIZATION);
+            }
+            url = next;
+        }
+        Err(Error::Refused(format!(
+            "the server redirects more than {} times",
+            self.link.guard.limits.redirects
+        )))
+    }
+
+    fn shared(&self, exchange: Exchange, error: Option<io::Error>) -> Rc<Shared> {
+        Rc::new(Shared {
+            link: self.link.clone(),
+            exchange: RefCell::new(exchange),
+            error: RefCell::new(error),
+        })
+    }
+
+    fn failed(&self, error: Error) -> gix::Error {
+        gix::Error::from_error(self.link.guard.fail(error))
+    }
+}
+
+fn parsed(url: &str) -> Result<Url, Error> {
+    Url::parse(url).map_err(|error| Error::Invalid(format!("it is no URL: {error}")))
+}
+
+fn is_redirect(status: StatusCode) -> bool {
+    matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308)
+}
+
+/// Where a redirect leads, where it may be followed.
+fn redirect(from: &Url, response: &Response, tail: &str) -> Result<Url, Error> {
+    let location = response.headers().get(LOCATION);
+    let next = location
+        .and_then(|location| location.to_str().ok())
+        .and_then(|location| from.join(location).ok())
+        .ok_or_else(|| Error::Unavailable("the server redirects to nowhere".to_owned()))?;
+    let mut shown = next.clone();
+    shown.set_query(None);
+    // Both fail for URLs that have no host, which are refused next.
+    shown.set_username("").ok();
+    shown.set_password(None).ok();
+    let refused = |why: &str| {
+        let shown = model::shown(shown.as_str(), WORDS);
+        Error::Refused(format!("the server redirects to `{shown}`: {why}"))
+    };
+    match (from.scheme(), next.scheme()) {
+        ("http" | "https", "https") | ("http", "http") => {}
+        _ => {
+            return Err(refused(
+                "from https only https is followed, and nothing else from http",
+            ));
+        }
+    }
+    if !next.username().is_empty() || next.password().is_some() {
+        return Err(refused("it has credentials in it"));
+    }
+    if !next.as_str().ends_with(tail) {
+        return Err(refused("that is no repository; take the URL where it is"));
+    }
+    Ok(next)
+}
+
+/// The innermost cause, which says what happened.
+fn words(error: &reqwest::Error) -> String {
+    let mut cause: &dyn std::error::Error = error;
+    while let Some(next) = cause.source() {
+        cause = next;
+    }
+    format!(
+        "the server cannot be reached: {}",
+        model::shown(&cause.to_string(), WORDS)
+    )
+}
+
+/// What a status means that is no success.
+pub(super) fn check_status(response: &Response) -> Result<(), Error> {
+    let status = response.status();
+    if status.is_success() {
+        return Ok(());
+    }
+    let shown = status.as_u16();
+    let asks_to_wait = response.headers().contains_key(RETRY_AFTER);
+    Err(match shown {
+        403 | 503 if asks_to_wait => Error::RateLimited {
+            after: retry_after(response.headers()),
+        },
+        403 => Error::Refused("the server does not let the caller in (403)".to_owned()),
+        404 | 410 => Error::Refused(format!(
+            "the server has no such repository, or not for the caller ({shown})"
+        )),
+        429 => Error::RateLimited {
+            after: retry_after(response.headers()),
+        },
+        300..=399 => Error::Refused(format!("the server redirects where it may not ({shown})")),
+        400..=499 => Error::Refused(format!("the server refused the request ({shown})")),
+        _ => Error::Unavailable(format!("the server answered {shown}")),
+    })
+}
+
+fn retry_after(headers: &HeaderMap) -> Duration {
+    let seconds = headers
+        .get(RETRY_AFTER)
+        .and_then(|value| value.to_str().ok())
+        .and_then(|value| value.trim().parse().ok());
+    seconds.map_or(RETRY, |seconds| Duration::from_secs(seconds).min(MAX_RETRY))
+}
+
+impl Link {
+    /// Waits for something of the server, within all bounds.
+    pub(super) fn wait<T>(
+        &self,
+        work: impl Future<Output = reqwest::Result<T>>,
+    ) -> Result<T, Error> {
+        self.guard.wait();
+        self.runtime.block_on(async {
+            let mut work = pin!(work);
+            loop {
+                if let Ok(done) = tokio::time::timeout(PERIOD, &mut work).await {
+                    return done.map_err(|error| Error::Unavailable(words(&error)));
+                }
+                self.guard.check()?;
+                self.guard.check_silence()?;
+            }
+        })
+    }
+
+    pub(super) fn send(&self, request: reqwest::RequestBuilder) -> Result<Response, Error> {
+        self.guard.check()?;
+        let response = self.wait(request.send())?;
+        self.guard
+            .receive(0)
+            .map_err(|error| Error::Unavailable(error.to_string()))?;
+        Ok(response)
+    }
+}
+
+fn header_map(lines: impl IntoIterator<Item = impl AsRef<str>>) -> HeaderMap {
+    let mut headers = HeaderMap::new();
+    for line in lines {
+        let Some((name, value)) = line.as_ref().split_once(':') else {
+            continue;
+        };
+        let name = HeaderName::try_from(name.trim());
+        let value = HeaderValue::try_from(value.trim());
+        if let (Ok(name), Ok(mut value)) = (name, value) {
+            value.set_sensitive(name == AUTHORIZATION);
+            headers.append(name, value);
+        }
+    }
+    headers
+}
+
+impl Http for Client {
+    type Headers = Headers;
+    type ResponseBody = Body;
+    type PostBody = PostBody;
+
+    fn get(
+        &mut self,
+        url: &str,
+        base_url: &str,
+        headers: impl IntoIterator<Item = impl AsRef<str>>,
+    ) -> gix::Result<GetResponse<Headers, Body>> {
+        let tail = url.strip_prefix(base_url).unwrap_or_default();
+        let headers = header_map(headers);
+        let response = self
+            .get_following(url, tail, &headers)
+            .map_err(|error| self.failed(error))?;
+        if response.status() == StatusCode::UNAUTHORIZED {
+            let challenges = response.headers().get_all(WWW_AUTHENTICATE).iter();
+            let asked = AuthenticationRequired {
+                www_authenticate: challenges.map(|value| value.as_bytes().into()).collect(),
+            };
+            let error = io::Error::new(io::ErrorKind::PermissionDenied, asked);
+            let (headers, body) = halves(&self.shared(Exchange::Over, Some(error)));
+            return Ok(GetResponse { headers, body });
+        }
+        check_status(&response).map_err(|error| self.failed(error))?;
+        let is_smart = response
+            .headers()
+            .get(CONTENT_TYPE)
+            .is_some_and(|value| value.as_bytes().starts_with(b"application/x-git-"));
+        if !is_smart {
+            return Err(self.failed(Error::Refused(
+                "what is at the URL is no repository that can be fetched".to_owned(),
+            )));
+        }
+        let (headers, body) = halves(&self.shared(Exchange::Answered(response), None));
+        Ok(GetResponse { headers, body })
+    }
+
+    fn post(
+        &mut self,
+        url: &str,
+        _base_url: &str,
+        headers: impl IntoIterator<Item = impl AsRef<str>>,
+        _kind: PostBodyDataKind,
+    ) -> gix::Result<PostResponse<Headers, Body, PostBody>> {
+        let prepared = parsed(url).and_then(|url| {
+            let client = self.client(&url)?;
+            Ok(client.request(Method::POST, url))
+        });
+        let request = prepared.map_err(|error| self.failed(error))?;
+        let waiting = Exchange::Waiting {
+            request: request.headers(header_map(headers)),
+            body: Vec::new(),
+        };
+        let shared = self.shared(waiting, None);
+        let (headers, body) = halves(&shared);
+        Ok(PostResponse {
+            post_body: PostBody(shared),
+            headers,
+            body,
+        })
+    }
+
+    fn configure(&mut self, _config: &dyn Any) -> gix::Result {
+        Ok(())
+    }
+
+    fn redirected_base_url(&self) -> Option<String> {
+        self.redirected.clone()
+    }
+}
