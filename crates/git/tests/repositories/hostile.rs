@@ -297,6 +297,15 @@ fn more_bytes_or_objects_than_the_limits_are_refused() {
 }
 
 #[test]
+fn a_list_of_refs_without_an_end_is_refused() {
+    let server = Server::start(Does::Floods);
+    let start = Instant::now();
+    let error = words(Kept::new().try_update(&remote(&server.url("x")), None));
+    assert!(error.starts_with("TooLarge"), "{error}");
+    println!("a flood of refs was refused in {:?}", start.elapsed());
+}
+
+#[test]
 fn a_history_that_is_too_much_does_not_keep_the_tip_away() {
     let origin = Origin::with(&[("SKILL.md", SKILL)]);
     let kept = Kept::new();
