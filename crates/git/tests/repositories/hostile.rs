@@ -249,13 +249,13 @@ fn a_pack_that_is_a_bomb_is_refused_before_it_is_inflated() {
     let origin = Origin::with(&[("SKILL.md", SKILL)]);
     origin.git(&["config", "core.bigFileThreshold", "1m"]);
     let bomb = std::fs::File::create(origin.path().join("bomb")).expect("a file");
-    bomb.set_len(400 << 20).expect("a size");
+    bomb.set_len(120 << 20).expect("a size");
     origin.commit_all();
     let kept = Kept::new();
     let start = Instant::now();
     let error = words(kept.try_update(&remote(&origin.url()), None));
     assert!(error.starts_with("TooLarge"), "{error}");
-    println!("a bomb of 400 MiB was refused in {:?}", start.elapsed());
+    println!("a bomb of 120 MiB was refused in {:?}", start.elapsed());
     let kept = kept.folder.path().join("repository.next");
     assert!(!kept.exists());
 }
