@@ -20,6 +20,8 @@ use super::{Error, Remote, process};
 
 /// Who one is where the credential is only a token: hosts take any name with one.
 const TOKEN_USER: &str = "x-access-token";
+/// Bytes of a list of refs; servers of today send those that are asked for, older ones all.
+const MAX_LIST: u64 = 32 << 20;
 /// Words of an error that are told.
 const WORDS: usize = 300;
 
@@ -180,10 +182,15 @@ fn converse<T: Transport>(
     connection.set_credentials(|action| Ok(identity(remote, guard, action)));
     connection.set_transport_options(Box::new(()));
     let map = match question {
-        Ask::Refs(_) => connection.ref_map(Discard, Default::default())?.0,
+        Ask::Refs(_) => {
+            let listed = guard.within(MAX_LIST, || connection.ref_map(Discard, Default::default()));
+            listed?.0
+        }
         Ask::Pack { shallow, .. } => {
-            let prepared = connection.prepare_fetch(Discard, Default::default())?;
-            let received = prepared
+            let prepared = guard.within(MAX_LIST, || {
+                connection.prepare_fetch(Discard, Default::default())
+            });
+            let received = prepared?
                 .with_shallow(shallow)
                 .receive(Discard, &guard.interrupt)?;
             received.ref_map

@@ -188,6 +188,16 @@ impl Guard {
         self.max_bytes.store(max, Ordering::Relaxed);
     }
 
+    /// Lets fewer bytes come during some work: those of a list, which is kept in memory.
+    pub(super) fn within<T>(&self, bytes: u64, work: impl FnOnce() -> T) -> T {
+        let max = self.max_bytes.load(Ordering::Relaxed);
+        let fewer = self.received.load(Ordering::Relaxed).saturating_add(bytes);
+        self.max_bytes.store(max.min(fewer), Ordering::Relaxed);
+        let done = work();
+        self.max_bytes.store(max, Ordering::Relaxed);
+        done
+    }
+
     /// Does the work, and watches meanwhile what it cannot: time, silence, and what is
     /// written to the folder for packs.
     pub(super) fn watch<T>(&self, packs: &Path, work: impl FnOnce() -> T) -> T {

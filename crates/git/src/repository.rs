@@ -12,7 +12,7 @@ use gix::ObjectId;
 use super::conversation::{Answer, Ask, RemoteRef, all_words, ask, final_error};
 use super::guard::Guard;
 use super::pull::{Pull, descends};
-use super::{Error, Found, Limits, Remote, SkillFiles, tree};
+use super::{Error, Found, Limits, Remote, SkillFiles, read, tree};
 
 /// Bytes that one object may have: what states more is refused before it is inflated. Gix
 /// bounds by it what it keeps of all objects of a pack as well.
@@ -378,7 +378,7 @@ impl Repository {
     /// [`Error::Damaged`], [`Error::Stopped`].
     pub fn read(&self, tree: &str, stop: &AtomicBool) -> Result<SkillFiles, Error> {
         let _place = self.place.read().unwrap_or_else(PoisonError::into_inner);
-        self.doubting(open(&self.path()).and_then(|here| tree::read(&here, id(tree)?, stop)))
+        self.doubting(open(&self.path()).and_then(|here| read::read(&here, id(tree)?, stop)))
     }
 }
 

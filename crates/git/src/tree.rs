@@ -1,35 +1,19 @@
-//! Skills in the tree of a commit: found, and read.
+//! Skills in the tree of a commit, found.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use bytes::Bytes;
 use gix::ObjectId;
 use gix::objs::tree::EntryKind;
 
-use model::{FilePath, MAX_FILES, MAX_SKILL_BYTES, Problem};
-use skill_md::is_secret_name;
+use model::FilePath;
 
 use super::Error;
 use super::conversation::all_words;
+use super::left_out::is_rubbish;
 
 /// Deeper folders are not looked into.
 const MAX_DEPTH: usize = 40;
-/// Entries that the folders of one skill may have, of all kinds.
-const MAX_ENTRIES: usize = 8 * MAX_FILES;
-/// How a file begins that stands for one in Large File Storage.
-const POINTER: &[u8] = b"version https://git-lfs.github.com/spec/v1";
-/// Folders that tools make.
-const RUBBISH: [&str; 7] = [
-    "node_modules",
-    "__pycache__",
-    ".venv",
-    "venv",
-    ".tox",
-    ".hg",
-    ".svn",
-];
-
 /// A folder that holds a SKILL.md.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FoundSkill {
@@ -48,27 +32,18 @@ pub struct Found {
     pub skipped: Vec<(String, String)>,
 }
 
-/// Files of a skill, and what was odd about them.
-#[derive(Debug, Default)]
-pub struct SkillFiles {
-    /// The files, by path.
-    pub files: BTreeMap<FilePath, Bytes>,
-    /// What was left out, and why the rest is no skill.
-    pub problems: Vec<Problem>,
-}
-
 /// An entry of a tree.
-struct Entry {
-    name: Vec<u8>,
-    kind: EntryKind,
-    id: ObjectId,
+pub(super) struct Entry {
+    pub(super) name: Vec<u8>,
+    pub(super) kind: EntryKind,
+    pub(super) id: ObjectId,
 }
 
-fn damaged(error: &gix::Error) -> Error {
+pub(super) fn damaged(error: &gix::Error) -> Error {
     Error::Damaged(model::shown(&all_words(error).replace('\n', " "), 200))
 }
 
-fn check(stop: &AtomicBool) -> Result<(), Error> {
+pub(super) fn check(stop: &AtomicBool) -> Result<(), Error> {
     if stop.load(Ordering::Relaxed) {
         return Err(Error::Stopped);
     }
@@ -76,7 +51,10 @@ fn check(stop: &AtomicBool) -> Result<(), Error> {
 }
 
 /// The entries of a tree; none: its bytes are no tree.
-fn entries(repository: &gix::Repository, id: ObjectId) -> Result<Option<Vec<Entry>>, Error> {
+pub(super) fn entries(
+    repository: &gix::Repository,
+    id: ObjectId,
+) -> Result<Option<Vec<Entry>>, Error> {
     let object = repository
         .find_object(id)
         .map_err(|error| damaged(&error))?;
@@ -106,7 +84,7 @@ fn is_file(kind: EntryKind) -> bool {
 }
 
 /// What an entry is that is neither file nor folder.
-fn special(kind: EntryKind) -> Option<&'static str> {
+pub(super) fn special(kind: EntryKind) -> Option<&'static str> {
     match kind {
         EntryKind::Link => Some("a link"),
         EntryKind::Commit => Some("a submodule"),
@@ -115,7 +93,7 @@ fn special(kind: EntryKind) -> Option<&'static str> {
 }
 
 /// A name as a path of its own, or why it is none.
-fn segment(name: &[u8]) -> Result<&str, String> {
+pub(super) fn segment(name: &[u8]) -> Result<&str, String> {
     let text = std::str::from_utf8(name).map_err(|_| "its name is not UTF-8".to_owned())?;
     if text.contains('/') {
         return Err("a name in it has a slash".to_owned());
@@ -125,7 +103,7 @@ fn segment(name: &[u8]) -> Result<&str, String> {
         .map_err(|error| error.to_string())
 }
 
-fn joined(folder: &str, name: &str) -> String {
+pub(super) fn joined(folder: &str, name: &str) -> String {
     if folder.is_empty() {
         name.to_owned()
     } else {
@@ -205,7 +183,7 @@ pub(super) fn find(
             }
             match segment(&entry.name) {
                 Err(why) => skip(why),
-                Ok(name) if RUBBISH.contains(&name) => skip("tools make it".to_owned()),
+                Ok(name) if is_rubbish(name, true) => skip("tools make it".to_owned()),
                 Ok(_) if !folders.insert(&entry.name) => {
                     skip("the tree has the name twice".to_owned());
                 }
@@ -231,150 +209,4 @@ pub(super) fn find(
         .sort_by(|a, b| (depth(&a.path), &a.path).cmp(&(depth(&b.path), &b.path)));
     found.skipped.sort();
     Ok(found)
-}
-
-/// Reads the files of a skill.
-pub(super) fn read(
-    repository: &gix::Repository,
-    tree: ObjectId,
-    stop: &AtomicBool,
-) -> Result<SkillFiles, Error> {
-    let mut reading = Reading {
-        repository,
-        read: SkillFiles::default(),
-        bytes: 0,
-        entries: 0,
-        is_full: false,
-    };
-    reading.folder("", tree, stop)?;
-    Ok(reading.read)
-}
-
-struct Reading<'a> {
-    repository: &'a gix::Repository,
-    read: SkillFiles,
-    bytes: u64,
-    entries: usize,
-    /// A limit was met; what follows is not read.
-    is_full: bool,
-}
-
-impl Reading<'_> {
-    fn report(&mut self, problem: Problem) {
-        self.read.problems.push(problem);
-    }
-
-    /// A limit of skills was met.
-    fn full(&mut self, rule: &str, path: &str, message: String) {
-        self.report(Problem::error(rule, path, 0, message));
-        self.is_full = true;
-    }
-
-    /// All that is in a folder. A path has at most 32 segments, and so has this calls of
-    /// itself.
-    fn folder(&mut self, folder: &str, tree: ObjectId, stop: &AtomicBool) -> Result<(), Error> {
-        let Some(entries) = entries(self.repository, tree)? else {
-            self.report(Problem::error(
-                "path-invalid",
-                folder,
-                0,
-                "its tree is broken",
-            ));
-            return Ok(());
-        };
-        let mut seen = HashSet::new();
-        for entry in &entries {
-            check(stop)?;
-            if self.is_full {
-                break;
-            }
-            let shown = joined(
-                folder,
-                &model::shown(&String::from_utf8_lossy(&entry.name), 200),
-            );
-            self.entries += 1;
-            if self.entries > MAX_ENTRIES {
-                let message = format!("the skill has more than {MAX_ENTRIES} files and folders");
-                self.full("too-many-files", &shown, message);
-                break;
-            }
-            if !seen.insert(&entry.name) {
-                let message = "the tree has the name twice";
-                self.report(Problem::error("path-invalid", &shown, 0, message));
-                continue;
-            }
-            let path = segment(&entry.name).and_then(|name| {
-                let path = joined(folder, name).parse::<FilePath>();
-                path.map_err(|error| error.to_string())
-            });
-            let path = match path {
-                Ok(path) => path,
-                Err(why) => {
-                    self.report(Problem::error("path-invalid", &shown, 0, why));
-                    continue;
-                }
-            };
-            if let Some(what) = special(entry.kind) {
-                let message = format!("it is {what}, and was left out");
-                self.report(Problem::warning("file-not-regular", &shown, 0, message));
-            } else if entry.kind == EntryKind::Tree {
-                if RUBBISH.contains(&path.file_name()) {
-                    let message = "left out: tools make it";
-                    self.report(Problem::info("file-left-out", &shown, 0, message));
-                } else {
-                    self.folder(path.as_str(), entry.id, stop)?;
-                }
-            } else {
-                self.file(path, entry.id)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn file(&mut self, path: FilePath, id: ObjectId) -> Result<(), Error> {
-        if is_secret_name(path.as_str()) {
-            let message = "left out: programs keep secrets in files of this name";
-            self.report(Problem::info("file-left-out", path.as_str(), 0, message));
-            return Ok(());
-        }
-        let header = self
-            .repository
-            .find_header(id)
-            .map_err(|error| damaged(&error))?;
-        if header.kind() != gix::objs::Kind::Blob {
-            let message = "the tree takes for a file what is none";
-            self.report(Problem::error("path-invalid", path.as_str(), 0, message));
-            return Ok(());
-        }
-        self.bytes = self.bytes.saturating_add(header.size());
-        if self.bytes > MAX_SKILL_BYTES {
-            let mib = MAX_SKILL_BYTES >> 20;
-            let message = format!("with this file the skill has more than {mib} MiB");
-            self.full("skill-too-large", path.as_str(), message);
-            return Ok(());
-        }
-        if self.read.files.len() == MAX_FILES {
-            let message = format!("with this file the skill has more than {MAX_FILES} files");
-            self.full("too-many-files", path.as_str(), message);
-            return Ok(());
-        }
-        let mut blob = self
-            .repository
-            .find_object(id)
-            .map_err(|error| damaged(&error))?;
-        let content = Bytes::from(std::mem::take(&mut blob.data));
-        if content.starts_with(POINTER) {
-            self.bytes = self.bytes.saturating_sub(header.size());
-            let message = "it stands for a file in Large File Storage, which is not fetched, and was left out";
-            self.report(Problem::warning(
-                "file-lfs-pointer",
-                path.as_str(),
-                0,
-                message,
-            ));
-            return Ok(());
-        }
-        self.read.files.insert(path, content);
-        Ok(())
-    }
 }

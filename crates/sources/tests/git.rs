@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
 use repertoire_sources::{
     Error, Fetch, Git, GitOptions, GitPermits, Item, Limits, Listing, Look, Work,
 };
@@ -232,4 +233,32 @@ async fn a_stop_ends_a_look() {
     assert!(matches!(result, Err(Error::Stopped)), "{result:?}");
     let gone = tokio::time::timeout(Duration::from_secs(5), is_gone).await;
     gone.expect("soon").expect("an end");
+}
+
+#[tokio::test]
+async fn looks_and_reads_at_once_do_not_disturb_each_other() {
+    let origin = Origin::new();
+    origin.commit(&[("one/SKILL.md", SKILL)]);
+    let folder = TempDir::new().expect("a folder");
+    let work = work(folder.path());
+    let place = origin.place("", "");
+    let first = listing(&place, None, &work).await;
+    let mut mark = first.mark.clone();
+    // As many as make it clone anew in between.
+    for number in 0..60 {
+        origin.commit(&[("two/SKILL.md", &format!("{number}{SKILL}"))]);
+        // Nobody waits for this one.
+        assert!(place.look(Some(&mark), &work).now_or_never().is_none());
+        let (one, other, read) = tokio::join!(
+            place.look(Some(&mark), &work),
+            place.look(None, &work),
+            place.read(&first.items[0], &work),
+        );
+        let (Ok(Look::Listing(one)), Ok(Look::Listing(other))) = (&one, &other) else {
+            panic!("{number}: {one:?} {other:?}");
+        };
+        assert_eq!(one, other);
+        assert_eq!(read.expect("files").files.len(), 1);
+        mark.clone_from(&one.mark);
+    }
 }

@@ -249,13 +249,13 @@ fn a_pack_that_is_a_bomb_is_refused_before_it_is_inflated() {
     let origin = Origin::with(&[("SKILL.md", SKILL)]);
     origin.git(&["config", "core.bigFileThreshold", "1m"]);
     let bomb = std::fs::File::create(origin.path().join("bomb")).expect("a file");
-    bomb.set_len(400 << 20).expect("a size");
+    bomb.set_len(120 << 20).expect("a size");
     origin.commit_all();
     let kept = Kept::new();
     let start = Instant::now();
     let error = words(kept.try_update(&remote(&origin.url()), None));
     assert!(error.starts_with("TooLarge"), "{error}");
-    println!("a bomb of 400 MiB was refused in {:?}", start.elapsed());
+    println!("a bomb of 120 MiB was refused in {:?}", start.elapsed());
     let kept = kept.folder.path().join("repository.next");
     assert!(!kept.exists());
 }
@@ -294,6 +294,15 @@ fn more_bytes_or_objects_than_the_limits_are_refused() {
             "the repository has 4 objects to fetch, at most 3 are allowed".to_owned()
         ))
     );
+}
+
+#[test]
+fn a_list_of_refs_without_an_end_is_refused() {
+    let server = Server::start(Does::Floods);
+    let start = Instant::now();
+    let error = words(Kept::new().try_update(&remote(&server.url("x")), None));
+    assert!(error.starts_with("TooLarge"), "{error}");
+    println!("a flood of refs was refused in {:?}", start.elapsed());
 }
 
 #[test]

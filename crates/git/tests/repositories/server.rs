@@ -19,6 +19,8 @@ pub(crate) enum Does {
     Dies(PathBuf, usize),
     /// Redirects to a base.
     Redirects(String),
+    /// Lists refs without an end.
+    Floods,
     /// Takes the request and says nothing more.
     IsSilent,
     /// Answers with a status and headers.
@@ -118,6 +120,25 @@ fn serve(stream: TcpStream, does: &Does, seen: &Mutex<Vec<String>>) -> Option<()
                  Connection: close\r\n\r\n"
             );
             stream.write_all(answer.as_bytes()).ok()
+        }
+        Does::Floods => {
+            let head = "HTTP/1.1 200 OK\r\nConnection: close\r\n\
+                        Content-Type: application/x-git-upload-pack-advertisement\r\n\r\n\
+                        001e# service=git-upload-pack\n0000";
+            let mut stream = std::io::BufWriter::new(stream);
+            stream.write_all(head.as_bytes()).ok()?;
+            let id = "1234567890123456789012345678901234567890";
+            let mut number = 0_u64;
+            loop {
+                let line = format!("{id} refs/heads/{number:012}");
+                let line = if number == 0 {
+                    format!("{line}\0shallow agent=x\n")
+                } else {
+                    format!("{line}\n")
+                };
+                write!(stream, "{:04x}{line}", line.len() + 4).ok()?;
+                number += 1;
+            }
         }
         Does::IsSilent => {
             // Until the other side goes.

@@ -138,6 +138,66 @@ fn links_submodules_and_pointers_to_large_files_are_left_out_and_told() {
 }
 
 #[test]
+fn what_a_skillignore_says_and_what_tools_make_is_left_out_and_told() {
+    let origin = Origin::with(&[
+        ("one/SKILL.md", SKILL),
+        ("one/.skillignore", "/notes\n*.log\n!target/\n!.env\n[\n"),
+        ("one/.gitignore", "*.csv\n"),
+        ("one/a.csv", "x"),
+        ("one/a.log", "x"),
+        ("one/.env", "A=1"),
+        ("one/notes/a.md", "x"),
+        ("one/docs/notes/a.md", "x"),
+        ("one/docs/.skillignore", "!keep.log\n"),
+        ("one/docs/keep.log", "x"),
+        ("one/docs/other.log", "x"),
+        ("one/target/goals.md", "x"),
+        ("one/docs/a.pyc", "x"),
+        ("one/docs/.DS_Store", "x"),
+        ("one/node_modules/x.js", "x"),
+    ]);
+    origin.git(&["add", "-A", "-f"]);
+    origin.commit_all();
+    let kept = Kept::new();
+    let update = kept.update(&remote(&origin.url()), None);
+    let (files, problems) = kept.read(&update, "one");
+    assert_eq!(
+        files,
+        [
+            ".gitignore",
+            ".skillignore",
+            "SKILL.md",
+            "a.csv",
+            "docs/.skillignore",
+            "docs/keep.log",
+            "docs/notes/a.md",
+            "target/goals.md",
+        ]
+    );
+    let mut left_out: Vec<_> = problems
+        .iter()
+        .map(|problem| {
+            problem
+                .strip_prefix("info file-left-out ")
+                .unwrap_or(problem)
+        })
+        .collect();
+    left_out.sort_unstable();
+    assert_eq!(
+        left_out,
+        [
+            ".env",
+            "a.log",
+            "docs/.DS_Store",
+            "docs/a.pyc",
+            "docs/other.log",
+            "node_modules",
+            "notes",
+        ]
+    );
+}
+
+#[test]
 fn ten_thousand_files_are_listed_and_read() {
     let origin = Origin::new();
     let mut stream = String::from(

@@ -1,0 +1,197 @@
+//! The files of a skill, read from its tree.
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::atomic::AtomicBool;
+
+use bytes::Bytes;
+use gix::ObjectId;
+use gix::objs::tree::EntryKind;
+
+use model::{FilePath, MAX_FILES, MAX_SKILL_BYTES, Problem};
+
+use super::Error;
+use super::left_out::{MAX_PATTERNS, Patterns, SKILLIGNORE};
+use super::tree::{Entry, check, damaged, entries, joined, segment, special};
+
+/// Entries that the folders of one skill may have, of all kinds.
+const MAX_ENTRIES: usize = 8 * MAX_FILES;
+/// How a file begins that stands for one in Large File Storage.
+const POINTER: &[u8] = b"version https://git-lfs.github.com/spec/v1";
+
+/// Files of a skill, and what was odd about them.
+#[derive(Debug, Default)]
+pub struct SkillFiles {
+    /// The files, by path.
+    pub files: BTreeMap<FilePath, Bytes>,
+    /// What was left out, and why the rest is no skill.
+    pub problems: Vec<Problem>,
+}
+
+/// Reads the files of a skill.
+pub(super) fn read(
+    repository: &gix::Repository,
+    tree: ObjectId,
+    stop: &AtomicBool,
+) -> Result<SkillFiles, Error> {
+    let mut reading = Reading {
+        repository,
+        read: SkillFiles::default(),
+        bytes: 0,
+        entries: 0,
+        is_full: false,
+        patterns: Patterns::default(),
+    };
+    reading.folder("", tree, stop)?;
+    Ok(reading.read)
+}
+
+struct Reading<'a> {
+    repository: &'a gix::Repository,
+    read: SkillFiles,
+    bytes: u64,
+    entries: usize,
+    /// A limit was met; what follows is not read.
+    is_full: bool,
+    /// Of the folders from the top to the one that is read.
+    patterns: Patterns,
+}
+
+impl Reading<'_> {
+    fn report(&mut self, problem: Problem) {
+        self.read.problems.push(problem);
+    }
+
+    /// A limit of skills was met.
+    fn full(&mut self, rule: &str, path: &str, message: String) {
+        self.report(Problem::error(rule, path, 0, message));
+        self.is_full = true;
+    }
+
+    /// All that is in a folder. A path has at most 32 segments, and so has this calls of
+    /// itself.
+    fn folder(&mut self, folder: &str, tree: ObjectId, stop: &AtomicBool) -> Result<(), Error> {
+        let Some(entries) = entries(self.repository, tree)? else {
+            self.report(Problem::error(
+                "path-invalid",
+                folder,
+                0,
+                "its tree is broken",
+            ));
+            return Ok(());
+        };
+        let text = self.patterns_in(&entries)?;
+        self.patterns.enter(folder, text.as_deref());
+        let result = self.entries(folder, &entries, stop);
+        self.patterns.leave();
+        result
+    }
+
+    /// What a folder's file of patterns says; none: it has none that is read.
+    fn patterns_in(&self, entries: &[Entry]) -> Result<Option<Vec<u8>>, Error> {
+        let mut files = entries.iter();
+        let Some(file) = files.find(|entry| {
+            entry.name == SKILLIGNORE.as_bytes()
+                && matches!(entry.kind, EntryKind::Blob | EntryKind::BlobExecutable)
+        }) else {
+            return Ok(None);
+        };
+        let header = self.repository.find_header(file.id);
+        if header.map_err(|error| damaged(&error))?.size() > MAX_PATTERNS {
+            return Ok(None);
+        }
+        let object = self.repository.find_object(file.id);
+        let mut object = object.map_err(|error| damaged(&error))?;
+        Ok(Some(std::mem::take(&mut object.data)))
+    }
+
+    fn entries(&mut self, folder: &str, entries: &[Entry], stop: &AtomicBool) -> Result<(), Error> {
+        let mut seen = HashSet::new();
+        for entry in entries {
+            check(stop)?;
+            if self.is_full {
+                break;
+            }
+            let shown = joined(
+                folder,
+                &model::shown(&String::from_utf8_lossy(&entry.name), 200),
+            );
+            self.entries += 1;
+            if self.entries > MAX_ENTRIES {
+                let message = format!("the skill has more than {MAX_ENTRIES} files and folders");
+                self.full("too-many-files", &shown, message);
+                break;
+            }
+            if !seen.insert(&entry.name) {
+                let message = "the tree has the name twice";
+                self.report(Problem::error("path-invalid", &shown, 0, message));
+                continue;
+            }
+            let path = segment(&entry.name).and_then(|name| {
+                let path = joined(folder, name).parse::<FilePath>();
+                path.map_err(|error| error.to_string())
+            });
+            let path = match path {
+                Ok(path) => path,
+                Err(why) => {
+                    self.report(Problem::error("path-invalid", &shown, 0, why));
+                    continue;
+                }
+            };
+            let is_folder = entry.kind == EntryKind::Tree;
+            if let Some(why) = self.patterns.why_left_out(path.as_str(), is_folder) {
+                let message = format!("left out: {why}");
+                self.report(Problem::info("file-left-out", &shown, 0, message));
+            } else if let Some(what) = special(entry.kind) {
+                let message = format!("it is {what}, and was left out");
+                self.report(Problem::warning("file-not-regular", &shown, 0, message));
+            } else if is_folder {
+                self.folder(path.as_str(), entry.id, stop)?;
+            } else {
+                self.file(path, entry.id)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn file(&mut self, path: FilePath, id: ObjectId) -> Result<(), Error> {
+        let header = self
+            .repository
+            .find_header(id)
+            .map_err(|error| damaged(&error))?;
+        if header.kind() != gix::objs::Kind::Blob {
+            let message = "the tree takes for a file what is none";
+            self.report(Problem::error("path-invalid", path.as_str(), 0, message));
+            return Ok(());
+        }
+        self.bytes = self.bytes.saturating_add(header.size());
+        if self.bytes > MAX_SKILL_BYTES {
+            let mib = MAX_SKILL_BYTES >> 20;
+            let message = format!("with this file the skill has more than {mib} MiB");
+            self.full("skill-too-large", path.as_str(), message);
+            return Ok(());
+        }
+        if self.read.files.len() == MAX_FILES {
+            let message = format!("with this file the skill has more than {MAX_FILES} files");
+            self.full("too-many-files", path.as_str(), message);
+            return Ok(());
+        }
+        let mut blob = self
+            .repository
+            .find_object(id)
+            .map_err(|error| damaged(&error))?;
+        let content = Bytes::from(std::mem::take(&mut blob.data));
+        if content.starts_with(POINTER) {
+            self.bytes = self.bytes.saturating_sub(header.size());
+            let message = "it stands for a file in Large File Storage, which is not fetched, and was left out";
+            self.report(Problem::warning(
+                "file-lfs-pointer",
+                path.as_str(),
+                0,
+                message,
+            ));
+            return Ok(());
+        }
+        self.read.files.insert(path, content);
+        Ok(())
+    }
+}
