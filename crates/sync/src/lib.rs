@@ -38,6 +38,7 @@ mod one;
 mod places;
 mod plan;
 mod progress;
+mod publish;
 mod record;
 mod run;
 mod schedule;

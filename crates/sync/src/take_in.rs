@@ -6,16 +6,16 @@
 use std::collections::{HashMap, HashSet};
 
 use futures_util::stream::{self, FuturesUnordered, StreamExt as _};
-use semver::BuildMetadata;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::one::{Fault, OneSync};
 use super::plan::{Plan, plan};
-use super::record::{CLAIMS, Claim, ItemRecord, STATES, Skipped, State};
+use super::publish::{Effect, Read, words};
+use super::record::{ItemRecord, STATES, Skipped, State};
 use super::{Kind, Phase, SourceResult, items, namespace, withdraw};
 use executor::Kind as WorkKind;
-use model::{Digest, Failure, Kind as FailureKind, Principal, Severity, SkillId, SkillKey};
-use registry::{Bundle, Caller, Outcome, Prepared};
+use model::{Digest, Principal, Severity, SkillId, SkillKey};
+use registry::{Bundle, Caller};
 use sources::Item;
 use store::Batch;
 
@@ -27,26 +27,6 @@ const PUBLISHING: usize = 32;
 const MAX_UNREADABLE: usize = 20;
 /// Records that one batch writes.
 const BATCH: usize = 256;
-
-/// A skill that was read.
-struct Read {
-    bundle: Bundle,
-    slug: String,
-    digest: Digest,
-    /// The version that the place calls it by.
-    version: Option<String>,
-}
-
-/// What became of an item.
-enum Effect {
-    /// It is as it was.
-    Unchanged,
-    Added,
-    Updated,
-    /// A version of it waits for approval.
-    Held,
-    Skipped,
-}
 
 /// The item that a skill of this source is.
 struct Owner {
@@ -62,7 +42,7 @@ fn is_owned(claims: &Claims, key: &SkillKey, path: &str) -> bool {
 }
 
 impl OneSync<'_> {
-    fn caller(&self) -> Caller {
+    pub(crate) fn caller(&self) -> Caller {
         Caller::new(Principal::source(&self.source.id))
     }
 
@@ -218,7 +198,7 @@ impl OneSync<'_> {
     }
 
     /// What a record says is so: the skill is there, and this source's.
-    fn is_here(&self, record: &ItemRecord) -> bool {
+    pub(crate) fn is_here(&self, record: &ItemRecord) -> bool {
         let inner = &self.engine.0;
         let Some(skill) = &record.skill else {
             return false;
@@ -375,204 +355,6 @@ impl OneSync<'_> {
         last.is_none_or(|last| !last.version.created_by.is_source())
     }
 
-    async fn skip(
-        &self,
-        item: Item,
-        skipped: Skipped,
-        stays: Option<&ItemRecord>,
-        old: Option<&ItemRecord>,
-    ) -> Result<(ItemRecord, Effect), Fault> {
-        let record = ItemRecord {
-            item,
-            skill: stays.and_then(|stays| stays.skill.clone()),
-            digest: stays.and_then(|stays| stays.digest),
-            version: stays.and_then(|stays| stays.version),
-            skipped: Some(skipped),
-        };
-        if old != Some(&record) {
-            let mut batch = Batch::new();
-            items::put(&mut batch, &self.source.id, &record);
-            self.engine.0.store.commit(batch).await?;
-        }
-        Ok((record, Effect::Skipped))
-    }
-
-    /// Publishes what was read, and notes what the item came to.
-    async fn publish(
-        &self,
-        item: Item,
-        id: SkillId,
-        read: Read,
-        old: Option<&ItemRecord>,
-        revision: &str,
-        break_in_history: Option<&str>,
-    ) -> Result<(ItemRecord, Effect), Fault> {
-        let inner = &self.engine.0;
-        let key = id.key();
-        let old = old.filter(|old| old.skill.as_ref().is_some_and(|skill| skill.key() == key));
-        if let Some(old) = old
-            && old.digest == Some(read.digest)
-            && self.is_here(old)
-        {
-            let record = ItemRecord {
-                item,
-                ..old.clone()
-            };
-            if record != *old {
-                let mut batch = Batch::new();
-                items::put(&mut batch, &self.source.id, &record);
-                inner.store.commit(batch).await?;
-            }
-            return Ok((record, Effect::Unchanged));
-        }
-        let claim = Claim {
-            source: self.source.id.clone(),
-            path: item.path.clone(),
-        };
-        if items::claim(&inner.store, &key)?.as_ref() != Some(&claim) {
-            // Before the skill is there, so that a kill leaves none that nobody follows.
-            let mut batch = Batch::new();
-            batch.put(&CLAIMS, &key, &claim);
-            inner.store.commit(batch).await?;
-        }
-        let digest = read.digest;
-        let before = old.filter(|old| old.item.fingerprint == item.fingerprint);
-        let objection = match before.and_then(|before| before.skipped.as_ref()) {
-            Some(Skipped::Review(why)) => Some(why.as_str()),
-            _ => break_in_history,
-        };
-        let published = self.hand_over(&id, read, revision, objection).await;
-        let (record, effect) = match published {
-            Ok((version, effect)) => {
-                let record = ItemRecord {
-                    item,
-                    skill: Some(id),
-                    digest: Some(digest),
-                    version: Some(version),
-                    skipped: None,
-                };
-                (record, effect)
-            }
-            Err(Refusal::Skip(skipped)) => {
-                if inner.registry.catalog().get(&key).is_none() {
-                    let mut batch = Batch::new();
-                    batch.delete(&CLAIMS, &key);
-                    inner.store.commit(batch).await?;
-                }
-                // What is here of it stays its own.
-                let skill = old.and_then(|old| old.skill.clone());
-                let (digest, version) = old.map_or((None, None), |old| (old.digest, old.version));
-                let record = ItemRecord {
-                    item,
-                    skill,
-                    digest,
-                    version,
-                    skipped: Some(skipped),
-                };
-                (record, Effect::Skipped)
-            }
-            Err(Refusal::Fault(fault)) => return Err(fault),
-        };
-        let mut batch = Batch::new();
-        items::put(&mut batch, &self.source.id, &record);
-        inner.store.commit(batch).await?;
-        Ok((record, effect))
-    }
-
-    /// Has the registry publish it.
-    async fn hand_over(
-        &self,
-        id: &SkillId,
-        read: Read,
-        revision: &str,
-        objection: Option<&str>,
-    ) -> Result<(model::VersionNumber, Effect), Refusal> {
-        let registry = &self.engine.0.registry;
-        let caller = self.caller();
-        let head = registry.catalog().get(&id.key()).cloned();
-        let active = head.as_ref().and_then(|head| head.active);
-        let Read {
-            bundle,
-            version: called,
-            digest,
-            ..
-        } = read;
-        let bundle = Bundle {
-            id: Some(id.clone()),
-            ..bundle
-        };
-        let mut prepared = registry.prepare_as(WorkKind::Import, bundle).await?;
-        let build = BuildMetadata::new(&digest.hex().chars().take(12).collect::<String>());
-        if let Ok(build) = build {
-            prepared.distinguish_by(build);
-        }
-        let objection = objection
-            .map(str::to_owned)
-            .or_else(|| self.downgrade(&prepared, called.as_deref(), head.as_deref()));
-        // Bytes that are known cannot be held: they were handed out before. They are not made
-        // active, which is what a person would do.
-        let activate = objection.is_none() || !prepared.is_known();
-        if let Some(why) = &objection {
-            prepared.hold_because(why);
-        }
-        let summary = match revision {
-            "" => format!("From the source `{}`", self.source.id),
-            revision => format!(
-                "From the source `{}` at {}",
-                self.source.id,
-                model::shown(revision, 100)
-            ),
-        };
-        let published = registry
-            .publish(prepared, &summary, activate, &caller)
-            .await?;
-        let number = published.version.number;
-        if let Some(why) = objection.filter(|_| !activate && !published.version.active) {
-            return Err(Refusal::Skip(Skipped::Review(why)));
-        }
-        if published.version.held.is_some() {
-            return Ok((number, Effect::Held));
-        }
-        let is_back = published.version.withdrawn.is_some()
-            && withdraw::put_back(registry, id, number, &caller).await?;
-        let effect = match (active, published.outcome) {
-            _ if is_back => Effect::Added,
-            (None, _) if published.version.active => Effect::Added,
-            (Some(active), Outcome::Unchanged) if active == number => Effect::Unchanged,
-            _ if published.version.active => Effect::Updated,
-            _ => Effect::Unchanged,
-        };
-        Ok((number, effect))
-    }
-
-    /// Why a version does not follow from the active one: it is lower.
-    fn downgrade(
-        &self,
-        prepared: &Prepared,
-        called: Option<&str>,
-        head: Option<&registry::Head>,
-    ) -> Option<String> {
-        if self.source.kind.is_registry() {
-            return None;
-        }
-        let head = head?;
-        let active = self
-            .engine
-            .0
-            .registry
-            .version(head, &model::VersionSelector::Active)
-            .ok()?;
-        let stated = prepared.stated_version();
-        let stated = stated.or_else(|| called.and_then(|called| called.parse().ok()))?;
-        let precedes = stated.cmp_precedence(&active.semantic).is_lt();
-        precedes.then(|| {
-            format!(
-                "its version is {stated}, and {} is active here: it would go back",
-                active.semantic
-            )
-        })
-    }
-
     fn count(
         &self,
         (record, effect): (ItemRecord, Effect),
@@ -673,48 +455,4 @@ fn ends(error: &sources::Error) -> bool {
         error,
         sources::Error::Stopped | sources::Error::RateLimited { .. }
     )
-}
-
-/// Why the registry did not publish.
-enum Refusal {
-    /// What the skill is, or what is here.
-    Skip(Skipped),
-    /// The server.
-    Fault(Fault),
-}
-
-impl From<super::Error> for Refusal {
-    fn from(error: super::Error) -> Self {
-        Self::Fault(error.into())
-    }
-}
-
-impl From<registry::Error> for Refusal {
-    fn from(error: registry::Error) -> Self {
-        if let registry::Error::Invalid { problems } = &error {
-            let problem = problems
-                .iter()
-                .find(|problem| problem.severity == Severity::Error);
-            let reason = problem.map_or_else(|| error.to_string(), words);
-            return Self::Skip(Skipped::Bytes(reason));
-        }
-        let words = error.to_string();
-        let failure = Failure::from(error);
-        match failure.code.kind() {
-            FailureKind::Invalid
-            | FailureKind::NotFound
-            | FailureKind::Denied
-            | FailureKind::State => Self::Skip(Skipped::State(failure.message)),
-            _ => Self::Fault(Fault::Here(super::Error::Here { message: words })),
-        }
-    }
-}
-
-/// A problem as a sentence, with its place.
-fn words(problem: &model::Problem) -> String {
-    match (problem.file.as_str(), problem.line) {
-        ("", _) => format!("{} ({})", problem.message, problem.rule),
-        (file, 0) => format!("{file}: {} ({})", problem.message, problem.rule),
-        (file, line) => format!("{file}:{line}: {} ({})", problem.message, problem.rule),
-    }
 }
