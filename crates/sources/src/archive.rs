@@ -64,7 +64,9 @@ impl Unpacked {
     fn tar(&mut self, archive: &[u8]) -> Result<(), Error> {
         let unpacked = flate2::read::GzDecoder::new(archive).take(self.budget + AROUND);
         let mut archive = tar::Archive::new(unpacked);
-        let entries = archive.entries().map_err(|_| broken("it has no beginning"))?;
+        let entries = archive
+            .entries()
+            .map_err(|_| broken("it has no beginning"))?;
         for entry in entries {
             let mut entry = entry.map_err(|_| broken("it ends early, or is damaged"))?;
             self.enter()?;
@@ -129,20 +131,23 @@ impl Unpacked {
             Err(bytes) => {
                 let name = model::shown(&String::from_utf8_lossy(&bytes), 200);
                 let message = "its name is not UTF-8";
-                self.problems.push(Problem::error("path-invalid", &name, 0, message));
+                self.problems
+                    .push(Problem::error("path-invalid", &name, 0, message));
                 return None;
             }
         };
         let shown = model::shown(&name, 200);
         if !is_regular {
             let message = "it is a link or a special file, and was left out";
-            self.problems.push(Problem::warning("file-not-regular", &shown, 0, message));
+            self.problems
+                .push(Problem::warning("file-not-regular", &shown, 0, message));
             return None;
         }
         let name = name.strip_prefix("./").unwrap_or(&name).to_owned();
         if name.starts_with("__MACOSX/") || name.rsplit('/').next() == Some(".DS_Store") {
             let message = "left out: systems make it";
-            self.problems.push(Problem::info(skill_folder::LEFT_OUT, &shown, 0, message));
+            self.problems
+                .push(Problem::info(skill_folder::LEFT_OUT, &shown, 0, message));
             return None;
         }
         Some(name)
@@ -151,7 +156,9 @@ impl Unpacked {
     /// The bytes of an entry: as many as it says, and as there may be.
     fn read(&mut self, entry: &mut dyn Read, size: u64) -> Result<Bytes, Error> {
         if size > self.budget || self.files.len() == MAX_FILES {
-            return Err(too_large(&format!("{MAX_FILES} files, {MAX_SKILL_BYTES} bytes, or {MAX_RATIO} times its own size")));
+            return Err(too_large(&format!(
+                "{MAX_FILES} files, {MAX_SKILL_BYTES} bytes, or {MAX_RATIO} times its own size"
+            )));
         }
         let mut content = Vec::new();
         // What it says of its size need not be true.
@@ -160,7 +167,9 @@ impl Unpacked {
         read.map_err(|_| broken("a file in it is damaged"))?;
         let length = content.len() as u64;
         if length > self.budget {
-            return Err(too_large(&format!("{MAX_SKILL_BYTES} bytes, or {MAX_RATIO} times its own size")));
+            return Err(too_large(&format!(
+                "{MAX_SKILL_BYTES} bytes, or {MAX_RATIO} times its own size"
+            )));
         }
         if length != size {
             return Err(broken("it ends in the middle of a file"));
@@ -172,7 +181,8 @@ impl Unpacked {
     fn insert(&mut self, name: String, content: Bytes) {
         if self.files.contains_key(&name) {
             let (shown, message) = (model::shown(&name, 200), "it is there twice");
-            self.problems.push(Problem::error("path-invalid", &shown, 0, message));
+            self.problems
+                .push(Problem::error("path-invalid", &shown, 0, message));
         } else {
             self.files.insert(name, content);
         }
@@ -188,7 +198,8 @@ impl Unpacked {
                 Ok(path) => _ = found.files.insert(path, content),
                 Err(error) => {
                     let (shown, message) = (model::shown(&name, 200), error.to_string());
-                    self.problems.push(Problem::error("path-invalid", &shown, 0, message));
+                    self.problems
+                        .push(Problem::error("path-invalid", &shown, 0, message));
                 }
             }
         }
@@ -199,12 +210,17 @@ impl Unpacked {
     /// The one folder that everything is in, with its `/`.
     fn top(&self) -> String {
         let is_skill = |name: &str| name.eq_ignore_ascii_case(FilePath::SKILL_MD);
-        let mut tops = self.files.keys().map(|name| name.split_once('/').map(|(top, _)| top));
+        let mut tops = self
+            .files
+            .keys()
+            .map(|name| name.split_once('/').map(|(top, _)| top));
         let Some(Some(top)) = tops.next() else {
             return String::new();
         };
         let inside = |name: &String| name.strip_prefix(top)?.strip_prefix('/').map(is_skill);
-        if tops.all(|other| other == Some(top)) && self.files.keys().any(|name| inside(name) == Some(true)) {
+        if tops.all(|other| other == Some(top))
+            && self.files.keys().any(|name| inside(name) == Some(true))
+        {
             return format!("{top}/");
         }
         String::new()

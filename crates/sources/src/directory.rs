@@ -86,7 +86,9 @@ fn list(root: &Path, work: &Work) -> Result<Listing, Error> {
     let found = skill_folder::find(root).map_err(Error::Unavailable)?;
     if found.folders.len() > work.limits.skills {
         let max = work.limits.skills;
-        return Err(Error::TooLarge(format!("`{shown}` has more than {max} skills")));
+        return Err(Error::TooLarge(format!(
+            "`{shown}` has more than {max} skills"
+        )));
     }
     let mut listing = Listing::default();
     let (mut files, mut bytes) = (0, 0_u64);
@@ -96,12 +98,18 @@ fn list(root: &Path, work: &Work) -> Result<Listing, Error> {
         }
         let Some(path) = inside(root, folder) else {
             let shown = folder.strip_prefix(root).unwrap_or(folder).display();
-            listing.skipped.push((shown.to_string(), "its path is not UTF-8".to_owned()));
+            listing
+                .skipped
+                .push((shown.to_string(), "its path is not UTF-8".to_owned()));
             continue;
         };
         let read = whole(folder)?;
         files += read.files.len();
-        bytes += read.files.values().map(|content| content.len() as u64).sum::<u64>();
+        bytes += read
+            .files
+            .values()
+            .map(|content| content.len() as u64)
+            .sum::<u64>();
         if files > work.limits.files || bytes > work.limits.bytes {
             let (files, bytes) = (work.limits.files, work.limits.bytes);
             let message = format!("`{shown}` has more than {files} files or {bytes} bytes");
@@ -127,13 +135,20 @@ fn list(root: &Path, work: &Work) -> Result<Listing, Error> {
 fn inside(root: &Path, folder: &Path) -> Option<String> {
     let path = folder.strip_prefix(root).ok()?.to_str()?;
     let path = path.replace(std::path::MAIN_SEPARATOR, "/");
-    Some(if path.is_empty() { ".".to_owned() } else { path })
+    Some(if path.is_empty() {
+        ".".to_owned()
+    } else {
+        path
+    })
 }
 
 /// The files of a skill, unless one of them vanished or could not be read: half a skill is none.
 fn whole(folder: &Path) -> Result<skill_folder::SkillFiles, Error> {
     let read = skill_folder::read(folder);
-    let unreadable = read.problems.iter().find(|problem| problem.rule == UNREADABLE);
+    let unreadable = read
+        .problems
+        .iter()
+        .find(|problem| problem.rule == UNREADABLE);
     if let Some(Problem { file, message, .. }) = unreadable {
         let folder = folder.display();
         let message = format!("`{file}` in `{folder}` cannot be read: {message}");
@@ -157,18 +172,31 @@ fn read(root: &Path, item: &Item) -> Result<Files, Error> {
     let wrong = || Error::Invalid("this is no item of the folder".to_owned());
     let below = Path::new(&item.handle);
     let is_inside = below.components().all(|part| {
-        matches!(part, std::path::Component::Normal(_) | std::path::Component::CurDir)
+        matches!(
+            part,
+            std::path::Component::Normal(_) | std::path::Component::CurDir
+        )
     });
     if !is_inside {
         return Err(wrong());
     }
-    let folder = if item.handle == "." { root.to_owned() } else { root.join(below) };
+    let folder = if item.handle == "." {
+        root.to_owned()
+    } else {
+        root.join(below)
+    };
     let data = folder.symlink_metadata();
     if !data.is_ok_and(|data| data.is_dir()) {
-        return Err(Error::Unavailable(format!("`{}` is gone", folder.display())));
+        return Err(Error::Unavailable(format!(
+            "`{}` is gone",
+            folder.display()
+        )));
     }
     // A folder on the way may have become a link since.
-    let (real, top) = (skill_folder::absolute(&folder), skill_folder::absolute(root));
+    let (real, top) = (
+        skill_folder::absolute(&folder),
+        skill_folder::absolute(root),
+    );
     if !real.starts_with(top) {
         return Err(wrong());
     }

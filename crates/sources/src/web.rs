@@ -141,7 +141,9 @@ impl Answer {
             return Ok(self);
         }
         let (url, status) = (told(&self.url), self.status.as_u16());
-        Err(Error::Refused(format!("{url} answers {status}: it is not there")))
+        Err(Error::Refused(format!(
+            "{url} answers {status}: it is not there"
+        )))
     }
 
     pub(crate) fn tag(&self) -> Option<String> {
@@ -202,7 +204,10 @@ impl<'a> Session<'a> {
     }
 
     pub(crate) fn rate_limit(&self) -> Option<RateLimit> {
-        *self.limit.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+        *self
+            .limit
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
     /// What there is at a path below the base.
@@ -223,7 +228,8 @@ impl<'a> Session<'a> {
             Either::Right((Err(_), _)) => {
                 let seconds = self.work.limits.time.as_secs();
                 let url = told(url);
-                let message = format!("{url} was not done after {seconds} seconds, which is the limit");
+                let message =
+                    format!("{url} was not done after {seconds} seconds, which is the limit");
                 Err(Error::Unavailable(message))
             }
         }
@@ -253,15 +259,21 @@ impl<'a> Session<'a> {
         let (status, headers) = (response.status(), response.headers().clone());
         let limit = rate_limit(&headers);
         if let Some(limit) = limit {
-            *self.limit.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(limit);
+            *self
+                .limit
+                .lock()
+                .unwrap_or_else(std::sync::PoisonError::into_inner) = Some(limit);
         }
         check(status, &headers, limit, &from)?;
         let max = if ask.max == 0 { MAX_JSON } else { ask.max };
         let mut body = Vec::new();
         if status.is_success() {
             loop {
-                let chunk = timeout(silence, response.chunk()).await.map_err(|_| silent())?;
-                let broken = |_| Error::Unavailable(format!("what {} sends broke off", told(&from)));
+                let chunk = timeout(silence, response.chunk())
+                    .await
+                    .map_err(|_| silent())?;
+                let broken =
+                    |_| Error::Unavailable(format!("what {} sends broke off", told(&from)));
                 let Some(chunk) = chunk.map_err(broken)? else {
                     break;
                 };
@@ -379,7 +391,9 @@ pub(crate) fn kept<T: DeserializeOwned>(folder: &Path, name: &str) -> Option<T> 
 /// Keeps something for the next look: all of it, or what was there.
 pub(crate) fn keep<T: Serialize>(folder: &Path, name: &str, what: &T) -> Result<(), Error> {
     let wrong = |error: &dyn std::fmt::Display| {
-        Error::Unavailable(format!("what is kept between looks cannot be written: {error}"))
+        Error::Unavailable(format!(
+            "what is kept between looks cannot be written: {error}"
+        ))
     };
     let bytes = serde_json::to_vec(what).map_err(|error| wrong(&error))?;
     let new = folder.join(format!("{name}.new"));
