@@ -133,7 +133,9 @@ impl ClawHub {
         let found = if self.slugs.is_empty() {
             all(&session, &api, tag).await?
         } else {
-            let named = stream::iter(&self.slugs).map(|slug| detail(&session, &api, slug));
+            let named = stream::iter(self.slugs.clone());
+            let (session, api) = (&session, &api);
+            let named = named.map(|slug| async move { detail(session, api, &slug).await });
             let named: Vec<_> = named.buffered(AT_ONCE).try_collect().await?;
             Some((named, None))
         };
