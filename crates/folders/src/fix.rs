@@ -4,7 +4,6 @@ use std::fs::{self, OpenOptions};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use super::folder;
 use model::{FilePath, Problem};
 use skill_md::ReadOptions;
 
@@ -39,7 +38,7 @@ pub fn fix(folder: &Path) -> Result<Vec<Problem>, FixError> {
     let Ok(text) = String::from_utf8(bytes) else {
         return Ok(Vec::new());
     };
-    let name = folder::name(folder);
+    let name = skill_folder::name(folder);
     let options = ReadOptions {
         folder: Some(&name),
         ..ReadOptions::default()

@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::path::{Component, Path, PathBuf};
 
-use super::folder;
 use install::HOSTS;
 use model::{Digest, Problem, SkillId, SkillKey};
 use registry::{Bundle, Candidate};
@@ -80,7 +79,7 @@ impl Ids {
     /// Source and author: those that were named, else those that the path tells.
     fn namespace(&self, path: &Path) -> (String, String) {
         let local = || (SkillId::LOCAL.to_owned(), "global".to_owned());
-        let told = || in_path(&folder::absolute(path)).unwrap_or_else(local);
+        let told = || in_path(&skill_folder::absolute(path)).unwrap_or_else(local);
         self.named.clone().unwrap_or_else(told)
     }
 }

@@ -18,11 +18,10 @@
 )]
 
 mod fix;
-mod folder;
 mod ids;
 mod scan;
 
 pub use fix::{FixError, fix};
-pub use folder::{LEFT_OUT, SkillFiles, SkillFolders, absolute, find, name, read};
+pub use skill_folder::{LEFT_OUT, SkillFiles, SkillFolders, absolute, find, name, read};
 pub use ids::{Claim, Ids};
 pub use scan::{outermost, scan};

@@ -25,11 +25,25 @@
     clippy::print_stderr
 )]
 
+mod archive;
+mod clawhub;
+mod directory;
 mod error;
 mod fetch;
 mod git;
+mod github;
+mod repertoire;
+#[cfg(test)]
+mod tests;
+mod web;
+mod well_known;
 
 pub use self::git::{Git, GitOptions};
 pub use ::git::{Credential as GitCredential, Permits as GitPermits};
+pub use clawhub::ClawHub;
+pub use directory::Directory;
 pub use error::Error;
 pub use fetch::{Fetch, Files, Item, Limits, Listing, Look, RateLimit, RepositoryFacts, Work};
+pub use github::{GitHub, GitHubOptions};
+pub use repertoire::Repertoire;
+pub use well_known::WellKnown;

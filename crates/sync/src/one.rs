@@ -247,7 +247,10 @@ impl OneSync<'_> {
         for (path, reason) in &skipped {
             result.skip(path, reason);
         }
-        let items = unique(items, result);
+        let wanted = items
+            .into_iter()
+            .filter(|item| self.source.wants(&item.path));
+        let items = unique(wanted.collect(), result);
         let at = (revision.as_str(), break_in_history.as_deref());
         let taken = self.take_in(items, known, at, state, result).await?;
         state.mark = Some(mark).filter(|mark| !mark.is_empty());

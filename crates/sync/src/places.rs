@@ -2,14 +2,23 @@
 
 use std::sync::Arc;
 
-use secrecy::SecretString;
+use egress::Egress;
+use secrecy::{ExposeSecret as _, SecretString};
 
 use super::{Fetchers, Source, SourceKind};
-use sources::{Error, Fetch};
+use sources::{
+    ClawHub, Directory, Error, Fetch, Git, GitCredential, GitHub, GitHubOptions, GitOptions,
+    GitPermits, Repertoire, WellKnown,
+};
+
+/// What stands before a topic of GitHub.
+const TOPIC: &str = "topic:";
 
 /// Looks at real places.
 #[derive(Debug, Clone)]
-pub struct Places {}
+pub struct Places {
+    egress: Egress,
+}
 
 impl Places {
     /// With networks that sources may be in, beside public ones.
@@ -17,12 +26,69 @@ impl Places {
     /// # Errors
     /// What is no network, such as `10.0.0.0/8`.
     pub fn new(networks: &[String]) -> Result<Self, String> {
-        Ok(Self {})
+        let egress = Egress::permitting(networks).map_err(|error| error.to_string())?;
+        Ok(Self { egress })
+    }
+
+    fn git(&self, source: &Source, secret: Option<&SecretString>) -> Result<Git, Error> {
+        // `name:password` where a name is needed; a token alone is what hosts take.
+        let credential = secret.map(|secret| match secret.expose_secret().split_once(':') {
+            Some((name, password)) => GitCredential::Login {
+                user: name.to_owned(),
+                password: password.to_owned().into(),
+            },
+            None => GitCredential::Token(secret.clone()),
+        });
+        let egress = self.egress.clone();
+        Git::new(GitOptions {
+            url: source.location.clone(),
+            reference: source.reference.clone(),
+            folder: source.path.clone(),
+            credential,
+            ssh_key: None,
+            known_hosts: None,
+            // Whoever names sources has the server's machine.
+            permits_files: true,
+            permits: GitPermits::new(move |address| egress.permits(address).is_ok()),
+        })
+    }
+
+    fn github(&self, source: &Source, secret: Option<&SecretString>) -> Result<GitHub, Error> {
+        let mut options = GitHubOptions {
+            api: source.location.clone(),
+            branch: Some(source.reference.clone()).filter(|branch| !branch.is_empty()),
+            ..GitHubOptions::default()
+        };
+        for word in &source.select {
+            if let Some(topic) = word.strip_prefix(TOPIC) {
+                options.topics.push(topic.to_owned());
+            } else if word.contains('/') {
+                options.repositories.push(word.clone());
+            } else {
+                options.owners.push(word.clone());
+            }
+        }
+        GitHub::new(options, secret, self.egress.clone())
     }
 }
 
 impl Fetchers for Places {
     fn open(&self, source: &Source) -> Result<Arc<dyn Fetch>, Error> {
-        Err(Error::Invalid("not yet".to_owned()))
+        let secret = source
+            .credential
+            .as_ref()
+            .map(super::CredentialRef::resolve);
+        let secret = secret.transpose().map_err(Error::Invalid)?;
+        let (secret, egress, at) = (secret.as_ref(), self.egress.clone(), &source.location);
+        Ok(match source.kind {
+            SourceKind::Directory => Arc::new(Directory::new(at)?),
+            SourceKind::Git => Arc::new(self.git(source, secret)?),
+            SourceKind::Github => Arc::new(self.github(source, secret)?),
+            SourceKind::WellKnown => Arc::new(WellKnown::new(at, secret, egress)?),
+            SourceKind::Clawhub => {
+                Arc::new(ClawHub::new(at, source.select.clone(), secret, egress)?)
+            }
+            SourceKind::Repertoire => Arc::new(Repertoire::new(at, secret, egress)?),
+        })
     }
 }

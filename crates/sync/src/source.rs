@@ -162,7 +162,8 @@ pub struct Source {
     #[serde(default)]
     pub path: String,
     /// What of it: repositories (`acme/skills`), owners (`acme`) and topics
-    /// (`topic:agent-skills`) of GitHub, slugs of ClawHub. Empty: all of it.
+    /// (`topic:agent-skills`) of GitHub, slugs of ClawHub, beginnings of ids
+    /// (`github/acme`) of another server. Empty: all of it.
     #[serde(default)]
     pub select: Vec<String>,
     /// How the ids of its skills begin; none: as its address says.
@@ -282,6 +283,30 @@ impl Source {
             &self.id
         } else {
             &self.name
+        }
+    }
+
+    /// What is at a path of it is wanted.
+    #[must_use]
+    pub(crate) fn wants(&self, path: &str) -> bool {
+        let is_below = |path: &str, folder: &str| {
+            let rest = path.strip_prefix(folder.trim_matches('/'));
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        match self.kind {
+            // Behind the owner and the name of the repository.
+            SourceKind::Github => {
+                let inside = path.splitn(3, '/').nth(2).unwrap_or_default();
+                self.path.is_empty() || is_below(inside, &self.path)
+            }
+            SourceKind::Repertoire => {
+                // What every server has, and what is of a person's machine.
+                let own = ["builtin", "local/project", "local/user"];
+                let is_own = own.iter().any(|own| is_below(path, own));
+                let is_named = self.select.iter().any(|id| is_below(path, id));
+                !is_own && (self.select.is_empty() || is_named)
+            }
+            _ => self.path.is_empty() || is_below(path, &self.path),
         }
     }
 

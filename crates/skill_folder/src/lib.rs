@@ -3,6 +3,18 @@
 //! What is no part of a skill stays on the machine, and is told: secrets and the
 //! rubbish of tools by their names, and whatever `.gitignore` and `.skillignore` say.
 //! A line such as `!target/` in `.skillignore` brings rubbish back, never a secret.
+//!
+//! Not here: ids of skills and what becomes of them (`folders`), places with skills
+//! (`sources`).
+
+// What may fail in a test may not in the product; the rest is in Cargo.toml.
+#![warn(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    clippy::print_stderr
+)]
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;

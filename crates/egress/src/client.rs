@@ -1,0 +1,277 @@
+//! A client of HTTP that calls permitted addresses alone.
+
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use http::header::{AUTHORIZATION, COOKIE, LOCATION, PROXY_AUTHORIZATION};
+use http::{HeaderMap, HeaderValue, StatusCode};
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use reqwest::redirect;
+use url::Url;
+
+use super::{Egress, Refused};
+
+/// How long things may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Timeouts {
+    /// Until there is a connection.
+    pub connect: Duration,
+    /// How long the other side may be silent.
+    pub silence: Duration,
+    /// The whole of a request with its answer, a redirect at a time.
+    pub total: Duration,
+}
+
+impl Default for Timeouts {
+    fn default() -> Self {
+        Self {
+            connect: Duration::from_secs(10),
+            silence: Duration::from_secs(30),
+            total: Duration::from_secs(15 * 60),
+        }
+    }
+}
+
+/// Finds the addresses of a name.
+pub trait Lookup: Send + Sync + fmt::Debug {
+    /// The addresses that a name has.
+    fn lookup(&self, name: String) -> BoxFuture<'static, std::io::Result<Vec<IpAddr>>>;
+}
+
+/// Names as the system resolves them.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct System;
+
+impl Lookup for System {
+    fn lookup(&self, name: String) -> BoxFuture<'static, std::io::Result<Vec<IpAddr>>> {
+        Box::pin(async move {
+            let found = tokio::net::lookup_host((name.as_str(), 0)).await?;
+            Ok(found.map(|address| address.ip()).collect())
+        })
+    }
+}
+
+/// Why there is no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The address, or one that a redirect leads to, may not be called.
+    #[error(transparent)]
+    Refused(#[from] Refused),
+    /// Redirects that lead nowhere.
+    #[error("more than {0} redirects")]
+    Redirects(usize),
+    /// A redirect without an address that could be read.
+    #[error("a redirect that says not where to")]
+    Nowhere,
+    /// A redirect from `https` to `http`.
+    #[error("a redirect from https to http")]
+    Downgrade,
+    /// The request failed. Names no address, as its query may be secret.
+    #[error("{}", words(.0))]
+    Request(reqwest::Error),
+}
+
+/// What came back, after redirects.
+#[derive(Debug)]
+pub struct Answer {
+    /// The answer, its body still to be read.
+    pub response: reqwest::Response,
+    /// Where it is from.
+    pub url: Url,
+    /// A redirect led there that says that it is for good (301, 308).
+    pub moved: bool,
+}
+
+/// Calls permitted addresses alone. Cheap to clone; connections are kept.
+#[derive(Debug, Clone)]
+pub struct Client {
+    http: reqwest::Client,
+    egress: Egress,
+    redirects: usize,
+}
+
+impl Client {
+    /// A client that resolves names as the system does, and follows so many redirects.
+    ///
+    /// # Errors
+    /// TLS cannot be set up.
+    pub fn new(egress: Egress, timeouts: Timeouts, redirects: usize) -> Result<Self, Error> {
+        Self::with_lookup(egress, timeouts, redirects, Arc::new(System))
+    }
+
+    /// A client that resolves names in another way.
+    ///
+    /// # Errors
+    /// TLS cannot be set up.
+    pub fn with_lookup(
+        egress: Egress,
+        timeouts: Timeouts,
+        redirects: usize,
+        lookup: Arc<dyn Lookup>,
+    ) -> Result<Self, Error> {
+        // Whoever was first chose for the whole process, which will do.
+        if rustls::crypto::CryptoProvider::get_default().is_none() {
+            rustls::crypto::ring::default_provider()
+                .install_default()
+                .ok();
+        }
+        let http = reqwest::Client::builder()
+            .user_agent(concat!("repertoire/", env!("CARGO_PKG_VERSION")))
+            .redirect(redirect::Policy::none())
+            .retry(reqwest::retry::never())
+            .referer(false)
+            .no_proxy()
+            .connect_timeout(timeouts.connect)
+            .read_timeout(timeouts.silence)
+            .timeout(timeouts.total)
+            .dns_resolver(Arc::new(Checked {
+                egress: egress.clone(),
+                lookup,
+            }))
+            .build()
+            .map_err(Error::Request)?;
+        Ok(Self {
+            http,
+            egress,
+            redirects,
+        })
+    }
+
+    /// Gets something, and follows redirects. A credential is sent to the origin of `url`
+    /// alone, and so is every header that could hold one.
+    ///
+    /// # Errors
+    /// See [`Error`]. An answer that says no is an answer.
+    pub async fn get(
+        &self,
+        url: &Url,
+        headers: &HeaderMap,
+        credential: Option<&HeaderValue>,
+    ) -> Result<Answer, Error> {
+        let (mut here, mut moved) = (url.clone(), false);
+        // A password in an address would go where the address goes.
+        here.set_username("").ok();
+        here.set_password(None).ok();
+        for _ in 0..=self.redirects {
+            self.egress.permits_url(&here)?;
+            let is_home = here.origin() == url.origin();
+            let mut headers = headers.clone();
+            if is_home {
+                if let Some(credential) = credential {
+                    let mut credential = credential.clone();
+                    credential.set_sensitive(true);
+                    headers.insert(AUTHORIZATION, credential);
+                }
+            } else {
+                for name in [AUTHORIZATION, COOKIE, PROXY_AUTHORIZATION] {
+                    headers.remove(name);
+                }
+            }
+            let request = self.http.get(here.clone()).headers(headers);
+            let response = request.send().await.map_err(failed)?;
+            let status = response.status();
+            if !is_redirect(status) {
+                return Ok(Answer {
+                    response,
+                    url: here,
+                    moved,
+                });
+            }
+            moved |= matches!(
+                status,
+                StatusCode::MOVED_PERMANENTLY | StatusCode::PERMANENT_REDIRECT
+            );
+            let location = response.headers().get(LOCATION);
+            let location = location.and_then(|location| location.to_str().ok());
+            let next = location.and_then(|location| here.join(location).ok());
+            let mut next = next.ok_or(Error::Nowhere)?;
+            next.set_username("").ok();
+            next.set_password(None).ok();
+            if here.scheme() == "https" && next.scheme() == "http" {
+                return Err(Error::Downgrade);
+            }
+            here = next;
+        }
+        Err(Error::Redirects(self.redirects))
+    }
+}
+
+fn is_redirect(status: StatusCode) -> bool {
+    matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308)
+}
+
+/// A request that failed: because of its address, or otherwise.
+fn failed(error: reqwest::Error) -> Error {
+    let mut next: Option<&(dyn std::error::Error + 'static)> = Some(&error);
+    while let Some(cause) = next {
+        if let Some(refused) = cause.downcast_ref::<Refused>() {
+            return Error::Refused(refused.clone());
+        }
+        next = cause.source();
+    }
+    Error::Request(error.without_url())
+}
+
+/// What a failed request means, in words. Names no address.
+#[must_use]
+fn words(error: &reqwest::Error) -> String {
+    let mut next: Option<&(dyn std::error::Error + 'static)> = Some(error);
+    while let Some(cause) = next {
+        if let Some(tls) = cause.downcast_ref::<rustls::Error>() {
+            return format!("TLS failed: {tls}");
+        }
+        next = cause.source();
+        if let Some(system) = cause.downcast_ref::<std::io::Error>() {
+            match system.get_ref() {
+                // The error that it is made of is none of its sources.
+                Some(inner) => next = Some(inner),
+                None => return system.kind().to_string(),
+            }
+        }
+    }
+    if error.is_timeout() {
+        return "it took too long".to_owned();
+    }
+    if error.is_connect() {
+        return "no connection".to_owned();
+    }
+    if error.is_body() || error.is_decode() {
+        return "the answer broke off".to_owned();
+    }
+    "no answer".to_owned()
+}
+
+/// Resolves names, and leaves out what may not be called.
+struct Checked {
+    egress: Egress,
+    lookup: Arc<dyn Lookup>,
+}
+
+impl Resolve for Checked {
+    fn resolve(&self, name: Name) -> Resolving {
+        let (egress, name) = (self.egress.clone(), name.as_str().to_owned());
+        let found = self.lookup.lookup(name.clone());
+        Box::pin(async move {
+            let mut refused = None;
+            let mut permitted = Vec::new();
+            for address in found.await? {
+                match egress.permits(address) {
+                    Ok(()) => permitted.push(SocketAddr::new(address, 0)),
+                    Err(error) => refused = Some(error),
+                }
+            }
+            match refused {
+                // By the name that was asked for: who asks need not learn where it leads.
+                Some(error) if permitted.is_empty() => Err(Refused {
+                    address: name,
+                    what: error.what,
+                }
+                .into()),
+                _ => Ok(Box::new(permitted.into_iter()) as Addrs),
+            }
+        })
+    }
+}

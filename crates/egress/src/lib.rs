@@ -1,0 +1,29 @@
+//! Which addresses the server may call, and a client that calls no others.
+//!
+//! Rules:
+//!
+//! * Public addresses only, unless the operator permits others by network.
+//! * Names are resolved first, and what they lead to is checked; the connection is made to
+//!   an address that was checked, so a name that changes meanwhile gains nothing.
+//! * Every redirect is checked as the first address was. A credential stays with the
+//!   origin that it is for, and `https` never becomes `http`.
+//! * No proxy of the environment, no cookies, no `Referer`.
+//!
+//! Not here: what is asked and what becomes of the answers.
+
+// What may fail in a test may not in the product; the rest is in Cargo.toml.
+#![warn(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    clippy::print_stderr
+)]
+
+mod address;
+mod client;
+#[cfg(test)]
+mod tests;
+
+pub use address::{Egress, NetworkError, Refused};
+pub use client::{Answer, Client, Error, Lookup, System, Timeouts};

@@ -1,0 +1,228 @@
+//! Archives of a skill, unpacked in memory. They may come from anybody.
+
+use std::collections::BTreeMap;
+use std::io::{Cursor, Read};
+
+use bytes::Bytes;
+
+use super::{Error, Files};
+use model::{FilePath, MAX_FILES, MAX_SKILL_BYTES, Problem};
+
+/// Bytes of an archive beside those of its files: headers and padding.
+const AROUND: u64 = 4 * 1024 * 1024;
+/// Bytes that an archive may have as it comes.
+pub(crate) const MAX_ARCHIVE: u64 = MAX_SKILL_BYTES + AROUND;
+/// Entries, of all kinds: folders and what is left out count too.
+const MAX_ENTRIES: usize = 4 * MAX_FILES;
+/// How much larger than the archive its files may be, beyond the first MiB. Deflate can do
+/// 1,032; text of people comes to 20.
+const MAX_RATIO: u64 = 200;
+
+/// The files of a zip or a `.tar.gz`, whichever it is. Where everything is in one folder,
+/// and the `SKILL.md` with it, that folder is the skill.
+///
+/// Links, special files and what systems add are left out and told; a path that no skill
+/// can have is a problem of the skill.
+///
+/// # Errors
+/// It is no archive, or too large.
+pub(crate) fn unpack(archive: &[u8]) -> Result<Files, Error> {
+    let mut unpacked = Unpacked {
+        budget: MAX_SKILL_BYTES.min((archive.len() as u64).saturating_mul(MAX_RATIO) + (1 << 20)),
+        ..Unpacked::default()
+    };
+    if archive.starts_with(&[0x1f, 0x8b]) {
+        unpacked.tar(archive)?;
+    } else if archive.starts_with(b"PK") {
+        unpacked.zip(archive)?;
+    } else {
+        return Err(broken("it is neither a zip nor a .tar.gz"));
+    }
+    Ok(unpacked.files())
+}
+
+fn broken(why: &str) -> Error {
+    Error::Unavailable(format!("an archive cannot be read: {why}"))
+}
+
+fn too_large(what: &str) -> Error {
+    Error::TooLarge(format!("an archive has more than a skill may have: {what}"))
+}
+
+/// What is in an archive.
+#[derive(Debug, Default)]
+struct Unpacked {
+    /// Regular files, by the path that they are under.
+    files: BTreeMap<String, Bytes>,
+    problems: Vec<Problem>,
+    entries: usize,
+    /// Bytes that may still come.
+    budget: u64,
+}
+
+impl Unpacked {
+    fn tar(&mut self, archive: &[u8]) -> Result<(), Error> {
+        let unpacked = flate2::read::GzDecoder::new(archive).take(self.budget + AROUND);
+        let mut archive = tar::Archive::new(unpacked);
+        let entries = archive
+            .entries()
+            .map_err(|_| broken("it has no beginning"))?;
+        for entry in entries {
+            let mut entry = entry.map_err(|_| broken("it ends early, or is damaged"))?;
+            self.enter()?;
+            let kind = entry.header().entry_type();
+            let name = String::from_utf8(entry.path_bytes().into_owned());
+            let name = name.map_err(|error| error.into_bytes());
+            if kind.is_dir() || kind == tar::EntryType::XGlobalHeader {
+                continue;
+            }
+            let size = entry.size();
+            let is_regular = matches!(kind, tar::EntryType::Regular | tar::EntryType::Continuous);
+            if let Some(name) = self.wanted(name, is_regular) {
+                let content = self.read(&mut entry, size)?;
+                self.insert(name, content);
+            }
+        }
+        Ok(())
+    }
+
+    fn zip(&mut self, archive: &[u8]) -> Result<(), Error> {
+        let damaged = |_| broken("it ends early, or is damaged");
+        let mut archive = zip::ZipArchive::new(Cursor::new(archive)).map_err(damaged)?;
+        for at in 0..archive.len() {
+            self.enter()?;
+            let mut entry = archive.by_index(at).map_err(|error| {
+                let encrypted = matches!(error, zip::result::ZipError::UnsupportedArchive(_));
+                broken(if encrypted {
+                    "it is encrypted, or packed in a way of its own"
+                } else {
+                    "it ends early, or is damaged"
+                })
+            })?;
+            if entry.is_dir() {
+                continue;
+            }
+            let name = String::from_utf8(entry.name_raw().to_vec());
+            let name = name.map_err(|error| error.into_bytes());
+            // The kind of file, as Unix writes it; 0 where the archive is from elsewhere.
+            let kind = entry.unix_mode().map_or(0, |mode| mode & 0o170_000);
+            let is_regular = matches!(kind, 0 | 0o100_000);
+            let size = entry.size();
+            if let Some(name) = self.wanted(name, is_regular) {
+                let content = self.read(&mut entry, size)?;
+                self.insert(name, content);
+            }
+        }
+        Ok(())
+    }
+
+    fn enter(&mut self) -> Result<(), Error> {
+        self.entries += 1;
+        if self.entries > MAX_ENTRIES {
+            return Err(too_large(&format!("{MAX_ENTRIES} entries")));
+        }
+        Ok(())
+    }
+
+    /// The name of an entry that is to be read.
+    fn wanted(&mut self, name: Result<String, Vec<u8>>, is_regular: bool) -> Option<String> {
+        let name = match name {
+            Ok(name) => name,
+            Err(bytes) => {
+                let name = model::shown(&String::from_utf8_lossy(&bytes), 200);
+                let message = "its name is not UTF-8";
+                self.problems
+                    .push(Problem::error("path-invalid", &name, 0, message));
+                return None;
+            }
+        };
+        let shown = model::shown(&name, 200);
+        if !is_regular {
+            let message = "it is a link or a special file, and was left out";
+            self.problems
+                .push(Problem::warning("file-not-regular", &shown, 0, message));
+            return None;
+        }
+        let name = name.strip_prefix("./").unwrap_or(&name).to_owned();
+        if name.starts_with("__MACOSX/") || name.rsplit('/').next() == Some(".DS_Store") {
+            let message = "left out: systems make it";
+            self.problems
+                .push(Problem::info(skill_folder::LEFT_OUT, &shown, 0, message));
+            return None;
+        }
+        Some(name)
+    }
+
+    /// The bytes of an entry: as many as it says, and as there may be.
+    fn read(&mut self, entry: &mut dyn Read, size: u64) -> Result<Bytes, Error> {
+        if size > self.budget || self.files.len() == MAX_FILES {
+            return Err(too_large(&format!(
+                "{MAX_FILES} files, {MAX_SKILL_BYTES} bytes, or {MAX_RATIO} times its own size"
+            )));
+        }
+        let mut content = Vec::new();
+        // What it says of its size need not be true.
+        let mut limited = entry.take(self.budget + 1);
+        let read = limited.read_to_end(&mut content);
+        read.map_err(|_| broken("a file in it is damaged"))?;
+        let length = content.len() as u64;
+        if length > self.budget {
+            return Err(too_large(&format!(
+                "{MAX_SKILL_BYTES} bytes, or {MAX_RATIO} times its own size"
+            )));
+        }
+        if length != size {
+            return Err(broken("it ends in the middle of a file"));
+        }
+        self.budget -= length;
+        Ok(content.into())
+    }
+
+    fn insert(&mut self, name: String, content: Bytes) {
+        if self.files.contains_key(&name) {
+            let (shown, message) = (model::shown(&name, 200), "it is there twice");
+            self.problems
+                .push(Problem::error("path-invalid", &shown, 0, message));
+        } else {
+            self.files.insert(name, content);
+        }
+    }
+
+    /// The files by the paths that they have in the skill.
+    fn files(mut self) -> Files {
+        let top = self.top();
+        let mut found = Files::default();
+        for (name, content) in self.files {
+            let inside = name.strip_prefix(&top).unwrap_or(&name);
+            match inside.parse::<FilePath>() {
+                Ok(path) => _ = found.files.insert(path, content),
+                Err(error) => {
+                    let (shown, message) = (model::shown(&name, 200), error.to_string());
+                    self.problems
+                        .push(Problem::error("path-invalid", &shown, 0, message));
+                }
+            }
+        }
+        found.problems = self.problems;
+        found
+    }
+
+    /// The one folder that everything is in, with its `/`.
+    fn top(&self) -> String {
+        let is_skill = |name: &str| name.eq_ignore_ascii_case(FilePath::SKILL_MD);
+        let mut tops = self
+            .files
+            .keys()
+            .map(|name| name.split_once('/').map(|(top, _)| top));
+        let Some(Some(top)) = tops.next() else {
+            return String::new();
+        };
+        let inside = |name: &String| name.strip_prefix(top)?.strip_prefix('/').map(is_skill);
+        if tops.all(|other| other == Some(top))
+            && self.files.keys().any(|name| inside(name) == Some(true))
+        {
+            return format!("{top}/");
+        }
+        String::new()
+    }
+}

@@ -1,0 +1,117 @@
+//! Repositories of GitHub, over its REST API.
+//!
+//! * Repositories are named, or those of an owner, or of a topic.
+//! * Of each, the tree of one branch is listed. A folder with a `SKILL.md` is a skill, and
+//!   the id of its tree stands for its bytes.
+//! * What was listed of a commit is kept, and not asked for again.
+//!
+//! `look.rs` finds the repositories, `trees.rs` what is in them.
+
+mod look;
+mod trees;
+
+use egress::Egress;
+use futures_util::future::BoxFuture;
+use secrecy::SecretString;
+
+use super::web::Web;
+use super::{Error, Fetch, Files, Item, Look, Work};
+
+/// Which repositories, and what of them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct GitHubOptions {
+    /// Where the API is. Empty: `https://api.github.com`.
+    pub api: String,
+    /// Repositories, each as `owner/name`.
+    pub repositories: Vec<String>,
+    /// All repositories of organisations, and of people.
+    pub owners: Vec<String>,
+    /// All repositories of topics. A search tells 1,000 at most; a topic with more is
+    /// refused.
+    pub topics: Vec<String>,
+    /// A branch. None: the one that a repository has as its default.
+    pub branch: Option<String>,
+    /// Archived repositories too, of an owner or a topic.
+    pub archived: bool,
+    /// Forks too, of an owner or a topic.
+    pub forks: bool,
+}
+
+/// Repositories of GitHub, or of a server with its API.
+#[derive(Debug)]
+pub struct GitHub {
+    web: Web,
+    options: GitHubOptions,
+}
+
+impl GitHub {
+    /// Repositories that the options name. The token, if there is one, is sent to the origin
+    /// of the API alone; without one GitHub answers 60 requests an hour.
+    ///
+    /// # Errors
+    /// The options name nothing, or something that is none.
+    pub fn new(
+        options: GitHubOptions,
+        token: Option<&SecretString>,
+        egress: Egress,
+    ) -> Result<Self, Error> {
+        let api = match options.api.as_str() {
+            "" => "https://api.github.com",
+            api => api,
+        };
+        let web = Web::new(api, token, egress)?;
+        let named = options.owners.iter().chain(&options.topics);
+        if options.repositories.is_empty() && named.clone().next().is_none() {
+            let message = "name repositories, owners or topics";
+            return Err(Error::Invalid(message.to_owned()));
+        }
+        for name in &options.repositories {
+            let is_name = name
+                .split_once('/')
+                .is_some_and(|(owner, name)| is_plain(owner) && is_plain(name));
+            if !is_name {
+                let name = model::shown(name, 100);
+                return Err(Error::Invalid(format!(
+                    "`{name}` is no repository: write `owner/name`"
+                )));
+            }
+        }
+        if let Some(name) = named.clone().find(|name| !is_plain(name)) {
+            let name = model::shown(name, 100);
+            return Err(Error::Invalid(format!("`{name}` is no name of GitHub")));
+        }
+        let branch = options.branch.iter();
+        if let Some(branch) = branch.clone().find(|branch| {
+            branch.is_empty() || branch.contains(['?', '#', '\\']) || branch.contains("..")
+        }) {
+            let branch = model::shown(branch, 100);
+            return Err(Error::Invalid(format!("`{branch}` is no branch")));
+        }
+        Ok(Self { web, options })
+    }
+}
+
+/// A segment of GitHub's names.
+fn is_plain(name: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    !name.is_empty() && name.len() <= 100 && name.chars().all(plain) && !matches!(name, "." | "..")
+}
+
+/// The id of a commit or a tree: SHA-1 or SHA-256.
+fn is_object(sha: &str) -> bool {
+    matches!(sha.len(), 40 | 64) && sha.bytes().all(|b| b.is_ascii_hexdigit())
+}
+
+impl Fetch for GitHub {
+    fn look<'a>(
+        &'a self,
+        mark: Option<&'a str>,
+        work: &'a Work,
+    ) -> BoxFuture<'a, Result<Look, Error>> {
+        Box::pin(self.list(mark, work))
+    }
+
+    fn read<'a>(&'a self, item: &'a Item, work: &'a Work) -> BoxFuture<'a, Result<Files, Error>> {
+        Box::pin(self.files(item, work))
+    }
+}

@@ -1,0 +1,384 @@
+//! Which repositories there are, and where their branches stand.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use serde::{Deserialize, Serialize};
+
+use super::super::web::{Ask, Session, keep, kept, told};
+use super::super::{Error, Listing, Look, RepositoryFacts, Work};
+use super::trees::{Found, list};
+use super::{GitHub, is_object, is_plain};
+use model::Digest;
+
+/// What was listed of repositories.
+const KEPT: &str = "github.json";
+/// Bytes of a mark that names its repositories.
+const MAX_MARK: usize = 60 * 1024;
+/// Pages of a list, of a hundred each.
+const MAX_PAGES: usize = 1000;
+/// Repositories that a search tells.
+const MAX_SEARCH: u64 = 1000;
+
+/// A repository, as the API describes it.
+#[derive(Debug, Clone, Deserialize)]
+pub(super) struct Repository {
+    id: u64,
+    pub(super) full_name: String,
+    owner: Owner,
+    #[serde(default)]
+    html_url: String,
+    #[serde(default)]
+    archived: bool,
+    #[serde(default)]
+    fork: bool,
+    default_branch: Option<String>,
+    #[serde(default)]
+    stargazers_count: u64,
+    #[serde(default)]
+    forks_count: u64,
+    #[serde(default)]
+    open_issues_count: u64,
+    license: Option<License>,
+    pushed_at: Option<Timestamp>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+struct Owner {
+    id: u64,
+    login: String,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+struct License {
+    spdx_id: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Search {
+    total_count: u64,
+    incomplete_results: bool,
+    items: Vec<Repository>,
+}
+
+#[derive(Deserialize)]
+struct Branch {
+    commit: Commit,
+}
+
+#[derive(Deserialize)]
+struct Commit {
+    sha: String,
+    commit: Inner,
+}
+
+#[derive(Deserialize)]
+struct Inner {
+    tree: Tree,
+}
+
+#[derive(Deserialize)]
+struct Tree {
+    sha: String,
+}
+
+/// Where a look stands.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Mark {
+    digest: String,
+    /// Who a repository and its owner were, by the name that it is listed under.
+    repositories: BTreeMap<String, (u64, u64)>,
+}
+
+/// What was listed of a repository.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Known {
+    id: u64,
+    owner: u64,
+    branch: String,
+    /// Tag of the branch.
+    tag: Option<String>,
+    commit: String,
+    found: Found,
+}
+
+/// The branch of a repository is gone, or there is none, or nothing was pushed.
+const NO_BRANCH: &str = "it has no such branch, or nothing was pushed to it";
+
+impl GitHub {
+    pub(super) async fn list(&self, mark: Option<&str>, work: &Work) -> Result<Look, Error> {
+        let session = Session::new(&self.web, work);
+        let mark: Option<Mark> = mark.and_then(|mark| serde_json::from_str(mark).ok());
+        let repositories = self.repositories(&session).await?;
+        let mut known: BTreeMap<String, Known> = kept(&work.folder, KEPT).unwrap_or_default();
+        let (mut listing, mut now, mut seen) =
+            (Listing::default(), Mark::default(), BTreeMap::new());
+        let (mut commits, mut files) = (Vec::new(), 0);
+        for (name, repository) in repositories {
+            let ids = (repository.id, repository.owner.id);
+            let before = mark
+                .as_ref()
+                .and_then(|mark| mark.repositories.get(&name))
+                .copied();
+            let before = before.or_else(|| {
+                known
+                    .get(&name)
+                    .filter(|_| mark.is_some())
+                    .map(|known| (known.id, known.owner))
+            });
+            if let Some(why) = before.and_then(|before| another(&name, before, &repository)) {
+                listing.break_in_history.get_or_insert(why);
+            }
+            now.repositories.insert(name.clone(), ids);
+            let known = known
+                .remove(&name)
+                .filter(|known| (known.id, known.owner) == ids);
+            let found = self.branch(&session, &repository, known).await?;
+            let Some(found) = found else {
+                listing.skipped.push((name, NO_BRANCH.to_owned()));
+                continue;
+            };
+            files += found.found.files;
+            if files > work.limits.files {
+                let max = work.limits.files;
+                return Err(Error::TooLarge(format!(
+                    "the repositories have more than {max} files"
+                )));
+            }
+            commits.push((name.clone(), found.commit.clone()));
+            let facts = repository.facts();
+            listing
+                .items
+                .extend(found.found.items(&name, &repository, &facts)?);
+            let skipped = found.found.skipped.iter();
+            listing
+                .skipped
+                .extend(skipped.map(|(path, why)| (format!("{name}/{path}"), why.clone())));
+            if listing.items.len() > work.limits.skills {
+                let max = work.limits.skills;
+                return Err(Error::TooLarge(format!(
+                    "the repositories have more than {max} skills"
+                )));
+            }
+            seen.insert(name, found);
+        }
+        keep(&work.folder, KEPT, &seen)?;
+        let paths = |a: &super::Item, b: &super::Item| {
+            let depth = |item: &super::Item| item.path.matches('/').count();
+            (depth(a), &a.path).cmp(&(depth(b), &b.path))
+        };
+        listing.items.sort_by(paths);
+        listing.rate_limit = session.rate_limit();
+        let all = serde_json::to_vec(&(&listing.items, &listing.skipped, &now.repositories));
+        now.digest = Digest::of(&all.unwrap_or_default()).to_string();
+        let is_same = mark.is_some_and(|mark| mark.digest == now.digest);
+        if is_same && listing.break_in_history.is_none() {
+            let rate_limit = listing.rate_limit;
+            return Ok(Look::Unchanged { rate_limit });
+        }
+        listing.revision = match commits.as_slice() {
+            [(_, commit)] => commit.clone(),
+            _ => now.digest.clone(),
+        };
+        listing.mark = serde_json::to_string(&now).unwrap_or_default();
+        if listing.mark.len() > MAX_MARK {
+            // Who they were is then known from what is kept.
+            now.repositories.clear();
+            listing.mark = serde_json::to_string(&now).unwrap_or_default();
+        }
+        Ok(Look::Listing(listing))
+    }
+
+    /// The repositories, by the names that they are listed under.
+    async fn repositories(
+        &self,
+        session: &Session<'_>,
+    ) -> Result<BTreeMap<String, Repository>, Error> {
+        let mut found = BTreeMap::new();
+        for name in &self.options.repositories {
+            // A repository that was renamed is found by its old name too, which stays that of
+            // its skills.
+            let answer = session
+                .below(&format!("repos/{name}"), Ask::default())
+                .await?
+                .there()?;
+            found.insert(name.clone(), answer.json()?);
+        }
+        let is_wanted = |repository: &Repository| {
+            (self.options.archived || !repository.archived)
+                && (self.options.forks || !repository.fork)
+        };
+        for owner in &self.options.owners {
+            let query = "repos?per_page=100&sort=full_name";
+            let mut url = Some(self.web.below(&format!("orgs/{owner}/{query}"))?);
+            for page in 0.. {
+                let Some(here) = url.take() else { break };
+                check_pages(page, &told(&here))?;
+                let mut answer = session.get(&here, Ask::default()).await?.there();
+                if page == 0 && matches!(answer, Err(Error::Refused(_))) {
+                    // A person, whose list is another one.
+                    let here = self.web.below(&format!("users/{owner}/{query}"))?;
+                    answer = session.get(&here, Ask::default()).await?.there();
+                }
+                let answer = answer?;
+                url = answer.next_page();
+                let repositories: Vec<Repository> = answer.json()?;
+                found.extend(
+                    repositories
+                        .into_iter()
+                        .filter(is_wanted)
+                        .map(|found| (found.full_name.clone(), found)),
+                );
+            }
+        }
+        for topic in &self.options.topics {
+            let query = if self.options.forks { "+fork:true" } else { "" };
+            let mut url = Some(self.web.below(&format!(
+                "search/repositories?q=topic:{topic}{query}&per_page=100"
+            ))?);
+            for page in 0.. {
+                let Some(here) = url.take() else { break };
+                check_pages(page, &told(&here))?;
+                let answer = session.get(&here, Ask::default()).await?.there()?;
+                url = answer.next_page();
+                let search: Search = answer.json()?;
+                if search.total_count > MAX_SEARCH {
+                    let count = search.total_count;
+                    let message = format!(
+                        "the topic `{topic}` has {count} repositories, and a search tells {MAX_SEARCH} at most"
+                    );
+                    return Err(Error::TooLarge(message));
+                }
+                if search.incomplete_results {
+                    let message =
+                        format!("the search for the topic `{topic}` was not done in time");
+                    return Err(Error::Unavailable(message));
+                }
+                found.extend(
+                    search
+                        .items
+                        .into_iter()
+                        .filter(is_wanted)
+                        .map(|found| (found.full_name.clone(), found)),
+                );
+            }
+        }
+        for repository in found.values() {
+            let name = &repository.full_name;
+            let is_name = name
+                .split_once('/')
+                .is_some_and(|(owner, name)| is_plain(owner) && is_plain(name));
+            if !is_name {
+                let name = model::shown(name, 100);
+                return Err(Error::Unavailable(format!(
+                    "it tells of a repository `{name}`, which is no name"
+                )));
+            }
+        }
+        Ok(found)
+    }
+
+    /// Where the branch stands, and what it has. None: there is no such branch.
+    async fn branch(
+        &self,
+        session: &Session<'_>,
+        repository: &Repository,
+        known: Option<Known>,
+    ) -> Result<Option<Known>, Error> {
+        let branch = self
+            .options
+            .branch
+            .as_ref()
+            .or(repository.default_branch.as_ref());
+        let Some(branch) = branch else {
+            return Ok(None);
+        };
+        let known = known.filter(|known| known.branch == *branch);
+        let path = utf8_percent_encode(branch, NON_ALPHANUMERIC);
+        let url = format!("repos/{}/branches/{path}", repository.full_name);
+        let tag = known.as_ref().and_then(|known| known.tag.as_deref());
+        let answer = session
+            .below(
+                &url,
+                Ask {
+                    tag,
+                    ..Ask::default()
+                },
+            )
+            .await?;
+        if answer.is_unchanged() && known.is_some() {
+            return Ok(known);
+        }
+        if answer.is_missing() {
+            return Ok(None);
+        }
+        let answer = answer.there()?;
+        let Branch { commit } = answer.json()?;
+        let tree = commit.commit.tree.sha;
+        if !is_object(&tree) || !is_object(&commit.sha) {
+            let url = told(&answer.url);
+            return Err(Error::Unavailable(format!(
+                "{url} tells of a commit that is none"
+            )));
+        }
+        let found = match known.filter(|known| known.commit == commit.sha) {
+            Some(known) => known.found,
+            None => list(session, &repository.full_name, &tree).await?,
+        };
+        Ok(Some(Known {
+            id: repository.id,
+            owner: repository.owner.id,
+            branch: branch.clone(),
+            tag: answer.tag(),
+            commit: commit.sha,
+            found,
+        }))
+    }
+}
+
+impl Repository {
+    pub(super) fn author(&self) -> &str {
+        &self.owner.login
+    }
+
+    fn facts(&self) -> RepositoryFacts {
+        let license = self
+            .license
+            .as_ref()
+            .and_then(|license| license.spdx_id.clone());
+        RepositoryFacts {
+            url: model::shown(&self.html_url, 300),
+            stars: self.stargazers_count,
+            forks: self.forks_count,
+            open_issues: self.open_issues_count,
+            license: license
+                .filter(|id| id != "NOASSERTION" && id.len() <= 64)
+                .unwrap_or_default(),
+            has_tests: false,
+            has_examples: false,
+            pushed_at: self.pushed_at,
+        }
+    }
+}
+
+/// Whether a name stands for another repository than before.
+fn another(name: &str, before: (u64, u64), now: &Repository) -> Option<String> {
+    if before.0 != now.id {
+        return Some(format!("another repository is called {name} now"));
+    }
+    if before.1 != now.owner.id {
+        let owner = model::shown(&now.owner.login, 100);
+        return Some(format!("{name} belongs to another owner now, {owner}"));
+    }
+    None
+}
+
+fn check_pages(page: usize, url: &str) -> Result<(), Error> {
+    if page == MAX_PAGES {
+        return Err(Error::TooLarge(format!(
+            "{url} has more than {MAX_PAGES} pages"
+        )));
+    }
+    Ok(())
+}

@@ -1,0 +1,317 @@
+//! What is in the tree of a repository, and the files of one skill.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use futures_util::{StreamExt as _, TryStreamExt as _, stream};
+use serde::{Deserialize, Serialize};
+
+use super::super::web::{Ask, Session, told};
+use super::super::{Error, Files, Item, RepositoryFacts, Work};
+use super::look::Repository;
+use super::{GitHub, is_object, is_plain};
+use model::{FilePath, MAX_FILES, MAX_SKILL_BYTES, Problem};
+
+/// Files that are asked for at once.
+const AT_ONCE: usize = 4;
+/// Trees that are asked for where the whole was cut off.
+const MAX_TREES: usize = 5000;
+/// Deeper trees are not looked into.
+const MAX_DEPTH: usize = 40;
+/// What folders of tests and of examples are called.
+const TESTS: [&str; 5] = ["test", "tests", "__tests__", "spec", "evals"];
+const EXAMPLES: [&str; 2] = ["example", "examples"];
+
+#[derive(Deserialize)]
+struct Tree {
+    tree: Vec<Entry>,
+    #[serde(default)]
+    truncated: bool,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+struct Entry {
+    path: String,
+    mode: String,
+    #[serde(rename = "type")]
+    kind: String,
+    sha: String,
+    #[serde(default)]
+    size: u64,
+}
+
+#[derive(Deserialize)]
+struct Blob {
+    content: String,
+    encoding: String,
+}
+
+/// What a tree has.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(super) struct Found {
+    /// Files, of skills and around them.
+    pub(super) files: usize,
+    skills: Vec<Skill>,
+    pub(super) skipped: Vec<(String, String)>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Skill {
+    /// Path of its folder; empty: the repository itself.
+    path: String,
+    tree: String,
+    has_tests: bool,
+    has_examples: bool,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Handle {
+    repository: String,
+    tree: String,
+}
+
+impl Found {
+    /// The skills as items of a repository that is listed under a name.
+    pub(super) fn items(
+        &self,
+        name: &str,
+        repository: &Repository,
+        facts: &RepositoryFacts,
+    ) -> Result<Vec<Item>, Error> {
+        let item = |skill: &Skill| {
+            let handle = Handle {
+                repository: repository.full_name.clone(),
+                tree: skill.tree.clone(),
+            };
+            let handle = serde_json::to_string(&handle);
+            Ok(Item {
+                path: match skill.path.as_str() {
+                    "" => name.to_owned(),
+                    path => format!("{name}/{path}"),
+                },
+                fingerprint: skill.tree.clone(),
+                author: Some(repository.author().to_owned()),
+                handle: handle.map_err(|error| Error::Invalid(error.to_string()))?,
+                facts: Some(RepositoryFacts {
+                    has_tests: skill.has_tests,
+                    has_examples: skill.has_examples,
+                    ..facts.clone()
+                }),
+            })
+        };
+        self.skills.iter().map(item).collect()
+    }
+}
+
+/// Lists the skills of a tree.
+pub(super) async fn list(
+    session: &Session<'_>,
+    repository: &str,
+    tree: &str,
+) -> Result<Found, Error> {
+    let entries = entries(session, repository, tree, session.work().limits.files).await?;
+    let mut found = Found::default();
+    let (mut trees, mut folders) = (BTreeMap::from([("", tree)]), BTreeSet::new());
+    let (mut tests, mut examples) = (BTreeSet::new(), BTreeSet::new());
+    for entry in &entries {
+        let (folder, name) = entry.path.rsplit_once('/').unwrap_or(("", &entry.path));
+        if entry.kind == "tree" {
+            trees.insert(&entry.path, &entry.sha);
+            for (names, set) in [(&TESTS[..], &mut tests), (&EXAMPLES[..], &mut examples)] {
+                if names.contains(&name) {
+                    set.extend(above(folder));
+                }
+            }
+            continue;
+        }
+        found.files += 1;
+        if name.eq_ignore_ascii_case(FilePath::SKILL_MD) {
+            if entry.kind == "blob" && matches!(entry.mode.as_str(), "100644" | "100755" | "100664")
+            {
+                folders.insert(folder);
+            } else {
+                let why = "it is a link, or no file".to_owned();
+                found.skipped.push((model::shown(&entry.path, 300), why));
+            }
+        }
+    }
+    // What is at the top of a repository is beside all of its skills.
+    let top = |names: &[&str]| trees.keys().any(|path| names.contains(path));
+    let (top_tests, top_examples) = (top(&TESTS), top(&EXAMPLES));
+    for folder in folders {
+        match trees.get(folder).filter(|sha| is_object(sha)) {
+            Some(sha) => found.skills.push(Skill {
+                path: folder.to_owned(),
+                tree: (*sha).to_owned(),
+                has_tests: top_tests || tests.contains(folder),
+                has_examples: top_examples || examples.contains(folder),
+            }),
+            None => {
+                let why = "its folder has no tree".to_owned();
+                found.skipped.push((model::shown(folder, 300), why));
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// A folder and those that it is in, but for the top.
+fn above(folder: &str) -> impl Iterator<Item = &str> {
+    let first = Some(folder).filter(|folder| !folder.is_empty());
+    std::iter::successors(first, |folder| Some(folder.rsplit_once('/')?.0))
+}
+
+/// All entries of a tree, with their paths below it.
+async fn entries(
+    session: &Session<'_>,
+    repository: &str,
+    tree: &str,
+    max: usize,
+) -> Result<Vec<Entry>, Error> {
+    let whole = one(session, repository, tree, true).await?;
+    let too_many = || {
+        Error::TooLarge(format!(
+            "a tree of {repository} has more than {max} entries"
+        ))
+    };
+    if !whole.truncated {
+        let files = whole.tree.iter().filter(|entry| entry.kind != "tree");
+        return if files.count() > max {
+            Err(too_many())
+        } else {
+            Ok(whole.tree)
+        };
+    }
+    // It was cut off: tree by tree then.
+    let (mut found, mut asked) = (Vec::new(), 0);
+    let mut open = vec![(String::new(), tree.to_owned(), 0)];
+    while let Some((above, sha, depth)) = open.pop() {
+        asked += 1;
+        if asked > MAX_TREES {
+            let message =
+                format!("a tree of {repository} has more than {MAX_TREES} folders, and is cut off");
+            return Err(Error::TooLarge(message));
+        }
+        let part = one(session, repository, &sha, false).await?;
+        if part.truncated {
+            return Err(Error::TooLarge(format!(
+                "a single folder of {repository} is cut off"
+            )));
+        }
+        for mut entry in part.tree {
+            entry.path = format!("{above}{}", entry.path);
+            if entry.kind == "tree" && depth < MAX_DEPTH {
+                open.push((format!("{}/", entry.path), entry.sha.clone(), depth + 1));
+            }
+            found.push(entry);
+            if found.len() > max {
+                return Err(too_many());
+            }
+        }
+    }
+    Ok(found)
+}
+
+async fn one(
+    session: &Session<'_>,
+    repository: &str,
+    sha: &str,
+    deep: bool,
+) -> Result<Tree, Error> {
+    if !is_object(sha) {
+        let sha = model::shown(sha, 80);
+        return Err(Error::Unavailable(format!("`{sha}` is no id of a tree")));
+    }
+    let query = if deep { "?recursive=1" } else { "" };
+    let url = format!("repos/{repository}/git/trees/{sha}{query}");
+    session.below(&url, Ask::default()).await?.there()?.json()
+}
+
+impl GitHub {
+    pub(super) async fn files(&self, item: &Item, work: &Work) -> Result<Files, Error> {
+        let session = Session::new(&self.web, work);
+        let wrong = || Error::Invalid("this is no item of GitHub".to_owned());
+        let handle: Handle = serde_json::from_str(&item.handle).map_err(|_| wrong())?;
+        let (owner, name) = handle.repository.split_once('/').ok_or_else(wrong)?;
+        if !is_plain(owner) || !is_plain(name) {
+            return Err(wrong());
+        }
+        let entries = entries(
+            &session,
+            &handle.repository,
+            &handle.tree,
+            work.limits.files,
+        )
+        .await?;
+        let (mut wanted, mut files) = (Vec::new(), Files::default());
+        for entry in entries {
+            if entry.kind == "tree" {
+                continue;
+            }
+            let shown = model::shown(&entry.path, 200);
+            if entry.kind != "blob" || entry.mode == "120000" {
+                let message = "it is a link or a repository of its own, and was left out";
+                files
+                    .problems
+                    .push(Problem::warning("file-not-regular", &shown, 0, message));
+                continue;
+            }
+            match entry.path.parse::<FilePath>() {
+                Ok(path) => wanted.push((path, entry)),
+                Err(error) => files.problems.push(Problem::error(
+                    "path-invalid",
+                    &shown,
+                    0,
+                    error.to_string(),
+                )),
+            }
+        }
+        let bytes = wanted
+            .iter()
+            .fold(0_u64, |all, (_, entry)| all.saturating_add(entry.size));
+        if wanted.len() > MAX_FILES || bytes > MAX_SKILL_BYTES {
+            let path = model::shown(&item.path, 200);
+            let message =
+                format!("`{path}` has more than {MAX_FILES} files or {MAX_SKILL_BYTES} bytes");
+            return Err(Error::TooLarge(message));
+        }
+        let (session, repository) = (&session, handle.repository.as_str());
+        let blobs = stream::iter(wanted).map(|(path, entry)| async move {
+            let content = blob(session, repository, &entry).await?;
+            Ok::<_, Error>((path, content))
+        });
+        files.files = blobs.buffer_unordered(AT_ONCE).try_collect().await?;
+        Ok(files)
+    }
+}
+
+/// The bytes of a file, as many as the tree says.
+async fn blob(session: &Session<'_>, repository: &str, entry: &Entry) -> Result<Bytes, Error> {
+    if !is_object(&entry.sha) {
+        let sha = model::shown(&entry.sha, 80);
+        return Err(Error::Unavailable(format!("`{sha}` is no id of a file")));
+    }
+    let url = format!("repos/{repository}/git/blobs/{}", entry.sha);
+    let ask = Ask {
+        // Base64 with its line ends, and what is around it.
+        max: entry.size.saturating_mul(2) + 64 * 1024,
+        ..Ask::default()
+    };
+    let answer = session.below(&url, ask).await?.there()?;
+    let blob: Blob = answer.json()?;
+    let content = match blob.encoding.as_str() {
+        "base64" => {
+            let text: String = blob.content.split_ascii_whitespace().collect();
+            STANDARD.decode(text).ok()
+        }
+        "utf-8" => Some(blob.content.into_bytes()),
+        _ => None,
+    };
+    let content = content.filter(|content| content.len() as u64 == entry.size);
+    content.map(Bytes::from).ok_or_else(|| {
+        let url = told(&answer.url);
+        Error::Unavailable(format!("{url} is not the file that the tree has"))
+    })
+}

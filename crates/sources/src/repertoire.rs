@@ -1,0 +1,338 @@
+//! Another Repertoire server, over its REST.
+
+use std::collections::BTreeMap;
+
+use egress::Egress;
+use futures_util::future::BoxFuture;
+use futures_util::{StreamExt as _, TryStreamExt as _, stream};
+use secrecy::SecretString;
+use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
+
+use super::archive::{MAX_ARCHIVE, unpack};
+use super::web::{Ask, Session, Web, keep, kept};
+use super::{Error, Fetch, Files, Item, Listing, Look, Work};
+use model::{Digest, SkillId, bundle_digest};
+
+/// Skills of a page.
+const PAGE: &str = "500";
+/// Skills that are asked for at once.
+const AT_ONCE: usize = 8;
+/// Events that are asked for; with more, the whole is listed.
+const MAX_EVENTS: usize = 1000;
+/// What is known of skills, by id.
+const KEPT: &str = "repertoire-skills.json";
+/// Bytes of what events say.
+const MAX_STREAM: u64 = 8 * 1024 * 1024;
+
+/// Another Repertoire server: the active version of every skill that it lists.
+///
+/// The mark is a place in the log of its events. What they do not name is not asked for again.
+#[derive(Debug)]
+pub struct Repertoire {
+    web: Web,
+}
+
+#[derive(Deserialize)]
+#[serde(default, rename_all = "snake_case")]
+#[derive(Default)]
+struct Page {
+    skills: Vec<Metadata>,
+    next_page_token: String,
+    resume_token: String,
+}
+
+#[derive(Deserialize)]
+struct Metadata {
+    id: String,
+}
+
+/// The active version of a skill. A reader asks for it by number.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Known {
+    number: u64,
+    digest: String,
+    version: String,
+}
+
+/// Skills that were listed, as of a place in the log.
+#[derive(Default, Serialize, Deserialize)]
+struct Kept {
+    mark: String,
+    skills: BTreeMap<String, Known>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Handle {
+    id: String,
+    number: u64,
+    version: String,
+}
+
+/// What happened since a place in the log.
+enum Since {
+    Nothing,
+    /// Of these skills, until this place in the log.
+    These(Vec<String>, String),
+    /// Nobody knows any more.
+    Unknown,
+}
+
+impl Repertoire {
+    /// A server by its address, such as `https://skills.example.com`. The token, if there is
+    /// one, is sent to this origin alone.
+    ///
+    /// # Errors
+    /// The address or the token is none.
+    pub fn new(server: &str, token: Option<&SecretString>, egress: Egress) -> Result<Self, Error> {
+        let web = Web::new(server, token, egress)?;
+        Ok(Self { web })
+    }
+
+    async fn list(&self, mark: Option<&str>, work: &Work) -> Result<Look, Error> {
+        let session = Session::new(&self.web, work);
+        let mut known = kept::<Kept>(&work.folder, KEPT).unwrap_or_default();
+        if mark != Some(known.mark.as_str()) {
+            known.skills.clear();
+        }
+        let mut until = None;
+        if let Some(mark) = mark {
+            match self.since(&session, mark).await? {
+                Since::Nothing => {
+                    let rate_limit = session.rate_limit();
+                    return Ok(Look::Unchanged { rate_limit });
+                }
+                Since::These(ids, token) => {
+                    known.skills.retain(|id, _| !ids.contains(id));
+                    until = Some(token);
+                }
+                Since::Unknown => known.skills.clear(),
+            }
+        }
+        let (ids, mark) = self.ids(&session).await?;
+        // What is known is as of the events that were read: what happened between them and
+        // the list is to be told by the next look.
+        let mark = until.unwrap_or(mark);
+        let known = &known.skills;
+        let (web, asked) = (&self.web, &session);
+        let details = stream::iter(ids).map(|id| async move {
+            let found = match known.get(&id) {
+                Some(known) => Some(known.clone()),
+                None => detail(web, asked, &id).await?,
+            };
+            Ok::<_, Error>((id, found))
+        });
+        let details: Vec<_> = details.buffered(AT_ONCE).try_collect().await?;
+        let (mut listing, mut skills) = (Listing::default(), BTreeMap::new());
+        for (id, found) in details {
+            // It was deleted, or all its versions withdrawn, since the page was written.
+            let Some(found) = found else { continue };
+            match item(&id, &found) {
+                Ok(item) => listing.items.push(item),
+                Err(why) => listing.skipped.push((model::shown(&id, 200), why)),
+            }
+            skills.insert(id, found);
+        }
+        let paths = |a: &Item, b: &Item| (a.path.len(), &a.path).cmp(&(b.path.len(), &b.path));
+        listing.items.sort_by(paths);
+        keep(
+            &work.folder,
+            KEPT,
+            &Kept {
+                mark: mark.clone(),
+                skills,
+            },
+        )?;
+        listing.mark.clone_from(&mark);
+        listing.revision = mark;
+        listing.rate_limit = session.rate_limit();
+        Ok(Look::Listing(listing))
+    }
+
+    /// Which skills the events since a place in the log are of.
+    async fn since(&self, session: &Session<'_>, mark: &str) -> Result<Since, Error> {
+        let mut url = self.web.below("api/v1/events")?;
+        url.query_pairs_mut()
+            .append_pair("resume_token", mark)
+            .append_pair("max_events", &MAX_EVENTS.to_string())
+            .append_pair("max_wait_seconds", "1");
+        let ask = Ask {
+            accept: Some("text/event-stream"),
+            max: MAX_STREAM,
+            tag: None,
+        };
+        let answer = match session.get(&url, ask).await {
+            Ok(answer) => answer,
+            // The token is of another server, or of before what its log reaches back to.
+            Err(Error::Refused(_) | Error::TooLarge(_)) => return Ok(Since::Unknown),
+            Err(error) => return Err(error),
+        };
+        if answer.is_missing() {
+            return Ok(Since::Unknown);
+        }
+        let (mut ids, mut events, mut token) = (Vec::new(), 0, None);
+        let text = String::from_utf8_lossy(&answer.body);
+        for line in text.lines() {
+            if line.starts_with("event:") && line.trim_end().ends_with("error") {
+                return Ok(Since::Unknown);
+            }
+            let Some(data) = line.strip_prefix("data:") else {
+                continue;
+            };
+            let Ok(data) = serde_json::from_str::<Json>(data) else {
+                return Ok(Since::Unknown);
+            };
+            let until = data.get("resume_token").and_then(Json::as_str);
+            token = until.map(str::to_owned).or(token);
+            let Some(event) = data.get("event").filter(|event| !event.is_null()) else {
+                continue;
+            };
+            events += 1;
+            match event.get("skill_id").and_then(Json::as_str) {
+                Some(id) => ids.push(id.to_owned()),
+                None => return Ok(Since::Unknown),
+            }
+        }
+        Ok(match (events, token) {
+            (0, _) => Since::Nothing,
+            (1..MAX_EVENTS, Some(token)) => Since::These(ids, token),
+            _ => Since::Unknown,
+        })
+    }
+
+    /// The ids of all skills, and where the log stood when they were listed.
+    async fn ids(&self, session: &Session<'_>) -> Result<(Vec<String>, String), Error> {
+        let (mut ids, mut mark, mut token) = (Vec::new(), None, String::new());
+        loop {
+            let mut url = self.web.below("api/v1/skills")?;
+            url.query_pairs_mut().append_pair("page_size", PAGE);
+            if !token.is_empty() {
+                url.query_pairs_mut().append_pair("page_token", &token);
+            }
+            let page: Page = session.get(&url, Ask::default()).await?.there()?.json()?;
+            ids.extend(page.skills.into_iter().map(|skill| skill.id));
+            let max = session.work().limits.skills;
+            if ids.len() > max {
+                return Err(Error::TooLarge(format!(
+                    "the server has more than {max} skills"
+                )));
+            }
+            let mark = mark.get_or_insert(page.resume_token);
+            if page.next_page_token.is_empty() {
+                if mark.is_empty() {
+                    let message = "the server tells no place in its log: it is no Repertoire";
+                    return Err(Error::Refused(message.to_owned()));
+                }
+                let mark = std::mem::take(mark);
+                ids.sort();
+                ids.dedup();
+                return Ok((ids, mark));
+            }
+            if token == page.next_page_token {
+                let message = "the pages of its skills go round in circles";
+                return Err(Error::Unavailable(message.to_owned()));
+            }
+            token = page.next_page_token;
+        }
+    }
+
+    async fn files(&self, item: &Item, work: &Work) -> Result<Files, Error> {
+        let session = Session::new(&self.web, work);
+        let wrong = || Error::Invalid("this is no item of a server".to_owned());
+        let handle: Handle = serde_json::from_str(&item.handle).map_err(|_| wrong())?;
+        let id: SkillId = handle.id.parse().map_err(|_| wrong())?;
+        let mut url = self.web.below(&format!("{}/export", one(&id)))?;
+        url.query_pairs_mut()
+            .append_pair("version_number", &handle.number.to_string());
+        let ask = Ask {
+            accept: Some("*/*"),
+            max: MAX_ARCHIVE,
+            tag: None,
+        };
+        let answer = session.get(&url, ask).await?.there()?;
+        let mut files = unpack(&answer.body)?;
+        let digests = files
+            .files
+            .iter()
+            .map(|(path, content)| (path, Digest::of(content)));
+        if bundle_digest(digests).to_string() != item.fingerprint {
+            let message = format!("the archive of `{id}` does not have the digest that was listed");
+            return Err(Error::Unavailable(message));
+        }
+        files.version = Some(handle.version).filter(|version| !version.is_empty());
+        Ok(files)
+    }
+}
+
+impl Fetch for Repertoire {
+    fn look<'a>(
+        &'a self,
+        mark: Option<&'a str>,
+        work: &'a Work,
+    ) -> BoxFuture<'a, Result<Look, Error>> {
+        Box::pin(self.list(mark, work))
+    }
+
+    fn read<'a>(&'a self, item: &'a Item, work: &'a Work) -> BoxFuture<'a, Result<Files, Error>> {
+        Box::pin(self.files(item, work))
+    }
+}
+
+/// The path of a skill, its id in one segment, which is right whatever the id reads like.
+fn one(id: &SkillId) -> String {
+    format!("api/v1/skills/{}", id.as_str().replace('/', "%2F"))
+}
+
+/// The active version of a skill; none where there is no skill any more.
+async fn detail(web: &Web, session: &Session<'_>, id: &str) -> Result<Option<Known>, Error> {
+    #[derive(Deserialize)]
+    struct Answer {
+        skill: Option<Skill>,
+    }
+    #[derive(Deserialize, Default)]
+    #[serde(default)]
+    struct Skill {
+        version_number: u64,
+        digest: String,
+        current_version: String,
+    }
+    // An id that is none is told as what the listing leaves out.
+    let Ok(id) = id.parse::<SkillId>() else {
+        let (number, digest, version) = (0, String::new(), String::new());
+        return Ok(Some(Known {
+            number,
+            digest,
+            version,
+        }));
+    };
+    let mut url = web.below(&one(&id))?;
+    url.query_pairs_mut().append_pair("include_readme", "false");
+    let answer = session.get(&url, Ask::default()).await?;
+    if answer.is_missing() {
+        return Ok(None);
+    }
+    let answer: Answer = answer.there()?.json()?;
+    let skill = answer.skill.unwrap_or_default();
+    Ok(Some(Known {
+        number: skill.version_number,
+        digest: skill.digest,
+        version: skill.current_version,
+    }))
+}
+
+fn item(id: &str, known: &Known) -> Result<Item, String> {
+    let id: SkillId = id.parse().map_err(|error| format!("{error}"))?;
+    let digest: Digest = known.digest.parse().map_err(|error| format!("{error}"))?;
+    let handle = Handle {
+        id: id.to_string(),
+        number: known.number,
+        version: known.version.clone(),
+    };
+    Ok(Item {
+        path: id.to_string(),
+        fingerprint: digest.to_string(),
+        author: Some(id.author().to_owned()),
+        handle: serde_json::to_string(&handle).map_err(|error| error.to_string())?,
+        facts: None,
+    })
+}

@@ -1,0 +1,68 @@
+use std::fs;
+
+use super::*;
+
+fn write(root: &std::path::Path, path: &str, text: &str) {
+    let path = root.join(path);
+    fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+    fs::write(path, text).expect("a file");
+}
+
+#[tokio::test]
+async fn a_folder_lists_its_skills_and_says_when_nothing_changed() {
+    let (root, (_folder, work)) = (TempDir::new().expect("a folder"), work());
+    write(root.path(), "one/SKILL.md", SKILL);
+    write(root.path(), "deep/two/SKILL.md", SKILL);
+    write(root.path(), "deep/two/a.md", "a");
+    write(root.path(), "node_modules/x/SKILL.md", SKILL);
+    let place = Directory::new(root.path()).expect("a place");
+    let found = listing(&place, None, &work).await;
+    assert_eq!(paths(&found), ["one", "deep/two"]);
+    assert_eq!(found.skipped[0].0, "node_modules");
+    assert!(is_unchanged(&place, &found.mark, &work).await);
+    let read = place.read(&found.items[1], &work).await.expect("files");
+    assert_eq!(
+        texts(&read),
+        [("SKILL.md", SKILL.to_owned()), ("a.md", "a".to_owned())]
+    );
+
+    write(root.path(), "one/b.md", "b");
+    let error = place
+        .read(&found.items[0], &work)
+        .await
+        .expect_err("changed");
+    assert!(error.is_transient(), "{error}");
+    let again = listing(&place, Some(&found.mark), &work).await;
+    assert_ne!(again.items[0].fingerprint, found.items[0].fingerprint);
+    assert_eq!(again.items[1], found.items[1]);
+}
+
+#[tokio::test]
+async fn a_folder_that_is_gone_or_none_is_an_error_and_no_empty_list() {
+    let (root, (_folder, work)) = (TempDir::new().expect("a folder"), work());
+    write(root.path(), "file", "x");
+    for path in ["gone", "file"] {
+        let place = Directory::new(root.path().join(path)).expect("a place");
+        let error = place.look(None, &work).await.expect_err("refused");
+        assert!(matches!(error, Error::Refused(_)), "{error}");
+    }
+    assert!(Directory::new("relative").is_err());
+}
+
+#[tokio::test]
+async fn no_item_leads_out_of_the_folder() {
+    let (root, (_folder, work)) = (TempDir::new().expect("a folder"), work());
+    write(root.path(), "in/SKILL.md", SKILL);
+    write(root.path(), "out/SKILL.md", SKILL);
+    let place = Directory::new(root.path().join("in")).expect("a place");
+    let found = listing(&place, None, &work).await;
+    assert_eq!(paths(&found), ["."]);
+    for handle in ["../out", "/etc", "a/../../out"] {
+        let item = Item {
+            handle: handle.to_owned(),
+            ..found.items[0].clone()
+        };
+        let error = place.read(&item, &work).await.expect_err("refused");
+        assert!(matches!(error, Error::Invalid(_)), "{error}");
+    }
+}

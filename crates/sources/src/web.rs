@@ -1,0 +1,402 @@
+//! Requests to a place on the web, and their answers, bounded.
+
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use egress::{Client, Egress};
+use futures_util::future::{Either, select};
+use http::header::{ACCEPT, DATE, ETAG, IF_NONE_MATCH, LINK, RETRY_AFTER};
+use http::{HeaderMap, HeaderValue, StatusCode};
+use jiff::Timestamp;
+use jiff::fmt::rfc2822;
+use secrecy::{ExposeSecret as _, SecretString};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use tokio::time::{Instant, timeout, timeout_at};
+use url::Url;
+
+use super::{Error, RateLimit, Work};
+
+/// Bytes that an answer in JSON may have.
+pub(crate) const MAX_JSON: u64 = 64 * 1024 * 1024;
+/// How long to stay away where the place says only that it is too much.
+const USUAL_PAUSE: Duration = Duration::from_secs(60);
+/// Nobody is told to stay away for longer.
+const MAX_PAUSE: Duration = Duration::from_secs(24 * 3600);
+/// Letters of an address in a text.
+const MAX_SHOWN: usize = 300;
+
+/// A place on the web: where it is, and who calls.
+#[derive(Debug)]
+pub(crate) struct Web {
+    base: Url,
+    credential: Option<HeaderValue>,
+    client: Client,
+}
+
+impl Web {
+    /// `base` is `http` or `https`; its last segment is taken as a folder.
+    pub(crate) fn new(
+        base: &str,
+        token: Option<&SecretString>,
+        egress: Egress,
+    ) -> Result<Self, Error> {
+        let wrong = |why: &str| Error::Invalid(format!("the address of the place {why}"));
+        let mut base = Url::parse(base).map_err(|_| wrong("is none"))?;
+        if !matches!(base.scheme(), "http" | "https") || !base.has_host() {
+            return Err(wrong("is to begin with http:// or https://"));
+        }
+        if !base.username().is_empty() || base.password().is_some() {
+            return Err(wrong("holds a password: hand it over as a token"));
+        }
+        if base.query().is_some() || base.fragment().is_some() {
+            return Err(wrong("has a query: it is to end with a path"));
+        }
+        if !base.path().ends_with('/') {
+            base.set_path(&format!("{}/", base.path()));
+        }
+        let credential = token.map(|token| {
+            let value = HeaderValue::try_from(format!("Bearer {}", token.expose_secret()));
+            value.map_err(|_| Error::Invalid("the token has letters that no token has".to_owned()))
+        });
+        let redirects = super::Limits::default().redirects;
+        // The limits of a look are kept here; these are for what is never to be passed.
+        let timeouts = egress::Timeouts {
+            silence: Duration::from_secs(120),
+            total: Duration::from_secs(3600),
+            ..egress::Timeouts::default()
+        };
+        let client = Client::new(egress, timeouts, redirects)
+            .map_err(|error| Error::Unavailable(error.to_string()))?;
+        Ok(Self {
+            base,
+            credential: credential.transpose()?,
+            client,
+        })
+    }
+
+    pub(crate) fn base(&self) -> &Url {
+        &self.base
+    }
+
+    /// The address of a path below the base, such as `api/v1/skills`.
+    pub(crate) fn below(&self, path: &str) -> Result<Url, Error> {
+        join(&self.base, path)
+    }
+}
+
+/// An address that is told by another one.
+pub(crate) fn join(base: &Url, path: &str) -> Result<Url, Error> {
+    let wrong = |_| Error::Invalid(format!("`{}` leads nowhere", model::shown(path, 80)));
+    base.join(path).map_err(wrong)
+}
+
+/// An address as it may be told: without a password and without its query.
+pub(crate) fn told(url: &Url) -> String {
+    let mut url = url.clone();
+    url.set_username("").ok();
+    url.set_password(None).ok();
+    url.set_query(None);
+    url.set_fragment(None);
+    model::shown(url.as_str(), MAX_SHOWN)
+}
+
+/// What is asked for.
+#[derive(Debug, Default, Clone, Copy)]
+pub(crate) struct Ask<'a> {
+    /// Media type that is wanted.
+    pub(crate) accept: Option<&'static str>,
+    /// Tag of what is known already.
+    pub(crate) tag: Option<&'a str>,
+    /// Bytes that the answer may have; 0: as JSON may.
+    pub(crate) max: u64,
+}
+
+/// What came back: something, nothing new (304), or nothing (404, 410).
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Vec<u8>,
+    /// Where it is from, after redirects.
+    pub(crate) url: Url,
+    /// It has another address for good.
+    pub(crate) moved: bool,
+}
+
+impl Answer {
+    pub(crate) fn is_unchanged(&self) -> bool {
+        self.status == StatusCode::NOT_MODIFIED
+    }
+
+    pub(crate) fn is_missing(&self) -> bool {
+        matches!(self.status, StatusCode::NOT_FOUND | StatusCode::GONE)
+    }
+
+    /// The answer, unless there is nothing.
+    pub(crate) fn there(self) -> Result<Self, Error> {
+        if self.status.is_success() {
+            return Ok(self);
+        }
+        let (url, status) = (told(&self.url), self.status.as_u16());
+        Err(Error::Refused(format!(
+            "{url} answers {status}: it is not there"
+        )))
+    }
+
+    pub(crate) fn tag(&self) -> Option<String> {
+        let tag = self.headers.get(ETAG)?.to_str().ok()?;
+        (tag.len() <= 512).then(|| tag.to_owned())
+    }
+
+    /// The next page, by `Link` (RFC 8288).
+    pub(crate) fn next_page(&self) -> Option<Url> {
+        let links = self.headers.get_all(LINK).iter();
+        let links = links.filter_map(|link| link.to_str().ok());
+        let next = links.flat_map(|links| links.split(',')).find_map(|link| {
+            let (target, rest) = link.trim().strip_prefix('<')?.split_once('>')?;
+            let mut parameters = rest.split(';').map(str::trim);
+            let is_next = parameters.any(|rel| matches!(rel, "rel=\"next\"" | "rel=next"));
+            is_next.then_some(target)
+        });
+        self.url.join(next?).ok()
+    }
+
+    pub(crate) fn json<T: DeserializeOwned>(&self) -> Result<T, Error> {
+        // It looks into 128 levels, and no deeper.
+        serde_json::from_slice(&self.body).map_err(|error| {
+            let (url, line) = (told(&self.url), error.line());
+            let what = match error.classify() {
+                serde_json::error::Category::Eof => "ends in the middle",
+                serde_json::error::Category::Syntax => "is no JSON",
+                _ => "is JSON of another form",
+            };
+            Error::Unavailable(format!("what {url} answers {what} (line {line})"))
+        })
+    }
+}
+
+/// A look, or the reading of one skill: the bounds are of all of it together.
+#[derive(Debug)]
+pub(crate) struct Session<'a> {
+    web: &'a Web,
+    work: &'a Work,
+    until: Instant,
+    bytes: AtomicU64,
+    limit: Mutex<Option<RateLimit>>,
+}
+
+impl<'a> Session<'a> {
+    pub(crate) fn new(web: &'a Web, work: &'a Work) -> Self {
+        Self {
+            web,
+            work,
+            until: Instant::now() + work.limits.time,
+            bytes: AtomicU64::new(0),
+            limit: Mutex::new(None),
+        }
+    }
+
+    pub(crate) fn work(&self) -> &'a Work {
+        self.work
+    }
+
+    pub(crate) fn rate_limit(&self) -> Option<RateLimit> {
+        *self
+            .limit
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    /// What there is at a path below the base.
+    pub(crate) async fn below(&self, path: &str, ask: Ask<'_>) -> Result<Answer, Error> {
+        self.get(&self.web.below(path)?, ask).await
+    }
+
+    /// What there is at an address. The credential goes along to the origin of the base.
+    ///
+    /// # Errors
+    /// Every answer but one of success, 304, 404 and 410 is an error.
+    pub(crate) async fn get(&self, url: &Url, ask: Ask<'_>) -> Result<Answer, Error> {
+        let got = timeout_at(self.until, self.once(url, ask));
+        let stopped = std::pin::pin!(self.work.stop.cancelled());
+        match select(stopped, std::pin::pin!(got)).await {
+            Either::Left(_) => Err(Error::Stopped),
+            Either::Right((Ok(got), _)) => got,
+            Either::Right((Err(_), _)) => {
+                let seconds = self.work.limits.time.as_secs();
+                let url = told(url);
+                let message =
+                    format!("{url} was not done after {seconds} seconds, which is the limit");
+                Err(Error::Unavailable(message))
+            }
+        }
+    }
+
+    async fn once(&self, url: &Url, ask: Ask<'_>) -> Result<Answer, Error> {
+        let mut headers = HeaderMap::new();
+        let accept = ask.accept.unwrap_or("application/json");
+        headers.insert(ACCEPT, HeaderValue::from_static(accept));
+        if let Some(tag) = ask.tag.and_then(|tag| HeaderValue::from_str(tag).ok()) {
+            headers.insert(IF_NONE_MATCH, tag);
+        }
+        let is_home = url.origin() == self.web.base.origin();
+        let credential = self.web.credential.as_ref().filter(|_| is_home);
+        let silence = self.work.limits.silence;
+        let silent = || {
+            let seconds = silence.as_secs_f32();
+            Error::Unavailable(format!("{} said nothing for {seconds} seconds", told(url)))
+        };
+        let sent = timeout(silence, self.web.client.get(url, &headers, credential)).await;
+        let sent = sent.map_err(|_| silent())?;
+        let egress::Answer {
+            mut response,
+            url: from,
+            moved,
+        } = sent.map_err(|error| failed(url, error))?;
+        let (status, headers) = (response.status(), response.headers().clone());
+        let limit = rate_limit(&headers);
+        if let Some(limit) = limit {
+            *self
+                .limit
+                .lock()
+                .unwrap_or_else(std::sync::PoisonError::into_inner) = Some(limit);
+        }
+        check(status, &headers, limit, &from)?;
+        let max = if ask.max == 0 { MAX_JSON } else { ask.max };
+        let mut body = Vec::new();
+        if status.is_success() {
+            loop {
+                let chunk = timeout(silence, response.chunk())
+                    .await
+                    .map_err(|_| silent())?;
+                let broken =
+                    |_| Error::Unavailable(format!("what {} sends broke off", told(&from)));
+                let Some(chunk) = chunk.map_err(broken)? else {
+                    break;
+                };
+                self.count(chunk.len() as u64)?;
+                if (body.len() + chunk.len()) as u64 > max {
+                    let url = told(&from);
+                    return Err(Error::TooLarge(format!("{url} has more than {max} bytes")));
+                }
+                body.extend_from_slice(&chunk);
+            }
+        }
+        Ok(Answer {
+            status,
+            headers,
+            body,
+            url: from,
+            moved,
+        })
+    }
+
+    fn count(&self, bytes: u64) -> Result<(), Error> {
+        let max = self.work.limits.bytes;
+        if self.bytes.fetch_add(bytes, Ordering::Relaxed) + bytes > max {
+            return Err(Error::TooLarge(format!("it has more than {max} bytes")));
+        }
+        Ok(())
+    }
+}
+
+fn failed(url: &Url, error: egress::Error) -> Error {
+    match error {
+        egress::Error::Refused(refused) => Error::Address {
+            address: model::shown(&refused.address, MAX_SHOWN),
+            what: refused.what,
+        },
+        egress::Error::Downgrade => Error::Refused(format!("{}: {error}", told(url))),
+        _ => Error::Unavailable(format!("{}: {error}", told(url))),
+    }
+}
+
+/// Refuses what is no answer.
+fn check(
+    status: StatusCode,
+    headers: &HeaderMap,
+    limit: Option<RateLimit>,
+    url: &Url,
+) -> Result<(), Error> {
+    let fine = status.is_success() || status == StatusCode::NOT_MODIFIED;
+    if fine || matches!(status, StatusCode::NOT_FOUND | StatusCode::GONE) {
+        return Ok(());
+    }
+    let asked = retry_after(headers);
+    let spent = limit.is_some_and(|limit| limit.remaining == 0);
+    let is_limit = match status.as_u16() {
+        429 => true,
+        // GitHub tells both of its limits so as well.
+        403 => spent || asked.is_some(),
+        503 => asked.is_some(),
+        _ => false,
+    };
+    if is_limit {
+        let reset = limit.filter(|_| spent).map(|limit| {
+            let wait = limit.resets_at.duration_since(now(headers)?);
+            Some(Duration::try_from(wait).unwrap_or_default())
+        });
+        let after = asked.or(reset.flatten()).unwrap_or(USUAL_PAUSE);
+        let after = after.clamp(Duration::from_secs(1), MAX_PAUSE);
+        return Err(Error::RateLimited { after, limit });
+    }
+    let (url, code) = (told(url), status.as_u16());
+    Err(match code {
+        401 => Error::Refused(format!("{url} answers 401: it wants another token")),
+        403 => Error::Refused(format!("{url} answers 403: it does not let the caller in")),
+        400..=499 => Error::Refused(format!("{url} answers {code}")),
+        _ => Error::Unavailable(format!("{url} answers {code}")),
+    })
+}
+
+/// The time as the place has it, so that no two clocks are compared.
+fn now(headers: &HeaderMap) -> Option<Timestamp> {
+    let date = headers.get(DATE)?.to_str().ok()?;
+    let date = rfc2822::parse(date).ok()?;
+    Some(date.timestamp())
+}
+
+/// `Retry-After` (RFC 9110): seconds, or a date.
+fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
+    if let Ok(seconds) = text.parse() {
+        return Some(Duration::from_secs(seconds));
+    }
+    let date = rfc2822::parse(text).ok()?.timestamp();
+    let wait = date.duration_since(now(headers)?);
+    Some(Duration::try_from(wait).unwrap_or_default())
+}
+
+fn rate_limit(headers: &HeaderMap) -> Option<RateLimit> {
+    let number = |name: &str| headers.get(name)?.to_str().ok()?.trim().parse::<u64>().ok();
+    let resets = i64::try_from(number("x-ratelimit-reset")?).ok()?;
+    Some(RateLimit {
+        remaining: number("x-ratelimit-remaining")?,
+        limit: number("x-ratelimit-limit")?,
+        resets_at: Timestamp::from_second(resets).ok()?,
+    })
+}
+
+/// What an earlier look left in the folder; none where it is gone or of another form.
+pub(crate) fn kept<T: DeserializeOwned>(folder: &Path, name: &str) -> Option<T> {
+    let path = folder.join(name);
+    let is_small = path.metadata().is_ok_and(|file| file.len() <= 4 * MAX_JSON);
+    let bytes = is_small.then(|| std::fs::read(path).ok())??;
+    serde_json::from_slice(&bytes).ok()
+}
+
+/// Keeps something for the next look: all of it, or what was there.
+pub(crate) fn keep<T: Serialize>(folder: &Path, name: &str, what: &T) -> Result<(), Error> {
+    let wrong = |error: &dyn std::fmt::Display| {
+        Error::Unavailable(format!(
+            "what is kept between looks cannot be written: {error}"
+        ))
+    };
+    let bytes = serde_json::to_vec(what).map_err(|error| wrong(&error))?;
+    let new = folder.join(format!("{name}.new"));
+    std::fs::write(&new, bytes).map_err(|error| wrong(&error))?;
+    std::fs::rename(&new, folder.join(name)).map_err(|error| wrong(&error))
+}
