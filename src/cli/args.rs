@@ -5,7 +5,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use super::{blocklist, checks, data, install, learn, review, scan, search, tools, versions};
+use super::versions;
+use super::{blocklist, checks, data, install, learn, review, scan, search, sync, tools};
 use crate::server::LogFormat;
 
 const EXAMPLES: &str = "\
@@ -123,6 +124,10 @@ pub(super) enum Command {
     Reject(review::Review),
     #[command(flatten)]
     Installs(install::Command),
+    /// List, add and remove the sources that skills are kept in step with.
+    Source(sync::Source),
+    /// Sync sources now, or say how syncs went.
+    Sync(sync::Sync),
     /// Say how often a skill is read and loaded.
     Metrics(OfSkill),
     /// Write a version as an archive.

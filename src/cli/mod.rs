@@ -35,6 +35,7 @@ mod serve;
 mod served;
 mod skills;
 mod status;
+mod sync;
 mod teach;
 mod tools;
 mod versions;
@@ -169,6 +170,8 @@ async fn with_client(
         Command::Block(options) => blocklist::block(client, options, output).await,
         Command::Unblock(options) => blocklist::unblock(client, options, output).await,
         Command::Blocklist(options) => blocklist::blocklist(client, options, output).await,
+        Command::Source(options) => sync::source(client, options, output).await,
+        Command::Sync(options) => sync::sync(client, options, output).await,
         Command::Held(options) => review::held(client, options, output).await,
         Command::Approve(options) => review::approve(client, options, output).await,
         Command::Reject(options) => review::reject(client, options, output).await,

@@ -217,7 +217,10 @@ impl Domain {
 
     /// Ends work that runs, writes what waits, and closes the data directory.
     pub async fn close(&self) {
-        if tokio::time::timeout(WORK_GRACE, self.engine.close()).await.is_err() {
+        if tokio::time::timeout(WORK_GRACE, self.engine.close())
+            .await
+            .is_err()
+        {
             tracing::warn!("a sync did not stop when it was told to");
         }
         let running = self.registry.executor().stop(WORK_GRACE).await;
