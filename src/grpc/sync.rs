@@ -19,6 +19,8 @@ use ::sync::{
 
 /// Seconds that a caller waits for a sync.
 const WAIT_SECONDS: u32 = 20;
+/// Skills that were not taken, in a result.
+const SKIPS: usize = 10;
 /// Milliseconds of a minute.
 const MINUTE: u64 = 60_000;
 
@@ -179,7 +181,9 @@ pub(super) fn list(engine: &Engine) -> Result<v1::ListSourcesResponse, Status> {
     })
 }
 
-fn result(result: SourceResult) -> v1::SourceSyncResult {
+/// A result, with the first skills that were not taken: `ListSources` has more of them.
+fn result(mut result: SourceResult) -> v1::SourceSyncResult {
+    result.skips.truncate(SKIPS);
     let of = match (&result.error, result.unchanged) {
         (Some(_), _) => v1::SyncResultStatus::Failed,
         (None, true) => v1::SyncResultStatus::Skipped,
@@ -351,7 +355,7 @@ pub(super) fn get_status(
             last_updated,
             ..stats(registry, search)
         }),
-        last_sync: found.last.map(|sync| ended(sync, true)),
+        last_sync: found.last.map(|sync| ended(sync, id.is_some())),
         sync_history: history.map(|sync| ended(sync, false)).collect(),
     })
 }

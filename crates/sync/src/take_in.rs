@@ -87,11 +87,6 @@ impl OneSync<'_> {
         self.phase(Phase::Processing, read.len());
         let mut kept: HashMap<String, ItemRecord> = HashMap::new();
         self.renew(unchanged, &mut kept).await?;
-        for record in kept.values() {
-            if let Some(skipped) = &record.skipped {
-                result.skip(&record.item.path, skipped.reason());
-            }
-        }
         let mut unreadable = 0;
         let mut reading = stream::iter(read)
             .map(|item| async {
@@ -178,7 +173,6 @@ impl OneSync<'_> {
             let reason = "its id is taken by a skill with a shorter path in this source";
             record.skill = None;
             record.skipped = Some(Skipped::State(reason.to_owned()));
-            result.skip(&record.item.path, reason);
             let mut batch = Batch::new();
             items::put(&mut batch, &self.source.id, &record);
             self.engine.0.store.commit(batch).await?;
@@ -190,6 +184,14 @@ impl OneSync<'_> {
             self.withdraw_strays(&kept, result).await?;
         }
         state.is_unfinished = false;
+        let mut skipped: Vec<_> = kept
+            .values()
+            .filter_map(|record| Some((&record.item.path, record.skipped.as_ref()?)))
+            .collect();
+        skipped.sort_by_key(|(path, _)| order.get(*path));
+        for (path, skipped) in skipped {
+            result.skip(path, skipped.reason());
+        }
         let skills = kept
             .values()
             .filter(|record| record.skill.is_some())
@@ -363,14 +365,10 @@ impl OneSync<'_> {
     ) {
         self.step();
         match effect {
-            Effect::Unchanged => {}
+            Effect::Unchanged | Effect::Skipped => {}
             Effect::Added => result.added += 1,
             Effect::Updated => result.updated += 1,
             Effect::Held => result.held += 1,
-            Effect::Skipped => {
-                let reason = record.skipped.as_ref().map_or("", Skipped::reason);
-                result.skip(&record.item.path, reason);
-            }
         }
         kept.insert(record.item.path.clone(), record);
     }
