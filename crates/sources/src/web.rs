@@ -59,7 +59,11 @@ impl Web {
         }
         let credential = token.map(|token| {
             let value = HeaderValue::try_from(format!("Bearer {}", token.expose_secret()));
-            value.map_err(|_| Error::Invalid("the token has letters that no token has".to_owned()))
+            let wrong = |_| Error::Invalid("the token has letters that no token has".to_owned());
+            let mut value = value.map_err(wrong)?;
+            // It is not to be in what is told of a place.
+            value.set_sensitive(true);
+            Ok(value)
         });
         let redirects = super::Limits::default().redirects;
         // The limits of a look are kept here; these are for what is never to be passed.
