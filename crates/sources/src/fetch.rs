@@ -79,7 +79,7 @@ pub enum Look {
 /// What a place has.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Listing {
-    /// Where this look stands, for the next one: a commit, ETags, a resume token. Of no
+    /// Where this look stands, for the next one: a commit, `ETag`s, a resume token. Of no
     /// meaning to others; 64 KiB at most.
     pub mark: String,
     /// For people: the commit, the number of an index.
@@ -102,7 +102,7 @@ pub struct Item {
     /// Its path inside the place, such as `skills/refunds`; unique in a listing. The place's
     /// words: it is shown, and never opened.
     pub path: String,
-    /// Stands for its bytes: a tree's id, a digest, an ETag.
+    /// Stands for its bytes: a tree's id, a digest, an `ETag`.
     pub fingerprint: String,
     /// Whose it is, where the place holds skills of several; one segment of an id.
     pub author: Option<String>,

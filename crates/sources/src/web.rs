@@ -126,8 +126,6 @@ pub(crate) struct Answer {
     pub(crate) body: Vec<u8>,
     /// Where it is from, after redirects.
     pub(crate) url: Url,
-    /// It has another address for good.
-    pub(crate) moved: bool,
 }
 
 impl Answer {
@@ -258,7 +256,7 @@ impl<'a> Session<'a> {
         let egress::Answer {
             mut response,
             url: from,
-            moved,
+            ..
         } = sent.map_err(|error| failed(url, error))?;
         let (status, headers) = (response.status(), response.headers().clone());
         let limit = rate_limit(&headers);
@@ -294,7 +292,6 @@ impl<'a> Session<'a> {
             headers,
             body,
             url: from,
-            moved,
         })
     }
 

@@ -60,9 +60,9 @@ fn hub(asked: &Asked) -> Reply {
         _ => Reply::missing(),
     };
     reply
-        .header("x-ratelimit-limit", 60)
-        .header("x-ratelimit-remaining", 41)
-        .header("x-ratelimit-reset", 1_800_000_000)
+        .header("x-ratelimit-limit", 60_u64)
+        .header("x-ratelimit-remaining", 41_u64)
+        .header("x-ratelimit-reset", 1_800_000_000_u64)
 }
 
 fn place(double: &Double, change: impl FnOnce(&mut GitHubOptions)) -> GitHub {
@@ -76,7 +76,7 @@ fn place(double: &Double, change: impl FnOnce(&mut GitHubOptions)) -> GitHub {
 
 fn named(double: &Double) -> GitHub {
     place(double, |options| {
-        options.repositories = vec!["acme/skills".to_owned()]
+        options.repositories = vec!["acme/skills".to_owned()];
     })
 }
 
@@ -189,7 +189,7 @@ async fn the_repositories_of_an_organisation_come_page_by_page_without_forks_and
     };
     let (double, (_folder, work)) = (Double::start(pages).await, work());
     let place = place(&double, |options| {
-        options.organisation = Some("acme".to_owned())
+        options.organisation = Some("acme".to_owned());
     });
     let found = listing(&place, None, &work).await;
     assert_eq!(
@@ -216,7 +216,7 @@ async fn a_topic_that_a_search_cannot_tell_whole_is_refused() {
         };
         let (double, (_folder, work)) = (Double::start(search).await, work());
         let place = place(&double, |options| {
-            options.topic = Some("agent-skills".to_owned())
+            options.topic = Some("agent-skills".to_owned());
         });
         let error = place.look(None, &work).await.expect_err("not whole");
         assert_eq!(error.is_transient(), is_transient, "{error}");
@@ -266,10 +266,10 @@ async fn both_limits_of_github_say_when_to_come_back() {
     let date = "Wed, 25 Nov 2026 12:00:00 GMT";
     let primary = Reply::new(403, "")
         .header("date", date)
-        .header("x-ratelimit-limit", 60)
-        .header("x-ratelimit-remaining", 0)
-        .header("x-ratelimit-reset", 1_795_608_000 + 600);
-    let secondary = Reply::new(403, "").header("retry-after", 30);
+        .header("x-ratelimit-limit", 60_u64)
+        .header("x-ratelimit-remaining", 0_u64)
+        .header("x-ratelimit-reset", 1_795_608_600_u64);
+    let secondary = Reply::new(403, "").header("retry-after", 30_u64);
     let plain = Reply::new(429, "");
     for (reply, seconds) in [(primary, 600), (secondary, 30), (plain, 60)] {
         let double = Double::start(move |_| reply.clone()).await;

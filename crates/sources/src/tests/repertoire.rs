@@ -22,7 +22,13 @@ fn server(
                 if let Some(id) = event {
                     let event =
                         json!({"event": {"skill_id": id, "type": "x"}, "resume_token": log});
-                    text += &format!("id: {log}\ndata: {event}\n\n: keep-alive\n\n");
+                    text.extend([
+                        "id: ",
+                        log,
+                        "\ndata: ",
+                        &event.to_string(),
+                        "\n\n: keep-alive\n\n",
+                    ]);
                 }
                 Reply::fine(text)
             }

@@ -96,7 +96,7 @@ async fn an_answer_that_says_no_is_told_with_its_address_and_without_secrets() {
 
 #[tokio::test]
 async fn whoever_asks_for_a_pause_gets_it() {
-    let soon = Reply::new(429, "").header("retry-after", 7);
+    let soon = Reply::new(429, "").header("retry-after", 7_u64);
     let error = error(soon, |_| {}).await;
     assert!(matches!(error, Error::RateLimited { after, limit: None } if after.as_secs() == 7));
 
