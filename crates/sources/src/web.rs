@@ -251,7 +251,8 @@ impl<'a> Session<'a> {
             let seconds = silence.as_secs_f32();
             Error::Unavailable(format!("{} said nothing for {seconds} seconds", told(url)))
         };
-        let sent = timeout(silence, self.web.client.get(url, &headers, credential)).await;
+        let client = self.web.client.following(self.work.limits.redirects);
+        let sent = timeout(silence, client.get(url, &headers, credential)).await;
         let sent = sent.map_err(|_| silent())?;
         let egress::Answer {
             mut response,
