@@ -5,7 +5,7 @@
 //! * What is no part of a skill stays on the machine, and is told.
 //! * No folder takes the id of another.
 //!
-//! Not here: what is sent where (`cli`), what a `SKILL.md` says (`skill_md`), folders that
+//! Not here: how folders are found and read (`skill_folder`), what is sent where (`cli`), what a `SKILL.md` says (`skill_md`), folders that
 //! skills are installed to (`install`).
 
 // What may fail in a test may not in the product; the rest is in Cargo.toml.
