@@ -1,12 +1,12 @@
-//! Skills in folders on the caller's machine: found, read as bundles, mended, and given ids.
+//! Skills in folders on the caller's machine: scanned, mended, and given ids.
 //!
 //! Rules:
 //!
 //! * What is no part of a skill stays on the machine, and is told.
 //! * No folder takes the id of another.
 //!
-//! Not here: how folders are found and read (`skill_folder`), what is sent where (`cli`), what a `SKILL.md` says (`skill_md`), folders that
-//! skills are installed to (`install`).
+//! Not here: how folders are found and read (`skill_folder`), what is sent where (`cli`),
+//! what a `SKILL.md` says (`skill_md`), folders that skills are installed to (`install`).
 
 // What may fail in a test may not in the product; the rest is in Cargo.toml.
 #![warn(
