@@ -22,6 +22,6 @@ mod ids;
 mod scan;
 
 pub use fix::{FixError, fix};
-pub use skill_folder::{LEFT_OUT, SkillFiles, SkillFolders, absolute, find, name, read};
 pub use ids::{Claim, Ids};
 pub use scan::{outermost, scan};
+pub use skill_folder::{LEFT_OUT, SkillFiles, SkillFolders, absolute, find, name, read};
