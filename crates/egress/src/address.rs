@@ -136,25 +136,23 @@ fn sort_of_v6(address: Ipv6Addr) -> Option<&'static str> {
     if address.is_loopback() {
         return Some("a loopback address");
     }
-    let [a, b, c, d, e, f, g, h] = address.segments();
-    let v4 = |high: u16, low: u16| {
-        let ([a, b], [c, d]) = (high.to_be_bytes(), low.to_be_bytes());
-        Ipv4Addr::new(a, b, c, d)
-    };
-    let inner = match [a, b, c, d, e, f] {
-        // Mapped (RFC 4291), compatible (deprecated there), translated (RFC 2765).
-        [0, 0, 0, 0, 0, 0xffff | 0] | [0, 0, 0, 0, 0xffff, 0] => Some(v4(g, h)),
-        // NAT64 (RFC 6052).
-        [0x64, 0xff9b, 0, 0, 0, 0] => Some(v4(g, h)),
+    let segments = address.segments();
+    let v4 = |high: u16, low: u16| Ipv4Addr::from_bits(u32::from(high) << 16 | u32::from(low));
+    let inner = match segments {
+        // Mapped and compatible (RFC 4291), translated (RFC 2765), and NAT64 (RFC 6052).
+        [0, 0, 0, 0, 0, 0xffff | 0, high, low]
+        | [0, 0, 0, 0, 0xffff, 0, high, low]
+        | [0x64, 0xff9b, 0, 0, 0, 0, high, low]
         // 6to4 (RFC 3056).
-        [0x2002, b, c, ..] => Some(v4(b, c)),
+        | [0x2002, high, low, ..] => Some(v4(high, low)),
         _ => None,
     };
     if let Some(inner) = inner {
         // Also where the inner one is public: nobody is reached that way but by these.
         return Some(sort_of_v4(inner).unwrap_or("an address of version 4 in one of version 6"));
     }
-    let what = match (a, b, c) {
+    let [first, second, third, ..] = segments;
+    let what = match (first, second, third) {
         (0x64, 0xff9b, 1) => "a local address of NAT64 (RFC 8215)",
         (0x100, 0, 0) => "an address that discards (RFC 6666)",
         (0x2001, 0xdb8, _) | (0x3fff, 0..=0xfff, _) => "an address for documentation",

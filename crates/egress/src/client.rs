@@ -140,6 +140,15 @@ impl Client {
         })
     }
 
+    /// The same client, which follows so many redirects.
+    #[must_use]
+    pub fn following(&self, redirects: usize) -> Self {
+        Self {
+            redirects,
+            ..self.clone()
+        }
+    }
+
     /// Gets something, and follows redirects. A credential is sent to the origin of `url`
     /// alone, and so is every header that could hold one.
     ///

@@ -1,12 +1,12 @@
-//! Skills in folders on the caller's machine: found, read as bundles, mended, and given ids.
+//! Skills in folders on the caller's machine: scanned, mended, and given ids.
 //!
 //! Rules:
 //!
 //! * What is no part of a skill stays on the machine, and is told.
 //! * No folder takes the id of another.
 //!
-//! Not here: what is sent where (`cli`), what a `SKILL.md` says (`skill_md`), folders that
-//! skills are installed to (`install`).
+//! Not here: how folders are found and read (`skill_folder`), what is sent where (`cli`),
+//! what a `SKILL.md` says (`skill_md`), folders that skills are installed to (`install`).
 
 // What may fail in a test may not in the product; the rest is in Cargo.toml.
 #![warn(
@@ -22,6 +22,6 @@ mod ids;
 mod scan;
 
 pub use fix::{FixError, fix};
-pub use skill_folder::{LEFT_OUT, SkillFiles, SkillFolders, absolute, find, name, read};
 pub use ids::{Claim, Ids};
 pub use scan::{outermost, scan};
+pub use skill_folder::{LEFT_OUT, SkillFiles, SkillFolders, absolute, find, name, read};

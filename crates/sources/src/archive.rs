@@ -1,6 +1,7 @@
 //! Archives of a skill, unpacked in memory. They may come from anybody.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::io::{Cursor, Read};
 
 use bytes::Bytes;
@@ -72,7 +73,7 @@ impl Unpacked {
             self.enter()?;
             let kind = entry.header().entry_type();
             let name = String::from_utf8(entry.path_bytes().into_owned());
-            let name = name.map_err(|error| error.into_bytes());
+            let name = name.map_err(std::string::FromUtf8Error::into_bytes);
             if kind.is_dir() || kind == tar::EntryType::XGlobalHeader {
                 continue;
             }
@@ -103,7 +104,7 @@ impl Unpacked {
                 continue;
             }
             let name = String::from_utf8(entry.name_raw().to_vec());
-            let name = name.map_err(|error| error.into_bytes());
+            let name = name.map_err(std::string::FromUtf8Error::into_bytes);
             // The kind of file, as Unix writes it; 0 where the archive is from elsewhere.
             let kind = entry.unix_mode().map_or(0, |mode| mode & 0o170_000);
             let is_regular = matches!(kind, 0 | 0o100_000);
@@ -179,12 +180,13 @@ impl Unpacked {
     }
 
     fn insert(&mut self, name: String, content: Bytes) {
-        if self.files.contains_key(&name) {
-            let (shown, message) = (model::shown(&name, 200), "it is there twice");
-            self.problems
-                .push(Problem::error("path-invalid", &shown, 0, message));
-        } else {
-            self.files.insert(name, content);
+        match self.files.entry(name) {
+            Entry::Vacant(entry) => _ = entry.insert(content),
+            Entry::Occupied(entry) => {
+                let (shown, message) = (model::shown(entry.key(), 200), "it is there twice");
+                let problem = Problem::error("path-invalid", &shown, 0, message);
+                self.problems.push(problem);
+            }
         }
     }
 

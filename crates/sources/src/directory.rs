@@ -193,11 +193,11 @@ fn read(root: &Path, item: &Item) -> Result<Files, Error> {
         )));
     }
     // A folder on the way may have become a link since.
-    let (real, top) = (
+    let (place, top) = (
         skill_folder::absolute(&folder),
         skill_folder::absolute(root),
     );
-    if !real.starts_with(top) {
+    if !place.starts_with(top) {
         return Err(wrong());
     }
     let read = whole(&folder)?;

@@ -59,7 +59,11 @@ impl Web {
         }
         let credential = token.map(|token| {
             let value = HeaderValue::try_from(format!("Bearer {}", token.expose_secret()));
-            value.map_err(|_| Error::Invalid("the token has letters that no token has".to_owned()))
+            let wrong = |_| Error::Invalid("the token has letters that no token has".to_owned());
+            let mut value = value.map_err(wrong)?;
+            // It is not to be in what is told of a place.
+            value.set_sensitive(true);
+            Ok(value)
         });
         let redirects = super::Limits::default().redirects;
         // The limits of a look are kept here; these are for what is never to be passed.
@@ -122,8 +126,6 @@ pub(crate) struct Answer {
     pub(crate) body: Vec<u8>,
     /// Where it is from, after redirects.
     pub(crate) url: Url,
-    /// It has another address for good.
-    pub(crate) moved: bool,
 }
 
 impl Answer {
@@ -249,12 +251,13 @@ impl<'a> Session<'a> {
             let seconds = silence.as_secs_f32();
             Error::Unavailable(format!("{} said nothing for {seconds} seconds", told(url)))
         };
-        let sent = timeout(silence, self.web.client.get(url, &headers, credential)).await;
+        let client = self.web.client.following(self.work.limits.redirects);
+        let sent = timeout(silence, client.get(url, &headers, credential)).await;
         let sent = sent.map_err(|_| silent())?;
         let egress::Answer {
             mut response,
             url: from,
-            moved,
+            ..
         } = sent.map_err(|error| failed(url, error))?;
         let (status, headers) = (response.status(), response.headers().clone());
         let limit = rate_limit(&headers);
@@ -290,7 +293,6 @@ impl<'a> Session<'a> {
             headers,
             body,
             url: from,
-            moved,
         })
     }
 

@@ -365,20 +365,17 @@ async fn old_item(
             Err(Error::TooLarge(why)) => return Ok(Err(why)),
             answer => answer?,
         };
-        let digest = match known.filter(|_| answer.is_unchanged()) {
-            Some(known) => {
-                seen.insert(url.to_string(), known.clone());
-                known.digest
+        let digest = if let Some(known) = known.filter(|_| answer.is_unchanged()) {
+            seen.insert(url.to_string(), known.clone());
+            known.digest
+        } else {
+            let answer = answer.there()?;
+            let digest = Digest::of(&answer.body);
+            left = left.saturating_sub(answer.body.len() as u64);
+            if let Some(tag) = answer.tag() {
+                seen.insert(url.to_string(), Known { tag, digest });
             }
-            None => {
-                let answer = answer.there()?;
-                let digest = Digest::of(&answer.body);
-                left = left.saturating_sub(answer.body.len() as u64);
-                if let Some(tag) = answer.tag() {
-                    seen.insert(url.to_string(), Known { tag, digest });
-                }
-                digest
-            }
+            digest
         };
         digests.insert(path, digest);
     }

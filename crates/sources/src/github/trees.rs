@@ -141,18 +141,17 @@ pub(super) async fn list(
     let top = |names: &[&str]| trees.keys().any(|path| names.contains(path));
     let (top_tests, top_examples) = (top(&TESTS), top(&EXAMPLES));
     for folder in folders {
-        match trees.get(folder).filter(|sha| is_object(sha)) {
-            Some(sha) => found.skills.push(Skill {
-                path: folder.to_owned(),
-                tree: (*sha).to_owned(),
-                has_tests: top_tests || tests.contains(folder),
-                has_examples: top_examples || examples.contains(folder),
-            }),
-            None => {
-                let why = "its folder has no tree".to_owned();
-                found.skipped.push((model::shown(folder, 300), why));
-            }
-        }
+        let Some(sha) = trees.get(folder).filter(|sha| is_object(sha)) else {
+            let why = "its folder has no tree".to_owned();
+            found.skipped.push((model::shown(folder, 300), why));
+            continue;
+        };
+        found.skills.push(Skill {
+            path: folder.to_owned(),
+            tree: (*sha).to_owned(),
+            has_tests: top_tests || tests.contains(folder),
+            has_examples: top_examples || examples.contains(folder),
+        });
     }
     Ok(found)
 }

@@ -48,8 +48,8 @@ impl Reply {
         Self::new(404, "nothing")
     }
 
-    pub(super) fn header(mut self, name: &str, value: impl ToString) -> Self {
-        self.headers.push((name.to_owned(), value.to_string()));
+    pub(super) fn header(mut self, name: &str, value: impl Into<Value>) -> Self {
+        self.headers.push((name.to_owned(), value.into().0));
         self
     }
 
@@ -71,6 +71,31 @@ impl Reply {
     pub(super) fn endless(mut self) -> Self {
         self.manner = Manner::Endless;
         self
+    }
+}
+
+fn content_length(bytes: usize) -> String {
+    format!("content-length: {bytes}\r\n")
+}
+
+/// The value of a header.
+pub(super) struct Value(String);
+
+impl From<&str> for Value {
+    fn from(text: &str) -> Self {
+        Self(text.to_owned())
+    }
+}
+
+impl From<String> for Value {
+    fn from(text: String) -> Self {
+        Self(text)
+    }
+}
+
+impl From<u64> for Value {
+    fn from(number: u64) -> Self {
+        Self(number.to_string())
     }
 }
 
@@ -156,14 +181,14 @@ async fn serve(
     let reply = answers(&asked);
     let mut text = format!("HTTP/1.1 {} x\r\nconnection: close\r\n", reply.status);
     for (name, value) in &reply.headers {
-        text += &format!("{name}: {value}\r\n");
+        text.extend([name, ": ", value, "\r\n"]);
     }
     if matches!(reply.manner, Manner::Whole | Manner::Half) && reply.status != 304 {
-        text += &format!("content-length: {}\r\n", reply.body.len());
+        text.push_str(&content_length(reply.body.len()));
     }
     if reply.manner == Manner::Silent {
         // Until the other side has enough.
-        stream.read(&mut [0]).await.ok();
+        stream.read_exact(&mut [0]).await.ok();
         return;
     }
     text += "\r\n";

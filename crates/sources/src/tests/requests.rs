@@ -57,6 +57,31 @@ async fn a_server_that_sends_without_end_is_stopped_at_the_limit() {
 }
 
 #[tokio::test]
+async fn what_unpacks_on_the_way_is_counted_unpacked() {
+    use std::io::Write as _;
+    let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    packer.write_all(&vec![b' '; 32 << 20]).expect("packed");
+    let bomb = packer.finish().expect("a gzip");
+    assert!(bomb.len() < 1 << 20);
+    let reply = Reply::fine(bomb).header("content-encoding", "gzip");
+    let error = error(reply, |limits| limits.bytes = 1 << 20).await;
+    assert!(
+        matches!(&error, Error::TooLarge(why) if why.contains("1048576")),
+        "{error}"
+    );
+}
+
+#[tokio::test]
+async fn redirects_are_followed_as_far_as_the_limits_say() {
+    let again = Reply::new(302, "").header("location", "/again");
+    let error = error(again, |limits| limits.redirects = 2).await;
+    assert!(
+        error.to_string().contains("more than 2 redirects"),
+        "{error}"
+    );
+}
+
+#[tokio::test]
 async fn json_that_is_none_or_of_another_form_or_too_deep_is_told() {
     for (body, told) in [
         ("<html>".to_owned(), "is no JSON"),
@@ -96,7 +121,7 @@ async fn an_answer_that_says_no_is_told_with_its_address_and_without_secrets() {
 
 #[tokio::test]
 async fn whoever_asks_for_a_pause_gets_it() {
-    let soon = Reply::new(429, "").header("retry-after", 7);
+    let soon = Reply::new(429, "").header("retry-after", 7_u64);
     let error = error(soon, |_| {}).await;
     assert!(matches!(error, Error::RateLimited { after, limit: None } if after.as_secs() == 7));
 
