@@ -42,6 +42,15 @@ pub(crate) fn unpack(archive: &[u8]) -> Result<Files, Error> {
     Ok(unpacked.files())
 }
 
+/// The same off the async threads.
+///
+/// # Errors
+/// As [`unpack`].
+pub(crate) async fn unpacked(archive: Vec<u8>) -> Result<Files, Error> {
+    let done = tokio::task::spawn_blocking(move || unpack(&archive));
+    done.await.unwrap_or_else(|_| Err(Error::Stopped))
+}
+
 fn broken(why: &str) -> Error {
     Error::Unavailable(format!("an archive cannot be read: {why}"))
 }
@@ -83,6 +92,10 @@ impl Unpacked {
                 let content = self.read(&mut entry, size)?;
                 self.insert(name, content);
             }
+        }
+        // What is left out counts as well: an archive that was cut there looks whole.
+        if archive.into_inner().limit() == 0 {
+            return Err(too_large(&format!("{MAX_SKILL_BYTES} bytes")));
         }
         Ok(())
     }

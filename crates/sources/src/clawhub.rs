@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 use url::Url;
 
-use super::archive::{MAX_ARCHIVE, unpack};
+use super::archive::{MAX_ARCHIVE, unpacked};
 use super::web::{Ask, Session, Web, join, told};
 use super::{Error, Fetch, Files, Item, Listing, Look, Work};
 use model::Digest;
@@ -180,7 +180,7 @@ impl ClawHub {
             ..Ask::default()
         };
         let answer = session.get(&url, ask).await?.there()?;
-        let mut files = unpack(&answer.body)?;
+        let mut files = unpacked(answer.body).await?;
         files.version = Some(handle.version);
         Ok(files)
     }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use futures_util::future::BoxFuture;
 
 use super::{Error, Fetch, Files, Item, Listing, Look, Work};
-use model::{Digest, Problem, bundle_digest};
+use model::{Digest, FilePath, Problem, bundle_digest};
 
 /// Rules of files that could not be read, or not all of them, as [`skill_folder::read`] names them.
 const UNREADABLE: &str = "file-unreadable";
@@ -40,8 +40,14 @@ impl Fetch for Directory {
         mark: Option<&'a str>,
         work: &'a Work,
     ) -> BoxFuture<'a, Result<Look, Error>> {
-        let (root, inner) = (self.root.clone(), work.clone());
+        let root = self.root.clone();
         Box::pin(async move {
+            let inner = Work {
+                stop: work.stop.child_token(),
+                ..work.clone()
+            };
+            // Whoever drops this wants no more of it.
+            let _stops = inner.stop.clone().drop_guard();
             let listing = on_disk(work, move || list(&root, &inner)).await?;
             if mark == Some(listing.mark.as_str()) {
                 return Ok(Look::Unchanged { rate_limit: None });
@@ -142,16 +148,22 @@ fn inside(root: &Path, folder: &Path) -> Option<String> {
     })
 }
 
-/// The files of a skill, unless one of them vanished or could not be read: half a skill is none.
+/// The files of a skill, unless one of them vanished meanwhile: half a skill is none. One that
+/// may not be read is a problem of the skill.
 fn whole(folder: &Path) -> Result<skill_folder::SkillFiles, Error> {
     let read = skill_folder::read(folder);
-    let unreadable = read
-        .problems
-        .iter()
-        .find(|problem| problem.rule == UNREADABLE);
-    if let Some(Problem { file, message, .. }) = unreadable {
-        let folder = folder.display();
-        let message = format!("`{file}` in `{folder}` cannot be read: {message}");
+    let gone = read.problems.iter().find(|problem| {
+        let path = folder.join(&problem.file);
+        problem.rule == UNREADABLE && path.symlink_metadata().is_err()
+    });
+    let is_skill = |path: &FilePath| path.as_str().eq_ignore_ascii_case(FilePath::SKILL_MD);
+    let shown = folder.display();
+    if let Some(Problem { file, .. }) = gone {
+        let message = format!("`{file}` in `{shown}` vanished while it was read");
+        return Err(Error::Unavailable(message));
+    }
+    if !read.is_refused() && !read.files.keys().any(is_skill) {
+        let message = format!("the SKILL.md of `{shown}` vanished while it was read");
         return Err(Error::Unavailable(message));
     }
     Ok(read)

@@ -9,7 +9,7 @@ use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
-use super::archive::{MAX_ARCHIVE, unpack};
+use super::archive::{MAX_ARCHIVE, unpacked};
 use super::web::{Ask, Session, Web, keep, kept};
 use super::{Error, Fetch, Files, Item, Listing, Look, Work};
 use model::{Digest, SkillId, bundle_digest};
@@ -250,7 +250,7 @@ impl Repertoire {
             tag: None,
         };
         let answer = session.get(&url, ask).await?.there()?;
-        let mut files = unpack(&answer.body)?;
+        let mut files = unpacked(answer.body).await?;
         let digests = files
             .files
             .iter()

@@ -63,7 +63,7 @@ impl Web {
             let mut value = value.map_err(wrong)?;
             // It is not to be in what is told of a place.
             value.set_sensitive(true);
-            Ok(value)
+            Ok::<_, Error>(value)
         });
         let redirects = super::Limits::default().redirects;
         // The limits of a look are kept here; these are for what is never to be passed.

@@ -11,7 +11,7 @@ use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 use url::Url;
 
-use super::archive::{MAX_ARCHIVE, unpack};
+use super::archive::{MAX_ARCHIVE, unpacked};
 use super::web::{Answer, Ask, Session, Web, join, keep, kept, told};
 use super::{Error, Fetch, Files, Item, Listing, Look, Work};
 use model::{Digest, FilePath, MAX_FILES, MAX_SKILL_BYTES, bundle_digest};
@@ -152,7 +152,7 @@ impl WellKnown {
                 })
             }
             Handle::Archive { url: at, digest } => {
-                unpack(&bytes(&session, &url(&at)?, MAX_ARCHIVE, digest).await?)
+                unpacked(bytes(&session, &url(&at)?, MAX_ARCHIVE, digest).await?).await
             }
             Handle::Files { below, files } => {
                 let (below, mut read, mut left) = (url(&below)?, Files::default(), MAX_SKILL_BYTES);

@@ -66,3 +66,33 @@ async fn no_item_leads_out_of_the_folder() {
         assert!(matches!(error, Error::Invalid(_)), "{error}");
     }
 }
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_file_that_may_not_be_read_is_a_problem_of_its_skill_alone() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let (root, (_folder, work)) = (TempDir::new().expect("a folder"), work());
+    write(root.path(), "one/SKILL.md", SKILL);
+    write(root.path(), "two/SKILL.md", SKILL);
+    write(root.path(), "two/locked.md", "x");
+    let locked = root.path().join("two/locked.md");
+    fs::set_permissions(&locked, fs::Permissions::from_mode(0)).expect("a file");
+    let may_read_all = fs::read(&locked).is_ok();
+    let place = Directory::new(root.path()).expect("a place");
+    let found = listing(&place, None, &work).await;
+    assert_eq!(paths(&found), ["one", "two"]);
+    let read = place.read(&found.items[1], &work).await.expect("files");
+    // Who is root reads it.
+    let rules: Vec<_> = read
+        .problems
+        .iter()
+        .map(|problem| problem.rule.as_str())
+        .collect();
+    let expected: &[&str] = if may_read_all {
+        &[]
+    } else {
+        &["file-unreadable"]
+    };
+    assert_eq!(rules, expected);
+}

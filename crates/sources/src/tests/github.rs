@@ -189,7 +189,7 @@ async fn the_repositories_of_an_organisation_come_page_by_page_without_forks_and
     };
     let (double, (_folder, work)) = (Double::start(pages).await, work());
     let place = place(&double, |options| {
-        options.organisation = Some("acme".to_owned());
+        options.owners = vec!["acme".to_owned()];
     });
     let found = listing(&place, None, &work).await;
     assert_eq!(
@@ -216,7 +216,7 @@ async fn a_topic_that_a_search_cannot_tell_whole_is_refused() {
         };
         let (double, (_folder, work)) = (Double::start(search).await, work());
         let place = place(&double, |options| {
-            options.topic = Some("agent-skills".to_owned());
+            options.topics = vec!["agent-skills".to_owned()];
         });
         let error = place.look(None, &work).await.expect_err("not whole");
         assert_eq!(error.is_transient(), is_transient, "{error}");
@@ -293,7 +293,7 @@ fn options_that_name_nothing_or_lead_elsewhere_are_refused() {
     wrong(|_| {});
     wrong(|options| options.repositories = vec!["acme".to_owned()]);
     wrong(|options| options.repositories = vec!["acme/../user".to_owned()]);
-    wrong(|options| options.organisation = Some("a/b?c".to_owned()));
+    wrong(|options| options.owners = vec!["a/b?c".to_owned()]);
     wrong(|options| {
         options.repositories = vec!["a/b".to_owned()];
         options.branch = Some("../x".to_owned());
