@@ -32,6 +32,7 @@ mod body;
 mod clawhub;
 mod discovery;
 mod fingerprint;
+mod hooks;
 mod pages;
 mod problem;
 mod rest;
@@ -47,6 +48,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 pub use body::take;
+pub use hooks::hooks;
 pub use problem::refused;
 pub use rest::no_such_method;
 pub use template::TemplateError;

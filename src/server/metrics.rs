@@ -29,6 +29,7 @@ use model::Failure;
 use registry::Registry;
 use search::IndexProgress;
 use search::SearchIndex;
+use sync::{Engine, Health};
 use tools::host::{Host, Stats};
 
 /// Upper bounds of durations, in seconds.
@@ -181,13 +182,16 @@ pub(super) fn page<S: Clone + Send + Sync + 'static>(
     registry: Registry,
     host: Host,
     search: SearchIndex,
+    engine: Engine,
 ) -> MethodRouter<S> {
-    get(
-        async move || match render(&front, &registry, host.stats(), search.progress()) {
+    get(async move || {
+        // What cannot be read is shown by no number; the log has it.
+        let sources = engine.health(None).unwrap_or_default();
+        match render(&front, &registry, host.stats(), search.progress(), sources) {
             Ok(page) => page,
             Err(error) => refused(Failure::fault(error)),
-        },
-    )
+        }
+    })
     .fallback(no_such_method)
 }
 
@@ -243,6 +247,7 @@ fn render(
     registry: &Registry,
     tools: Stats,
     search: IndexProgress,
+    sources: Vec<Health>,
 ) -> Result<Response, std::fmt::Error> {
     let Metrics {
         calls,
@@ -321,6 +326,7 @@ fn render(
         page.register(name, help, gauge(value));
     }
     register_work(&mut page, registry.executor());
+    register_sources(&mut page, sources);
     let dropped = Counter::<u64>::default();
     dropped.inc_by(tools.dropped);
     page.register(
@@ -383,6 +389,42 @@ fn register_work(page: &mut prometheus_client::registry::Registry, executor: &Ex
         page.register(name, help, family);
     }
     for ((name, help), family) in counters {
+        page.register(name, help, family);
+    }
+}
+
+/// How each source does.
+fn register_sources(page: &mut prometheus_client::registry::Registry, sources: Vec<Health>) {
+    let gauges = [
+        ("repertoire_source_skills", "Skills that come from a source"),
+        (
+            "repertoire_source_failures",
+            "Syncs of a source that failed in the last 24 hours",
+        ),
+        (
+            "repertoire_source_response_milliseconds",
+            "How long the last look at a source took",
+        ),
+        (
+            "repertoire_source_synced_timestamp_seconds",
+            "When a source was last synced whole, in seconds since 1970; 0: never",
+        ),
+    ]
+    .map(|named| (named, Family::<Labels, Gauge>::default()));
+    for source in sources {
+        let labels = vec![("source", source.source.id)];
+        let millis = source.response_ms.unwrap_or(0);
+        let values = [
+            i64::from(source.skills),
+            i64::from(source.errors),
+            i64::try_from(millis).unwrap_or(i64::MAX),
+            source.last_success.map_or(0, jiff::Timestamp::as_second),
+        ];
+        for ((_, family), value) in gauges.iter().zip(values) {
+            family.get_or_create_owned(&labels).set(value);
+        }
+    }
+    for ((name, help), family) in gauges {
         page.register(name, help, family);
     }
 }

@@ -204,9 +204,12 @@ impl Server {
             domain.registry().clone(),
             domain.host().clone(),
             domain.search().clone(),
+            domain.engine.clone(),
         );
-        let http =
-            crate::http::router(&gateway, stop.clone(), takes_writes)?.route("/metrics", metrics);
+        let hooks = crate::http::hooks(domain.engine.clone());
+        let http = crate::http::router(&gateway, stop.clone(), takes_writes)?
+            .route("/metrics", metrics)
+            .route("/hooks/{source}", hooks);
         let face = McpServer::new(gateway, calls::inside(inside));
         let web = Arc::new(settings.web.clone());
         let idle = settings.limits.session_time();

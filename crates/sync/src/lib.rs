@@ -47,6 +47,8 @@ mod status;
 mod take_in;
 #[cfg(test)]
 mod tests;
+mod watch;
+mod webhook;
 mod withdraw;
 
 pub use engine::{Engine, Fetchers, Listed, Options, Removed};
@@ -58,3 +60,4 @@ pub use record::{Ending, Skip, SourceResult, SyncRecord};
 pub use run::{Begun, Request};
 pub use source::{CredentialRef, Namespace, Source, SourceKind};
 pub use status::Status;
+pub use webhook::{Refused, Webhook};

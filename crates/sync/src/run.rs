@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use tokio::sync::watch;
 use tokio::time::Instant;
+use tracing::Instrument as _;
 
 use super::engine::{Inner, Running};
 use super::record::{MAX_HISTORY, SYNCS};
@@ -176,7 +177,9 @@ impl Engine {
                 progress.source = Some(source.id.clone());
                 (progress.done, progress.total) = (0, 0);
             });
-            let result = self.sync_source(source, request, progress).await;
+            let span = tracing::info_span!("sync", sync = id, source = source.id);
+            let synced = self.sync_source(source, request, progress);
+            let result = synced.instrument(span).await;
             tracing::info!(
                 sync = id,
                 source = source.id,

@@ -7,6 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use tokio::time::Instant;
 
 use super::record::State;
+use super::watch::Watches;
 use super::{Engine, Error, Kind, Request, Source};
 
 /// Seconds after which a source that failed is tried again; each failure after it doubles
@@ -58,12 +59,21 @@ impl Engine {
     pub async fn keep(&self) {
         // Spread once a round, so that a source does not move its own time.
         let mut spread: BTreeMap<String, (Option<Timestamp>, f64)> = BTreeMap::new();
+        let mut watches = Watches::default();
         while !self.0.stop.is_cancelled() {
+            watches.follow(&self.sources());
+            let (happened, next) = watches.due(Instant::now());
+            for source in happened {
+                // One that was removed meanwhile is none any more.
+                let _known = self.nudge(&source).is_ok();
+            }
             let sleep = self.begin_due(&mut spread).clamp(MIN_SLEEP, MAX_SLEEP);
             let until = Instant::now() + sleep;
+            let until = next.map_or(until, |next| next.min(until));
             tokio::select! {
                 () = self.0.stop.cancelled() => break,
                 () = self.0.nudged.notified() => {}
+                () = watches.happened() => {}
                 () = tokio::time::sleep_until(until) => {}
             }
         }

@@ -239,7 +239,7 @@ impl Source {
                 "name repositories (`acme/skills`), owners (`acme`) or topics (`topic:agent-skills`)"
                     .to_owned(),
             )),
-            SourceKind::Github => Ok(()),
+            SourceKind::Directory | SourceKind::Github => Ok(()),
             _ if self.location.is_empty() => {
                 Err(wrong("location", "the address of the source is needed".to_owned()))
             }

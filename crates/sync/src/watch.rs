@@ -1,0 +1,277 @@
+//! Being told that something happens in the folders of sources.
+//!
+//! What is told is only that one should look. What was told during a burst is looked at once
+//! it is quiet, so that no skill is read while it is being written, and once more a little
+//! later: folders that are made quickly, one in the other, are not all told of. A folder that
+//! cannot be watched is looked at at intervals.
+
+use std::collections::BTreeMap;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use notify::{Event, RecommendedWatcher, RecursiveMode, Watcher as _};
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+use super::{Source, SourceKind};
+
+/// So long nothing happens before a folder is looked at.
+const QUIET: Duration = Duration::from_millis(200);
+/// And so long it waits at most, whatever happens.
+const MAX_WAIT: Duration = Duration::from_secs(2);
+/// When a folder is looked at once more.
+const AGAIN: Duration = Duration::from_secs(3);
+/// How often a folder is looked at that cannot be watched.
+const BLIND: Duration = Duration::from_secs(30);
+
+/// When something happened in a folder.
+#[derive(Debug, Clone, Copy)]
+struct Burst {
+    first: Instant,
+    last: Instant,
+}
+
+/// What was told, by source.
+#[derive(Debug, Default)]
+struct Told {
+    bursts: Mutex<BTreeMap<String, Burst>>,
+    happened: Notify,
+}
+
+impl Told {
+    fn bursts(&self) -> MutexGuard<'_, BTreeMap<String, Burst>> {
+        self.bursts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn tell(&self, source: &str) {
+        let now = Instant::now();
+        let mut bursts = self.bursts();
+        let burst = bursts.entry(source.to_owned());
+        burst.and_modify(|burst| burst.last = now).or_insert(Burst {
+            first: now,
+            last: now,
+        });
+        drop(bursts);
+        self.happened.notify_one();
+    }
+}
+
+/// A folder that is watched.
+struct Watched {
+    location: String,
+    /// Which folder it was: one that is made anew is another one.
+    inode: Option<(u64, u64)>,
+    /// None: it cannot be.
+    watcher: Option<RecommendedWatcher>,
+}
+
+/// Watches of the folders of sources.
+#[derive(Default)]
+pub(crate) struct Watches {
+    watched: BTreeMap<String, Watched>,
+    told: Arc<Told>,
+    /// Looks that are to be made later.
+    later: BTreeMap<String, Instant>,
+}
+
+impl Watches {
+    /// Watches the folders of these sources, and no others.
+    pub(crate) fn follow(&mut self, sources: &[Source]) {
+        let folders: BTreeMap<&str, &str> = sources
+            .iter()
+            .filter(|source| source.kind == SourceKind::Directory && source.interval().is_some())
+            .map(|source| (source.id.as_str(), source.location.as_str()))
+            .collect();
+        let is_wanted = |id: &String, watched: &mut Watched| {
+            folders.get(id.as_str()) == Some(&watched.location.as_str())
+                && watched.inode == inode(Path::new(&watched.location))
+        };
+        self.watched.retain(is_wanted);
+        for (id, location) in folders {
+            if self.watched.contains_key(id) {
+                continue;
+            }
+            let inode = inode(Path::new(location));
+            let watcher = watch(id, Path::new(location), &self.told);
+            let watcher = watcher
+                .inspect_err(|error| {
+                    tracing::warn!(%error, source = id, "a folder cannot be watched: it is looked at every {} s", BLIND.as_secs());
+                })
+                .ok();
+            if watcher.is_none() {
+                self.later.insert(id.to_owned(), Instant::now() + BLIND);
+            }
+            let location = location.to_owned();
+            self.watched.insert(
+                id.to_owned(),
+                Watched {
+                    location,
+                    inode,
+                    watcher,
+                },
+            );
+        }
+        let watched = &self.watched;
+        self.later.retain(|id, _| watched.contains_key(id));
+    }
+
+    /// The sources that are to be looked at now, and when the next one is.
+    pub(crate) fn due(&mut self, now: Instant) -> (Vec<String>, Option<Instant>) {
+        let (mut due, mut next) = (Vec::new(), None::<Instant>);
+        let mut wait = |at: Instant| next = Some(next.map_or(at, |next| next.min(at)));
+        self.told.bursts().retain(|id, burst| {
+            let at = (burst.last + QUIET).min(burst.first + MAX_WAIT);
+            if at > now {
+                wait(at);
+                return true;
+            }
+            due.push(id.clone());
+            false
+        });
+        for id in &due {
+            self.later.insert(id.clone(), now + AGAIN);
+        }
+        let mut blind = Vec::new();
+        self.later.retain(|id, at| {
+            if *at > now {
+                wait(*at);
+                return true;
+            }
+            due.push(id.clone());
+            if self
+                .watched
+                .get(id)
+                .is_some_and(|watched| watched.watcher.is_none())
+            {
+                blind.push(id.clone());
+            }
+            false
+        });
+        for id in blind {
+            wait(now + BLIND);
+            self.later.insert(id, now + BLIND);
+        }
+        (due, next)
+    }
+
+    /// Waits until something happens.
+    pub(crate) async fn happened(&self) {
+        self.told.happened.notified().await;
+    }
+}
+
+fn inode(folder: &Path) -> Option<(u64, u64)> {
+    let folder = std::fs::metadata(folder).ok()?;
+    Some((folder.dev(), folder.ino()))
+}
+
+fn watch(id: &str, folder: &Path, told: &Arc<Told>) -> notify::Result<RecommendedWatcher> {
+    let (source, root, told) = (id.to_owned(), folder.to_owned(), Arc::clone(told));
+    let mut watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
+        let concerns = match &event {
+            // Our own reading, too.
+            Ok(event) if event.kind.is_access() => false,
+            Ok(event) => {
+                let mut paths = event.paths.iter();
+                event.paths.is_empty() || paths.any(|path| path.starts_with(&root))
+            }
+            Err(_) => true,
+        };
+        if concerns {
+            told.tell(&source);
+        }
+    })?;
+    watcher.watch(folder, RecursiveMode::Recursive)?;
+    // A folder that is made anew is silent; its parent tells of it.
+    if let Some(parent) = folder.parent() {
+        watcher.watch(parent, RecursiveMode::NonRecursive)?;
+    }
+    Ok(watcher)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folder(id: &str, location: &Path) -> Source {
+        Source {
+            id: id.to_owned(),
+            name: String::new(),
+            kind: SourceKind::Directory,
+            location: location.display().to_string(),
+            reference: String::new(),
+            path: String::new(),
+            select: Vec::new(),
+            namespace: None,
+            interval_seconds: None,
+            credential: None,
+            webhook_secret: None,
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_burst_is_looked_at_once_it_is_quiet_and_once_more_later() {
+        let mut watches = Watches::default();
+        let begin = Instant::now();
+        let after = |millis| begin + Duration::from_millis(millis);
+        watches.told.tell("a");
+        assert_eq!(watches.due(begin), (vec![], Some(after(200))));
+        tokio::time::advance(Duration::from_millis(150)).await;
+        watches.told.tell("a");
+        assert_eq!(watches.due(after(200)), (vec![], Some(after(350))));
+        let (due, next) = watches.due(after(350));
+        assert_eq!((due, next), (vec!["a".to_owned()], Some(after(3_350))));
+        assert_eq!(watches.due(after(3_350)), (vec!["a".to_owned()], None));
+        // One that never ends is looked at all the same.
+        watches.told.tell("a");
+        let first = Instant::now();
+        for _ in 0..30 {
+            tokio::time::advance(Duration::from_millis(100)).await;
+            watches.told.tell("a");
+        }
+        assert_eq!(watches.due(first + MAX_WAIT).0, ["a"]);
+    }
+
+    #[tokio::test]
+    async fn a_file_that_is_saved_is_told_and_one_that_is_read_is_not() {
+        let place = tempfile::tempdir().expect("a folder");
+        let root = place.path().join("skills");
+        std::fs::create_dir_all(root.join("one")).expect("a folder");
+        std::fs::write(root.join("one/SKILL.md"), "x").expect("a file");
+        let mut watches = Watches::default();
+        watches.follow(&[
+            folder("a", &root),
+            folder("gone", &place.path().join("x/y")),
+        ]);
+        // What cannot be watched is looked at at intervals.
+        let (_, next) = watches.due(Instant::now());
+        assert!(next.is_some());
+        std::fs::read(root.join("one/SKILL.md")).expect("a file");
+        std::fs::write(place.path().join("beside"), "x").expect("a file");
+        std::fs::write(root.join("one/SKILL.md"), "y").expect("a file");
+        let told = tokio::time::timeout(Duration::from_secs(20), watches.happened());
+        told.await.expect("told");
+        let ids: Vec<String> = watches.told.bursts().keys().cloned().collect();
+        assert_eq!(ids, ["a"]);
+        // A folder that is made anew.
+        std::fs::remove_dir_all(&root).expect("removed");
+        while !watches.due(Instant::now() + MAX_WAIT).0.is_empty() {}
+        std::fs::create_dir(&root).expect("a folder");
+        let told = tokio::time::timeout(Duration::from_secs(20), watches.happened());
+        told.await.expect("told");
+        watches.follow(&sources);
+        std::fs::write(root.join("in-it"), "x").expect("a file");
+        let told = async {
+            loop {
+                watches.happened().await;
+                if watches.due(Instant::now() + MAX_WAIT).0 == ["a"] {
+                    return;
+                }
+            }
+        };
+        let told = tokio::time::timeout(Duration::from_secs(20), told);
+        told.await.expect("told of what is in it");
+    }
+}

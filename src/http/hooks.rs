@@ -1,0 +1,52 @@
+//! Webhooks of the hosts of repositories: `POST /hooks/SOURCE`.
+
+use axum::extract::{Path, Request};
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::{MethodRouter, post};
+use http::{HeaderMap, StatusCode};
+
+use super::body::take;
+use super::problem::refused;
+use ::sync::{Engine, Refused, Webhook};
+use admission::Peer;
+use model::{Code, Failure};
+
+/// Takes webhooks, each of which has its source synced soon. What it says is not read.
+pub fn hooks<S: Clone + Send + Sync + 'static>(engine: Engine) -> MethodRouter<S> {
+    post(move |Path(source): Path<String>, request: Request| {
+        let engine = engine.clone();
+        async move { receive(&engine, &source, request).await }
+    })
+}
+
+async fn receive(engine: &Engine, source: &str, request: Request) -> Response {
+    let (parts, body) = request.into_parts();
+    let peer = Peer::of(&parts.extensions);
+    let (body, _memory) = match take(&peer, body).await {
+        Ok(taken) => taken,
+        Err(refusal) => return refused(refusal),
+    };
+    let header = |name: &str| header(&parts.headers, name);
+    let webhook = Webhook {
+        signature: header("x-hub-signature-256"),
+        token: header("x-gitlab-token"),
+        body: &body,
+    };
+    match engine.receive(source, &webhook) {
+        Ok(()) => StatusCode::ACCEPTED.into_response(),
+        Err(Refused::NotOurs) => {
+            let error = Refused::NotOurs;
+            refused(Failure::new(Code::SourceNotFound, error.to_string()))
+        }
+        Err(error @ Refused::Secret(_)) => {
+            // Where a secret is, is not for who sends webhooks.
+            tracing::warn!(%error, source, "a webhook was not taken");
+            let message = "the server cannot check the signature now; its log says why";
+            refused(Failure::new(Code::SourceUnavailable, message))
+        }
+    }
+}
+
+fn header<'headers>(headers: &'headers HeaderMap, name: &str) -> Option<&'headers str> {
+    headers.get(name)?.to_str().ok()
+}
