@@ -74,6 +74,8 @@ pub struct Catalog {
     facets: OrdMap<Facet, OrdSet<SkillKey>>,
     /// The blocklist.
     blocks: OrdMap<SkillKey, Arc<Block>>,
+    /// Skills of the store that those of folders hide, by the id that they share.
+    pub(super) hidden: OrdMap<SkillKey, Arc<Head>>,
     /// Versions that are held for review.
     held: OrdSet<(SkillKey, VersionNumber)>,
     /// Whose skills are trusted how far.
@@ -215,7 +217,7 @@ impl Catalog {
         self.insert(head);
     }
 
-    fn insert(&mut self, mut head: Head) {
+    pub(super) fn insert(&mut self, mut head: Head) {
         if head.deleted {
             return;
         }
@@ -242,7 +244,7 @@ impl Catalog {
         self.heads.insert(key, Arc::new(head));
     }
 
-    fn remove(&mut self, key: &SkillKey) -> Option<Arc<Head>> {
+    pub(super) fn remove(&mut self, key: &SkillKey) -> Option<Arc<Head>> {
         let head = self.heads.remove(key)?;
         for number in &head.held {
             self.held.remove(&(key.clone(), *number));

@@ -67,6 +67,8 @@ pub enum Error {
         reason: String,
         /// Another version that can be had.
         active: Option<VersionNumber>,
+        /// It is in a folder, and in no store.
+        is_local: bool,
     },
     /// The version is not held for review.
     #[error("Version {version} of '{id}' is not held for review")]
@@ -251,6 +253,7 @@ impl Error {
             version,
             reason: hold.map_or_else(String::new, |hold| hold.words()),
             active: head.active,
+            is_local: head.is_local(),
         }
     }
 
@@ -305,7 +308,13 @@ fn held(
     version: VersionNumber,
     reason: &str,
     active: Option<VersionNumber>,
+    is_local: bool,
 ) -> Failure {
+    let whose = if is_local {
+        "Its author can change what was found (`repertoire scan` names all of it), or a person publish it and hand it out (`repertoire approve`)"
+    } else {
+        "Whoever runs the server can look at what was found (`repertoire held`) and hand it out (`repertoire approve`)"
+    };
     let step = match active {
         Some(active) => format!("Leave the version out for the active one, {active}"),
         None => "Use another skill; search for the task to find one".to_owned(),
@@ -315,7 +324,7 @@ fn held(
         .detail("version", version)
         .detail("reason", shown(reason, MAX_REASON))
         .suggest(step)
-        .suggest("Whoever runs the server can look at what was found (`repertoire held`) and hand it out (`repertoire approve`)")
+        .suggest(whose)
 }
 
 const FIND: &str = "Find a skill by what it is to do: the answer has the names";
@@ -351,7 +360,7 @@ impl From<Error> for Failure {
             }
             Error::Yanked { id, version, .. } => of_version(Code::VersionYanked, &id, version)
                 .suggest("Put the version back first, or choose another one"),
-            Error::Held { id, version, reason, active } => held(new(Code::VersionHeld), &id, version, &reason, active),
+            Error::Held { id, version, reason, active, is_local } => held(new(Code::VersionHeld), &id, version, &reason, active, is_local),
             Error::NotHeld { id, version } => of_version(Code::VersionNotHeld, &id, version)
                 .suggest("List what is held (`repertoire held`); withdraw a version that is handed out with `repertoire yank`"),
             Error::Blocked { id, reason } => new(Code::SkillBlocked)
