@@ -272,7 +272,6 @@ impl Tools {
     /// Why a tool that no loaded skill has cannot be called: the skill that has
     /// it is not loaded, or there is none.
     fn locked(&self, tool: &str, skill: Option<&Reference>) -> Error {
-        let inner = &*self.inner;
         let mut candidates: Vec<Arc<Head>> = match skill {
             Some(skill) => match self.lookup.resolve(skill) {
                 Ok(resolved) => vec![resolved.head],
