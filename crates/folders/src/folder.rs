@@ -39,7 +39,7 @@ const REPOSITORIES: [&str; 3] = [".git", ".hg", ".svn"];
 /// The nearer to a file, and of one folder the first, decides.
 const IGNORE_FILES: [&str; 2] = [".skillignore", ".gitignore"];
 /// Deeper folders are not looked into.
-const MAX_DEPTH: usize = 40;
+pub(super) const MAX_DEPTH: usize = 40;
 
 /// Rule of what was left out.
 pub const LEFT_OUT: &str = "file-left-out";
@@ -72,7 +72,7 @@ pub struct SkillFolders {
 }
 
 /// What stays out of skills below a folder.
-struct Ignored {
+pub(super) struct Ignored {
     /// Patterns of a folder, most important first; none where nothing is said.
     patterns: HashMap<PathBuf, Vec<(&'static str, Gitignore)>>,
     /// The folder whose patterns are the last to be asked: the root of the
@@ -90,8 +90,17 @@ impl Ignored {
         }
     }
 
+    /// What only the folder itself says: an agent reads its skills, whether or not the
+    /// repository that they are in ignores them.
+    pub(super) fn of_itself(root: &Path) -> Self {
+        Self {
+            patterns: HashMap::new(),
+            top: root.to_owned(),
+        }
+    }
+
     /// Why an entry stays out; none: it does not.
-    fn why(&mut self, entry: &DirEntry) -> Option<String> {
+    pub(super) fn why(&mut self, entry: &DirEntry) -> Option<String> {
         if entry.depth() == 0 {
             return None;
         }
@@ -208,10 +217,22 @@ pub fn find(root: &Path) -> Result<SkillFolders, String> {
 #[must_use]
 pub fn read(folder: &Path) -> SkillFiles {
     let whole = absolute(folder);
-    let mut ignored = Ignored::new(&whole);
+    let ignored = Ignored::new(&whole);
+    read_all(&whole, ignored)
+}
+
+/// The same of a folder of an agent's: what lies above it says nothing of its files.
+#[must_use]
+pub fn read_local(folder: &Path) -> SkillFiles {
+    let whole = absolute(folder);
+    let ignored = Ignored::of_itself(&whole);
+    read_all(&whole, ignored)
+}
+
+fn read_all(whole: &Path, mut ignored: Ignored) -> SkillFiles {
     let mut read = SkillFiles::default();
     let mut total = 0_u64;
-    let mut walk = WalkDir::new(&whole)
+    let mut walk = WalkDir::new(whole)
         .max_depth(MAX_DEPTH)
         .sort_by_file_name()
         .into_iter();
@@ -224,7 +245,7 @@ pub fn read(folder: &Path) -> SkillFiles {
                 continue;
             }
         };
-        let shown = entry.path().strip_prefix(&whole).unwrap_or(entry.path());
+        let shown = entry.path().strip_prefix(whole).unwrap_or(entry.path());
         let name = shown
             .display()
             .to_string()

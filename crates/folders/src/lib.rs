@@ -21,8 +21,10 @@ mod fix;
 mod folder;
 mod ids;
 mod scan;
+mod stamp;
 
 pub use fix::{FixError, fix};
-pub use folder::{LEFT_OUT, SkillFiles, SkillFolders, absolute, find, name, read};
+pub use folder::{LEFT_OUT, SkillFiles, SkillFolders, absolute, find, name, read, read_local};
 pub use ids::{Claim, Ids};
 pub use scan::{outermost, scan};
+pub use stamp::{Stamp, TooMany, stamp};

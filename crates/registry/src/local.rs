@@ -23,7 +23,9 @@ use super::holds::objection;
 use super::publish::bumped;
 use super::{Bundle, Candidate, Catalog, Error, Head, Hold, Registry, Scan, Summary, scans};
 use executor::Stop;
-use model::{Digest, Principal, SkillKey, TrustTier, Version, VersionNumber, stated_version};
+use model::{
+    Digest, Principal, SkillId, SkillKey, TrustTier, Version, VersionNumber, stated_version,
+};
 
 /// A skill of a folder, as it is now.
 #[derive(Debug, PartialEq)]
@@ -45,7 +47,7 @@ impl LocalSkill {
 
     /// Its id.
     #[must_use]
-    pub fn id(&self) -> &model::SkillId {
+    pub fn id(&self) -> &SkillId {
         &self.head.id
     }
 
@@ -200,30 +202,34 @@ impl Registry {
         })
     }
 
-    /// Reads and scans the files of a folder, which become what the skill is from now on;
-    /// `before` is what it was. Blocks.
+    /// Reads and scans the files of a folder, which become what the skill is from now on; its id
+    /// is `local`, the author, and its slug. `before` is what it was. Blocks.
     ///
     /// # Errors
     /// They do not make a skill, or a name is nobody's to give; it is to stop.
     pub fn read_local(
         &self,
         bundle: &Bundle,
+        author: &str,
         before: Option<&Arc<LocalSkill>>,
         stop: &Stop,
     ) -> Result<Arc<LocalSkill>, Error> {
+        let candidate = bundle.read();
         let Candidate {
             id: Some(id),
             skill: Some(skill),
             digest,
             files,
             problems,
-        } = bundle.read()
+        } = candidate
         else {
             return Err(Error::Invalid {
-                problems: bundle.read().problems,
+                problems: candidate.problems,
             });
         };
-        if let Some(before) = before.filter(|before| before.digest() == digest) {
+        let id = SkillId::new(SkillId::LOCAL, author, id.slug())?;
+        let is_same = |before: &&Arc<LocalSkill>| before.digest() == digest && *before.id() == id;
+        if let Some(before) = before.filter(is_same) {
             return Ok(Arc::clone(before));
         }
         let policy = &self.inner.policy;
