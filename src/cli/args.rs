@@ -396,6 +396,10 @@ pub(super) struct Mcp {
         default_value = "agent"
     )]
     pub(super) toolset: String,
+    /// Leave out the skills of the folders around the agent: `.claude/skills`, `.agents/skills`
+    /// and their like, of the current folder and of the home.
+    #[arg(long, env = "REPERTOIRE_NO_LOCAL")]
+    pub(super) no_local: bool,
 }
 
 #[derive(Debug, Args)]

@@ -10,6 +10,7 @@
 //! Not here: listeners, limits and deadlines (`server`), other faces.
 
 pub mod admin;
+mod around;
 mod bulk;
 mod checks;
 mod codebase;
@@ -30,6 +31,8 @@ pub mod tool_host;
 mod tools;
 mod trust;
 mod watch;
+
+pub use around::CallerPlace;
 
 use std::path::PathBuf;
 use std::pin::Pin;

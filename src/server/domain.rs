@@ -18,6 +18,7 @@ use ::tools::Tools;
 use ::tools::host::Host;
 use composition::Composition;
 use executor::Executor;
+use local::Overlays;
 use model::{Clock, Principal, SystemClock};
 use preflight::Installer;
 use recommend::Advisor;
@@ -40,6 +41,7 @@ pub struct Domain {
     pub(super) learning: Learning,
     pub(super) feed: Feed,
     pub(super) installer: Installer,
+    pub(super) local: Overlays,
     paths: LearningConfig,
     following: Arc<Following>,
 }
@@ -96,6 +98,8 @@ impl Domain {
             let (installs, budget) = (Arc::new(installer.clone()), installer.budget_chars());
             let checks = Checks::new(registry.clone(), installs, budget);
             let advisor = Advisor::new(registry.clone(), search.clone(), roots, clock);
+            let around = local::Options::default();
+            let local = Overlays::new(registry.clone(), search.clone(), around);
             Ok::<_, StartError>(Self {
                 registry,
                 composition,
@@ -107,6 +111,7 @@ impl Domain {
                 learning,
                 feed,
                 installer,
+                local,
                 paths,
                 following: Arc::new(Following {
                     stop: CancellationToken::new(),
@@ -218,6 +223,7 @@ impl Domain {
             tracing::warn!(%error, "sessions and records of calls were not written");
         }
         self.following.stop.cancel();
+        self.local.stop();
         if let Some(task) = self.following.task.lock().await.take()
             && let Err(error) = task.await
         {

@@ -269,6 +269,9 @@ impl Serving {
                         if let Some(folder) = caller.folder {
                             request.extensions_mut().insert(folder);
                         }
+                        if let Some(place) = caller.place {
+                            request.extensions_mut().insert(place);
+                        }
                         request.extensions_mut().insert(principal);
                         service.oneshot(request.map(Body::new)).await
                     }

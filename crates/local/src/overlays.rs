@@ -90,6 +90,11 @@ impl Overlays {
         Some(changes)
     }
 
+    /// Gives all of them up, for good.
+    pub fn stop(&self) {
+        self.shared.stop.cancel();
+    }
+
     /// How many places there are.
     #[must_use]
     pub fn len(&self) -> usize {

@@ -170,6 +170,12 @@ impl Tools {
         }
     }
 
+    /// What is asked whether skills go together.
+    #[must_use]
+    pub fn composition(&self) -> &Composition {
+        &self.composition
+    }
+
     /// Writes sessions and records of calls that changed. One caller at a time:
     /// called every few milliseconds, and before the server stops.
     ///
