@@ -212,11 +212,12 @@ impl v1::lookup_server::Lookup for LookupService {
         &self,
         request: Request<v1::ActivateSkillRequest>,
     ) -> Result<Response<v1::ActivateSkillResponse>, Status> {
+        let this = self.seen_by(request.extensions()).await;
         let v1::ActivateSkillRequest {
             command,
             session_id,
         } = request.into_inner();
-        let text = self
+        let text = this
             .lookup
             .activate(&command, &session_id)
             .await
@@ -238,13 +239,14 @@ impl v1::lookup_server::Lookup for LookupService {
         &self,
         request: Request<v1::RenderPromptRequest>,
     ) -> Result<Response<v1::RenderPromptResponse>, Status> {
+        let this = self.seen_by(request.extensions()).await;
         let v1::RenderPromptRequest {
             max_tokens,
             task,
             exploration_percent,
         } = request.into_inner();
         let percent = exploration_percent.map(i32::unsigned_abs);
-        let prompt = self
+        let prompt = this
             .advisor
             .prompt(task, percent, max_tokens.unsigned_abs());
         let prompt = prompt.await.map_err(status)?;
