@@ -262,6 +262,8 @@ pub(super) struct Keeper {
     pub(super) limits: Limits,
     /// Whoever looks holds one.
     pub(super) permits: Arc<Semaphore>,
+    /// The system tells what happens.
+    pub(super) is_told: bool,
 }
 
 /// What is handed from one look to the next.
@@ -279,7 +281,11 @@ impl Keeper {
         let look = Look::new(&self.overlay.place, self.registry.clone(), self.limits);
         let roots = look.roots().map(ToOwned::to_owned).collect();
         let mut work = Work {
-            watches: Watches::new(roots, Arc::clone(&told)),
+            watches: if self.is_told {
+                Watches::new(roots, Arc::clone(&told))
+            } else {
+                Watches::none(Arc::clone(&told))
+            },
             look,
             index: Index::default(),
         };

@@ -26,6 +26,9 @@ pub struct Options {
     pub places: usize,
     /// How long a place is kept that nobody calls from.
     pub linger: Duration,
+    /// The system is asked to tell what happens. Else places are looked at at intervals, as
+    /// they are where it has no watches left.
+    pub is_told: bool,
 }
 
 impl Default for Options {
@@ -34,6 +37,7 @@ impl Default for Options {
             limits: Limits::default(),
             places: 64,
             linger: Duration::from_mins(5),
+            is_told: true,
         }
     }
 }
@@ -146,6 +150,7 @@ impl Shared {
             search: self.search.clone(),
             limits: self.options.limits,
             permits: Arc::clone(&self.permits),
+            is_told: self.options.is_told,
         };
         let (shared, kept) = (Arc::downgrade(self), Arc::clone(&overlay));
         tokio::spawn(async move {

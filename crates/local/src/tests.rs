@@ -230,6 +230,66 @@ async fn a_save_is_seen_whichever_way_an_editor_saves() {
 }
 
 #[tokio::test]
+async fn where_nothing_is_told_a_save_is_seen_all_the_same() {
+    let world = World::with(Options {
+        is_told: false,
+        ..Options::default()
+    });
+    let folder = world.project(".claude/skills/a");
+    for word in ["first", "second", "third"] {
+        write(&folder, word);
+        let took = world.says("local/project/a", word).await;
+        eprintln!("from a save to seen where nothing is told: {took:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_link_in_a_folder_of_skills_is_followed_and_one_below_is_not() {
+    let world = World::new();
+    let (elsewhere, root) = (
+        world.project("elsewhere/a"),
+        world.project(".claude/skills"),
+    );
+    write(&elsewhere, "linked");
+    fs::create_dir_all(root.join("group")).expect("a folder");
+    std::os::unix::fs::symlink(&elsewhere, root.join("a")).expect("a link");
+    std::os::unix::fs::symlink(&elsewhere, root.join("group/b")).expect("a link");
+    // A link to where it is, which has no end.
+    std::os::unix::fs::symlink(&root, root.join("ring")).expect("a link");
+    // What is read of a skill is what it holds, and not where a link leads.
+    fs::write(world.project("secret.txt"), "secret").expect("a file");
+    std::os::unix::fs::symlink(world.project("secret.txt"), elsewhere.join("x.txt"))
+        .expect("a link");
+    let (seen, _) = world.until("linked", |seen| seen.local.len() == 1).await;
+    let skill = seen.local.iter().next().expect("a skill");
+    assert_eq!(skill.version().files.len(), 1);
+    // A change behind the link is told.
+    write(&elsewhere, "changed");
+    world.says("local/project/a", "changed").await;
+}
+
+#[tokio::test]
+async fn a_repository_that_ignores_its_agents_folders_hides_nothing_of_them() {
+    let world = World::new();
+    fs::create_dir_all(world.project(".git")).expect("a folder");
+    fs::write(world.project(".gitignore"), ".claude/**\n").expect("a file");
+    let folder = world.project(".claude/skills/a");
+    write(&folder, "there");
+    fs::write(folder.join(".env"), "KEY=1").expect("a file");
+    fs::write(folder.join("notes.md"), "Notes.").expect("a file");
+    let (seen, _) = world.until("there", |seen| seen.local.len() == 1).await;
+    let skill = seen.local.iter().next().expect("a skill");
+    let paths: Vec<_> = skill
+        .version()
+        .files
+        .iter()
+        .map(|file| file.path.as_str())
+        .collect();
+    // Secrets stay where they are.
+    assert_eq!(paths, ["SKILL.md", "notes.md"]);
+}
+
+#[tokio::test]
 async fn thousands_of_saves_leave_one_version() {
     let world = World::new();
     let folder = world.project(".claude/skills/a");

@@ -78,6 +78,15 @@ impl Watches {
         }
     }
 
+    /// None, which tell nothing.
+    pub(super) fn none(told: Arc<Told>) -> Self {
+        Self {
+            watcher: None,
+            watched: BTreeMap::new(),
+            told,
+        }
+    }
+
     /// Watches these folders and no others. Says whether there are some that were not watched
     /// before, in which something may have happened meanwhile.
     pub(super) fn watch(&mut self, wanted: BTreeMap<PathBuf, Inode>) -> bool {

@@ -3,6 +3,7 @@ mod catalog;
 mod facets;
 mod follow;
 mod holds;
+mod local;
 mod log;
 mod repair;
 mod repeats;
