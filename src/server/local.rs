@@ -39,9 +39,9 @@ use tower::ServiceExt as _;
 
 use super::answer::AnswerBody;
 use super::calls::CallService;
-use super::short_path::ShortPath;
 use super::window::Caller;
 use crate::contract::status;
+use connection::ShortPath;
 use model::Principal;
 
 const NAME: &str = "socket";

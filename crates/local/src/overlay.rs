@@ -176,7 +176,7 @@ impl Overlay {
             return;
         }
         let publish = |index: &Index| {
-            let search = match &index.index {
+            let search = match &index.made {
                 Some(index) => search.with_local(front.clone(), index.clone()),
                 None => search.clone(),
             };
@@ -191,10 +191,10 @@ impl Overlay {
         publish(index);
         if is_stale {
             if shown.is_empty() {
-                index.index = None;
+                index.made = None;
             } else {
-                match search.local(front.clone(), index.index.as_ref()) {
-                    Ok(made) => index.index = Some(made),
+                match search.local(front.clone(), index.made.as_ref()) {
+                    Ok(made) => index.made = Some(made),
                     Err(error) => {
                         tracing::warn!(%error, "skills of folders cannot be searched for");
                     }
@@ -214,7 +214,7 @@ impl Overlay {
 /// What is indexed.
 #[derive(Debug, Default)]
 pub(super) struct Index {
-    index: Option<LocalIndex>,
+    made: Option<LocalIndex>,
     of: Arc<LocalSkills>,
     shown: Vec<SkillKey>,
 }

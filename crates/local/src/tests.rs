@@ -449,7 +449,7 @@ async fn a_place_is_shared_left_when_nobody_is_there_and_made_room_for() {
             let change = changes.next().await;
             if let Some(event) = change
                 .iter()
-                .find(|event| event.version.map(|v| v.get()) > Some(1))
+                .find(|event| event.version.is_some_and(|version| version.get() > 1))
             {
                 return (event.kind, event.skill_id.to_string());
             }

@@ -102,7 +102,7 @@ impl Watches {
             }
         }
         let mut is_blind = false;
-        let mut watched = BTreeMap::new();
+        let mut now = BTreeMap::new();
         let mut has_new = false;
         for (folder, inode) in wanted {
             if self.watched.get(&folder) != Some(&inode) {
@@ -115,9 +115,9 @@ impl Watches {
                 }
                 has_new = true;
             }
-            watched.insert(folder, inode);
+            now.insert(folder, inode);
         }
-        self.watched = watched;
+        self.watched = now;
         if is_blind && !self.told.blind.swap(true, Ordering::Relaxed) {
             tracing::warn!(
                 "folders of skills are looked at at intervals: the system has no watches left"

@@ -108,7 +108,7 @@ impl Indexer {
         )?;
         check(&index)?;
         Self::of(
-            index,
+            &index,
             (THREADS, THREADS * WRITER_BYTES),
             registry,
             dimensions,
@@ -122,11 +122,11 @@ impl Indexer {
     pub(super) fn in_memory(registry: Registry, dimensions: usize) -> Result<Self, Error> {
         let (schema, _) = schema::schema();
         let index = Index::create_in_ram(schema);
-        Self::of(index, (1, SMALL_WRITER_BYTES), registry, dimensions)
+        Self::of(&index, (1, SMALL_WRITER_BYTES), registry, dimensions)
     }
 
     fn of(
-        index: Index,
+        index: &Index,
         (threads, bytes): (usize, usize),
         registry: Registry,
         dimensions: usize,

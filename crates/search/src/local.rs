@@ -76,15 +76,12 @@ impl SearchIndex {
                 let Some(slot) = snapshot.slot(ordinal) else {
                     continue;
                 };
-                match before.and_then(|before| before.vectors.get(&slot.meaning)) {
-                    Some(row) => {
-                        indexer.set_vector(ordinal, row);
-                        vectors.insert(slot.meaning, row.clone());
-                    }
-                    None => {
-                        let text = document::meaning_of(&registry, slot)?;
-                        texts.push((ordinal, slot.meaning, text));
-                    }
+                if let Some(row) = before.and_then(|before| before.vectors.get(&slot.meaning)) {
+                    indexer.set_vector(ordinal, row);
+                    vectors.insert(slot.meaning, row.clone());
+                } else {
+                    let text = document::meaning_of(&registry, slot)?;
+                    texts.push((ordinal, slot.meaning, text));
                 }
             }
             for some in texts.chunks(embedder.batch().max(1)) {
@@ -162,14 +159,14 @@ impl Front {
         catalog: &Catalog,
     ) -> SearchResults {
         let now = self.registry.now();
-        let known = |hit: Hit, is_local: bool| {
+        let shown = |hit: Hit, is_local: bool| {
             let head = catalog.get(&hit.head.id.key());
             let head = head.filter(|head| head.active.is_some() && head.is_local() == is_local);
             head.cloned().map(|head| Hit { head, ..hit })
         };
         let mut hits = Vec::new();
-        let mut first = here.hits.into_iter().filter_map(|hit| known(hit, true));
-        let mut second = others.hits.into_iter().filter_map(|hit| known(hit, false));
+        let mut first = here.hits.into_iter().filter_map(|hit| shown(hit, true));
+        let mut second = others.hits.into_iter().filter_map(|hit| shown(hit, false));
         let (mut a, mut b) = (first.next(), second.next());
         loop {
             let takes_first = match (&a, &b) {
@@ -199,12 +196,12 @@ impl Front {
             analysis = here.analysis;
         } else {
             // A word that one of them knows is known.
-            let knows = |word: &String| {
+            let is_word = |word: &String| {
                 let mut repairs = here.analysis.repairs.iter();
                 !here.analysis.unknown.contains(word) && !repairs.any(|known| known.word == *word)
             };
-            analysis.unknown.retain(|word| !knows(word));
-            analysis.repairs.retain(|repair| !knows(&repair.word));
+            analysis.unknown.retain(|word| !is_word(word));
+            analysis.repairs.retain(|repair| !is_word(&repair.word));
         }
         SearchResults {
             hits,

@@ -141,7 +141,11 @@ async fn what_is_read_is_of_the_skill_that_the_head_is_of() {
         seen.version(&here, &other),
         Err(Error::VersionNotFound { .. })
     ));
-    let query = ExportQuery::default();
+    let query = ExportQuery {
+        version: VersionSelector::Active,
+        format: ArchiveFormat::Zip,
+        info_only: false,
+    };
     let archive = seen.export(&id, &query).await.expect("an archive");
     assert_eq!(archive.of.version.digest, version.digest);
     assert!(
