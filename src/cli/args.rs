@@ -31,7 +31,7 @@ Examples:
   repertoire mcp --server http://skills.internal:50051     the bridge to a running server
 
 Without --server all windows on a data directory share one server, which the first one
-starts. A running server also speaks MCP over HTTP, at /mcp and /mcp/TOOLSET.";
+starts, and each sees the skills around it: those of its folder and of the home. A running server also speaks MCP over HTTP, at /mcp and /mcp/TOOLSET.";
 
 const COMPOSE_EXAMPLES: &str = "\
 Examples:
