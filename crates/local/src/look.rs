@@ -272,7 +272,12 @@ impl Look {
             taken.insert(skill.id().key(), (folder, skill));
             chosen.push(Arc::clone(skill));
         }
-        LocalSkills::new(chosen)
+        let refused = looked.skipped.iter().filter_map(|skipped| {
+            let name = skipped.folder.file_name()?.to_string_lossy().to_lowercase();
+            let (folder, reason) = (skipped.folder.display(), &skipped.reason);
+            Some((name, format!("`{folder}` is no skill: {reason}")))
+        });
+        LocalSkills::new(chosen).with_refused(refused.collect())
     }
 }
 
@@ -285,9 +290,11 @@ impl Looked {
     }
 }
 
-/// The same versions of the same skills.
+/// The same versions of the same skills, and the same of others.
 fn is_same(a: &LocalSkills, b: &LocalSkills) -> bool {
-    a.len() == b.len() && a.iter().zip(b.iter()).all(|(a, b)| Arc::ptr_eq(a, b))
+    a.len() == b.len()
+        && a.refused() == b.refused()
+        && a.iter().zip(b.iter()).all(|(a, b)| Arc::ptr_eq(a, b))
 }
 
 /// Reads the skill of a folder, and says what is wrong with it where it is none.

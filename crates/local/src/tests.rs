@@ -359,6 +359,7 @@ async fn a_folder_that_is_no_skill_is_told_and_stops_no_other() {
         })
         .await;
     let evil: SkillId = "local/project/evil".parse().expect("an id");
+    let catalog = seen.registry.catalog();
     let head = seen.registry.head(&evil).expect("a head");
     assert_eq!(
         (head.active, head.last_held()),
@@ -372,6 +373,15 @@ async fn a_folder_that_is_no_skill_is_told_and_stops_no_other() {
         Err(registry::Error::Held { is_local: true, .. })
     ));
     assert!(said(&seen, "local/project/good").is_some());
+    // Whoever asks for it is told why it is not there.
+    for name in ["bad", "local/project/bad", "BAD"] {
+        let failure = model::Failure::from(catalog.not_found(name));
+        let first = failure.suggestions.first().expect("a step");
+        assert!(
+            first.contains("skills/bad` is no skill: SKILL.md"),
+            "{first}"
+        );
+    }
     // Mended, it is there.
     write(&root.join("bad"), "mended");
     world.says("local/project/bad", "mended").await;

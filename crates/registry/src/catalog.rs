@@ -3,7 +3,7 @@
 //! A snapshot shares its parts with the one before it, so that a commit costs
 //! the depth of a tree, not the number of skills, and a reader holds no lock.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::ops::Bound;
 use std::sync::Arc;
 
@@ -76,6 +76,8 @@ pub struct Catalog {
     blocks: OrdMap<SkillKey, Arc<Block>>,
     /// Skills of the store that those of folders hide, by the id that they share.
     pub(super) hidden: OrdMap<SkillKey, Arc<Head>>,
+    /// Why folders that have these names, in lower case, are no skills.
+    pub(super) refused: Arc<BTreeMap<String, String>>,
     /// Versions that are held for review.
     held: OrdSet<(SkillKey, VersionNumber)>,
     /// Whose skills are trusted how far.

@@ -9,6 +9,8 @@ use store::{CommitError, StoreError};
 
 /// Characters of a reason that a message repeats.
 const MAX_REASON: usize = 200;
+/// Characters of why a folder is no skill.
+const MAX_REFUSED: usize = 500;
 
 /// A call on the registry failed.
 #[derive(Debug, thiserror::Error)]
@@ -20,6 +22,8 @@ pub enum Error {
         reference: String,
         /// Names that may have been meant.
         near: Vec<Near>,
+        /// A folder around the caller that has the name, and why it is no skill.
+        refused: Option<String>,
     },
     /// Every version of the skill was withdrawn.
     #[error("All versions of '{id}' were withdrawn")]
@@ -337,7 +341,10 @@ impl From<Error> for Failure {
             new(code).detail("skill_id", id).detail("version", version)
         };
         match error {
-            Error::SkillNotFound { reference, near } => new(Code::SkillNotFound)
+            Error::SkillNotFound { reference, near, refused } => match refused {
+                None => new(Code::SkillNotFound),
+                Some(why) => new(Code::SkillNotFound).suggest(shown(&why, MAX_REFUSED)),
+            }
                 .did_you_mean(&near)
                 .detail("skill_id", reference)
                 .suggest("Verify the skill ID is correct: it is `source/author/slug` or a short name")

@@ -13,7 +13,7 @@
 //!
 //! Not here: which folders there are, and when they change (the crate `local`).
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
@@ -82,6 +82,8 @@ impl LocalSkill {
 pub struct LocalSkills {
     skills: OrdMap<SkillKey, Arc<LocalSkill>>,
     contents: HashMap<Digest, Bytes>,
+    /// Why folders that have these names, in lower case, are no skills.
+    refused: Arc<BTreeMap<String, String>>,
     /// The catalog that they were put in front of last, and what that came to.
     merged: Mutex<Option<(Arc<Catalog>, Arc<Catalog>)>>,
 }
@@ -99,6 +101,20 @@ impl LocalSkills {
             }
         }
         these
+    }
+
+    /// The same, with names of folders that are no skills, in lower case, each with why: who
+    /// asks for one by its name is told.
+    #[must_use]
+    pub fn with_refused(mut self, refused: BTreeMap<String, String>) -> Self {
+        self.refused = Arc::new(refused);
+        self
+    }
+
+    /// Names of folders that are no skills, and why.
+    #[must_use]
+    pub fn refused(&self) -> &BTreeMap<String, String> {
+        &self.refused
     }
 
     /// A skill.
@@ -131,7 +147,7 @@ impl LocalSkills {
 
     /// The catalog with these in front.
     pub(super) fn before(&self, registry: &Registry, catalog: Arc<Catalog>) -> Arc<Catalog> {
-        if self.is_empty() {
+        if self.is_empty() && self.refused.is_empty() {
             return catalog;
         }
         let known = || self.merged.lock().unwrap_or_else(PoisonError::into_inner);
@@ -142,6 +158,7 @@ impl LocalSkills {
         }
         // Not under the lock: who else comes now does the same work, and waits for nobody.
         let mut merged = Catalog::clone(&catalog);
+        merged.refused = Arc::clone(&self.refused);
         for skill in self.skills.values() {
             if !registry.has_copy(&catalog, skill) {
                 merged.put_before(skill.head());
@@ -167,6 +184,12 @@ impl Catalog {
     #[must_use]
     pub fn hidden(&self, key: &SkillKey) -> Option<&Arc<Head>> {
         self.hidden.get(key)
+    }
+
+    /// Why a folder around the caller that has the name that was asked for is no skill.
+    pub(super) fn refused(&self, asked: &str) -> Option<&str> {
+        let name = asked.rsplit('/').next().unwrap_or(asked).trim();
+        self.refused.get(&name.to_lowercase()).map(String::as_str)
     }
 
     /// A skill of a folder hides one of the store of the same id.
