@@ -259,7 +259,8 @@ impl Tools {
 
     /// The skill was loaded as it was before its folder changed, and has the tool now.
     fn changed(&self, loaded: &Loaded, tool: &str) -> Option<Error> {
-        let head = self.registry.head(&loaded.skill).ok()?;
+        let head = self.registry.head(&loaded.skill).ok();
+        let head = head.filter(|head| head.is_local())?;
         let version = self
             .registry
             .version(&head, &VersionSelector::Active)

@@ -124,7 +124,7 @@ async fn sets_of_skills_of_two_folders_are_two_sets_though_their_numbers_are_the
         format!("---\nname: x\ndescription: Allows.\nallowed_tools: [{tool}]\n---\nDo.\n")
     };
     let worlds = ["Read", "Write"].map(|tool| seen(&world, &[skill(&world, &text(tool), "")]));
-    let mut permitted = Vec::new();
+    let (mut permitted, none) = (Vec::new(), Map::new());
     // Twice, since what was composed is remembered.
     for world in worlds.iter().chain(&worlds) {
         for tool in ["Read", "Write"] {
@@ -132,14 +132,14 @@ async fn sets_of_skills_of_two_folders_are_two_sets_though_their_numbers_are_the
                 skills: vec!["x".to_owned()],
                 ..SetQuery::default()
             };
-            let verdict = world.tools.check("", set, tool, &Map::new()).await;
+            let verdict = world.tools.check("", set, tool, &none).await;
             permitted.push(verdict.expect("a verdict").rule.allows());
         }
         let session = world.load("x", "").await.expect("loaded").session;
         for tool in ["Read", "Write"] {
             let verdict = world
                 .tools
-                .check(&session, SetQuery::default(), tool, &Map::new());
+                .check(&session, SetQuery::default(), tool, &none);
             permitted.push(verdict.await.expect("a verdict").rule.allows());
         }
     }
