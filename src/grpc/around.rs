@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use http::Extensions as Call;
 
+use ::lookup::Lookup;
 use ::registry::WatchFilter;
 use local::{Changes, Overlays, Place, Seen};
 use model::Event;
@@ -30,6 +31,14 @@ impl Around {
     pub(super) async fn seen(&self, call: &Call) -> Option<Arc<Seen>> {
         let (overlays, place) = self.place(call)?;
         overlays.seen(place).await
+    }
+
+    /// What a caller looks names up in; `own` is that of everybody else.
+    pub(super) async fn lookup(&self, call: &Call, own: &Lookup) -> Lookup {
+        match self.seen(call).await {
+            Some(seen) => Lookup::new(seen.registry.clone()),
+            None => own.clone(),
+        }
     }
 
     /// What happens to these.

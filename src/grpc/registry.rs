@@ -54,14 +54,6 @@ impl RegistryService {
         self.around = Around(Some(local));
         self
     }
-
-    /// What a caller reads from.
-    async fn lookup_of(&self, call: &http::Extensions) -> Lookup {
-        match self.around.seen(call).await {
-            Some(seen) => Lookup::new(seen.registry.clone()),
-            None => self.lookup.clone(),
-        }
-    }
 }
 
 fn version_number(number: u32) -> Result<VersionNumber, Status> {
@@ -172,7 +164,7 @@ impl v1::registry_server::Registry for RegistryService {
         &self,
         request: Request<v1::ListVersionsRequest>,
     ) -> Result<Response<v1::ListVersionsResponse>, Status> {
-        let lookup = self.lookup_of(request.extensions()).await;
+        let lookup = self.around.lookup(request.extensions(), &self.lookup).await;
         let v1::ListVersionsRequest {
             skill_id,
             page_size: size,
@@ -196,7 +188,7 @@ impl v1::registry_server::Registry for RegistryService {
         &self,
         request: Request<v1::GetVersionRequest>,
     ) -> Result<Response<v1::GetVersionResponse>, Status> {
-        let lookup = self.lookup_of(request.extensions()).await;
+        let lookup = self.around.lookup(request.extensions(), &self.lookup).await;
         let v1::GetVersionRequest {
             skill_id,
             version_number,
@@ -215,7 +207,7 @@ impl v1::registry_server::Registry for RegistryService {
         &self,
         request: Request<v1::DiffVersionsRequest>,
     ) -> Result<Response<v1::DiffVersionsResponse>, Status> {
-        let lookup = self.lookup_of(request.extensions()).await;
+        let lookup = self.around.lookup(request.extensions(), &self.lookup).await;
         let v1::DiffVersionsRequest {
             skill_id,
             from_version,
@@ -262,7 +254,7 @@ impl v1::registry_server::Registry for RegistryService {
         &self,
         request: Request<v1::GetMetricsRequest>,
     ) -> Result<Response<v1::GetMetricsResponse>, Status> {
-        let lookup = self.lookup_of(request.extensions()).await;
+        let lookup = self.around.lookup(request.extensions(), &self.lookup).await;
         let v1::GetMetricsRequest { skill_id } = request.into_inner();
         let usage = lookup.usage(&Reference::parse(&skill_id));
         let usage = usage.map_err(status)?;
@@ -318,7 +310,7 @@ impl v1::registry_server::Registry for RegistryService {
         &self,
         request: Request<v1::ExportSkillRequest>,
     ) -> Result<Response<Self::ExportSkillStream>, Status> {
-        let lookup = self.lookup_of(request.extensions()).await;
+        let lookup = self.around.lookup(request.extensions(), &self.lookup).await;
         let reader = Peer::of(request.extensions());
         let v1::ExportSkillRequest {
             skill_id,
@@ -413,7 +405,7 @@ impl v1::registry_server::Registry for RegistryService {
         &self,
         request: Request<v1::ScanSkillRequest>,
     ) -> Result<Response<v1::ScanSkillResponse>, Status> {
-        let lookup = self.lookup_of(request.extensions()).await;
+        let lookup = self.around.lookup(request.extensions(), &self.lookup).await;
         let scanned = trust::scan(&self.registry, &lookup, request.into_inner());
         Ok(Response::new(scanned.await?))
     }

@@ -63,7 +63,7 @@ pub struct Called {
 }
 
 /// Models write hyphens for underscores and capitals: a name means one tool all the same.
-fn is_called(tool: &ToolConfig, name: &str) -> bool {
+pub(super) fn is_called(tool: &ToolConfig, name: &str) -> bool {
     let folded = |name: &str| name.trim().to_lowercase().replace('-', "_");
     tool.name == name || folded(&tool.name) == folded(name)
 }
@@ -255,19 +255,6 @@ impl Tools {
                     .collect(),
             }),
         }
-    }
-
-    /// The skill was loaded as it was before its folder changed, and has the tool now.
-    fn changed(&self, loaded: &Loaded, tool: &str) -> Option<Error> {
-        let head = self.registry.head(&loaded.skill).ok();
-        let head = head.filter(|head| head.is_local())?;
-        let version = self
-            .registry
-            .version(&head, &VersionSelector::Active)
-            .ok()?;
-        let mut tools = version.skill.tool_configs.iter();
-        let config = tools.find(|config| is_called(config, tool))?;
-        Some(self.not_loaded(&config.name, &head))
     }
 
     /// Why a tool that no loaded skill has cannot be called: the skill that has

@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
-use super::gate::Declared;
+use super::gate::{Declared, is_called};
 use super::session::{Loaded, Session};
 use super::{Error, Handler, Invocation, LOAD_CORE, Output, Tools, level};
 use lookup::FoundSkill;
@@ -298,6 +298,19 @@ impl Tools {
         let invocation = asked((head, version), &config.method, context, timeout, caller);
         let output = self.run(&config.name, invocation).await?;
         Ok(detail(output.text, "text/markdown", true))
+    }
+
+    /// The skill was loaded as it was before its folder changed, and has the tool now.
+    pub(super) fn changed(&self, loaded: &Loaded, tool: &str) -> Option<Error> {
+        let head = self.registry.head(&loaded.skill).ok();
+        let head = head.filter(|head| head.is_local())?;
+        let version = self
+            .registry
+            .version(&head, &VersionSelector::Active)
+            .ok()?;
+        let mut tools = version.skill.tool_configs.iter();
+        let config = tools.find(|config| is_called(config, tool))?;
+        Some(self.not_loaded(&config.name, &head))
     }
 
     /// The skills of a session, and what became of them.
