@@ -331,6 +331,19 @@ fn held(
         .suggest(whose)
 }
 
+/// What to do about a name that leads nowhere.
+fn not_found(failure: Failure, asked: &str, near: &[Near], refused: Option<&str>) -> Failure {
+    let failure = match refused {
+        Some(why) => failure.suggest(shown(why, MAX_REFUSED)),
+        None => failure,
+    };
+    failure
+        .did_you_mean(near)
+        .detail("skill_id", asked)
+        .suggest("Verify the skill ID is correct: it is `source/author/slug` or a short name")
+        .suggest(FIND)
+}
+
 const FIND: &str = "Find a skill by what it is to do: the answer has the names";
 
 impl From<Error> for Failure {
@@ -341,14 +354,7 @@ impl From<Error> for Failure {
             new(code).detail("skill_id", id).detail("version", version)
         };
         match error {
-            Error::SkillNotFound { reference, near, refused } => match refused {
-                None => new(Code::SkillNotFound),
-                Some(why) => new(Code::SkillNotFound).suggest(shown(&why, MAX_REFUSED)),
-            }
-                .did_you_mean(&near)
-                .detail("skill_id", reference)
-                .suggest("Verify the skill ID is correct: it is `source/author/slug` or a short name")
-                .suggest(FIND),
+            Error::SkillNotFound { reference, near, refused } => not_found(new(Code::SkillNotFound), &reference, &near, refused.as_deref()),
             Error::AllYanked { id } => new(Code::SkillYanked)
                 .detail("skill_id", &id)
                 .suggest("Choose another skill, or ask the one who publishes it")
