@@ -4,9 +4,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use repertoire::contract::v1::ListSkillsRequest;
+use repertoire::contract::v1::lookup_client::LookupClient;
 use serde_json::{Value as Json, json};
 
-use crate::durability::run;
+use crate::durability::{Server, run};
 use crate::window::{LIMIT, Place, Window, until};
 
 /// With every tool.
@@ -258,4 +260,37 @@ fn nearer_skills_go_first_and_what_they_hide_is_told() {
     window.close();
     place.is_left();
     assert_eq!(place.run(&["verify"])["whole"], true);
+}
+
+#[tokio::test]
+async fn nobody_but_a_window_has_folders_looked_at() {
+    let place = Place::new();
+    let project = place.beside("project");
+    write(&project, ".claude", "kumquat", "kumquats");
+    let (mut server, url) = Server::start(&place.data);
+    // A window on the directory of a server that listens for others sees what is its own.
+    let mut window = window(&place, &project, ALL);
+    assert!(window.list().contains("local/project/kumquat"));
+    // Who comes over the network may say what a window says: it is nothing that is heard.
+    let encoded = |text: String| {
+        let encoded = base64::Engine::encode(
+            &base64::engine::general_purpose::STANDARD_NO_PAD,
+            text.as_bytes(),
+        );
+        encoded.parse::<tonic::metadata::AsciiMetadataValue>()
+    };
+    let mut lookup = LookupClient::connect(url).await.expect("a server");
+    let mut request = tonic::Request::new(ListSkillsRequest::default());
+    let mut headers = request.metadata().clone().into_headers();
+    for name in ["repertoire-folder-bin", "repertoire-around-bin"] {
+        let value = encoded(project.display().to_string()).expect("text");
+        let value = value.as_bytes().try_into().expect("a header");
+        headers.insert(name, value);
+    }
+    *request.metadata_mut() = tonic::metadata::MetadataMap::from_headers(headers);
+    let listed = lookup.list_skills(request).await.expect("a list");
+    let mut skills = listed.into_inner().skills.into_iter();
+    assert!(skills.all(|skill| skill.id.starts_with("builtin/")));
+    window.close();
+    server.kill();
 }
