@@ -338,7 +338,7 @@ async fn write(server: &Server, random: &mut Random) {
         }
         _ => {
             let words = random.below(1_000);
-            let text = format!("description: Does {name}.");
+            let text = String::new();
             let skill = support::skill(&id, &text, &format!("Words {words}."));
             registry.publish_skill(skill).await.expect("published");
         }

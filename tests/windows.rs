@@ -2,6 +2,8 @@
 //! it, and whoever comes second goes through the server that is there already.
 
 mod durability;
+#[path = "windows/local.rs"]
+mod local;
 #[path = "windows/window.rs"]
 mod window;
 

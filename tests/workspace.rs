@@ -17,6 +17,7 @@ const ONLY: &[(&str, &[&str])] = &[
     ("saphyr-parser", &["skill-md"]),
     ("pubgrub", &["composition"]),
     ("tantivy", &["search"]),
+    ("notify", &["local"]),
     ("strsim", &["registry", "search"]),
     ("pulp", &["search", "embed"]),
     ("safetensors", &["embed"]),

@@ -32,7 +32,7 @@ Examples:
   repertoire mcp --server http://skills.internal:50051     the bridge to a running server
 
 Without --server all windows on a data directory share one server, which the first one
-starts. A running server also speaks MCP over HTTP, at /mcp and /mcp/TOOLSET.";
+starts, and each sees the skills around it: those of its folder and of the home. A running server also speaks MCP over HTTP, at /mcp and /mcp/TOOLSET.";
 
 const COMPOSE_EXAMPLES: &str = "\
 Examples:
@@ -401,6 +401,10 @@ pub(super) struct Mcp {
         default_value = "agent"
     )]
     pub(super) toolset: String,
+    /// Leave out the skills of the folders around the agent: `.claude/skills`, `.agents/skills`
+    /// and their like, of the current folder and of the home.
+    #[arg(long, env = "REPERTOIRE_NO_LOCAL")]
+    pub(super) no_local: bool,
 }
 
 #[derive(Debug, Args)]

@@ -280,12 +280,18 @@ pub(super) async fn connect(global: &Global, config: &Config) -> Result<Client, 
 
 /// The same for what stays: a window, or a watch. It never has the directory to itself, but
 /// starts a server where there is none, so that others come in as well.
-pub(super) async fn connect_window(global: &Global, config: &Config) -> Result<Client, Failed> {
+/// `local`: an agent sees what lies around it.
+pub(super) async fn connect_window(
+    global: &Global,
+    config: &Config,
+    local: bool,
+) -> Result<Client, Failed> {
     if let Some(url) = &global.server {
         return remote(url).await;
     }
     let settings = settings(global, config);
     let window = Window::new(&settings.data, global.config.as_deref())?;
+    let window = if local { window.with_local() } else { window };
     match window.connect().await {
         Ok(transport) => {
             // A server of another contract says so with any call, and had better say it now.

@@ -135,9 +135,10 @@ async fn command(cli: Cli, output: &Output) -> Result<ExitCode, Failed> {
         }) => teach::check(&folders, &config, output).await,
         command => {
             let mut client = match command {
-                Command::Mcp(_) | Command::Watch(_) => {
-                    connect::connect_window(&global, &config).await?
+                Command::Mcp(ref options) => {
+                    connect::connect_window(&global, &config, !options.no_local).await?
                 }
+                Command::Watch(_) => connect::connect_window(&global, &config, false).await?,
                 _ => connect::connect(&global, &config).await?,
             };
             let result = Box::pin(with_client(&mut client, command, output)).await;

@@ -1,7 +1,10 @@
 //! The Composition service.
 
+use std::borrow::Cow;
+
 use tonic::{Request, Response, Status};
 
+use super::around::Around;
 use super::composed::{self, attributed, names, texts};
 use super::search::rounded;
 use super::{AGAINST_INSTALLED, RECOMMENDATIONS, WITH_CURRENT, checks, convert, installed};
@@ -9,6 +12,7 @@ use crate::contract::json::from_struct;
 use crate::contract::{status, v1};
 use ::checks::Checks;
 use composition::{Composition, Spawn, Wanted};
+use local::Overlays;
 use preflight::Installer;
 use tools::Tools;
 
@@ -19,6 +23,7 @@ pub struct CompositionService {
     tools: Tools,
     installer: Installer,
     checks: Checks,
+    around: Around,
 }
 
 impl CompositionService {
@@ -36,7 +41,30 @@ impl CompositionService {
             tools,
             installer,
             checks,
+            around: Around::default(),
         }
+    }
+
+    /// The same for callers with skills in folders of their own.
+    #[must_use]
+    pub fn with_local(mut self, local: Overlays) -> Self {
+        self.around = Around(Some(local));
+        self
+    }
+
+    /// What a caller sees.
+    async fn seen_by(&self, call: &http::Extensions) -> Cow<'_, Self> {
+        let Some(seen) = self.around.seen(call).await else {
+            return Cow::Borrowed(self);
+        };
+        let (registry, search) = (seen.registry.clone(), seen.search.clone());
+        let composition = self.composition.with_skills(registry.clone(), search);
+        let tools = self
+            .tools
+            .with_skills(registry.clone(), composition.clone());
+        let checks = self.checks.with_skills(registry);
+        let installer = self.installer.clone();
+        Cow::Owned(Self::new(composition, tools, installer, checks))
     }
 }
 
@@ -46,6 +74,7 @@ impl v1::composition_server::Composition for CompositionService {
         &self,
         request: Request<v1::ComposeSkillsRequest>,
     ) -> Result<Response<v1::ComposeSkillsResponse>, Status> {
+        let this = self.seen_by(request.extensions()).await;
         let v1::ComposeSkillsRequest {
             skills,
             tool_policy,
@@ -53,7 +82,7 @@ impl v1::composition_server::Composition for CompositionService {
             lock,
         } = request.into_inner();
         let query = composed::query(skills, tool_policy, resolve, lock);
-        let set = self.composition.valid_set(query).await.map_err(status)?;
+        let set = this.composition.valid_set(query).await.map_err(status)?;
         Ok(Response::new(composed::composed(&set)))
     }
 
@@ -61,6 +90,7 @@ impl v1::composition_server::Composition for CompositionService {
         &self,
         request: Request<v1::ValidateSkillSetRequest>,
     ) -> Result<Response<v1::ValidateSkillSetResponse>, Status> {
+        let this = self.seen_by(request.extensions()).await;
         let v1::ValidateSkillSetRequest {
             skills,
             tool_policy,
@@ -68,7 +98,7 @@ impl v1::composition_server::Composition for CompositionService {
             lock,
         } = request.into_inner();
         let query = composed::query(skills, tool_policy, resolve, lock);
-        let set = self.composition.set(query).await.map_err(status)?;
+        let set = this.composition.set(query).await.map_err(status)?;
         let members = &set.composed.members;
         let valid = set.is_valid();
         Ok(Response::new(v1::ValidateSkillSetResponse {
@@ -86,6 +116,7 @@ impl v1::composition_server::Composition for CompositionService {
         &self,
         request: Request<v1::PrepareSubagentRequest>,
     ) -> Result<Response<v1::PrepareSubagentResponse>, Status> {
+        let this = self.seen_by(request.extensions()).await;
         let v1::PrepareSubagentRequest {
             task,
             skills,
@@ -106,7 +137,7 @@ impl v1::composition_server::Composition for CompositionService {
             max_tokens: max_tokens.unsigned_abs(),
             params: params.clone().map(from_struct),
         };
-        let subagent = self
+        let subagent = this
             .composition
             .prepare_subagent(spawn)
             .await
@@ -150,6 +181,7 @@ impl v1::composition_server::Composition for CompositionService {
         &self,
         request: Request<v1::CheckToolRequest>,
     ) -> Result<Response<v1::CheckToolResponse>, Status> {
+        let this = self.seen_by(request.extensions()).await;
         let v1::CheckToolRequest {
             tool,
             arguments,
@@ -160,7 +192,7 @@ impl v1::composition_server::Composition for CompositionService {
         } = request.into_inner();
         let arguments = arguments.map(from_struct).unwrap_or_default();
         let set = composed::query(skills, tool_policy, false, lock);
-        let verdict = self.tools.check(&session_id, set, &tool, &arguments).await;
+        let verdict = this.tools.check(&session_id, set, &tool, &arguments).await;
         let verdict = verdict.map_err(status)?;
         let (skill, pattern) = verdict.by.unzip();
         Ok(Response::new(v1::CheckToolResponse {
@@ -178,6 +210,7 @@ impl v1::composition_server::Composition for CompositionService {
         &self,
         request: Request<v1::SelectSkillsRequest>,
     ) -> Result<Response<v1::SelectSkillsResponse>, Status> {
+        let this = self.seen_by(request.extensions()).await;
         let v1::SelectSkillsRequest {
             task,
             context,
@@ -190,7 +223,7 @@ impl v1::composition_server::Composition for CompositionService {
             phrasings,
             context,
         };
-        let selection = self.composition.select(wanted, limit).await;
+        let selection = this.composition.select(wanted, limit).await;
         let selection = selection.map_err(status)?;
         Ok(Response::new(v1::SelectSkillsResponse {
             text: selection.text(),
@@ -259,18 +292,19 @@ impl v1::composition_server::Composition for CompositionService {
         &self,
         request: Request<v1::CheckConflictsRequest>,
     ) -> Result<Response<v1::CheckConflictsResponse>, Status> {
+        let this = self.seen_by(request.extensions()).await;
         let v1::CheckConflictsRequest {
             skill_id,
             against_installed,
             against_skills,
         } = request.into_inner();
         let against_installed = against_installed.unwrap_or(AGAINST_INSTALLED);
-        let report = self
+        let report = this
             .checks
             .conflicts(skill_id, against_skills, against_installed)
             .await
             .map_err(status)?;
-        let report = checks::conflicts(self.checks.registry(), report);
+        let report = checks::conflicts(this.checks.registry(), report);
         Ok(Response::new(report))
     }
 
@@ -278,6 +312,7 @@ impl v1::composition_server::Composition for CompositionService {
         &self,
         request: Request<v1::AuditActivationRequest>,
     ) -> Result<Response<v1::AuditActivationResponse>, Status> {
+        let this = self.seen_by(request.extensions()).await;
         let v1::AuditActivationRequest {
             skill_id,
             generate_hooks,
@@ -285,7 +320,7 @@ impl v1::composition_server::Composition for CompositionService {
         } = request.into_inner();
         let skill = Some(skill_id).filter(|skill| !skill.is_empty());
         let recommend = include_recommendations.unwrap_or(RECOMMENDATIONS);
-        let activation = self.checks.audit(skill, generate_hooks, recommend).await;
+        let activation = this.checks.audit(skill, generate_hooks, recommend).await;
         Ok(Response::new(checks::activation(
             activation.map_err(status)?,
         )))
@@ -295,12 +330,13 @@ impl v1::composition_server::Composition for CompositionService {
         &self,
         request: Request<v1::EstimateBudgetRequest>,
     ) -> Result<Response<v1::EstimateBudgetResponse>, Status> {
+        let this = self.seen_by(request.extensions()).await;
         let v1::EstimateBudgetRequest {
             skill_ids,
             include_current,
         } = request.into_inner();
         let include_current = include_current.unwrap_or(WITH_CURRENT);
-        let estimate = self.checks.estimate(skill_ids, include_current).await;
+        let estimate = this.checks.estimate(skill_ids, include_current).await;
         Ok(Response::new(checks::estimate(estimate.map_err(status)?)))
     }
 }

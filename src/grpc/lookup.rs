@@ -1,8 +1,11 @@
 //! The Lookup service.
 
+use std::borrow::Cow;
+
 use tonic::metadata::AsciiMetadataValue;
 use tonic::{Request, Response, Status};
 
+use super::around::Around;
 use super::convert::{self, ids, info, location_of, trust_tier_of};
 use super::{Messages, NAMES, README, SKILLS, VERSIONS_OF_A_SKILL};
 use super::{codebase, page_size, search, target, token, tools, trust};
@@ -10,6 +13,7 @@ use crate::contract::{FOR_MODEL, INDEX_VERSION, status, v1};
 use ::lookup::{ListQuery, Lookup};
 use ::search::SearchIndex;
 use ::tools::Tools;
+use local::Overlays;
 use recommend::Advisor;
 use registry::Registry;
 
@@ -21,6 +25,7 @@ pub struct LookupService {
     tools: Tools,
     search: SearchIndex,
     advisor: Advisor,
+    around: Around,
 }
 
 impl LookupService {
@@ -34,7 +39,28 @@ impl LookupService {
             tools,
             search,
             advisor,
+            around: Around::default(),
         }
+    }
+
+    /// The same for callers with skills in folders of their own.
+    #[must_use]
+    pub fn with_local(mut self, local: Overlays) -> Self {
+        self.around = Around(Some(local));
+        self
+    }
+
+    /// What a caller sees.
+    async fn seen_by(&self, call: &http::Extensions) -> Cow<'_, Self> {
+        let Some(seen) = self.around.seen(call).await else {
+            return Cow::Borrowed(self);
+        };
+        let (registry, search) = (seen.registry.clone(), seen.search.clone());
+        let composition = self.tools.composition();
+        let composition = composition.with_skills(registry.clone(), search.clone());
+        let tools = self.tools.with_skills(registry.clone(), composition);
+        let advisor = self.advisor.with_skills(registry.clone(), search.clone());
+        Cow::Owned(Self::new(registry, tools, search, advisor))
     }
 
     /// The state that an answer is at least of, when it is taken before the index is asked.
@@ -60,10 +86,11 @@ impl v1::lookup_server::Lookup for LookupService {
         &self,
         request: Request<v1::SearchRequest>,
     ) -> Result<Response<v1::SearchResponse>, Status> {
-        let version = self.index_version();
+        let this = self.seen_by(request.extensions()).await;
+        let version = this.index_version();
         let for_model = request.metadata().contains_key(FOR_MODEL);
         let request = request.into_inner();
-        let found = search::search(&self.registry, &self.search, request, for_model).await?;
+        let found = search::search(&this.registry, &this.search, request, for_model).await?;
         Ok(of_index(version, found))
     }
 
@@ -71,7 +98,8 @@ impl v1::lookup_server::Lookup for LookupService {
         &self,
         request: Request<v1::AnalyzeCodebaseRequest>,
     ) -> Result<Response<v1::AnalyzeCodebaseResponse>, Status> {
-        let analysis = codebase::analyze(&self.advisor, request).await?;
+        let this = self.seen_by(request.extensions()).await;
+        let analysis = codebase::analyze(&this.advisor, request).await?;
         Ok(Response::new(analysis))
     }
 
@@ -79,8 +107,9 @@ impl v1::lookup_server::Lookup for LookupService {
         &self,
         request: Request<v1::RecommendSkillsRequest>,
     ) -> Result<Response<v1::RecommendSkillsResponse>, Status> {
-        let version = self.index_version();
-        let answer = codebase::recommend(&self.advisor, &self.registry, request).await?;
+        let this = self.seen_by(request.extensions()).await;
+        let version = this.index_version();
+        let answer = codebase::recommend(&this.advisor, &this.registry, request).await?;
         Ok(of_index(version, answer))
     }
 
@@ -88,6 +117,7 @@ impl v1::lookup_server::Lookup for LookupService {
         &self,
         request: Request<v1::ListSkillsRequest>,
     ) -> Result<Response<v1::ListSkillsResponse>, Status> {
+        let this = self.seen_by(request.extensions()).await;
         let location = location_of(request.get_ref().location());
         let trust_tier = trust_tier_of(request.get_ref().trust_tier());
         let v1::ListSkillsRequest {
@@ -110,7 +140,7 @@ impl v1::lookup_server::Lookup for LookupService {
             location,
             trust_tier,
         };
-        let page = self.lookup.page(query, page_size(size, SKILLS), page_token);
+        let page = this.lookup.page(query, page_size(size, SKILLS), page_token);
         let page = page.await.map_err(status)?;
         Ok(Response::new(v1::ListSkillsResponse {
             skills: page
@@ -127,6 +157,7 @@ impl v1::lookup_server::Lookup for LookupService {
         &self,
         request: Request<v1::GetSkillRequest>,
     ) -> Result<Response<v1::GetSkillResponse>, Status> {
+        let this = self.seen_by(request.extensions()).await;
         let v1::GetSkillRequest {
             skill_id,
             include_readme,
@@ -141,14 +172,14 @@ impl v1::lookup_server::Lookup for LookupService {
         } else {
             0
         };
-        let found = self.lookup.with_versions(&skill, &version, newest);
+        let found = this.lookup.with_versions(&skill, &version, newest);
         let (found, versions) = found.map_err(status)?;
         let described = &found.described;
-        let scan = self
+        let scan = this
             .registry
             .scan_of(&described.head, described.version.number);
         let scan = scan.map_err(status)?;
-        let (readme, now) = (include_readme.unwrap_or(README), self.registry.now());
+        let (readme, now) = (include_readme.unwrap_or(README), this.registry.now());
         let mut skill = convert::detail(&found, readme, scan.as_ref(), now);
         skill.versions = versions.iter().map(info).collect();
         if let Some(scan) = scan.filter(|_| include_security) {
@@ -166,8 +197,9 @@ impl v1::lookup_server::Lookup for LookupService {
         &self,
         request: Request<v1::ReadSkillRequest>,
     ) -> Result<Response<v1::ReadSkillResponse>, Status> {
+        let this = self.seen_by(request.extensions()).await;
         let v1::ReadSkillRequest { uri, session_id } = request.into_inner();
-        let text = self.lookup.read(&uri, &session_id).await.map_err(status)?;
+        let text = this.lookup.read(&uri, &session_id).await.map_err(status)?;
         Ok(Response::new(v1::ReadSkillResponse {
             uri: text.uri.to_string(),
             mime_type: text.file.path.mime_type().to_owned(),
@@ -180,11 +212,12 @@ impl v1::lookup_server::Lookup for LookupService {
         &self,
         request: Request<v1::ActivateSkillRequest>,
     ) -> Result<Response<v1::ActivateSkillResponse>, Status> {
+        let this = self.seen_by(request.extensions()).await;
         let v1::ActivateSkillRequest {
             command,
             session_id,
         } = request.into_inner();
-        let text = self
+        let text = this
             .lookup
             .activate(&command, &session_id)
             .await
@@ -206,13 +239,14 @@ impl v1::lookup_server::Lookup for LookupService {
         &self,
         request: Request<v1::RenderPromptRequest>,
     ) -> Result<Response<v1::RenderPromptResponse>, Status> {
+        let this = self.seen_by(request.extensions()).await;
         let v1::RenderPromptRequest {
             max_tokens,
             task,
             exploration_percent,
         } = request.into_inner();
         let percent = exploration_percent.map(i32::unsigned_abs);
-        let prompt = self
+        let prompt = this
             .advisor
             .prompt(task, percent, max_tokens.unsigned_abs());
         let prompt = prompt.await.map_err(status)?;
@@ -230,13 +264,14 @@ impl v1::lookup_server::Lookup for LookupService {
         &self,
         request: Request<v1::CompleteNameRequest>,
     ) -> Result<Response<v1::CompleteNameResponse>, Status> {
+        let this = self.seen_by(request.extensions()).await;
         let v1::CompleteNameRequest {
             prefix,
             form,
             limit,
         } = request.into_inner();
         let form = convert::name_form(v1::NameForm::try_from(form).unwrap_or_default());
-        let completion = self.lookup.complete(&prefix, form, page_size(limit, NAMES));
+        let completion = this.lookup.complete(&prefix, form, page_size(limit, NAMES));
         Ok(Response::new(v1::CompleteNameResponse {
             names: completion.names,
             has_more: completion.has_more,
@@ -247,13 +282,14 @@ impl v1::lookup_server::Lookup for LookupService {
         &self,
         request: Request<v1::ListFilesRequest>,
     ) -> Result<Response<v1::ListFilesResponse>, Status> {
+        let this = self.seen_by(request.extensions()).await;
         let v1::ListFilesRequest {
             skill_id,
             version_number,
             semantic_version,
         } = request.into_inner();
         let (skill, version) = target(&skill_id, version_number, &semantic_version)?;
-        let found = self.lookup.get(&skill, &version).map_err(status)?;
+        let found = this.lookup.get(&skill, &version).map_err(status)?;
         let (head, version) = (&found.described.head, &found.described.version);
         Ok(Response::new(v1::ListFilesResponse {
             skill_id: head.id.to_string(),
@@ -271,6 +307,7 @@ impl v1::lookup_server::Lookup for LookupService {
         &self,
         request: Request<v1::ReadFileRequest>,
     ) -> Result<Response<v1::ReadFileResponse>, Status> {
+        let this = self.seen_by(request.extensions()).await;
         let v1::ReadFileRequest {
             skill_id,
             path,
@@ -282,7 +319,7 @@ impl v1::lookup_server::Lookup for LookupService {
         } = request.into_inner();
         let (skill, version) = target(&skill_id, version_number, &semantic_version)?;
         let part = (offset_bytes.unsigned_abs(), limit_bytes.unsigned_abs());
-        let part = self.lookup.file(&skill, &version, &path, part, &session_id);
+        let part = this.lookup.file(&skill, &version, &path, part, &session_id);
         let part = part.await.map_err(status)?;
         let described = &part.found.described;
         Ok(Response::new(v1::ReadFileResponse {
@@ -296,56 +333,64 @@ impl v1::lookup_server::Lookup for LookupService {
         &self,
         request: Request<v1::ViewFileRequest>,
     ) -> Result<Response<v1::ViewFileResponse>, Status> {
-        tools::view_file(&self.tools, request).await
+        let this = self.seen_by(request.extensions()).await;
+        tools::view_file(&this.tools, request).await
     }
 
     async fn load_skill(
         &self,
         request: Request<v1::LoadSkillRequest>,
     ) -> Result<Response<v1::LoadSkillResponse>, Status> {
-        tools::load_skill(&self.tools, request).await
+        let this = self.seen_by(request.extensions()).await;
+        tools::load_skill(&this.tools, request).await
     }
 
     async fn load_skill_detail(
         &self,
         request: Request<v1::LoadSkillDetailRequest>,
     ) -> Result<Response<v1::LoadSkillDetailResponse>, Status> {
-        tools::load_skill_detail(&self.tools, request).await
+        let this = self.seen_by(request.extensions()).await;
+        tools::load_skill_detail(&this.tools, request).await
     }
 
     async fn list_loaded_skills(
         &self,
         request: Request<v1::ListLoadedSkillsRequest>,
     ) -> Result<Response<v1::ListLoadedSkillsResponse>, Status> {
-        tools::list_loaded_skills(&self.tools, request)
+        let this = self.seen_by(request.extensions()).await;
+        tools::list_loaded_skills(&this.tools, request)
     }
 
     async fn unload_skill(
         &self,
         request: Request<v1::UnloadSkillRequest>,
     ) -> Result<Response<v1::UnloadSkillResponse>, Status> {
-        tools::unload_skill(&self.tools, request)
+        let this = self.seen_by(request.extensions()).await;
+        tools::unload_skill(&this.tools, request)
     }
 
     async fn list_tools(
         &self,
         request: Request<v1::ListToolsRequest>,
     ) -> Result<Response<v1::ListToolsResponse>, Status> {
-        tools::list_tools(&self.tools, request)
+        let this = self.seen_by(request.extensions()).await;
+        tools::list_tools(&this.tools, request)
     }
 
     async fn call_tool(
         &self,
         request: Request<v1::CallToolRequest>,
     ) -> Result<Response<v1::CallToolResponse>, Status> {
-        tools::call_tool(&self.tools, request).await
+        let this = self.seen_by(request.extensions()).await;
+        tools::call_tool(&this.tools, request).await
     }
 
     async fn list_tool_calls(
         &self,
         request: Request<v1::ListToolCallsRequest>,
     ) -> Result<Response<v1::ListToolCallsResponse>, Status> {
-        tools::list_tool_calls(&self.tools, request)
+        let this = self.seen_by(request.extensions()).await;
+        tools::list_tool_calls(&this.tools, request)
     }
 
     type StreamToolCallStream = Messages<v1::StreamToolCallResponse>;
@@ -354,6 +399,7 @@ impl v1::lookup_server::Lookup for LookupService {
         &self,
         request: Request<v1::StreamToolCallRequest>,
     ) -> Result<Response<Self::StreamToolCallStream>, Status> {
-        tools::stream_tool_call(&self.tools, request).await
+        let this = self.seen_by(request.extensions()).await;
+        tools::stream_tool_call(&this.tools, request).await
     }
 }

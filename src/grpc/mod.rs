@@ -10,6 +10,7 @@
 //! Not here: listeners, limits and deadlines (`server`), other faces.
 
 pub mod admin;
+mod around;
 mod blocklist;
 mod bulk;
 mod checks;
@@ -32,6 +33,8 @@ pub mod tool_host;
 mod tools;
 mod trust;
 mod watch;
+
+pub use around::CallerPlace;
 
 use std::path::PathBuf;
 use std::pin::Pin;

@@ -3,6 +3,7 @@
 use futures_util::stream;
 use tonic::{Request, Response, Status, Streaming};
 
+use super::around::Around;
 use super::bulk::Bulk;
 use super::convert::{self, info};
 use super::{
@@ -13,6 +14,7 @@ use crate::contract::{status, v1};
 use ::search::SearchIndex;
 use ::sync::Engine;
 use admission::Peer;
+use local::Overlays;
 use lookup::Lookup;
 use model::{Reference, VersionNumber};
 use preflight::Installer;
@@ -31,6 +33,7 @@ pub struct RegistryService {
     pub(super) engine: Engine,
     pub(super) search: SearchIndex,
     bulk: Bulk,
+    around: Around,
 }
 
 impl RegistryService {
@@ -52,7 +55,16 @@ impl RegistryService {
             engine,
             search,
             registry,
+            around: Around::default(),
         }
+    }
+
+    /// The same for callers with skills in folders of their own, which they read here as well:
+    /// what is written is of the store.
+    #[must_use]
+    pub fn with_local(mut self, local: Overlays) -> Self {
+        self.around = Around(Some(local));
+        self
     }
 }
 
@@ -165,13 +177,14 @@ impl v1::registry_server::Registry for RegistryService {
         &self,
         request: Request<v1::ListVersionsRequest>,
     ) -> Result<Response<v1::ListVersionsResponse>, Status> {
+        let lookup = self.around.lookup(request.extensions(), &self.lookup).await;
         let v1::ListVersionsRequest {
             skill_id,
             page_size: size,
             page_token,
         } = request.into_inner();
         let (skill, size) = (Reference::parse(&skill_id), page_size(size, VERSIONS));
-        let page = self.lookup.versions(&skill, size, &page_token);
+        let page = lookup.versions(&skill, size, &page_token);
         let page = page.map_err(status)?;
         Ok(Response::new(v1::ListVersionsResponse {
             skill_id: page.head.id.to_string(),
@@ -188,13 +201,14 @@ impl v1::registry_server::Registry for RegistryService {
         &self,
         request: Request<v1::GetVersionRequest>,
     ) -> Result<Response<v1::GetVersionResponse>, Status> {
+        let lookup = self.around.lookup(request.extensions(), &self.lookup).await;
         let v1::GetVersionRequest {
             skill_id,
             version_number,
             semantic_version,
         } = request.into_inner();
         let (skill, version) = target(&skill_id, version_number, &semantic_version)?;
-        let read = self.lookup.instructions(&skill, &version).await;
+        let read = lookup.instructions(&skill, &version).await;
         let (described, body) = read.map_err(status)?;
         Ok(Response::new(v1::GetVersionResponse {
             skill_id: described.head.id.to_string(),
@@ -206,6 +220,7 @@ impl v1::registry_server::Registry for RegistryService {
         &self,
         request: Request<v1::DiffVersionsRequest>,
     ) -> Result<Response<v1::DiffVersionsResponse>, Status> {
+        let lookup = self.around.lookup(request.extensions(), &self.lookup).await;
         let v1::DiffVersionsRequest {
             skill_id,
             from_version,
@@ -216,7 +231,7 @@ impl v1::registry_server::Registry for RegistryService {
             VersionNumber::new(to_version),
         );
         let skill = Reference::parse(&skill_id);
-        let diff = self.lookup.diff(&skill, from, to).await;
+        let diff = lookup.diff(&skill, from, to).await;
         Ok(Response::new(convert::diff(diff.map_err(status)?)))
     }
 
@@ -252,8 +267,9 @@ impl v1::registry_server::Registry for RegistryService {
         &self,
         request: Request<v1::GetMetricsRequest>,
     ) -> Result<Response<v1::GetMetricsResponse>, Status> {
+        let lookup = self.around.lookup(request.extensions(), &self.lookup).await;
         let v1::GetMetricsRequest { skill_id } = request.into_inner();
-        let usage = self.lookup.usage(&Reference::parse(&skill_id));
+        let usage = lookup.usage(&Reference::parse(&skill_id));
         let usage = usage.map_err(status)?;
         let versions = usage.versions.into_iter();
         let versions = versions.map(|(version, counts)| v1::VersionMetrics {
@@ -307,6 +323,7 @@ impl v1::registry_server::Registry for RegistryService {
         &self,
         request: Request<v1::ExportSkillRequest>,
     ) -> Result<Response<Self::ExportSkillStream>, Status> {
+        let lookup = self.around.lookup(request.extensions(), &self.lookup).await;
         let reader = Peer::of(request.extensions());
         let v1::ExportSkillRequest {
             skill_id,
@@ -322,7 +339,7 @@ impl v1::registry_server::Registry for RegistryService {
             format: convert::archive_format(format),
             info_only,
         };
-        let archive = self.lookup.export(&skill, &query).await;
+        let archive = lookup.export(&skill, &query).await;
         let archive = archive.map_err(status)?;
         let kib = archive.bytes.len().div_ceil(1024);
         let kib = u32::try_from(kib).unwrap_or(u32::MAX);
@@ -361,7 +378,8 @@ impl v1::registry_server::Registry for RegistryService {
         &self,
         request: Request<v1::ScanSkillRequest>,
     ) -> Result<Response<v1::ScanSkillResponse>, Status> {
-        let scanned = trust::scan(&self.registry, &self.lookup, request.into_inner());
+        let lookup = self.around.lookup(request.extensions(), &self.lookup).await;
+        let scanned = trust::scan(&self.registry, &lookup, request.into_inner());
         Ok(Response::new(scanned.await?))
     }
 
@@ -496,7 +514,8 @@ impl v1::registry_server::Registry for RegistryService {
         &self,
         request: Request<v1::WatchRequest>,
     ) -> Result<Response<Self::WatchStream>, Status> {
-        let answers = watch::answers(&self.registry, request.into_inner())?;
+        let changes = self.around.changes(request.extensions()).await;
+        let answers = watch::answers(&self.registry, changes, request.into_inner())?;
         Ok(Response::new(Box::pin(answers)))
     }
 }

@@ -60,6 +60,11 @@ fn installer(domain: &Registry, folder: &std::path::Path) -> preflight::Installe
     preflight::Installer::new(domain.clone(), home, policy, Arc::new(SystemClock))
 }
 
+/// Nobody has skills in folders.
+fn no_local() -> around::LocalEvents {
+    around::LocalEvents::new(None, ::registry::WatchFilter::default())
+}
+
 impl World {
     fn new() -> Self {
         let directory = TempDir::new().expect("a folder");
@@ -361,7 +366,12 @@ async fn a_watch_ends_when_its_time_is_over_and_its_token_goes_on_from_there() {
         .watch("", WatchFilter::default())
         .expect("a watcher");
     let (over, end) = oneshot::channel::<()>();
-    let mut answers = Box::pin(watch::until(watch, usize::MAX, never(), end.map(|_| ())));
+    let mut answers = Box::pin(watch::until(
+        (watch, no_local()),
+        usize::MAX,
+        never(),
+        end.map(|_| ()),
+    ));
     let token = answers.next().await.expect("an answer").expect("a token");
     assert_eq!(answers.next().now_or_never().map(|_| ()), None);
     world.publish("a/b/seen", "x").await;
@@ -389,7 +399,7 @@ async fn a_watch_with_much_to_catch_up_with_ends_in_time_too() {
         .domain
         .watch(&token, WatchFilter::default())
         .expect("a watcher");
-    let answers = watch::until(watch, usize::MAX, never(), future::ready(()));
+    let answers = watch::until((watch, no_local()), usize::MAX, never(), future::ready(()));
     let answers: Vec<_> = answers
         .map(|answer| answer.expect("an answer"))
         .collect()
@@ -404,7 +414,12 @@ async fn a_watcher_whose_filter_passes_over_everything_gets_a_newer_token_at_a_t
     let filter = WatchFilter::default().skill(&"a/b/wanted".parse().expect("an id"));
     let watch = world.domain.watch("", filter).expect("a watcher");
     let (tick, ticks) = ticking();
-    let mut answers = Box::pin(watch::until(watch, 1, ticks, future::pending()));
+    let mut answers = Box::pin(watch::until(
+        (watch, no_local()),
+        1,
+        ticks,
+        future::pending(),
+    ));
     let first = answers.next().await.expect("an answer").expect("a token");
     // Nothing happened: nothing is to be told.
     tick.send(()).expect("a watcher");
@@ -434,7 +449,7 @@ async fn a_watcher_that_passes_over_many_events_is_told_its_place_on_the_way() {
     world.publish("a/b/wanted", "x").await;
     let filter = WatchFilter::default().skill(&"a/b/wanted".parse().expect("an id"));
     let watch = world.domain.watch(&token, filter).expect("a watcher");
-    let answers = watch::until(watch, 1, never(), future::pending());
+    let answers = watch::until((watch, no_local()), 1, never(), future::pending());
     let answers: Vec<_> = answers
         .map(|answer| answer.expect("an answer"))
         .collect()

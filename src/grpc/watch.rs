@@ -5,17 +5,21 @@ use std::time::Duration;
 use futures_util::{Stream, StreamExt as _, future, stream};
 use tonic::Status;
 
+use super::around::LocalEvents;
 use super::{convert, number};
 use crate::contract::{status, v1};
+use local::Changes;
 use model::{Event, SkillId, SkillIdError};
 use registry::{Registry, Step, Watch, WatchFilter};
 
 /// How often a watcher whose place moved without an event is told its new place.
 const FRESH: Duration = Duration::from_secs(10);
 
-/// The answers to a request: the token to start from, then the events.
+/// The answers to a request: the token to start from, then the events, those of the caller's
+/// own folders among them.
 pub(super) fn answers(
     registry: &Registry,
+    changes: Option<Changes>,
     request: v1::WatchRequest,
 ) -> Result<impl Stream<Item = Result<v1::WatchResponse, Status>> + Send + use<>, Status> {
     let v1::WatchRequest {
@@ -36,13 +40,14 @@ pub(super) fn answers(
         .into_iter()
         .filter_map(|kind| convert::event_kind(v1::EventType::try_from(kind).unwrap_or_default()))
         .collect();
+    let local = LocalEvents::new(changes, filter.clone());
     let watch = registry.watch(&resume_token, filter).map_err(status)?;
     let max = match usize::try_from(max_events) {
         Ok(0) | Err(_) => usize::MAX,
         Ok(max) => max,
     };
     let end = super::waited(max_wait_seconds);
-    Ok(until(watch, max, Box::pin(every(FRESH)), end))
+    Ok(until((watch, local), max, Box::pin(every(FRESH)), end))
 }
 
 /// A tick every so often, the first after that time.
@@ -61,7 +66,7 @@ fn every(period: Duration) -> impl Stream<Item = ()> + Send {
 /// tick, and after many events: a token that it keeps must not fall out of the log while
 /// it is connected.
 pub(super) fn until(
-    watch: Watch,
+    (watch, local): (Watch, LocalEvents),
     max: usize,
     ticks: impl Stream<Item = ()> + Send + Unpin,
     end: impl Future<Output = ()> + Send,
@@ -72,6 +77,7 @@ pub(super) fn until(
         left: max,
         ticks,
         watch,
+        local,
     };
     let answers = stream::unfold(Some(watching), |watching| async move {
         let mut watching = watching?;
@@ -88,6 +94,7 @@ pub(super) fn until(
 
 struct Watching<T> {
     watch: Watch,
+    local: LocalEvents,
     ticks: T,
     /// Events that may still be handed out.
     left: usize,
@@ -101,6 +108,8 @@ impl<T: Stream<Item = ()> + Unpin> Watching<T> {
             let step = tokio::select! {
                 biased;
                 step = self.watch.step() => step?,
+                // They are in no log: whoever comes back looks at what is there.
+                Some(event) = self.local.next() => Step::Event(self.watch.at(), event),
                 Some(()) = self.ticks.next() => Step::Moved,
             };
             let answer = match step {

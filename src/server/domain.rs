@@ -19,6 +19,7 @@ use ::tools::Tools;
 use ::tools::host::Host;
 use composition::Composition;
 use executor::Executor;
+use local::Overlays;
 use model::{Clock, Principal, SystemClock};
 use preflight::Installer;
 use recommend::Advisor;
@@ -42,6 +43,7 @@ pub struct Domain {
     pub(super) feed: Feed,
     pub(super) installer: Installer,
     pub(super) engine: Engine,
+    pub(super) local: Overlays,
     paths: LearningConfig,
     following: Arc<Following>,
 }
@@ -103,6 +105,8 @@ impl Domain {
             let (installs, budget) = (Arc::new(installer.clone()), installer.budget_chars());
             let checks = Checks::new(registry.clone(), installs, budget);
             let advisor = Advisor::new(registry.clone(), search.clone(), roots, clock);
+            let around = local::Options::default();
+            let local = Overlays::new(registry.clone(), search.clone(), around);
             Ok::<_, StartError>(Self {
                 registry,
                 composition,
@@ -115,6 +119,7 @@ impl Domain {
                 feed,
                 installer,
                 engine,
+                local,
                 paths,
                 following: Arc::new(Following {
                     stop: CancellationToken::new(),
@@ -234,6 +239,7 @@ impl Domain {
             tracing::warn!(%error, "sessions and records of calls were not written");
         }
         self.following.stop.cancel();
+        self.local.stop();
         if let Some(task) = self.following.task.lock().await.take()
             && let Err(error) = task.await
         {

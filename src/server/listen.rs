@@ -13,12 +13,11 @@ use hyper_util::service::TowerToHyperService;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use super::coalesce::Coalesce;
 use super::limits::Limits;
 use super::protocol::ProtocolRouter;
 use super::reader::Watched;
-use super::socket::Socket;
 use admission::{Admission, Full, Resource};
+use connection::{Coalesce, Socket};
 
 /// Bytes of a request's headers.
 const MAX_HEADER_BYTES: u32 = 16 * 1024;

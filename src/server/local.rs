@@ -39,9 +39,9 @@ use tower::ServiceExt as _;
 
 use super::answer::AnswerBody;
 use super::calls::CallService;
-use super::short_path::ShortPath;
 use super::window::Caller;
 use crate::contract::status;
+use connection::ShortPath;
 use model::Principal;
 
 const NAME: &str = "socket";
@@ -268,6 +268,9 @@ impl Serving {
                     Ok(caller) => {
                         if let Some(folder) = caller.folder {
                             request.extensions_mut().insert(folder);
+                        }
+                        if let Some(place) = caller.place {
+                            request.extensions_mut().insert(place);
                         }
                         request.extensions_mut().insert(principal);
                         service.oneshot(request.map(Body::new)).await

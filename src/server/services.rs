@@ -36,19 +36,22 @@ pub(super) fn routes(domain: &Domain) -> Router {
         domain.installer.clone(),
         domain.engine.clone(),
         domain.search.clone(),
-    );
+    )
+    .with_local(domain.local.clone());
     add!(
         v1::registry_server::RegistryServer::new(registry)
             .max_decoding_message_size(MAX_MESSAGE_BYTES)
     );
     let (registry, tools) = (domain.registry.clone(), domain.tools.clone());
     let (search, advisor) = (domain.search.clone(), domain.advisor.clone());
-    let lookup = grpc::lookup::LookupService::new(registry, tools, search, advisor);
+    let lookup = grpc::lookup::LookupService::new(registry, tools, search, advisor)
+        .with_local(domain.local.clone());
     add!(v1::lookup_server::LookupServer::new(lookup));
     let (composition, tools) = (domain.composition.clone(), domain.tools.clone());
     let (installer, checks) = (domain.installer.clone(), domain.checks.clone());
     let composition =
-        grpc::composition::CompositionService::new(composition, tools, installer, checks);
+        grpc::composition::CompositionService::new(composition, tools, installer, checks)
+            .with_local(domain.local.clone());
     add!(v1::composition_server::CompositionServer::new(composition));
     let learning = grpc::learning::LearningService::new(domain.learning.clone());
     add!(v1::learning_server::LearningServer::new(learning));

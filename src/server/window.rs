@@ -8,8 +8,9 @@
 //!   server each; one of these gets the lock, the others find its socket and end.
 //! * It is the connector of a channel that does this, so a window whose server was killed
 //!   does it again with its next call.
-//! * A window says where it was started and which contract it speaks, with every call: what
-//!   it may have read is a matter of the window, and not of the server that another started.
+//! * A window says where it was started, where its user's skills are and which contract it
+//!   speaks, with every call: what it may have read is a matter of the window, and not of the
+//!   server that another started.
 //!
 //! Were the first window the server, its end would take the directory from the others, and
 //! handing it over is a protocol of its own; so is a choice among those that are left. A
@@ -21,7 +22,7 @@ use std::io;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use base64::Engine as _;
@@ -43,7 +44,8 @@ use tower::{BoxError, Service as _, ServiceExt as _};
 use super::{graders, local};
 use crate::contract::{FILE_DESCRIPTOR_SET, status};
 use crate::gateway::{Contract, Transport, TransportError};
-use crate::grpc::CallerFolder;
+use crate::grpc::{CallerFolder, CallerPlace};
+use ::local::Place;
 use model::{Code, Failure};
 
 /// The argument by which this program becomes the server of a data directory.
@@ -60,6 +62,11 @@ const MAX_PAUSE: Duration = Duration::from_millis(320);
 
 /// Where a window was started.
 const FOLDER: &str = "repertoire-folder-bin";
+/// Where the agents of its user look for skills, one path after the other; with it, those that
+/// are there and in its own folder are served to it.
+const AROUND: &str = "repertoire-around-bin";
+/// What is between two of these paths.
+const NUL: u8 = 0;
 /// Which contract it speaks.
 const CONTRACT: &str = "repertoire-contract";
 
@@ -89,6 +96,7 @@ static ONLY_READ: LazyLock<HashSet<String>> = LazyLock::new(|| {
 #[derive(Debug, Default)]
 pub(super) struct Caller {
     pub(super) folder: Option<CallerFolder>,
+    pub(super) place: Option<CallerPlace>,
 }
 
 impl Caller {
@@ -98,10 +106,22 @@ impl Caller {
         if theirs.is_some_and(|theirs| theirs != OURS.as_str()) {
             return Err(other_contract());
         }
-        let folder = headers.get(FOLDER);
-        let folder = folder.and_then(|folder| STANDARD_NO_PAD.decode(folder).ok());
-        let folder = folder.map(|bytes| CallerFolder(OsString::from_vec(bytes).into()));
-        Ok(Self { folder })
+        let bytes = |name| STANDARD_NO_PAD.decode(headers.get(name)?).ok();
+        let path = |bytes: &[u8]| PathBuf::from(OsString::from_vec(bytes.to_vec()));
+        let folder = bytes(FOLDER).map(|bytes| path(&bytes));
+        let place = folder.as_ref().zip(bytes(AROUND)).map(|(project, user)| {
+            let user = user
+                .split(|byte| *byte == NUL)
+                .filter(|path| !path.is_empty());
+            CallerPlace(Arc::new(Place {
+                project: project.clone(),
+                user: user.map(path).collect(),
+            }))
+        });
+        Ok(Self {
+            folder: folder.map(CallerFolder),
+            place,
+        })
     }
 }
 
@@ -179,6 +199,8 @@ fn endpoint() -> Endpoint {
 pub struct Window {
     data: PathBuf,
     config: Option<PathBuf>,
+    /// Its agent sees what lies around it.
+    local: bool,
 }
 
 impl Window {
@@ -190,7 +212,15 @@ impl Window {
         Ok(Self {
             data: std::path::absolute(data)?,
             config: config.map(std::path::absolute).transpose()?,
+            local: false,
         })
+    }
+
+    /// The skills of the folders around its agent are served to it, and to nobody else.
+    #[must_use]
+    pub fn with_local(mut self) -> Self {
+        self.local = true;
+        self
     }
 
     /// Connects, and starts a server where there is none.
@@ -211,7 +241,7 @@ impl Window {
                 .cloned()
                 .unwrap_or_else(|| NotStarted::new(Code::ServerUnreachable, error.to_string()))
         })?;
-        Ok(transport(channel))
+        Ok(transport(channel, self.local))
     }
 
     async fn reach(&self) -> Result<UnixStream, NotStarted> {
@@ -339,12 +369,23 @@ fn gone(error: &tonic::transport::Error) -> TransportError {
 ///
 /// A call that no server has seen is made again, and so is one that only reads, whatever
 /// became of the first: the server may have been killed.
-fn transport(channel: Channel) -> Transport {
+fn transport(channel: Channel, local: bool) -> Transport {
+    let encoded = |bytes: &[u8]| HeaderValue::from_str(&STANDARD_NO_PAD.encode(bytes)).ok();
     let folder = std::env::current_dir().ok();
-    let folder = folder.map(|folder| STANDARD_NO_PAD.encode(folder.as_os_str().as_bytes()));
-    let folder = folder.and_then(|folder| HeaderValue::from_str(&folder).ok());
+    let around = folder.as_ref().filter(|_| local).and_then(|folder| {
+        let person = directories::BaseDirs::new();
+        let home = person.as_ref().map(directories::BaseDirs::home_dir);
+        let place = Place::new(folder, home, |name| std::env::var_os(name));
+        let user: Vec<&[u8]> = place
+            .user
+            .iter()
+            .map(|path| path.as_os_str().as_bytes())
+            .collect();
+        encoded(&user.join(&NUL))
+    });
+    let folder = folder.and_then(|folder| encoded(folder.as_os_str().as_bytes()));
     let contract = HeaderValue::from_str(&OURS).ok();
-    let headers = [(FOLDER, folder), (CONTRACT, contract)];
+    let headers = [(FOLDER, folder), (AROUND, around), (CONTRACT, contract)];
     let service = tower::service_fn(move |request: Request<Body>| {
         let (mut channel, headers) = (channel.clone(), headers.clone());
         async move {

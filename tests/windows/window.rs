@@ -60,6 +60,16 @@ impl Place {
         }
     }
 
+    /// A folder beside the data directory.
+    pub(crate) fn beside(&self, name: &str) -> PathBuf {
+        self.config.with_file_name(name)
+    }
+
+    /// The home of whoever starts a window.
+    pub(crate) fn home(&self) -> PathBuf {
+        self.beside("home")
+    }
+
     /// A folder beside the data directory, with a skill in it.
     pub(crate) fn skill(&self, name: &str) -> PathBuf {
         let folder = self.config.with_file_name(name);
@@ -76,6 +86,8 @@ impl Place {
         command.arg("--config").arg(&self.config);
         command.env_clear();
         command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        // What lies at the home of whoever runs this is nothing of the test's.
+        command.env("HOME", self.home());
         command
     }
 

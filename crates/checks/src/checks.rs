@@ -42,6 +42,16 @@ impl Checks {
         }
     }
 
+    /// The same of the skills of another registry: that of a caller who has some of their own
+    /// in front.
+    #[must_use]
+    pub fn with_skills(&self, registry: Registry) -> Self {
+        Self {
+            registry,
+            ..self.clone()
+        }
+    }
+
     /// The registry whose skills are checked.
     #[must_use]
     pub fn registry(&self) -> &Registry {

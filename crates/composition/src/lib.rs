@@ -97,6 +97,17 @@ impl Composition {
         }
     }
 
+    /// The same with the skills of another registry and index: those of a caller who has some
+    /// of their own in front.
+    #[must_use]
+    pub fn with_skills(&self, registry: Registry, index: SearchIndex) -> Self {
+        Self {
+            registry,
+            judged: Arc::clone(&self.judged),
+            index,
+        }
+    }
+
     fn executor(&self) -> &Executor {
         self.registry.executor()
     }

@@ -14,7 +14,7 @@ use super::{
 };
 use executor::{Kind, Stop};
 use model::{
-    Reference, SkillId, SkillKey, Version, VersionNumber, VersionSelector, VersionWish,
+    Digest, Reference, SkillId, SkillKey, Version, VersionNumber, VersionSelector, VersionWish,
     VersionedReference,
 };
 use registry::Release;
@@ -95,8 +95,12 @@ pub(super) struct Judged {
     pub(super) trifecta: Option<Finding>,
 }
 
-/// Members by skill, version and name, which another skill can take from them.
-type Key = (ToolPolicy, Vec<(SkillKey, VersionNumber, bool)>);
+/// Members by skill, version and name, which another skill can take from them. The number of
+/// a version in a folder means other bytes elsewhere: it is told by its digest, too.
+type Key = (
+    ToolPolicy,
+    Vec<(SkillKey, VersionNumber, Option<Digest>, bool)>,
+);
 pub(super) type Cache = quick_cache::sync::Cache<Key, Arc<Judged>, SetWeight>;
 
 /// Bytes that compositions may take in memory.
@@ -173,9 +177,12 @@ impl Composition {
     /// They name more tool patterns than are put together.
     pub async fn together(&self, members: &[Member]) -> Result<Arc<Composed>, Error> {
         let policy = ToolPolicy::Union;
+        let catalog = self.registry.catalog();
         let entry = |member: &Member| {
             let is_short = *member.name == *member.id.slug();
-            (member.id.key(), member.version.number, is_short)
+            let (key, number) = (member.id.key(), member.version.number);
+            let local = catalog.get(&key).and_then(|head| head.local_digest());
+            (key, number, local, is_short)
         };
         let key = (policy, members.iter().map(entry).collect());
         let judged = if let Some(judged) = self.judged.get(&key) {
@@ -349,9 +356,15 @@ fn policy(query: &SetQuery) -> Result<ToolPolicy, Error> {
 }
 
 fn key(picks: &[Pick], policy: ToolPolicy) -> Key {
-    let members = picks
-        .iter()
-        .map(|pick| (pick.head.id.key(), pick.number, pick.is_short));
+    let members = picks.iter().map(|pick| {
+        let head = &pick.head;
+        (
+            head.id.key(),
+            pick.number,
+            head.local_digest(),
+            pick.is_short,
+        )
+    });
     (policy, members.collect())
 }
 

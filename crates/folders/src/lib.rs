@@ -24,4 +24,7 @@ mod scan;
 pub use fix::{FixError, fix};
 pub use ids::{Claim, Ids};
 pub use scan::{outermost, scan};
-pub use skill_folder::{LEFT_OUT, SkillFiles, SkillFolders, absolute, find, name, read};
+pub use skill_folder::{
+    LEFT_OUT, SkillFiles, SkillFolders, Stamp, TooMany, absolute, find, name, read, read_local,
+    stamp,
+};

@@ -5,7 +5,8 @@
 //!
 //! * A short name is compared without case, and where there is none with other
 //!   characters between its words. It goes to project before user before global, then
-//!   to the lowest id. What it hid is in the answer, always. One that leads nowhere is
+//!   to the lowest id. What it hid is in the answer, always; so is a skill of the store whose
+//!   own id one of a folder has. One that leads nowhere is
 //!   answered with the names nearest to it.
 //! * Filters apply before paging. A list walks from its place in the order of ids
 //!   and, where a filter has an index, over that index only.
@@ -46,7 +47,7 @@ pub use prompt::Prompt;
 pub use read::{FilePart, SkillText, is_address};
 pub use tailored::{EXPLORATION_PERCENT, Task};
 
-use model::{Reference, SkillId, VersionSelector};
+use model::{Reference, SkillId, SkillKey, VersionSelector};
 use registry::{Catalog, Described, Head, Registry, spellings};
 
 /// Reads over a registry. Cheap to clone.
@@ -71,6 +72,12 @@ pub struct FoundSkill {
     pub described: Described,
     /// Skills of the same short name that lost to it, in their order.
     pub shadowed: Vec<SkillId>,
+}
+
+/// The skill of the store that one of a folder hides, by the id that they share.
+fn hidden(catalog: &Catalog, key: &SkillKey) -> impl Iterator<Item = SkillId> {
+    let hidden = catalog.hidden(key).filter(|head| head.active.is_some());
+    hidden.map(|head| head.id.clone()).into_iter()
 }
 
 impl Lookup {
@@ -106,9 +113,10 @@ impl Lookup {
     pub fn find_among(catalog: &Catalog, reference: &Reference) -> Option<Resolved> {
         let name = match reference {
             Reference::Id(id) => {
+                let key = id.key();
                 return Some(Resolved {
-                    head: Arc::clone(catalog.get(&id.key())?),
-                    shadowed: Vec::new(),
+                    head: Arc::clone(catalog.get(&key)?),
+                    shadowed: hidden(catalog, &key).collect(),
                 });
             }
             Reference::Name(name) => name,
@@ -121,10 +129,10 @@ impl Lookup {
         };
         let mut skills = catalog.named(other.as_deref().unwrap_or(name));
         let head = Arc::clone(skills.next()?);
-        let shadowed = skills
+        let others = skills
             .filter(|head| head.active.is_some())
-            .map(|head| head.id.clone())
-            .collect();
+            .map(|head| head.id.clone());
+        let shadowed = hidden(catalog, &head.id.key()).chain(others).collect();
         Some(Resolved { head, shadowed })
     }
 

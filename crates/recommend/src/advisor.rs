@@ -77,6 +77,17 @@ impl Advisor {
         }
     }
 
+    /// The same with the skills of another registry and index: those of a caller who has some
+    /// of their own in front.
+    #[must_use]
+    pub fn with_skills(&self, registry: Registry, index: SearchIndex) -> Self {
+        Self {
+            registry,
+            index,
+            ..self.clone()
+        }
+    }
+
     /// Looks at a codebase for so long at most.
     ///
     /// # Errors

@@ -3,7 +3,7 @@
 //! A snapshot shares its parts with the one before it, so that a commit costs
 //! the depth of a tree, not the number of skills, and a reader holds no lock.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::ops::Bound;
 use std::sync::Arc;
 
@@ -76,6 +76,10 @@ pub struct Catalog {
     pub(super) facets: OrdMap<Facet, OrdSet<SkillKey>>,
     /// The blocklist.
     blocks: OrdMap<SkillKey, Arc<Block>>,
+    /// Skills of the store that those of folders hide, by the id that they share.
+    pub(super) hidden: OrdMap<SkillKey, Arc<Head>>,
+    /// Why folders that have these names, in lower case, are no skills.
+    pub(super) refused: Arc<BTreeMap<String, String>>,
     /// Versions that are held for review.
     held: OrdSet<(SkillKey, VersionNumber)>,
     /// Whose skills are trusted how far.
@@ -218,7 +222,7 @@ impl Catalog {
         self.insert(head);
     }
 
-    fn insert(&mut self, mut head: Head) {
+    pub(super) fn insert(&mut self, mut head: Head) {
         if head.deleted {
             return;
         }
@@ -245,7 +249,7 @@ impl Catalog {
         self.heads.insert(key, Arc::new(head));
     }
 
-    fn remove(&mut self, key: &SkillKey) -> Option<Arc<Head>> {
+    pub(super) fn remove(&mut self, key: &SkillKey) -> Option<Arc<Head>> {
         let head = self.heads.remove(key)?;
         for number in &head.held {
             self.held.remove(&(key.clone(), *number));

@@ -11,7 +11,6 @@ use serde_json::Value;
 use super::{Described, Error, Registry, lines};
 use executor::{Kind, Stop};
 use model::{FileEntry, SkillId, Version, VersionNumber, VersionSelector};
-use store::Store;
 
 /// A side longer than this is not compared line by line.
 const MAX_TEXT: u64 = 256 * 1024;
@@ -135,15 +134,14 @@ struct Budget {
 }
 
 /// The text of a side; the empty one where there is no such side.
-fn text(store: &Store, file: Option<&FileEntry>) -> Result<Result<String, Lines>, Error> {
+fn text(registry: &Registry, file: Option<&FileEntry>) -> Result<Result<String, Lines>, Error> {
     let Some(file) = file else {
         return Ok(Ok(String::new()));
     };
     if file.size > MAX_TEXT {
         return Ok(Err(Lines::TooLarge));
     }
-    let content = store.content(&file.digest)?;
-    let content = content.ok_or_else(|| Error::missing(&file.digest))?;
+    let content = registry.content(file)?;
     let text = String::from_utf8(content.to_vec()).ok();
     Ok(text
         .filter(|text| !text.contains('\0'))
@@ -151,7 +149,7 @@ fn text(store: &Store, file: Option<&FileEntry>) -> Result<Result<String, Lines>
 }
 
 fn compared(
-    store: &Store,
+    registry: &Registry,
     path: &str,
     change: &Change<FileEntry>,
     budget: &mut Budget,
@@ -159,8 +157,8 @@ fn compared(
     if budget.lines == 0 || budget.bytes == 0 {
         return Ok(Lines::OverBudget);
     }
-    let old = text(store, change.old.as_ref())?;
-    let new = text(store, change.new.as_ref())?;
+    let old = text(registry, change.old.as_ref())?;
+    let new = text(registry, change.new.as_ref())?;
     let (old, new) = match (old, new) {
         (Ok(old), Ok(new)) => (old, new),
         (Err(why), _) | (_, Err(why)) => return Ok(why),
@@ -184,7 +182,7 @@ fn compared(
 }
 
 fn files(
-    store: &Store,
+    registry: &Registry,
     from: &Version,
     to: &Version,
     stop: &Stop,
@@ -203,7 +201,7 @@ fn files(
     let mut found = Vec::new();
     for (path, change) in changes(by_path(from).into_iter(), by_path(to).into_iter()) {
         stop.check()?;
-        let lines = compared(store, &path, &change, &mut budget)?;
+        let lines = compared(registry, &path, &change, &mut budget)?;
         found.push(FileChange {
             path,
             change,
@@ -248,8 +246,8 @@ impl Registry {
         .into_iter()
         .map(|(field, change)| FieldChange { field, change })
         .collect();
-        let store = self.inner.store.clone();
-        let work = move |stop: &Stop| files(&store, &old, &new, stop);
+        let this = self.clone();
+        let work = move |stop: &Stop| files(&this, &old, &new, stop);
         let files = self.executor().run_fallible(Kind::Diff, work).await;
         let files = files.map_err(|error| {
             let error = self.gone(id, from.version.number, error);
@@ -264,19 +262,23 @@ impl Registry {
     }
 
     fn before(&self, to: &Described) -> Result<Described, Error> {
+        let none = || Error::Parameter {
+            field: "from_version",
+            message: format!(
+                "version {} of '{}' has none before it; name the other side",
+                to.version.number, to.head.id
+            ),
+        };
+        if to.head.is_local() {
+            return Err(none());
+        }
         let key = to.head.id.key();
         let below = (key.clone(), to.version.number);
         let found =
             self.inner
                 .store
                 .before(&super::VERSIONS, &store::prefix(&key), Some(&below), 1)?;
-        let version = found.into_iter().next().ok_or_else(|| Error::Parameter {
-            field: "from_version",
-            message: format!(
-                "version {} of '{}' has none before it; name the other side",
-                to.version.number, to.head.id
-            ),
-        })?;
+        let version = found.into_iter().next().ok_or_else(none)?;
         self.described(Arc::clone(&to.head), Arc::new(version))
     }
 }

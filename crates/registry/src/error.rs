@@ -9,6 +9,8 @@ use store::{CommitError, StoreError};
 
 /// Characters of a reason that a message repeats.
 const MAX_REASON: usize = 200;
+/// Characters of why a folder is no skill.
+const MAX_REFUSED: usize = 500;
 
 /// A call on the registry failed.
 #[derive(Debug, thiserror::Error)]
@@ -20,6 +22,8 @@ pub enum Error {
         reference: String,
         /// Names that may have been meant.
         near: Vec<Near>,
+        /// A folder around the caller that has the name, and why it is no skill.
+        refused: Option<String>,
     },
     /// Every version of the skill was withdrawn.
     #[error("All versions of '{id}' were withdrawn")]
@@ -67,6 +71,8 @@ pub enum Error {
         reason: String,
         /// Another version that can be had.
         active: Option<VersionNumber>,
+        /// It is in a folder, and in no store.
+        is_local: bool,
     },
     /// The version is not held for review.
     #[error("Version {version} of '{id}' is not held for review")]
@@ -251,6 +257,7 @@ impl Error {
             version,
             reason: hold.map_or_else(String::new, |hold| hold.words()),
             active: head.active,
+            is_local: head.is_local(),
         }
     }
 
@@ -305,7 +312,13 @@ fn held(
     version: VersionNumber,
     reason: &str,
     active: Option<VersionNumber>,
+    is_local: bool,
 ) -> Failure {
+    let whose = if is_local {
+        "Its author can change what was found (`repertoire scan` names all of it), or a person publish it and hand it out (`repertoire approve`)"
+    } else {
+        "Whoever runs the server can look at what was found (`repertoire held`) and hand it out (`repertoire approve`)"
+    };
     let step = match active {
         Some(active) => format!("Leave the version out for the active one, {active}"),
         None => "Use another skill; search for the task to find one".to_owned(),
@@ -315,7 +328,20 @@ fn held(
         .detail("version", version)
         .detail("reason", shown(reason, MAX_REASON))
         .suggest(step)
-        .suggest("Whoever runs the server can look at what was found (`repertoire held`) and hand it out (`repertoire approve`)")
+        .suggest(whose)
+}
+
+/// What to do about a name that leads nowhere.
+fn not_found(failure: Failure, asked: &str, near: &[Near], refused: Option<&str>) -> Failure {
+    let failure = match refused {
+        Some(why) => failure.suggest(shown(why, MAX_REFUSED)),
+        None => failure,
+    };
+    failure
+        .did_you_mean(near)
+        .detail("skill_id", asked)
+        .suggest("Verify the skill ID is correct: it is `source/author/slug` or a short name")
+        .suggest(FIND)
 }
 
 const FIND: &str = "Find a skill by what it is to do: the answer has the names";
@@ -328,11 +354,7 @@ impl From<Error> for Failure {
             new(code).detail("skill_id", id).detail("version", version)
         };
         match error {
-            Error::SkillNotFound { reference, near } => new(Code::SkillNotFound)
-                .did_you_mean(&near)
-                .detail("skill_id", reference)
-                .suggest("Verify the skill ID is correct: it is `source/author/slug` or a short name")
-                .suggest(FIND),
+            Error::SkillNotFound { reference, near, refused } => not_found(new(Code::SkillNotFound), &reference, &near, refused.as_deref()),
             Error::AllYanked { id } => new(Code::SkillYanked)
                 .detail("skill_id", &id)
                 .suggest("Choose another skill, or ask the one who publishes it")
@@ -351,7 +373,7 @@ impl From<Error> for Failure {
             }
             Error::Yanked { id, version, .. } => of_version(Code::VersionYanked, &id, version)
                 .suggest("Put the version back first, or choose another one"),
-            Error::Held { id, version, reason, active } => held(new(Code::VersionHeld), &id, version, &reason, active),
+            Error::Held { id, version, reason, active, is_local } => held(new(Code::VersionHeld), &id, version, &reason, active, is_local),
             Error::NotHeld { id, version } => of_version(Code::VersionNotHeld, &id, version)
                 .suggest("List what is held (`repertoire held`); withdraw a version that is handed out with `repertoire yank`"),
             Error::Blocked { id, reason } => new(Code::SkillBlocked)

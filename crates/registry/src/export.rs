@@ -7,7 +7,6 @@ use bytes::Bytes;
 use super::{Described, Error, Registry, UsageKind};
 use executor::{Kind, Stop};
 use model::{Digest, FileEntry, SkillId, VersionSelector};
-use store::Store;
 
 /// Form of an archive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -79,23 +78,18 @@ impl Archive {
     }
 }
 
-fn content(store: &Store, file: &FileEntry) -> Result<Bytes, Error> {
-    let content = store.content(&file.digest)?;
-    content.ok_or_else(|| Error::missing(&file.digest))
-}
-
 fn failed(error: impl std::fmt::Display) -> Error {
     Error::Internal(format!("an archive: {error}"))
 }
 
 /// Owner, times and modes are the same for every file, so that nothing but the
 /// version decides the bytes.
-fn tar_gz(store: &Store, files: &[FileEntry], stop: &Stop) -> Result<Vec<u8>, Error> {
+fn tar_gz(registry: &Registry, files: &[FileEntry], stop: &Stop) -> Result<Vec<u8>, Error> {
     let packer = flate2::GzBuilder::new().mtime(0).operating_system(255);
     let mut archive = tar::Builder::new(packer.write(Vec::new(), flate2::Compression::default()));
     for file in files {
         stop.check()?;
-        let content = content(store, file)?;
+        let content = registry.content(file)?;
         let mut header = tar::Header::new_ustar();
         header.set_size(content.len() as u64);
         header.set_mode(0o644);
@@ -111,7 +105,7 @@ fn tar_gz(store: &Store, files: &[FileEntry], stop: &Stop) -> Result<Vec<u8>, Er
         .map_err(failed)
 }
 
-fn zip(store: &Store, files: &[FileEntry], stop: &Stop) -> Result<Vec<u8>, Error> {
+fn zip(registry: &Registry, files: &[FileEntry], stop: &Stop) -> Result<Vec<u8>, Error> {
     let mut archive = zip::ZipWriter::new(io::Cursor::new(Vec::new()));
     let options = zip::write::SimpleFileOptions::default()
         .compression_method(zip::CompressionMethod::Deflated)
@@ -122,7 +116,9 @@ fn zip(store: &Store, files: &[FileEntry], stop: &Stop) -> Result<Vec<u8>, Error
         archive
             .start_file(file.path.as_str(), options)
             .map_err(failed)?;
-        archive.write_all(&content(store, file)?).map_err(failed)?;
+        archive
+            .write_all(&registry.content(file)?)
+            .map_err(failed)?;
     }
     archive.finish().map(io::Cursor::into_inner).map_err(failed)
 }
@@ -134,13 +130,13 @@ impl Registry {
     /// There is no such version, or a content of it is damaged.
     pub async fn export(&self, id: &SkillId, query: &ExportQuery) -> Result<Archive, Error> {
         let (of, format) = (self.describe(id, &query.version)?, query.format);
-        let (store, version) = (self.inner.store.clone(), std::sync::Arc::clone(&of.version));
+        let (this, version) = (self.clone(), std::sync::Arc::clone(&of.version));
         let contents: u64 = version.files.iter().map(|file| file.size).sum();
         admission::reserve(contents).await?;
         let pack = move |stop: &Stop| {
             let bytes = match format {
-                ArchiveFormat::TarGz => tar_gz(&store, &version.files, stop),
-                ArchiveFormat::Zip => zip(&store, &version.files, stop),
+                ArchiveFormat::TarGz => tar_gz(&this, &version.files, stop),
+                ArchiveFormat::Zip => zip(&this, &version.files, stop),
             }?;
             let (size, digest) = (bytes.len() as u64, Digest::of(&bytes));
             Ok::<_, Error>((Bytes::from(bytes), size, digest))

@@ -10,6 +10,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use trust::quality::{self, Standing};
 
+use super::LocalSkill;
 use model::{
     Block, Digest, FilePath, MAX_STANDARD_DESCRIPTION_CHARS, SkillId, TrustTier, Version,
     VersionNumber, Yank, is_standard_name,
@@ -60,6 +61,9 @@ pub struct Head {
     /// such a head without an active version.
     #[serde(skip)]
     pub blocked: Option<Arc<Block>>,
+    /// It is in a folder of the caller's machine, and all of it is here. Never stored.
+    #[serde(skip)]
+    pub(super) local: Option<Arc<LocalSkill>>,
     /// When the skill was first published.
     pub created_at: Timestamp,
     /// When it last changed.
@@ -89,6 +93,18 @@ impl Head {
             age_days: Some(u32::try_from(days).unwrap_or(0)),
             tier: self.tier,
         }
+    }
+
+    /// It is in a folder of the caller's machine, and in no store.
+    #[must_use]
+    pub fn is_local(&self) -> bool {
+        self.local.is_some()
+    }
+
+    /// The digest of the only version of a skill in a folder.
+    #[must_use]
+    pub fn local_digest(&self) -> Option<Digest> {
+        self.local.as_ref().map(|local| local.digest())
     }
 
     /// A version is held for review.

@@ -180,6 +180,9 @@ impl Registry {
     /// # Errors
     /// The record is damaged, or the store cannot be read.
     pub fn hold_of(&self, head: &Head, number: VersionNumber) -> Result<Option<Hold>, Error> {
+        if let Some(local) = &head.local {
+            return Ok(local.hold.clone());
+        }
         if head.is_held(number) {
             return self.stored_hold(&head.id.key(), number);
         }
@@ -216,7 +219,7 @@ impl Registry {
 
     /// The error of asking for a version that is held.
     pub(super) fn held(&self, head: &Head, number: VersionNumber) -> Error {
-        let hold = match self.stored_hold(&head.id.key(), number) {
+        let hold = match self.hold_of(head, number) {
             Ok(hold) => hold,
             Err(error) => return error,
         };

@@ -41,6 +41,7 @@ mod head;
 mod holds;
 mod idempotency;
 mod lines;
+mod local;
 mod merge;
 mod names;
 mod nearest;
@@ -82,6 +83,7 @@ pub use feed::Feed;
 pub use head::{Head, Summary};
 pub use holds::{HeldPage, HeldVersion, Hold, Review, Reviewed};
 pub use idempotency::{Caller, NamedWrite};
+pub use local::{LocalSkill, LocalSkills};
 use model::{Clock, Digest, Event, SkillKey, Version, VersionNumber};
 pub use names::Names;
 pub use nearest::{Near, nearest_names, nearest_paths, spellings};
@@ -131,6 +133,8 @@ type VersionCache =
 #[derive(Clone)]
 pub struct Registry {
     inner: Arc<Inner>,
+    /// Skills of folders that are in front of the store's: see [`Registry::with_local`].
+    local: Option<Arc<LocalSkills>>,
 }
 
 struct Inner {
@@ -199,6 +203,7 @@ impl Registry {
                 hasher: RandomState::new(),
                 policy,
             }),
+            local: None,
         })
     }
 
@@ -245,7 +250,11 @@ impl Registry {
     /// All skills as they are now. The snapshot does not change any more.
     #[must_use]
     pub fn catalog(&self) -> Arc<Catalog> {
-        self.inner.catalog.load_full()
+        let catalog = self.inner.catalog.load_full();
+        match &self.local {
+            Some(local) => local.before(self, catalog),
+            None => catalog,
+        }
     }
 
     /// Makes a plan of what is there now and commits it, starting over where

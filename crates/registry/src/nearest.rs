@@ -104,6 +104,7 @@ impl Catalog {
         Error::SkillNotFound {
             reference: asked.to_owned(),
             near: self.nearest(asked),
+            refused: self.refused(asked).map(str::to_owned),
         }
     }
 

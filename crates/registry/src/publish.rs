@@ -98,6 +98,7 @@ fn next_head(
         tier: TrustTier::Unverified,
         inline: BTreeMap::new(),
         blocked: None,
+        local: None,
         created_at: now,
         updated_at: now,
     });

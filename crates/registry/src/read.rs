@@ -17,7 +17,7 @@ impl Registry {
     /// # Errors
     /// There is no such skill.
     pub fn head(&self, id: &SkillId) -> Result<Arc<Head>, Error> {
-        let catalog = self.inner.catalog.load();
+        let catalog = self.catalog();
         let head = catalog.get(&id.key()).cloned();
         head.ok_or_else(|| catalog.not_found(id.as_str()))
     }
@@ -56,6 +56,11 @@ impl Registry {
         let number = match selector {
             VersionSelector::Active => head.active.unwrap_or(head.last_number),
             VersionSelector::Number(number) => *number,
+            VersionSelector::Semantic(version) if head.local.is_some() => {
+                let local = head.local.as_ref().map(|local| &local.version);
+                let found = local.filter(|local| local.semantic == *version);
+                found.ok_or_else(not_found)?.number
+            }
             VersionSelector::Semantic(version) => {
                 let key = (head.id.key(), version.to_string());
                 let entry = self.inner.store.get(&SEMANTICS, &key)?;
@@ -84,6 +89,9 @@ impl Registry {
         // A version that was deleted may still be in the cache.
         if !(head.first_number..=head.last_number).contains(&number) {
             return Err(not_found());
+        }
+        if let Some(local) = &head.local {
+            return Ok(Arc::clone(&local.version));
         }
         let key = (head.id.key(), number);
         if let Some(version) = self.inner.versions.get(&key) {
@@ -125,6 +133,11 @@ impl Registry {
     /// # Errors
     /// The content is damaged.
     pub fn content(&self, file: &FileEntry) -> Result<bytes::Bytes, Error> {
+        // By what the bytes are, so it does not matter whose they are.
+        let local = self.local.as_ref();
+        if let Some(content) = local.and_then(|local| local.content(&file.digest)) {
+            return Ok(content.clone());
+        }
         let content = self.inner.store.content(&file.digest)?;
         content.ok_or_else(|| Error::missing(&file.digest))
     }

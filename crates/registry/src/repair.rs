@@ -247,6 +247,7 @@ fn head_of(
             tier: TrustTier::Unverified,
             inline: BTreeMap::new(),
             blocked: None,
+            local: None,
             created_at: kept.created_at.unwrap_or(last.created_at),
             updated_at: last.created_at,
         });

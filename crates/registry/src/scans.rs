@@ -146,6 +146,9 @@ impl Registry {
     /// # Errors
     /// The record is damaged, or the store cannot be read.
     pub fn scan_of(&self, head: &Head, number: VersionNumber) -> Result<Option<Scan>, Error> {
+        if let Some(local) = &head.local {
+            return Ok((local.version.number == number).then(|| local.scan.clone()));
+        }
         let stored = self.inner.store.get(&SCANS, &(head.id.key(), number))?;
         Ok(stored.map(|stored| stored.value))
     }

@@ -3,6 +3,7 @@ mod catalog;
 mod facets;
 mod follow;
 mod holds;
+mod local;
 mod log;
 mod repair;
 mod repeats;
@@ -548,7 +549,11 @@ async fn a_named_write_that_was_done_while_it_was_planned_again_gives_its_answer
             first.join().expect("a thread").expect("deleted");
             let reference = ID.to_owned();
             let near = Vec::new();
-            Err(Error::SkillNotFound { reference, near })
+            Err(Error::SkillNotFound {
+                reference,
+                near,
+                refused: None,
+            })
         })
         .await;
     let deleted = Deleted {

@@ -155,8 +155,12 @@ pub(super) fn forget(batch: &mut Batch, key: &SkillKey) {
 }
 
 impl Registry {
-    /// Counts a use of a version. Does not wait and does not fail.
+    /// Counts a use of a version; of one in a folder nothing is kept. Does not wait and does
+    /// not fail.
     pub fn count(&self, head: &Head, number: VersionNumber, kind: UsageKind, session: &str) {
+        if head.is_local() {
+            return;
+        }
         let now = self.inner.clock.now();
         let key = head.id.key();
         let used =
@@ -180,6 +184,9 @@ impl Registry {
     /// # Errors
     /// A record is damaged, or the store cannot be read.
     pub fn usage(&self, head: &Head) -> Result<Vec<(VersionNumber, VersionUsage)>, Error> {
+        if head.is_local() {
+            return Ok(Vec::new());
+        }
         let key = head.id.key();
         let usage = loop {
             let settled = self.inner.usage.with(|waiting| waiting.settled);

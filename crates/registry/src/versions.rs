@@ -171,6 +171,16 @@ impl Registry {
                 Some((key.clone(), number))
             }
         };
+        if let Some(local) = &head.local {
+            let version = Arc::clone(&local.version);
+            let is_below = below.is_none_or(|(_, below)| version.number < below);
+            let only = is_below.then(|| self.described(Arc::clone(&head), version));
+            return Ok(VersionPage {
+                versions: only.into_iter().collect::<Result<_, _>>()?,
+                head,
+                next: None,
+            });
+        }
         let found = self
             .inner
             .store
@@ -197,6 +207,15 @@ impl Registry {
     /// # Errors
     /// A record is damaged, or the store cannot be read.
     pub fn releases(&self, head: &Head) -> Result<Vec<Release>, Error> {
+        if let Some(local) = &head.local {
+            let version = &local.version;
+            return Ok(Vec::from_iter(local.hold.is_none().then(|| Release {
+                semantic: version.semantic.clone(),
+                number: version.number,
+                digest: version.digest,
+                is_yanked: false,
+            })));
+        }
         let prefix = prefix(&head.id.key());
         let mut releases = Vec::new();
         for entry in self.inner.store.scan(&SEMANTICS, &prefix) {

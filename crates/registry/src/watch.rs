@@ -34,7 +34,9 @@ impl WatchFilter {
         self
     }
 
-    fn wants(&self, event: &Event) -> bool {
+    /// It wants an event.
+    #[must_use]
+    pub fn wants(&self, event: &Event) -> bool {
         (self.skills.is_empty() || self.skills.contains(&event.skill_id.key()))
             && (self.kinds.is_empty() || self.kinds.contains(&event.kind))
     }

@@ -31,6 +31,8 @@ use registry::{Head, Registry};
 const THREADS: usize = 2;
 /// Bytes of documents that a thread keeps before it writes them as a segment.
 const WRITER_BYTES: usize = 32 * 1024 * 1024;
+/// The same of an index in memory: the least that the engine takes.
+const SMALL_WRITER_BYTES: usize = 15_000_000;
 /// Segments of one size that are merged into one: few, since each costs every
 /// search some look-ups.
 const MERGED: usize = 4;
@@ -99,15 +101,40 @@ impl Indexer {
     fn at(folder: &Path, registry: Registry, dimensions: usize) -> Result<Self, Error> {
         let words = folder.join("words");
         std::fs::create_dir_all(&words)?;
-        let (schema, fields) = schema::schema();
+        let (schema, _) = schema::schema();
         let index = Index::open_or_create(
             MmapDirectory::open(&words).map_err(tantivy::TantivyError::from)?,
             schema,
         )?;
         check(&index)?;
+        Self::of(
+            &index,
+            (THREADS, THREADS * WRITER_BYTES),
+            registry,
+            dimensions,
+        )
+    }
+
+    /// An empty index in memory, for few skills.
+    ///
+    /// # Errors
+    /// The engine refuses.
+    pub(super) fn in_memory(registry: Registry, dimensions: usize) -> Result<Self, Error> {
+        let (schema, _) = schema::schema();
+        let index = Index::create_in_ram(schema);
+        Self::of(&index, (1, SMALL_WRITER_BYTES), registry, dimensions)
+    }
+
+    fn of(
+        index: &Index,
+        (threads, bytes): (usize, usize),
+        registry: Registry,
+        dimensions: usize,
+    ) -> Result<Self, Error> {
+        let (_, fields) = schema::schema();
         index.tokenizers().register(schema::STEMS, tokens::stems());
         index.tokenizers().register(schema::WORDS, tokens::plain());
-        let writer = index.writer_with_num_threads(THREADS, THREADS * WRITER_BYTES)?;
+        let writer = index.writer_with_num_threads(threads, bytes)?;
         let mut policy = LogMergePolicy::default();
         policy.set_min_num_segments(MERGED);
         writer.set_merge_policy(Box::new(policy));

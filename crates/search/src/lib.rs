@@ -30,6 +30,7 @@
 //! | `query`, `search`, `top_k`, `tie_break` | what is asked, a search, the best of what it finds, order among equals |
 //! | `filter`, `explain`, `analysis` | what is let through, why it was found, how the query was understood |
 //! | `cache` | vectors that were made, in a file |
+//! | `local` | an index in memory, of few skills that are in front of the others |
 //!
 //! Not here: how vectors are made (`embed`), names that are known (`lookup`), what skills
 //! go together (`composition`).
@@ -53,6 +54,7 @@ mod follow;
 mod fuse;
 mod indexer;
 mod lexical;
+mod local;
 mod postings;
 mod products;
 mod query;
@@ -84,6 +86,8 @@ pub use error::Error;
 pub use explain::Why;
 pub use filter::Filters;
 pub use fuse::Tier;
+use local::Front;
+pub use local::LocalIndex;
 pub use query::{SearchQuery, Sort, SortBy};
 pub use schema::Part;
 pub use search::{Facet, Hit, SearchResults};
@@ -92,7 +96,7 @@ use embed::Embedder;
 use executor::{Kind, Stop};
 use postings::Postings;
 use registry::Registry;
-use search::SearchScratch;
+use search::{Layer, SearchScratch};
 use snapshot::Snapshot;
 
 /// How long a search waits for an index that is being opened.
@@ -104,6 +108,8 @@ const KEPT_SCRATCHES: usize = 8;
 #[derive(Debug, Clone)]
 pub struct SearchIndex {
     inner: Arc<Inner>,
+    /// Another one that is in front of it: see [`SearchIndex::with_local`].
+    front: Option<Front>,
 }
 
 /// How far the index is.
@@ -142,6 +148,20 @@ impl std::fmt::Debug for Inner {
 }
 
 impl Inner {
+    fn new(registry: Registry, folder: PathBuf, embedder: Option<Arc<dyn Embedder>>) -> Self {
+        Self {
+            registry,
+            folder,
+            embedder,
+            snapshot: ArcSwapOption::empty(),
+            progress: watch::Sender::default(),
+            failed: AtomicBool::new(false),
+            damage: watch::Sender::default(),
+            scratches: Mutex::default(),
+            postings: Postings::default(),
+        }
+    }
+
     fn publish(&self, snapshot: Snapshot) {
         let progress = IndexProgress {
             indexed: snapshot.live,
@@ -156,6 +176,38 @@ impl Inner {
 }
 
 impl Inner {
+    fn with_scratches<T>(&self, work: impl FnOnce(&mut Vec<SearchScratch>) -> T) -> T {
+        let lock = self.scratches.lock();
+        work(&mut lock.unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Searches this index alone, of which a layer may be seen. Says also how much of the
+    /// query words answer.
+    fn search(
+        &self,
+        query: &SearchQuery,
+        layer: Option<Layer<'_>>,
+        stop: &Stop,
+    ) -> Result<(SearchResults, f32), Error> {
+        let Some(snapshot) = self.snapshot.load_full() else {
+            return Ok((SearchResults::nothing(query), 0.0));
+        };
+        let mut scratch = self.with_scratches(Vec::pop).unwrap_or_default();
+        let found = search::run(self, &snapshot, query, &mut scratch, layer, stop);
+        if let Err(error @ (Error::Words(_) | Error::Panicked(_))) = found {
+            // The buffers may be left half full.
+            tracing::warn!(%error, "a search met damage");
+            self.discard(&snapshot);
+            return Err(Error::Rebuilding);
+        }
+        self.with_scratches(|scratches| {
+            if scratches.len() < KEPT_SCRATCHES {
+                scratches.push(scratch);
+            }
+        });
+        found
+    }
+
     /// Lets nobody search a state that is damaged, and has the index made anew.
     fn discard(&self, damaged: &Arc<Snapshot>) {
         let current = self.snapshot.load_full();
@@ -204,17 +256,8 @@ impl SearchIndex {
     #[must_use]
     pub fn new(registry: Registry, folder: PathBuf, embedder: Option<Arc<dyn Embedder>>) -> Self {
         Self {
-            inner: Arc::new(Inner {
-                registry,
-                folder,
-                embedder,
-                snapshot: ArcSwapOption::empty(),
-                progress: watch::Sender::default(),
-                failed: AtomicBool::new(false),
-                damage: watch::Sender::default(),
-                scratches: Mutex::default(),
-                postings: Postings::default(),
-            }),
+            inner: Arc::new(Inner::new(registry, folder, embedder)),
+            front: None,
         }
     }
 
@@ -301,30 +344,21 @@ impl SearchIndex {
         {
             query
         } else {
-            let filters = query.filters.meant(&self.inner.registry.catalog())?;
+            let catalog = match &self.front {
+                Some(front) => front.registry.catalog(),
+                None => self.inner.registry.catalog(),
+            };
+            let filters = query.filters.meant(&catalog)?;
             asked = SearchQuery {
                 filters,
                 ..query.clone()
             };
             &asked
         };
-        let Some(snapshot) = self.inner.snapshot.load_full() else {
-            return Ok(SearchResults::nothing(query));
-        };
-        let mut scratch = self.with_scratches(Vec::pop).unwrap_or_default();
-        let found = search::run(&self.inner, &snapshot, query, &mut scratch, stop);
-        if let Err(error @ (Error::Words(_) | Error::Panicked(_))) = found {
-            // The buffers may be left half full.
-            tracing::warn!(%error, "a search met damage");
-            self.inner.discard(&snapshot);
-            return Err(Error::Rebuilding);
+        match &self.front {
+            Some(front) => front.search(&self.inner, query, stop),
+            None => Ok(self.inner.search(query, None, stop)?.0),
         }
-        self.with_scratches(|scratches| {
-            if scratches.len() < KEPT_SCRATCHES {
-                scratches.push(scratch);
-            }
-        });
-        found
     }
 
     /// The same off the async threads, once the index is [`SearchIndex::ready`].
@@ -337,11 +371,6 @@ impl SearchIndex {
         let search = move |stop: &Stop| index.search(&query, stop);
         let executor = self.inner.registry.executor();
         executor.run_fallible(Kind::Search, search).await
-    }
-
-    fn with_scratches<T>(&self, work: impl FnOnce(&mut Vec<SearchScratch>) -> T) -> T {
-        let lock = self.inner.scratches.lock();
-        work(&mut lock.unwrap_or_else(PoisonError::into_inner))
     }
 
     /// The index had to be made anew since the last time that it caught up.

@@ -20,14 +20,14 @@ use super::{Error, Inner, retrieve, tokens};
 use embed::Embedder;
 use executor::Stop;
 use model::Location;
-use registry::Head;
+use registry::{Catalog, Head};
 
 /// Skills that only meaning finds, at most.
 const BY_MEANING: usize = 50;
 /// Skills whose meanings are looked at together.
 const AT_ONCE: usize = 64;
 /// Values of a facet that are counted out.
-const FACET_VALUES: usize = 20;
+pub(super) const FACET_VALUES: usize = 20;
 /// Confusables whose use is looked up, at most.
 const CONFUSABLES: usize = 64;
 
@@ -90,13 +90,39 @@ struct Search<'a> {
     query: &'a SearchQuery,
     terms: Terms,
     weighed: TermWeights,
+    /// What of the index is seen; none: all of it.
+    layer: Option<Layer<'a>>,
     /// What meaning counts.
     meaning: f32,
     /// When it is, for what depends on how old a skill is.
     now: Timestamp,
 }
 
-/// Runs a search on a state of the index.
+/// What one of two indexes shows of its skills where one is in front of the other.
+#[derive(Clone, Copy)]
+pub(super) struct Layer<'a> {
+    /// All skills that there are.
+    pub(super) catalog: &'a Catalog,
+    /// The index is that of the skills of folders, the one in front.
+    pub(super) is_front: bool,
+    /// How much of the query words answer in the other one.
+    pub(super) answered: f32,
+}
+
+impl Layer<'_> {
+    /// The index may have skills that are not to be seen.
+    fn hides_any(&self) -> bool {
+        self.is_front || self.catalog.hides_any()
+    }
+
+    /// A skill of the index is the one that its id leads to.
+    fn shows(&self, slot: &Slot) -> bool {
+        let head = self.catalog.get(&slot.head.id.key());
+        self.is_front == head.is_some_and(|head| head.is_local())
+    }
+}
+
+/// Runs a search on a state of the index. Says also how much of the query words answer.
 ///
 /// # Errors
 /// The index cannot be read, or the embedder failed.
@@ -105,8 +131,9 @@ pub(super) fn run(
     snapshot: &Snapshot,
     query: &SearchQuery,
     SearchScratch { scratch, stemmer }: &mut SearchScratch,
+    layer: Option<Layer<'_>>,
     stop: &Stop,
-) -> Result<SearchResults, Error> {
+) -> Result<(SearchResults, f32), Error> {
     let terms = retrieve::reading(|| Terms::read(snapshot, stemmer, &query.text))?;
     stop.check()?;
     let weighed = retrieve::lexical_and_semantic(inner, snapshot, query, &terms, scratch)?;
@@ -117,12 +144,14 @@ pub(super) fn run(
     }
     let touched = scratch.touched().iter();
     let best = fuse::answered(&weighed, touched.map(|ordinal| scratch.cell(*ordinal)));
+    let best = layer.map_or(best, |layer| layer.answered.max(best));
     let search = Search {
         inner,
         snapshot,
         query,
         terms,
         weighed,
+        layer,
         meaning: fuse::weight_of_meaning(best),
         now: inner.registry.now(),
     };
@@ -152,21 +181,24 @@ pub(super) fn run(
     }
     stop.check()?;
     let hits = search.explained(&page, scratch, stemmer);
-    Ok(SearchResults {
+    let results = SearchResults {
         hits,
         total,
         has_more: query.offset.saturating_add(query.limit) < total,
         analysis,
         facets,
         suggestions,
-    })
+    };
+    Ok((results, best))
 }
 
 impl Search<'_> {
     /// What is found and let through, as much of it as is needed.
     fn rank(&self, scratch: &Scratch) -> Ranking {
         // Until it has caught up, the index holds documents of skills that are gone.
-        let everything = self.query.filters.is_empty() && self.snapshot.caught_up;
+        let everything = self.query.filters.is_empty()
+            && self.snapshot.caught_up
+            && !self.layer.is_some_and(|layer| layer.hides_any());
         let takes = |ordinal: u32| everything || self.takes(ordinal);
         let mut best = TopK::of(self.needed());
         let mut total = 0;
@@ -212,7 +244,10 @@ impl Search<'_> {
     /// The filters let it through.
     fn takes(&self, ordinal: u32) -> bool {
         let slot = self.snapshot.slot(ordinal);
-        slot.is_some_and(|slot| self.query.filters.takes(slot, self.now))
+        slot.is_some_and(|slot| {
+            self.query.filters.takes(slot, self.now)
+                && self.layer.is_none_or(|layer| layer.shows(slot))
+        })
     }
 
     /// How many of the best have to be known, as some confusables may fall back; all, where

@@ -16,6 +16,8 @@
     clippy::print_stderr
 )]
 
+mod stamp;
+
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -27,6 +29,7 @@ use walkdir::{DirEntry, WalkDir};
 
 use model::{FilePath, FilePathError, MAX_FILES, MAX_SKILL_BYTES, Problem, Severity};
 use skill_md::is_secret_name;
+pub use stamp::{Stamp, TooMany, stamp};
 
 /// Folders that tools make.
 const RUBBISH_FOLDERS: [&str; 13] = [
@@ -99,6 +102,15 @@ impl Ignored {
         Self {
             patterns: HashMap::new(),
             top: repository.unwrap_or(root).to_owned(),
+        }
+    }
+
+    /// What only the folder itself says: an agent reads its skills, whether or not the
+    /// repository that they are in ignores them.
+    fn of_itself(root: &Path) -> Self {
+        Self {
+            patterns: HashMap::new(),
+            top: root.to_owned(),
         }
     }
 
@@ -220,10 +232,22 @@ pub fn find(root: &Path) -> Result<SkillFolders, String> {
 #[must_use]
 pub fn read(folder: &Path) -> SkillFiles {
     let whole = absolute(folder);
-    let mut ignored = Ignored::new(&whole);
+    let ignored = Ignored::new(&whole);
+    read_all(&whole, ignored)
+}
+
+/// The same of a folder of an agent's: what lies above it says nothing of its files.
+#[must_use]
+pub fn read_local(folder: &Path) -> SkillFiles {
+    let whole = absolute(folder);
+    let ignored = Ignored::of_itself(&whole);
+    read_all(&whole, ignored)
+}
+
+fn read_all(whole: &Path, mut ignored: Ignored) -> SkillFiles {
     let mut read = SkillFiles::default();
     let mut total = 0_u64;
-    let mut walk = WalkDir::new(&whole)
+    let mut walk = WalkDir::new(whole)
         .max_depth(MAX_DEPTH)
         .sort_by_file_name()
         .into_iter();
@@ -236,7 +260,7 @@ pub fn read(folder: &Path) -> SkillFiles {
                 continue;
             }
         };
-        let shown = entry.path().strip_prefix(&whole).unwrap_or(entry.path());
+        let shown = entry.path().strip_prefix(whole).unwrap_or(entry.path());
         let name = shown
             .display()
             .to_string()

@@ -241,10 +241,9 @@ mod tests {
         std::fs::create_dir_all(root.join("one")).expect("a folder");
         std::fs::write(root.join("one/SKILL.md"), "x").expect("a file");
         let mut watches = Watches::default();
-        watches.follow(&[
-            folder("a", &root),
-            folder("gone", &place.path().join("x/y")),
-        ]);
+        let gone = folder("gone", &place.path().join("x/y"));
+        let both = [folder("a", &root), gone];
+        watches.follow(&both);
         // What cannot be watched is looked at at intervals.
         let (_, next) = watches.due(Instant::now());
         assert!(next.is_some());
@@ -261,7 +260,7 @@ mod tests {
         std::fs::create_dir(&root).expect("a folder");
         let told = tokio::time::timeout(Duration::from_secs(20), watches.happened());
         told.await.expect("told");
-        watches.follow(&sources);
+        watches.follow(&both);
         std::fs::write(root.join("in-it"), "x").expect("a file");
         let told = async {
             loop {

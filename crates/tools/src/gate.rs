@@ -63,7 +63,7 @@ pub struct Called {
 }
 
 /// Models write hyphens for underscores and capitals: a name means one tool all the same.
-fn is_called(tool: &ToolConfig, name: &str) -> bool {
+pub(super) fn is_called(tool: &ToolConfig, name: &str) -> bool {
     let folded = |name: &str| name.trim().to_lowercase().replace('-', "_");
     tool.name == name || folded(&tool.name) == folded(name)
 }
@@ -225,7 +225,12 @@ impl Tools {
                         found.push((loaded, tool.clone()));
                     }
                 }
-                Err(error) => gone = Some(error),
+                Err(error) => {
+                    if let Some(error) = self.changed(loaded, &call.tool) {
+                        return Err(error);
+                    }
+                    gone = Some(error);
+                }
             }
         }
         // The names of the server's own tools are reserved.
@@ -255,9 +260,8 @@ impl Tools {
     /// Why a tool that no loaded skill has cannot be called: the skill that has
     /// it is not loaded, or there is none.
     fn locked(&self, tool: &str, skill: Option<&Reference>) -> Error {
-        let inner = &*self.inner;
         let mut candidates: Vec<Arc<Head>> = match skill {
-            Some(skill) => match inner.lookup.resolve(skill) {
+            Some(skill) => match self.lookup.resolve(skill) {
                 Ok(resolved) => vec![resolved.head],
                 Err(error) => return error.into(),
             },
@@ -266,7 +270,7 @@ impl Tools {
         candidates.sort_by_key(|head| !head.id.is_builtin());
         let mut there: Vec<(String, &Head)> = Vec::new();
         for head in &candidates {
-            let version = inner.registry.version(head, &VersionSelector::Active);
+            let version = self.registry.version(head, &VersionSelector::Active);
             let Ok(version) = version else { continue };
             let mut tools = version.skill.tool_configs.iter();
             if let Some(config) = tools.clone().find(|config| is_called(config, tool)) {
@@ -274,7 +278,7 @@ impl Tools {
             }
             there.extend(tools.by_ref().map(|config| (config.name.clone(), &**head)));
         }
-        let catalog = inner.registry.catalog();
+        let catalog = self.registry.catalog();
         let near = nearest_names(tool, there.iter().map(|(name, _)| name.as_str()));
         let near = near.into_iter().map(|name| {
             let of = there.iter().find(|(known, _)| known == name);
@@ -293,7 +297,7 @@ impl Tools {
     pub(super) fn not_loaded(&self, tool: &str, head: &Head) -> Error {
         Error::NotLoaded {
             tool: shown(tool),
-            skill: self.inner.registry.catalog().short_name(head).to_owned(),
+            skill: self.registry.catalog().short_name(head).to_owned(),
             id: head.id.clone(),
         }
     }
@@ -305,19 +309,32 @@ impl Tools {
         state: &Session,
         skill: &Reference,
     ) -> Result<Arc<Head>, Error> {
-        let catalog = self.inner.registry.catalog();
+        let catalog = self.registry.catalog();
         if let Reference::Name(name) = skill {
             let loaded = |head: &&Arc<Head>| state.loaded(&head.id.key()).is_some();
             if let Some(head) = catalog.named(name).find(loaded) {
                 return Ok(Arc::clone(head));
             }
         }
-        Ok(self.inner.lookup.resolve(skill)?.head)
+        Ok(self.lookup.resolve(skill)?.head)
     }
 
-    fn version(&self, loaded: &Loaded) -> Result<(Arc<Head>, Arc<Version>), Error> {
-        let registry = &self.inner.registry;
+    /// A loaded version.
+    ///
+    /// # Errors
+    /// It is not there any more.
+    pub(super) fn version(&self, loaded: &Loaded) -> Result<(Arc<Head>, Arc<Version>), Error> {
+        let registry = &self.registry;
         let head = registry.head(&loaded.skill)?;
+        // Of a skill in a folder there is what the folder holds, whatever its number: that it
+        // was loaded from there before is told by its bytes.
+        if let Some(digest) = head.local_digest() {
+            let version = registry.version(&head, &VersionSelector::Active)?;
+            if digest != loaded.digest {
+                return Err(self.not_loaded("load_skill", &head));
+            }
+            return Ok((head, version));
+        }
         let version = registry.version(&head, &VersionSelector::Number(loaded.number))?;
         Ok((head, version))
     }
@@ -328,7 +345,7 @@ impl Tools {
         if version.digest != loaded.digest {
             return Err(self.not_loaded("load_skill", &head));
         }
-        let yank = self.inner.registry.yank_of(&head, loaded.number);
+        let yank = self.registry.yank_of(&head, loaded.number);
         if let Some(yank) = yank.map_err(Error::Registry)? {
             return Err(Error::Registry(registry::Error::Yanked {
                 id: head.id.clone(),
@@ -341,7 +358,7 @@ impl Tools {
 
     /// The skills of a session as members of a composition.
     fn members(&self, state: &Session) -> Vec<Member> {
-        let catalog = self.inner.registry.catalog();
+        let catalog = self.registry.catalog();
         let member = |loaded: &Loaded| {
             let (head, version) = self.version(loaded).ok()?;
             Some(Member {
@@ -384,7 +401,7 @@ impl Tools {
             let state = self.inner.sessions.get(session)?;
             return self.judge(&state, tool, arguments).await;
         }
-        let set = self.inner.composition.valid_set(set).await?;
+        let set = self.composition.valid_set(set).await?;
         let call = Call::new(tool, arguments);
         let decision = set.composed.check(&call);
         Ok(Verdict::new(&set.composed, &call, &decision))
@@ -397,14 +414,13 @@ impl Tools {
         arguments: &Map<String, Value>,
     ) -> Result<Verdict, Error> {
         let members = self.members(state);
-        let composed = self.inner.composition.together(&members).await?;
+        let composed = self.composition.together(&members).await?;
         let call = Call::new(tool, arguments);
         let decision = composed.check(&call);
         let declares = |member: &&Member| {
             let mut tools = member.version.skill.tool_configs.iter();
             tools.any(|config| config.name == tool)
                 && self
-                    .inner
                     .registry
                     .head(&member.id)
                     .is_ok_and(|head| !head.is_withdrawn(member.version.number))

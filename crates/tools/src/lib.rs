@@ -84,15 +84,15 @@ const BODY_BYTES: u64 = 16 * 1024 * 1024;
 #[derive(Debug, Clone)]
 pub struct Tools {
     inner: Arc<Inner>,
+    registry: Registry,
+    lookup: Lookup,
+    composition: Composition,
 }
 
 type Bodies = quick_cache::sync::Cache<Digest, Arc<str>, BodyWeight>;
 type Validators = quick_cache::sync::Cache<(Digest, String), Arc<Validator>>;
 
 struct Inner {
-    registry: Registry,
-    lookup: Lookup,
-    composition: Composition,
     clock: Arc<dyn Clock>,
     options: ToolsOptions,
     sessions: session::Sessions,
@@ -142,20 +142,38 @@ impl Tools {
             bytes: SESSION_BYTES,
         };
         Ok(Self {
+            lookup: Lookup::new(registry.clone()),
+            registry,
+            composition,
             inner: Arc::new(Inner {
                 sessions: session::Sessions::open(store.clone(), Arc::clone(&clock), bounds)?,
                 journal: journal::Journal::open(store, options.keep_calls)?,
                 quota: quota::Quota::new(options.calls_per_session),
-                lookup: Lookup::new(registry.clone()),
                 bodies: Bodies::with_weighter(1_000, BODY_BYTES, BodyWeight),
                 validators: Validators::new(2_000),
-                registry,
-                composition,
                 clock,
                 options,
                 handlers,
             }),
         })
+    }
+
+    /// The same sessions, handlers and records, with the skills of another registry: that of
+    /// a caller who has some of their own in front.
+    #[must_use]
+    pub fn with_skills(&self, registry: Registry, composition: Composition) -> Self {
+        Self {
+            inner: Arc::clone(&self.inner),
+            lookup: Lookup::new(registry.clone()),
+            registry,
+            composition,
+        }
+    }
+
+    /// What is asked whether skills go together.
+    #[must_use]
+    pub fn composition(&self) -> &Composition {
+        &self.composition
     }
 
     /// Writes sessions and records of calls that changed. One caller at a time:
@@ -178,7 +196,7 @@ impl Tools {
 
     /// Skills whose tools are known without a session.
     fn served(&self) -> Vec<Arc<Head>> {
-        let catalog = self.inner.registry.catalog();
+        let catalog = self.registry.catalog();
         let mut ids: Vec<SkillId> = self
             .inner
             .handlers

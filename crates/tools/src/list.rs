@@ -72,17 +72,17 @@ impl Tools {
                     let (head, version) = self.usable(loaded)?;
                     add(&head, &version, true);
                 } else {
-                    let version = inner.registry.version(&head, &VersionSelector::Active)?;
+                    let version = self.registry.version(&head, &VersionSelector::Active)?;
                     add(&head, &version, false);
                 }
             }
             (None, Some(skill)) => {
-                let found = inner.lookup.get(skill, &VersionSelector::Active)?;
+                let found = self.lookup.get(skill, &VersionSelector::Active)?;
                 add(&found.described.head, &found.described.version, false);
             }
             (None, None) => {
                 for head in self.served() {
-                    if let Ok(version) = inner.registry.version(&head, &VersionSelector::Active) {
+                    if let Ok(version) = self.registry.version(&head, &VersionSelector::Active) {
                         add(&head, &version, false);
                     }
                 }
@@ -105,7 +105,7 @@ impl Tools {
             schema: arguments::schema(config),
             config: config.clone(),
             skill: head.id.clone(),
-            skill_name: self.inner.registry.catalog().short_name(head).to_owned(),
+            skill_name: self.registry.catalog().short_name(head).to_owned(),
             version: version.number,
             is_loaded,
             unavailable: (!is_served).then(|| super::gate::unserved(&head.id, &config.method)),

@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
-use super::gate::Declared;
+use super::gate::{Declared, is_called};
 use super::session::{Loaded, Session};
 use super::{Error, Handler, Invocation, LOAD_CORE, Output, Tools, level};
 use lookup::FoundSkill;
@@ -119,7 +119,7 @@ impl Tools {
     /// instructions cannot be read.
     pub async fn load(&self, load: Load) -> Result<LoadedSkill, Error> {
         let inner = &*self.inner;
-        let found = inner.lookup.get(&load.skill, &load.version)?;
+        let found = self.lookup.get(&load.skill, &load.version)?;
         let described = &found.described;
         let (head, version) = (&described.head, &described.version);
         let key = head.id.key();
@@ -172,9 +172,7 @@ impl Tools {
                 }
                 Ok((loaded.clone(), replaced))
             })?;
-        inner
-            .registry
-            .count(head, number, UsageKind::Load, &session);
+        self.registry.count(head, number, UsageKind::Load, &session);
         let is_withdrawn = head.is_withdrawn(number);
         let told = (!load.is_remembered).then_some(session.as_str());
         let content = match level {
@@ -221,7 +219,7 @@ impl Tools {
 
     /// A file as text.
     async fn file(&self, head: &Head, version: &Version, path: &str) -> Result<String, Error> {
-        let bytes = self.inner.registry.file(&head.id, version, path).await?;
+        let bytes = self.registry.file(&head.id, version, path).await?;
         String::from_utf8(bytes.into()).map_err(|_| {
             Error::Lookup(lookup::Error::NotText {
                 id: head.id.clone(),
@@ -302,6 +300,19 @@ impl Tools {
         Ok(detail(output.text, "text/markdown", true))
     }
 
+    /// The skill was loaded as it was before its folder changed, and has the tool now.
+    pub(super) fn changed(&self, loaded: &Loaded, tool: &str) -> Option<Error> {
+        let head = self.registry.head(&loaded.skill).ok();
+        let head = head.filter(|head| head.is_local())?;
+        let version = self
+            .registry
+            .version(&head, &VersionSelector::Active)
+            .ok()?;
+        let mut tools = version.skill.tool_configs.iter();
+        let config = tools.find(|config| is_called(config, tool))?;
+        Some(self.not_loaded(&config.name, &head))
+    }
+
     /// The skills of a session, and what became of them.
     ///
     /// # Errors
@@ -309,22 +320,21 @@ impl Tools {
     pub fn session(&self, session: &str) -> Result<SessionPage, Error> {
         let inner = &*self.inner;
         let state = inner.sessions.get(session)?;
-        let catalog = inner.registry.catalog();
+        let catalog = self.registry.catalog();
         let skill = |loaded: &Loaded| {
             let head = catalog.get(&loaded.skill.key());
             let active = head.and_then(|head| head.active);
-            let version = match head {
-                Some(head) => inner
-                    .registry
-                    .version(head, &VersionSelector::Number(loaded.number))
-                    .ok(),
-                None => None,
-            };
-            let is_withdrawn =
-                version.is_none() || head.is_none_or(|head| head.is_withdrawn(loaded.number));
+            let version = self.version(loaded).ok().map(|(_, version)| version);
+            // What a folder holds now is there; what it held when it was loaded is not.
+            let has_changed =
+                version.is_none() && active.is_some() && head.is_some_and(|head| head.is_local());
+            let is_withdrawn = !has_changed
+                && (version.is_none() || head.is_none_or(|head| head.is_withdrawn(loaded.number)));
+            let is_current = !has_changed
+                && (active == Some(loaded.number) || head.is_some_and(|head| head.is_local()));
             let status = if is_withdrawn {
                 LoadedStatus::Withdrawn
-            } else if active == Some(loaded.number) {
+            } else if is_current {
                 LoadedStatus::Current
             } else {
                 LoadedStatus::Outdated
@@ -357,7 +367,7 @@ impl Tools {
         };
         let key = id.key();
         if state.loaded(&key).is_none() {
-            self.inner.lookup.resolve(&Reference::Id(id.clone()))?;
+            self.lookup.resolve(&Reference::Id(id.clone()))?;
             return Ok((id, false));
         }
         let remove = |session: &mut Session| {

@@ -112,7 +112,7 @@ impl Tools {
     /// There is no such skill, version, file or session; the offset is behind the end.
     pub async fn view(&self, mut view: View) -> Result<Viewed, Error> {
         if is_address(&view.path) {
-            let uri = self.inner.lookup.address(&view.path)?;
+            let uri = self.lookup.address(&view.path)?;
             view.skill = uri.skill;
             if uri.version != VersionSelector::Active {
                 view.version = uri.version;
@@ -123,7 +123,7 @@ impl Tools {
                 .map_or(FilePath::SKILL_MD, FilePath::as_str)
                 .to_owned();
         }
-        let found = self.inner.lookup.get(&view.skill, &view.version)?;
+        let found = self.lookup.get(&view.skill, &view.version)?;
         let resources = found.described.version.skill.resource_configs.iter();
         let resource = resources
             .clone()
@@ -136,7 +136,6 @@ impl Tools {
             _ => view.path.clone(),
         };
         let part = self
-            .inner
             .lookup
             .file(&view.skill, &view.version, &path, (0, 0), &view.session);
         let FilePart { found, file, bytes } = part.await?;

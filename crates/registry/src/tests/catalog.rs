@@ -55,6 +55,7 @@ fn head((id, name, state): Step) -> Head {
         tier: TrustTier::Unverified,
         inline: BTreeMap::new(),
         blocked: None,
+        local: None,
         created_at: Timestamp::UNIX_EPOCH,
         updated_at: Timestamp::UNIX_EPOCH,
     }

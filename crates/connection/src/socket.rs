@@ -18,7 +18,8 @@ use tokio::time::{Sleep, sleep};
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 /// A socket with limits.
-pub(super) struct Socket<S> {
+#[derive(Debug)]
+pub struct Socket<S> {
     inner: S,
     first: First,
     write: Duration,
@@ -27,6 +28,7 @@ pub(super) struct Socket<S> {
 }
 
 /// How far the first bytes are.
+#[derive(Debug)]
 enum First {
     /// So many bytes, all of them the preface's, and until when the rest must come.
     Waits(usize, Pin<Box<Sleep>>),
@@ -36,7 +38,8 @@ enum First {
 impl<S> Socket<S> {
     /// `first`: until when the first bytes must be there. `write`: how long a client may
     /// read nothing of what is sent.
-    pub(super) fn new(inner: S, first: Duration, write: Duration) -> Self {
+    #[must_use]
+    pub fn new(inner: S, first: Duration, write: Duration) -> Self {
         Self {
             inner,
             first: First::Waits(0, Box::pin(sleep(first))),

@@ -15,14 +15,22 @@ use std::task::{Context, Poll, Wake, Waker};
 use futures_util::task::AtomicWaker;
 
 /// A connection that gathers answers before it sends them.
-pub(super) struct Coalesce<C> {
+pub struct Coalesce<C> {
     connection: Pin<Box<C>>,
     turn: Arc<Turn>,
     waker: Waker,
 }
 
+impl<C> std::fmt::Debug for Coalesce<C> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Coalesce").finish_non_exhaustive()
+    }
+}
+
 impl<C> Coalesce<C> {
-    pub(super) fn new(connection: C) -> Self {
+    /// Gathers the answers of a connection.
+    #[must_use]
+    pub fn new(connection: C) -> Self {
         let turn = Arc::new(Turn::default());
         Self {
             connection: Box::pin(connection),

@@ -13,15 +13,21 @@ use std::path::{Path, PathBuf};
 const MAX_PATH_BYTES: usize = 88;
 
 /// A directory, and a path to it that is short enough for a socket below it.
-pub(super) struct ShortPath {
-    pub(super) path: PathBuf,
+#[derive(Debug)]
+pub struct ShortPath {
+    /// The short path.
+    pub path: PathBuf,
     // The path may lead through it.
     _directory: Option<File>,
     link: Option<PathBuf>,
 }
 
 impl ShortPath {
-    pub(super) fn new(directory: &Path) -> io::Result<Self> {
+    /// A short path to a directory, for as long as this is there.
+    ///
+    /// # Errors
+    /// The directory cannot be opened, or no link made.
+    pub fn new(directory: &Path) -> io::Result<Self> {
         if directory.as_os_str().len() <= MAX_PATH_BYTES {
             return Ok(Self {
                 path: directory.to_owned(),

@@ -1,0 +1,21 @@
+//! The bytes of a connection, whatever protocol they are: limits on its socket that no layer
+//! above has, one write for all that is ready, and short paths to sockets in deep folders.
+//!
+//! Not here: which protocol it speaks, who may connect, what is served (the server).
+
+// What may fail in a test may not in the product; the rest is in Cargo.toml.
+#![warn(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    clippy::print_stderr
+)]
+
+mod coalesce;
+mod short_path;
+mod socket;
+
+pub use coalesce::Coalesce;
+pub use short_path::ShortPath;
+pub use socket::Socket;

@@ -1,0 +1,361 @@
+//! What has changed in the folders of a place, and what it comes to.
+//!
+//! [`Look::look`] is all of it: it finds the folders of skills, compares each with what it was,
+//! and reads those that are another and have been quiet. It blocks, and knows no clock but the
+//! one that is handed in; who calls it when is `overlay`'s.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use tokio::time::Instant;
+
+use super::find::{self, Inode, inode};
+use super::place::{Place, Root};
+use executor::Stop;
+use folders::{SkillFiles, Stamp, TooMany};
+use model::{Severity, SkillKey};
+use registry::{Bundle, LocalSkill, LocalSkills, Registry};
+
+/// How long nothing may have happened in a folder before it is read: an editor may be writing.
+pub(super) const QUIET: Duration = Duration::from_millis(80);
+/// Folders above a root that are watched: what a root is in may be made anew.
+const ABOVE: usize = 3;
+
+/// Bounds of one place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Skills.
+    pub skills: usize,
+    /// Bytes of all their files.
+    pub bytes: u64,
+    /// Files and folders that are looked at.
+    pub entries: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            skills: 500,
+            bytes: 64 * 1024 * 1024,
+            entries: 20_000,
+        }
+    }
+}
+
+/// A folder that is no skill to anybody, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Skipped {
+    /// The folder.
+    pub folder: PathBuf,
+    /// Why.
+    pub reason: String,
+}
+
+/// What is known of a folder with a skill.
+#[derive(Debug)]
+struct Known {
+    author: &'static str,
+    /// What it looked like last; none: it could not be looked at.
+    stamp: Option<Stamp>,
+    /// Since when it has been so.
+    since: Instant,
+    /// What was read is what it looks like.
+    is_read: bool,
+    read: Option<Result<Arc<LocalSkill>, String>>,
+    /// Since when it has been gone.
+    gone: Option<Instant>,
+}
+
+/// What a look came to.
+#[derive(Debug, Default)]
+pub(super) struct Looked {
+    /// The skills, if they are others than before.
+    pub(super) skills: Option<Arc<LocalSkills>>,
+    /// What is wrong with others.
+    pub(super) skipped: Vec<Skipped>,
+    /// Something was not quiet: look again soon.
+    pub(super) again: bool,
+    /// The folders in which something may happen.
+    pub(super) folders: BTreeMap<PathBuf, Inode>,
+}
+
+/// The folders of a place, as they were looked at last.
+#[derive(Debug)]
+pub(super) struct Look {
+    roots: Vec<Root>,
+    limits: Limits,
+    registry: Registry,
+    known: BTreeMap<PathBuf, Known>,
+    skills: Arc<LocalSkills>,
+}
+
+impl Look {
+    pub(super) fn new(place: &Place, registry: Registry, limits: Limits) -> Self {
+        Self {
+            roots: place.roots(),
+            limits,
+            registry,
+            known: BTreeMap::new(),
+            skills: Arc::default(),
+        }
+    }
+
+    pub(super) fn roots(&self) -> impl Iterator<Item = &Path> {
+        self.roots.iter().map(|root| root.folder.as_path())
+    }
+
+    /// Looks at everything. Blocks.
+    pub(super) fn look(&mut self, now: Instant, clock: SystemTime, stop: &Stop) -> Looked {
+        let mut looked = Looked::default();
+        let mut left = self.limits.entries;
+        let mut seen = BTreeSet::new();
+        let mut order = Vec::new();
+        for root in &self.roots {
+            above(&root.folder, &mut looked.folders);
+            let found = find::find(&root.folder, left, &mut seen);
+            left = left.saturating_sub(found.folders.len() + found.skills.len());
+            if found.is_cut {
+                looked.skip(&root.folder, "there is more in it than is looked at");
+            }
+            watch(&mut looked.folders, &found.folders);
+            order.extend(found.skills.into_iter().map(|folder| (folder, root.author)));
+        }
+        let there: BTreeSet<&PathBuf> = order.iter().map(|(folder, _)| folder).collect();
+        self.known.retain(|folder, known| {
+            if there.contains(folder) {
+                known.gone = None;
+                return true;
+            }
+            // It may be on its way from one name to another.
+            let since = *known.gone.get_or_insert(now);
+            let is_gone = now.duration_since(since) >= QUIET;
+            looked.again |= !is_gone;
+            !is_gone
+        });
+        for (folder, author) in &order {
+            if stop.is_set() {
+                break;
+            }
+            let stamp = folders::stamp(folder, left);
+            if let Ok(stamp) = &stamp {
+                left = left.saturating_sub(stamp.entries);
+                watch(&mut looked.folders, &stamp.folders);
+            }
+            self.follow(folder, author, stamp, (now, clock), &mut looked, stop);
+        }
+        // Those that are about to be gone keep their places for so long.
+        let kept = self.known.iter().filter(|(_, known)| known.gone.is_some());
+        order.extend(kept.map(|(folder, known)| (folder.clone(), known.author)));
+        let skills = self.chosen(&order, &mut looked);
+        if !is_same(&skills, &self.skills) {
+            self.skills = Arc::new(skills);
+            looked.skills = Some(Arc::clone(&self.skills));
+        }
+        looked
+    }
+
+    /// Takes in what a folder looks like, and reads it if that is another than was read.
+    fn follow(
+        &mut self,
+        folder: &Path,
+        author: &'static str,
+        stamp: Result<Stamp, TooMany>,
+        (now, clock): (Instant, SystemTime),
+        looked: &mut Looked,
+        stop: &Stop,
+    ) {
+        let known = self.known.entry(folder.to_owned());
+        let known = known.or_insert_with(|| Known {
+            author,
+            stamp: None,
+            since: now,
+            is_read: false,
+            read: None,
+            gone: None,
+        });
+        let stamp = match stamp {
+            Ok(stamp) => stamp,
+            Err(error @ TooMany::Entries(_)) => {
+                known.stamp = None;
+                known.is_read = false;
+                known.read = Some(Err(error.to_string()));
+                return;
+            }
+            Err(TooMany::Unreadable(error)) => {
+                // It changes while it is looked at, or nobody may read it.
+                if known.read.is_none() {
+                    known.read = Some(Err(error.to_string()));
+                }
+                looked.again |= known.stamp.take().is_some();
+                known.is_read = false;
+                return;
+            }
+        };
+        if known.stamp.as_ref() != Some(&stamp) {
+            known.is_read = false;
+            known.since = now;
+            known.stamp = Some(stamp);
+        }
+        if known.is_read {
+            return;
+        }
+        let newest = known.stamp.as_ref().map(|stamp| stamp.newest);
+        let age = newest.and_then(|newest| clock.duration_since(newest).ok());
+        let is_quiet =
+            now.duration_since(known.since) >= QUIET || age.is_some_and(|age| age >= QUIET);
+        if !is_quiet {
+            looked.again = true;
+            return;
+        }
+        let before = match &known.read {
+            Some(Ok(skill)) => Some(skill),
+            _ => None,
+        };
+        let read = read(&self.registry, folder, author, before, stop);
+        // Half of what is written meanwhile may be in what was read.
+        match folders::stamp(folder, self.limits.entries) {
+            Ok(after) if known.stamp.as_ref() == Some(&after) => {
+                known.is_read = true;
+                known.read = Some(read);
+            }
+            after => {
+                known.stamp = after.ok();
+                known.since = now;
+                looked.again = true;
+            }
+        }
+    }
+
+    /// The skills of the folders in this order: of one name the first, and as many as may be.
+    fn chosen(&self, order: &[(PathBuf, &'static str)], looked: &mut Looked) -> LocalSkills {
+        let mut taken: BTreeMap<SkillKey, (&Path, &Arc<LocalSkill>)> = BTreeMap::new();
+        let mut chosen = Vec::new();
+        let mut bytes = 0;
+        for (folder, _) in order {
+            let skill = match self.known.get(folder).and_then(|known| known.read.as_ref()) {
+                None => continue,
+                Some(Err(reason)) => {
+                    looked.skip(folder, reason);
+                    continue;
+                }
+                Some(Ok(skill)) => skill,
+            };
+            if let Some((first, other)) = taken.get(&skill.id().key()) {
+                if other.digest() != skill.digest() {
+                    let first = first.display();
+                    looked.skip(
+                        folder,
+                        &format!("`{first}` has the same name and goes first"),
+                    );
+                }
+                continue;
+            }
+            if chosen.len() == self.limits.skills {
+                let max = self.limits.skills;
+                looked.skip(folder, &format!("there are more than {max} skills"));
+                continue;
+            }
+            if bytes + skill.bytes() > self.limits.bytes {
+                let mib = self.limits.bytes >> 20;
+                looked.skip(
+                    folder,
+                    &format!("with it the skills have more than {mib} MiB"),
+                );
+                continue;
+            }
+            if let Some(reason) = skill.held() {
+                looked.skip(folder, &format!("it is held for review: {reason}"));
+            }
+            bytes += skill.bytes();
+            taken.insert(skill.id().key(), (folder, skill));
+            chosen.push(Arc::clone(skill));
+        }
+        let refused = looked.skipped.iter().filter_map(|skipped| {
+            let name = skipped.folder.file_name()?.to_string_lossy().to_lowercase();
+            let (folder, reason) = (skipped.folder.display(), &skipped.reason);
+            Some((name, format!("`{folder}` is no skill: {reason}")))
+        });
+        LocalSkills::new(chosen).with_refused(refused.collect())
+    }
+}
+
+impl Looked {
+    fn skip(&mut self, folder: &Path, reason: &str) {
+        self.skipped.push(Skipped {
+            folder: folder.to_owned(),
+            reason: reason.to_owned(),
+        });
+    }
+}
+
+/// The same versions of the same skills, and the same of others.
+fn is_same(a: &LocalSkills, b: &LocalSkills) -> bool {
+    a.len() == b.len()
+        && a.refused() == b.refused()
+        && a.iter().zip(b.iter()).all(|(a, b)| Arc::ptr_eq(a, b))
+}
+
+/// Reads the skill of a folder, and says what is wrong with it where it is none.
+fn read(
+    registry: &Registry,
+    folder: &Path,
+    author: &str,
+    before: Option<&Arc<LocalSkill>>,
+    stop: &Stop,
+) -> Result<Arc<LocalSkill>, String> {
+    let SkillFiles { files, problems } = folders::read_local(folder);
+    let refused = problems
+        .iter()
+        .find(|problem| problem.severity == Severity::Error);
+    if let Some(problem) = refused {
+        return Err(format!("{}: {}", problem.file, problem.message));
+    }
+    let bundle = Bundle {
+        id: None,
+        files,
+        folder: folders::name(folder),
+        strict: false,
+    };
+    let read = registry.read_local(&bundle, author, before, stop);
+    read.map_err(|error| match error {
+        registry::Error::Invalid { problems } => {
+            let error = problems
+                .into_iter()
+                .find(|problem| problem.severity == Severity::Error);
+            error.map_or_else(
+                || "it is no skill".to_owned(),
+                |problem| match problem.line {
+                    0 => problem.message,
+                    line => format!("{}:{line}: {}", problem.file, problem.message),
+                },
+            )
+        }
+        error => error.to_string(),
+    })
+}
+
+/// Adds folders to those that are watched.
+fn watch(watched: &mut BTreeMap<PathBuf, Inode>, folders: &[PathBuf]) {
+    let there = folders
+        .iter()
+        .filter_map(|folder| Some((folder.clone(), inode(folder)?)));
+    watched.extend(there);
+}
+
+/// The folders above a root, in which it may come and go.
+fn above(root: &Path, watched: &mut BTreeMap<PathBuf, Inode>) {
+    let there = root
+        .ancestors()
+        .enumerate()
+        .skip(1)
+        .filter_map(|(depth, folder)| Some((depth, folder, inode(folder)?)));
+    // The nearest that is there, in any case.
+    for (at, (depth, folder, inode)) in there.enumerate() {
+        if at > 0 && depth > ABOVE || folder.parent().is_none() {
+            break;
+        }
+        watched.insert(folder.to_owned(), inode);
+    }
+}

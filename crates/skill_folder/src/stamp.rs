@@ -1,0 +1,84 @@
+//! What a skill's folder looks like from outside: whether it may have changed is told without
+//! reading its files.
+
+use std::collections::hash_map::DefaultHasher;
+use std::hash::{Hash as _, Hasher as _};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use walkdir::WalkDir;
+
+use super::{Ignored, MAX_DEPTH, absolute};
+
+/// A folder at a time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stamp {
+    /// Another one where a file may have changed.
+    pub hash: u64,
+    /// When something last changed in it, by the file system.
+    pub newest: SystemTime,
+    /// The folder and all below it that belong to the skill.
+    pub folders: Vec<PathBuf>,
+    /// How many files and folders were looked at.
+    pub entries: usize,
+}
+
+/// Why a folder cannot be looked at.
+#[derive(Debug, thiserror::Error)]
+pub enum TooMany {
+    /// It holds more than may be looked at.
+    #[error("it holds more than {0} files and folders")]
+    Entries(usize),
+    /// It cannot be read, or is gone.
+    #[error("it cannot be read: {0}")]
+    Unreadable(#[from] walkdir::Error),
+}
+
+/// Looks at a folder that holds so many files and folders at most, those aside that are no part
+/// of the skill.
+///
+/// # Errors
+/// It holds more, or cannot be read.
+pub fn stamp(folder: &Path, max: usize) -> Result<Stamp, TooMany> {
+    let whole = absolute(folder);
+    let mut ignored = Ignored::of_itself(&whole);
+    let mut hasher = DefaultHasher::new();
+    let mut found = Stamp {
+        hash: 0,
+        newest: SystemTime::UNIX_EPOCH,
+        folders: Vec::new(),
+        entries: 0,
+    };
+    let walk = WalkDir::new(&whole).max_depth(MAX_DEPTH);
+    let mut walk = walk.sort_by_file_name().into_iter();
+    while let Some(entry) = walk.next() {
+        let entry = entry?;
+        let is_folder = entry.file_type().is_dir();
+        if ignored.why(&entry).is_some() {
+            if is_folder {
+                walk.skip_current_dir();
+            }
+            continue;
+        }
+        found.entries += 1;
+        if found.entries > max {
+            return Err(TooMany::Entries(max));
+        }
+        let meta = entry.metadata()?;
+        let seconds = u64::try_from(meta.ctime()).unwrap_or(0);
+        let nanos = u32::try_from(meta.ctime_nsec()).unwrap_or(0);
+        let changed = SystemTime::UNIX_EPOCH + Duration::new(seconds, nanos);
+        found.newest = found.newest.max(changed);
+        let inside = entry.path().strip_prefix(&whole).unwrap_or(entry.path());
+        let place = (inside, meta.dev(), meta.ino(), meta.mode());
+        place.hash(&mut hasher);
+        let content = (meta.ctime(), meta.ctime_nsec(), meta.mtime());
+        (content, meta.mtime_nsec(), meta.size()).hash(&mut hasher);
+        if is_folder {
+            found.folders.push(folder.join(inside));
+        }
+    }
+    found.hash = hasher.finish();
+    Ok(found)
+}
