@@ -10,7 +10,6 @@ use tower::util::BoxCloneSyncService;
 
 use super::{LearningConfig, Limits, Settings, StartError};
 use super::{bundled, calls, graders, learning, services, sources, unknown};
-use crate::gateway::{Contract, Transport};
 use ::checks::Checks;
 use ::learning::Learning;
 use ::search::SearchIndex;
@@ -19,6 +18,7 @@ use ::tools::Tools;
 use ::tools::host::Host;
 use composition::Composition;
 use executor::Executor;
+use gateway::{Contract, Transport};
 use model::{Clock, Principal, SystemClock};
 use preflight::Installer;
 use recommend::Advisor;
@@ -81,7 +81,7 @@ impl Domain {
         let opened = tokio::task::spawn_blocking(move || {
             let store = Store::open(&directory, &options)?;
             let policy = Policy {
-                names: bundled::names(&Contract::load()?, is_shared),
+                names: bundled::names(&crate::contract::load()?, is_shared),
                 hold,
                 tiers,
             };
@@ -217,7 +217,10 @@ impl Domain {
 
     /// Ends work that runs, writes what waits, and closes the data directory.
     pub async fn close(&self) {
-        if tokio::time::timeout(WORK_GRACE, self.engine.close()).await.is_err() {
+        if tokio::time::timeout(WORK_GRACE, self.engine.close())
+            .await
+            .is_err()
+        {
             tracing::warn!("a sync did not stop when it was told to");
         }
         let running = self.registry.executor().stop(WORK_GRACE).await;
