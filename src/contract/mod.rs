@@ -4,7 +4,8 @@
 //! against its `buf.validate` rules ([`Checked`]) once, where it is decoded, so no
 //! handler sees one that breaks them. A failure becomes a status in one place ([`status()`]).
 //!
-//! Not here: what the calls do (`grpc`).
+//! Not here: what the calls do (`grpc`), messages as JSON (the crate `gateway`, which reads
+//! the descriptors and knows no message).
 
 mod check;
 mod codec;
