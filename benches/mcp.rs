@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 
 use axum::serve::ListenerExt as _;
 use bytes::{Bytes, BytesMut};
-use gateway::{Context, Contract, Gateway, ToolAnswer};
+use gateway::{Context, Gateway, ToolAnswer};
 use h2::client::SendRequest;
 use http::StatusCode;
 use repertoire::contract::v1;

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use gateway::{Contract, Gateway};
+use gateway::Gateway;
 use model::Digest;
 use repertoire::contract::v1::PublishSkillRequest;
 use repertoire::mcp::McpServer;

@@ -3,7 +3,7 @@
 
 mod support;
 
-use gateway::{Contract, Transport};
+use gateway::Transport;
 use repertoire::contract::v1;
 use repertoire::contract::v1::composition_client::CompositionClient;
 use repertoire::contract::v1::{ToolRule as Rule, ToolVerdict as Verdict};

@@ -6,7 +6,6 @@ mod support;
 use std::fmt::Write as _;
 use std::path::Path;
 
-use gateway::Contract;
 use model::Code;
 use prost_reflect::{DescriptorPool, FieldDescriptor, Kind, MessageDescriptor};
 use repertoire::contract::FILE_DESCRIPTOR_SET;

@@ -6,7 +6,6 @@ use std::collections::BTreeMap;
 
 use base64::Engine as _;
 use bytes::Bytes;
-use gateway::Contract;
 use repertoire::contract::v1;
 use serde_json::{Value, json};
 use support::Server;

@@ -5,7 +5,7 @@ mod support;
 
 use std::collections::BTreeSet;
 
-use gateway::{Contract, Gateway};
+use gateway::Gateway;
 use repertoire::mcp::McpServer;
 use rmcp::model::{
     ArgumentInfo, CompleteRequestParams, GetPromptRequestParams, ReadResourceRequestParams,

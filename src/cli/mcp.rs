@@ -9,7 +9,7 @@ use super::args::Mcp;
 use super::connect::Client;
 use super::output::Failed;
 use crate::mcp::{McpServer, serve_stdio};
-use gateway::{Contract, Gateway};
+use gateway::Gateway;
 use model::Code;
 
 /// The name of no toolset: all tools.

@@ -18,7 +18,7 @@ use ::tools::Tools;
 use ::tools::host::Host;
 use composition::Composition;
 use executor::Executor;
-use gateway::{Contract, Transport};
+use gateway::Transport;
 use model::{Clock, Principal, SystemClock};
 use preflight::Installer;
 use recommend::Advisor;

@@ -85,7 +85,7 @@ use crate::contract::v1::admin_server::AdminServer;
 use crate::grpc::admin::{AdminService, Kind};
 use crate::mcp::McpServer;
 use ::tools::Tools;
-use gateway::{Contract, Gateway};
+use gateway::Gateway;
 use local::LocalSocket;
 use model::{Clock as _, SystemClock};
 use protocol::ProtocolRouter;

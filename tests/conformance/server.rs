@@ -17,7 +17,7 @@ use std::io::Read;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 
-use gateway::{Contract, Gateway};
+use gateway::Gateway;
 use repertoire::mcp::{McpServer, Sessions, http_service};
 use repertoire::server::{Config, Domain, Settings};
 use tokio::net::TcpListener;

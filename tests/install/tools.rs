@@ -1,6 +1,6 @@
 //! The tools 5 to 7, 11 and 12 of discovery-core, on the server's own machine.
 
-use gateway::{Contract, Gateway, Transport};
+use gateway::{Gateway, Transport};
 use repertoire::contract::v1::composition_client::CompositionClient;
 use repertoire::mcp::McpServer;
 use repertoire::server::{Config, Domain, Settings};

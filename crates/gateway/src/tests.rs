@@ -166,12 +166,12 @@ fn transcribed(name: &str, bytes: &[u8]) -> Result<Json, String> {
 
 #[test]
 fn bytes_are_read_as_any_encoder_may_write_them() {
+    const STREAMED: &str = "repertoire.v1.PublishSkillsResponse";
     // An unknown field of each form that there is, groups with them.
     let unknown = [
         0xf8, 0x07, 1, 0xf9, 0x07, 0, 0, 0, 0, 0, 0, 0, 0, 0xfa, 0x07, 1, 0, 0xfb, 0x07, 0xfc,
         0x07, 0xfd, 0x07, 0, 0, 0, 0,
     ];
-    const STREAMED: &str = "repertoire.v1.PublishSkillsResponse";
     let published = |uri: &str, digest: &str| {
         let version = message("repertoire.v1.VersionInfo", [("digest", text(digest))]);
         let mut published = message("repertoire.v1.PublishSkillResponse", [("uri", text(uri))]);
