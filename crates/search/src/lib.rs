@@ -239,13 +239,8 @@ impl SearchIndex {
     /// Bytes of its files. What is removed meanwhile does not count.
     #[must_use]
     pub fn bytes_on_disk(&self) -> u64 {
-        let folders = [
-            self.inner.folder.clone(),
-            self.inner.folder.join(follow::INDEX),
-        ];
-        let files = folders
-            .into_iter()
-            .filter_map(|folder| std::fs::read_dir(folder).ok());
+        let folders = [self.inner.folder.clone(), self.inner.folder.join(follow::INDEX)];
+        let files = folders.into_iter().filter_map(|folder| std::fs::read_dir(folder).ok());
         let sizes = files.flatten().flatten().filter_map(|file| {
             let metadata = file.metadata().ok()?;
             metadata.is_file().then(|| metadata.len())

@@ -9,7 +9,8 @@ use sources::{Error, Fetch};
 
 /// Looks at real places.
 #[derive(Debug, Clone)]
-pub struct Places {}
+pub struct Places {
+}
 
 impl Places {
     /// With networks that sources may be in, beside public ones.
@@ -17,7 +18,7 @@ impl Places {
     /// # Errors
     /// What is no network, such as `10.0.0.0/8`.
     pub fn new(networks: &[String]) -> Result<Self, String> {
-        Ok(Self {})
+        Ok(Self {  })
     }
 }
 
