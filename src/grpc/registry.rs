@@ -10,12 +10,12 @@ use super::{
     time_left, token, trust, watch, wrong,
 };
 use crate::contract::{status, v1};
-use ::search::SearchIndex;
-use ::sync::Engine;
 use admission::Peer;
 use lookup::Lookup;
 use model::{Reference, VersionNumber};
 use preflight::Installer;
+use ::search::SearchIndex;
+use ::sync::Engine;
 use registry::{ExportQuery, Feed, Registry, Upload};
 
 /// Bytes of an archive in one message.

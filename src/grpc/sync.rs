@@ -10,12 +10,12 @@ use super::convert::{self, time};
 use super::registry::RegistryService;
 use super::{missing, wrong};
 use crate::contract::{status, v1};
-use ::registry::Registry;
 use ::search::SearchIndex;
 use ::sync::{
     CredentialRef, Ending, Engine, Health, Kind, Listed, Overall, Phase, Progress, Request, Skip,
     Source, SourceKind, SourceResult, Standing, SyncRecord,
 };
+use ::registry::Registry;
 
 /// Seconds that a caller waits for a sync.
 const WAIT_SECONDS: u32 = 20;
@@ -320,9 +320,7 @@ fn ended(record: SyncRecord, with_sources: bool) -> v1::EndedSync {
         duration_ms: record.duration_ms,
         skills_updated,
         status: of.into(),
-        sources_synced: sources
-            .take(if with_sources { usize::MAX } else { 0 })
-            .collect(),
+        sources_synced: sources.take(if with_sources { usize::MAX } else { 0 }).collect(),
     }
 }
 
@@ -369,8 +367,7 @@ fn stats(registry: &Registry, search: &SearchIndex) -> v1::IndexStats {
         (TrustTier::Community, "community"),
         (TrustTier::Unverified, "unverified"),
     ];
-    let counted =
-        tiers.map(|(tier, name)| (name.to_owned(), convert::count(catalog.in_tier(tier))));
+    let counted = tiers.map(|(tier, name)| (name.to_owned(), convert::count(catalog.in_tier(tier))));
     let bytes = convert::size(search.bytes_on_disk());
     v1::IndexStats {
         total_skills: convert::count(catalog.live()),
@@ -399,27 +396,24 @@ pub(super) fn watch(
         let last = last.map(|last| answer(State::Ended(ended(last, true))));
         return Ok(stream::iter(last).left_stream());
     };
-    let steps = stream::unfold(
-        (progress, true),
-        move |(mut progress, is_first)| async move {
-            if !is_first {
-                // The sync is gone with its sender: whoever reads has its end.
-                progress.changed().await.ok()?;
-            }
-            let state = {
-                let now = progress.borrow_and_update();
-                if is_first && now.ended.is_none() {
-                    State::Current(current(&now))
-                } else {
-                    match &now.ended {
-                        Some(record) => State::Ended(ended(record.clone(), true)),
-                        None => State::Current(current(&now)),
-                    }
+    let steps = stream::unfold((progress, true), move |(mut progress, is_first)| async move {
+        if !is_first {
+            // The sync is gone with its sender: whoever reads has its end.
+            progress.changed().await.ok()?;
+        }
+        let state = {
+            let now = progress.borrow_and_update();
+            if is_first && now.ended.is_none() {
+                State::Current(current(&now))
+            } else {
+                match &now.ended {
+                    Some(record) => State::Ended(ended(record.clone(), true)),
+                    None => State::Current(current(&now)),
                 }
-            };
-            Some((answer(state), (progress, false)))
-        },
-    );
+            }
+        };
+        Some((answer(state), (progress, false)))
+    });
     Ok(steps.right_stream())
 }
 

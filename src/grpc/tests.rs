@@ -91,7 +91,13 @@ impl World {
         let engine = engine.expect("no sources");
         Self {
             _directory: directory,
-            registry: RegistryService::new(domain.clone(), feed, installer, engine, index.clone()),
+            registry: RegistryService::new(
+                domain.clone(),
+                feed,
+                installer,
+                engine,
+                index.clone(),
+            ),
             lookup: LookupService::new(
                 domain.clone(),
                 tools(store, &domain, &index),

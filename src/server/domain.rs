@@ -10,6 +10,7 @@ use tower::util::BoxCloneSyncService;
 
 use super::{LearningConfig, Limits, Settings, StartError};
 use super::{bundled, calls, graders, learning, services, sources, unknown};
+use gateway::Transport;
 use ::checks::Checks;
 use ::learning::Learning;
 use ::search::SearchIndex;
@@ -18,7 +19,6 @@ use ::tools::Tools;
 use ::tools::host::Host;
 use composition::Composition;
 use executor::Executor;
-use gateway::Transport;
 use model::{Clock, Principal, SystemClock};
 use preflight::Installer;
 use recommend::Advisor;
@@ -217,10 +217,7 @@ impl Domain {
 
     /// Ends work that runs, writes what waits, and closes the data directory.
     pub async fn close(&self) {
-        if tokio::time::timeout(WORK_GRACE, self.engine.close())
-            .await
-            .is_err()
-        {
+        if tokio::time::timeout(WORK_GRACE, self.engine.close()).await.is_err() {
             tracing::warn!("a sync did not stop when it was told to");
         }
         let running = self.registry.executor().stop(WORK_GRACE).await;

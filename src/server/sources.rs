@@ -99,11 +99,7 @@ pub struct SourcesError {
     message: String,
 }
 
-fn place_of(
-    id: &str,
-    key: &str,
-    secret: Option<&SecretRef>,
-) -> Result<Option<CredentialRef>, SourcesError> {
+fn place_of(id: &str, key: &str, secret: Option<&SecretRef>) -> Result<Option<CredentialRef>, SourcesError> {
     Ok(match secret {
         None => None,
         Some(SecretRef::Environment(name)) => Some(CredentialRef::Env(name.clone())),
@@ -141,13 +137,10 @@ pub(super) fn configured(
             webhook_secret: place_of(id, "webhook_secret", config.webhook_secret.as_ref())?,
         };
         if config.trust != SourceTrust::Unverified && source.namespace.is_none() {
-            let message =
-                "whose skills are trusted needs a `namespace`: others could have theirs beside it";
+            let message = "whose skills are trusted needs a `namespace`: others could have theirs beside it";
             return Err(wrong(".trust", message.to_owned()));
         }
-        source
-            .check()
-            .map_err(|error| wrong("", error.to_string()))?;
+        source.check().map_err(|error| wrong("", error.to_string()))?;
         Ok(source)
     };
     sources.iter().map(source).collect()
@@ -156,9 +149,7 @@ pub(super) fn configured(
 /// Whose skills are trusted how far, with what sources say of theirs.
 pub(super) fn tiers(mut tiers: Tiers, sources: &BTreeMap<String, SourceConfig>) -> Tiers {
     for config in sources.values() {
-        let Some(namespace) = &config.namespace else {
-            continue;
-        };
+        let Some(namespace) = &config.namespace else { continue };
         match config.trust {
             SourceTrust::Verified => tiers.verified.push(namespace.clone()),
             SourceTrust::Community => tiers.community.push(namespace.clone()),
