@@ -23,11 +23,11 @@ use std::time::{Duration, Instant};
 
 use axum::serve::ListenerExt as _;
 use bytes::{Bytes, BytesMut};
+use gateway::{Context, Gateway, ToolAnswer};
 use h2::client::SendRequest;
 use http::StatusCode;
 use repertoire::contract::v1;
 use repertoire::contract::v1::lookup_client::LookupClient;
-use repertoire::gateway::{Context, Contract, Gateway, ToolAnswer};
 use repertoire::mcp::{Sessions, http_service};
 use repertoire::server::{Config, Domain, Limits, Settings};
 use rmcp::model::{
@@ -503,7 +503,10 @@ async fn gateway(data: &Path) {
         .expect("an empty data directory");
     let transport = domain.transport(&Limits::default());
     sample::publish(transport.clone()).await;
-    let gateway = Gateway::new(Contract::load().expect("the contract"), transport.clone());
+    let gateway = Gateway::new(
+        repertoire::contract::load().expect("the contract"),
+        transport.clone(),
+    );
     let mut methods = gateway.contract().methods().iter();
     let method = methods.find(|method| method.name == "GetSkill");
     let method = Arc::clone(method.expect("GetSkill"));

@@ -5,7 +5,7 @@
 //! the server says and to whom:
 //!
 //! * [`contract`], [`grpc`]: the wire.
-//! * [`gateway`], [`mcp`], [`mod@http`]: faces that are rendered from the contract.
+//! * [`mcp`], [`mod@http`]: faces that are rendered from the contract, by `gateway`.
 //! * [`server`], [`cli`]: what runs.
 
 // What may fail in a test may not in the product; the rest is in Cargo.toml.
@@ -19,7 +19,6 @@
 
 pub mod cli;
 pub mod contract;
-pub mod gateway;
 pub mod grpc;
 pub mod http;
 pub mod mcp;

@@ -6,9 +6,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use gateway::Gateway;
 use model::Digest;
 use repertoire::contract::v1::PublishSkillRequest;
-use repertoire::gateway::{Contract, Gateway};
 use repertoire::mcp::McpServer;
 use rmcp::model::{CallToolRequestParams, CallToolResult, ContentBlock};
 use rmcp::service::{NotificationContext, RoleClient, RunningService};
@@ -69,7 +69,7 @@ type Client = RunningService<RoleClient, Told>;
 
 async fn client(world: &World, toolset: Option<&str>) -> Client {
     let transport = world.transport.clone();
-    let contract = Contract::load().expect("the contract");
+    let contract = repertoire::contract::load().expect("the contract");
     let face = McpServer::new(Gateway::new(contract, transport.clone()), transport);
     let handler = face.handlers(toolset).expect("a toolset")();
     let (ours, theirs) = tokio::io::duplex(1 << 20);
@@ -323,7 +323,7 @@ async fn tools_of_skills_are_as_portable_as_those_of_the_server() {
 }
 
 async fn costs(world: &World) -> Map<String, Json> {
-    let contract = Contract::load().expect("the contract");
+    let contract = repertoire::contract::load().expect("the contract");
     let mut costs = Map::new();
     costs.insert("all".to_owned(), cost(world, None).await);
     for set in contract.toolsets().keys() {
@@ -991,7 +991,7 @@ async fn what_an_author_leaves_to_people_is_told_to_no_model_unasked() {
     );
     // People find it, and whoever names it.
     let gateway = Gateway::new(
-        Contract::load().expect("the contract"),
+        repertoire::contract::load().expect("the contract"),
         world.transport.clone(),
     );
     let found = gateway.ask("Search", json!({"query": "zebra"})).await;

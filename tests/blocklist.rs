@@ -5,13 +5,13 @@ mod support;
 
 use std::time::Duration;
 
+use gateway::Transport;
 use http_body_util::{BodyExt as _, Full};
 use prost::Message as _;
 use prost_reflect::{
     DescriptorPool, DynamicMessage, FieldDescriptor, Kind, MessageDescriptor, Value,
 };
 use repertoire::contract::{FILE_DESCRIPTOR_SET, v1};
-use repertoire::gateway::Transport;
 use serde_json::{Value as Json, json};
 use support::web::{ask, get};
 use support::{Server, World, file};

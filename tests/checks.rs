@@ -3,8 +3,8 @@
 
 mod support;
 
+use gateway::Transport;
 use repertoire::contract::v1;
-use repertoire::gateway::Transport;
 use serde_json::{Value as Json, json};
 use support::web::ask;
 use support::{Server, World, skill};

@@ -3,10 +3,10 @@
 
 mod support;
 
+use gateway::Transport;
 use repertoire::contract::v1;
 use repertoire::contract::v1::composition_client::CompositionClient;
 use repertoire::contract::v1::{ToolRule as Rule, ToolVerdict as Verdict};
-use repertoire::gateway::{Contract, Transport};
 use serde_json::{Value, json};
 use support::skill;
 use tonic::{Code, Status};
@@ -187,7 +187,7 @@ const PAIR: [&str; 2] = ["specification-engine", "opencode-implementer"];
 async fn the_worked_example_of_the_specification_is_answered_byte_for_byte() {
     let mut world = World::new().await;
     let answer = world.compose(&PAIR).await.expect("a composition");
-    let contract = Contract::load().expect("the contract");
+    let contract = repertoire::contract::load().expect("the contract");
     let all = contract
         .json("ComposeSkillsResponse", &answer)
         .expect("JSON");

@@ -9,7 +9,6 @@ use std::path::Path;
 use model::Code;
 use prost_reflect::{DescriptorPool, FieldDescriptor, Kind, MessageDescriptor};
 use repertoire::contract::FILE_DESCRIPTOR_SET;
-use repertoire::gateway::Contract;
 use serde_json::{Value, json};
 
 fn check(file: &str, found: &str) {
@@ -54,7 +53,7 @@ fn fields(message: &MessageDescriptor, out: &mut String) {
 
 #[test]
 fn tools_keep_their_names_and_schemas() {
-    let contract = Contract::load().expect("the contract");
+    let contract = repertoire::contract::load().expect("the contract");
     let mut sets = serde_json::Map::new();
     for set in contract.toolsets().keys() {
         let tools = contract.tools(Some(set));
@@ -207,7 +206,7 @@ fn every_unary_rpc_has_a_route_and_every_route_one_rpc() {
 
 #[test]
 fn the_openapi_document_keeps_its_form() {
-    let contract = repertoire::gateway::Contract::load().expect("a contract");
+    let contract = repertoire::contract::load().expect("a contract");
     let document = serde_json::to_string_pretty(&contract.openapi()).expect("JSON");
     check("tests/golden/openapi.json", &(document + "\n"));
 }
@@ -235,7 +234,9 @@ fn longest(parameter: &Value) -> u64 {
 
 #[test]
 fn whatever_the_query_of_a_route_may_hold_fits_into_a_uri() {
-    let document = Contract::load().expect("the contract").openapi();
+    let document = repertoire::contract::load()
+        .expect("the contract")
+        .openapi();
     let mut too_long = Vec::new();
     let paths = document["paths"].as_object().expect("paths");
     for (path, operations) in paths {

@@ -9,11 +9,11 @@ use std::sync::{Arc, Mutex};
 
 use bytes::{Buf as _, Bytes};
 use futures_util::stream;
+use gateway::{Contract, Gateway, ToolAnswer, Transport, TransportError};
 use http::{Request, Response};
 use prost::Message as _;
 use prost_reflect::prost_types::MethodDescriptorProto;
 use prost_reflect::{DescriptorPool, DynamicMessage, MessageDescriptor, Value};
-use repertoire::gateway::{Contract, Gateway, ToolAnswer, Transport, TransportError};
 use repertoire::mcp::McpServer;
 use rmcp::model::{CallToolRequestParams, ProgressNotificationParam};
 use rmcp::service::{NotificationContext, RoleClient};
@@ -275,7 +275,7 @@ async fn a_long_stream_keeps_its_end_and_says_what_it_left_out() {
         .call_tool(
             count,
             arguments(&json!({"to": 2500})),
-            repertoire::gateway::Context::default(),
+            gateway::Context::default(),
             Box::new(|_, _| Box::pin(std::future::ready(()))),
         )
         .await

@@ -7,7 +7,6 @@ use std::collections::BTreeMap;
 use base64::Engine as _;
 use bytes::Bytes;
 use repertoire::contract::v1;
-use repertoire::gateway::Contract;
 use serde_json::{Value, json};
 use support::Server;
 use support::web::{Answer, ask, get};
@@ -165,7 +164,7 @@ async fn an_id_is_three_segments_or_one_with_encoded_slashes_or_a_short_name() {
 
 /// The JSON of the gateway for what gRPC answers.
 fn as_json(name: &str, message: &impl prost::Message) -> Value {
-    let contract = Contract::load().expect("a contract");
+    let contract = repertoire::contract::load().expect("a contract");
     contract.json(name, message).expect("JSON")
 }
 
@@ -840,7 +839,7 @@ async fn the_openapi_document_is_served_and_need_not_be_sent_twice() {
     let server = Server::start();
     let document = get(&server.url, "/openapi.json").await;
     assert_eq!(document.json()["openapi"], "3.1.0");
-    let contract = Contract::load().expect("a contract");
+    let contract = repertoire::contract::load().expect("a contract");
     assert_eq!(document.json(), contract.openapi());
     let tag = document.header("etag").to_owned();
     let again = ask(&server.url, "GET", "/openapi.json").header("if-none-match", &tag);

@@ -5,7 +5,7 @@ mod support;
 
 use std::collections::BTreeSet;
 
-use repertoire::gateway::{Contract, Gateway};
+use gateway::Gateway;
 use repertoire::mcp::McpServer;
 use rmcp::model::{
     ArgumentInfo, CompleteRequestParams, GetPromptRequestParams, ReadResourceRequestParams,
@@ -26,7 +26,7 @@ impl World {
     async fn new() -> Self {
         let services = support::World::new().await;
         let transport = services.transport.clone();
-        let contract = Contract::load().expect("the contract");
+        let contract = repertoire::contract::load().expect("the contract");
         let face = McpServer::new(Gateway::new(contract, transport.clone()), transport);
         let handler = face.handlers(Some("skills")).expect("a toolset")();
         let (ours, theirs) = tokio::io::duplex(1 << 20);

@@ -12,9 +12,9 @@ use std::fs;
 use std::time::Instant;
 
 use durability::{Server, run};
+use gateway::Refusal;
 use repertoire::contract::v1::admin_client::AdminClient;
 use repertoire::contract::v1::{GetStatusRequest, LeaveRequest};
-use repertoire::gateway::Refusal;
 use repertoire::server::connect_local;
 use serde_json::json;
 use window::{LIMIT, MCP, Place, Window, has, kill, killed, lives, until};

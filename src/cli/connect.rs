@@ -22,8 +22,8 @@ use crate::contract::v1::learning_client::LearningClient;
 use crate::contract::v1::lookup_client::LookupClient;
 use crate::contract::v1::registry_client::RegistryClient;
 use crate::contract::v1::{GetStatusRequest, LeaveRequest};
-use crate::gateway::{MAX_MESSAGE_BYTES, Transport, TransportError};
 use crate::server::{Config, Domain, Settings, StartError, Window, connect_local};
+use gateway::{MAX_MESSAGE_BYTES, Transport, TransportError};
 use model::{Code, Failure};
 use store::{Holder, OpenError};
 

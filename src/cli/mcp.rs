@@ -8,8 +8,8 @@ use tokio_util::sync::CancellationToken;
 use super::args::Mcp;
 use super::connect::Client;
 use super::output::Failed;
-use crate::gateway::{Contract, Gateway};
 use crate::mcp::{McpServer, serve_stdio};
+use gateway::Gateway;
 use model::Code;
 
 /// The name of no toolset: all tools.
@@ -17,7 +17,7 @@ const ALL: &str = "all";
 
 pub(super) async fn mcp(client: &mut Client, options: &Mcp) -> Result<ExitCode, Failed> {
     client.follow().await;
-    let contract = Contract::load().map_err(Failed::fault)?;
+    let contract = crate::contract::load().map_err(Failed::fault)?;
     let toolsets = contract.toolsets();
     let toolsets: Vec<_> = std::iter::once(ALL)
         .chain(toolsets.keys().map(String::as_str))

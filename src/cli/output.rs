@@ -13,8 +13,8 @@ use tonic_types::StatusExt as _;
 use super::connect::in_use;
 pub(super) use super::paint::{BAD, FAINT, GOOD, HINT, Style, WARN};
 use super::paint::{ERROR, json_line, painted, painted_line};
-use crate::gateway::Contract;
 use crate::server::NotStarted;
+use gateway::Contract;
 use model::Code;
 use store::{CommitError, OpenError, StoreError};
 
@@ -285,7 +285,7 @@ pub(super) fn json_of(name: &str, message: &impl Message) -> Result<Value, Faile
     let contract = if let Some(contract) = CONTRACT.get() {
         contract
     } else {
-        let loaded = Contract::load().map_err(Failed::fault)?;
+        let loaded = crate::contract::load().map_err(Failed::fault)?;
         CONTRACT.get_or_init(|| loaded)
     };
     contract.json(name, message).map_err(Failed::fault)

@@ -4,30 +4,19 @@
 //! against its `buf.validate` rules ([`Checked`]) once, where it is decoded, so no
 //! handler sees one that breaks them. A failure becomes a status in one place ([`status()`]).
 //!
-//! Not here: what the calls do (`grpc`).
+//! Not here: what the calls do (`grpc`), messages as JSON (the crate `gateway`, which reads
+//! the descriptors and knows no message).
 
 mod check;
 mod codec;
-pub mod json;
 mod status;
 
 use prost::Message as _;
 
 pub use check::{Checked, Violation};
 pub use codec::CheckedCodec;
+pub use gateway::{FOR_MODEL, INDEX_VERSION, SESSION_REMEMBERED, values as json};
 pub use status::{DOMAIN, invalid, refusal, status};
-
-/// What a call says in its metadata where a model reads the answer: it is not told unasked
-/// of skills whose authors leave them to people.
-pub const FOR_MODEL: &str = "for-model";
-
-/// What a call says in its metadata where the caller need not be told which session of
-/// loaded skills it is in, since its connection remembers.
-pub const SESSION_REMEMBERED: &str = "session-remembered";
-
-/// What an answer that was found in the index says in its metadata: the state of the index,
-/// `LOG-POSITION`. It changes with every publish, and with a restore of an older backup.
-pub const INDEX_VERSION: &str = "index-version";
 
 /// Messages and services of `repertoire.v1`.
 #[allow(
@@ -76,3 +65,11 @@ pub fn services(descriptors: &[u8]) -> Vec<Service> {
 /// The compiled descriptors of the contract, with the comments of the proto
 /// files.
 pub const FILE_DESCRIPTOR_SET: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/contract.bin"));
+
+/// The contract that this binary was built with, for the faces that are rendered from it.
+///
+/// # Errors
+/// The descriptor set is not whole, which a test rules out.
+pub fn load() -> Result<gateway::Contract, gateway::Error> {
+    gateway::Contract::read_set(FILE_DESCRIPTOR_SET)
+}

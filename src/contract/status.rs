@@ -171,7 +171,9 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use gateway::Refusal;
     use model::Code;
+    use serde_json::json;
 
     /// Bytes of the trailers as they are sent.
     fn sent(status: &Status) -> usize {
@@ -220,6 +222,31 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[test]
+    fn errors_of_a_set_of_skills_keep_their_skill_and_code() {
+        let failure = Failure::new(Code::SkillSetInvalid, "no")
+            .field("skills[0]", "UNKNOWN_SKILL: there is no skill 'a'")
+            .detail(
+                "validation_errors",
+                r#"[{"code":"UNKNOWN_SKILL","skill":"a"}]"#,
+            );
+        let refusal = Refusal::from(status(failure));
+        assert_eq!(refusal.status, tonic::Code::FailedPrecondition);
+        assert_eq!(
+            refusal.details["validation_errors"],
+            json!([{"code": "UNKNOWN_SKILL", "message": "there is no skill 'a'", "skill": "a"}])
+        );
+        // What was cut on its way is no JSON any more.
+        let cut = format!("[{}", "{\"code\":\"X\",\"skill\":\"a\"},".repeat(60));
+        let failure = Failure::new(Code::SkillSetInvalid, "no").detail("validation_errors", cut);
+        assert_eq!(
+            Refusal::from(status(failure))
+                .details
+                .get("validation_errors"),
+            None
+        );
     }
 
     proptest! {

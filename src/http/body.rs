@@ -6,8 +6,8 @@ use http::{HeaderMap, header};
 use http_body::Body as _;
 use serde_json::Value as Json;
 
-use crate::gateway::{MAX_JSON_BYTES, Refusal, strict_json};
 use admission::{Intake, IntakeError, Length, Peer, Permit};
+use gateway::{MAX_JSON_BYTES, Refusal, strict_json};
 use model::{Code, Failure, shown};
 
 /// A body that was read, and its memory.

@@ -21,7 +21,7 @@ use super::problem::refused;
 use super::rest::nowhere;
 use super::skill_reader::{ReadRequest, SkillReader, Which, unless_gone, wins};
 use crate::contract::v1;
-use crate::gateway::Refusal;
+use gateway::Refusal;
 use model::{Code, Failure, shown};
 
 const BASE: &str = "/clawhub";

@@ -22,7 +22,7 @@ use super::problem::refused;
 use super::rest::nowhere;
 use super::skill_reader::{ReadRequest, SkillReader, Which, pieces, unless_gone, wins};
 use crate::contract::v1;
-use crate::gateway::{Context, Refusal};
+use gateway::{Context, Refusal};
 use model::is_standard_name;
 
 const SKILLS: &str = "/.well-known/agent-skills/";

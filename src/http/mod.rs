@@ -53,7 +53,7 @@ pub use problem::refused;
 pub use rest::no_such_method;
 pub use template::TemplateError;
 
-use crate::gateway::Gateway;
+use gateway::Gateway;
 
 /// The face of a gateway. `stop` says that the server is about to stop, `writable`
 /// whether it takes writes.

@@ -8,7 +8,7 @@ use http::{HeaderValue, StatusCode, header};
 use serde_json::{Map, Value as Json, json};
 use tonic::Code as GrpcCode;
 
-use crate::gateway::Refusal;
+use gateway::Refusal;
 use model::Code;
 
 /// A refusal as an HTTP answer.

@@ -14,8 +14,8 @@ use super::routes::{RouteMatch, Routes, RpcRoute};
 use super::stream;
 use super::template::{Path, TemplateError, decode};
 use crate::contract::INDEX_VERSION;
-use crate::gateway::{Context, Gateway, Parts, Refusal};
 use admission::Peer;
+use gateway::{Context, Gateway, Parts, Refusal};
 use model::{Code, Failure};
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");

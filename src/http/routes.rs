@@ -12,7 +12,7 @@ use std::sync::Arc;
 use http::Method as Verb;
 
 use super::template::{Path, Segment, Template, TemplateError};
-use crate::gateway::{Contract, Method, Route};
+use gateway::{Contract, Method, Route};
 
 /// The routes of a contract.
 #[derive(Debug)]
@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     fn routes() -> Routes {
-        Routes::new(&Contract::load().expect("a contract")).expect("routes")
+        Routes::new(&crate::contract::load().expect("a contract")).expect("routes")
     }
 
     /// `GetSkill skill_id=a`, `405 GET HEAD`, `404`.

@@ -19,7 +19,7 @@ use super::template::decode;
 use crate::contract::v1;
 use crate::contract::v1::lookup_client::LookupClient;
 use crate::contract::v1::registry_client::RegistryClient;
-use crate::gateway::{Context, Gateway, MAX_MESSAGE_BYTES, Refusal, Transport};
+use gateway::{Context, Gateway, MAX_MESSAGE_BYTES, Refusal, Transport};
 use model::Failure;
 
 /// Digests of archives that are remembered: some 200 bytes each.

@@ -12,7 +12,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use super::problem;
-use crate::gateway::{Answer, Refusal};
+use gateway::{Answer, Refusal};
 
 /// The field of a message that says where to go on after it.
 pub(super) const RESUME: &str = "resume_token";

@@ -7,7 +7,7 @@
 
 use percent_encoding::percent_decode_str;
 
-use crate::gateway::Refusal;
+use gateway::Refusal;
 use model::{Code, Failure};
 
 /// A template, such as `/api/v1/skills/{skill_id=*/*/*}/files/{path=**}`.

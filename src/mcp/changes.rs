@@ -24,7 +24,7 @@ use super::tools::catalog_request;
 use crate::contract::v1;
 use crate::contract::v1::lookup_client::LookupClient;
 use crate::contract::v1::registry_client::RegistryClient;
-use crate::gateway::{MAX_MESSAGE_BYTES, Refusal, Transport};
+use gateway::{MAX_MESSAGE_BYTES, Refusal, Transport};
 use model::{Reference, SkillUri};
 
 /// Events that a listener may lag behind.

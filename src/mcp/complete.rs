@@ -7,7 +7,7 @@ use super::error::protocol;
 use super::handler::Handler;
 use super::resources::{FILE_OF_ID, SKILL_OF_NAME};
 use crate::contract::v1;
-use crate::gateway::Refusal;
+use gateway::Refusal;
 
 impl Handler {
     /// Values for a variable of an address. What is no such variable has none.

@@ -14,7 +14,7 @@ use bytes::Bytes;
 use rmcp::service::{RequestContext, RoleServer};
 use serde_json::Value as Json;
 
-use crate::gateway::{JsonText, escape};
+use gateway::{JsonText, escape};
 
 /// A string that nobody outside of this process knows, so that no request can make
 /// an answer hold it.

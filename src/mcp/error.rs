@@ -3,7 +3,7 @@
 use rmcp::ErrorData;
 use serde_json::json;
 
-use crate::gateway::Refusal;
+use gateway::Refusal;
 use model::{SkillUri, shown};
 
 /// Characters that are repeated of an address: more than any that names something has.

@@ -18,7 +18,7 @@ use serde_json::{Map, Value, json};
 use super::error::protocol;
 use super::handler::{Handler, context};
 use super::tools::result;
-use crate::gateway::{self, Block, Refusal};
+use gateway::{Block, Refusal};
 use model::{Code, SkillId, beginning, inert_line};
 
 /// The set that lists them.

@@ -18,8 +18,8 @@ use super::changes::{Changes, Listener, Shows, within_limits};
 use super::gated;
 use super::tools::Toolset;
 use crate::contract::v1::lookup_client::LookupClient;
-use crate::gateway::{Context, Gateway, MAX_MESSAGE_BYTES, Transport};
 use admission::Peer;
+use gateway::{Context, Gateway, MAX_MESSAGE_BYTES, Transport};
 
 tokio::task_local! {
     /// Who sent the request that is in work: the services hold its calls against that

@@ -10,7 +10,7 @@ use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, Stream
 use tokio_util::sync::CancellationToken;
 
 use super::sessions::Sessions;
-use crate::gateway::MAX_JSON_BYTES;
+use gateway::MAX_JSON_BYTES;
 
 /// A handler behind streamable HTTP.
 pub type HttpService<H> = StreamableHttpService<H, Sessions>;

@@ -12,7 +12,7 @@ use super::error::protocol;
 use super::handler::{Handler, TTL_MS};
 use super::resources::{cursor, described};
 use crate::contract::v1;
-use crate::gateway::Refusal;
+use gateway::Refusal;
 use model::{inert_line, shown};
 
 /// The argument of every prompt.

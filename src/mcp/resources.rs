@@ -13,7 +13,7 @@ use rmcp::model::{
 use super::error::{protocol, resource};
 use super::handler::{Handler, TTL_MS};
 use crate::contract::v1;
-use crate::gateway::Refusal;
+use gateway::Refusal;
 use model::{Code, SkillId, SkillUri, VersionSelector, inert_line};
 
 /// Skills on a page of a list.

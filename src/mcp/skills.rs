@@ -17,7 +17,7 @@ use serde_json::{Map, Value as Json, json};
 use super::error::{self, protocol};
 use super::handler::{Handler, TTL_MS};
 use super::resources::{MARKDOWN, cursor, select};
-use crate::gateway::Refusal;
+use gateway::Refusal;
 use model::{
     MAX_OFFERED_FILES, MAX_STANDARD_DESCRIPTION_CHARS, SkillUri, SkillUriError, VersionSelector,
 };

@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::Handler;
 use super::strict;
-use crate::gateway::MAX_JSON_BYTES;
+use gateway::MAX_JSON_BYTES;
 
 /// Messages that were read and wait to be handled.
 const QUEUE: usize = 16;

@@ -17,7 +17,7 @@ use rmcp::service::{RoleServer, RxJsonRpcMessage};
 use serde::de::DeserializeOwned;
 use serde_json::{Value as Json, json};
 
-use crate::gateway::strict_json;
+use gateway::strict_json;
 use model::shown;
 
 /// JSON-RPC 2.0: what was sent is no JSON.

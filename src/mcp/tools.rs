@@ -16,7 +16,7 @@ use super::deferred::DeferredBody;
 use super::error::protocol;
 use super::handler::{Handler, TTL_MS, context, remembers};
 use crate::contract::v1;
-use crate::gateway::{self, Block, Contract, JsonText, OnProgress, Refusal, ToolAnswer};
+use gateway::{Block, Contract, JsonText, OnProgress, Refusal, ToolAnswer};
 use model::{Code, shown};
 
 /// Where a result says why it is an error, for programs; the text is for models.

@@ -6,7 +6,7 @@ use std::path::Path;
 use bytes::Bytes;
 use include_dir::{Dir, DirEntry, include_dir};
 
-use crate::gateway::Contract;
+use gateway::Contract;
 use model::{FilePath, Principal, SkillId};
 use registry::{Bundle, Caller, Error, Names, Registry};
 

@@ -45,12 +45,12 @@ use super::overload::{self, Patience};
 use super::rpc::{RpcMethod, methods, span};
 use super::timeout::timeout;
 use crate::contract::status;
-use crate::gateway::Transport;
 use crate::grpc::Deadline;
 use admission::{
     Admission, Intake, IntakeError, Length, Metered, Peer, Permit, Resource, with_reader,
 };
 use executor::with_deadline;
+use gateway::Transport;
 use model::{Code, Failure, Principal};
 
 /// How long calls may take.

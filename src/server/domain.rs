@@ -10,7 +10,6 @@ use tower::util::BoxCloneSyncService;
 
 use super::{LearningConfig, Limits, Settings, StartError};
 use super::{bundled, calls, graders, learning, services, sources, unknown};
-use crate::gateway::{Contract, Transport};
 use ::checks::Checks;
 use ::learning::Learning;
 use ::search::SearchIndex;
@@ -19,6 +18,7 @@ use ::tools::Tools;
 use ::tools::host::Host;
 use composition::Composition;
 use executor::Executor;
+use gateway::Transport;
 use local::Overlays;
 use model::{Clock, Principal, SystemClock};
 use preflight::Installer;
@@ -83,7 +83,7 @@ impl Domain {
         let opened = tokio::task::spawn_blocking(move || {
             let store = Store::open(&directory, &options)?;
             let policy = Policy {
-                names: bundled::names(&Contract::load()?, is_shared),
+                names: bundled::names(&crate::contract::load()?, is_shared),
                 hold,
                 tiers,
             };

@@ -79,10 +79,10 @@ pub use window::{BACKGROUND, NotStarted, Started, Window, connect_local};
 
 use crate::contract::FILE_DESCRIPTOR_SET;
 use crate::contract::v1::admin_server::AdminServer;
-use crate::gateway::{self, Contract, Gateway};
 use crate::grpc::admin::{AdminService, Kind};
 use crate::mcp::McpServer;
 use ::tools::Tools;
+use gateway::Gateway;
 use local::LocalSocket;
 use model::{Clock as _, SystemClock};
 use protocol::ProtocolRouter;
@@ -190,7 +190,7 @@ impl Server {
         let (admission, times) = (settings.limits.admission(), settings.limits.times());
         let exports = telemetry.exports();
         let front = calls::CallLayer::new(admission.clone(), times, stop.clone(), exports);
-        let contract = Contract::load()?;
+        let contract = crate::contract::load()?;
         let inside = services.clone().fallback(unknown);
         let gateway = Gateway::new(contract, front.transport(inside.clone()));
         let (writable, takes_writes) = watch::channel(true);

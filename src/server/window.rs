@@ -43,9 +43,9 @@ use tower::{BoxError, Service as _, ServiceExt as _};
 
 use super::{graders, local};
 use crate::contract::{FILE_DESCRIPTOR_SET, status};
-use crate::gateway::{Contract, Transport, TransportError};
 use crate::grpc::{CallerFolder, CallerPlace};
 use ::local::Place;
+use gateway::{Contract, Transport, TransportError};
 use model::{Code, Failure};
 
 /// The argument by which this program becomes the server of a data directory.
@@ -82,7 +82,7 @@ static OURS: LazyLock<String> = LazyLock::new(|| {
 /// Paths of the rpcs that change nothing.
 static ONLY_READ: LazyLock<HashSet<String>> = LazyLock::new(|| {
     // Never nothing: the window has read its contract.
-    let contract = Contract::load().ok();
+    let contract = crate::contract::load().ok();
     let methods = contract.iter().flat_map(Contract::methods);
     let paths = methods.filter(|method| method.only_reads());
     paths

@@ -17,7 +17,7 @@ use std::io::Read;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 
-use repertoire::gateway::{Contract, Gateway};
+use gateway::Gateway;
 use repertoire::mcp::{McpServer, Sessions, http_service};
 use repertoire::server::{Config, Domain, Settings};
 use tokio::net::TcpListener;
@@ -35,7 +35,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let domain = Domain::open(&settings).await?;
 
     let transport = domain.transport(&settings.limits);
-    let gateway = Gateway::new(Contract::load()?, transport.clone());
+    let gateway = Gateway::new(repertoire::contract::load()?, transport.clone());
     let make = McpServer::new(gateway, transport)
         .handlers(None)
         .ok_or("the contract has no tools")?;

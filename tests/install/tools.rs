@@ -1,7 +1,7 @@
 //! The tools 5 to 7, 11 and 12 of discovery-core, on the server's own machine.
 
+use gateway::{Gateway, Transport};
 use repertoire::contract::v1::composition_client::CompositionClient;
-use repertoire::gateway::{Contract, Gateway, Transport};
 use repertoire::mcp::McpServer;
 use repertoire::server::{Config, Domain, Settings};
 use rmcp::ServiceExt as _;
@@ -19,7 +19,7 @@ const MEMORY: &str = "github/anthropics/claude-code-memory";
 /// without what differs each time.
 async fn tool(world: &World, name: &str, arguments: Value) -> Value {
     let transport = world.transport.clone();
-    let contract = Contract::load().expect("the contract");
+    let contract = repertoire::contract::load().expect("the contract");
     let face = McpServer::new(Gateway::new(contract, transport.clone()), transport);
     let handler = face.handlers(Some("discovery-core")).expect("a toolset")();
     let (ours, theirs) = tokio::io::duplex(1 << 20);

@@ -17,10 +17,10 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use gateway::Transport;
 use repertoire::contract::v1;
 use repertoire::contract::v1::lookup_client::LookupClient;
 use repertoire::contract::v1::registry_client::RegistryClient;
-use repertoire::gateway::Transport;
 use repertoire::server::{Config, Domain, Settings};
 use tempfile::TempDir;
 use tonic::transport::Channel;

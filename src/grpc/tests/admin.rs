@@ -54,7 +54,7 @@ async fn a_server_leaves_when_asked_to_unless_it_was_started_to_stay() {
     let (mut service, _store) = service(&directory, &patient());
     let refused = service.leave(Request::new(LeaveRequest {})).await;
     let refused = refused.expect_err("a refusal");
-    let refused = crate::gateway::Refusal::from(refused);
+    let refused = gateway::Refusal::from(refused);
     assert_eq!(refused.code, "DATA_IN_USE");
     assert!(refused.text().contains("http://it"), "{refused}");
     let leave = CancellationToken::new();

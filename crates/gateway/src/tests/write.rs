@@ -7,8 +7,8 @@ use prost_reflect::{FieldDescriptor, Kind, MapKey, Value as Any};
 
 use super::super::json::{quote, well_known};
 use super::super::shape::{Field, Holds};
+use super::super::values::number;
 use super::*;
-use crate::contract::json::number;
 use base64::Engine as _;
 
 /// Numbers that look random.
@@ -176,7 +176,7 @@ proptest! {
 
     #[test]
     fn text_is_what_the_descriptor_says(seed in 1_u64..) {
-        let contract = Contract::load().expect("the contract");
+        let contract = contract();
         let mut random = Random(seed);
         for message in contract.inner.pool.all_messages() {
             if message.is_map_entry() {

@@ -9,8 +9,8 @@ use prost_reflect::{Kind, MessageDescriptor};
 use serde_json::Value as Json;
 
 use super::shape::{Field, Holds, Shape, Special};
+use super::values::{from_list, from_struct, from_value, number};
 use super::{Contract, Error};
-use crate::contract::json::{from_list, from_struct, from_value, number};
 
 /// Messages inside messages.
 pub(super) const MAX_DEPTH: usize = 100;

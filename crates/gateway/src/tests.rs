@@ -1,18 +1,57 @@
-//! What the gateway promises, on the contract of this binary.
+//! What the gateway promises, on the contract in `proto`.
 
-use prost::Message as _;
-use prost_reflect::{DynamicMessage, ReflectMessage as _};
+use std::fs;
+use std::path::Path;
+use std::sync::LazyLock;
+
+use prost_reflect::{DynamicMessage, ReflectMessage as _, Value as Any};
 use serde_json::{Map, Value as Json, json};
 
 use super::*;
-use crate::contract::v1;
 
 mod fuzz;
 mod query;
 mod write;
 
-fn contract() -> Contract {
-    Contract::load().expect("the contract")
+/// The contract as the build of the server compiles it.
+static CONTRACT: LazyLock<Contract> = LazyLock::new(|| {
+    let proto = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../proto");
+    let entries = fs::read_dir(proto.join("repertoire/v1")).expect("the proto files");
+    let names = entries.map(|entry| entry.expect("an entry").file_name());
+    let mut files: Vec<_> = names
+        .map(|name| Path::new("repertoire/v1").join(name))
+        .collect();
+    files.sort();
+    let mut compiler = protox::Compiler::new([proto]).expect("a folder of proto files");
+    compiler.include_source_info(true).include_imports(true);
+    compiler.open_files(files).expect("a contract");
+    Contract::read_set(&compiler.encode_file_descriptor_set()).expect("the contract")
+});
+
+pub(super) fn contract() -> Contract {
+    CONTRACT.clone()
+}
+
+/// A message of the contract with these fields.
+fn message<const N: usize>(name: &str, fields: [(&str, Any); N]) -> DynamicMessage {
+    let descriptor = CONTRACT.inner.pool.get_message_by_name(name);
+    let mut message = DynamicMessage::new(descriptor.expect("a message"));
+    for (field, value) in fields {
+        message.set_field_by_name(field, value);
+    }
+    message
+}
+
+fn text(text: &str) -> Any {
+    Any::String(text.to_owned())
+}
+
+/// A message with types as one that has none.
+fn value(of: &prost_types::Value) -> Any {
+    let mut value = message("google.protobuf.Value", []);
+    let merged = value.transcode_from(of);
+    merged.expect("the same message");
+    Any::Message(value)
 }
 
 fn object(json: Json) -> Map<String, Json> {
@@ -57,36 +96,50 @@ fn one(name: &str, request: Json) -> String {
 #[test]
 fn a_message_is_written_as_the_specifications_write_it() {
     let contract = contract();
-    let read = v1::ReadSkillResponse {
-        uri: "skill://c".to_owned(),
-        mime_type: "text/markdown".to_owned(),
-        text: "x".to_owned(),
-        shadowed_ids: vec![],
-    };
+    let read = message(
+        "repertoire.v1.ReadSkillResponse",
+        [
+            ("uri", text("skill://c")),
+            ("mime_type", text("text/markdown")),
+            ("text", text("x")),
+        ],
+    );
     assert_eq!(
         contract.json("ReadSkillResponse", &read).expect("JSON"),
         json!({"uri": "skill://c", "mimeType": "text/markdown", "text": "x"})
     );
-    let change = v1::FieldChange {
-        field: "n".to_owned(),
-        r#type: v1::ChangeType::Modified.into(),
-        old_value: Some(prost_types::Value::from(1.0)),
-        new_value: Some(prost_types::Value {
-            kind: Some(prost_types::value::Kind::NullValue(0)),
-        }),
+    let modified = CONTRACT
+        .inner
+        .pool
+        .get_enum_by_name("repertoire.v1.ChangeType");
+    let modified = modified.and_then(|kinds| kinds.get_value_by_name("CHANGE_TYPE_MODIFIED"));
+    let null = prost_types::Value {
+        kind: Some(prost_types::value::Kind::NullValue(0)),
     };
+    let change = message(
+        "repertoire.v1.FieldChange",
+        [
+            ("field", text("n")),
+            ("type", Any::EnumNumber(modified.expect("a name").number())),
+            ("old_value", value(&prost_types::Value::from(1.0))),
+            ("new_value", value(&null)),
+        ],
+    );
     assert_eq!(
         contract.json("FieldChange", &change).expect("JSON"),
         json!({"field": "n", "type": "modified", "old_value": 1, "new_value": null})
     );
-    let info = v1::VersionInfo {
-        created_at: Some(prost_types::Timestamp {
-            seconds: 0,
-            nanos: 500_000_000,
-        }),
-        size_bytes: 1 << 60,
-        ..Default::default()
-    };
+    let half_a_second = message(
+        "google.protobuf.Timestamp",
+        [("nanos", Any::I32(500_000_000))],
+    );
+    let info = message(
+        "repertoire.v1.VersionInfo",
+        [
+            ("created_at", Any::Message(half_a_second)),
+            ("size_bytes", Any::I64(1 << 60)),
+        ],
+    );
     assert_eq!(
         contract.json("VersionInfo", &info).expect("JSON"),
         json!({
@@ -113,35 +166,27 @@ fn transcribed(name: &str, bytes: &[u8]) -> Result<Json, String> {
 
 #[test]
 fn bytes_are_read_as_any_encoder_may_write_them() {
+    const STREAMED: &str = "repertoire.v1.PublishSkillsResponse";
     // An unknown field of each form that there is, groups with them.
     let unknown = [
         0xf8, 0x07, 1, 0xf9, 0x07, 0, 0, 0, 0, 0, 0, 0, 0, 0xfa, 0x07, 1, 0, 0xfb, 0x07, 0xfc,
         0x07, 0xfd, 0x07, 0, 0, 0, 0,
     ];
     let published = |uri: &str, digest: &str| {
-        let version = v1::VersionInfo {
-            digest: digest.to_owned(),
-            ..Default::default()
-        };
-        let published = v1::PublishSkillResponse {
-            uri: uri.to_owned(),
-            version: (!digest.is_empty()).then_some(version),
-            ..Default::default()
-        };
-        let result = v1::publish_skills_response::Result::Published(published);
-        v1::PublishSkillsResponse {
-            index: 7,
-            result: Some(result),
+        let version = message("repertoire.v1.VersionInfo", [("digest", text(digest))]);
+        let mut published = message("repertoire.v1.PublishSkillResponse", [("uri", text(uri))]);
+        if !digest.is_empty() {
+            published.set_field_by_name("version", Any::Message(version));
         }
-        .encode_to_vec()
+        let fields = [
+            ("index", Any::U64(7)),
+            ("published", Any::Message(published)),
+        ];
+        message(STREAMED, fields).encode_to_vec()
     };
-    let refused = v1::PublishSkillsResponse {
-        index: 8,
-        result: Some(v1::publish_skills_response::Result::Refused(
-            v1::Refusal::default(),
-        )),
-    }
-    .encode_to_vec();
+    let refused = message("repertoire.v1.Refusal", []);
+    let refused = [("index", Any::U64(8)), ("refused", Any::Message(refused))];
+    let refused = message(STREAMED, refused).encode_to_vec();
     // Parts of a message one after the other are one message; of fields that
     // exclude each other, the last one counts.
     for parts in [
@@ -151,19 +196,22 @@ fn bytes_are_read_as_any_encoder_may_write_them() {
         vec![published("skill://c", "d"), refused],
     ] {
         let bytes = parts.concat();
-        let message = v1::PublishSkillsResponse::decode(bytes.as_slice()).expect("a message");
+        let mut message = message(STREAMED, []);
+        message.merge(bytes.as_slice()).expect("a message");
         let written = contract().json("PublishSkillsResponse", &message);
-        assert_eq!(
-            transcribed("repertoire.v1.PublishSkillsResponse", &bytes),
-            Ok(written.expect("JSON"))
-        );
+        assert_eq!(transcribed(STREAMED, &bytes), Ok(written.expect("JSON")));
     }
     // Several at once, one by one, and one that this contract does not name.
     let types = [0x1a, 2, 1, 2, 0x18, 1, 0x18, 99];
     let written = transcribed("repertoire.v1.WatchRequest", &types).expect("JSON");
     let name = |number: i32| {
-        let name = v1::EventType::try_from(number).expect("an event");
-        let name = name.as_str_name().trim_start_matches("EVENT_TYPE_");
+        let types = CONTRACT
+            .inner
+            .pool
+            .get_enum_by_name("repertoire.v1.EventType");
+        let name = types.and_then(|types| types.get_value(number));
+        let name = name.expect("an event");
+        let name = name.name().trim_start_matches("EVENT_TYPE_");
         name.to_ascii_lowercase()
     };
     assert_eq!(

@@ -1,10 +1,6 @@
-//! Messages inside a request, in the query of a URL and in an answer's details.
-
-use tonic::Code;
+//! Messages inside a request and in the query of a URL.
 
 use super::*;
-use crate::contract::status;
-use model::Failure;
 
 fn gathered(query: &[(&str, &str)]) -> Result<Json, Vec<(String, String)>> {
     let contract = contract();
@@ -103,29 +99,4 @@ fn a_date_is_when_it_begins() {
             "{text}"
         );
     }
-}
-
-#[test]
-fn errors_of_a_set_of_skills_keep_their_skill_and_code() {
-    let failure = Failure::new(model::Code::SkillSetInvalid, "no")
-        .field("skills[0]", "UNKNOWN_SKILL: there is no skill 'a'")
-        .detail(
-            "validation_errors",
-            r#"[{"code":"UNKNOWN_SKILL","skill":"a"}]"#,
-        );
-    let refusal = Refusal::from(status(failure));
-    assert_eq!(refusal.status, Code::FailedPrecondition);
-    assert_eq!(
-        refusal.details["validation_errors"],
-        json!([{"code": "UNKNOWN_SKILL", "message": "there is no skill 'a'", "skill": "a"}])
-    );
-    // What was cut on its way is no JSON any more.
-    let cut = format!("[{}", "{\"code\":\"X\",\"skill\":\"a\"},".repeat(60));
-    let failure = Failure::new(model::Code::SkillSetInvalid, "no").detail("validation_errors", cut);
-    assert_eq!(
-        Refusal::from(status(failure))
-            .details
-            .get("validation_errors"),
-        None
-    );
 }

@@ -3,8 +3,19 @@
 use http::{HeaderMap, HeaderValue};
 use tonic::metadata::MetadataMap;
 
-use crate::contract::{FOR_MODEL, SESSION_REMEMBERED};
 use admission::Peer;
+
+/// What a call says in its metadata where a model reads the answer: it is not told unasked
+/// of skills whose authors leave them to people.
+pub const FOR_MODEL: &str = "for-model";
+
+/// What a call says in its metadata where the caller need not be told which session of
+/// loaded skills it is in, since its connection remembers.
+pub const SESSION_REMEMBERED: &str = "session-remembered";
+
+/// What an answer that was found in the index says in its metadata: the state of the index,
+/// `LOG-POSITION`. It changes with every publish, and with a restore of an older backup.
+pub const INDEX_VERSION: &str = "index-version";
 
 /// Headers of a caller that go on to the services: the deadline, the trace, the
 /// name of the call.

@@ -17,8 +17,7 @@ use tower::{BoxError, ServiceExt as _};
 use super::answer::{Block, JsonText, Metadata, ToolAnswer, blocks, envelope};
 use super::codec::DynamicCodec;
 use super::parse::Wrong;
-use super::{Context, Contract, Error, Method, Refusal, Tool};
-use crate::contract::INDEX_VERSION;
+use super::{Context, Contract, Error, INDEX_VERSION, Method, Refusal, Tool};
 use admission::Peer;
 use model::{Code, Failure};
 

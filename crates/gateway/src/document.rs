@@ -376,10 +376,11 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::super::components::for_each_reference;
+    use super::super::tests::contract;
     use super::*;
 
     fn document() -> Json {
-        Contract::load().expect("a contract").openapi()
+        contract().openapi()
     }
 
     /// Every operation: its path, its verb, and what it says.
@@ -394,7 +395,7 @@ mod tests {
 
     #[test]
     fn every_route_is_an_operation_with_a_name_of_its_own() {
-        let contract = Contract::load().expect("a contract");
+        let contract = contract();
         let routes: usize = contract.methods().iter().map(|m| m.routes.len()).sum();
         let document = document();
         let operations = operations(&document);
@@ -440,7 +441,7 @@ mod tests {
 
     #[test]
     fn the_schema_of_a_refusal_takes_the_name_of_no_message() {
-        let contract = Contract::load().expect("a contract");
+        let contract = contract();
         let mut messages = contract.inner.pool.all_messages();
         assert!(messages.all(|message| message.name() != PROBLEM));
         let schemas = &document()["components"]["schemas"];

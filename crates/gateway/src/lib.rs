@@ -8,12 +8,24 @@
 //!   as base64; absent optional fields left out, all others always there. Unknown
 //!   keys are refused by name.
 //! * No message, method or tool is named here: what is new in the contract needs
-//!   no code.
+//!   no code. The descriptors are handed in ([`Contract::read_set`]); no generated
+//!   message is known.
 //! * A call goes through a [`Transport`]: in process through the call layer, or to
 //!   another server over a channel. What it is refused with is a [`Refusal`],
 //!   wherever it was refused.
 //!
-//! Not here: what a face does with the JSON (`mcp`, `http`).
+//! Not here: what a face does with the JSON (`mcp`, `http`), the generated messages, the
+//! rules that requests are checked against and failures as statuses (`contract`), what
+//! the calls do (`grpc`): all of them in the server.
+
+// What may fail in a test may not in the product; the rest is in Cargo.toml.
+#![warn(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    clippy::print_stderr
+)]
 
 mod answer;
 mod call;
@@ -33,6 +45,7 @@ mod strict;
 mod tests;
 mod text;
 mod tool;
+pub mod values;
 mod write;
 
 use std::collections::{BTreeMap, HashMap};
@@ -46,7 +59,7 @@ pub use answer::{Block, JsonText, ToolAnswer};
 pub use call::{
     Answer, Ask, Gateway, MAX_JSON_BYTES, MAX_MESSAGE_BYTES, OnProgress, Transport, TransportError,
 };
-pub use context::Context;
+pub use context::{Context, FOR_MODEL, INDEX_VERSION, SESSION_REMEMBERED};
 pub use json::escape;
 pub use method::{Method, Route, RouteBody};
 pub use refusal::Refusal;
@@ -54,7 +67,6 @@ pub use strict::strict_json;
 pub use text::Parts;
 pub use tool::{Hints, Tool};
 
-use crate::contract::FILE_DESCRIPTOR_SET;
 use shape::Shape;
 
 /// The descriptors of a contract, and what the faces need of them. Cheap to clone.
@@ -90,14 +102,6 @@ pub enum Error {
 }
 
 impl Contract {
-    /// The contract that this binary was built with.
-    ///
-    /// # Errors
-    /// The descriptor set is not whole, which a test rules out.
-    pub fn load() -> Result<Self, Error> {
-        Self::read_set(FILE_DESCRIPTOR_SET)
-    }
-
     /// The contract of a `google.protobuf.FileDescriptorSet`, with its comments.
     ///
     /// # Errors
