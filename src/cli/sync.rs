@@ -64,7 +64,7 @@ enum KindName {
     Github,
     /// An index below /.well-known of a web site.
     WellKnown,
-    /// A registry that speaks the protocol of ClawHub.
+    /// A registry that speaks the protocol of `ClawHub`.
     Clawhub,
     /// Another server of this kind.
     Repertoire,
@@ -87,7 +87,7 @@ struct Add {
     /// Only what is below this path of it.
     #[arg(long, default_value = "")]
     path: String,
-    /// Repositories, owners and `topic:NAME` of GitHub, slugs of ClawHub, beginnings of ids
+    /// Repositories, owners and `topic:NAME` of GitHub, slugs of `ClawHub`, beginnings of ids
     /// of another server; with commas between them.
     #[arg(long, value_delimiter = ',')]
     select: Vec<String>,
@@ -128,6 +128,13 @@ pub(super) struct Sync {
     /// Look anew, instead of asking what changed since the last look.
     #[arg(long, conflicts_with = "full")]
     force: bool,
+    #[command(flatten)]
+    look: Look,
+}
+
+/// What to say instead of syncing.
+#[derive(Debug, Args)]
+struct Look {
     /// Say what is synced now, and what was.
     #[arg(long, conflicts_with_all = ["full", "force", "health", "sources"])]
     status: bool,
@@ -306,14 +313,13 @@ pub(super) async fn sync(client: &mut Client, options: Sync, output: &Output) ->
         sources,
         full,
         force,
-        status,
-        health,
+        look,
     } = options;
-    if status {
-        return self::status(client, output).await;
+    if look.status {
+        return status(client, output).await;
     }
-    if health {
-        return self::health(client, sources, output).await;
+    if look.health {
+        return health(client, sources, output).await;
     }
     let sync_id = if full {
         let request = v1::ForceFullSyncRequest {

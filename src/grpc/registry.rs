@@ -498,7 +498,7 @@ impl v1::registry_server::Registry for RegistryService {
         &self,
         request: Request<v1::WatchSyncRequest>,
     ) -> Result<Response<Self::WatchSyncStream>, Status> {
-        let steps = sync::watch(&self.engine, request.into_inner())?;
+        let steps = sync::watch(&self.engine, request.get_ref())?;
         Ok(Response::new(Box::pin(steps)))
     }
 
@@ -506,7 +506,7 @@ impl v1::registry_server::Registry for RegistryService {
         &self,
         request: Request<v1::GetSourceHealthRequest>,
     ) -> Result<Response<v1::GetSourceHealthResponse>, Status> {
-        let health = sync::health(&self.engine, request.into_inner())?;
+        let health = sync::health(&self.engine, request.get_ref())?;
         Ok(Response::new(health))
     }
 

@@ -393,7 +393,7 @@ fn mib(bytes: i64) -> f64 {
 
 pub(super) fn watch(
     engine: &Engine,
-    request: v1::WatchSyncRequest,
+    request: &v1::WatchSyncRequest,
 ) -> Result<impl Stream<Item = Result<v1::WatchSyncResponse, Status>> + use<>, Status> {
     use v1::watch_sync_response::State;
     let id = Some(request.sync_id.as_str()).filter(|id| !id.is_empty());
@@ -429,7 +429,7 @@ pub(super) fn watch(
 
 pub(super) fn health(
     engine: &Engine,
-    request: v1::GetSourceHealthRequest,
+    request: &v1::GetSourceHealthRequest,
 ) -> Result<v1::GetSourceHealthResponse, Status> {
     let id = Some(request.source_id.as_str()).filter(|id| !id.is_empty());
     let sources = engine.health(id).map_err(status)?;

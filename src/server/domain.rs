@@ -96,8 +96,8 @@ impl Domain {
             let graders = graders::of_server(&paths, &host, &registry);
             let graders = graders.map_err(StartError::Sandbox)?;
             let learning = learning::open(store.clone(), Arc::clone(&clock), graders);
-            let held = (store.clone(), registry.clone());
-            let engine = sources::open(held, &directory, &sync, configured)?;
+            let stored = (store.clone(), registry.clone());
+            let engine = sources::open(stored, &directory, &sync, configured)?;
             let tools = Tools::open(store, reads, sets, Arc::clone(&clock), handlers, limits)
                 .map_err(registry::Error::from)?;
             let (home, at) = (directory.join("installed"), Arc::clone(&clock));

@@ -278,14 +278,9 @@ impl Registry {
             }
             // The skill was deleted since its bytes were looked at.
             let scan = scan.as_deref().ok_or(Error::Contention)?;
-            let semantic = self.next_semantic(&id, head.as_ref(), declared.as_ref(), &digest);
-            let semantic = match (semantic, &build) {
-                (Err(Error::VersionConflict { mut semantic, .. }), Some(build)) => {
-                    semantic.build = build.clone();
-                    self.next_semantic(&id, head.as_ref(), Some(&semantic), &digest)?
-                }
-                (semantic, _) => semantic?,
-            };
+            let told_apart = (&digest, build.as_ref());
+            let semantic =
+                self.distinct_semantic(&id, head.as_ref(), declared.as_ref(), told_apart)?;
             let number = head
                 .as_ref()
                 .map_or(Some(VersionNumber::FIRST), |head| head.last_number.next());
@@ -305,15 +300,7 @@ impl Registry {
                 Some(_) => Outcome::Updated,
                 None => Outcome::Created,
             };
-            let hold = self.hold(&id, live, scan, activate, caller)?;
-            let hold = hold.or_else(|| {
-                Some(Hold {
-                    reason: objection.clone()?,
-                    time: scan.time,
-                    activate,
-                    rejected: None,
-                })
-            });
+            let hold = self.hold(&id, live, scan, (activate, objection.as_deref()), caller)?;
             let activates = activate && hold.is_none();
             let summary = activates.then(|| Summary::new(&version, Some(scan.base())));
             let head = next_head(head, &id, &version, summary);
@@ -354,7 +341,7 @@ impl Registry {
         id: &SkillId,
         head: Option<&Head>,
         scan: &Scan,
-        activate: bool,
+        (activate, own): (bool, Option<&str>),
         caller: &Caller,
     ) -> Result<Option<Hold>, Error> {
         // Its own skills the server is built with.
@@ -367,6 +354,7 @@ impl Registry {
             Ok(scan.transpose()?.flatten().map(|scan| scan.report))
         };
         let reason = objection(self.inner.policy.hold, &scan.report, before)?;
+        let reason = reason.or_else(|| own.map(str::to_owned));
         Ok(reason.map(|reason| Hold {
             reason,
             time: scan.time,
@@ -409,6 +397,24 @@ impl Registry {
     }
 
     /// The semantic version that a publish gets.
+    /// The semantic version of new bytes. Where the stated one is another version's, `build`
+    /// tells them apart.
+    fn distinct_semantic(
+        &self,
+        id: &SkillId,
+        head: Option<&Head>,
+        declared: Option<&semver::Version>,
+        (digest, build): (&Digest, Option<&semver::BuildMetadata>),
+    ) -> Result<semver::Version, Error> {
+        match (self.next_semantic(id, head, declared, digest), build) {
+            (Err(Error::VersionConflict { mut semantic, .. }), Some(build)) => {
+                semantic.build = build.clone();
+                self.next_semantic(id, head, Some(&semantic), digest)
+            }
+            (semantic, _) => semantic,
+        }
+    }
+
     fn next_semantic(
         &self,
         id: &SkillId,

@@ -291,7 +291,7 @@ impl SearchIndex {
             .filter_map(|folder| std::fs::read_dir(folder).ok());
         let sizes = files.flatten().flatten().filter_map(|file| {
             let metadata = file.metadata().ok()?;
-            metadata.is_file().then(|| metadata.len())
+            metadata.is_file().then_some(metadata.len())
         });
         sizes.sum()
     }

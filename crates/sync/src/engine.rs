@@ -311,7 +311,7 @@ impl Engine {
             return Err(Error::Configured { id: id.to_owned() });
         }
         // Nothing syncs it from here on.
-        let reserved = self.reserve(&[source.clone()], |_| format!("removing {id}"))?;
+        let reserved = self.reserve(std::slice::from_ref(&source), |_| format!("removing {id}"))?;
         let mut removed = Removed {
             id: id.to_owned(),
             withdrawn: 0,

@@ -29,13 +29,12 @@ fn segment(word: &str) -> String {
 /// Host and owner of a repository's address: of `https://HOST/OWNER/…`, `ssh://…` and
 /// `USER@HOST:OWNER/…`.
 fn host_and_owner(address: &str) -> Option<(String, String)> {
-    let (host, path) = match url::Url::parse(address) {
-        Ok(url) => (url.host_str()?.to_owned(), url.path().to_owned()),
-        Err(_) => {
-            let (host, path) = address.split_once(':')?;
-            let host = host.rsplit_once('@').map_or(host, |(_, host)| host);
-            (host.to_owned(), path.to_owned())
-        }
+    let (host, path) = if let Ok(url) = url::Url::parse(address) {
+        (url.host_str()?.to_owned(), url.path().to_owned())
+    } else {
+        let (host, path) = address.split_once(':')?;
+        let host = host.rsplit_once('@').map_or(host, |(_, host)| host);
+        (host.to_owned(), path.to_owned())
     };
     let owner = path.trim_start_matches('/').split('/').next()?.to_owned();
     let known = HOSTS.iter().find(|(known, _)| *known == host);

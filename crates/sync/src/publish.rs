@@ -151,7 +151,7 @@ impl OneSync<'_> {
         let active = head.as_ref().and_then(|head| head.active);
         let Read {
             bundle,
-            version: called,
+            version: named,
             digest,
             ..
         } = read;
@@ -166,7 +166,7 @@ impl OneSync<'_> {
         }
         let objection = objection
             .map(str::to_owned)
-            .or_else(|| self.downgrade(&prepared, called.as_deref(), head.as_deref()));
+            .or_else(|| self.downgrade(&prepared, named.as_deref(), head.as_deref()));
         // Bytes that are known cannot be held: they were handed out before. They are not made
         // active, which is what a person would do.
         let activate = objection.is_none() || !prepared.is_known();

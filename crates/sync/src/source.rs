@@ -31,7 +31,7 @@ pub enum SourceKind {
     Github,
     /// An index below `/.well-known` of a web site.
     WellKnown,
-    /// A registry that speaks the protocol of ClawHub.
+    /// A registry that speaks the protocol of `ClawHub`.
     Clawhub,
     /// Another server of this kind.
     Repertoire,
@@ -162,7 +162,7 @@ pub struct Source {
     #[serde(default)]
     pub path: String,
     /// What of it: repositories (`acme/skills`), owners (`acme`) and topics
-    /// (`topic:agent-skills`) of GitHub, slugs of ClawHub, beginnings of ids
+    /// (`topic:agent-skills`) of GitHub, slugs of `ClawHub`, beginnings of ids
     /// (`github/acme`) of another server. Empty: all of it.
     #[serde(default)]
     pub select: Vec<String>,

@@ -49,20 +49,13 @@ impl Engine {
         let current = current.into_iter().find(|progress| progress.id == id);
         let last = history.iter().find(|sync| sync.id == id).cloned();
         if current.is_none() && last.is_none() {
-            return Err(self.unknown(id));
+            return Err(unknown(id));
         }
         Ok(Status {
             current,
             last,
             history,
         })
-    }
-
-    fn unknown(&self, id: &str) -> Error {
-        Error::SyncNotFound {
-            id: model::shown(id, 80),
-            max: MAX_HISTORY,
-        }
     }
 
     /// Follows a sync: the one of an id, or the one that began last. None: no sync is under
@@ -114,6 +107,13 @@ impl Engine {
         let sources = self.requested(sources)?;
         drop(self.reserve(&sources, |_| String::new())?);
         Ok(())
+    }
+}
+
+fn unknown(id: &str) -> Error {
+    Error::SyncNotFound {
+        id: model::shown(id, 80),
+        max: MAX_HISTORY,
     }
 }
 

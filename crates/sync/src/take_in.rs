@@ -34,11 +34,63 @@ struct Owner {
     digest: Option<Digest>,
 }
 
-/// The item of each skill of this source.
-type Claims = HashMap<SkillKey, Owner>;
+/// What is to become of an item.
+enum Chosen {
+    Publish(SkillId, Read),
+    Skip(Skipped),
+    /// The same, and what is here of it goes on serving.
+    Stay(Skipped),
+}
 
-fn is_owned(claims: &Claims, key: &SkillKey, path: &str) -> bool {
-    claims.get(key).is_some_and(|owner| owner.path == path)
+/// What is known while a source is taken in.
+struct Taking {
+    /// Places of the items in the listing, by path.
+    order: HashMap<String, usize>,
+    /// The item of each skill of this source.
+    claims: HashMap<SkillKey, Owner>,
+    /// What was known before, by path.
+    before: HashMap<String, ItemRecord>,
+    /// What is known now, by path.
+    kept: HashMap<String, ItemRecord>,
+    /// Items that could not be read.
+    unreadable: usize,
+}
+
+impl Taking {
+    fn new(listing: &[Item], known: &HashMap<String, ItemRecord>) -> Self {
+        let order = listing.iter().enumerate();
+        let claims = known.values().filter_map(|record| {
+            let owner = Owner {
+                path: record.item.path.clone(),
+                digest: record.digest,
+            };
+            Some((record.skill.as_ref()?.key(), owner))
+        });
+        Self {
+            order: order.map(|(at, item)| (item.path.clone(), at)).collect(),
+            claims: claims.collect(),
+            before: known.clone(),
+            kept: HashMap::new(),
+            unreadable: 0,
+        }
+    }
+
+    fn owns(&self, key: &SkillKey, path: &str) -> bool {
+        self.claims.get(key).is_some_and(|owner| owner.path == path)
+    }
+
+    /// Tells what was not taken, in the order of the listing.
+    fn list_skips(&self, result: &mut SourceResult) {
+        let mut skipped: Vec<_> = self
+            .kept
+            .values()
+            .filter_map(|record| Some((&record.item.path, record.skipped.as_ref()?)))
+            .collect();
+        skipped.sort_by_key(|(path, _)| self.order.get(*path));
+        for (path, skipped) in skipped {
+            result.skip(path, skipped.reason());
+        }
+    }
 }
 
 impl OneSync<'_> {
@@ -51,26 +103,11 @@ impl OneSync<'_> {
         &self,
         listing: Vec<Item>,
         known: HashMap<String, ItemRecord>,
-        (revision, break_in_history): (&str, Option<&str>),
+        at: (&str, Option<&str>),
         state: &mut State,
         result: &mut SourceResult,
     ) -> Result<u32, Fault> {
-        let order: HashMap<String, usize> = listing
-            .iter()
-            .enumerate()
-            .map(|(at, item)| (item.path.clone(), at))
-            .collect();
-        let mut claims: Claims = HashMap::new();
-        for record in known.values() {
-            if let Some(skill) = &record.skill {
-                let owner = Owner {
-                    path: record.item.path.clone(),
-                    digest: record.digest,
-                };
-                claims.insert(skill.key(), owner);
-            }
-        }
-        let before = known.clone();
+        let mut taking = Taking::new(&listing, &known);
         let is_full = self.request.kind == Kind::Full;
         let Plan {
             read,
@@ -78,16 +115,36 @@ impl OneSync<'_> {
             gone,
         } = plan(listing, known, is_full, |record| self.is_here(record));
         let was_unfinished = state.is_unfinished;
-        if !was_unfinished && !(read.is_empty() && gone.is_empty()) {
+        let writes = !read.is_empty() || !gone.is_empty();
+        if writes && !was_unfinished {
             state.is_unfinished = true;
             let mut batch = Batch::new();
             batch.put(&STATES, &self.source.id, state);
             self.engine.0.store.commit(batch).await?;
         }
         self.phase(Phase::Processing, read.len());
-        let mut kept: HashMap<String, ItemRecord> = HashMap::new();
-        self.renew(unchanged, &mut kept).await?;
-        let mut unreadable = 0;
+        self.renew(unchanged, &mut taking.kept).await?;
+        self.read_and_publish(read, at, &mut taking, result).await?;
+        self.displace(&mut taking).await?;
+        self.withdraw_gone(&gone, &taking, result).await?;
+        if was_unfinished {
+            self.withdraw_strays(&taking.kept, result).await?;
+        }
+        state.is_unfinished = false;
+        taking.list_skips(result);
+        let skills = taking.kept.values();
+        let skills = skills.filter(|record| record.skill.is_some()).count();
+        Ok(u32::try_from(skills).unwrap_or(u32::MAX))
+    }
+
+    /// Reads items in their order, and publishes what was read, side by side.
+    async fn read_and_publish(
+        &self,
+        read: Vec<Item>,
+        (revision, break_in_history): (&str, Option<&str>),
+        taking: &mut Taking,
+        result: &mut SourceResult,
+    ) -> Result<(), Fault> {
         let mut reading = stream::iter(read)
             .map(|item| async {
                 let read = self.read(&item).await;
@@ -97,75 +154,89 @@ impl OneSync<'_> {
         let mut publishing = FuturesUnordered::new();
         let (mut more, mut failed) = (true, None);
         loop {
-            let (item, read) = tokio::select! {
+            let next = tokio::select! {
                 Some(done) = publishing.next(), if !publishing.is_empty() => {
                     match done {
-                        Ok(done) => self.count(done, &mut kept, result),
+                        Ok(done) => self.count(done, &mut taking.kept, result),
                         Err(fault) => (more, failed) = (false, Some(fault)),
                     }
                     continue;
                 }
-                next = reading.next(), if more && publishing.len() < PUBLISHING => match next {
-                    Some(next) => next,
-                    None => {
-                        more = false;
-                        continue;
-                    }
-                },
+                next = reading.next(), if more && publishing.len() < PUBLISHING => next,
                 else => break,
             };
-            let old = before.get(&item.path);
-            if let Some(skill) = old.and_then(|old| old.skill.as_ref())
-                && is_owned(&claims, &skill.key(), &item.path)
-            {
-                // It may have another id now; whoever waited for this one may have it.
-                claims.remove(&skill.key());
-            }
-            let (decided, stays) = match read {
-                Ok(Ok(read)) => {
-                    let id = self.decide(&item, &read, &order, &mut claims);
-                    (id.map(|id| (id, read)), None)
-                }
-                // What is here of a skill that cannot be read any more goes on serving.
-                Ok(Err(skipped)) => (Err(skipped), old),
-                Err(Fault::Place(error)) if unreadable < MAX_UNREADABLE && !ends(&error) => {
-                    unreadable += 1;
-                    let reason = format!("it could not be read: {error}");
-                    (Err(Skipped::State(reason)), old)
-                }
-                // What was read before is published all the same.
-                Err(fault) => {
-                    (more, failed) = (false, Some(fault));
-                    continue;
-                }
+            let Some((item, read)) = next else {
+                more = false;
+                continue;
             };
-            if let Some((stays, skill)) =
-                stays.and_then(|stays| Some((stays, stays.skill.as_ref()?)))
-            {
-                claims.entry(skill.key()).or_insert_with(|| Owner {
-                    path: item.path.clone(),
-                    digest: stays.digest,
+            let old = taking.before.get(&item.path).cloned();
+            match self.choose(&item, read, old.as_ref(), taking) {
+                Ok(chosen) => publishing.push(async move {
+                    let old = old.as_ref();
+                    match chosen {
+                        Chosen::Publish(id, read) => {
+                            self.publish(item, id, read, old, revision, break_in_history)
+                                .await
+                        }
+                        Chosen::Skip(skipped) => self.skip(item, skipped, None, old).await,
+                        Chosen::Stay(skipped) => self.skip(item, skipped, old, old).await,
+                    }
+                }),
+                // What was read before is published all the same.
+                Err(fault) => (more, failed) = (false, Some(fault)),
+            }
+        }
+        failed.map_or(Ok(()), Err)
+    }
+
+    /// What is to become of an item that was read, or could not be.
+    fn choose(
+        &self,
+        item: &Item,
+        read: Result<Result<Read, Skipped>, Fault>,
+        old: Option<&ItemRecord>,
+        taking: &mut Taking,
+    ) -> Result<Chosen, Fault> {
+        let skill = old.and_then(|old| old.skill.as_ref());
+        if let Some(skill) = skill
+            && taking.owns(&skill.key(), &item.path)
+        {
+            // It may have another id now; whoever waited for this one may have it.
+            taking.claims.remove(&skill.key());
+        }
+        let skipped = match read {
+            Ok(Ok(read)) => {
+                let id = self.decide(item, &read, taking);
+                return Ok(match id {
+                    Ok(id) => Chosen::Publish(id, read),
+                    Err(skipped) => Chosen::Skip(skipped),
                 });
             }
-            publishing.push(async move {
-                match decided {
-                    Ok((id, read)) => {
-                        self.publish(item, id, read, old, revision, break_in_history)
-                            .await
-                    }
-                    Err(skipped) => self.skip(item, skipped, stays, old).await,
-                }
+            Ok(Err(skipped)) => skipped,
+            Err(Fault::Place(error)) if taking.unreadable < MAX_UNREADABLE && !ends(&error) => {
+                taking.unreadable += 1;
+                Skipped::State(format!("it could not be read: {error}"))
+            }
+            Err(fault) => return Err(fault),
+        };
+        // What is here of a skill that cannot be read any more goes on serving.
+        if let Some((old, skill)) = old.zip(skill) {
+            taking.claims.entry(skill.key()).or_insert_with(|| Owner {
+                path: item.path.clone(),
+                digest: old.digest,
             });
         }
-        if let Some(fault) = failed {
-            return Err(fault);
-        }
-        // Those that lost their ids to a shorter path.
-        let displaced: Vec<_> = kept
+        Ok(Chosen::Stay(skipped))
+    }
+
+    /// Takes skills from items that lost their ids to a shorter path.
+    async fn displace(&self, taking: &mut Taking) -> Result<(), Fault> {
+        let displaced: Vec<ItemRecord> = taking
+            .kept
             .values()
             .filter(|record| {
                 let key = record.skill.as_ref().map(SkillId::key);
-                key.is_some_and(|key| !is_owned(&claims, &key, &record.item.path))
+                key.is_some_and(|key| !taking.owns(&key, &record.item.path))
             })
             .cloned()
             .collect();
@@ -176,27 +247,9 @@ impl OneSync<'_> {
             let mut batch = Batch::new();
             items::put(&mut batch, &self.source.id, &record);
             self.engine.0.store.commit(batch).await?;
-            kept.insert(record.item.path.clone(), record);
+            taking.kept.insert(record.item.path.clone(), record);
         }
-        self.withdraw_gone(&gone, &before, &claims, &kept, result)
-            .await?;
-        if was_unfinished {
-            self.withdraw_strays(&kept, result).await?;
-        }
-        state.is_unfinished = false;
-        let mut skipped: Vec<_> = kept
-            .values()
-            .filter_map(|record| Some((&record.item.path, record.skipped.as_ref()?)))
-            .collect();
-        skipped.sort_by_key(|(path, _)| order.get(*path));
-        for (path, skipped) in skipped {
-            result.skip(path, skipped.reason());
-        }
-        let skills = kept
-            .values()
-            .filter(|record| record.skill.is_some())
-            .count();
-        Ok(u32::try_from(skills).unwrap_or(u32::MAX))
+        Ok(())
     }
 
     /// What a record says is so: the skill is there, and this source's.
@@ -296,18 +349,12 @@ impl OneSync<'_> {
     }
 
     /// The id that an item gets, unless it is another's.
-    fn decide(
-        &self,
-        item: &Item,
-        read: &Read,
-        order: &HashMap<String, usize>,
-        claims: &mut Claims,
-    ) -> Result<SkillId, Skipped> {
+    fn decide(&self, item: &Item, read: &Read, taking: &mut Taking) -> Result<SkillId, Skipped> {
         let id = namespace::id(self.source, item, &read.slug)
             .map_err(|error| Skipped::Bytes(error.to_string()))?;
         let key = id.key();
-        if let Some(other) = claims.get(&key) {
-            let at = |path: &String| order.get(path).copied();
+        if let Some(other) = taking.claims.get(&key) {
+            let at = |path: &String| taking.order.get(path).copied();
             // What is no longer listed gives its id up.
             if at(&other.path).is_some_and(|other| Some(other) < at(&item.path)) {
                 let Owner { path, digest } = other;
@@ -330,19 +377,18 @@ impl OneSync<'_> {
                     claim.source
                 )));
             }
-            Some(_) => {}
             None if self.is_a_persons(&id) => {
                 return Err(Skipped::State(format!(
                     "'{id}' was published by somebody else: give this source a namespace of its own"
                 )));
             }
-            None => {}
+            _ => {}
         }
         let owner = Owner {
             path: item.path.clone(),
             digest: Some(read.digest),
         };
-        claims.insert(key, owner);
+        taking.claims.insert(key, owner);
         Ok(id)
     }
 
@@ -380,10 +426,7 @@ impl OneSync<'_> {
         kept: &HashMap<String, ItemRecord>,
         result: &mut SourceResult,
     ) -> Result<(), Fault> {
-        let current: HashSet<SkillKey> = kept
-            .values()
-            .filter_map(|record| Some(record.skill.as_ref()?.key()))
-            .collect();
+        let current = skills_of(kept);
         for key in self.engine.claimed(&self.source.id)? {
             let registry = &self.engine.0.registry;
             let head = registry.catalog().get(&key).cloned();
@@ -406,19 +449,15 @@ impl OneSync<'_> {
     async fn withdraw_gone(
         &self,
         gone: &[ItemRecord],
-        before: &HashMap<String, ItemRecord>,
-        claims: &Claims,
-        kept: &HashMap<String, ItemRecord>,
+        taking: &Taking,
         result: &mut SourceResult,
     ) -> Result<(), Fault> {
         let inner = &self.engine.0;
-        let current: HashSet<SkillKey> = kept
+        let current = skills_of(&taking.kept);
+        let renamed = taking
+            .before
             .values()
-            .filter_map(|record| Some(record.skill.as_ref()?.key()))
-            .collect();
-        let renamed = before
-            .values()
-            .filter(|record| kept.contains_key(&record.item.path));
+            .filter(|record| taking.kept.contains_key(&record.item.path));
         self.phase(Phase::Storing, gone.len());
         for (record, is_gone) in gone
             .iter()
@@ -428,7 +467,7 @@ impl OneSync<'_> {
             let orphan = record.skill.as_ref().filter(|skill| {
                 let key = skill.key();
                 !current.contains(&key)
-                    && (!claims.contains_key(&key) || is_owned(claims, &key, &record.item.path))
+                    && (!taking.claims.contains_key(&key) || taking.owns(&key, &record.item.path))
             });
             if orphan.is_none() && !is_gone {
                 continue;
@@ -445,6 +484,12 @@ impl OneSync<'_> {
         }
         Ok(())
     }
+}
+
+/// The skills that items are.
+fn skills_of(kept: &HashMap<String, ItemRecord>) -> HashSet<SkillKey> {
+    let skills = kept.values().filter_map(|record| record.skill.as_ref());
+    skills.map(SkillId::key).collect()
 }
 
 /// After this, nothing else of the place can be read.

@@ -77,7 +77,7 @@ async fn a_file_that_may_not_be_read_is_a_problem_of_its_skill_alone() {
     write(root.path(), "two/SKILL.md", SKILL);
     write(root.path(), "two/locked.md", "x");
     let locked = root.path().join("two/locked.md");
-    fs::set_permissions(&locked, fs::Permissions::from_mode(0)).expect("a file");
+    fs::set_permissions(&locked, fs::Permissions::from_mode(0o0)).expect("a file");
     let may_read_all = fs::read(&locked).is_ok();
     let place = Directory::new(root.path()).expect("a place");
     let found = listing(&place, None, &work).await;
