@@ -68,7 +68,7 @@ impl RegistryService {
     }
 }
 
-fn version_number(number: u32) -> Result<VersionNumber, Status> {
+pub(super) fn version_number(number: u32) -> Result<VersionNumber, Status> {
     let found = VersionNumber::new(number);
     found.ok_or_else(|| wrong("version_number", "Required".to_owned()))
 }
@@ -397,21 +397,8 @@ impl v1::registry_server::Registry for RegistryService {
     ) -> Result<Response<v1::ApproveVersionResponse>, Status> {
         let key = &request.get_ref().idempotency_key;
         let caller = caller(&request, "ApproveVersion", key);
-        let v1::ApproveVersionRequest {
-            skill_id,
-            version_number: version,
-            reason,
-            idempotency_key: _,
-        } = request.into_inner();
-        let version = version_number(version)?;
-        let approve = async |id| self.registry.approve(&id, version, &reason, &caller).await;
-        let approved = self.lookup.write(&skill_id, &caller, approve).await;
-        let (id, version, active_version) = trust::reviewed(approved.map_err(status)?);
-        Ok(Response::new(v1::ApproveVersionResponse {
-            skill_id: id.to_string(),
-            version: Some(version),
-            active_version,
-        }))
+        let approved = trust::approve(self, request.into_inner(), &caller).await?;
+        Ok(Response::new(approved))
     }
 
     async fn reject_version(
@@ -420,20 +407,8 @@ impl v1::registry_server::Registry for RegistryService {
     ) -> Result<Response<v1::RejectVersionResponse>, Status> {
         let key = &request.get_ref().idempotency_key;
         let caller = caller(&request, "RejectVersion", key);
-        let v1::RejectVersionRequest {
-            skill_id,
-            version_number: version,
-            reason,
-            idempotency_key: _,
-        } = request.into_inner();
-        let version = version_number(version)?;
-        let reject = async |id| self.registry.reject(&id, version, &reason, &caller).await;
-        let rejected = self.lookup.write(&skill_id, &caller, reject).await;
-        let (id, version, _) = trust::reviewed(rejected.map_err(status)?);
-        Ok(Response::new(v1::RejectVersionResponse {
-            skill_id: id.to_string(),
-            version: Some(version),
-        }))
+        let rejected = trust::reject(self, request.into_inner(), &caller).await?;
+        Ok(Response::new(rejected))
     }
 
     async fn list_blocked(

@@ -4,10 +4,11 @@ use jiff::Timestamp;
 use tonic::Status;
 
 use super::convert::{self, count, time};
+use super::registry::{RegistryService, version_number};
 use super::{HELD, missing, number, page_size, publish, target, token};
 use crate::contract::{status, v1};
 use ::lookup::Lookup;
-use ::registry::{HeldVersion, Hold, Registry, Review, Reviewed, Scan, Scanned, Upload};
+use ::registry::{Caller, HeldVersion, Hold, Registry, Review, Reviewed, Scan, Scanned, Upload};
 use ::trust::quality::{self, Part, Standing};
 use ::trust::{Capability, Category, Change, Confidence, Finding, Report, Severity, Verdict};
 use model::{Code, Failure, SkillId, VersionNumber};
@@ -253,7 +254,56 @@ pub(super) fn list_held(
 }
 
 /// The skill of a reviewed version, as an answer names it.
-pub(super) fn reviewed(reviewed: Reviewed) -> (SkillId, v1::VersionInfo, u32) {
+fn reviewed(reviewed: Reviewed) -> (SkillId, v1::VersionInfo, u32) {
     let active = number(reviewed.active);
     (reviewed.id, convert::state(reviewed.version), active)
+}
+
+pub(super) async fn approve(
+    service: &RegistryService,
+    request: v1::ApproveVersionRequest,
+    caller: &Caller,
+) -> Result<v1::ApproveVersionResponse, Status> {
+    let v1::ApproveVersionRequest {
+        skill_id,
+        version_number: version,
+        reason,
+        idempotency_key: _,
+    } = request;
+    let RegistryService {
+        registry, lookup, ..
+    } = service;
+    let version = version_number(version)?;
+    let approve = async |id| registry.approve(&id, version, &reason, caller).await;
+    let approved = lookup.write(&skill_id, caller, approve).await;
+    let (id, version, active_version) = reviewed(approved.map_err(status)?);
+    Ok(v1::ApproveVersionResponse {
+        skill_id: id.to_string(),
+        version: Some(version),
+        active_version,
+    })
+}
+
+pub(super) async fn reject(
+    service: &RegistryService,
+    request: v1::RejectVersionRequest,
+    caller: &Caller,
+) -> Result<v1::RejectVersionResponse, Status> {
+    let v1::RejectVersionRequest {
+        skill_id,
+        version_number: version,
+        reason,
+        idempotency_key: _,
+    } = request;
+    let RegistryService {
+        registry, lookup, ..
+    } = service;
+    let version = version_number(version)?;
+    let reject = async |id| registry.reject(&id, version, &reason, caller).await;
+    let rejected = lookup.write(&skill_id, caller, reject).await;
+    let (id, version, _) = reviewed(rejected.map_err(status)?);
+    Ok(v1::RejectVersionResponse {
+        skill_id: id.to_string(),
+        version: Some(version),
+    })
 }

@@ -579,6 +579,25 @@ LEARNING = [
     case("a watch of too much progress", "WatchProgress", {"max_events": 1001}, "INVALID_PARAMETER", NO_TOOL),
 ]
 
+ACME = {"source": {"source_id": "acme", "kind": "git", "location": "https://github.com/acme/skills.git"}}
+SOURCES = [
+    case("sources", "ListSources", {}, faces=NO_TOOL),
+    case("a source by who is elsewhere", "AddSource", ACME, "OPERATOR_ONLY", NO_TOOL),
+    case("no source", "AddSource", {}, "MISSING_PARAMETER", NO_TOOL),
+    case("a source without an id", "AddSource", {"source": {"kind": "git"}}, "MISSING_PARAMETER", NO_TOOL),
+    case("a source that is removed by who is elsewhere", "RemoveSource", {"source_id": "acme"}, "OPERATOR_ONLY", NO_TOOL),
+    case("a sync of nothing", "RefreshIndex", {}, "SOURCE_NOT_FOUND"),
+    case("a sync of no source", "RefreshIndex", {"sources": ["acme"], "force_check": True}, "SOURCE_NOT_FOUND"),
+    case("a sync that is waited for too long", "RefreshIndex", {"wait_seconds": 301}, "INVALID_PARAMETER"),
+    case("a sync of too many", "RefreshIndex", {"sources": ["a"] * 1001}, "INVALID_PARAMETER"),
+    case("a full sync of nothing", "ForceFullSync", {"confirm": True}, "SOURCE_NOT_FOUND"),
+    case("a full sync of no source", "ForceFullSync", {"sources": ["acme"]}, "SOURCE_NOT_FOUND"),
+    case("no sync", "GetSyncStatus", {"sync_id": "sync_19700101_000000"}, "SYNC_NOT_FOUND"),
+    case("no sync that is watched", "WatchSync", {"sync_id": "sync_19700101_000000"}, "SYNC_NOT_FOUND", NO_TOOL),
+    case("health of no sources", "GetSourceHealth", {}),
+    case("health of no source", "GetSourceHealth", {"source_id": "acme"}, "SOURCE_NOT_FOUND"),
+]
+
 PAIR = ["specification-engine", "opencode-implementer"]
 
 
@@ -685,7 +704,7 @@ SESSIONS = [
     case("too many calls", "ListToolCalls", {"page_size": 1001}, "INVALID_PARAMETER", NO_TOOL),
 ]
 
-QUESTIONS = [*LISTS, *SKILLS, *READS, *FILES, *INSTALLED, *VERSIONS, *CHECKS, *WATCHES, *LEARNING, *COMPOSITIONS]
+QUESTIONS = [*LISTS, *SKILLS, *READS, *FILES, *INSTALLED, *VERSIONS, *CHECKS, *WATCHES, *LEARNING, *SOURCES, *COMPOSITIONS]
 
 
 # Changes. Each has skills of its own, so that no change shows in another.

@@ -297,6 +297,14 @@ impl OneSync<'_> {
     }
 }
 
+/// After this, nothing else of the place can be read.
+pub(crate) fn ends(error: &sources::Error) -> bool {
+    matches!(
+        error,
+        sources::Error::Stopped | sources::Error::RateLimited { .. }
+    )
+}
+
 /// The order in which paths are asked: the shortest first.
 fn place(path: &str) -> (usize, &str) {
     (path.split('/').count(), path)

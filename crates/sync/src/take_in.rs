@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 use futures_util::stream::{self, FuturesUnordered, StreamExt as _};
 use tokio_util::task::AbortOnDropHandle;
 
-use super::one::{Fault, OneSync};
+use super::one::{Fault, OneSync, ends};
 use super::plan::{Plan, plan};
 use super::publish::{Effect, Read, words};
 use super::record::{ItemRecord, STATES, Skipped, State};
@@ -19,7 +19,7 @@ use registry::{Bundle, Caller};
 use sources::Item;
 use store::Batch;
 
-/// Skills whose files are read ahead: some 16 MiB each, at most.
+/// Skills whose files are read ahead, each 16 MiB at most.
 const READ_AHEAD: usize = 8;
 /// Skills that are published at once.
 const PUBLISHING: usize = 32;
@@ -366,8 +366,8 @@ impl OneSync<'_> {
             }
         }
         let inner = &self.engine.0;
-        let claim =
-            items::claim(&inner.store, &key).map_err(|error| Skipped::State(error.to_string()))?;
+        let claim = items::claim(&inner.store, &key);
+        let claim = claim.map_err(|error| Skipped::State(error.to_string()))?;
         match claim {
             Some(claim)
                 if claim.source != self.source.id && self.engine.source(&claim.source).is_ok() =>
@@ -440,9 +440,9 @@ impl OneSync<'_> {
     /// Withdraws a skill that the source has no more; whether there was one.
     async fn withdraw(&self, skill: &SkillId) -> Result<bool, Fault> {
         let reason = format!("the source `{}` has it no more", self.source.id);
-        let registry = &self.engine.0.registry;
         // The claim stays: the skill comes back when its source has it again.
-        Ok(withdraw::withdraw(registry, skill, &reason, &self.caller()).await?)
+        let (registry, caller) = (&self.engine.0.registry, self.caller());
+        Ok(withdraw::withdraw(registry, skill, &reason, &caller).await?)
     }
 
     /// Withdraws skills whose items are gone, or became other skills, and forgets the items.
@@ -490,12 +490,4 @@ impl OneSync<'_> {
 fn skills_of(kept: &HashMap<String, ItemRecord>) -> HashSet<SkillKey> {
     let skills = kept.values().filter_map(|record| record.skill.as_ref());
     skills.map(SkillId::key).collect()
-}
-
-/// After this, nothing else of the place can be read.
-fn ends(error: &sources::Error) -> bool {
-    matches!(
-        error,
-        sources::Error::Stopped | sources::Error::RateLimited { .. }
-    )
 }
