@@ -584,7 +584,7 @@ SOURCES = [
     case("sources", "ListSources", {}, faces=NO_TOOL),
     case("a source by who is elsewhere", "AddSource", ACME, "OPERATOR_ONLY", NO_TOOL),
     case("no source", "AddSource", {}, "MISSING_PARAMETER", NO_TOOL),
-    case("a source without an id", "AddSource", {"source": {"kind": "git"}}, "MISSING_PARAMETER", NO_TOOL),
+    case("a source without an id", "AddSource", {"source": {"kind": "git", "source_id": ""}}, "MISSING_PARAMETER", NO_TOOL),
     case("a source that is removed by who is elsewhere", "RemoveSource", {"source_id": "acme"}, "OPERATOR_ONLY", NO_TOOL),
     case("a sync of nothing", "RefreshIndex", {}, "SOURCE_NOT_FOUND"),
     case("a sync of no source", "RefreshIndex", {"sources": ["acme"], "force_check": True}, "SOURCE_NOT_FOUND"),

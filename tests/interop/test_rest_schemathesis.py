@@ -68,7 +68,13 @@ def test_no_made_up_request_breaks_the_server_and_every_answer_is_as_described(s
 
 
 def test_requests_about_a_skill_that_is_there_are_answered_as_described(start, tmp_path):
-    server = start().ready()
+    # A source, so that there is something to sync.
+    folder = tmp_path / "skills" / "letters"
+    folder.mkdir(parents=True)
+    (folder / "SKILL.md").write_bytes(skill_md("letters"))
+    settings = tmp_path / "sources.yaml"
+    settings.write_text(f"sources:\n  team: {{kind: directory, location: {folder.parent}, interval_seconds: 0}}\n")
+    server = start("--config", str(settings)).ready()
     for version in (1, 2, 3):
         publish(server, "github/acme/refunds", refunds(version))
     # Deleted, it would no longer be there; made-up skills are mostly none.
@@ -76,8 +82,8 @@ def test_requests_about_a_skill_that_is_there_are_answered_as_described(start, t
     # Sets of made-up names are refused as a whole.
     left_out += ["--exclude-path", "/api/v1/skills:compose", "--exclude-path", "/api/v1/tools:check"]
     # Sessions are made by the server: none that is made up is there. test_tools.py has these.
-    # Reviews and installs are for callers on the server's machine.
-    regex = r"/sessions/|/details/|/tools/\{name\}/|/(approve|reject)$|/api/v1/(installed|priorities)"
+    # Reviews, installs and sources are for callers on the server's machine.
+    regex = r"/sessions/|/details/|/tools/\{name\}/|/(approve|reject)$|/api/v1/(installed|priorities|sources$)"
     left_out += ["--exclude-path-regex", regex]
     publish(server, "github/acme/harmful", {"SKILL.md": skill_md("harmful")})
     # For a reviewer: no made-up one waits.
@@ -114,6 +120,10 @@ def test_requests_about_a_skill_that_is_there_are_answered_as_described(start, t
         [[operations]]
         include-path-regex = "/skills:estimateBudget$"
         parameters = {{ "body.skill_ids" = ["refunds"] }}
+
+        [[operations]]
+        include-path-regex = "/sync(:full)?$"
+        parameters = {{ "body.sources" = ["team"], "query.sync_id" = "" }}
 
         # Not the skill that the others ask for.
         [[operations]]
