@@ -456,3 +456,78 @@ fn a_source_of_the_config_file_is_refused_with_its_place() {
         assert!(error.contains("CONFIG_INVALID"), "{error}");
     }
 }
+
+#[test]
+fn all_skills_go_out_as_a_tree_and_a_repository_and_come_back_the_same() {
+    let desk = Desk::new(5);
+    desk.add("data");
+    desk.json("data", &["sync"]);
+    let at = |name: &str| desk.path(name).display().to_string();
+    let remote = at("remote.git");
+    ended(
+        &Command::new("git")
+            .args(["init", "-q", "--bare", &remote])
+            .output()
+            .expect("git"),
+    );
+    let export = |folder: &str, args: &[&str]| {
+        let folder = at(folder);
+        desk.json("data", &[&["export", "--all", &folder], args].concat())
+    };
+    let first = export("one", &["--git", "--push", &remote]);
+    let second = export("two", &["--git"]);
+    assert_eq!(
+        first["commit"], second["commit"],
+        "the same skills make the same commit"
+    );
+    assert_eq!(
+        (&first["skills"], &first["written"]),
+        (&json!(5), &json!(5))
+    );
+    let pushed = Command::new("git")
+        .args(["-C", &remote, "rev-parse", "main"])
+        .output();
+    assert_eq!(
+        ended(&pushed.expect("git")).trim(),
+        first["commit"].as_str().expect("a commit")
+    );
+    let text = std::fs::read_to_string(desk.path("one/local/acme/s1/SKILL.md")).expect("a file");
+    assert!(text.ends_with("Words 1.\n"), "{text}");
+    // Only what changed is written again, and what is gone goes.
+    desk.write(1, 2);
+    std::fs::remove_dir_all(desk.repository().join("skills/s2")).expect("removed");
+    desk.push();
+    desk.json("data", &["sync"]);
+    let again = export("one", &["--git", "--push", &remote]);
+    assert_eq!(
+        (&again["written"], &again["removed"]),
+        (&json!(1), &json!(1))
+    );
+    assert!(!desk.path("one/local/acme/s2").exists());
+    // What was pushed is a source like others.
+    let from = format!("file://{remote}");
+    let add = [
+        "source",
+        "add",
+        "back",
+        "git",
+        &from,
+        "--ref",
+        "main",
+        "--namespace",
+        "local/acme",
+        "--interval",
+        "0",
+    ];
+    desk.json("other", &add);
+    assert_eq!(counts(&desk.json("other", &["sync"])), [4, 0, 0]);
+    let read = desk.run("other", &["read", "local/acme/s1"]);
+    assert!(ended(&read).ends_with("Words 2.\n"));
+    // A folder with something else in it is left alone.
+    let refused = desk.run("data", &["export", "--all", &at("skills.git")]);
+    let stderr = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(
+        !refused.status.success() && stderr.contains("LOCAL_FILE_FAILED"),
+        "{stderr}"
+    );
+}

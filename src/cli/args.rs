@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use super::versions;
-use super::{blocklist, checks, data, install, learn, review, scan, search, sync, tools};
+use super::{blocklist, checks, data, export, install, learn, review, scan, search, sync, tools};
 use crate::server::LogFormat;
 
 const EXAMPLES: &str = "\
@@ -129,8 +129,8 @@ pub(super) enum Command {
     Sync(sync::Sync),
     /// Say how often a skill is read and loaded.
     Metrics(OfSkill),
-    /// Write a version as an archive.
-    Export(Export),
+    /// Write a version as an archive, or all skills as a tree of files.
+    Export(export::Export),
     /// Follow what happens to skills, a line an event.
     Watch(Watch),
     /// Compose skills into one set of permissions, and say why.
@@ -364,29 +364,6 @@ pub(super) struct OfNumber {
     /// Number of the version.
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     pub(super) number: u32,
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub(super) enum Format {
-    /// A gzip-compressed tar.
-    TarGz,
-    /// A zip.
-    Zip,
-}
-
-#[derive(Debug, Args)]
-pub(super) struct Export {
-    #[command(flatten)]
-    pub(super) of: OfVersion,
-    /// File to write. [default: the name and version of the skill, here]
-    #[arg(long, short, value_name = "FILE")]
-    pub(super) output: Option<PathBuf>,
-    /// Form of the archive.
-    #[arg(long, value_enum, default_value = "tar-gz")]
-    pub(super) format: Format,
-    /// Overwrite the file where there is one.
-    #[arg(long)]
-    pub(super) force: bool,
 }
 
 #[derive(Debug, Args)]

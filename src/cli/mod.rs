@@ -21,11 +21,13 @@ mod connect;
 mod data;
 mod doctor;
 mod exercise;
+mod export;
 mod fate;
 mod import;
 mod install;
 mod learn;
 mod mcp;
+mod mirror;
 mod output;
 mod paint;
 mod review;
@@ -178,7 +180,7 @@ async fn with_client(
         Command::Reject(options) => review::reject(client, options, output).await,
         Command::Installs(command) => install::served(client, command, output).await,
         Command::Metrics(options) => versions::metrics(client, options, output).await,
-        Command::Export(options) => skills::export(client, options, output).await,
+        Command::Export(options) => export::export(client, options, output).await,
         Command::Mcp(options) => mcp::mcp(client, &options).await,
         Command::Watch(options) => skills::watch(client, options, output).await,
         Command::Compose(options) => compose::compose(client, options, output).await,

@@ -1,13 +1,10 @@
 //! Commands that list, show and hand out skills.
 
-use std::io::Write as _;
-use std::path::{Component, Path, PathBuf};
 use std::process::ExitCode;
 
 use serde_json::json;
-use sha2::{Digest as _, Sha256};
 
-use super::args::{Export, Format, List, LocationName, OfVersion, Read, Watch};
+use super::args::{List, LocationName, OfVersion, Read, Watch};
 use super::connect::Client;
 use super::fate::problem_line;
 use super::output::{
@@ -15,14 +12,12 @@ use super::output::{
 };
 use super::review;
 use crate::contract::v1;
-use model::{Code, Digest};
-use store::AtomicFile;
 
 const PAGE: i32 = 500;
 
 /// A version as the command line names it: `3` is a number, `1.2.0` a semantic
 /// version.
-fn version(text: Option<String>) -> (u32, String) {
+pub(super) fn version(text: Option<String>) -> (u32, String) {
     match text {
         None => (0, String::new()),
         Some(text) => text
@@ -240,91 +235,6 @@ pub(super) async fn read(client: &mut Client, options: Read, output: &Output) ->
     Ok(ExitCode::SUCCESS)
 }
 
-/// The name that a server gives a file, where it is a name in this folder and nothing else.
-fn plain(name: &str) -> Result<PathBuf, Failed> {
-    let path = Path::new(name);
-    let mut segments = path.components();
-    let is_plain = matches!(
-        (segments.next(), segments.next()),
-        (Some(Component::Normal(only)), None) if only == path.as_os_str()
-    );
-    if is_plain && !name.starts_with('.') && !name.chars().any(char::is_control) {
-        return Ok(path.to_owned());
-    }
-    let refused = format!("the server names the archive {name:?}, which is no plain file name");
-    Err(Failed::new(Code::LocalFileFailed, refused).hint("name a file yourself with --output"))
-}
-
-pub(super) async fn export(client: &mut Client, options: Export, output: &Output) -> Exit {
-    let Export {
-        of: OfVersion { skill, at },
-        output: file,
-        format,
-        force,
-    } = options;
-    let (version_number, semantic_version) = version(at);
-    let format = match format {
-        Format::TarGz => v1::ArchiveFormat::TarGz,
-        Format::Zip => v1::ArchiveFormat::Zip,
-    };
-    let request = v1::ExportSkillRequest {
-        skill_id: skill,
-        version_number,
-        semantic_version,
-        format: format.into(),
-        info_only: false,
-    };
-    let mut chunks = client.registry().export_skill(request).await?.into_inner();
-    let first = chunks
-        .message()
-        .await?
-        .ok_or_else(|| Failed::fault("the server sent nothing"))?;
-    let info = first.info.clone().unwrap_or_default();
-    let path = match file {
-        Some(file) => file,
-        None => plain(&info.file_name)?,
-    };
-    super::data::free(&path, force)?;
-    let named = |error: std::io::Error| {
-        Failed::new(
-            Code::LocalFileFailed,
-            format!("cannot write {}: {error}", path.display()),
-        )
-    };
-    let archive = AtomicFile::new(&path).map_err(named)?;
-    let mut written = 0_u64;
-    let mut digest = Sha256::new();
-    let mut next = Some(first);
-    while let Some(message) = next {
-        archive.file().write_all(&message.chunk).map_err(named)?;
-        digest.update(&message.chunk);
-        written += message.chunk.len() as u64;
-        next = chunks.message().await?;
-    }
-    let digest = Digest::from(<[u8; 32]>::from(digest.finalize())).to_string();
-    if digest != info.digest {
-        return Err(Failed::new(
-            Code::DataDamaged,
-            format!(
-                "{} is not what the server made: its digest is {digest}, not {}",
-                path.display(),
-                info.digest
-            ),
-        ));
-    }
-    archive.persist(force).map_err(named)?;
-    if output.is_json() {
-        output.value(&json!({"path": path.display().to_string(), "bytes": written, "archive": json_of("ArchiveInfo", &info)?}))?;
-    } else {
-        output.line(&format!(
-            "{GOOD}wrote{GOOD:#} {} ({})",
-            path.display(),
-            bytes(i64::try_from(written).unwrap_or(0))
-        ))?;
-    }
-    Ok(ExitCode::SUCCESS)
-}
-
 pub(super) async fn watch(client: &mut Client, options: Watch, output: &Output) -> Exit {
     let Watch {
         resume,
@@ -366,25 +276,6 @@ pub(super) async fn watch(client: &mut Client, options: Watch, output: &Output) 
                 event.skill_id,
                 event.actor,
             ))?;
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_server_names_a_file_in_this_folder_and_no_other() {
-        assert_eq!(
-            plain("refunds-1.1.0.zip").ok(),
-            Some(PathBuf::from("refunds-1.1.0.zip"))
-        );
-        for name in [
-            "", ".", "..", "/etc/x", "../x", "a/../b", "a/b", "a/", "./a", ".bashrc", "a\nb",
-            "a\0b",
-        ] {
-            assert!(plain(name).is_err(), "{name:?}");
         }
     }
 }

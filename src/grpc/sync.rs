@@ -19,8 +19,6 @@ use ::sync::{
 
 /// Seconds that a caller waits for a sync.
 const WAIT_SECONDS: u32 = 20;
-/// Skills that were not taken, in a result.
-const SKIPS: usize = 10;
 /// Milliseconds of a minute.
 const MINUTE: u64 = 60_000;
 
@@ -181,9 +179,7 @@ pub(super) fn list(engine: &Engine) -> Result<v1::ListSourcesResponse, Status> {
     })
 }
 
-/// A result, with the first skills that were not taken: `ListSources` has more of them.
-fn result(mut result: SourceResult) -> v1::SourceSyncResult {
-    result.skips.truncate(SKIPS);
+fn result(result: SourceResult) -> v1::SourceSyncResult {
     let of = match (&result.error, result.unchanged) {
         (Some(_), _) => v1::SyncResultStatus::Failed,
         (None, true) => v1::SyncResultStatus::Skipped,

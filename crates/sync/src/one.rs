@@ -7,7 +7,7 @@ use jiff::SignedDuration;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::record::{Failed, MAX_FAILURES, STATES, State};
+use super::record::{Failed, MAX_FAILURES, MAX_TOLD, STATES, State};
 use super::run::millis;
 use super::{Engine, Error, Kind, Phase, Progress, Request, Source, SourceResult, items};
 use sources::{Fetch, Item, Listing, Look, RateLimit, Work};
@@ -95,6 +95,7 @@ impl Engine {
             .attempt(source, request, progress, &mut state, &mut result)
             .await;
         result.duration_ms = millis(began.elapsed());
+        result.skips.truncate(MAX_TOLD);
         let now = self.0.registry.now();
         state.last_check = Some(now);
         state

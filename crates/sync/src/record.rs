@@ -26,8 +26,10 @@ pub(crate) const SYNCS: Table<u64, SyncRecord> = Table::new(TableId::Syncs);
 pub(crate) const MAX_HISTORY: u64 = 100;
 /// Failures of a source that are remembered.
 pub(crate) const MAX_FAILURES: usize = 100;
-/// Skips that a result lists.
+/// Skips that a source lists.
 pub(crate) const MAX_SKIPS: usize = 100;
+/// And a result, of which a hundred are read to tell a history.
+pub(crate) const MAX_TOLD: usize = 10;
 
 /// What failed, and when.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -149,7 +151,7 @@ pub struct SourceResult {
     pub held: u32,
     /// What was not taken.
     pub skipped: u32,
-    /// The first of it, with reasons.
+    /// The first of it, with reasons; 10 at most, the source itself lists more.
     pub skips: Vec<Skip>,
     /// Milliseconds that it took.
     pub duration_ms: u64,

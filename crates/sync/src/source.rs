@@ -30,6 +30,7 @@ pub enum SourceKind {
     /// Repositories of GitHub, by its API.
     Github,
     /// An index below `/.well-known` of a web site.
+    #[serde(alias = "well-known")]
     WellKnown,
     /// A registry that speaks the protocol of `ClawHub`.
     Clawhub,
