@@ -8,12 +8,14 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 /// Folders that group skills may hold folders that group some, so deep.
 const MAX_DEPTH: usize = 3;
 
-/// A folder as the file system knows it.
-pub(super) type Inode = (u64, u64);
+/// Which folder it is: device and number, and when it was made, since a number that is free is
+/// used again at once.
+pub(super) type Inode = (u64, u64, Option<SystemTime>);
 
 /// What was found below a root.
 #[derive(Debug, Default)]
@@ -29,7 +31,7 @@ pub(super) struct Found {
 /// The folder that is at a path, links followed.
 pub(super) fn inode(path: &Path) -> Option<Inode> {
     let meta = fs::metadata(path).ok().filter(fs::Metadata::is_dir)?;
-    Some((meta.dev(), meta.ino()))
+    Some((meta.dev(), meta.ino(), meta.created().ok()))
 }
 
 /// Looks for skills below a root, in `max` folders and files at most, passing over folders

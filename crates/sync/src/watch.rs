@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use notify::{Event, RecommendedWatcher, RecursiveMode, Watcher as _};
 use tokio::sync::Notify;
@@ -62,7 +62,7 @@ impl Told {
 struct Watched {
     location: String,
     /// Which folder it was: one that is made anew is another one.
-    inode: Option<(u64, u64)>,
+    inode: Option<Inode>,
     /// None: it cannot be.
     watcher: Option<RecommendedWatcher>,
 }
@@ -162,9 +162,12 @@ impl Watches {
     }
 }
 
-fn inode(folder: &Path) -> Option<(u64, u64)> {
+/// Device and number, and when it was made: a number that is free is used again at once.
+type Inode = (u64, u64, Option<SystemTime>);
+
+fn inode(folder: &Path) -> Option<Inode> {
     let folder = std::fs::metadata(folder).ok()?;
-    Some((folder.dev(), folder.ino()))
+    Some((folder.dev(), folder.ino(), folder.created().ok()))
 }
 
 fn watch(id: &str, folder: &Path, told: &Arc<Told>) -> notify::Result<RecommendedWatcher> {
