@@ -54,6 +54,10 @@ impl From<registry::Error> for Fault {
 impl std::fmt::Display for Fault {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
+            Self::Place(error @ sources::Error::Address { .. }) => write!(
+                f,
+                "{error}: permit its network with `sync.allow_networks` in the server's settings"
+            ),
             Self::Place(error) => error.fmt(f),
             Self::Here(error) => error.fmt(f),
         }
