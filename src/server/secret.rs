@@ -2,11 +2,12 @@
 //! environment or a file.
 
 use std::fmt;
-use std::path::PathBuf;
 
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::Deserialize;
 use serde::de::{self, MapAccess, Visitor};
+
+use ::sync::CredentialRef;
 
 /// Where a secret is. In YAML: the secret itself, `{env: NAME}` or
 /// `{file: PATH}`. Never prints it.
@@ -14,30 +15,14 @@ use serde::de::{self, MapAccess, Visitor};
 pub enum SecretRef {
     /// In the config file.
     Given(SecretString),
-    /// In a variable of the environment.
-    Environment(String),
-    /// In a file; white space around it is not part of it.
-    File(PathBuf),
+    /// In a variable of the environment, or a file.
+    Named(CredentialRef),
 }
 
-/// A secret cannot be had.
+/// A secret cannot be had; it says where it was looked for.
 #[derive(Debug, thiserror::Error)]
-pub enum SecretError {
-    /// The variable is not set.
-    #[error("the variable {0} of the environment is not set")]
-    Environment(String),
-    /// The file cannot be read.
-    #[error("cannot read `{}`: {cause}", path.display())]
-    File {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        cause: std::io::Error,
-    },
-    /// There is nothing in it.
-    #[error("it is empty")]
-    Empty,
-}
+#[error("{0}")]
+pub struct SecretError(String);
 
 impl SecretRef {
     /// The secret.
@@ -45,23 +30,13 @@ impl SecretRef {
     /// # Errors
     /// The variable is not set, the file cannot be read, or it is empty.
     pub fn resolve(&self) -> Result<SecretString, SecretError> {
-        let secret = match self {
-            Self::Given(secret) => secret.clone(),
-            Self::Environment(name) => std::env::var(name)
-                .map_err(|_| SecretError::Environment(name.clone()))?
-                .into(),
-            Self::File(path) => {
-                let text = std::fs::read_to_string(path).map_err(|cause| SecretError::File {
-                    path: path.clone(),
-                    cause,
-                })?;
-                text.trim().to_owned().into()
+        match self {
+            Self::Given(secret) if secret.expose_secret().is_empty() => {
+                Err(SecretError("it is empty".to_owned()))
             }
-        };
-        if secret.expose_secret().is_empty() {
-            return Err(SecretError::Empty);
+            Self::Given(secret) => Ok(secret.clone()),
+            Self::Named(place) => place.resolve().map_err(SecretError),
         }
-        Ok(secret)
     }
 }
 
@@ -69,8 +44,7 @@ impl PartialEq for SecretRef {
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Given(a), Self::Given(b)) => a.expose_secret() == b.expose_secret(),
-            (Self::Environment(a), Self::Environment(b)) => a == b,
-            (Self::File(a), Self::File(b)) => a == b,
+            (Self::Named(a), Self::Named(b)) => a == b,
             _ => false,
         }
     }
@@ -95,13 +69,13 @@ impl<'de> Deserialize<'de> for SecretRef {
                 let Some((key, value)) = map.next_entry::<String, String>()? else {
                     return Err(de::Error::custom("name `env` or `file`"));
                 };
-                let source = match key.as_str() {
-                    "env" => SecretRef::Environment(value),
-                    "file" => SecretRef::File(value.into()),
+                let place = match key.as_str() {
+                    "env" => CredentialRef::Env(value),
+                    "file" => CredentialRef::File(value.into()),
                     _ => return Err(de::Error::unknown_field(&key, &["env", "file"])),
                 };
                 match map.next_key::<String>()? {
-                    None => Ok(source),
+                    None => Ok(SecretRef::Named(place)),
                     Some(_) => Err(de::Error::custom("name one of `env` and `file`")),
                 }
             }

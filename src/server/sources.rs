@@ -106,8 +106,7 @@ fn place_of(
 ) -> Result<Option<CredentialRef>, SourcesError> {
     Ok(match secret {
         None => None,
-        Some(SecretRef::Environment(name)) => Some(CredentialRef::Env(name.clone())),
-        Some(SecretRef::File(path)) => Some(CredentialRef::File(path.clone())),
+        Some(SecretRef::Named(place)) => Some(place.clone()),
         Some(SecretRef::Given(_)) => {
             return Err(SourcesError {
                 place: format!("sources.{id}.{key}"),

@@ -3,8 +3,7 @@
 use std::collections::HashMap;
 use std::path::{Component, Path, PathBuf};
 
-use install::HOSTS;
-use model::{Digest, Problem, SkillId, SkillKey};
+use model::{Digest, HOSTS, Problem, SkillId, SkillKey};
 use registry::{Bundle, Candidate};
 
 /// Authors of `local` that are locations: a path is not asked for these.

@@ -5,45 +5,12 @@
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
-use skill_md::is_secret_name;
+use skill_md::{is_repository, is_rubbish, is_secret_name};
 
 /// The file of patterns.
 pub(super) const SKILLIGNORE: &str = ".skillignore";
 /// Bytes that it may have; a larger one says nothing.
 pub(super) const MAX_PATTERNS: u64 = 64 << 10;
-/// Folders that tools make.
-const FOLDERS: [&str; 15] = [
-    "node_modules",
-    "__pycache__",
-    ".venv",
-    "venv",
-    "target",
-    ".tox",
-    ".nox",
-    ".mypy_cache",
-    ".pytest_cache",
-    ".ruff_cache",
-    ".gradle",
-    ".idea",
-    "__MACOSX",
-    ".hg",
-    ".svn",
-];
-/// Files that systems and editors make.
-const FILES: [&str; 3] = [".DS_Store", "Thumbs.db", "desktop.ini"];
-
-/// Tools or systems make what has such a name.
-pub(super) fn is_rubbish(name: &str, is_folder: bool) -> bool {
-    if is_folder {
-        return FOLDERS.contains(&name);
-    }
-    let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending);
-    FILES.contains(&name)
-        || name.starts_with("._")
-        || name.ends_with('~')
-        || matches!(ending, "pyc" | "pyo" | "swp")
-}
-
 /// The patterns of a folder and those above it.
 #[derive(Debug, Default)]
 pub(super) struct Patterns(Vec<Option<(String, Gitignore)>>);
@@ -81,7 +48,7 @@ impl Patterns {
             }
         }
         let name = path.rsplit('/').next().unwrap_or(path);
-        is_rubbish(name, is_folder)
+        (is_rubbish(name, is_folder) || (is_folder && is_repository(name)))
             .then_some("tools make it; `!NAME` in .skillignore brings it back")
     }
 }

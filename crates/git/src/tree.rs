@@ -7,10 +7,10 @@ use gix::ObjectId;
 use gix::objs::tree::EntryKind;
 
 use model::FilePath;
+use skill_md::{is_repository, is_rubbish};
 
 use super::Error;
 use super::conversation::all_words;
-use super::left_out::is_rubbish;
 
 /// Deeper folders are not looked into.
 const MAX_DEPTH: usize = 40;
@@ -183,7 +183,9 @@ pub(super) fn find(
             }
             match segment(&entry.name) {
                 Err(why) => skip(why),
-                Ok(name) if is_rubbish(name, true) => skip("tools make it".to_owned()),
+                Ok(name) if is_rubbish(name, true) || is_repository(name) => {
+                    skip("tools make it".to_owned());
+                }
                 Ok(_) if !folders.insert(&entry.name) => {
                     skip("the tree has the name twice".to_owned());
                 }

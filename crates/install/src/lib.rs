@@ -62,7 +62,7 @@ pub use error::Error;
 pub use health::{Health, Status};
 pub use home::{Home, Placed};
 pub use lock_file::{LOCK_FILE, Locked, SkillsLock};
-pub use npx::{HOSTS, NPX_LOCK_FILE, NpxLock, NpxSkill};
+pub use npx::{NPX_LOCK_FILE, NpxLock, NpxSkill};
 pub use priority::{Moved, Order, Place};
 pub use record::{Method, Record};
 pub use state::list;

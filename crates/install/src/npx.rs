@@ -8,18 +8,10 @@ use serde::Deserialize;
 
 use super::Error;
 use super::state::read_text;
-use model::{SkillId, slugify};
+use model::{HOSTS, SkillId, slugify};
 
 /// The name of the file.
 pub const NPX_LOCK_FILE: &str = "skills-lock.json";
-
-/// Hosts of repositories, and the sources that they are called here.
-pub const HOSTS: &[(&str, &str)] = &[
-    ("github.com", "github"),
-    ("gitlab.com", "gitlab"),
-    ("bitbucket.org", "bitbucket"),
-    ("codeberg.org", "codeberg"),
-];
 
 /// What the lock of `npx skills` says.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

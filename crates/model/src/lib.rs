@@ -63,7 +63,7 @@ pub use skill::{
     CompatibilityRule, CompatibilityRuleType, ComposabilityRule, ComposabilityRuleType,
     OutputContract, ResourceConfig, Skill, ToolArgument, ToolConfig,
 };
-pub use skill_id::{Location, SkillId, SkillIdError, SkillKey};
+pub use skill_id::{HOSTS, Location, SkillId, SkillIdError, SkillKey};
 pub use slug::{MAX_SLUG_CHARS, MAX_STANDARD_DESCRIPTION_CHARS, is_standard_name, slugify};
 pub use text::{
     beginning, beginning_in_tokens, cut, inert, inert_line, printable, printable_lines, shown,

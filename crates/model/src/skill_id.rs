@@ -6,6 +6,14 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+/// Hosts of repositories, and the sources that they are called in ids.
+pub const HOSTS: &[(&str, &str)] = &[
+    ("github.com", "github"),
+    ("gitlab.com", "gitlab"),
+    ("bitbucket.org", "bitbucket"),
+    ("codeberg.org", "codeberg"),
+];
+
 /// Characters a segment of an id may have.
 const MAX_SEGMENT_CHARS: usize = 128;
 

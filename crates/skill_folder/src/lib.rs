@@ -28,29 +28,9 @@ use ignore::gitignore::Gitignore;
 use walkdir::{DirEntry, WalkDir};
 
 use model::{FilePath, FilePathError, MAX_FILES, MAX_SKILL_BYTES, Problem, Severity};
-use skill_md::is_secret_name;
+use skill_md::{is_repository, is_rubbish, is_secret_name};
 pub use stamp::{Stamp, TooMany, stamp};
 
-/// Folders that tools make.
-const RUBBISH_FOLDERS: [&str; 13] = [
-    "node_modules",
-    "__pycache__",
-    ".venv",
-    "venv",
-    "target",
-    ".tox",
-    ".nox",
-    ".mypy_cache",
-    ".pytest_cache",
-    ".ruff_cache",
-    ".gradle",
-    ".idea",
-    "__MACOSX",
-];
-/// Files that systems and editors make.
-const RUBBISH_FILES: [&str; 3] = [".DS_Store", "Thumbs.db", "desktop.ini"];
-/// What belongs to version control, as a folder or as a file that points to one.
-const REPOSITORIES: [&str; 3] = [".git", ".hg", ".svn"];
 /// The nearer to a file, and of one folder the first, decides.
 const IGNORE_FILES: [&str; 2] = [".skillignore", ".gitignore"];
 /// Deeper folders are not looked into.
@@ -121,7 +101,7 @@ impl Ignored {
         }
         let name = entry.file_name().to_string_lossy();
         let is_folder = entry.file_type().is_dir();
-        if REPOSITORIES.contains(&&*name) {
+        if is_repository(&name) {
             return Some("it belongs to version control".to_owned());
         }
         if !is_folder && is_secret_name(&name) {
@@ -132,16 +112,8 @@ impl Ignored {
             Some(Match::Whitelist(_)) => return None,
             _ => {}
         }
-        let is_rubbish = if is_folder {
-            RUBBISH_FOLDERS.contains(&&*name)
-        } else {
-            let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending);
-            RUBBISH_FILES.contains(&&*name)
-                || name.starts_with("._")
-                || name.ends_with('~')
-                || matches!(ending, "pyc" | "pyo" | "swp")
-        };
-        is_rubbish.then(|| "tools make it; `!NAME` in .skillignore brings it back".to_owned())
+        is_rubbish(&name, is_folder)
+            .then(|| "tools make it; `!NAME` in .skillignore brings it back".to_owned())
     }
 
     /// What the patterns of the folders above an entry say, the nearest first.

@@ -89,6 +89,7 @@ mod quote;
 mod render;
 mod repair;
 mod revise;
+mod rubbish;
 mod salvage;
 mod secrets;
 mod shells;
@@ -110,6 +111,7 @@ pub use fix::{Fixed, fix, is_fixable};
 use model::{FilePath, Problem, Severity, Skill};
 pub use render::{Draft, render};
 pub use revise::revise;
+pub use rubbish::{is_repository, is_rubbish};
 pub use secrets::is_secret_name;
 
 /// Lines a body may have before its author is told that parts of it could be

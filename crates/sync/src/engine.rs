@@ -1,6 +1,6 @@
 //! Sources and syncs over a store.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
@@ -85,7 +85,7 @@ pub(crate) struct Inner {
     /// Sources may be due that were not before.
     pub(crate) nudged: Notify,
     /// Sources that are due now, whatever their interval.
-    pub(crate) nudges: Mutex<std::collections::BTreeSet<String>>,
+    pub(crate) nudges: Mutex<BTreeSet<String>>,
     pub(crate) tasks: TaskTracker,
     pub(crate) stop: CancellationToken,
 }
@@ -139,7 +139,7 @@ pub struct Removed {
     pub kept: u32,
 }
 
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

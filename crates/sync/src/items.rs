@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use super::engine::Inner;
 use super::record::{CLAIMS, Claim, ITEMS, ItemRecord};
 use model::SkillKey;
 use store::{Batch, Store, StoreError, prefix};
@@ -34,4 +35,15 @@ pub(crate) fn remove(batch: &mut Batch, source: &str, path: &str) {
 /// Which source a skill comes from; none: no source.
 pub(crate) fn claim(store: &Store, skill: &SkillKey) -> Result<Option<Claim>, StoreError> {
     Ok(store.get(&CLAIMS, skill)?.map(|stored| stored.value))
+}
+
+/// What a record says is so: the skill is there, and the source's.
+pub(crate) fn is_here(inner: &Inner, source: &str, record: &ItemRecord) -> bool {
+    let Some(skill) = &record.skill else {
+        return false;
+    };
+    let key = skill.key();
+    let owner = claim(&inner.store, &key).ok().flatten();
+    owner.is_some_and(|owner| owner.source == source && owner.path == record.item.path)
+        && inner.registry.catalog().get(&key).is_some()
 }

@@ -1,16 +1,9 @@
 //! Ids of the skills of a source.
 
-use model::{SkillId, SkillIdError};
+use model::{HOSTS, SkillId, SkillIdError};
 
 use super::{Source, SourceKind};
 use sources::Item;
-
-/// Hosts of repositories that have a name of their own in ids.
-const HOSTS: [(&str, &str); 3] = [
-    ("github.com", "github"),
-    ("gitlab.com", "gitlab"),
-    ("bitbucket.org", "bitbucket"),
-];
 
 /// What of a word may be in an id, with the rest as `-`.
 fn segment(word: &str) -> String {

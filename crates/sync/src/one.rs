@@ -198,7 +198,8 @@ impl OneSync<'_> {
     }
 
     async fn run(&self, state: &mut State, result: &mut SourceResult) -> Result<(), Fault> {
-        let known = items::of(&self.engine.0.store, &self.source.id)?;
+        let (store, id) = (self.engine.0.store.clone(), self.source.id.clone());
+        let known = aside(move || items::of(&store, &id)).await??;
         let is_full = self.request.kind == Kind::Full;
         let mark = state.mark.clone();
         let asked = mark
@@ -308,6 +309,17 @@ pub(crate) fn ends(error: &sources::Error) -> bool {
         error,
         sources::Error::Stopped | sources::Error::RateLimited { .. }
     )
+}
+
+/// Does what reads many records off the async threads.
+pub(crate) async fn aside<T: Send + 'static>(
+    does: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Fault> {
+    let done = tokio::task::spawn_blocking(does).await;
+    done.map_err(|error| {
+        let message = error.to_string();
+        Fault::Here(Error::Here { message })
+    })
 }
 
 /// The order in which paths are asked: the shortest first.

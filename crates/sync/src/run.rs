@@ -56,6 +56,9 @@ impl Drop for Reserved {
             running.sources.remove(source);
         }
         running.syncs.remove(&self.id);
+        drop(running);
+        // Whoever waits for these sources may have them.
+        self.engine.0.nudged.notify_one();
     }
 }
 

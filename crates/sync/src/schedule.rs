@@ -1,11 +1,12 @@
 //! When sources are synced unasked.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use tokio::time::Instant;
 
+use super::engine::locked;
 use super::record::State;
 use super::watch::Watches;
 use super::{Engine, Error, Kind, Request, Source};
@@ -44,13 +45,7 @@ impl Engine {
     /// There is no such source.
     pub fn nudge(&self, id: &str) -> Result<(), Error> {
         let source = self.source(id)?;
-        let mut nudges = self
-            .0
-            .nudges
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner);
-        nudges.insert(source.id);
-        drop(nudges);
+        locked(&self.0.nudges).insert(source.id);
         self.0.nudged.notify_one();
         Ok(())
     }
@@ -61,7 +56,7 @@ impl Engine {
         let mut spread: BTreeMap<String, (Option<Timestamp>, f64)> = BTreeMap::new();
         let mut watches = Watches::default();
         while !self.0.stop.is_cancelled() {
-            watches.follow(&self.sources());
+            watches = follow(watches, self.sources()).await;
             let (happened, next) = watches.due(Instant::now());
             for source in happened {
                 // One that was removed meanwhile is none any more.
@@ -83,7 +78,10 @@ impl Engine {
     fn begin_due(&self, spread: &mut BTreeMap<String, (Option<Timestamp>, f64)>) -> Duration {
         let now = self.0.registry.now();
         let mut sleep = MAX_SLEEP;
-        for source in self.sources() {
+        // The end of a sync is told, so that nobody has to look for it.
+        let busy: BTreeSet<String> = self.running().sources.keys().cloned().collect();
+        let sources = self.sources().into_iter();
+        for source in sources.filter(|source| !busy.contains(&source.id)) {
             let state = match self.state(&source.id) {
                 Ok(state) => state,
                 Err(error) => {
@@ -96,12 +94,7 @@ impl Engine {
                 (*of, *jitter) = (state.last_check, (self.0.options.jitter)());
             }
             let limited = state.not_before.is_some_and(|time| now < time);
-            let is_nudged = !limited && {
-                let nudges = self.0.nudges.lock();
-                nudges
-                    .unwrap_or_else(std::sync::PoisonError::into_inner)
-                    .contains(&source.id)
-            };
+            let is_nudged = !limited && locked(&self.0.nudges).contains(&source.id);
             let due = due(&source, &state, *jitter);
             if !is_nudged && due.is_none_or(|due| now < due) {
                 if let Some(due) = due {
@@ -115,20 +108,29 @@ impl Engine {
                 kind: Kind::Incremental,
                 force_check: false,
             };
+            // Before it begins: what happens from here on is for the next one.
+            locked(&self.0.nudges).remove(&source.id);
             match self.begin(&request) {
-                Ok(_) => {
-                    let nudges = self.0.nudges.lock();
-                    nudges
-                        .unwrap_or_else(std::sync::PoisonError::into_inner)
-                        .remove(&source.id);
+                Ok(_) => {}
+                Err(Error::InProgress { .. }) if is_nudged => {
+                    locked(&self.0.nudges).insert(source.id);
                 }
-                // It is being synced: what happened since is for the next one.
-                Err(Error::InProgress { .. }) => sleep = MIN_SLEEP,
+                Err(Error::InProgress { .. }) => {}
                 Err(error) => tracing::warn!(%error, source = source.id, "a source was not synced"),
             }
         }
         sleep
     }
+}
+
+/// Watches the folders of sources. Not on an async thread: one may have many folders.
+async fn follow(mut watches: Watches, sources: Vec<Source>) -> Watches {
+    let followed = tokio::task::spawn_blocking(move || {
+        watches.follow(&sources);
+        watches
+    });
+    // Begun anew where that panicked.
+    followed.await.unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -4,11 +4,12 @@
 //! that the shortest path has an id whatever is quicker; publishing goes on side by side.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use futures_util::stream::{self, FuturesUnordered, StreamExt as _};
 use tokio_util::task::AbortOnDropHandle;
 
-use super::one::{Fault, OneSync, ends};
+use super::one::{Fault, OneSync, aside, ends};
 use super::plan::{Plan, plan};
 use super::publish::{Effect, Read, words};
 use super::record::{ItemRecord, STATES, Skipped, State};
@@ -113,7 +114,11 @@ impl OneSync<'_> {
             read,
             unchanged,
             gone,
-        } = plan(listing, known, is_full, |record| self.is_here(record));
+        } = {
+            let (inner, id) = (Arc::clone(&self.engine.0), self.source.id.clone());
+            let is_here = move |record: &ItemRecord| items::is_here(&inner, &id, record);
+            aside(move || plan(listing, known, is_full, is_here)).await?
+        };
         let was_unfinished = state.is_unfinished;
         let writes = !read.is_empty() || !gone.is_empty();
         if writes && !was_unfinished {
@@ -254,14 +259,7 @@ impl OneSync<'_> {
 
     /// What a record says is so: the skill is there, and this source's.
     pub(crate) fn is_here(&self, record: &ItemRecord) -> bool {
-        let inner = &self.engine.0;
-        let Some(skill) = &record.skill else {
-            return false;
-        };
-        let key = skill.key();
-        let claim = items::claim(&inner.store, &key).ok().flatten();
-        claim.is_some_and(|claim| claim.source == self.source.id && claim.path == record.item.path)
-            && inner.registry.catalog().get(&key).is_some()
+        items::is_here(&self.engine.0, &self.source.id, record)
     }
 
     /// Notes what a place says anew of items that are as they were.
