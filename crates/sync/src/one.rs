@@ -345,3 +345,22 @@ fn unique(items: Vec<Item>, result: &mut SourceResult) -> Vec<Item> {
     }
     kept
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_that_cannot_be_kept_is_told() {
+        let items = ["a", "b\0", &"c".repeat(1_025), "a", "d"].map(|path| Item {
+            path: path.to_owned(),
+            ..Item::default()
+        });
+        let mut result = SourceResult::default();
+        let kept = unique(items.to_vec(), &mut result);
+        let kept: Vec<_> = kept.iter().map(|item| item.path.as_str()).collect();
+        let reasons: Vec<_> = result.skips.iter().map(|skip| &skip.reason[..8]).collect();
+        assert_eq!(kept, ["a", "d"]);
+        assert_eq!(reasons, ["its path", "its path", "the sour"]);
+    }
+}

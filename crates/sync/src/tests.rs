@@ -388,6 +388,73 @@ async fn a_sync_that_ended_half_way_is_completed_by_the_next() {
 }
 
 #[tokio::test]
+async fn what_cannot_be_read_is_taken_later_and_a_place_that_shows_nothing_is_given_up() {
+    let here = Here::new(&[source("acme")]);
+    let acme = here.place("acme");
+    for at in 0..40 {
+        let name = format!("s{at:02}");
+        acme.put(&name, &skill(&name, "", "Do it."));
+    }
+    acme.lock(Some("s1"));
+    let first = here.sync().await;
+    assert_eq!(counts(&first), [30, 0, 0, 0, 10]);
+    assert_eq!(
+        first.skips[0].reason,
+        "it could not be read: nobody may read it"
+    );
+    acme.lock(None);
+    assert_eq!(counts(&here.sync().await), [10, 0, 0, 0, 0]);
+    for at in 0..40 {
+        let name = format!("s{at:02}");
+        acme.put(&name, &skill(&name, "", "Do it well."));
+    }
+    acme.lock(Some(""));
+    let failed = here.sync().await;
+    assert_eq!(failed.error.as_deref(), Some("nobody may read it"));
+    // What was there goes on serving.
+    assert_eq!(live(&here.registry).len(), 40);
+    acme.lock(None);
+    assert_eq!(counts(&here.sync().await), [0, 40, 0, 0, 0]);
+}
+
+#[tokio::test]
+async fn more_than_is_listed_is_counted() {
+    let here = Here::new(&[source("acme")]);
+    let acme = here.place("acme");
+    for at in 0..120 {
+        acme.put(&format!("s{at:03}"), "nothing");
+    }
+    let result = here.sync().await;
+    assert_eq!((result.skipped, result.skips.len()), (120, 10));
+    let listed = here.engine.list().expect("a list").remove(0);
+    assert_eq!((listed.skips.len(), listed.skips_left_out), (100, 20));
+    let paths: Vec<_> = listed.skips.iter().map(|skip| skip.path.clone()).collect();
+    assert!(paths.is_sorted(), "{paths:?}");
+}
+
+#[tokio::test]
+async fn a_hundred_syncs_are_remembered() {
+    let here = Here::new(&[source("acme")]);
+    here.place("acme").put("a", &skill("a", "", "Do a."));
+    for _ in 0..103 {
+        here.clock.pass(jiff::SignedDuration::from_secs(1));
+        here.sync().await;
+    }
+    let history = here.engine.status(None).expect("a status").history;
+    let ids = [&history[0].id, &history[99].id].map(String::as_str);
+    assert_eq!(history.len(), 100);
+    assert_eq!(ids, ["sync_19700101_000143", "sync_19700101_000004"]);
+}
+
+#[tokio::test]
+async fn there_may_be_a_thousand_sources() {
+    let many: Vec<_> = (0..1_000).map(|at| source(&format!("s{at}"))).collect();
+    let here = Here::new(&many);
+    let refused = here.engine.add(source("more"), &Principal::local()).await;
+    assert!(matches!(refused, Err(Error::TooMany { max: 1_000 })));
+}
+
+#[tokio::test]
 async fn one_sync_of_a_source_at_a_time_and_each_is_remembered() {
     let here = Here::new(&[source("acme"), source("other")]);
     here.place("acme").put("a", &skill("a", "", "Do a."));

@@ -53,6 +53,8 @@ pub(super) struct Place {
     failures: Mutex<(usize, Option<sources::Error>)>,
     waits: Mutex<Option<Arc<Notify>>>,
     dies_after: Mutex<Option<usize>>,
+    /// Beginnings of paths that nobody may read.
+    locked: Mutex<Option<String>>,
     looks: AtomicUsize,
     reads: AtomicUsize,
 }
@@ -93,6 +95,11 @@ impl Place {
     /// After so many reads nothing is answered, until the next look.
     pub(super) fn die_after(&self, reads: usize) {
         *self.dies_after.lock().unwrap() = Some(self.reads() + reads);
+    }
+
+    /// What is at paths that begin so cannot be read; none: all can.
+    pub(super) fn lock(&self, beginning: Option<&str>) {
+        *self.locked.lock().unwrap() = beginning.map(str::to_owned);
     }
 
     pub(super) fn reads(&self) -> usize {
@@ -164,6 +171,10 @@ impl Fetch for Place {
                     after: Duration::ZERO,
                     limit: None,
                 });
+            }
+            let locked = self.locked.lock().unwrap().clone();
+            if locked.is_some_and(|beginning| item.path.starts_with(&beginning)) {
+                return Err(sources::Error::Refused("nobody may read it".to_owned()));
             }
             let text = self.skills.lock().unwrap().get(&item.path).cloned();
             let text = text.ok_or_else(|| sources::Error::Unavailable("it is gone".to_owned()))?;
