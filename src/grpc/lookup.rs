@@ -8,10 +8,11 @@ use tonic::{Request, Response, Status};
 use super::around::Around;
 use super::convert::{self, ids, info, location_of, trust_tier_of};
 use super::{Messages, NAMES, README, SKILLS, VERSIONS_OF_A_SKILL};
-use super::{codebase, page_size, search, target, token, tools, trust};
+use super::{codebase, page_size, search, sync, target, token, tools, trust};
 use crate::contract::{FOR_MODEL, INDEX_VERSION, status, v1};
 use ::lookup::{ListQuery, Lookup};
 use ::search::SearchIndex;
+use ::sync::Engine;
 use ::tools::Tools;
 use local::Overlays;
 use recommend::Advisor;
@@ -26,6 +27,7 @@ pub struct LookupService {
     search: SearchIndex,
     advisor: Advisor,
     around: Around,
+    sources: Option<Engine>,
 }
 
 impl LookupService {
@@ -40,6 +42,7 @@ impl LookupService {
             search,
             advisor,
             around: Around::default(),
+            sources: None,
         }
     }
 
@@ -47,6 +50,13 @@ impl LookupService {
     #[must_use]
     pub fn with_local(mut self, local: Overlays) -> Self {
         self.around = Around(Some(local));
+        self
+    }
+
+    /// The same with what the repositories of skills have to show.
+    #[must_use]
+    pub fn with_sources(mut self, engine: Engine) -> Self {
+        self.sources = Some(engine);
         self
     }
 
@@ -182,6 +192,11 @@ impl v1::lookup_server::Lookup for LookupService {
         let (readme, now) = (include_readme.unwrap_or(README), this.registry.now());
         let mut skill = convert::detail(&found, readme, scan.as_ref(), now);
         skill.versions = versions.iter().map(info).collect();
+        let key = described.head.id.key();
+        let facts = self.sources.as_ref().map(|sources| sources.facts(&key));
+        if let Some(facts) = facts.transpose().map_err(status)?.flatten() {
+            sync::show(facts, &mut skill);
+        }
         if let Some(scan) = scan.filter(|_| include_security) {
             skill.security_findings = scan.report.findings.iter().map(trust::finding).collect();
             let standing = described.head.standing(now);

@@ -13,8 +13,8 @@ use crate::contract::{status, v1};
 use ::registry::Registry;
 use ::search::SearchIndex;
 use ::sync::{
-    CredentialRef, Ending, Engine, Health, Kind, Listed, Overall, Phase, Progress, Request, Skip,
-    Source, SourceKind, SourceResult, Standing, SyncRecord,
+    CredentialRef, Ending, Engine, Health, Kind, Listed, Overall, Phase, Progress, RepositoryFacts,
+    Request, Skip, Source, SourceKind, SourceResult, Standing, SyncRecord,
 };
 
 /// Seconds that a caller waits for a sync.
@@ -462,5 +462,61 @@ fn of_source(health: Health) -> v1::SourceHealth {
         error_count_24h: health.errors,
         last_error: health.last_error,
         skills_contributed: health.skills,
+    }
+}
+
+/// Says of a skill what its repository has to show. What its author states goes first.
+pub(super) fn show(facts: RepositoryFacts, skill: &mut v1::SkillDetail) {
+    let count = |count: u64| Some(i64::try_from(count).unwrap_or(i64::MAX));
+    skill.github_stars = count(facts.stars);
+    skill.github_forks = count(facts.forks);
+    skill.github_open_issues = count(facts.open_issues);
+    skill.has_tests |= facts.has_tests;
+    skill.has_examples |= facts.has_examples;
+    let stated = [
+        (&mut skill.github_license, facts.license),
+        (&mut skill.repo_url, facts.url),
+    ];
+    for (field, told) in stated {
+        if field.is_empty() {
+            *field = told;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_an_author_states_goes_before_what_the_repository_shows() {
+        let facts = RepositoryFacts {
+            url: "https://github.com/acme/skills".to_owned(),
+            stars: 7,
+            forks: 2,
+            open_issues: 1,
+            license: "MIT".to_owned(),
+            has_tests: true,
+            ..RepositoryFacts::default()
+        };
+        let shown = |license: &str| {
+            let mut skill = v1::SkillDetail {
+                github_license: license.to_owned(),
+                ..Default::default()
+            };
+            show(facts.clone(), &mut skill);
+            skill
+        };
+        let expected = v1::SkillDetail {
+            github_stars: Some(7),
+            github_forks: Some(2),
+            github_open_issues: Some(1),
+            github_license: "Apache-2.0".to_owned(),
+            repo_url: facts.url.clone(),
+            has_tests: true,
+            ..Default::default()
+        };
+        assert_eq!(shown("Apache-2.0"), expected);
+        assert_eq!(shown("").github_license, "MIT");
     }
 }

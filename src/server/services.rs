@@ -45,7 +45,8 @@ pub(super) fn routes(domain: &Domain) -> Router {
     let (registry, tools) = (domain.registry.clone(), domain.tools.clone());
     let (search, advisor) = (domain.search.clone(), domain.advisor.clone());
     let lookup = grpc::lookup::LookupService::new(registry, tools, search, advisor)
-        .with_local(domain.local.clone());
+        .with_local(domain.local.clone())
+        .with_sources(domain.engine.clone());
     add!(v1::lookup_server::LookupServer::new(lookup));
     let (composition, tools) = (domain.composition.clone(), domain.tools.clone());
     let (installer, checks) = (domain.installer.clone(), domain.checks.clone());

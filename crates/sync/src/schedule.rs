@@ -111,11 +111,10 @@ impl Engine {
             // Before it begins: what happens from here on is for the next one.
             locked(&self.0.nudges).remove(&source.id);
             match self.begin(&request) {
-                Ok(_) => {}
                 Err(Error::InProgress { .. }) if is_nudged => {
                     locked(&self.0.nudges).insert(source.id);
                 }
-                Err(Error::InProgress { .. }) => {}
+                Ok(_) | Err(Error::InProgress { .. }) => {}
                 Err(error) => tracing::warn!(%error, source = source.id, "a source was not synced"),
             }
         }

@@ -2,8 +2,11 @@
 
 use tokio::sync::watch;
 
-use super::record::{MAX_HISTORY, SYNCS, SyncRecord};
+use super::items;
+use super::record::{ITEMS, MAX_HISTORY, SYNCS, SyncRecord};
 use super::{Engine, Error, Kind, Progress, Source};
+use model::SkillKey;
+use sources::RepositoryFacts;
 
 /// Milliseconds that a source takes whose skills were never counted.
 const UNKNOWN_MS: u64 = 60_000;
@@ -78,6 +81,19 @@ impl Engine {
             self.status(Some(id))?;
         }
         Ok(found)
+    }
+
+    /// What the repository that a skill comes from has to show; none: it comes from none, or
+    /// nothing is known of it.
+    ///
+    /// # Errors
+    /// A record is damaged, or the store cannot be read.
+    pub fn facts(&self, skill: &SkillKey) -> Result<Option<RepositoryFacts>, Error> {
+        let Some(claim) = items::claim(&self.0.store, skill)? else {
+            return Ok(None);
+        };
+        let item = self.0.store.get(&ITEMS, &(claim.source, claim.path))?;
+        Ok(item.and_then(|item| item.value.item.facts))
     }
 
     /// About how long a sync of everything takes, in milliseconds.

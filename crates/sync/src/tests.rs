@@ -418,6 +418,26 @@ async fn what_cannot_be_read_is_taken_later_and_a_place_that_shows_nothing_is_gi
 }
 
 #[tokio::test]
+async fn what_a_repository_has_to_show_is_known_of_its_skills() {
+    let here = Here::new(&[source("acme")]);
+    let acme = here.place("acme");
+    acme.put("a", &skill("a", "", "Do a."));
+    here.sync().await;
+    let stars = |id: &str| {
+        let id: model::SkillId = id.parse().expect("an id");
+        let facts = here.engine.facts(&id.key()).expect("facts");
+        facts.map(|facts| facts.stars)
+    };
+    assert_eq!(stars("github/acme/a"), Some(0));
+    // They change without the skill.
+    acme.star(7);
+    let reads = acme.reads();
+    assert_eq!(counts(&here.sync().await), [0; 5]);
+    assert_eq!((stars("github/acme/a"), acme.reads()), (Some(7), reads));
+    assert_eq!(stars("github/acme/b"), None);
+}
+
+#[tokio::test]
 async fn more_than_is_listed_is_counted() {
     let here = Here::new(&[source("acme")]);
     let acme = here.place("acme");

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use model::{Digest, FilePath};
 use registry::Registry;
-use sources::{Fetch, Files, Item, Listing, Look, Work};
+use sources::{Fetch, Files, Item, Listing, Look, RepositoryFacts, Work};
 use store::Store;
 use testing::Hands;
 use tokio::sync::Notify;
@@ -55,6 +55,7 @@ pub(super) struct Place {
     dies_after: Mutex<Option<usize>>,
     /// Beginnings of paths that nobody may read.
     locked: Mutex<Option<String>>,
+    stars: Mutex<u64>,
     looks: AtomicUsize,
     reads: AtomicUsize,
 }
@@ -102,6 +103,11 @@ impl Place {
         *self.locked.lock().unwrap() = beginning.map(str::to_owned);
     }
 
+    /// Stars of the repository.
+    pub(super) fn star(&self, stars: u64) {
+        *self.stars.lock().unwrap() = stars;
+    }
+
     pub(super) fn reads(&self) -> usize {
         self.reads.load(Ordering::SeqCst)
     }
@@ -128,7 +134,8 @@ impl Fetch for Place {
                 }
             }
             let skills = self.skills.lock().unwrap().clone();
-            let all = Digest::of(format!("{skills:?}").as_bytes()).hex();
+            let stars = *self.stars.lock().unwrap();
+            let all = Digest::of(format!("{stars} {skills:?}").as_bytes()).hex();
             let break_in_history = self.rewritten.lock().unwrap().take();
             if mark == Some(all.as_str()) {
                 return Ok(Look::Unchanged { rate_limit: None });
@@ -138,6 +145,10 @@ impl Fetch for Place {
                 .map(|(path, text)| Item {
                     path: path.clone(),
                     fingerprint: Digest::of(text.as_bytes()).hex(),
+                    facts: Some(RepositoryFacts {
+                        stars,
+                        ..RepositoryFacts::default()
+                    }),
                     ..Item::default()
                 })
                 .collect();
