@@ -56,6 +56,7 @@ async fn sync(server: &Server, source: &str) -> (f64, u32) {
         .into_inner();
     let watched = v1::WatchSyncRequest {
         sync_id: started.sync_id,
+        ..Default::default()
     };
     let mut steps = registry
         .watch_sync(watched)

@@ -8,6 +8,7 @@ use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
 use repertoire::contract::v1;
+use repertoire::contract::v1::watch_sync_response::State;
 use serde_json::{Value, json};
 use support::Server;
 use support::web::ask;
@@ -200,6 +201,7 @@ fn two_syncs_at_once_are_one_and_whoever_is_second_hears_of_it() {
         // What is installed meanwhile is whole or not there.
         let watched = v1::WatchSyncRequest {
             sync_id: begun.sync_id.clone(),
+            ..Default::default()
         };
         let mut steps = registry
             .watch_sync(watched)
@@ -210,11 +212,54 @@ fn two_syncs_at_once_are_one_and_whoever_is_second_hears_of_it() {
         while let Some(step) = steps.message().await.expect("a step") {
             last = step.state;
         }
-        let Some(v1::watch_sync_response::State::Ended(ended)) = last else {
+        let Some(State::Ended(ended)) = last else {
             panic!("{last:?}");
         };
         assert_eq!((ended.sync_id, ended.skills_updated), (begun.sync_id, 150));
     });
+}
+
+#[tokio::test]
+async fn whoever_waits_for_a_sync_hears_that_there_is_none_and_follows_the_next() {
+    let desk = Desk::new(5);
+    let config = format!(
+        "sources:\n  acme: {{kind: git, location: 'file://{}', interval_seconds: 0}}\n",
+        desk.repository().display()
+    );
+    let server = Server::over(desk.folder.path(), &[], &config);
+    let mut registry = server.registry().await;
+    let request = v1::WatchSyncRequest::default();
+    let mut steps = registry.watch_sync(request.clone()).await;
+    let steps = steps.as_mut().expect("steps").get_mut();
+    let first = steps.message().await.expect("a step").expect("a step");
+    assert_eq!(first.state, Some(State::Waiting(true)));
+    let begun = registry
+        .refresh_index(v1::RefreshIndexRequest::default())
+        .await
+        .expect("synced")
+        .into_inner();
+    let mut told = Vec::new();
+    while let Some(step) = steps.message().await.expect("a step") {
+        told.extend(step.state);
+    }
+    let Some((State::Ended(ended), before)) = told.split_last() else {
+        panic!("{told:?}");
+    };
+    assert_eq!((&ended.sync_id, ended.skills_updated), (&begun.sync_id, 5));
+    let is_of_it = |state: &State| matches!(state, State::Current(current) if current.sync_id == begun.sync_id);
+    assert!(before.iter().all(is_of_it), "{before:?}");
+    // One that nobody begins is not waited for longer than asked.
+    let request = v1::WatchSyncRequest {
+        max_wait_seconds: 1,
+        ..request
+    };
+    let steps = registry.watch_sync(request).await.expect("steps");
+    let mut steps = steps.into_inner();
+    let mut count = 0;
+    while steps.message().await.expect("a step").is_some() {
+        count += 1;
+    }
+    assert_eq!(count, 1);
 }
 
 #[test]

@@ -354,7 +354,10 @@ pub(super) async fn sync(client: &mut Client, options: Sync, output: &Output) ->
 /// Follows a sync to its end, with a bar on a terminal.
 async fn follow(client: &mut Client, sync_id: String) -> Result<v1::EndedSync, Failed> {
     use v1::watch_sync_response::State;
-    let request = v1::WatchSyncRequest { sync_id };
+    let request = v1::WatchSyncRequest {
+        sync_id,
+        ..Default::default()
+    };
     let mut steps = client.registry().watch_sync(request).await?.into_inner();
     let bar = output::bar(0, "skills");
     while let Some(step) = steps.message().await? {
@@ -371,7 +374,7 @@ async fn follow(client: &mut Client, sync_id: String) -> Result<v1::EndedSync, F
                 bar.finish_and_clear();
                 return Ok(ended);
             }
-            None => {}
+            Some(State::Waiting(_)) | None => {}
         }
     }
     bar.finish_and_clear();

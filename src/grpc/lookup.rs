@@ -8,7 +8,7 @@ use tonic::{Request, Response, Status};
 use super::around::Around;
 use super::convert::{self, ids, info, location_of, trust_tier_of};
 use super::{Messages, NAMES, README, SKILLS, VERSIONS_OF_A_SKILL};
-use super::{codebase, page_size, search, sync, target, token, tools, trust};
+use super::{codebase, page_size, search, sources, target, token, tools, trust};
 use crate::contract::{FOR_MODEL, INDEX_VERSION, status, v1};
 use ::lookup::{ListQuery, Lookup};
 use ::search::SearchIndex;
@@ -195,7 +195,7 @@ impl v1::lookup_server::Lookup for LookupService {
         let key = described.head.id.key();
         let facts = self.sources.as_ref().map(|sources| sources.facts(&key));
         if let Some(facts) = facts.transpose().map_err(status)?.flatten() {
-            sync::show(facts, &mut skill);
+            sources::show(facts, &mut skill);
         }
         if let Some(scan) = scan.filter(|_| include_security) {
             skill.security_findings = scan.report.findings.iter().map(trust::finding).collect();

@@ -26,6 +26,7 @@ pub mod lookup;
 mod publish;
 pub mod registry;
 mod search;
+mod sources;
 mod sync;
 #[cfg(test)]
 mod tests;

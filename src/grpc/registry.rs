@@ -7,8 +7,8 @@ use super::around::Around;
 use super::bulk::Bulk;
 use super::convert::{self, info};
 use super::{
-    Messages, VERSIONS, blocklist, caller, number, page_size, principal, publish, sync, target,
-    time_left, token, trust, watch, wrong,
+    Messages, VERSIONS, blocklist, caller, number, page_size, principal, publish, sources, sync,
+    target, time_left, token, trust, watch, wrong,
 };
 use crate::contract::{status, v1};
 use ::search::SearchIndex;
@@ -424,7 +424,7 @@ impl v1::registry_server::Registry for RegistryService {
         request: Request<v1::AddSourceRequest>,
     ) -> Result<Response<v1::AddSourceResponse>, Status> {
         let caller = principal(&request);
-        let added = sync::add(&self.engine, request.into_inner(), &caller).await?;
+        let added = sources::add(&self.engine, request.into_inner(), &caller).await?;
         Ok(Response::new(added))
     }
 
@@ -433,7 +433,7 @@ impl v1::registry_server::Registry for RegistryService {
         request: Request<v1::RemoveSourceRequest>,
     ) -> Result<Response<v1::RemoveSourceResponse>, Status> {
         let caller = principal(&request);
-        let removed = sync::remove(&self.engine, request.into_inner(), &caller).await?;
+        let removed = sources::remove(&self.engine, request.into_inner(), &caller).await?;
         Ok(Response::new(removed))
     }
 
@@ -441,7 +441,7 @@ impl v1::registry_server::Registry for RegistryService {
         &self,
         _: Request<v1::ListSourcesRequest>,
     ) -> Result<Response<v1::ListSourcesResponse>, Status> {
-        Ok(Response::new(sync::list(&self.engine)?))
+        Ok(Response::new(sources::list(&self.engine)?))
     }
 
     async fn refresh_index(
@@ -474,14 +474,14 @@ impl v1::registry_server::Registry for RegistryService {
         request: Request<v1::WatchSyncRequest>,
     ) -> Result<Response<Self::WatchSyncStream>, Status> {
         let steps = sync::watch(&self.engine, request.get_ref())?;
-        Ok(Response::new(Box::pin(steps)))
+        Ok(Response::new(steps))
     }
 
     async fn get_source_health(
         &self,
         request: Request<v1::GetSourceHealthRequest>,
     ) -> Result<Response<v1::GetSourceHealthResponse>, Status> {
-        let health = sync::health(&self.engine, request.get_ref())?;
+        let health = sources::health(&self.engine, request.get_ref())?;
         Ok(Response::new(health))
     }
 

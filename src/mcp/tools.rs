@@ -289,13 +289,11 @@ pub(super) fn result(
     result
 }
 
-/// Tells the client of each message of a stream, where it asked to be told.
-fn progress(request: &RequestContext<RoleServer>) -> OnProgress {
-    let Some(token) = request.meta.get_progress_token() else {
-        return Box::new(|_, _| futures_util::future::ready(()).boxed());
-    };
+/// Tells the client of each message of a stream; none where it did not ask to be told.
+fn progress(request: &RequestContext<RoleServer>) -> Option<OnProgress> {
+    let token = request.meta.get_progress_token()?;
     let peer = request.peer.clone();
-    Box::new(move |count, message| {
+    Some(Box::new(move |count, message| {
         let text: String = message.to_string().chars().take(NOTICE_CHARS).collect();
         #[expect(
             clippy::cast_precision_loss,
@@ -310,5 +308,5 @@ fn progress(request: &RequestContext<RoleServer>) -> OnProgress {
             }
         }
         .boxed()
-    })
+    }))
 }

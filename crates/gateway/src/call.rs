@@ -1,11 +1,12 @@
 //! Calls by JSON.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::Bytes;
-use futures_util::future::BoxFuture;
-use futures_util::{Stream, StreamExt as _};
+use futures_util::future::{self, BoxFuture, Either, OptionFuture};
+use futures_util::{FutureExt as _, Stream, StreamExt as _};
 use http::{HeaderValue, Request, Response};
 use prost_reflect::{DynamicMessage, MessageDescriptor, ReflectMessage as _, Value};
 use serde_json::{Map, Value as Json, json};
@@ -295,7 +296,7 @@ impl Gateway {
         tool: &Tool,
         arguments: Map<String, Json>,
         mut context: Context,
-        progress: OnProgress,
+        progress: Option<OnProgress>,
     ) -> Result<ToolAnswer, Refusal> {
         let started = Instant::now();
         let request_id = context.request_id();
@@ -314,7 +315,17 @@ impl Gateway {
             if method.server_streaming {
                 return self.collect(&method, ask, context, progress).await;
             }
-            let (bytes, version) = self.unary(&method, ask, context).await?;
+            let telling = form.progress.as_deref().zip(progress);
+            let telling = telling.map(|(rpc, told)| self.follow(rpc, context.clone(), told));
+            let call = std::pin::pin!(self.unary(&method, ask, context));
+            // First, so that it tells of this call from its beginning.
+            let telling = std::pin::pin!(
+                OptionFuture::from(telling).then(|_| future::pending::<Infallible>())
+            );
+            let (bytes, version) = match future::select(telling, call).await {
+                Either::Left((never, _)) => match never {},
+                Either::Right((done, _)) => done?,
+            };
             index_version = version;
             self.tell(&method, &bytes)
         };
@@ -387,13 +398,30 @@ impl Gateway {
         }
     }
 
+    /// Tells of every message of a stream. What goes wrong with it is no matter of the call
+    /// that it is beside.
+    async fn follow(&self, rpc: &Method, context: Context, mut progress: OnProgress) {
+        let nothing = Ask(DynamicMessage::new(rpc.input.clone()));
+        let answers = match self.stream(rpc, nothing, context).await {
+            Ok(answers) => answers,
+            Err(refusal) => {
+                tracing::debug!(code = refusal.code, rpc = rpc.name, "progress is not told");
+                return;
+            }
+        };
+        let mut answers = std::pin::pin!(answers.enumerate());
+        while let Some((at, Ok(answer))) = answers.next().await {
+            progress(at + 1, &answer.json()).await;
+        }
+    }
+
     /// All messages of a stream as one answer.
     async fn collect(
         &self,
         method: &Method,
         ask: Ask,
         context: Context,
-        mut progress: OnProgress,
+        mut progress: Option<OnProgress>,
     ) -> Result<(JsonText, Vec<Block>), Refusal> {
         let mut answers = std::pin::pin!(self.stream(method, ask, context).await?);
         let mut kept = std::collections::VecDeque::new();
@@ -401,7 +429,9 @@ impl Gateway {
         while let Some(answer) = answers.next().await {
             let message = answer?.json();
             count += 1;
-            progress(count, &message).await;
+            if let Some(progress) = &mut progress {
+                progress(count, &message).await;
+            }
             kept.push_back(message);
             if kept.len() > KEPT {
                 kept.pop_front();

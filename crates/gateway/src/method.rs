@@ -92,6 +92,8 @@ pub(super) struct ToolOption {
     /// Empty: the rpc's own.
     pub(super) description: String,
     pub(super) text_only: bool,
+    /// Name of the rpc that tells of progress; empty: none does.
+    pub(super) progress: String,
 }
 
 fn text(message: &DynamicMessage, name: &str) -> String {
@@ -146,6 +148,7 @@ impl ToolOption {
             catalog: is(option, "catalog"),
             description: text(option, "description"),
             text_only: is(option, "text_only"),
+            progress: text(option, "progress"),
         }
     }
 }

@@ -56,6 +56,8 @@ pub(super) struct Form {
     pub(super) envelope: bool,
     /// There is nothing beside what a model reads.
     pub(super) text_only: bool,
+    /// What tells how far it is while it is in work.
+    pub(super) progress: Option<Arc<Method>>,
 }
 
 impl Form {
@@ -93,6 +95,13 @@ impl Tool {
         };
         self.forms.iter().min_by_key(unknown)
     }
+}
+
+/// The streaming rpc of a name, beside another one.
+fn progress(contract: &Contract, of: &Method, name: &str) -> Option<Arc<Method>> {
+    let mut methods = contract.methods().iter();
+    let found = methods.find(|method| method.service == of.service && method.name == name);
+    found.filter(|method| method.server_streaming).cloned()
 }
 
 /// The tools of a set; `None` is all there are.
@@ -142,6 +151,7 @@ pub(super) fn toolset(contract: &Contract, name: Option<&str>) -> Vec<Arc<Tool>>
                     fields,
                     envelope: option.envelope,
                     text_only: option.text_only,
+                    progress: progress(contract, method, &option.progress),
                 }],
             };
             match tools.iter_mut().find(|other| other.name == tool.name) {

@@ -82,6 +82,8 @@ pub(crate) struct Inner {
     /// From calls; stored.
     added: RwLock<BTreeMap<String, Source>>,
     running: Mutex<Running>,
+    /// The sync that began last.
+    pub(crate) begun: watch::Sender<Option<watch::Receiver<Progress>>>,
     /// Sources may be due that were not before.
     pub(crate) nudged: Notify,
     /// Sources that are due now, whatever their interval.
@@ -178,6 +180,7 @@ impl Engine {
             configured: by_id,
             added: RwLock::new(added),
             running: Mutex::default(),
+            begun: watch::Sender::new(None),
             nudged: Notify::new(),
             nudges: Mutex::default(),
             tasks: TaskTracker::new(),

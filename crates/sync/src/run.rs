@@ -86,6 +86,7 @@ impl Engine {
             ended: None,
         });
         self.running().syncs.insert(id.clone(), progress.clone());
+        self.0.begun.send_replace(Some(progress.clone()));
         let (engine, request) = (self.clone(), request.clone());
         self.0.tasks.spawn(async move {
             let record = engine.carry_out(&sources, &request, &sender).await;

@@ -83,6 +83,16 @@ impl Engine {
         Ok(found)
     }
 
+    /// The sync that begins next, from now on. Cancelling loses nothing.
+    pub fn next(&self) -> impl Future<Output = Option<watch::Receiver<Progress>>> + use<> {
+        let mut begun = self.0.begun.subscribe();
+        begun.mark_unchanged();
+        async move {
+            begun.changed().await.ok()?;
+            begun.borrow().clone()
+        }
+    }
+
     /// What the repository that a skill comes from has to show; none: it comes from none, or
     /// nothing is known of it.
     ///
