@@ -6,7 +6,9 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use super::versions;
-use super::{blocklist, checks, data, export, install, learn, review, scan, search, sync, tools};
+use super::{
+    blocklist, checks, data, export, install, learn, review, scan, search, sources, sync, tools,
+};
 use crate::server::LogFormat;
 
 const EXAMPLES: &str = "\
@@ -124,7 +126,7 @@ pub(super) enum Command {
     #[command(flatten)]
     Installs(install::Command),
     /// List, add and remove the sources that skills are kept in step with.
-    Source(sync::Source),
+    Source(sources::Source),
     /// Sync sources now, or say how syncs went.
     Sync(sync::Sync),
     /// Say how often a skill is read and loaded.

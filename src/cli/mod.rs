@@ -36,6 +36,7 @@ mod search;
 mod serve;
 mod served;
 mod skills;
+mod sources;
 mod status;
 mod sync;
 mod teach;
@@ -173,7 +174,7 @@ async fn with_client(
         Command::Block(options) => blocklist::block(client, options, output).await,
         Command::Unblock(options) => blocklist::unblock(client, options, output).await,
         Command::Blocklist(options) => blocklist::blocklist(client, options, output).await,
-        Command::Source(options) => sync::source(client, options, output).await,
+        Command::Source(options) => sources::source(client, options, output).await,
         Command::Sync(options) => sync::sync(client, options, output).await,
         Command::Held(options) => review::held(client, options, output).await,
         Command::Approve(options) => review::approve(client, options, output).await,

@@ -299,3 +299,33 @@ def test_a_cancelled_call_frees_what_it_held(start, tmp_path, connect):
             return await client.call_tool("list_skills", {"page_size": 1})
 
     assert not run(scenario).is_error
+
+
+@pytest.mark.parametrize("transport", SHARED)
+def test_an_agent_that_asked_for_progress_hears_how_far_its_sync_is(start, tmp_path, connect):
+    folder = tmp_path / "skills"
+    for name in [f"skill-{number}" for number in range(50)]:
+        (folder / name).mkdir(parents=True)
+        (folder / name / "SKILL.md").write_bytes(skill_md(name))
+    config = tmp_path / "sources.yaml"
+    config.write_text(
+        f"sources:\n  team:\n    kind: directory\n    location: {folder}\n"
+        "    namespace: team/shared\n    interval_seconds: 0\n"
+    )
+    server = start("--config", str(config)).ready()
+    told = []
+
+    async def scenario():
+        async with connect(server, toolset="sync") as client:
+
+            async def hear(progress, total, message):
+                told.append((progress, message))
+
+            return await client.call_tool("refresh_index", {}, progress_callback=hear)
+
+    answer = run(scenario)
+    assert answer.structured_content["data"]["total_skills_updated"] == 50
+    assert [progress for progress, _ in told] == [*range(1, len(told) + 1)]
+    # Steps that come faster than they are read are left out, and what comes after the answer is late.
+    sync_id = answer.structured_content["data"]["sync_id"]
+    assert any(sync_id in message for _, message in told), told
