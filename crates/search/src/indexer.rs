@@ -274,7 +274,11 @@ impl Indexer {
                     if error.passes() {
                         return Err(error);
                     }
-                    tracing::error!(%error, skill = %head.id, "the skill cannot be searched for");
+                    // One that changed or went meanwhile is told of by an event to come.
+                    let now = self.registry.catalog();
+                    if now.get(&key).is_some_and(|now| Arc::ptr_eq(now, head)) {
+                        tracing::error!(%error, skill = %head.id, "the skill cannot be searched for");
+                    }
                     self.remove(&key);
                 }
             }

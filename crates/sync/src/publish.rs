@@ -193,11 +193,14 @@ impl OneSync<'_> {
         }
         let is_back = published.version.withdrawn.is_some()
             && withdraw::put_back(registry, id, number, &caller).await?;
+        if is_back && active.is_some() {
+            // Which is so for one that is put back only where no other is active.
+            registry.activate(id, number, &caller).await?;
+        }
         let effect = match (active, published.outcome) {
-            _ if is_back => Effect::Added,
-            (None, _) if published.version.active => Effect::Added,
+            (None, _) if is_back || published.version.active => Effect::Added,
             (Some(active), Outcome::Unchanged) if active == number => Effect::Unchanged,
-            _ if published.version.active => Effect::Updated,
+            _ if is_back || published.version.active => Effect::Updated,
             _ => Effect::Unchanged,
         };
         Ok((number, effect))

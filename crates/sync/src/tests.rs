@@ -162,6 +162,26 @@ async fn what_is_gone_is_withdrawn_and_put_back_when_it_returns() {
 }
 
 #[tokio::test]
+async fn what_a_source_has_is_active_also_where_it_was_withdrawn_before() {
+    let here = Here::new(&[source("acme")]);
+    let acme = here.place("acme");
+    acme.put("stays", &skill("stays", "", "It stays."));
+    acme.put("a", &skill("a", "", "One."));
+    here.sync().await;
+    acme.remove("a");
+    here.sync().await;
+    acme.put("a", &skill("a", "", "Two."));
+    here.sync().await;
+    acme.put("a", &skill("a", "", "One."));
+    assert_eq!(counts(&here.sync().await), [0, 1, 0, 0, 0]);
+    let version = here.version("github/acme/a");
+    assert_eq!(
+        (version.number.get(), version.semantic.to_string()),
+        (1, "1.0.0".to_owned())
+    );
+}
+
+#[tokio::test]
 async fn a_source_that_lost_all_its_skills_keeps_them_here_until_somebody_syncs_everything() {
     let here = Here::new(&[source("acme")]);
     let acme = here.place("acme");
