@@ -183,6 +183,7 @@ impl Repertoire {
                 return Ok(Since::Unknown);
             };
             let until = data.get("resume_token").and_then(Json::as_str);
+            let until = until.filter(|until| !until.is_empty());
             token = until.map(str::to_owned).or(token);
             let Some(event) = data.get("event").filter(|event| !event.is_null()) else {
                 continue;
@@ -194,7 +195,9 @@ impl Repertoire {
             }
         }
         Ok(match (events, token) {
-            (0, _) => Since::Nothing,
+            // A server begins by telling where its log stands. An answer without that is one of
+            // a proxy, a page to sign in, or a stream that was cut off: it says nothing.
+            (0, Some(_)) => Since::Nothing,
             (1..MAX_EVENTS, Some(token)) => Since::These(ids, token),
             _ => Since::Unknown,
         })

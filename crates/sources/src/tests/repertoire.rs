@@ -134,3 +134,28 @@ async fn a_server_that_is_no_repertoire_is_refused() {
     let error = place.look(None, &work).await.expect_err("refused");
     assert!(error.to_string().contains("it is no Repertoire"), "{error}");
 }
+
+#[tokio::test]
+async fn an_answer_without_a_place_in_the_log_does_not_say_that_nothing_changed() {
+    let (double, (_folder, work)) = (Double::start(server("t1", None, "b")).await, work());
+    let place = Repertoire::new(&double.url, None, loopback()).expect("a place");
+    let found = listing(&place, None, &work).await;
+    for nothing in [
+        "",
+        ": keep-alive\n\n",
+        "<html>Sign in</html>",
+        "{}",
+        "data: {}\n\n",
+        "data: 7\n\n",
+        "data: {\"resume_token\": \"\"}\n\n",
+        "id: t1\n\n",
+    ] {
+        double.now(move |asked| match asked.path.as_str() {
+            path if path.starts_with("/api/v1/events") => Reply::fine(nothing),
+            _ => server("t2", None, "changed")(asked),
+        });
+        let again = listing(&place, Some(&found.mark), &work).await;
+        assert_eq!(again.mark, "t2", "{nothing}");
+        assert_ne!(again.items[0].fingerprint, found.items[0].fingerprint);
+    }
+}
