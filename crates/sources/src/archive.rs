@@ -6,6 +6,7 @@ use std::io::{Cursor, Read};
 
 use bytes::Bytes;
 
+use super::kept::aside;
 use super::{Error, Files};
 use model::{FilePath, MAX_FILES, MAX_SKILL_BYTES, Problem};
 
@@ -47,8 +48,7 @@ pub(crate) fn unpack(archive: &[u8]) -> Result<Files, Error> {
 /// # Errors
 /// As [`unpack`].
 pub(crate) async fn unpacked(archive: Vec<u8>) -> Result<Files, Error> {
-    let done = tokio::task::spawn_blocking(move || unpack(&archive));
-    done.await.unwrap_or_else(|_| Err(Error::Stopped))
+    aside(move || unpack(&archive)).await
 }
 
 fn broken(why: &str) -> Error {

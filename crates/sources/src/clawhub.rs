@@ -126,15 +126,20 @@ impl ClawHub {
     }
 
     async fn list(&self, mark: Option<&str>, work: &Work) -> Result<Look, Error> {
-        let session = Session::new(&self.web, work);
+        let session = Session::look(&self.web, work, mark).await;
+        let listed = self.listed(&session, mark).await;
+        session.over(listed).await
+    }
+
+    async fn listed(&self, session: &Session<'_>, mark: Option<&str>) -> Result<Look, Error> {
         let mark: Option<Mark> = mark.and_then(|mark| serde_json::from_str(mark).ok());
-        let api = self.api(&session).await?;
+        let api = self.api(session).await?;
         let tag = mark.as_ref().and_then(|mark| mark.tag.as_deref());
         let found = if self.slugs.is_empty() {
-            all(&session, &api, tag).await?
+            all(session, &api, tag).await?
         } else {
             let named = stream::iter(self.slugs.clone());
-            let (session, api) = (&session, &api);
+            let (session, api) = (session, &api);
             let named = named.map(|slug| async move { detail(session, api, &slug).await });
             let named: Vec<_> = named.buffered(AT_ONCE).try_collect().await?;
             Some((named, None))

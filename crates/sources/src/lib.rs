@@ -32,6 +32,8 @@ mod error;
 mod fetch;
 mod git;
 mod github;
+mod journal;
+mod kept;
 mod repertoire;
 #[cfg(test)]
 mod tests;

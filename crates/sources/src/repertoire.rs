@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
 use super::archive::{MAX_ARCHIVE, unpacked};
-use super::web::{Ask, Session, Web, keep, kept};
+use super::kept::{keep, kept};
+use super::web::{Ask, Session, Web};
 use super::{Error, Fetch, Files, Item, Listing, Look, Work};
 use model::{Digest, SkillId, bundle_digest};
 
@@ -90,14 +91,21 @@ impl Repertoire {
     }
 
     async fn list(&self, mark: Option<&str>, work: &Work) -> Result<Look, Error> {
-        let session = Session::new(&self.web, work);
-        let mut known = kept::<Kept>(&work.folder, KEPT).unwrap_or_default();
+        let session = Session::look(&self.web, work, mark).await;
+        let listed = self.listed(&session, mark).await;
+        session.over(listed).await
+    }
+
+    async fn listed(&self, session: &Session<'_>, mark: Option<&str>) -> Result<Look, Error> {
+        let mut known = kept::<Kept>(&session.work().folder, KEPT)
+            .await
+            .unwrap_or_default();
         if mark != Some(known.mark.as_str()) {
             known.skills.clear();
         }
         let mut until = None;
         if let Some(mark) = mark {
-            match self.since(&session, mark).await? {
+            match self.since(session, mark).await? {
                 Since::Nothing => {
                     let rate_limit = session.rate_limit();
                     return Ok(Look::Unchanged { rate_limit });
@@ -109,12 +117,12 @@ impl Repertoire {
                 Since::Unknown => known.skills.clear(),
             }
         }
-        let (ids, mark) = self.ids(&session).await?;
+        let (ids, mark) = self.ids(session).await?;
         // What is known is as of the events that were read: what happened between them and
         // the list is to be told by the next look.
         let mark = until.unwrap_or(mark);
         let known = &known.skills;
-        let (web, asked) = (&self.web, &session);
+        let (web, asked) = (&self.web, session);
         let details = stream::iter(ids).map(|id| async move {
             let found = match known.get(&id) {
                 Some(known) => Some(known.clone()),
@@ -136,13 +144,14 @@ impl Repertoire {
         let paths = |a: &Item, b: &Item| (a.path.len(), &a.path).cmp(&(b.path.len(), &b.path));
         listing.items.sort_by(paths);
         keep(
-            &work.folder,
+            &session.work().folder,
             KEPT,
-            &Kept {
+            Kept {
                 mark: mark.clone(),
                 skills,
             },
-        )?;
+        )
+        .await?;
         listing.mark.clone_from(&mark);
         listing.revision = mark;
         listing.rate_limit = session.rate_limit();

@@ -1,22 +1,21 @@
 //! Requests to a place on the web, and their answers, bounded.
 
-use std::path::Path;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use egress::{Client, Egress};
 use futures_util::future::{Either, select};
 use http::header::{ACCEPT, DATE, ETAG, IF_NONE_MATCH, LINK, RETRY_AFTER};
-use http::{HeaderMap, HeaderValue, StatusCode};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use jiff::Timestamp;
 use jiff::fmt::rfc2822;
 use secrecy::{ExposeSecret as _, SecretString};
-use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::time::{Instant, timeout, timeout_at};
 use url::Url;
 
+use super::journal::{Journal, Line};
 use super::{Error, RateLimit, Work};
 
 /// Bytes that an answer in JSON may have.
@@ -188,6 +187,10 @@ pub(crate) struct Session<'a> {
     until: Instant,
     bytes: AtomicU64,
     limit: Mutex<Option<RateLimit>>,
+    /// Of a look: what was answered already.
+    journal: Option<Journal>,
+    /// A request did not come to its end.
+    is_interrupted: AtomicBool,
 }
 
 impl<'a> Session<'a> {
@@ -198,7 +201,26 @@ impl<'a> Session<'a> {
             until: Instant::now() + work.limits.time,
             bytes: AtomicU64::new(0),
             limit: Mutex::new(None),
+            journal: None,
+            is_interrupted: AtomicBool::new(false),
         }
+    }
+
+    /// A look. Where the last one with this mark was interrupted, it goes on from there.
+    pub(crate) async fn look(web: &'a Web, work: &'a Work, mark: Option<&str>) -> Self {
+        let mut session = Self::new(web, work);
+        session.journal = Some(Journal::open(&work.folder, mark).await);
+        session
+    }
+
+    /// The look is over. What was answered is kept only where the place, the network or the
+    /// caller broke it off: answers that make no sense are to be asked for again.
+    pub(crate) async fn over<T>(&self, done: Result<T, Error>) -> Result<T, Error> {
+        let is_interrupted = done.is_err() && self.is_interrupted.load(Ordering::Relaxed);
+        if let Some(journal) = self.journal.as_ref().filter(|_| !is_interrupted) {
+            journal.end().await;
+        }
+        done
     }
 
     pub(crate) fn work(&self) -> &'a Work {
@@ -222,6 +244,74 @@ impl<'a> Session<'a> {
     /// # Errors
     /// Every answer but one of success, 304, 404 and 410 is an error.
     pub(crate) async fn get(&self, url: &Url, ask: Ask<'_>) -> Result<Answer, Error> {
+        if let Some(answer) = self.known(url, ask).await? {
+            return Ok(answer);
+        }
+        let answer = match self.asked(url, ask).await {
+            Ok(answer) => answer,
+            Err(error) => {
+                let is_break = matches!(
+                    error,
+                    Error::RateLimited { .. } | Error::Unavailable(_) | Error::Stopped
+                );
+                self.is_interrupted.fetch_or(is_break, Ordering::Relaxed);
+                return Err(error);
+            }
+        };
+        self.noted(url, ask, answer).await
+    }
+
+    /// What was answered before the look was interrupted.
+    async fn known(&self, url: &Url, ask: Ask<'_>) -> Result<Option<Answer>, Error> {
+        let Some(journal) = &self.journal else {
+            return Ok(None);
+        };
+        if self.work.stop.is_cancelled() {
+            return Err(Error::Stopped);
+        }
+        let Some((line, body)) = journal.answer(url.as_str(), ask.tag).await else {
+            return Ok(None);
+        };
+        let (Ok(status), Ok(url)) = (StatusCode::from_u16(line.status), Url::parse(&line.from))
+        else {
+            return Ok(None);
+        };
+        // The limits of a look are of what it has, wherever that is from.
+        self.count(body.len() as u64)?;
+        fits(body.len() as u64, ask, &url)?;
+        let headers = line.headers.iter().filter_map(|(name, value)| {
+            let name = HeaderName::try_from(name.as_str()).ok()?;
+            Some((name, HeaderValue::try_from(value.as_str()).ok()?))
+        });
+        Ok(Some(Answer {
+            status,
+            headers: headers.collect(),
+            body,
+            url,
+        }))
+    }
+
+    /// Keeps an answer for the case that the look is interrupted. That there is nothing is not
+    /// kept: another token may see more.
+    async fn noted(&self, url: &Url, ask: Ask<'_>, answer: Answer) -> Result<Answer, Error> {
+        let Some(journal) = self.journal.as_ref().filter(|_| !answer.is_missing()) else {
+            return Ok(answer);
+        };
+        let mut from = answer.url.clone();
+        from.set_query(None);
+        let mut line = Line::new(url.as_str(), ask.tag, answer.status.as_u16(), from.as_str());
+        for name in [ETAG, LINK] {
+            for value in answer.headers.get_all(&name) {
+                if let Ok(value) = value.to_str() {
+                    line.headers.push((name.to_string(), value.to_owned()));
+                }
+            }
+        }
+        let body = journal.add(line, answer.body).await?;
+        Ok(Answer { body, ..answer })
+    }
+
+    async fn asked(&self, url: &Url, ask: Ask<'_>) -> Result<Answer, Error> {
         let got = timeout_at(self.until, self.once(url, ask));
         let stopped = std::pin::pin!(self.work.stop.cancelled());
         match select(stopped, std::pin::pin!(got)).await {
@@ -268,7 +358,6 @@ impl<'a> Session<'a> {
                 .unwrap_or_else(std::sync::PoisonError::into_inner) = Some(limit);
         }
         check(status, &headers, limit, &from)?;
-        let max = if ask.max == 0 { MAX_JSON } else { ask.max };
         let mut body = Vec::new();
         if status.is_success() {
             loop {
@@ -281,10 +370,7 @@ impl<'a> Session<'a> {
                     break;
                 };
                 self.count(chunk.len() as u64)?;
-                if (body.len() + chunk.len()) as u64 > max {
-                    let url = told(&from);
-                    return Err(Error::TooLarge(format!("{url} has more than {max} bytes")));
-                }
+                fits((body.len() + chunk.len()) as u64, ask, &from)?;
                 body.extend_from_slice(&chunk);
             }
         }
@@ -303,6 +389,16 @@ impl<'a> Session<'a> {
         }
         Ok(())
     }
+}
+
+/// Checks how many bytes an answer has.
+fn fits(bytes: u64, ask: Ask<'_>, from: &Url) -> Result<(), Error> {
+    let max = if ask.max == 0 { MAX_JSON } else { ask.max };
+    if bytes > max {
+        let url = told(from);
+        return Err(Error::TooLarge(format!("{url} has more than {max} bytes")));
+    }
+    Ok(())
 }
 
 fn failed(url: &Url, error: egress::Error) -> Error {
@@ -380,25 +476,4 @@ fn rate_limit(headers: &HeaderMap) -> Option<RateLimit> {
         limit: number("x-ratelimit-limit")?,
         resets_at: Timestamp::from_second(resets).ok()?,
     })
-}
-
-/// What an earlier look left in the folder; none where it is gone or of another form.
-pub(crate) fn kept<T: DeserializeOwned>(folder: &Path, name: &str) -> Option<T> {
-    let path = folder.join(name);
-    let is_small = path.metadata().is_ok_and(|file| file.len() <= 4 * MAX_JSON);
-    let bytes = is_small.then(|| std::fs::read(path).ok())??;
-    serde_json::from_slice(&bytes).ok()
-}
-
-/// Keeps something for the next look: all of it, or what was there.
-pub(crate) fn keep<T: Serialize>(folder: &Path, name: &str, what: &T) -> Result<(), Error> {
-    let wrong = |error: &dyn std::fmt::Display| {
-        Error::Unavailable(format!(
-            "what is kept between looks cannot be written: {error}"
-        ))
-    };
-    let bytes = serde_json::to_vec(what).map_err(|error| wrong(&error))?;
-    let new = folder.join(format!("{name}.new"));
-    std::fs::write(&new, bytes).map_err(|error| wrong(&error))?;
-    std::fs::rename(&new, folder.join(name)).map_err(|error| wrong(&error))
 }

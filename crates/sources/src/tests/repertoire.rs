@@ -159,3 +159,38 @@ async fn an_answer_without_a_place_in_the_log_does_not_say_that_nothing_changed(
         assert_ne!(again.items[0].fingerprint, found.items[0].fingerprint);
     }
 }
+
+#[tokio::test]
+async fn what_happens_while_a_look_is_interrupted_is_for_the_look_after_it() {
+    let (double, (_folder, work)) = (Double::start(server("t1", None, "b")).await, work());
+    let place = Repertoire::new(&double.url, None, loopback()).expect("a place");
+    let found = listing(&place, None, &work).await;
+    // One skill changed, and the other one cannot be asked for: nothing is known of both.
+    std::fs::remove_file(work.folder.join("repertoire-skills.json")).expect("a file");
+    double.now(|asked| match asked.path.as_str() {
+        path if path.contains("refunds") => Reply::new(429, "").header("retry-after", 60_u64),
+        _ => server("t2", Some("local/acme/b"), "second")(asked),
+    });
+    let error = place.look(Some(&found.mark), &work).await;
+    assert!(matches!(error, Err(Error::RateLimited { .. })), "{error:?}");
+    double.asked();
+
+    // It changes once more. What goes on is as of the first events, and so is its mark.
+    double.now(server("t3", Some("local/acme/b"), "third"));
+    let second = listing(&place, Some(&found.mark), &work).await;
+    let print = |text: &str| Digest::of(text.as_bytes()).to_string();
+    assert_eq!(
+        (second.mark.as_str(), &second.items[0].fingerprint),
+        ("t2", &print("second"))
+    );
+    let asked = double.paths();
+    assert!(
+        asked.len() == 1 && asked[0].contains("refunds"),
+        "{asked:?}"
+    );
+    let third = listing(&place, Some(&second.mark), &work).await;
+    assert_eq!(
+        (third.mark.as_str(), &third.items[0].fingerprint),
+        ("t3", &print("third"))
+    );
+}

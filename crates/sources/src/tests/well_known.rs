@@ -157,3 +157,55 @@ async fn a_skill_at_a_private_address_is_not_asked_for_and_no_token_goes_elsewhe
     place.read(&found.items[1], &work).await.expect("files");
     assert_eq!(other.asked()[0].header("authorization"), None);
 }
+
+#[tokio::test]
+async fn an_index_of_0_1_with_more_files_than_a_limit_has_requests_is_listed_in_the_end() {
+    let files = |asked: &Asked| match asked.path.as_str() {
+        "/.well-known/skills/index.json" => {
+            let entry = |at: usize| json!({"name": format!("s{at}"), "files": ["SKILL.md"]});
+            Reply::json(&json!({"skills": (0..10).map(entry).collect::<Vec<_>>()}))
+        }
+        path if path.ends_with("/SKILL.md") => Reply::fine(SKILL),
+        _ => Reply::missing(),
+    };
+    let (double, (_folder, work)) = (Double::start(files).await, work());
+    let place = WellKnown::new(&double.url, None, loopback()).expect("a place");
+    let whole = listing(&place, None, &work).await;
+    double.asked();
+    let mut looks = 0;
+    let found = loop {
+        let left = std::sync::Mutex::new(5);
+        double.now(move |asked| {
+            let mut left = left.lock().expect("a lock");
+            if *left == 0 {
+                return Reply::new(503, "").header("retry-after", 60_u64);
+            }
+            *left -= 1;
+            files(asked)
+        });
+        looks += 1;
+        match place.look(None, &work).await {
+            Ok(Look::Listing(found)) => break found,
+            Err(Error::RateLimited { .. }) if looks < 5 => {}
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!((found.items, found.skipped), (whole.items, whole.skipped));
+    let read = double.paths();
+    let again = read.iter().filter(|path| path.ends_with("s0/SKILL.md"));
+    // That there is no index of 0.2 is asked each time.
+    assert_eq!((again.count(), looks), (1, 3));
+}
+
+#[tokio::test]
+async fn an_answer_that_makes_no_sense_is_asked_for_again() {
+    let (double, (_folder, work)) = (Double::start(|_| Reply::fine("<html>")).await, work());
+    let place = WellKnown::new(&double.url, None, loopback()).expect("a place");
+    let error = place.look(None, &work).await.expect_err("no JSON");
+    assert!(error.is_transient(), "{error}");
+    double.now(site);
+    assert_eq!(
+        paths(&listing(&place, None, &work).await),
+        ["one", "two", "three"]
+    );
+}
