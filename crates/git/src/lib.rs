@@ -38,7 +38,6 @@ mod error;
 mod exchange;
 mod guard;
 mod http;
-mod left_out;
 mod permit;
 mod process;
 mod pull;
