@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use futures_util::future::BoxFuture;
 
+use super::kept::aside;
 use super::{Error, Fetch, Files, Item, Listing, Look, Work};
 use model::{Digest, FilePath, Problem, bundle_digest};
 
@@ -67,18 +68,17 @@ async fn on_disk<T: Send + 'static>(
     work: &Work,
     done: impl FnOnce() -> Result<T, Error> + Send + 'static,
 ) -> Result<T, Error> {
-    let done = tokio::time::timeout(work.limits.time, tokio::task::spawn_blocking(done));
+    let done = tokio::time::timeout(work.limits.time, aside(done));
     tokio::select! {
         () = work.stop.cancelled() => Err(Error::Stopped),
         done = done => match done {
-            Ok(Ok(done)) => done,
-            Ok(Err(_)) => Err(Error::Unavailable("the folder could not be read".to_owned())),
+            Ok(done) => done,
             Err(_) => Err(Error::Unavailable("the folder was not read in time".to_owned())),
         },
     }
 }
 
-fn list(root: &Path, work: &Work) -> Result<Listing, Error> {
+pub(crate) fn list(root: &Path, work: &Work) -> Result<Listing, Error> {
     let shown = root.display();
     match root.metadata() {
         Ok(data) if data.is_dir() => {}
@@ -89,7 +89,9 @@ fn list(root: &Path, work: &Work) -> Result<Listing, Error> {
         Err(error) => return Err(Error::Refused(format!("`{shown}`: {error}"))),
     }
     // A folder that vanished on the way is there or not at the next look.
-    let found = skill_folder::find(root).map_err(Error::Unavailable)?;
+    let is_wanted = || !work.stop.is_cancelled();
+    let found = skill_folder::find_while(root, &is_wanted).map_err(Error::Unavailable)?;
+    let found = found.ok_or(Error::Stopped)?;
     if found.folders.len() > work.limits.skills {
         let max = work.limits.skills;
         return Err(Error::TooLarge(format!(

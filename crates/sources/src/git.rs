@@ -10,6 +10,7 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 
+use super::kept::aside;
 use super::{Error, Fetch, Files, Item, Limits, Listing, Look, Work};
 
 /// Characters of a commit that people read.
@@ -91,16 +92,9 @@ async fn blocking<T: Send + 'static>(
 ) -> Result<T, Error> {
     let stop = Arc::new(AtomicBool::new(false));
     let _stops = StopOnDrop(Arc::clone(&stop));
-    let task = tokio::task::spawn_blocking(move || does(stop));
-    let Some(done) = work.stop.run_until_cancelled(task).await else {
-        return Err(Error::Stopped);
-    };
-    match done {
-        Ok(result) => result.map_err(Error::from),
-        Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
-        // The runtime ends.
-        Err(_) => Err(Error::Stopped),
-    }
+    let task = aside(move || does(stop).map_err(Error::from));
+    let done = work.stop.run_until_cancelled(task).await;
+    done.unwrap_or(Err(Error::Stopped))
 }
 
 impl Git {

@@ -9,7 +9,7 @@ use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
-use super::archive::{MAX_ARCHIVE, unpacked};
+use super::archive::{MAX_ARCHIVE, exported};
 use super::kept::{keep, kept};
 use super::web::{Ask, Session, Web};
 use super::{Error, Fetch, Files, Item, Listing, Look, Work};
@@ -262,7 +262,7 @@ impl Repertoire {
             tag: None,
         };
         let answer = session.get(&url, ask).await?.there()?;
-        let mut files = unpacked(answer.body).await?;
+        let mut files = exported(answer.body).await?;
         let digests = files
             .files
             .iter()

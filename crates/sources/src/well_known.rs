@@ -11,7 +11,7 @@ use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 use url::Url;
 
-use super::archive::{MAX_ARCHIVE, unpacked};
+use super::archive::{MAX_ARCHIVE, sifted, unpacked};
 use super::kept::{keep, kept};
 use super::web::{Answer, Ask, Session, Web, join, told};
 use super::{Error, Fetch, Files, Item, Listing, Look, Work};
@@ -176,7 +176,7 @@ impl WellKnown {
                     let message = format!("what is below {below} changed since it was listed");
                     return Err(Error::Unavailable(message));
                 }
-                Ok(read)
+                Ok(sifted(read))
             }
         }
     }

@@ -15,7 +15,7 @@ use super::{GitHub, is_object, is_plain};
 use model::Digest;
 
 /// What was listed of repositories.
-const KEPT: &str = "github.json";
+const KEPT: &str = "github-listed.json";
 /// Pages of a list, of a hundred each.
 const MAX_PAGES: usize = 1000;
 /// Repositories that a search tells.

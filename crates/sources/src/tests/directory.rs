@@ -96,3 +96,12 @@ async fn a_file_that_may_not_be_read_is_a_problem_of_its_skill_alone() {
     };
     assert_eq!(rules, expected);
 }
+
+#[tokio::test]
+async fn a_search_that_nobody_wants_ends() {
+    let (root, (_folder, work)) = (TempDir::new().expect("a folder"), work());
+    write(root.path(), "one/a.md", "a");
+    work.stop.cancel();
+    let ended = crate::directory::list(root.path(), &work);
+    assert!(matches!(ended, Err(Error::Stopped)), "{ended:?}");
+}

@@ -5,7 +5,7 @@ use serde_json::{Value as Json, json};
 use super::double::Asked;
 use super::*;
 
-fn id(letter: char) -> String {
+pub(super) fn id(letter: char) -> String {
     String::from(letter).repeat(40)
 }
 
@@ -19,12 +19,12 @@ fn repository(name: &str, id: u64, owner: u64) -> Json {
     })
 }
 
-fn entry(path: &str, mode: &str, kind: &str, sha: char) -> Json {
+pub(super) fn entry(path: &str, mode: &str, kind: &str, sha: char) -> Json {
     json!({"path": path, "mode": mode, "type": kind, "sha": id(sha), "size": SKILL.len()})
 }
 
 /// One repository at commit `c`, with a skill in a folder.
-fn hub(asked: &Asked) -> Reply {
+pub(super) fn hub(asked: &Asked) -> Reply {
     let path = asked.path.split('?').next().expect("a path");
     let parts: Vec<_> = path.trim_start_matches('/').split('/').collect();
     let reply = match parts.as_slice() {
@@ -74,7 +74,7 @@ fn place(double: &Double, change: impl FnOnce(&mut GitHubOptions)) -> GitHub {
     GitHub::new(options, None, loopback()).expect("a place")
 }
 
-fn named(double: &Double) -> GitHub {
+pub(super) fn named(double: &Double) -> GitHub {
     place(double, |options| {
         options.repositories = vec!["acme/skills".to_owned()];
     })
@@ -141,7 +141,7 @@ async fn a_commit_that_was_listed_is_not_listed_again_unless_what_was_kept_is_go
         (again.items, double.paths().len()),
         (found.items.clone(), 2)
     );
-    std::fs::remove_file(folder.path().join("github.json")).expect("a file");
+    std::fs::remove_file(folder.path().join("github-listed.json")).expect("a file");
     assert!(is_unchanged(&place, &found.mark, &work).await);
     assert_eq!(double.paths().len(), 3);
 }
@@ -237,7 +237,7 @@ async fn another_repository_or_owner_under_the_same_name_is_a_break_in_history()
             "/repos/acme/skills" => Reply::json(&repository("acme/skills", id, owner)),
             _ => hub(asked),
         });
-        std::fs::remove_file(folder.path().join("github.json")).expect("a file");
+        std::fs::remove_file(folder.path().join("github-listed.json")).expect("a file");
         let again = listing(&place, Some(&found.mark), &work).await;
         assert_eq!(again.break_in_history.as_deref(), Some(told));
     }
