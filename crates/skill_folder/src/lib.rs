@@ -76,8 +76,10 @@ struct Ignored {
     /// The folder whose patterns are the last to be asked: the root of the
     /// repository, else the folder itself.
     top: PathBuf,
-    /// The same, as files are read below it; none: it is gone.
+    /// The folder that files are read below; none: it is gone.
     below: Option<Folder>,
+    /// Its path. What is above it is trusted, and no link is followed below it.
+    base: PathBuf,
     /// Files of patterns that cannot be taken at their word, each with why.
     unknown: Vec<(PathBuf, Unread)>,
 }
@@ -86,20 +88,31 @@ impl Ignored {
     /// `root` is absolute.
     fn new(root: &Path) -> Self {
         let repository = root.ancestors().find(|folder| folder.join(".git").exists());
-        Self::up_to(repository.unwrap_or(root))
+        let top = repository.unwrap_or(root);
+        Self::up_to(top, top)
     }
 
     /// What only the folder itself says: an agent reads its skills, whether or not the
     /// repository that they are in ignores them.
     fn of_itself(root: &Path) -> Self {
-        Self::up_to(root)
+        Self::up_to(root, root)
     }
 
-    fn up_to(top: &Path) -> Self {
+    /// What is read of a skill below `root`, with nothing but folders on the way to it.
+    fn below(root: &Path, skill: &Path) -> Self {
+        let repository = skill
+            .ancestors()
+            .find(|folder| folder.join(".git").exists());
+        let top = repository.unwrap_or(skill);
+        Self::up_to(top, if root.starts_with(top) { top } else { root })
+    }
+
+    fn up_to(top: &Path, base: &Path) -> Self {
         Self {
             patterns: HashMap::new(),
             top: top.to_owned(),
-            below: Folder::open(top).ok(),
+            below: Folder::open(base).ok(),
+            base: base.to_owned(),
             unknown: Vec::new(),
         }
     }
@@ -107,7 +120,7 @@ impl Ignored {
     /// The bytes of a file below the top, so many at most.
     fn read(&self, path: &Path, max: u64) -> Result<Vec<u8>, Unread> {
         let gone = || Unread::NoFile(std::io::ErrorKind::NotFound.into());
-        let inside = path.strip_prefix(&self.top).map_err(|_| gone())?;
+        let inside = path.strip_prefix(&self.base).map_err(|_| gone())?;
         self.below.as_ref().ok_or_else(gone)?.read(inside, max)
     }
 
@@ -245,6 +258,15 @@ pub fn find_while(
 pub fn read(folder: &Path) -> SkillFiles {
     let whole = absolute(folder);
     let ignored = Ignored::new(&whole);
+    read_all(&whole, ignored)
+}
+
+/// The same of a folder below another one, which it is in whatever became a link on the way.
+#[must_use]
+pub fn read_below(root: &Path, inside: &Path) -> SkillFiles {
+    let root = absolute(root);
+    let whole = root.join(inside);
+    let ignored = Ignored::below(&root, &whole);
     read_all(&whole, ignored)
 }
 

@@ -247,3 +247,18 @@ fn a_search_that_nobody_wants_ends() {
     let found = find_while(folder.path(), &is_wanted).expect("folders");
     assert_eq!((found.is_none(), asked.get()), (true, 3));
 }
+
+#[test]
+fn a_folder_that_became_a_link_gives_none_of_its_files() {
+    use std::os::unix::fs::symlink;
+    let outside = folder(&[("one/SKILL.md", SKILL), ("one/.skillignore", "x\n")]);
+    let folder = folder(&[("skills/one/SKILL.md", SKILL), ("skills/one/a.md", "a")]);
+    let one = Path::new("skills/one");
+    let before = read_below(folder.path(), one);
+    assert_eq!(taken(&before), ["SKILL.md", "a.md"]);
+    assert!(!before.is_refused());
+    fs::rename(folder.path().join("skills"), folder.path().join("old")).expect("moved");
+    symlink(outside.path(), folder.path().join("skills")).expect("a link");
+    let after = read_below(folder.path(), one);
+    assert!(after.files.is_empty() && after.is_refused(), "{after:?}");
+}

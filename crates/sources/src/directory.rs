@@ -111,7 +111,7 @@ pub(crate) fn list(root: &Path, work: &Work) -> Result<Listing, Error> {
                 .push((shown.to_string(), "its path is not UTF-8".to_owned()));
             continue;
         };
-        let read = whole(folder)?;
+        let read = whole(root, &path)?;
         files += read.files.len();
         bytes += read
             .files
@@ -152,8 +152,10 @@ fn inside(root: &Path, folder: &Path) -> Option<String> {
 
 /// The files of a skill, unless one of them vanished meanwhile: half a skill is none. One that
 /// may not be read is a problem of the skill.
-fn whole(folder: &Path) -> Result<skill_folder::SkillFiles, Error> {
-    let read = skill_folder::read(folder);
+fn whole(root: &Path, path: &str) -> Result<skill_folder::SkillFiles, Error> {
+    let inside = Path::new(if path == "." { "" } else { path });
+    let folder = root.join(inside);
+    let read = skill_folder::read_below(root, inside);
     let gone = read.problems.iter().find(|problem| {
         let path = folder.join(&problem.file);
         problem.rule == UNREADABLE && path.symlink_metadata().is_err()
@@ -214,7 +216,7 @@ fn read(root: &Path, item: &Item) -> Result<Files, Error> {
     if !place.starts_with(top) {
         return Err(wrong());
     }
-    let read = whole(&folder)?;
+    let read = whole(root, &item.handle)?;
     if print(&read) != item.fingerprint {
         let folder = folder.display();
         let message = format!("`{folder}` changed since it was listed");
