@@ -264,23 +264,9 @@ impl Resolve for Checked {
         let (egress, name) = (self.egress.clone(), name.as_str().to_owned());
         let found = self.lookup.lookup(name.clone());
         Box::pin(async move {
-            let mut refused = None;
-            let mut permitted = Vec::new();
-            for address in found.await? {
-                match egress.permits(address) {
-                    Ok(()) => permitted.push(SocketAddr::new(address, 0)),
-                    Err(error) => refused = Some(error),
-                }
-            }
-            match refused {
-                // By the name that was asked for: who asks need not learn where it leads.
-                Some(error) if permitted.is_empty() => Err(Refused {
-                    address: name,
-                    what: error.what,
-                }
-                .into()),
-                _ => Ok(Box::new(permitted.into_iter()) as Addrs),
-            }
+            let permitted = egress.permitted_of(&name, found.await?)?;
+            let addresses = permitted.into_iter();
+            Ok(Box::new(addresses.map(|address| SocketAddr::new(address, 0))) as Addrs)
         })
     }
 }

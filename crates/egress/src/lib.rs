@@ -22,8 +22,10 @@
 
 mod address;
 mod client;
+mod resolve;
 #[cfg(test)]
 mod tests;
 
 pub use address::{Egress, NetworkError, Refused};
 pub use client::{Answer, Client, Error, Lookup, System, Timeouts};
+pub use resolve::ResolveError;

@@ -9,6 +9,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
+use egress::Egress;
 use gix::protocol::transport::client::AuthenticationRequired;
 use gix::protocol::transport::client::blocking_io::http::{
     GetResponse, Http, PostBodyDataKind, PostResponse,
@@ -24,7 +25,6 @@ use url::Url;
 use super::Error;
 use super::exchange::{Body, Exchange, Headers, PostBody, Shared, halves};
 use super::guard::Guard;
-use super::permit::Permits;
 
 /// How often bounds are looked at while the server is waited for.
 const PERIOD: Duration = Duration::from_millis(25);
@@ -47,12 +47,12 @@ pub(super) struct Client {
 #[derive(Clone)]
 pub(super) struct Link {
     pub(super) guard: Arc<Guard>,
-    permits: Permits,
+    egress: Egress,
     runtime: Rc<Runtime>,
 }
 
 impl Client {
-    pub(super) fn new(guard: Arc<Guard>, permits: Permits) -> Result<Self, Error> {
+    pub(super) fn new(guard: Arc<Guard>, egress: Egress) -> Result<Self, Error> {
         // Whoever was first chose for the whole process, which will do.
         if rustls::crypto::CryptoProvider::get_default().is_none() {
             rustls::crypto::ring::default_provider()
@@ -66,7 +66,7 @@ impl Client {
         Ok(Self {
             link: Link {
                 guard,
-                permits,
+                egress,
                 runtime: Rc::new(runtime),
             },
             redirected: None,
@@ -84,7 +84,7 @@ impl Client {
         }
         let host = url.host_str().unwrap_or_default();
         let port = url.port_or_known_default().unwrap_or(443);
-        let addresses = self.link.permits.resolve(host, port)?;
+        let addresses = self.link.egress.resolve(host, port)?;
         let client = reqwest::Client::builder()
             .user_agent(concat!("git/repertoire-", env!("CARGO_PKG_VERSION")))
             .redirect(reqwest::redirect::Policy::none())

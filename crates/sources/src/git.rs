@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use ::git::{Credential, Earlier, Found, Permits, Remote, RemoteOptions, Repository, Tip};
+use ::git::{Credential, Earlier, Found, Remote, RemoteOptions, Repository, Tip};
+use egress::Egress;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};
@@ -37,7 +38,7 @@ pub struct GitOptions {
     /// `file://` may be fetched.
     pub permits_files: bool,
     /// Which addresses may be called.
-    pub permits: Permits,
+    pub egress: Egress,
 }
 
 /// A Git repository, fetched bare and shallow. Its skills are the folders that hold a
@@ -117,7 +118,7 @@ impl Git {
             ssh_key: options.ssh_key,
             known_hosts: options.known_hosts,
             permits_files: options.permits_files,
-            permits: options.permits,
+            egress: options.egress,
         })?;
         Ok(Self {
             remote: Arc::new(remote),
