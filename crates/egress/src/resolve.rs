@@ -28,12 +28,11 @@ impl Egress {
             .and_then(|host| host.strip_suffix(']'))
             .unwrap_or(host);
         let unknown = || ResolveError::Unknown(host.to_owned());
-        let found: Vec<IpAddr> = match bare.parse() {
-            Ok(address) => vec![address],
-            Err(_) => {
-                let found = (bare, port).to_socket_addrs().map_err(|_| unknown())?;
-                found.map(|address| address.ip()).collect()
-            }
+        let found: Vec<IpAddr> = if let Ok(address) = bare.parse() {
+            vec![address]
+        } else {
+            let found = (bare, port).to_socket_addrs().map_err(|_| unknown())?;
+            found.map(|address| address.ip()).collect()
         };
         let permitted = self.permitted_of(host, found)?;
         if permitted.is_empty() {

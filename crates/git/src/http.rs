@@ -30,8 +30,6 @@ use super::guard::Guard;
 const PERIOD: Duration = Duration::from_millis(25);
 /// When to come back where the server does not say.
 const RETRY: Duration = Duration::from_secs(60);
-/// Whoever says later is not believed.
-const MAX_RETRY: Duration = Duration::from_secs(24 * 60 * 60);
 /// Words of an error of HTTP that are told.
 const WORDS: usize = 200;
 
@@ -53,12 +51,7 @@ pub(super) struct Link {
 
 impl Client {
     pub(super) fn new(guard: Arc<Guard>, egress: Egress) -> Result<Self, Error> {
-        // Whoever was first chose for the whole process, which will do.
-        if rustls::crypto::CryptoProvider::get_default().is_none() {
-            rustls::crypto::ring::default_provider()
-                .install_default()
-                .ok();
-        }
+        egress::provide_tls();
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
@@ -207,27 +200,19 @@ pub(super) fn check_status(response: &Response) -> Result<(), Error> {
     let asks_to_wait = response.headers().contains_key(RETRY_AFTER);
     Err(match shown {
         403 | 503 if asks_to_wait => Error::RateLimited {
-            after: retry_after(response.headers()),
+            after: egress::retry_after(response.headers()).unwrap_or(RETRY),
         },
         403 => Error::Refused("the server does not let the caller in (403)".to_owned()),
         404 | 410 => Error::Refused(format!(
             "the server has no such repository, or not for the caller ({shown})"
         )),
         429 => Error::RateLimited {
-            after: retry_after(response.headers()),
+            after: egress::retry_after(response.headers()).unwrap_or(RETRY),
         },
         300..=399 => Error::Refused(format!("the server redirects where it may not ({shown})")),
         400..=499 => Error::Refused(format!("the server refused the request ({shown})")),
         _ => Error::Unavailable(format!("the server answered {shown}")),
     })
-}
-
-fn retry_after(headers: &HeaderMap) -> Duration {
-    let seconds = headers
-        .get(RETRY_AFTER)
-        .and_then(|value| value.to_str().ok())
-        .and_then(|value| value.trim().parse().ok());
-    seconds.map_or(RETRY, |seconds| Duration::from_secs(seconds).min(MAX_RETRY))
 }
 
 impl Link {

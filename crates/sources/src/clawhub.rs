@@ -158,8 +158,7 @@ impl ClawHub {
                 Err((slug, why)) => listing.skipped.push((model::shown(&slug, MAX_NAME), why)),
             }
         }
-        let paths = |a: &Item, b: &Item| (a.path.len(), &a.path).cmp(&(b.path.len(), &b.path));
-        listing.items.sort_by(paths);
+        listing.sort();
         let all = serde_json::to_vec(&(&listing.items, &listing.skipped)).unwrap_or_default();
         let digest = Digest::of(&all).to_string();
         if mark.is_some_and(|mark| mark.digest == digest) {

@@ -141,8 +141,7 @@ impl Repertoire {
             }
             skills.insert(id, found);
         }
-        let paths = |a: &Item, b: &Item| (a.path.len(), &a.path).cmp(&(b.path.len(), &b.path));
-        listing.items.sort_by(paths);
+        listing.sort();
         keep(
             &session.work().folder,
             KEPT,

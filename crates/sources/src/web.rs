@@ -6,10 +6,9 @@ use std::time::Duration;
 
 use egress::{Client, Egress};
 use futures_util::future::{Either, select};
-use http::header::{ACCEPT, DATE, ETAG, IF_NONE_MATCH, LINK, RETRY_AFTER};
+use http::header::{ACCEPT, ETAG, IF_NONE_MATCH, LINK};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use jiff::Timestamp;
-use jiff::fmt::rfc2822;
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::de::DeserializeOwned;
 use tokio::time::{Instant, timeout, timeout_at};
@@ -22,8 +21,6 @@ use super::{Error, RateLimit, Work};
 pub(crate) const MAX_JSON: u64 = 64 * 1024 * 1024;
 /// How long to stay away where the place says only that it is too much.
 const USUAL_PAUSE: Duration = Duration::from_secs(60);
-/// Nobody is told to stay away for longer.
-const MAX_PAUSE: Duration = Duration::from_secs(24 * 3600);
 /// Letters of an address in a text.
 const MAX_SHOWN: usize = 300;
 
@@ -347,7 +344,6 @@ impl<'a> Session<'a> {
         let egress::Answer {
             mut response,
             url: from,
-            ..
         } = sent.map_err(|error| failed(url, error))?;
         let (status, headers) = (response.status(), response.headers().clone());
         let limit = rate_limit(&headers);
@@ -423,7 +419,7 @@ fn check(
     if fine || matches!(status, StatusCode::NOT_FOUND | StatusCode::GONE) {
         return Ok(());
     }
-    let asked = retry_after(headers);
+    let asked = egress::retry_after(headers);
     let spent = limit.is_some_and(|limit| limit.remaining == 0);
     let is_limit = match status.as_u16() {
         429 => true,
@@ -434,11 +430,13 @@ fn check(
     };
     if is_limit {
         let reset = limit.filter(|_| spent).map(|limit| {
-            let wait = limit.resets_at.duration_since(now(headers)?);
+            let wait = limit
+                .resets_at
+                .duration_since(egress::server_time(headers)?);
             Some(Duration::try_from(wait).unwrap_or_default())
         });
         let after = asked.or(reset.flatten()).unwrap_or(USUAL_PAUSE);
-        let after = after.clamp(Duration::from_secs(1), MAX_PAUSE);
+        let after = after.clamp(Duration::from_secs(1), egress::LONGEST_PAUSE);
         return Err(Error::RateLimited { after, limit });
     }
     let (url, code) = (told(url), status.as_u16());
@@ -448,24 +446,6 @@ fn check(
         400..=499 => Error::Refused(format!("{url} answers {code}")),
         _ => Error::Unavailable(format!("{url} answers {code}")),
     })
-}
-
-/// The time as the place has it, so that no two clocks are compared.
-fn now(headers: &HeaderMap) -> Option<Timestamp> {
-    let date = headers.get(DATE)?.to_str().ok()?;
-    let date = rfc2822::parse(date).ok()?;
-    Some(date.timestamp())
-}
-
-/// `Retry-After` (RFC 9110): seconds, or a date.
-fn retry_after(headers: &HeaderMap) -> Option<Duration> {
-    let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
-    if let Ok(seconds) = text.parse() {
-        return Some(Duration::from_secs(seconds));
-    }
-    let date = rfc2822::parse(text).ok()?.timestamp();
-    let wait = date.duration_since(now(headers)?);
-    Some(Duration::try_from(wait).unwrap_or_default())
 }
 
 fn rate_limit(headers: &HeaderMap) -> Option<RateLimit> {

@@ -124,7 +124,7 @@ impl WellKnown {
             let index = index.there()?;
             (new(&index, session.work())?, index.tag())
         };
-        by_path(&mut listing);
+        listing.sort();
         let items: Vec<_> = listing
             .items
             .iter()
@@ -289,12 +289,6 @@ fn named(name: &str, names: &mut BTreeSet<String>) -> Result<(), String> {
         return Err("the index has this name twice".to_owned());
     }
     Ok(())
-}
-
-fn by_path(listing: &mut Listing) {
-    listing
-        .items
-        .sort_by(|a, b| (a.path.len(), &a.path).cmp(&(b.path.len(), &b.path)));
 }
 
 /// A file below an address, which it does not leave.

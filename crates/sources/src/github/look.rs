@@ -161,11 +161,7 @@ impl GitHub {
             seen.insert(name, found);
         }
         keep(&work.folder, KEPT, seen).await?;
-        let paths = |a: &super::Item, b: &super::Item| {
-            let depth = |item: &super::Item| item.path.matches('/').count();
-            (depth(a), &a.path).cmp(&(depth(b), &b.path))
-        };
-        listing.items.sort_by(paths);
+        listing.sort();
         listing.rate_limit = session.rate_limit();
         let all = serde_json::to_vec(&(&listing.items, &listing.skipped, &now));
         let digest = Digest::of(&all.unwrap_or_default()).to_string();

@@ -58,19 +58,19 @@ async fn another_server_is_listed_read_and_checked() {
     let (double, (_folder, work)) = (Double::start(server("t1", None, "b")).await, work());
     let place = Repertoire::new(&double.url, None, loopback()).expect("a place");
     let found = listing(&place, None, &work).await;
-    assert_eq!(paths(&found), ["local/acme/b", "github/acme/refunds"]);
+    assert_eq!(paths(&found), ["github/acme/refunds", "local/acme/b"]);
     assert_eq!(
-        (found.mark.as_str(), found.items[1].author.as_deref()),
+        (found.mark.as_str(), found.items[0].author.as_deref()),
         ("t1", Some("acme"))
     );
-    assert_eq!(found.items[1].fingerprint, digest());
-    let read = place.read(&found.items[1], &work).await.expect("files");
+    assert_eq!(found.items[0].fingerprint, digest());
+    let read = place.read(&found.items[0], &work).await.expect("files");
     assert_eq!(
         (texts(&read), read.version.as_deref()),
         (vec![("SKILL.md", SKILL.to_owned())], Some("1.0.2"))
     );
     let error = place
-        .read(&found.items[0], &work)
+        .read(&found.items[1], &work)
         .await
         .expect_err("another digest");
     assert!(
@@ -99,8 +99,8 @@ async fn events_say_that_nothing_changed_or_which_skills_to_ask_for() {
     });
     let again = listing(&place, Some(&found.mark), &work).await;
     assert_eq!(again.mark, "t2");
-    assert_ne!(again.items[0].fingerprint, found.items[0].fingerprint);
-    assert_eq!(again.items[1], found.items[1]);
+    assert_ne!(again.items[1].fingerprint, found.items[1].fingerprint);
+    assert_eq!(again.items[0], found.items[0]);
     let asked = double.paths();
     assert!(
         !asked.iter().any(|path| path.contains("refunds")),
@@ -156,7 +156,7 @@ async fn an_answer_without_a_place_in_the_log_does_not_say_that_nothing_changed(
         });
         let again = listing(&place, Some(&found.mark), &work).await;
         assert_eq!(again.mark, "t2", "{nothing}");
-        assert_ne!(again.items[0].fingerprint, found.items[0].fingerprint);
+        assert_ne!(again.items[1].fingerprint, found.items[1].fingerprint);
     }
 }
 
@@ -180,7 +180,7 @@ async fn what_happens_while_a_look_is_interrupted_is_for_the_look_after_it() {
     let second = listing(&place, Some(&found.mark), &work).await;
     let print = |text: &str| Digest::of(text.as_bytes()).to_string();
     assert_eq!(
-        (second.mark.as_str(), &second.items[0].fingerprint),
+        (second.mark.as_str(), &second.items[1].fingerprint),
         ("t2", &print("second"))
     );
     let asked = double.paths();
@@ -190,7 +190,7 @@ async fn what_happens_while_a_look_is_interrupted_is_for_the_look_after_it() {
     );
     let third = listing(&place, Some(&second.mark), &work).await;
     assert_eq!(
-        (third.mark.as_str(), &third.items[0].fingerprint),
+        (third.mark.as_str(), &third.items[1].fingerprint),
         ("t3", &print("third"))
     );
 }

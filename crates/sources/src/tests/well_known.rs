@@ -31,7 +31,7 @@ async fn an_index_of_0_2_is_listed_read_and_known_by_its_tag() {
     let (double, (_folder, work)) = (Double::start(site).await, work());
     let place = WellKnown::new(&double.url, None, loopback()).expect("a place");
     let found = listing(&place, None, &work).await;
-    assert_eq!(paths(&found), ["one", "two", "three"]);
+    assert_eq!(paths(&found), ["one", "three", "two"]);
     let skipped: Vec<_> = found
         .skipped
         .iter()
@@ -42,13 +42,13 @@ async fn an_index_of_0_2_is_listed_read_and_known_by_its_tag() {
 
     let one = place.read(&found.items[0], &work).await.expect("files");
     assert_eq!(texts(&one), [("SKILL.md", SKILL.to_owned())]);
-    let two = place.read(&found.items[1], &work).await.expect("files");
+    let two = place.read(&found.items[2], &work).await.expect("files");
     assert_eq!(
         texts(&two),
         [("SKILL.md", SKILL.to_owned()), ("a.md", "a".to_owned())]
     );
     let error = place
-        .read(&found.items[2], &work)
+        .read(&found.items[1], &work)
         .await
         .expect_err("another digest");
     assert!(
@@ -206,6 +206,6 @@ async fn an_answer_that_makes_no_sense_is_asked_for_again() {
     double.now(site);
     assert_eq!(
         paths(&listing(&place, None, &work).await),
-        ["one", "two", "three"]
+        ["one", "three", "two"]
     );
 }
