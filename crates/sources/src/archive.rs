@@ -153,8 +153,12 @@ impl Unpacked {
                 self.insert(name, content);
             }
         }
+        // To its end, where the sum of all that was packed is: without it a part may be missing.
+        let mut rest = archive.into_inner();
+        let read = std::io::copy(&mut rest, &mut std::io::sink());
+        read.map_err(|_| broken("it ends early, or is damaged"))?;
         // What is left out counts as well: an archive that was cut there looks whole.
-        if archive.into_inner().limit() == 0 {
+        if rest.limit() == 0 {
             return Err(too_large(&format!("{MAX_SKILL_BYTES} bytes")));
         }
         Ok(())

@@ -107,12 +107,24 @@ fn what_is_no_archive_or_ends_early_is_told() {
         zip(&[("SKILL.md", SKILL.as_bytes())]),
     ];
     for archive in whole {
-        let half = &archive[..archive.len() / 2];
-        assert!(unpack(half).is_err_and(|error| error.is_transient()));
+        // Wherever it ends: half a skill is none.
+        for length in 0..archive.len() {
+            let error = unpack(&archive[..length]).expect_err("it ends early");
+            assert!(error.is_transient(), "{length}: {error}");
+        }
     }
-    for other in [&b""[..], b"PK", b"\x1f\x8b", b"<html>"] {
-        let error = unpack(other).err();
-        assert!(error.as_ref().is_none_or(Error::is_transient), "{error:?}");
+    for (other, told) in [
+        (&b""[..], "it is neither a zip nor a .tar.gz"),
+        (b"<html>", "it is neither a zip nor a .tar.gz"),
+        (b"PK", "it ends early, or is damaged"),
+        (b"\x1f\x8b", "it ends early, or is damaged"),
+    ] {
+        let error = unpack(other).expect_err("no archive");
+        let expected = format!("an archive cannot be read: {told}");
+        assert!(
+            matches!(&error, Error::Unavailable(why) if *why == expected),
+            "{error:?}"
+        );
     }
 }
 

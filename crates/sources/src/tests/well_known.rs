@@ -61,19 +61,39 @@ async fn an_index_of_0_2_is_listed_read_and_known_by_its_tag() {
 
 #[tokio::test]
 async fn an_index_without_a_tag_is_known_by_what_it_says() {
-    let strip = |asked: &Asked| {
-        let reply = site(asked);
-        if asked.path == INDEX {
-            reply.header("x", "y")
-        } else {
-            reply
-        }
-    };
-    let (double, (_folder, work)) = (Double::start(strip).await, work());
+    let (double, (_folder, work)) = (
+        Double::start(|asked| site(asked).without("etag")).await,
+        work(),
+    );
     let place = WellKnown::new(&double.url, None, loopback()).expect("a place");
     let found = listing(&place, None, &work).await;
-    let mark = found.mark.replace("\\\"one\\\"", "old");
-    assert!(is_unchanged(&place, &mark, &work).await);
+    assert_eq!(paths(&found), ["one", "three", "two"]);
+    double.asked();
+    assert!(is_unchanged(&place, &found.mark, &work).await);
+    let asked = double.asked();
+    assert_eq!((asked.len(), asked[0].header("if-none-match")), (1, None));
+
+    // A tag that is another one says nothing; what the index says does.
+    double.now(|asked| {
+        let reply = site(asked).without("etag");
+        reply.header("etag", "\"two\"")
+    });
+    assert!(is_unchanged(&place, &found.mark, &work).await);
+    let digest = Digest::of(b"changed").to_string();
+    let changed = json!({"skills": [
+        {"name": "one", "type": "skill-md", "url": "one/SKILL.md", "digest": digest},
+    ]});
+    double.now(move |_| Reply::json(&changed));
+    let again = listing(&place, Some(&found.mark), &work).await;
+    let items = again.items.iter();
+    let items: Vec<_> = items
+        .map(|item| (item.path.as_str(), item.fingerprint.as_str()))
+        .collect();
+    assert_eq!(
+        (items, again.skipped),
+        (vec![("one", digest.as_str())], vec![])
+    );
+    assert_ne!(again.mark, found.mark);
 }
 
 fn old(file: &'static str) -> impl Fn(&Asked) -> Reply + Send + Sync {
