@@ -1,3 +1,5 @@
+//! Archives of skills, as strangers make them.
+
 use super::*;
 use crate::archive::unpack;
 

@@ -1,3 +1,5 @@
+//! Folders on disk as places with skills.
+
 use std::fs;
 
 use super::*;

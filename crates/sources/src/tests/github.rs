@@ -1,3 +1,5 @@
+//! Repositories of GitHub, and where they stand.
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value as Json, json};

@@ -1,3 +1,5 @@
+//! Other servers of this kind.
+
 use model::{Digest, FilePath, bundle_digest};
 use serde_json::json;
 

@@ -1,3 +1,5 @@
+//! Indexes at well-known places.
+
 use model::Digest;
 use serde_json::json;
 
