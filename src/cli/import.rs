@@ -85,7 +85,7 @@ fn found_below(root: &Path) -> Result<folder::SkillFolders, Failed> {
 
 /// What was left out of a folder.
 fn left_out(folder: &Path, problems: &[Problem]) -> LeftOut {
-    let rules = [folder::LEFT_OUT, "file-not-regular"];
+    let rules = [folder::LEFT_OUT, "file-not-regular", "file-lfs-pointer"];
     let left_out = problems
         .iter()
         .filter(|problem| rules.contains(&problem.rule.as_str()));

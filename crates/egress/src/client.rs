@@ -14,6 +14,16 @@ use url::Url;
 
 use super::{Egress, Refused};
 
+/// Chooses what TLS computes with, for the whole process; every client needs it. Whoever was
+/// first chose, which will do.
+pub fn provide_tls() {
+    if rustls::crypto::CryptoProvider::get_default().is_none() {
+        rustls::crypto::ring::default_provider()
+            .install_default()
+            .ok();
+    }
+}
+
 /// How long things may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timeouts {
@@ -81,8 +91,6 @@ pub struct Answer {
     pub response: reqwest::Response,
     /// Where it is from.
     pub url: Url,
-    /// A redirect led there that says that it is for good (301, 308).
-    pub moved: bool,
 }
 
 /// Calls permitted addresses alone. Cheap to clone; connections are kept.
@@ -112,12 +120,7 @@ impl Client {
         redirects: usize,
         lookup: Arc<dyn Lookup>,
     ) -> Result<Self, Error> {
-        // Whoever was first chose for the whole process, which will do.
-        if rustls::crypto::CryptoProvider::get_default().is_none() {
-            rustls::crypto::ring::default_provider()
-                .install_default()
-                .ok();
-        }
+        provide_tls();
         let http = reqwest::Client::builder()
             .user_agent(concat!("repertoire/", env!("CARGO_PKG_VERSION")))
             .redirect(redirect::Policy::none())
@@ -160,7 +163,7 @@ impl Client {
         headers: &HeaderMap,
         credential: Option<&HeaderValue>,
     ) -> Result<Answer, Error> {
-        let (mut here, mut moved) = (url.clone(), false);
+        let mut here = url.clone();
         // A password in an address would go where the address goes.
         here.set_username("").ok();
         here.set_password(None).ok();
@@ -186,13 +189,8 @@ impl Client {
                 return Ok(Answer {
                     response,
                     url: here,
-                    moved,
                 });
             }
-            moved |= matches!(
-                status,
-                StatusCode::MOVED_PERMANENTLY | StatusCode::PERMANENT_REDIRECT
-            );
             let location = response.headers().get(LOCATION);
             let location = location.and_then(|location| location.to_str().ok());
             let next = location.and_then(|location| here.join(location).ok());
@@ -264,23 +262,9 @@ impl Resolve for Checked {
         let (egress, name) = (self.egress.clone(), name.as_str().to_owned());
         let found = self.lookup.lookup(name.clone());
         Box::pin(async move {
-            let mut refused = None;
-            let mut permitted = Vec::new();
-            for address in found.await? {
-                match egress.permits(address) {
-                    Ok(()) => permitted.push(SocketAddr::new(address, 0)),
-                    Err(error) => refused = Some(error),
-                }
-            }
-            match refused {
-                // By the name that was asked for: who asks need not learn where it leads.
-                Some(error) if permitted.is_empty() => Err(Refused {
-                    address: name,
-                    what: error.what,
-                }
-                .into()),
-                _ => Ok(Box::new(permitted.into_iter()) as Addrs),
-            }
+            let permitted = egress.permitted_of(&name, found.await?)?;
+            let addresses = permitted.into_iter();
+            Ok(Box::new(addresses.map(|address| SocketAddr::new(address, 0))) as Addrs)
         })
     }
 }

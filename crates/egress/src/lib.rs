@@ -22,8 +22,12 @@
 
 mod address;
 mod client;
+mod resolve;
+mod retry;
 #[cfg(test)]
 mod tests;
 
 pub use address::{Egress, NetworkError, Refused};
-pub use client::{Answer, Client, Error, Lookup, System, Timeouts};
+pub use client::{Answer, Client, Error, Lookup, System, Timeouts, provide_tls};
+pub use resolve::ResolveError;
+pub use retry::{LONGEST_PAUSE, retry_after, server_time};

@@ -73,7 +73,7 @@ pub(super) fn ask(
         Address::Http(address) => {
             let address = gix::url::parse(address.as_str())
                 .map_err(|error| Error::Invalid(model::shown(&error.to_string(), WORDS)))?;
-            let client = Client::new(Arc::clone(guard), remote.permits.clone())?;
+            let client = Client::new(Arc::clone(guard), remote.egress.clone())?;
             let transport = http::Transport::new_http(client, address, Protocol::V2, false);
             (
                 converse(repository, remote, transport, guard, question),

@@ -14,7 +14,7 @@ pub enum Error {
     /// An address that the caller does not permit.
     #[error("`{address}` is {what}, which may not be called")]
     Address {
-        /// Host and address, without a secret.
+        /// The host as it was asked for, without a secret: not where its name leads.
         address: String,
         /// What sort of address it is, such as `a private address`.
         what: String,
@@ -38,4 +38,15 @@ pub enum Error {
     /// The caller stopped it.
     #[error("it was stopped")]
     Stopped,
+}
+
+impl From<egress::ResolveError> for Error {
+    fn from(error: egress::ResolveError) -> Self {
+        match error {
+            egress::ResolveError::Refused(egress::Refused { address, what }) => {
+                Self::Address { address, what }
+            }
+            error @ egress::ResolveError::Unknown(_) => Self::Unavailable(error.to_string()),
+        }
+    }
 }

@@ -9,6 +9,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
+use egress::Egress;
 use gix::protocol::transport::client::AuthenticationRequired;
 use gix::protocol::transport::client::blocking_io::http::{
     GetResponse, Http, PostBodyDataKind, PostResponse,
@@ -24,14 +25,11 @@ use url::Url;
 use super::Error;
 use super::exchange::{Body, Exchange, Headers, PostBody, Shared, halves};
 use super::guard::Guard;
-use super::permit::Permits;
 
 /// How often bounds are looked at while the server is waited for.
 const PERIOD: Duration = Duration::from_millis(25);
 /// When to come back where the server does not say.
 const RETRY: Duration = Duration::from_secs(60);
-/// Whoever says later is not believed.
-const MAX_RETRY: Duration = Duration::from_secs(24 * 60 * 60);
 /// Words of an error of HTTP that are told.
 const WORDS: usize = 200;
 
@@ -47,18 +45,13 @@ pub(super) struct Client {
 #[derive(Clone)]
 pub(super) struct Link {
     pub(super) guard: Arc<Guard>,
-    permits: Permits,
+    egress: Egress,
     runtime: Rc<Runtime>,
 }
 
 impl Client {
-    pub(super) fn new(guard: Arc<Guard>, permits: Permits) -> Result<Self, Error> {
-        // Whoever was first chose for the whole process, which will do.
-        if rustls::crypto::CryptoProvider::get_default().is_none() {
-            rustls::crypto::ring::default_provider()
-                .install_default()
-                .ok();
-        }
+    pub(super) fn new(guard: Arc<Guard>, egress: Egress) -> Result<Self, Error> {
+        egress::provide_tls();
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
@@ -66,7 +59,7 @@ impl Client {
         Ok(Self {
             link: Link {
                 guard,
-                permits,
+                egress,
                 runtime: Rc::new(runtime),
             },
             redirected: None,
@@ -84,7 +77,7 @@ impl Client {
         }
         let host = url.host_str().unwrap_or_default();
         let port = url.port_or_known_default().unwrap_or(443);
-        let addresses = self.link.permits.resolve(host, port)?;
+        let addresses = self.link.egress.resolve(host, port)?;
         let client = reqwest::Client::builder()
             .user_agent(concat!("git/repertoire-", env!("CARGO_PKG_VERSION")))
             .redirect(reqwest::redirect::Policy::none())
@@ -207,27 +200,19 @@ pub(super) fn check_status(response: &Response) -> Result<(), Error> {
     let asks_to_wait = response.headers().contains_key(RETRY_AFTER);
     Err(match shown {
         403 | 503 if asks_to_wait => Error::RateLimited {
-            after: retry_after(response.headers()),
+            after: egress::retry_after(response.headers()).unwrap_or(RETRY),
         },
         403 => Error::Refused("the server does not let the caller in (403)".to_owned()),
         404 | 410 => Error::Refused(format!(
             "the server has no such repository, or not for the caller ({shown})"
         )),
         429 => Error::RateLimited {
-            after: retry_after(response.headers()),
+            after: egress::retry_after(response.headers()).unwrap_or(RETRY),
         },
         300..=399 => Error::Refused(format!("the server redirects where it may not ({shown})")),
         400..=499 => Error::Refused(format!("the server refused the request ({shown})")),
         _ => Error::Unavailable(format!("the server answered {shown}")),
     })
-}
-
-fn retry_after(headers: &HeaderMap) -> Duration {
-    let seconds = headers
-        .get(RETRY_AFTER)
-        .and_then(|value| value.to_str().ok())
-        .and_then(|value| value.trim().parse().ok());
-    seconds.map_or(RETRY, |seconds| Duration::from_secs(seconds).min(MAX_RETRY))
 }
 
 impl Link {

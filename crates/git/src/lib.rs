@@ -38,8 +38,6 @@ mod error;
 mod exchange;
 mod guard;
 mod http;
-mod left_out;
-mod permit;
 mod process;
 mod pull;
 mod read;
@@ -49,7 +47,6 @@ mod tree;
 
 pub use error::Error;
 pub use guard::Limits;
-pub use permit::Permits;
 pub use read::SkillFiles;
 pub use remote::{Credential, Remote, RemoteOptions};
 pub use repository::{Earlier, Repository, Tip, Update};

@@ -65,7 +65,7 @@ pub(super) fn ssh(
     remote: &Remote,
     (user, host, port, path): (Option<&str>, &str, u16, &str),
 ) -> Result<(Transport, Complaint), Error> {
-    let addresses = remote.permits.resolve(host, port)?;
+    let addresses = remote.egress.resolve(host, port)?;
     let Some(address) = addresses.first() else {
         return Err(Error::Unavailable(format!(
             "the host `{host}` has no address"

@@ -8,15 +8,13 @@ use gix::ObjectId;
 use gix::objs::tree::EntryKind;
 
 use model::{FilePath, MAX_FILES, MAX_SKILL_BYTES, Problem};
+use skill_folder::{MAX_PATTERNS, Patterns, SKILLIGNORE, left_out, pointer, too_many_patterns};
 
 use super::Error;
-use super::left_out::{MAX_PATTERNS, Patterns, SKILLIGNORE};
 use super::tree::{Entry, check, damaged, entries, joined, segment, special};
 
 /// Entries that the folders of one skill may have, of all kinds.
 const MAX_ENTRIES: usize = 8 * MAX_FILES;
-/// How a file begins that stands for one in Large File Storage.
-const POINTER: &[u8] = b"version https://git-lfs.github.com/spec/v1";
 
 /// Files of a skill, and what was odd about them.
 #[derive(Debug, Default)]
@@ -52,7 +50,6 @@ struct Reading<'a> {
     entries: usize,
     /// A limit was met; what follows is not read.
     is_full: bool,
-    /// Of the folders from the top to the one that is read.
     patterns: Patterns,
 }
 
@@ -79,15 +76,14 @@ impl Reading<'_> {
             ));
             return Ok(());
         };
-        let text = self.patterns_in(&entries)?;
-        self.patterns.enter(folder, text.as_deref());
-        let result = self.entries(folder, &entries, stop);
-        self.patterns.leave();
-        result
+        if let Some(text) = self.patterns_in(folder, &entries)? {
+            self.patterns.add(folder, &text);
+        }
+        self.entries(folder, &entries, stop)
     }
 
     /// What a folder's file of patterns says; none: it has none that is read.
-    fn patterns_in(&self, entries: &[Entry]) -> Result<Option<Vec<u8>>, Error> {
+    fn patterns_in(&mut self, folder: &str, entries: &[Entry]) -> Result<Option<Vec<u8>>, Error> {
         let mut files = entries.iter();
         let Some(file) = files.find(|entry| {
             entry.name == SKILLIGNORE.as_bytes()
@@ -97,6 +93,7 @@ impl Reading<'_> {
         };
         let header = self.repository.find_header(file.id);
         if header.map_err(|error| damaged(&error))?.size() > MAX_PATTERNS {
+            self.report(too_many_patterns(&joined(folder, SKILLIGNORE)));
             return Ok(None);
         }
         let object = self.repository.find_object(file.id);
@@ -126,6 +123,7 @@ impl Reading<'_> {
                 self.report(Problem::error("path-invalid", &shown, 0, message));
                 continue;
             }
+            let is_folder = entry.kind == EntryKind::Tree;
             let path = segment(&entry.name).and_then(|name| {
                 let path = joined(folder, name).parse::<FilePath>();
                 path.map_err(|error| error.to_string())
@@ -137,10 +135,8 @@ impl Reading<'_> {
                     continue;
                 }
             };
-            let is_folder = entry.kind == EntryKind::Tree;
-            if let Some(why) = self.patterns.why_left_out(path.as_str(), is_folder) {
-                let message = format!("left out: {why}");
-                self.report(Problem::info("file-left-out", &shown, 0, message));
+            if let Some(why) = self.patterns.why(path.as_str(), is_folder) {
+                self.report(left_out(&shown, why));
             } else if let Some(what) = special(entry.kind) {
                 let message = format!("it is {what}, and was left out");
                 self.report(Problem::warning("file-not-regular", &shown, 0, message));
@@ -180,15 +176,9 @@ impl Reading<'_> {
             .find_object(id)
             .map_err(|error| damaged(&error))?;
         let content = Bytes::from(std::mem::take(&mut blob.data));
-        if content.starts_with(POINTER) {
+        if let Some(problem) = pointer(path.as_str(), &content) {
             self.bytes = self.bytes.saturating_sub(header.size());
-            let message = "it stands for a file in Large File Storage, which is not fetched, and was left out";
-            self.report(Problem::warning(
-                "file-lfs-pointer",
-                path.as_str(),
-                0,
-                message,
-            ));
+            self.report(problem);
             return Ok(());
         }
         self.read.files.insert(path, content);

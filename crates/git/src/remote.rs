@@ -2,11 +2,11 @@
 
 use std::path::PathBuf;
 
+use egress::Egress;
 use secrecy::SecretString;
 
 use super::Error;
 use super::address::Address;
-use super::permit::Permits;
 
 /// Who fetches over https. Never prints a secret.
 #[derive(Debug, Clone)]
@@ -39,7 +39,7 @@ pub struct RemoteOptions {
     /// `file://` may be fetched.
     pub permits_files: bool,
     /// Which addresses may be called.
-    pub permits: Permits,
+    pub egress: Egress,
 }
 
 /// A repository somewhere else, and one ref of it.
@@ -50,7 +50,7 @@ pub struct Remote {
     pub(super) credential: Option<Credential>,
     pub(super) ssh_key: Option<PathBuf>,
     pub(super) known_hosts: Option<PathBuf>,
-    pub(super) permits: Permits,
+    pub(super) egress: Egress,
 }
 
 impl Remote {
@@ -73,7 +73,7 @@ impl Remote {
             credential: options.credential,
             ssh_key: options.ssh_key,
             known_hosts: options.known_hosts,
-            permits: options.permits,
+            egress: options.egress,
         })
     }
 

@@ -120,10 +120,6 @@ fn options() -> gix::open::Options {
         ])
 }
 
-fn damaged(error: &gix::Error) -> Error {
-    Error::Damaged(model::shown(&all_words(error).replace('\n', " "), 200))
-}
-
 fn packs_in(repository: &Path) -> PathBuf {
     repository.join("objects").join("pack")
 }
@@ -162,7 +158,7 @@ fn init(path: &Path, hash: gix::hash::Kind) -> Result<gix::Repository, Error> {
 
 pub(super) fn open(path: &Path) -> Result<gix::Repository, Error> {
     let opened = gix::open_opts(path, options());
-    opened.map_err(|error| damaged(&error))
+    opened.map_err(|error| tree::damaged(&error))
 }
 
 /// The commit that was fetched last, where all that points to it is whole.
@@ -288,8 +284,10 @@ impl Repository {
             here = open(&path)?;
             tip
         };
-        let commit = here.find_commit(tip).map_err(|error| damaged(&error))?;
-        let time = commit.time().map_err(|error| damaged(&error))?;
+        let commit = here
+            .find_commit(tip)
+            .map_err(|error| tree::damaged(&error))?;
+        let time = commit.time().map_err(|error| tree::damaged(&error))?;
         let is_same = earlier.is_some_and(|earlier| is_commit(tip, &earlier.commit));
         let descends = match earlier {
             Some(earlier) if !is_same => descends(&here, tip, &earlier.commit, &guard)?,
@@ -366,8 +364,11 @@ impl Repository {
         let _place = self.place.read().unwrap_or_else(PoisonError::into_inner);
         self.doubting(open(&self.path()).and_then(|here| {
             let commit = here.find_commit(id(commit)?);
-            let commit = commit.map_err(|error| damaged(&error))?;
-            let root = commit.tree_id().map_err(|error| damaged(&error))?.detach();
+            let commit = commit.map_err(|error| tree::damaged(&error))?;
+            let root = commit
+                .tree_id()
+                .map_err(|error| tree::damaged(&error))?
+                .detach();
             tree::find(&here, root, below, (max_entries, max_skills), stop)
         }))
     }

@@ -7,13 +7,11 @@ use gix::ObjectId;
 use gix::objs::tree::EntryKind;
 
 use model::FilePath;
-use skill_md::{is_repository, is_rubbish};
+use skill_folder::{MAX_DEPTH, TOO_DEEP, is_no_place_of_skills};
 
 use super::Error;
 use super::conversation::all_words;
 
-/// Deeper folders are not looked into.
-const MAX_DEPTH: usize = 40;
 /// A folder that holds a SKILL.md.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FoundSkill {
@@ -183,14 +181,17 @@ pub(super) fn find(
             }
             match segment(&entry.name) {
                 Err(why) => skip(why),
-                Ok(name) if is_rubbish(name, true) || is_repository(name) => {
-                    skip("tools make it".to_owned());
+                Ok(name) => {
+                    if let Some(why) = is_no_place_of_skills(name) {
+                        skip(why.to_owned());
+                    } else if !folders.insert(&entry.name) {
+                        skip("the tree has the name twice".to_owned());
+                    } else if depth == MAX_DEPTH {
+                        skip(TOO_DEEP.to_owned());
+                    } else {
+                        next.push((at, entry.id, depth + 1));
+                    }
                 }
-                Ok(_) if !folders.insert(&entry.name) => {
-                    skip("the tree has the name twice".to_owned());
-                }
-                Ok(_) if depth == MAX_DEPTH => skip("it is too deep".to_owned()),
-                Ok(_) => next.push((at, entry.id, depth + 1)),
             }
         }
         if is_skill {

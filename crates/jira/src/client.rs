@@ -13,9 +13,9 @@ use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::Value;
 use tokio::time::{Instant, sleep, timeout_at};
 
+use super::ClientError;
 use super::config::{Connection, Site};
 use super::error::{Trouble, messages};
-use super::{ClientError, retry};
 
 /// Bytes that an answer may have.
 pub(super) const MAX_BODY: usize = 4 * 1024 * 1024;
@@ -39,12 +39,7 @@ pub(super) struct Client {
 
 impl Client {
     pub(super) fn new(connection: Connection) -> Result<Self, ClientError> {
-        // Whoever was first chose for the whole process, which will do.
-        if rustls::crypto::CryptoProvider::get_default().is_none() {
-            rustls::crypto::ring::default_provider()
-                .install_default()
-                .ok();
-        }
+        egress::provide_tls();
         let token = connection.token.expose_secret();
         let mut secrets = vec![connection.token.clone()];
         let mut authorization = match &connection.user {
@@ -175,7 +170,7 @@ impl Client {
             return Err(Trouble::Status {
                 status,
                 messages: messages(&body.unwrap_or_default()),
-                retry_after: retry::after(&headers),
+                retry_after: egress::retry_after(&headers),
                 captcha: has(&headers, "x-authentication-denied-reason", "CAPTCHA")
                     || has(&headers, "x-seraph-loginreason", "AUTHENTICATION_DENIED"),
             });

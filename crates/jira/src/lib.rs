@@ -35,7 +35,6 @@ mod error;
 mod issue;
 mod page;
 mod projects;
-mod retry;
 mod search;
 mod sprints;
 mod status;

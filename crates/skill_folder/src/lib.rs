@@ -16,7 +16,11 @@
     clippy::print_stderr
 )]
 
+mod left_out;
+mod open;
 mod stamp;
+#[cfg(test)]
+mod tests;
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
@@ -27,17 +31,16 @@ use ignore::Match;
 use ignore::gitignore::Gitignore;
 use walkdir::{DirEntry, WalkDir};
 
+pub use left_out::{
+    LEFT_OUT, MAX_DEPTH, MAX_PATTERNS, Patterns, SKILLIGNORE, TOO_DEEP, Taken,
+    is_no_place_of_skills, left_out, pointer, too_deep, too_many_patterns,
+};
 use model::{FilePath, FilePathError, MAX_FILES, MAX_SKILL_BYTES, Problem, Severity};
-use skill_md::{is_repository, is_rubbish, is_secret_name};
+use open::{Folder, Unread};
 pub use stamp::{Stamp, TooMany, stamp};
 
 /// The nearer to a file, and of one folder the first, decides.
-const IGNORE_FILES: [&str; 2] = [".skillignore", ".gitignore"];
-/// Deeper folders are not looked into.
-const MAX_DEPTH: usize = 40;
-
-/// Rule of what was left out.
-pub const LEFT_OUT: &str = "file-left-out";
+const IGNORE_FILES: [&str; 2] = [SKILLIGNORE, ".gitignore"];
 
 /// Files of a folder, and what was odd about them.
 #[derive(Debug, Default)]
@@ -73,25 +76,52 @@ struct Ignored {
     /// The folder whose patterns are the last to be asked: the root of the
     /// repository, else the folder itself.
     top: PathBuf,
+    /// The folder that files are read below; none: it is gone.
+    below: Option<Folder>,
+    /// Its path. What is above it is trusted, and no link is followed below it.
+    base: PathBuf,
+    /// Files of patterns that cannot be taken at their word, each with why.
+    unknown: Vec<(PathBuf, Unread)>,
 }
 
 impl Ignored {
     /// `root` is absolute.
     fn new(root: &Path) -> Self {
         let repository = root.ancestors().find(|folder| folder.join(".git").exists());
-        Self {
-            patterns: HashMap::new(),
-            top: repository.unwrap_or(root).to_owned(),
-        }
+        let top = repository.unwrap_or(root);
+        Self::up_to(top, top)
     }
 
     /// What only the folder itself says: an agent reads its skills, whether or not the
     /// repository that they are in ignores them.
     fn of_itself(root: &Path) -> Self {
+        Self::up_to(root, root)
+    }
+
+    /// What is read of a skill below `root`, with nothing but folders on the way to it.
+    fn below(root: &Path, skill: &Path) -> Self {
+        let repository = skill
+            .ancestors()
+            .find(|folder| folder.join(".git").exists());
+        let top = repository.unwrap_or(skill);
+        Self::up_to(top, if root.starts_with(top) { top } else { root })
+    }
+
+    fn up_to(top: &Path, base: &Path) -> Self {
         Self {
             patterns: HashMap::new(),
-            top: root.to_owned(),
+            top: top.to_owned(),
+            below: Folder::open(base).ok(),
+            base: base.to_owned(),
+            unknown: Vec::new(),
         }
+    }
+
+    /// The bytes of a file below the top, so many at most.
+    fn read(&self, path: &Path, max: u64) -> Result<Vec<u8>, Unread> {
+        let gone = || Unread::NoFile(std::io::ErrorKind::NotFound.into());
+        let inside = path.strip_prefix(&self.base).map_err(|_| gone())?;
+        self.below.as_ref().ok_or_else(gone)?.read(inside, max)
     }
 
     /// Why an entry stays out; none: it does not.
@@ -101,19 +131,15 @@ impl Ignored {
         }
         let name = entry.file_name().to_string_lossy();
         let is_folder = entry.file_type().is_dir();
-        if is_repository(&name) {
-            return Some("it belongs to version control".to_owned());
-        }
-        if !is_folder && is_secret_name(&name) {
-            return Some("programs keep secrets in files of this name".to_owned());
+        if let Some(why) = left_out::always(&name, is_folder) {
+            return Some(why.to_owned());
         }
         match self.pattern(entry.path(), is_folder) {
             Some(Match::Ignore(file)) => return Some(format!("`{file}` leaves it out")),
             Some(Match::Whitelist(_)) => return None,
             _ => {}
         }
-        is_rubbish(&name, is_folder)
-            .then(|| "tools make it; `!NAME` in .skillignore brings it back".to_owned())
+        left_out::mostly(&name, is_folder).map(str::to_owned)
     }
 
     /// What the patterns of the folders above an entry say, the nearest first.
@@ -136,11 +162,20 @@ impl Ignored {
 
     fn of(&mut self, folder: &Path) -> &[(&'static str, Gitignore)] {
         if !self.patterns.contains_key(folder) {
-            let files = IGNORE_FILES.iter().map(|name| (*name, folder.join(name)));
-            let files = files.filter(|(_, path)| path.is_file());
-            // A line that is no pattern says nothing; the others do.
-            let patterns = files.map(|(name, path)| (name, Gitignore::new(path).0));
-            self.patterns.insert(folder.to_owned(), patterns.collect());
+            let mut all = Vec::new();
+            for name in IGNORE_FILES {
+                let path = folder.join(name);
+                match self.read(&path, MAX_PATTERNS) {
+                    Ok(text) => {
+                        let patterns = left_out::patterns(folder, &text);
+                        all.extend(patterns.map(|patterns| (name, patterns)));
+                    }
+                    // As Git has it, a link says nothing.
+                    Err(Unread::NoFile(_)) => {}
+                    Err(why) => self.unknown.push((path, why)),
+                }
+            }
+            self.patterns.insert(folder.to_owned(), all);
         }
         self.patterns
             .get(folder)
@@ -167,11 +202,25 @@ pub fn absolute(folder: &Path) -> PathBuf {
 /// # Errors
 /// A folder cannot be read.
 pub fn find(root: &Path) -> Result<SkillFolders, String> {
+    Ok(find_while(root, &|| true)?.unwrap_or_default())
+}
+
+/// The same for as long as somebody wants it; none: nobody does any more.
+///
+/// # Errors
+/// As [`find`].
+pub fn find_while(
+    root: &Path,
+    is_wanted: &dyn Fn() -> bool,
+) -> Result<Option<SkillFolders>, String> {
     let whole = absolute(root);
     let mut ignored = Ignored::new(&whole);
     let mut found = SkillFolders::default();
     let mut walk = WalkDir::new(&whole).max_depth(MAX_DEPTH).into_iter();
     while let Some(entry) = walk.next() {
+        if !is_wanted() {
+            return Ok(None);
+        }
         let entry = entry.map_err(|error| error.to_string())?;
         // As the caller named it.
         let named = |path: &Path| match path.strip_prefix(&whole) {
@@ -185,6 +234,10 @@ pub fn find(root: &Path) -> Result<SkillFolders, String> {
             }
             continue;
         }
+        if entry.file_type().is_dir() && entry.depth() == MAX_DEPTH {
+            let path = named(entry.path());
+            found.left_out.push((path, TOO_DEEP.to_owned()));
+        }
         if entry.file_type().is_file()
             && is_skill_md(entry.file_name())
             && let Some(folder) = entry.path().parent()
@@ -196,7 +249,7 @@ pub fn find(root: &Path) -> Result<SkillFolders, String> {
     folders.sort_by(|a, b| (a.components().count(), a).cmp(&(b.components().count(), b)));
     folders.dedup();
     found.left_out.sort();
-    Ok(found)
+    Ok(Some(found))
 }
 
 /// Reads all files of a skill's folder, up to the limits of a skill. Every path that
@@ -205,6 +258,15 @@ pub fn find(root: &Path) -> Result<SkillFolders, String> {
 pub fn read(folder: &Path) -> SkillFiles {
     let whole = absolute(folder);
     let ignored = Ignored::new(&whole);
+    read_all(&whole, ignored)
+}
+
+/// The same of a folder below another one, which it is in whatever became a link on the way.
+#[must_use]
+pub fn read_below(root: &Path, inside: &Path) -> SkillFiles {
+    let root = absolute(root);
+    let whole = root.join(inside);
+    let ignored = Ignored::below(&root, &whole);
     read_all(&whole, ignored)
 }
 
@@ -242,15 +304,13 @@ fn read_all(whole: &Path, mut ignored: Ignored) -> SkillFiles {
             if entry.file_type().is_dir() {
                 walk.skip_current_dir();
             }
-            report(Problem::info(
-                LEFT_OUT,
-                &name,
-                0,
-                format!("left out: {why}"),
-            ));
+            report(left_out(&name, &why));
             continue;
         }
         if entry.file_type().is_dir() {
+            if entry.depth() == MAX_DEPTH {
+                report(too_deep(&name));
+            }
             continue;
         }
         if !entry.file_type().is_file() {
@@ -271,30 +331,42 @@ fn read_all(whole: &Path, mut ignored: Ignored) -> SkillFiles {
                 continue;
             }
         };
-        let content = entry
-            .metadata()
-            .map_err(std::io::Error::from)
-            .map(|metadata| total += metadata.len());
-        if total > MAX_SKILL_BYTES {
-            let mib = MAX_SKILL_BYTES >> 20;
-            let message = format!("with this file the skill has more than {mib} MiB");
-            report(Problem::error("skill-too-large", &name, 0, message));
-            break;
-        }
         if read.files.len() == MAX_FILES {
             let message = format!("with this file the skill has more than {MAX_FILES} files");
             report(Problem::error("too-many-files", &name, 0, message));
             break;
         }
-        match content.and_then(|()| fs::read(entry.path())) {
-            Ok(content) => _ = read.files.insert(path, content.into()),
-            Err(error) => report(Problem::error(
-                "file-unreadable",
-                &name,
-                0,
-                error.to_string(),
-            )),
+        // No more is read than there may be, whatever the file said of its size.
+        match ignored.read(entry.path(), MAX_SKILL_BYTES.saturating_sub(total)) {
+            Ok(content) => {
+                total += content.len() as u64;
+                match pointer(&name, &content) {
+                    Some(problem) => report(problem),
+                    None => _ = read.files.insert(path, content.into()),
+                }
+            }
+            Err(Unread::TooLarge) => {
+                let mib = MAX_SKILL_BYTES >> 20;
+                let message = format!("with this file the skill has more than {mib} MiB");
+                report(Problem::error("skill-too-large", &name, 0, message));
+                break;
+            }
+            Err(Unread::NoFile(error) | Unread::Failed(error)) => {
+                let message = error.to_string();
+                report(Problem::error("file-unreadable", &name, 0, message));
+            }
         }
+    }
+    // Also those above the skill: it may hold what they were to keep out.
+    for (path, why) in ignored.unknown {
+        let name = path.strip_prefix(whole).unwrap_or(&path);
+        let name = name.display().to_string();
+        read.problems.push(match why {
+            Unread::TooLarge => too_many_patterns(&name),
+            Unread::NoFile(error) | Unread::Failed(error) => {
+                Problem::error("file-unreadable", &name, 0, error.to_string())
+            }
+        });
     }
     read
 }
@@ -306,166 +378,4 @@ pub fn name(folder: &Path) -> String {
         .file_name()
         .map(|name| name.to_string_lossy().into_owned())
         .unwrap_or_default()
-}
-
-#[cfg(test)]
-mod tests {
-    use tempfile::TempDir;
-
-    use super::*;
-
-    const SKILL: &str = "---\nname: x\ndescription: For a test.\n---\nDo it.\n";
-
-    fn folder(files: &[(&str, &str)]) -> TempDir {
-        let folder = TempDir::new().expect("a folder");
-        for (path, text) in files {
-            let path = folder.path().join(path);
-            fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
-            fs::write(path, text).expect("a file");
-        }
-        folder
-    }
-
-    fn taken(read: &SkillFiles) -> Vec<&str> {
-        read.files.keys().map(FilePath::as_str).collect()
-    }
-
-    fn reported<'a>(read: &'a SkillFiles, rule: &str) -> Vec<&'a str> {
-        let problems = read.problems.iter().filter(|problem| problem.rule == rule);
-        problems.map(|problem| problem.file.as_str()).collect()
-    }
-
-    #[test]
-    fn secrets_rubbish_and_what_ignore_files_name_are_left_out_and_told() {
-        let folder = folder(&[
-            ("SKILL.md", SKILL),
-            (".env", "A=1"),
-            (".env.example", "A="),
-            ("keys/server.pem", "x"),
-            ("keys/id_rsa", "x"),
-            (".venv/bin/python", "x"),
-            ("node_modules/x/index.js", "x"),
-            ("target/debug/x", "x"),
-            ("scripts/__pycache__/a.pyc", "x"),
-            ("scripts/a.py", "x"),
-            (".DS_Store", "x"),
-            (".git/config", "x"),
-            (".gitignore", "*.log\n/build\n!keep.log\n"),
-            ("a.log", "x"),
-            ("keep.log", "x"),
-            ("build/x", "x"),
-            ("docs/build/x", "x"),
-            ("docs/.gitignore", "draft.md\n"),
-            ("docs/draft.md", "x"),
-            ("docs/final.md", "x"),
-        ]);
-        let read = read(folder.path());
-        assert_eq!(
-            taken(&read),
-            [
-                ".env.example",
-                ".gitignore",
-                "SKILL.md",
-                "docs/.gitignore",
-                "docs/build/x",
-                "docs/final.md",
-                "keep.log",
-                "scripts/a.py",
-            ]
-        );
-        let mut left_out = reported(&read, LEFT_OUT);
-        left_out.sort_unstable();
-        assert_eq!(
-            left_out,
-            [
-                ".DS_Store",
-                ".env",
-                ".git",
-                ".venv",
-                "a.log",
-                "build",
-                "docs/draft.md",
-                "keys/id_rsa",
-                "keys/server.pem",
-                "node_modules",
-                "scripts/__pycache__",
-                "target",
-            ]
-        );
-        assert!(!read.is_refused());
-    }
-
-    #[test]
-    fn a_skillignore_comes_first_and_brings_rubbish_back_but_no_secret() {
-        let folder = folder(&[
-            ("SKILL.md", SKILL),
-            (".gitignore", "data.csv\n"),
-            (".skillignore", "!target/\n!data.csv\n!.env\nnotes/\n"),
-            ("data.csv", "x"),
-            ("target/goals.md", "x"),
-            ("notes/mine.md", "x"),
-            (".env", "A=1"),
-        ]);
-        let read = read(folder.path());
-        assert_eq!(
-            taken(&read),
-            [
-                ".gitignore",
-                ".skillignore",
-                "SKILL.md",
-                "data.csv",
-                "target/goals.md"
-            ]
-        );
-        assert_eq!(reported(&read, LEFT_OUT), [".env", "notes"]);
-    }
-
-    #[test]
-    fn the_patterns_of_a_repository_hold_in_the_skills_below_it() {
-        let folder = folder(&[
-            (".git/config", "x"),
-            (".gitignore", "*.tmp\nold/\n"),
-            ("skills/one/SKILL.md", SKILL),
-            ("skills/one/a.tmp", "x"),
-            ("old/two/SKILL.md", SKILL),
-        ]);
-        let found = find(folder.path()).expect("folders");
-        assert_eq!(found.folders, [folder.path().join("skills/one")]);
-        let left_out: Vec<_> = found
-            .left_out
-            .iter()
-            .map(|(path, _)| path.clone())
-            .collect();
-        assert_eq!(
-            left_out,
-            [folder.path().join(".git"), folder.path().join("old")]
-        );
-        let read = read(&folder.path().join("skills/one"));
-        assert_eq!(
-            (taken(&read), reported(&read, LEFT_OUT)),
-            (vec!["SKILL.md"], vec!["a.tmp"])
-        );
-        // Whoever names a folder wants it.
-        let named = find(&folder.path().join("old")).expect("folders");
-        assert_eq!(named.folders, [folder.path().join("old/two")]);
-    }
-
-    #[cfg(unix)]
-    #[test]
-    fn every_path_that_no_skill_can_have_is_reported() {
-        let folder = folder(&[
-            ("SKILL.md", SKILL),
-            ("aux.txt", "x"),
-            ("a\u{200b}.md", "x"),
-            ("b:c", "x"),
-            ("d.md", "x"),
-        ]);
-        let read = read(folder.path());
-        assert_eq!(
-            reported(&read, "path-invalid"),
-            ["aux.txt", "a\u{200b}.md", "b:c"]
-        );
-        assert_eq!(taken(&read), ["SKILL.md", "d.md"]);
-        assert!(read.is_refused());
-    }
 }

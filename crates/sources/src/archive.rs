@@ -1,13 +1,17 @@
 //! Archives of a skill, unpacked in memory. They may come from anybody.
 
-use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Cursor, Read};
 
 use bytes::Bytes;
 
+use super::kept::aside;
 use super::{Error, Files};
 use model::{FilePath, MAX_FILES, MAX_SKILL_BYTES, Problem};
+use skill_folder::{
+    MAX_PATTERNS, Patterns, SKILLIGNORE, Taken, left_out, pointer, too_many_patterns,
+};
 
 /// Bytes of an archive beside those of its files: headers and padding.
 const AROUND: u64 = 4 * 1024 * 1024;
@@ -22,12 +26,16 @@ const MAX_RATIO: u64 = 200;
 /// The files of a zip or a `.tar.gz`, whichever it is. Where everything is in one folder,
 /// and the `SKILL.md` with it, that folder is the skill.
 ///
-/// Links, special files and what systems add are left out and told; a path that no skill
-/// can have is a problem of the skill.
+/// Links, special files and what is no part of a skill are left out and told; a path that no
+/// skill can have is a problem of the skill.
 ///
 /// # Errors
 /// It is no archive, or too large.
 pub(crate) fn unpack(archive: &[u8]) -> Result<Files, Error> {
+    Ok(sifted(open(archive)?.files()))
+}
+
+fn open(archive: &[u8]) -> Result<Unpacked, Error> {
     let mut unpacked = Unpacked {
         budget: MAX_SKILL_BYTES.min((archive.len() as u64).saturating_mul(MAX_RATIO) + (1 << 20)),
         ..Unpacked::default()
@@ -39,7 +47,7 @@ pub(crate) fn unpack(archive: &[u8]) -> Result<Files, Error> {
     } else {
         return Err(broken("it is neither a zip nor a .tar.gz"));
     }
-    Ok(unpacked.files())
+    Ok(unpacked)
 }
 
 /// The same off the async threads.
@@ -47,8 +55,60 @@ pub(crate) fn unpack(archive: &[u8]) -> Result<Files, Error> {
 /// # Errors
 /// As [`unpack`].
 pub(crate) async fn unpacked(archive: Vec<u8>) -> Result<Files, Error> {
-    let done = tokio::task::spawn_blocking(move || unpack(&archive));
-    done.await.unwrap_or_else(|_| Err(Error::Stopped))
+    aside(move || unpack(&archive)).await
+}
+
+/// All files of an archive that another server made of a skill that it has: they are to have
+/// the digest that it says.
+///
+/// # Errors
+/// As [`unpack`].
+pub(crate) async fn exported(archive: Vec<u8>) -> Result<Files, Error> {
+    aside(move || Ok(open(&archive)?.files())).await
+}
+
+/// Leaves out what is no part of a skill, by the rule of all kinds of places.
+pub(crate) fn sifted(files: Files) -> Files {
+    let mut patterns = Patterns::default();
+    let mut sifted = Files {
+        files: BTreeMap::new(),
+        ..files
+    };
+    let is_one = |path: &FilePath| path.as_str().rsplit('/').next() == Some(SKILLIGNORE);
+    let mut ones: Vec<_> = files
+        .files
+        .iter()
+        .filter(|(path, _)| is_one(path))
+        .collect();
+    // Those above first, as they may leave out the folder of another one.
+    ones.sort_by_key(|(path, _)| path.as_str().matches('/').count());
+    for (path, text) in ones {
+        let path = path.as_str();
+        if !matches!(patterns.take(path), Taken::In(_)) {
+            continue;
+        }
+        if text.len() as u64 > MAX_PATTERNS {
+            sifted.problems.push(too_many_patterns(path));
+        } else {
+            patterns.add(path.rsplit_once('/').map_or("", |(above, _)| above), text);
+        }
+    }
+    let mut out = BTreeSet::new();
+    for (path, content) in files.files {
+        match patterns.take(path.as_str()) {
+            Taken::Out(what, why) => {
+                // Once for all that a folder has.
+                if out.insert(what.to_owned()) {
+                    sifted.problems.push(left_out(what, why));
+                }
+            }
+            _ => match pointer(path.as_str(), &content) {
+                Some(problem) => sifted.problems.push(problem),
+                None => _ = sifted.files.insert(path, content),
+            },
+        }
+    }
+    sifted
 }
 
 fn broken(why: &str) -> Error {
@@ -93,8 +153,12 @@ impl Unpacked {
                 self.insert(name, content);
             }
         }
+        // To its end, where the sum of all that was packed is: without it a part may be missing.
+        let mut rest = archive.into_inner();
+        let read = std::io::copy(&mut rest, &mut std::io::sink());
+        read.map_err(|_| broken("it ends early, or is damaged"))?;
         // What is left out counts as well: an archive that was cut there looks whole.
-        if archive.into_inner().limit() == 0 {
+        if rest.limit() == 0 {
             return Err(too_large(&format!("{MAX_SKILL_BYTES} bytes")));
         }
         Ok(())
@@ -158,10 +222,9 @@ impl Unpacked {
             return None;
         }
         let name = name.strip_prefix("./").unwrap_or(&name).to_owned();
+        // Beside the one folder that everything else is in.
         if name.starts_with("__MACOSX/") || name.rsplit('/').next() == Some(".DS_Store") {
-            let message = "left out: systems make it";
-            self.problems
-                .push(Problem::info(skill_folder::LEFT_OUT, &shown, 0, message));
+            self.problems.push(left_out(&shown, "systems make it"));
             return None;
         }
         Some(name)

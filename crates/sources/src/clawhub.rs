@@ -126,15 +126,20 @@ impl ClawHub {
     }
 
     async fn list(&self, mark: Option<&str>, work: &Work) -> Result<Look, Error> {
-        let session = Session::new(&self.web, work);
+        let session = Session::look(&self.web, work, mark).await;
+        let listed = self.listed(&session, mark).await;
+        session.over(listed).await
+    }
+
+    async fn listed(&self, session: &Session<'_>, mark: Option<&str>) -> Result<Look, Error> {
         let mark: Option<Mark> = mark.and_then(|mark| serde_json::from_str(mark).ok());
-        let api = self.api(&session).await?;
+        let api = self.api(session).await?;
         let tag = mark.as_ref().and_then(|mark| mark.tag.as_deref());
         let found = if self.slugs.is_empty() {
-            all(&session, &api, tag).await?
+            all(session, &api, tag).await?
         } else {
             let named = stream::iter(self.slugs.clone());
-            let (session, api) = (&session, &api);
+            let (session, api) = (session, &api);
             let named = named.map(|slug| async move { detail(session, api, &slug).await });
             let named: Vec<_> = named.buffered(AT_ONCE).try_collect().await?;
             Some((named, None))
@@ -153,8 +158,7 @@ impl ClawHub {
                 Err((slug, why)) => listing.skipped.push((model::shown(&slug, MAX_NAME), why)),
             }
         }
-        let paths = |a: &Item, b: &Item| (a.path.len(), &a.path).cmp(&(b.path.len(), &b.path));
-        listing.items.sort_by(paths);
+        listing.sort();
         let all = serde_json::to_vec(&(&listing.items, &listing.skipped)).unwrap_or_default();
         let digest = Digest::of(&all).to_string();
         if mark.is_some_and(|mark| mark.digest == digest) {

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use futures_util::future::BoxFuture;
 
+use super::kept::aside;
 use super::{Error, Fetch, Files, Item, Listing, Look, Work};
 use model::{Digest, FilePath, Problem, bundle_digest};
 
@@ -67,18 +68,17 @@ async fn on_disk<T: Send + 'static>(
     work: &Work,
     done: impl FnOnce() -> Result<T, Error> + Send + 'static,
 ) -> Result<T, Error> {
-    let done = tokio::time::timeout(work.limits.time, tokio::task::spawn_blocking(done));
+    let done = tokio::time::timeout(work.limits.time, aside(done));
     tokio::select! {
         () = work.stop.cancelled() => Err(Error::Stopped),
         done = done => match done {
-            Ok(Ok(done)) => done,
-            Ok(Err(_)) => Err(Error::Unavailable("the folder could not be read".to_owned())),
+            Ok(done) => done,
             Err(_) => Err(Error::Unavailable("the folder was not read in time".to_owned())),
         },
     }
 }
 
-fn list(root: &Path, work: &Work) -> Result<Listing, Error> {
+pub(crate) fn list(root: &Path, work: &Work) -> Result<Listing, Error> {
     let shown = root.display();
     match root.metadata() {
         Ok(data) if data.is_dir() => {}
@@ -89,7 +89,9 @@ fn list(root: &Path, work: &Work) -> Result<Listing, Error> {
         Err(error) => return Err(Error::Refused(format!("`{shown}`: {error}"))),
     }
     // A folder that vanished on the way is there or not at the next look.
-    let found = skill_folder::find(root).map_err(Error::Unavailable)?;
+    let is_wanted = || !work.stop.is_cancelled();
+    let found = skill_folder::find_while(root, &is_wanted).map_err(Error::Unavailable)?;
+    let found = found.ok_or(Error::Stopped)?;
     if found.folders.len() > work.limits.skills {
         let max = work.limits.skills;
         return Err(Error::TooLarge(format!(
@@ -109,7 +111,7 @@ fn list(root: &Path, work: &Work) -> Result<Listing, Error> {
                 .push((shown.to_string(), "its path is not UTF-8".to_owned()));
             continue;
         };
-        let read = whole(folder)?;
+        let read = whole(root, &path)?;
         files += read.files.len();
         bytes += read
             .files
@@ -150,8 +152,10 @@ fn inside(root: &Path, folder: &Path) -> Option<String> {
 
 /// The files of a skill, unless one of them vanished meanwhile: half a skill is none. One that
 /// may not be read is a problem of the skill.
-fn whole(folder: &Path) -> Result<skill_folder::SkillFiles, Error> {
-    let read = skill_folder::read(folder);
+fn whole(root: &Path, path: &str) -> Result<skill_folder::SkillFiles, Error> {
+    let inside = Path::new(if path == "." { "" } else { path });
+    let folder = root.join(inside);
+    let read = skill_folder::read_below(root, inside);
     let gone = read.problems.iter().find(|problem| {
         let path = folder.join(&problem.file);
         problem.rule == UNREADABLE && path.symlink_metadata().is_err()
@@ -212,7 +216,7 @@ fn read(root: &Path, item: &Item) -> Result<Files, Error> {
     if !place.starts_with(top) {
         return Err(wrong());
     }
-    let read = whole(&folder)?;
+    let read = whole(root, &item.handle)?;
     if print(&read) != item.fingerprint {
         let folder = folder.display();
         let message = format!("`{folder}` changed since it was listed");

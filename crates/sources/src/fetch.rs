@@ -84,7 +84,7 @@ pub struct Listing {
     pub mark: String,
     /// For people: the commit, the number of an index.
     pub revision: String,
-    /// Every skill that the place has, the shortest path first.
+    /// Every skill that the place has, the shortest path first, by segments.
     pub items: Vec<Item>,
     /// What the place has that is no skill that could be read, each with its path and why.
     pub skipped: Vec<(String, String)>,
@@ -94,6 +94,15 @@ pub struct Listing {
     pub break_in_history: Option<String>,
     /// What the place said of its limit.
     pub rate_limit: Option<RateLimit>,
+}
+
+impl Listing {
+    /// Puts the skills in the order that they are to have: those with the fewest segments first.
+    pub(crate) fn sort(&mut self) {
+        let place = |item: &Item| item.path.matches('/').count();
+        self.items
+            .sort_by(|a, b| (place(a), &a.path).cmp(&(place(b), &b.path)));
+    }
 }
 
 /// A skill of a place, as a look lists it.

@@ -5,11 +5,13 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use ::git::{Credential, Earlier, Found, Permits, Remote, RemoteOptions, Repository, Tip};
+use ::git::{Credential, Earlier, Found, Remote, RemoteOptions, Repository, Tip};
+use egress::Egress;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 
+use super::kept::aside;
 use super::{Error, Fetch, Files, Item, Limits, Listing, Look, Work};
 
 /// Characters of a commit that people read.
@@ -36,7 +38,7 @@ pub struct GitOptions {
     /// `file://` may be fetched.
     pub permits_files: bool,
     /// Which addresses may be called.
-    pub permits: Permits,
+    pub egress: Egress,
 }
 
 /// A Git repository, fetched bare and shallow. Its skills are the folders that hold a
@@ -91,16 +93,9 @@ async fn blocking<T: Send + 'static>(
 ) -> Result<T, Error> {
     let stop = Arc::new(AtomicBool::new(false));
     let _stops = StopOnDrop(Arc::clone(&stop));
-    let task = tokio::task::spawn_blocking(move || does(stop));
-    let Some(done) = work.stop.run_until_cancelled(task).await else {
-        return Err(Error::Stopped);
-    };
-    match done {
-        Ok(result) => result.map_err(Error::from),
-        Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
-        // The runtime ends.
-        Err(_) => Err(Error::Stopped),
-    }
+    let task = aside(move || does(stop).map_err(Error::from));
+    let done = work.stop.run_until_cancelled(task).await;
+    done.unwrap_or(Err(Error::Stopped))
 }
 
 impl Git {
@@ -123,7 +118,7 @@ impl Git {
             ssh_key: options.ssh_key,
             known_hosts: options.known_hosts,
             permits_files: options.permits_files,
-            permits: options.permits,
+            egress: options.egress,
         })?;
         Ok(Self {
             remote: Arc::new(remote),

@@ -5,9 +5,10 @@
 //!   the id of its tree stands for its bytes.
 //! * What was listed of a commit is kept, and not asked for again.
 //!
-//! `look.rs` finds the repositories, `trees.rs` what is in them.
+//! `look.rs` finds the repositories, `marks.rs` knows whose they were, `trees.rs` what is in them.
 
 mod look;
+mod marks;
 mod trees;
 
 use egress::Egress;

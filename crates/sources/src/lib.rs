@@ -32,6 +32,8 @@ mod error;
 mod fetch;
 mod git;
 mod github;
+mod journal;
+mod kept;
 mod repertoire;
 #[cfg(test)]
 mod tests;
@@ -39,7 +41,7 @@ mod web;
 mod well_known;
 
 pub use self::git::{Git, GitOptions};
-pub use ::git::{Credential as GitCredential, Permits as GitPermits};
+pub use ::git::Credential as GitCredential;
 pub use clawhub::ClawHub;
 pub use directory::Directory;
 pub use error::Error;

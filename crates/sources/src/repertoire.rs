@@ -9,8 +9,9 @@ use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
-use super::archive::{MAX_ARCHIVE, unpacked};
-use super::web::{Ask, Session, Web, keep, kept};
+use super::archive::{MAX_ARCHIVE, exported};
+use super::kept::{keep, kept};
+use super::web::{Ask, Session, Web};
 use super::{Error, Fetch, Files, Item, Listing, Look, Work};
 use model::{Digest, SkillId, bundle_digest};
 
@@ -90,14 +91,21 @@ impl Repertoire {
     }
 
     async fn list(&self, mark: Option<&str>, work: &Work) -> Result<Look, Error> {
-        let session = Session::new(&self.web, work);
-        let mut known = kept::<Kept>(&work.folder, KEPT).unwrap_or_default();
+        let session = Session::look(&self.web, work, mark).await;
+        let listed = self.listed(&session, mark).await;
+        session.over(listed).await
+    }
+
+    async fn listed(&self, session: &Session<'_>, mark: Option<&str>) -> Result<Look, Error> {
+        let mut known = kept::<Kept>(&session.work().folder, KEPT)
+            .await
+            .unwrap_or_default();
         if mark != Some(known.mark.as_str()) {
             known.skills.clear();
         }
         let mut until = None;
         if let Some(mark) = mark {
-            match self.since(&session, mark).await? {
+            match self.since(session, mark).await? {
                 Since::Nothing => {
                     let rate_limit = session.rate_limit();
                     return Ok(Look::Unchanged { rate_limit });
@@ -109,12 +117,12 @@ impl Repertoire {
                 Since::Unknown => known.skills.clear(),
             }
         }
-        let (ids, mark) = self.ids(&session).await?;
+        let (ids, mark) = self.ids(session).await?;
         // What is known is as of the events that were read: what happened between them and
         // the list is to be told by the next look.
         let mark = until.unwrap_or(mark);
         let known = &known.skills;
-        let (web, asked) = (&self.web, &session);
+        let (web, asked) = (&self.web, session);
         let details = stream::iter(ids).map(|id| async move {
             let found = match known.get(&id) {
                 Some(known) => Some(known.clone()),
@@ -133,16 +141,16 @@ impl Repertoire {
             }
             skills.insert(id, found);
         }
-        let paths = |a: &Item, b: &Item| (a.path.len(), &a.path).cmp(&(b.path.len(), &b.path));
-        listing.items.sort_by(paths);
+        listing.sort();
         keep(
-            &work.folder,
+            &session.work().folder,
             KEPT,
-            &Kept {
+            Kept {
                 mark: mark.clone(),
                 skills,
             },
-        )?;
+        )
+        .await?;
         listing.mark.clone_from(&mark);
         listing.revision = mark;
         listing.rate_limit = session.rate_limit();
@@ -183,6 +191,7 @@ impl Repertoire {
                 return Ok(Since::Unknown);
             };
             let until = data.get("resume_token").and_then(Json::as_str);
+            let until = until.filter(|until| !until.is_empty());
             token = until.map(str::to_owned).or(token);
             let Some(event) = data.get("event").filter(|event| !event.is_null()) else {
                 continue;
@@ -194,7 +203,9 @@ impl Repertoire {
             }
         }
         Ok(match (events, token) {
-            (0, _) => Since::Nothing,
+            // A server begins by telling where its log stands. An answer without that is one of
+            // a proxy, a page to sign in, or a stream that was cut off: it says nothing.
+            (0, Some(_)) => Since::Nothing,
             (1..MAX_EVENTS, Some(token)) => Since::These(ids, token),
             _ => Since::Unknown,
         })
@@ -250,7 +261,7 @@ impl Repertoire {
             tag: None,
         };
         let answer = session.get(&url, ask).await?.there()?;
-        let mut files = unpacked(answer.body).await?;
+        let mut files = exported(answer.body).await?;
         let digests = files
             .files
             .iter()

@@ -7,6 +7,7 @@ mod github;
 mod places;
 mod repertoire;
 mod requests;
+mod trees;
 mod well_known;
 
 use tempfile::TempDir;

@@ -1,30 +1,26 @@
 //! Requests to a place on the web, and their answers, bounded.
 
-use std::path::Path;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use egress::{Client, Egress};
 use futures_util::future::{Either, select};
-use http::header::{ACCEPT, DATE, ETAG, IF_NONE_MATCH, LINK, RETRY_AFTER};
-use http::{HeaderMap, HeaderValue, StatusCode};
+use http::header::{ACCEPT, ETAG, IF_NONE_MATCH, LINK};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use jiff::Timestamp;
-use jiff::fmt::rfc2822;
 use secrecy::{ExposeSecret as _, SecretString};
-use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::time::{Instant, timeout, timeout_at};
 use url::Url;
 
+use super::journal::{Journal, Line};
 use super::{Error, RateLimit, Work};
 
 /// Bytes that an answer in JSON may have.
 pub(crate) const MAX_JSON: u64 = 64 * 1024 * 1024;
 /// How long to stay away where the place says only that it is too much.
 const USUAL_PAUSE: Duration = Duration::from_secs(60);
-/// Nobody is told to stay away for longer.
-const MAX_PAUSE: Duration = Duration::from_secs(24 * 3600);
 /// Letters of an address in a text.
 const MAX_SHOWN: usize = 300;
 
@@ -188,6 +184,10 @@ pub(crate) struct Session<'a> {
     until: Instant,
     bytes: AtomicU64,
     limit: Mutex<Option<RateLimit>>,
+    /// Of a look: what was answered already.
+    journal: Option<Journal>,
+    /// A request did not come to its end.
+    is_interrupted: AtomicBool,
 }
 
 impl<'a> Session<'a> {
@@ -198,7 +198,26 @@ impl<'a> Session<'a> {
             until: Instant::now() + work.limits.time,
             bytes: AtomicU64::new(0),
             limit: Mutex::new(None),
+            journal: None,
+            is_interrupted: AtomicBool::new(false),
         }
+    }
+
+    /// A look. Where the last one with this mark was interrupted, it goes on from there.
+    pub(crate) async fn look(web: &'a Web, work: &'a Work, mark: Option<&str>) -> Self {
+        let mut session = Self::new(web, work);
+        session.journal = Some(Journal::open(&work.folder, mark).await);
+        session
+    }
+
+    /// The look is over. What was answered is kept only where the place, the network or the
+    /// caller broke it off: answers that make no sense are to be asked for again.
+    pub(crate) async fn over<T>(&self, done: Result<T, Error>) -> Result<T, Error> {
+        let is_interrupted = done.is_err() && self.is_interrupted.load(Ordering::Relaxed);
+        if let Some(journal) = self.journal.as_ref().filter(|_| !is_interrupted) {
+            journal.end().await;
+        }
+        done
     }
 
     pub(crate) fn work(&self) -> &'a Work {
@@ -222,6 +241,74 @@ impl<'a> Session<'a> {
     /// # Errors
     /// Every answer but one of success, 304, 404 and 410 is an error.
     pub(crate) async fn get(&self, url: &Url, ask: Ask<'_>) -> Result<Answer, Error> {
+        if let Some(answer) = self.known(url, ask).await? {
+            return Ok(answer);
+        }
+        let answer = match self.asked(url, ask).await {
+            Ok(answer) => answer,
+            Err(error) => {
+                let is_break = matches!(
+                    error,
+                    Error::RateLimited { .. } | Error::Unavailable(_) | Error::Stopped
+                );
+                self.is_interrupted.fetch_or(is_break, Ordering::Relaxed);
+                return Err(error);
+            }
+        };
+        self.noted(url, ask, answer).await
+    }
+
+    /// What was answered before the look was interrupted.
+    async fn known(&self, url: &Url, ask: Ask<'_>) -> Result<Option<Answer>, Error> {
+        let Some(journal) = &self.journal else {
+            return Ok(None);
+        };
+        if self.work.stop.is_cancelled() {
+            return Err(Error::Stopped);
+        }
+        let Some((line, body)) = journal.answer(url.as_str(), ask.tag).await else {
+            return Ok(None);
+        };
+        let (Ok(status), Ok(url)) = (StatusCode::from_u16(line.status), Url::parse(&line.from))
+        else {
+            return Ok(None);
+        };
+        // The limits of a look are of what it has, wherever that is from.
+        self.count(body.len() as u64)?;
+        fits(body.len() as u64, ask, &url)?;
+        let headers = line.headers.iter().filter_map(|(name, value)| {
+            let name = HeaderName::try_from(name.as_str()).ok()?;
+            Some((name, HeaderValue::try_from(value.as_str()).ok()?))
+        });
+        Ok(Some(Answer {
+            status,
+            headers: headers.collect(),
+            body,
+            url,
+        }))
+    }
+
+    /// Keeps an answer for the case that the look is interrupted. That there is nothing is not
+    /// kept: another token may see more.
+    async fn noted(&self, url: &Url, ask: Ask<'_>, answer: Answer) -> Result<Answer, Error> {
+        let Some(journal) = self.journal.as_ref().filter(|_| !answer.is_missing()) else {
+            return Ok(answer);
+        };
+        let mut from = answer.url.clone();
+        from.set_query(None);
+        let mut line = Line::new(url.as_str(), ask.tag, answer.status.as_u16(), from.as_str());
+        for name in [ETAG, LINK] {
+            for value in answer.headers.get_all(&name) {
+                if let Ok(value) = value.to_str() {
+                    line.headers.push((name.to_string(), value.to_owned()));
+                }
+            }
+        }
+        let body = journal.add(line, answer.body).await?;
+        Ok(Answer { body, ..answer })
+    }
+
+    async fn asked(&self, url: &Url, ask: Ask<'_>) -> Result<Answer, Error> {
         let got = timeout_at(self.until, self.once(url, ask));
         let stopped = std::pin::pin!(self.work.stop.cancelled());
         match select(stopped, std::pin::pin!(got)).await {
@@ -257,7 +344,6 @@ impl<'a> Session<'a> {
         let egress::Answer {
             mut response,
             url: from,
-            ..
         } = sent.map_err(|error| failed(url, error))?;
         let (status, headers) = (response.status(), response.headers().clone());
         let limit = rate_limit(&headers);
@@ -268,7 +354,6 @@ impl<'a> Session<'a> {
                 .unwrap_or_else(std::sync::PoisonError::into_inner) = Some(limit);
         }
         check(status, &headers, limit, &from)?;
-        let max = if ask.max == 0 { MAX_JSON } else { ask.max };
         let mut body = Vec::new();
         if status.is_success() {
             loop {
@@ -281,10 +366,7 @@ impl<'a> Session<'a> {
                     break;
                 };
                 self.count(chunk.len() as u64)?;
-                if (body.len() + chunk.len()) as u64 > max {
-                    let url = told(&from);
-                    return Err(Error::TooLarge(format!("{url} has more than {max} bytes")));
-                }
+                fits((body.len() + chunk.len()) as u64, ask, &from)?;
                 body.extend_from_slice(&chunk);
             }
         }
@@ -303,6 +385,16 @@ impl<'a> Session<'a> {
         }
         Ok(())
     }
+}
+
+/// Checks how many bytes an answer has.
+fn fits(bytes: u64, ask: Ask<'_>, from: &Url) -> Result<(), Error> {
+    let max = if ask.max == 0 { MAX_JSON } else { ask.max };
+    if bytes > max {
+        let url = told(from);
+        return Err(Error::TooLarge(format!("{url} has more than {max} bytes")));
+    }
+    Ok(())
 }
 
 fn failed(url: &Url, error: egress::Error) -> Error {
@@ -327,7 +419,7 @@ fn check(
     if fine || matches!(status, StatusCode::NOT_FOUND | StatusCode::GONE) {
         return Ok(());
     }
-    let asked = retry_after(headers);
+    let asked = egress::retry_after(headers);
     let spent = limit.is_some_and(|limit| limit.remaining == 0);
     let is_limit = match status.as_u16() {
         429 => true,
@@ -338,11 +430,13 @@ fn check(
     };
     if is_limit {
         let reset = limit.filter(|_| spent).map(|limit| {
-            let wait = limit.resets_at.duration_since(now(headers)?);
+            let wait = limit
+                .resets_at
+                .duration_since(egress::server_time(headers)?);
             Some(Duration::try_from(wait).unwrap_or_default())
         });
         let after = asked.or(reset.flatten()).unwrap_or(USUAL_PAUSE);
-        let after = after.clamp(Duration::from_secs(1), MAX_PAUSE);
+        let after = after.clamp(Duration::from_secs(1), egress::LONGEST_PAUSE);
         return Err(Error::RateLimited { after, limit });
     }
     let (url, code) = (told(url), status.as_u16());
@@ -354,24 +448,6 @@ fn check(
     })
 }
 
-/// The time as the place has it, so that no two clocks are compared.
-fn now(headers: &HeaderMap) -> Option<Timestamp> {
-    let date = headers.get(DATE)?.to_str().ok()?;
-    let date = rfc2822::parse(date).ok()?;
-    Some(date.timestamp())
-}
-
-/// `Retry-After` (RFC 9110): seconds, or a date.
-fn retry_after(headers: &HeaderMap) -> Option<Duration> {
-    let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
-    if let Ok(seconds) = text.parse() {
-        return Some(Duration::from_secs(seconds));
-    }
-    let date = rfc2822::parse(text).ok()?.timestamp();
-    let wait = date.duration_since(now(headers)?);
-    Some(Duration::try_from(wait).unwrap_or_default())
-}
-
 fn rate_limit(headers: &HeaderMap) -> Option<RateLimit> {
     let number = |name: &str| headers.get(name)?.to_str().ok()?.trim().parse::<u64>().ok();
     let resets = i64::try_from(number("x-ratelimit-reset")?).ok()?;
@@ -380,25 +456,4 @@ fn rate_limit(headers: &HeaderMap) -> Option<RateLimit> {
         limit: number("x-ratelimit-limit")?,
         resets_at: Timestamp::from_second(resets).ok()?,
     })
-}
-
-/// What an earlier look left in the folder; none where it is gone or of another form.
-pub(crate) fn kept<T: DeserializeOwned>(folder: &Path, name: &str) -> Option<T> {
-    let path = folder.join(name);
-    let is_small = path.metadata().is_ok_and(|file| file.len() <= 4 * MAX_JSON);
-    let bytes = is_small.then(|| std::fs::read(path).ok())??;
-    serde_json::from_slice(&bytes).ok()
-}
-
-/// Keeps something for the next look: all of it, or what was there.
-pub(crate) fn keep<T: Serialize>(folder: &Path, name: &str, what: &T) -> Result<(), Error> {
-    let wrong = |error: &dyn std::fmt::Display| {
-        Error::Unavailable(format!(
-            "what is kept between looks cannot be written: {error}"
-        ))
-    };
-    let bytes = serde_json::to_vec(what).map_err(|error| wrong(&error))?;
-    let new = folder.join(format!("{name}.new"));
-    std::fs::write(&new, bytes).map_err(|error| wrong(&error))?;
-    std::fs::rename(&new, folder.join(name)).map_err(|error| wrong(&error))
 }

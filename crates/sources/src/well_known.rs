@@ -11,8 +11,9 @@ use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 use url::Url;
 
-use super::archive::{MAX_ARCHIVE, unpacked};
-use super::web::{Answer, Ask, Session, Web, join, keep, kept, told};
+use super::archive::{MAX_ARCHIVE, sifted, unpacked};
+use super::kept::{keep, kept};
+use super::web::{Answer, Ask, Session, Web, join, told};
 use super::{Error, Fetch, Files, Item, Listing, Look, Work};
 use model::{Digest, FilePath, MAX_FILES, MAX_SKILL_BYTES, bundle_digest};
 
@@ -100,7 +101,12 @@ impl WellKnown {
     }
 
     async fn list(&self, mark: Option<&str>, work: &Work) -> Result<Look, Error> {
-        let session = Session::new(&self.web, work);
+        let session = Session::look(&self.web, work, mark).await;
+        let listed = self.listed(&session, mark).await;
+        session.over(listed).await
+    }
+
+    async fn listed(&self, session: &Session<'_>, mark: Option<&str>) -> Result<Look, Error> {
         let mark: Option<Mark> = mark.and_then(|mark| serde_json::from_str(mark).ok());
         let tag = mark.as_ref().and_then(|mark| mark.tag.as_deref());
         let ask = Ask {
@@ -113,12 +119,12 @@ impl WellKnown {
             return Ok(Look::Unchanged { rate_limit });
         }
         let (mut listing, tag) = if index.is_missing() {
-            (old(&session).await?, None)
+            (old(session).await?, None)
         } else {
             let index = index.there()?;
-            (new(&index, work)?, index.tag())
+            (new(&index, session.work())?, index.tag())
         };
-        by_path(&mut listing);
+        listing.sort();
         let items: Vec<_> = listing
             .items
             .iter()
@@ -170,7 +176,7 @@ impl WellKnown {
                     let message = format!("what is below {below} changed since it was listed");
                     return Err(Error::Unavailable(message));
                 }
-                Ok(read)
+                Ok(sifted(read))
             }
         }
     }
@@ -285,12 +291,6 @@ fn named(name: &str, names: &mut BTreeSet<String>) -> Result<(), String> {
     Ok(())
 }
 
-fn by_path(listing: &mut Listing) {
-    listing
-        .items
-        .sort_by(|a, b| (a.path.len(), &a.path).cmp(&(b.path.len(), &b.path)));
-}
-
 /// A file below an address, which it does not leave.
 fn file(below: &Url, name: &str) -> Result<(FilePath, Url), Error> {
     let path: FilePath = name
@@ -316,7 +316,7 @@ async fn old(session: &Session<'_>) -> Result<Listing, Error> {
             "{url} has {files} files, and {max} are the limit"
         )));
     }
-    let known: BTreeMap<String, Known> = kept(&work.folder, KEPT).unwrap_or_default();
+    let known: BTreeMap<String, Known> = kept(&work.folder, KEPT).await.unwrap_or_default();
     let mut seen = BTreeMap::new();
     let (mut listing, mut names) = (Listing::default(), BTreeSet::new());
     for entry in entries.skills {
@@ -330,7 +330,7 @@ async fn old(session: &Session<'_>) -> Result<Listing, Error> {
             Err(why) => listing.skipped.push((name, why)),
         }
     }
-    keep(&work.folder, KEPT, &seen)?;
+    keep(&work.folder, KEPT, seen).await?;
     Ok(listing)
 }
 

@@ -6,10 +6,9 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
+use egress::Egress;
 use futures_util::FutureExt as _;
-use repertoire_sources::{
-    Error, Fetch, Git, GitOptions, GitPermits, Item, Limits, Listing, Look, Work,
-};
+use repertoire_sources::{Error, Fetch, Git, GitOptions, Item, Limits, Listing, Look, Work};
 use tempfile::TempDir;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
@@ -65,7 +64,7 @@ fn options(url: &str, reference: &str, folder: &str) -> GitOptions {
         ssh_key: None,
         known_hosts: None,
         permits_files: true,
-        permits: GitPermits::new(|_| true),
+        egress: Egress::permitting(&["0.0.0.0/0", "::/0"]).expect("networks"),
     }
 }
 

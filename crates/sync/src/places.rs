@@ -8,7 +8,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 use super::{Fetchers, Source, SourceKind};
 use sources::{
     ClawHub, Directory, Error, Fetch, Git, GitCredential, GitHub, GitHubOptions, GitOptions,
-    GitPermits, Repertoire, WellKnown,
+    Repertoire, WellKnown,
 };
 
 /// What stands before a topic of GitHub.
@@ -49,7 +49,7 @@ impl Places {
             known_hosts: None,
             // Whoever names sources has the server's machine.
             permits_files: true,
-            permits: GitPermits::new(move |address| egress.permits(address).is_ok()),
+            egress,
         })
     }
 

@@ -7,9 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use repertoire_git::{
-    Earlier, Error, Found, Limits, Permits, Remote, RemoteOptions, Repository, Update,
-};
+use egress::Egress;
+use repertoire_git::{Earlier, Error, Found, Limits, Remote, RemoteOptions, Repository, Update};
 use tempfile::TempDir;
 
 pub(crate) const SKILL: &str = "---\nname: x\ndescription: For a test.\n---\nDo it.\n";
@@ -145,7 +144,7 @@ pub(crate) fn options(url: &str) -> RemoteOptions {
         ssh_key: None,
         known_hosts: None,
         permits_files: true,
-        permits: Permits::new(|_| true),
+        egress: Egress::permitting(&["0.0.0.0/0", "::/0"]).expect("networks"),
     }
 }
 

@@ -198,6 +198,22 @@ fn what_a_skillignore_says_and_what_tools_make_is_left_out_and_told() {
 }
 
 #[test]
+fn a_skillignore_that_is_too_large_refuses_its_skill_alone() {
+    let patterns = "# a pattern of no file\n".repeat(4000);
+    let origin = Origin::with(&[
+        ("one/SKILL.md", SKILL),
+        ("one/docs/.skillignore", &patterns),
+        ("two/SKILL.md", SKILL),
+    ]);
+    let kept = Kept::new();
+    let update = kept.update(&remote(&origin.url()), None);
+    let (_, problems) = kept.read(&update, "one");
+    assert_eq!(problems, ["error patterns-too-large docs/.skillignore"]);
+    let (files, problems) = kept.read(&update, "two");
+    assert_eq!((files, problems), (vec!["SKILL.md".to_owned()], Vec::new()));
+}
+
+#[test]
 fn ten_thousand_files_are_listed_and_read() {
     let origin = Origin::new();
     let mut stream = String::from(
@@ -317,6 +333,6 @@ fn trees_that_hold_each_other_many_times_or_are_too_deep_end() {
     let deep = kept.find_below(&update, "deep").expect("skills");
     assert_eq!(
         (deep.skills.len(), deep.skipped[0].1.as_str()),
-        (0, "it is too deep")
+        (0, skill_folder::TOO_DEEP)
     );
 }

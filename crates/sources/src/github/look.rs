@@ -6,16 +6,16 @@ use jiff::Timestamp;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::{Deserialize, Serialize};
 
-use super::super::web::{Ask, Session, keep, kept, told};
+use super::super::kept::{keep, kept};
+use super::super::web::{Ask, Session, told};
 use super::super::{Error, Listing, Look, RepositoryFacts, Work};
+use super::marks::{Mark, Repositories};
 use super::trees::{Found, list};
 use super::{GitHub, is_object, is_plain};
 use model::Digest;
 
 /// What was listed of repositories.
-const KEPT: &str = "github.json";
-/// Bytes of a mark that names its repositories.
-const MAX_MARK: usize = 60 * 1024;
+const KEPT: &str = "github-listed.json";
 /// Pages of a list, of a hundred each.
 const MAX_PAGES: usize = 1000;
 /// Repositories that a search tells.
@@ -83,14 +83,6 @@ struct Tree {
     sha: String,
 }
 
-/// Where a look stands.
-#[derive(Debug, Default, Serialize, Deserialize)]
-struct Mark {
-    digest: String,
-    /// Who a repository and its owner were, by the name that it is listed under.
-    repositories: BTreeMap<String, (u64, u64)>,
-}
-
 /// What was listed of a repository.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Known {
@@ -108,33 +100,38 @@ const NO_BRANCH: &str = "it has no such branch, or nothing was pushed to it";
 
 impl GitHub {
     pub(super) async fn list(&self, mark: Option<&str>, work: &Work) -> Result<Look, Error> {
-        let session = Session::new(&self.web, work);
-        let mark: Option<Mark> = mark.and_then(|mark| serde_json::from_str(mark).ok());
-        let repositories = self.repositories(&session).await?;
-        let mut known: BTreeMap<String, Known> = kept(&work.folder, KEPT).unwrap_or_default();
+        let session = Session::look(&self.web, work, mark).await;
+        let listed = self.listed(&session, mark).await;
+        session.over(listed).await
+    }
+
+    async fn listed(&self, session: &Session<'_>, mark: Option<&str>) -> Result<Look, Error> {
+        let work = session.work();
+        let mark = mark.and_then(Mark::read);
+        let before = match &mark {
+            Some(mark) => mark.repositories(&work.folder).await,
+            None => Some(Repositories::new()),
+        };
+        let repositories = self.repositories(session).await?;
+        let mut known: BTreeMap<String, Known> = kept(&work.folder, KEPT).await.unwrap_or_default();
         let (mut listing, mut now, mut seen) =
-            (Listing::default(), Mark::default(), BTreeMap::new());
+            (Listing::default(), Repositories::new(), BTreeMap::new());
+        if before.is_none() {
+            let why = "nobody knows any more whose its repositories were";
+            listing.break_in_history = Some(why.to_owned());
+        }
         let (mut commits, mut files) = (Vec::new(), 0);
         for (name, repository) in repositories {
             let ids = (repository.id, repository.owner.id);
-            let before = mark
-                .as_ref()
-                .and_then(|mark| mark.repositories.get(&name))
-                .copied();
-            let before = before.or_else(|| {
-                known
-                    .get(&name)
-                    .filter(|_| mark.is_some())
-                    .map(|known| (known.id, known.owner))
-            });
-            if let Some(why) = before.and_then(|before| another(&name, before, &repository)) {
+            let before = before.as_ref().and_then(|before| before.get(&name));
+            if let Some(why) = before.and_then(|before| another(&name, *before, &repository)) {
                 listing.break_in_history.get_or_insert(why);
             }
-            now.repositories.insert(name.clone(), ids);
+            now.insert(name.clone(), ids);
             let known = known
                 .remove(&name)
                 .filter(|known| (known.id, known.owner) == ids);
-            let found = self.branch(&session, &repository, known).await?;
+            let found = self.branch(session, &repository, known).await?;
             let Some(found) = found else {
                 listing.skipped.push((name, NO_BRANCH.to_owned()));
                 continue;
@@ -163,30 +160,21 @@ impl GitHub {
             }
             seen.insert(name, found);
         }
-        keep(&work.folder, KEPT, &seen)?;
-        let paths = |a: &super::Item, b: &super::Item| {
-            let depth = |item: &super::Item| item.path.matches('/').count();
-            (depth(a), &a.path).cmp(&(depth(b), &b.path))
-        };
-        listing.items.sort_by(paths);
+        keep(&work.folder, KEPT, seen).await?;
+        listing.sort();
         listing.rate_limit = session.rate_limit();
-        let all = serde_json::to_vec(&(&listing.items, &listing.skipped, &now.repositories));
-        now.digest = Digest::of(&all.unwrap_or_default()).to_string();
-        let is_same = mark.is_some_and(|mark| mark.digest == now.digest);
+        let all = serde_json::to_vec(&(&listing.items, &listing.skipped, &now));
+        let digest = Digest::of(&all.unwrap_or_default()).to_string();
+        let is_same = mark.as_ref().is_some_and(|mark| mark.digest == digest);
         if is_same && listing.break_in_history.is_none() {
             let rate_limit = listing.rate_limit;
             return Ok(Look::Unchanged { rate_limit });
         }
         listing.revision = match commits.as_slice() {
             [(_, commit)] => commit.clone(),
-            _ => now.digest.clone(),
+            _ => digest.clone(),
         };
-        listing.mark = serde_json::to_string(&now).unwrap_or_default();
-        if listing.mark.len() > MAX_MARK {
-            // Who they were is then known from what is kept.
-            now.repositories.clear();
-            listing.mark = serde_json::to_string(&now).unwrap_or_default();
-        }
+        listing.mark = Mark::write(digest, now, &work.folder, mark.as_ref()).await?;
         Ok(Look::Listing(listing))
     }
 

@@ -13,13 +13,15 @@ use super::super::{Error, Files, Item, RepositoryFacts, Work};
 use super::look::Repository;
 use super::{GitHub, is_object, is_plain};
 use model::{FilePath, MAX_FILES, MAX_SKILL_BYTES, Problem};
+use skill_folder::{
+    MAX_DEPTH, MAX_PATTERNS, Patterns, SKILLIGNORE, TOO_DEEP, Taken, is_no_place_of_skills,
+    left_out, pointer, too_deep, too_many_patterns,
+};
 
 /// Files that are asked for at once.
 const AT_ONCE: usize = 4;
 /// Trees that are asked for where the whole was cut off.
 const MAX_TREES: usize = 5000;
-/// Deeper trees are not looked into.
-const MAX_DEPTH: usize = 40;
 /// What folders of tests and of examples are called.
 const TESTS: [&str; 5] = ["test", "tests", "__tests__", "spec", "evals"];
 const EXAMPLES: [&str; 2] = ["example", "examples"];
@@ -113,6 +115,7 @@ pub(super) async fn list(
 ) -> Result<Found, Error> {
     let entries = entries(session, repository, tree, session.work().limits.files).await?;
     let mut found = Found::default();
+    let entries = places_of_skills(entries, &mut found.skipped);
     let (mut trees, mut folders) = (BTreeMap::from([("", tree)]), BTreeSet::new());
     let (mut tests, mut examples) = (BTreeSet::new(), BTreeSet::new());
     for entry in &entries {
@@ -156,6 +159,32 @@ pub(super) async fn list(
     Ok(found)
 }
 
+/// Leaves out what is in folders that are not looked into, and tells which these are.
+fn places_of_skills(entries: Vec<Entry>, skipped: &mut Vec<(String, String)>) -> Vec<Entry> {
+    let mut out = BTreeSet::new();
+    for entry in entries.iter().filter(|entry| entry.kind == "tree") {
+        let name = entry.path.rsplit('/').next().unwrap_or(&entry.path);
+        let why = is_no_place_of_skills(name);
+        if let Some(why) = why.or_else(|| is_last(entry).then_some(TOO_DEEP)) {
+            out.insert(entry.path.clone());
+            if !above(parent(&entry.path)).any(|folder| out.contains(folder)) {
+                skipped.push((model::shown(&entry.path, 300), why.to_owned()));
+            }
+        }
+    }
+    let is_in = |entry: &Entry| !above(&entry.path).any(|folder| out.contains(folder));
+    entries.into_iter().filter(is_in).collect()
+}
+
+/// A folder whose entries are not looked into.
+fn is_last(entry: &Entry) -> bool {
+    entry.kind == "tree" && entry.path.matches('/').count() == MAX_DEPTH
+}
+
+fn parent(path: &str) -> &str {
+    path.rsplit_once('/').map_or("", |(above, _)| above)
+}
+
 /// A folder and those that it is in, but for the top.
 fn above(folder: &str) -> impl Iterator<Item = &str> {
     let first = Some(folder).filter(|folder| !folder.is_empty());
@@ -185,8 +214,8 @@ async fn entries(
     }
     // It was cut off: tree by tree then.
     let (mut found, mut asked) = (Vec::new(), 0);
-    let mut open = vec![(String::new(), tree.to_owned(), 0)];
-    while let Some((above, sha, depth)) = open.pop() {
+    let mut open = vec![(String::new(), tree.to_owned())];
+    while let Some((above, sha)) = open.pop() {
         asked += 1;
         if asked > MAX_TREES {
             let message =
@@ -201,8 +230,8 @@ async fn entries(
         }
         for mut entry in part.tree {
             entry.path = format!("{above}{}", entry.path);
-            if entry.kind == "tree" && depth < MAX_DEPTH {
-                open.push((format!("{}/", entry.path), entry.sha.clone(), depth + 1));
+            if entry.kind == "tree" && !is_last(&entry) {
+                open.push((format!("{}/", entry.path), entry.sha.clone()));
             }
             found.push(entry);
             if found.len() > max {
@@ -244,27 +273,43 @@ impl GitHub {
             work.limits.files,
         )
         .await?;
+        let (session, repository) = (&session, handle.repository.as_str());
         let (mut wanted, mut files) = (Vec::new(), Files::default());
+        let mut known = patterns(session, repository, &entries, &mut files.problems).await?;
+        let mut out = BTreeSet::new();
         for entry in entries {
+            let shown = model::shown(&entry.path, 200);
             if entry.kind == "tree" {
+                let is_out = matches!(known.patterns.take(&entry.path), Taken::Out(..));
+                if is_last(&entry) && !is_out {
+                    files.problems.push(too_deep(&shown));
+                }
                 continue;
             }
-            let shown = model::shown(&entry.path, 200);
-            if entry.kind != "blob" || entry.mode == "120000" {
+            let path = match known.patterns.take(&entry.path) {
+                Taken::In(path) => path,
+                Taken::Out(what, why) => {
+                    // Once for all that a folder has.
+                    if out.insert(what.to_owned()) {
+                        files.problems.push(left_out(&model::shown(what, 200), why));
+                    }
+                    continue;
+                }
+                Taken::Invalid(error) => {
+                    let message = error.to_string();
+                    files
+                        .problems
+                        .push(Problem::error("path-invalid", &shown, 0, message));
+                    continue;
+                }
+            };
+            if is_file(&entry) {
+                wanted.push((path, entry));
+            } else {
                 let message = "it is a link or a repository of its own, and was left out";
                 files
                     .problems
                     .push(Problem::warning("file-not-regular", &shown, 0, message));
-                continue;
-            }
-            match entry.path.parse::<FilePath>() {
-                Ok(path) => wanted.push((path, entry)),
-                Err(error) => files.problems.push(Problem::error(
-                    "path-invalid",
-                    &shown,
-                    0,
-                    error.to_string(),
-                )),
             }
         }
         let bytes = wanted
@@ -276,14 +321,68 @@ impl GitHub {
                 format!("`{path}` has more than {MAX_FILES} files or {MAX_SKILL_BYTES} bytes");
             return Err(Error::TooLarge(message));
         }
-        let (session, repository) = (&session, handle.repository.as_str());
-        let blobs = stream::iter(wanted).map(|(path, entry)| async move {
-            let content = blob(session, repository, &entry).await?;
-            Ok::<_, Error>((path, content))
+        let blobs = stream::iter(wanted).map(|(path, entry)| {
+            let known = known.texts.remove(path.as_str());
+            async move {
+                let content = match known {
+                    Some(known) => known,
+                    None => blob(session, repository, &entry).await?,
+                };
+                Ok::<_, Error>((path, content))
+            }
         });
-        files.files = blobs.buffer_unordered(AT_ONCE).try_collect().await?;
+        let read: Vec<_> = blobs.buffered(AT_ONCE).try_collect().await?;
+        for (path, content) in read {
+            match pointer(path.as_str(), &content) {
+                Some(problem) => files.problems.push(problem),
+                None => _ = files.files.insert(path, content),
+            }
+        }
         Ok(files)
     }
+}
+
+fn is_file(entry: &Entry) -> bool {
+    entry.kind == "blob" && entry.mode != "120000"
+}
+
+/// What the files of patterns of a skill say.
+#[derive(Default)]
+struct Said {
+    patterns: Patterns,
+    /// Their bytes, by path: they are files of the skill as well.
+    texts: BTreeMap<String, Bytes>,
+}
+
+/// Reads the files of patterns, before it is known which other files are wanted. Those above
+/// are first, as they may leave out the folder of another one.
+async fn patterns(
+    session: &Session<'_>,
+    repository: &str,
+    entries: &[Entry],
+    problems: &mut Vec<Problem>,
+) -> Result<Said, Error> {
+    let is_one = |entry: &&Entry| {
+        let name = entry.path.rsplit('/').next();
+        is_file(entry) && name == Some(SKILLIGNORE)
+    };
+    let mut files: Vec<_> = entries.iter().filter(is_one).collect();
+    files.sort_by_key(|entry| entry.path.matches('/').count());
+    let mut said = Said::default();
+    for entry in files {
+        let folder = parent(&entry.path);
+        if !matches!(said.patterns.take(&entry.path), Taken::In(_)) {
+            continue;
+        }
+        if entry.size > MAX_PATTERNS || said.texts.len() == MAX_FILES {
+            problems.push(too_many_patterns(&model::shown(&entry.path, 200)));
+            continue;
+        }
+        let text = blob(session, repository, entry).await?;
+        said.patterns.add(folder, &text);
+        said.texts.insert(entry.path.clone(), text);
+    }
+    Ok(said)
 }
 
 /// The bytes of a file, as many as the tree says.

@@ -1,3 +1,5 @@
+//! Archives of skills, as strangers make them.
+
 use super::*;
 use crate::archive::unpack;
 
@@ -107,11 +109,76 @@ fn what_is_no_archive_or_ends_early_is_told() {
         zip(&[("SKILL.md", SKILL.as_bytes())]),
     ];
     for archive in whole {
-        let half = &archive[..archive.len() / 2];
-        assert!(unpack(half).is_err_and(|error| error.is_transient()));
+        // Wherever it ends: half a skill is none.
+        for length in 0..archive.len() {
+            let error = unpack(&archive[..length]).expect_err("it ends early");
+            assert!(error.is_transient(), "{length}: {error}");
+        }
     }
-    for other in [&b""[..], b"PK", b"\x1f\x8b", b"<html>"] {
-        let error = unpack(other).err();
-        assert!(error.as_ref().is_none_or(Error::is_transient), "{error:?}");
+    for (other, told) in [
+        (&b""[..], "it is neither a zip nor a .tar.gz"),
+        (b"<html>", "it is neither a zip nor a .tar.gz"),
+        (b"PK", "it ends early, or is damaged"),
+        (b"\x1f\x8b", "it ends early, or is damaged"),
+    ] {
+        let error = unpack(other).expect_err("no archive");
+        let expected = format!("an archive cannot be read: {told}");
+        assert!(
+            matches!(&error, Error::Unavailable(why) if *why == expected),
+            "{error:?}"
+        );
     }
+}
+
+const POINTER: &[u8] = b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n";
+
+/// Every problem as its rule and its file.
+fn told(files: &Files) -> Vec<(&str, &str)> {
+    let problems = files.problems.iter();
+    problems
+        .map(|problem| (problem.rule.as_str(), problem.file.as_str()))
+        .collect()
+}
+
+#[test]
+fn what_is_no_part_of_a_skill_is_left_out_as_of_a_folder() {
+    let inside: [(&str, &[u8]); 10] = [
+        ("SKILL.md", SKILL.as_bytes()),
+        (".skillignore", b"/notes\n!target/\n!.env\n"),
+        (".env", b"A=1"),
+        ("keys/id_rsa", b"x"),
+        ("node_modules/a.js", b"x"),
+        ("node_modules/b.js", b"x"),
+        ("notes/.skillignore", b"SKILL.md\n"),
+        ("target/goals.md", b"x"),
+        ("model.bin", POINTER),
+        ("docs/a.pyc", b"x"),
+    ];
+    for archive in [tar_gz(&inside), zip(&inside)] {
+        let files = unpack(&archive).expect("files");
+        let paths: Vec<_> = texts(&files).into_iter().map(|(path, _)| path).collect();
+        assert_eq!(paths, [".skillignore", "SKILL.md", "target/goals.md"]);
+        assert_eq!(
+            told(&files),
+            [
+                ("file-left-out", ".env"),
+                ("file-left-out", "docs/a.pyc"),
+                ("file-left-out", "keys/id_rsa"),
+                ("file-lfs-pointer", "model.bin"),
+                ("file-left-out", "node_modules"),
+                ("file-left-out", "notes"),
+            ]
+        );
+    }
+}
+
+#[test]
+fn patterns_that_are_too_many_refuse_the_skill() {
+    let patterns = vec![b'#'; 100_000];
+    let archive = zip(&[
+        ("SKILL.md", SKILL.as_bytes()),
+        ("a/.skillignore", &patterns),
+    ]);
+    let files = unpack(&archive).expect("files");
+    assert_eq!(told(&files), [("patterns-too-large", "a/.skillignore")]);
 }

@@ -1,3 +1,5 @@
+//! Folders on disk as places with skills.
+
 use std::fs;
 
 use super::*;
@@ -95,4 +97,13 @@ async fn a_file_that_may_not_be_read_is_a_problem_of_its_skill_alone() {
         &["file-unreadable"]
     };
     assert_eq!(rules, expected);
+}
+
+#[tokio::test]
+async fn a_search_that_nobody_wants_ends() {
+    let (root, (_folder, work)) = (TempDir::new().expect("a folder"), work());
+    write(root.path(), "one/a.md", "a");
+    work.stop.cancel();
+    let ended = crate::directory::list(root.path(), &work);
+    assert!(matches!(ended, Err(Error::Stopped)), "{ended:?}");
 }

@@ -53,6 +53,11 @@ impl Reply {
         self
     }
 
+    pub(super) fn without(mut self, name: &str) -> Self {
+        self.headers.retain(|(known, _)| known != name);
+        self
+    }
+
     pub(super) fn drips(mut self) -> Self {
         self.manner = Manner::Drip;
         self

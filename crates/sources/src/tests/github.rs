@@ -1,3 +1,5 @@
+//! Repositories of GitHub, and where they stand.
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value as Json, json};
@@ -5,7 +7,7 @@ use serde_json::{Value as Json, json};
 use super::double::Asked;
 use super::*;
 
-fn id(letter: char) -> String {
+pub(super) fn id(letter: char) -> String {
     String::from(letter).repeat(40)
 }
 
@@ -19,12 +21,12 @@ fn repository(name: &str, id: u64, owner: u64) -> Json {
     })
 }
 
-fn entry(path: &str, mode: &str, kind: &str, sha: char) -> Json {
+pub(super) fn entry(path: &str, mode: &str, kind: &str, sha: char) -> Json {
     json!({"path": path, "mode": mode, "type": kind, "sha": id(sha), "size": SKILL.len()})
 }
 
 /// One repository at commit `c`, with a skill in a folder.
-fn hub(asked: &Asked) -> Reply {
+pub(super) fn hub(asked: &Asked) -> Reply {
     let path = asked.path.split('?').next().expect("a path");
     let parts: Vec<_> = path.trim_start_matches('/').split('/').collect();
     let reply = match parts.as_slice() {
@@ -74,7 +76,7 @@ fn place(double: &Double, change: impl FnOnce(&mut GitHubOptions)) -> GitHub {
     GitHub::new(options, None, loopback()).expect("a place")
 }
 
-fn named(double: &Double) -> GitHub {
+pub(super) fn named(double: &Double) -> GitHub {
     place(double, |options| {
         options.repositories = vec!["acme/skills".to_owned()];
     })
@@ -141,7 +143,7 @@ async fn a_commit_that_was_listed_is_not_listed_again_unless_what_was_kept_is_go
         (again.items, double.paths().len()),
         (found.items.clone(), 2)
     );
-    std::fs::remove_file(folder.path().join("github.json")).expect("a file");
+    std::fs::remove_file(folder.path().join("github-listed.json")).expect("a file");
     assert!(is_unchanged(&place, &found.mark, &work).await);
     assert_eq!(double.paths().len(), 3);
 }
@@ -237,7 +239,7 @@ async fn another_repository_or_owner_under_the_same_name_is_a_break_in_history()
             "/repos/acme/skills" => Reply::json(&repository("acme/skills", id, owner)),
             _ => hub(asked),
         });
-        std::fs::remove_file(folder.path().join("github.json")).expect("a file");
+        std::fs::remove_file(folder.path().join("github-listed.json")).expect("a file");
         let again = listing(&place, Some(&found.mark), &work).await;
         assert_eq!(again.break_in_history.as_deref(), Some(told));
     }
@@ -298,4 +300,94 @@ fn options_that_name_nothing_or_lead_elsewhere_are_refused() {
         options.repositories = vec!["a/b".to_owned()];
         options.branch = Some("../x".to_owned());
     });
+}
+
+/// An organisation with more repositories than a mark has room for; those of `stolen` belong to
+/// another owner.
+fn crowd(stolen: bool) -> impl Fn(&Asked) -> Reply + Send + Sync {
+    move |_| {
+        let one = |at: u64| {
+            let name = format!("acme/{}{at}", "x".repeat(90));
+            let mut one = repository(&name, at, if stolen { 11 } else { 10 });
+            one["default_branch"] = Json::Null;
+            one
+        };
+        Reply::json(&(0..700).map(one).collect())
+    }
+}
+
+#[tokio::test]
+async fn a_break_in_history_is_told_until_its_listing_was_taken_however_many_there_are() {
+    let (double, (folder, work)) = (Double::start(crowd(false)).await, work());
+    let place = place(&double, |options| options.owners = vec!["acme".to_owned()]);
+    let found = listing(&place, None, &work).await;
+    assert_eq!(
+        (found.skipped.len(), found.break_in_history.clone()),
+        (700, None)
+    );
+    assert!(found.mark.len() < 1024);
+    double.now(crowd(true));
+    // Nobody takes any of these listings, so the mark stays, and what it stands for.
+    for mark in [Some(&found.mark), None, Some(&found.mark), None] {
+        let again = listing(&place, mark.map(String::as_str), &work).await;
+        let is_told = again.break_in_history.is_some();
+        assert_eq!(is_told, mark.is_some(), "{:?}", again.break_in_history);
+    }
+    let taken = listing(&place, Some(&found.mark), &work).await;
+    assert!(is_unchanged(&place, &taken.mark, &work).await);
+
+    // Nothing in the folder matters: without it nobody knows, and that is told.
+    for entry in std::fs::read_dir(folder.path()).expect("a folder") {
+        std::fs::remove_file(entry.expect("a file").path()).expect("removed");
+    }
+    let unknown = listing(&place, Some(&taken.mark), &work).await;
+    let why = "nobody knows any more whose its repositories were";
+    assert_eq!(unknown.break_in_history.as_deref(), Some(why));
+    assert_eq!(unknown.mark, taken.mark);
+}
+
+#[tokio::test]
+async fn a_look_that_a_limit_ends_goes_on_where_it_ended() {
+    let names: Vec<_> = (0..9).map(|at| format!("acme/r{at}")).collect();
+    let double = Double::start(|_| Reply::missing()).await;
+    let (_folder, work) = work();
+    let place = place(&double, |options| options.repositories.clone_from(&names));
+    // Five requests an hour: 9 repositories, 9 branches and 9 trees are 27 requests.
+    let mut asked = Vec::new();
+    let found = loop {
+        let left = std::sync::atomic::AtomicUsize::new(5);
+        double.now(move |asked| {
+            let spent = left.fetch_update(
+                std::sync::atomic::Ordering::SeqCst,
+                std::sync::atomic::Ordering::SeqCst,
+                |left| left.checked_sub(1),
+            );
+            match spent {
+                Ok(_) => hub(asked),
+                Err(_) => Reply::new(429, "").header("retry-after", 3600_u64),
+            }
+        });
+        let look = place.look(None, &work).await;
+        let here = double.paths();
+        assert!(here.len() <= 6, "{here:?}");
+        asked.extend(here.into_iter().take(5));
+        assert!(asked.len() <= 27, "{asked:?}");
+        match look {
+            Ok(Look::Listing(found)) => break found,
+            Err(Error::RateLimited { .. }) => {}
+            other => panic!("{other:?}"),
+        }
+    };
+    let expected: Vec<_> = names
+        .iter()
+        .map(|name| format!("{name}/skills/refunds"))
+        .collect();
+    assert_eq!(
+        (paths(&found), asked.len()),
+        (expected.iter().map(String::as_str).collect(), 27)
+    );
+    // It is over: the next one asks anew.
+    double.now(hub);
+    assert!(is_unchanged(&place, &found.mark, &work).await);
+    assert_eq!(double.paths().len(), 18);
 }

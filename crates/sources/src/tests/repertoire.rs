@@ -1,3 +1,5 @@
+//! Other servers of this kind.
+
 use model::{Digest, FilePath, bundle_digest};
 use serde_json::json;
 
@@ -58,19 +60,19 @@ async fn another_server_is_listed_read_and_checked() {
     let (double, (_folder, work)) = (Double::start(server("t1", None, "b")).await, work());
     let place = Repertoire::new(&double.url, None, loopback()).expect("a place");
     let found = listing(&place, None, &work).await;
-    assert_eq!(paths(&found), ["local/acme/b", "github/acme/refunds"]);
+    assert_eq!(paths(&found), ["github/acme/refunds", "local/acme/b"]);
     assert_eq!(
-        (found.mark.as_str(), found.items[1].author.as_deref()),
+        (found.mark.as_str(), found.items[0].author.as_deref()),
         ("t1", Some("acme"))
     );
-    assert_eq!(found.items[1].fingerprint, digest());
-    let read = place.read(&found.items[1], &work).await.expect("files");
+    assert_eq!(found.items[0].fingerprint, digest());
+    let read = place.read(&found.items[0], &work).await.expect("files");
     assert_eq!(
         (texts(&read), read.version.as_deref()),
         (vec![("SKILL.md", SKILL.to_owned())], Some("1.0.2"))
     );
     let error = place
-        .read(&found.items[0], &work)
+        .read(&found.items[1], &work)
         .await
         .expect_err("another digest");
     assert!(
@@ -99,8 +101,8 @@ async fn events_say_that_nothing_changed_or_which_skills_to_ask_for() {
     });
     let again = listing(&place, Some(&found.mark), &work).await;
     assert_eq!(again.mark, "t2");
-    assert_ne!(again.items[0].fingerprint, found.items[0].fingerprint);
-    assert_eq!(again.items[1], found.items[1]);
+    assert_ne!(again.items[1].fingerprint, found.items[1].fingerprint);
+    assert_eq!(again.items[0], found.items[0]);
     let asked = double.paths();
     assert!(
         !asked.iter().any(|path| path.contains("refunds")),
@@ -133,4 +135,64 @@ async fn a_server_that_is_no_repertoire_is_refused() {
     let place = Repertoire::new(&double.url, None, loopback()).expect("a place");
     let error = place.look(None, &work).await.expect_err("refused");
     assert!(error.to_string().contains("it is no Repertoire"), "{error}");
+}
+
+#[tokio::test]
+async fn an_answer_without_a_place_in_the_log_does_not_say_that_nothing_changed() {
+    let (double, (_folder, work)) = (Double::start(server("t1", None, "b")).await, work());
+    let place = Repertoire::new(&double.url, None, loopback()).expect("a place");
+    let found = listing(&place, None, &work).await;
+    for nothing in [
+        "",
+        ": keep-alive\n\n",
+        "<html>Sign in</html>",
+        "{}",
+        "data: {}\n\n",
+        "data: 7\n\n",
+        "data: {\"resume_token\": \"\"}\n\n",
+        "id: t1\n\n",
+    ] {
+        double.now(move |asked| match asked.path.as_str() {
+            path if path.starts_with("/api/v1/events") => Reply::fine(nothing),
+            _ => server("t2", None, "changed")(asked),
+        });
+        let again = listing(&place, Some(&found.mark), &work).await;
+        assert_eq!(again.mark, "t2", "{nothing}");
+        assert_ne!(again.items[1].fingerprint, found.items[1].fingerprint);
+    }
+}
+
+#[tokio::test]
+async fn what_happens_while_a_look_is_interrupted_is_for_the_look_after_it() {
+    let (double, (_folder, work)) = (Double::start(server("t1", None, "b")).await, work());
+    let place = Repertoire::new(&double.url, None, loopback()).expect("a place");
+    let found = listing(&place, None, &work).await;
+    // One skill changed, and the other one cannot be asked for: nothing is known of both.
+    std::fs::remove_file(work.folder.join("repertoire-skills.json")).expect("a file");
+    double.now(|asked| match asked.path.as_str() {
+        path if path.contains("refunds") => Reply::new(429, "").header("retry-after", 60_u64),
+        _ => server("t2", Some("local/acme/b"), "second")(asked),
+    });
+    let error = place.look(Some(&found.mark), &work).await;
+    assert!(matches!(error, Err(Error::RateLimited { .. })), "{error:?}");
+    double.asked();
+
+    // It changes once more. What goes on is as of the first events, and so is its mark.
+    double.now(server("t3", Some("local/acme/b"), "third"));
+    let second = listing(&place, Some(&found.mark), &work).await;
+    let print = |text: &str| Digest::of(text.as_bytes()).to_string();
+    assert_eq!(
+        (second.mark.as_str(), &second.items[1].fingerprint),
+        ("t2", &print("second"))
+    );
+    let asked = double.paths();
+    assert!(
+        asked.len() == 1 && asked[0].contains("refunds"),
+        "{asked:?}"
+    );
+    let third = listing(&place, Some(&second.mark), &work).await;
+    assert_eq!(
+        (third.mark.as_str(), &third.items[1].fingerprint),
+        ("t3", &print("third"))
+    );
 }

@@ -83,14 +83,31 @@ async fn redirects_are_followed_as_far_as_the_limits_say() {
 
 #[tokio::test]
 async fn json_that_is_none_or_of_another_form_or_too_deep_is_told() {
+    let cut = "{\"skills\": [\n".to_owned();
+    let deep = format!("{{\"skills\":{}", "[".repeat(10_000));
+    // Closed, it would be JSON of another form.
+    let closed = format!(
+        "{{\"skills\":{}{}}}",
+        "[".repeat(10_000),
+        "]".repeat(10_000)
+    );
     for (body, told) in [
-        ("<html>".to_owned(), "is no JSON"),
-        ("{\"skills\": [".to_owned(), "ends in the middle"),
-        ("[]".to_owned(), "is JSON of another form"),
-        (format!("{{\"skills\":{}", "[".repeat(10_000)), "is"),
+        ("<html>".to_owned(), "is no JSON (line 1)"),
+        (cut, "ends in the middle (line 2)"),
+        ("[]".to_owned(), "is JSON of another form (line 1)"),
+        (deep, "is JSON of another form (line 1)"),
+        (closed, "is JSON of another form (line 1)"),
     ] {
-        let error = error(Reply::fine(body), |_| {}).await;
-        assert!(error.to_string().contains(told), "{error}");
+        let double = Double::start(move |_| Reply::fine(body.clone())).await;
+        let (_folder, work) = work();
+        let place = WellKnown::new(&double.url, None, loopback()).expect("a place");
+        let error = place.look(None, &work).await.expect_err("no index");
+        let index = format!("{}/.well-known/agent-skills/index.json", double.url);
+        let expected = format!("what {index} answers {told}");
+        assert!(
+            matches!(&error, Error::Unavailable(why) if *why == expected),
+            "{error:?}"
+        );
     }
 }
 

@@ -1,3 +1,5 @@
+//! Indexes at well-known places.
+
 use model::Digest;
 use serde_json::json;
 
@@ -31,7 +33,7 @@ async fn an_index_of_0_2_is_listed_read_and_known_by_its_tag() {
     let (double, (_folder, work)) = (Double::start(site).await, work());
     let place = WellKnown::new(&double.url, None, loopback()).expect("a place");
     let found = listing(&place, None, &work).await;
-    assert_eq!(paths(&found), ["one", "two", "three"]);
+    assert_eq!(paths(&found), ["one", "three", "two"]);
     let skipped: Vec<_> = found
         .skipped
         .iter()
@@ -42,13 +44,13 @@ async fn an_index_of_0_2_is_listed_read_and_known_by_its_tag() {
 
     let one = place.read(&found.items[0], &work).await.expect("files");
     assert_eq!(texts(&one), [("SKILL.md", SKILL.to_owned())]);
-    let two = place.read(&found.items[1], &work).await.expect("files");
+    let two = place.read(&found.items[2], &work).await.expect("files");
     assert_eq!(
         texts(&two),
         [("SKILL.md", SKILL.to_owned()), ("a.md", "a".to_owned())]
     );
     let error = place
-        .read(&found.items[2], &work)
+        .read(&found.items[1], &work)
         .await
         .expect_err("another digest");
     assert!(
@@ -61,19 +63,39 @@ async fn an_index_of_0_2_is_listed_read_and_known_by_its_tag() {
 
 #[tokio::test]
 async fn an_index_without_a_tag_is_known_by_what_it_says() {
-    let strip = |asked: &Asked| {
-        let reply = site(asked);
-        if asked.path == INDEX {
-            reply.header("x", "y")
-        } else {
-            reply
-        }
-    };
-    let (double, (_folder, work)) = (Double::start(strip).await, work());
+    let (double, (_folder, work)) = (
+        Double::start(|asked| site(asked).without("etag")).await,
+        work(),
+    );
     let place = WellKnown::new(&double.url, None, loopback()).expect("a place");
     let found = listing(&place, None, &work).await;
-    let mark = found.mark.replace("\\\"one\\\"", "old");
-    assert!(is_unchanged(&place, &mark, &work).await);
+    assert_eq!(paths(&found), ["one", "three", "two"]);
+    double.asked();
+    assert!(is_unchanged(&place, &found.mark, &work).await);
+    let asked = double.asked();
+    assert_eq!((asked.len(), asked[0].header("if-none-match")), (1, None));
+
+    // A tag that is another one says nothing; what the index says does.
+    double.now(|asked| {
+        let reply = site(asked).without("etag");
+        reply.header("etag", "\"two\"")
+    });
+    assert!(is_unchanged(&place, &found.mark, &work).await);
+    let digest = Digest::of(b"changed").to_string();
+    let changed = json!({"skills": [
+        {"name": "one", "type": "skill-md", "url": "one/SKILL.md", "digest": digest},
+    ]});
+    double.now(move |_| Reply::json(&changed));
+    let again = listing(&place, Some(&found.mark), &work).await;
+    let items = again.items.iter();
+    let items: Vec<_> = items
+        .map(|item| (item.path.as_str(), item.fingerprint.as_str()))
+        .collect();
+    assert_eq!(
+        (items, again.skipped),
+        (vec![("one", digest.as_str())], vec![])
+    );
+    assert_ne!(again.mark, found.mark);
 }
 
 fn old(file: &'static str) -> impl Fn(&Asked) -> Reply + Send + Sync {
@@ -156,4 +178,56 @@ async fn a_skill_at_a_private_address_is_not_asked_for_and_no_token_goes_elsewhe
     assert!(matches!(error, Error::Address { .. }), "{error}");
     place.read(&found.items[1], &work).await.expect("files");
     assert_eq!(other.asked()[0].header("authorization"), None);
+}
+
+#[tokio::test]
+async fn an_index_of_0_1_with_more_files_than_a_limit_has_requests_is_listed_in_the_end() {
+    let files = |asked: &Asked| match asked.path.as_str() {
+        "/.well-known/skills/index.json" => {
+            let entry = |at: usize| json!({"name": format!("s{at}"), "files": ["SKILL.md"]});
+            Reply::json(&json!({"skills": (0..10).map(entry).collect::<Vec<_>>()}))
+        }
+        path if path.ends_with("/SKILL.md") => Reply::fine(SKILL),
+        _ => Reply::missing(),
+    };
+    let (double, (_folder, work)) = (Double::start(files).await, work());
+    let place = WellKnown::new(&double.url, None, loopback()).expect("a place");
+    let whole = listing(&place, None, &work).await;
+    double.asked();
+    let mut looks = 0;
+    let found = loop {
+        let left = std::sync::Mutex::new(5);
+        double.now(move |asked| {
+            let mut left = left.lock().expect("a lock");
+            if *left == 0 {
+                return Reply::new(503, "").header("retry-after", 60_u64);
+            }
+            *left -= 1;
+            files(asked)
+        });
+        looks += 1;
+        match place.look(None, &work).await {
+            Ok(Look::Listing(found)) => break found,
+            Err(Error::RateLimited { .. }) if looks < 5 => {}
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!((found.items, found.skipped), (whole.items, whole.skipped));
+    let read = double.paths();
+    let again = read.iter().filter(|path| path.ends_with("s0/SKILL.md"));
+    // That there is no index of 0.2 is asked each time.
+    assert_eq!((again.count(), looks), (1, 3));
+}
+
+#[tokio::test]
+async fn an_answer_that_makes_no_sense_is_asked_for_again() {
+    let (double, (_folder, work)) = (Double::start(|_| Reply::fine("<html>")).await, work());
+    let place = WellKnown::new(&double.url, None, loopback()).expect("a place");
+    let error = place.look(None, &work).await.expect_err("no JSON");
+    assert!(error.is_transient(), "{error}");
+    double.now(site);
+    assert_eq!(
+        paths(&listing(&place, None, &work).await),
+        ["one", "three", "two"]
+    );
 }

@@ -8,11 +8,13 @@ use jiff::Timestamp;
 use jiff::fmt::rfc2822;
 
 /// Nobody waits longer, whatever is said.
-const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
+pub const LONGEST_PAUSE: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// How long Jira wants to be left alone: seconds, or a moment of Jira's own clock.
-pub(super) fn after(headers: &HeaderMap) -> Option<Duration> {
-    wanted_pause(headers).map(|wait| wait.min(LONGEST))
+/// How long a server wants to be left alone (`Retry-After` of RFC 9110): seconds, or a moment of
+/// its own clock. A day at most.
+#[must_use]
+pub fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    wanted_pause(headers).map(|wait| wait.min(LONGEST_PAUSE))
 }
 
 fn wanted_pause(headers: &HeaderMap) -> Option<Duration> {
@@ -21,9 +23,14 @@ fn wanted_pause(headers: &HeaderMap) -> Option<Duration> {
         return Some(Duration::from_secs(seconds));
     }
     // Both moments are of one clock, so ours does not matter.
-    let wanted = moment(text)?;
-    let now = moment(headers.get(DATE)?.to_str().ok()?)?;
-    Some(Duration::try_from(wanted.duration_since(now)).unwrap_or_default())
+    let wait = moment(text)?.duration_since(server_time(headers)?);
+    Some(Duration::try_from(wait).unwrap_or_default())
+}
+
+/// The time as the server has it, so that no two clocks are compared.
+#[must_use]
+pub fn server_time(headers: &HeaderMap) -> Option<Timestamp> {
+    moment(headers.get(DATE)?.to_str().ok()?)
 }
 
 fn moment(text: &str) -> Option<Timestamp> {
@@ -40,7 +47,7 @@ mod tests {
         if !date.is_empty() {
             headers.insert(DATE, date.parse().expect("a header"));
         }
-        after(&headers).map(|wait| wait.as_secs())
+        retry_after(&headers).map(|wait| wait.as_secs())
     }
 
     #[test]
@@ -53,6 +60,6 @@ mod tests {
         assert_eq!(read("Sun, 06 Nov 1994 08:48:37 GMT", now), Some(0));
         assert_eq!(read("Sun, 06 Nov 1994 08:50:37 GMT", ""), None);
         assert_eq!(read("soon", now), None);
-        assert_eq!(after(&HeaderMap::new()), None);
+        assert_eq!(retry_after(&HeaderMap::new()), None);
     }
 }

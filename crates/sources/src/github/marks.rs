@@ -1,0 +1,115 @@
+//! Where a look stands, and whose the repositories were then.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use serde::{Deserialize, Serialize};
+
+use super::super::Error;
+use super::super::kept::{aside, keep, kept};
+use model::Digest;
+
+/// Bytes of a mark that has its repositories in itself.
+const MAX_MARK: usize = 60 * 1024;
+/// How the files are called that have those of the others, by their digests.
+const FILE: &str = "github-repositories-";
+/// Files that are left where it is not known which of them a mark names.
+const MAX_FILES: usize = 16;
+
+/// The ids of repositories and of their owners, by the names that they are listed under.
+pub(super) type Repositories = BTreeMap<String, (u64, u64)>;
+
+/// Where a look stands.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(super) struct Mark {
+    /// Of the listing.
+    pub(super) digest: String,
+    #[serde(default)]
+    repositories: Repositories,
+    /// The digest of the file that has them, where they are too many for a mark. By its digest,
+    /// since a look whose listing nobody took has one as well.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    file: Option<String>,
+}
+
+fn digest(repositories: &Repositories) -> String {
+    let bytes = serde_json::to_vec(repositories).unwrap_or_default();
+    Digest::of(&bytes).hex()
+}
+
+fn name(digest: &str) -> String {
+    format!("{FILE}{digest}.json")
+}
+
+impl Mark {
+    /// None: it is one of another kind of place.
+    pub(super) fn read(mark: &str) -> Option<Self> {
+        serde_json::from_str(mark).ok()
+    }
+
+    /// Whose the repositories were; none: nobody knows any more.
+    pub(super) async fn repositories(&self, folder: &Path) -> Option<Repositories> {
+        let Some(known) = &self.file else {
+            return Some(self.repositories.clone());
+        };
+        let known: Digest = format!("sha256:{known}").parse().ok()?;
+        let repositories: Repositories = kept(folder, &name(&known.hex())).await?;
+        (digest(&repositories) == known.hex()).then_some(repositories)
+    }
+
+    /// The mark of a listing that follows one before, as a text.
+    pub(super) async fn write(
+        digest_of_all: String,
+        repositories: Repositories,
+        folder: &Path,
+        before: Option<&Self>,
+    ) -> Result<String, Error> {
+        let text = |mark: &Self| serde_json::to_string(mark).unwrap_or_default();
+        let mut mark = Self {
+            digest: digest_of_all,
+            repositories,
+            file: None,
+        };
+        let whole = text(&mark);
+        if whole.len() <= MAX_MARK {
+            return Ok(whole);
+        }
+        let repositories = std::mem::take(&mut mark.repositories);
+        let file = digest(&repositories);
+        let now = name(&file);
+        keep(folder, &now, repositories).await?;
+        mark.file = Some(file);
+        // Which listing was taken last is known by the mark that a look is made with: that one
+        // and the new one are needed, and with no mark it may be any.
+        let (needed, others) = match before {
+            Some(before) => (before.file.as_deref().map(name), 0),
+            None => (None, MAX_FILES),
+        };
+        let (folder, needed) = (folder.to_owned(), [Some(now), needed]);
+        aside(move || {
+            forget(&folder, &needed, others);
+            Ok(())
+        })
+        .await?;
+        Ok(text(&mark))
+    }
+}
+
+/// Removes all files but those that are needed, and so many others, the newest.
+fn forget(folder: &Path, needed: &[Option<String>], others: usize) {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut files: Vec<(SystemTime, PathBuf)> = entries
+        .filter_map(|entry| {
+            let name = entry.file_name().into_string().ok()?;
+            let is_needed = needed.iter().flatten().any(|needed| *needed == name);
+            let time = entry.metadata().ok()?.modified().ok()?;
+            (name.starts_with(FILE) && !is_needed).then(|| (time, entry.path()))
+        })
+        .collect();
+    files.sort_by(|a, b| b.cmp(a));
+    for (_, path) in files.into_iter().skip(others) {
+        // What cannot be removed does no harm.
+        std::fs::remove_file(path).ok();
+    }
+}
