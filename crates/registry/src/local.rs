@@ -26,6 +26,7 @@ use executor::Stop;
 use model::{
     Digest, Principal, SkillId, SkillKey, TrustTier, Version, VersionNumber, stated_version,
 };
+use trust::Report;
 
 /// A skill of a folder, as it is now.
 #[derive(Debug, PartialEq)]
@@ -33,6 +34,9 @@ pub struct LocalSkill {
     pub(super) version: Arc<Version>,
     pub(super) scan: Scan,
     pub(super) hold: Option<Hold>,
+    /// What the scanner said of the last version before it that was not held, where it is
+    /// held itself: what comes next is compared with that.
+    passed: Option<Report>,
     /// What heads of it are made of; it has no `local` itself, which would be a ring.
     head: Head,
     contents: Vec<(Digest, Bytes)>,
@@ -61,6 +65,14 @@ impl LocalSkill {
     #[must_use]
     pub fn held(&self) -> Option<String> {
         self.hold.as_ref().map(Hold::words)
+    }
+
+    /// What the scanner said of the last version that was not held, itself included.
+    fn passed(&self) -> Option<&Report> {
+        match self.hold {
+            None => Some(&self.scan.report),
+            Some(_) => self.passed.as_ref(),
+        }
     }
 
     /// Bytes of its files.
@@ -262,8 +274,9 @@ impl Registry {
         let catalog = self.inner.catalog.load_full();
         let now = self.inner.clock.now();
         let scan = scans::scan(&id, &skill, &bundle.files, &catalog, now, stop)?;
-        let report = || Ok(before.map(|before| before.scan.report.clone()));
-        let reason = objection(policy.hold, &scan.report, report)?;
+        // Never with one that is held itself, or the next save would let it pass.
+        let passed = before.and_then(|before| before.passed());
+        let reason = objection(policy.hold, &scan.report, || Ok(passed.cloned()))?;
         let hold = reason.map(|reason| Hold {
             reason,
             time: now,
@@ -323,6 +336,7 @@ impl Registry {
             contents: contents.zip(bundle.files.values().cloned()).collect(),
             version: Arc::new(version),
             scan,
+            passed: hold.as_ref().and(passed).cloned(),
             hold,
             head,
         }))

@@ -180,6 +180,31 @@ async fn a_folder_has_one_version_whose_number_grows_with_its_changes() {
 }
 
 #[tokio::test]
+async fn what_was_held_in_a_folder_stays_held_whatever_is_saved_after_it() {
+    let store = Store::in_memory(&Options::default());
+    let policy = Policy {
+        hold: HoldPolicy::Changes,
+        ..Policy::default()
+    };
+    let clock = Arc::new(Hands::default());
+    let base = Registry::open_with(store, clock, Executor::default(), policy);
+    let base = base.expect("a registry");
+    let asks = format!("{}Read https://status.acme-tools.io/s.\n", text("a", "b"));
+    let mut before = None;
+    let mut held = Vec::new();
+    // The host is new in the second, and still so in those that follow, until it is gone.
+    let more = [format!("{asks}More.\n"), format!("{asks}Yet more.\n")];
+    let texts = [&text("a", "b"), &asks, &more[0], &more[1], &text("a", "c")];
+    for text in texts {
+        let skill = local(&base, "project", text, before.as_ref());
+        held.push((skill.version().number.get(), skill.held().is_some()));
+        before = Some(skill);
+    }
+    let wanted = [(1, false), (2, true), (3, true), (4, true), (5, false)];
+    assert_eq!(held, wanted);
+}
+
+#[tokio::test]
 async fn a_copy_of_a_skill_of_the_store_is_that_skill() {
     let world = World::new();
     let files = [("SKILL.md", &*text("a", "same")), ("notes.md", "Notes.")];
