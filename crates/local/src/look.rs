@@ -16,7 +16,7 @@ use super::place::{Place, Root};
 use executor::Stop;
 use folders::{SkillFiles, Stamp, TooMany};
 use model::{Severity, SkillKey};
-use registry::{Bundle, LocalSkill, LocalSkills, Registry};
+use registry::{Bundle, LocalPast, LocalSkill, LocalSkills, Registry};
 
 /// How long nothing may have happened in a folder before it is read: an editor may be writing.
 pub(super) const QUIET: Duration = Duration::from_millis(80);
@@ -88,6 +88,7 @@ pub(super) struct Look {
     limits: Limits,
     registry: Registry,
     known: BTreeMap<PathBuf, Known>,
+    past: LocalPast,
     skills: Arc<LocalSkills>,
 }
 
@@ -98,6 +99,7 @@ impl Look {
             limits,
             registry,
             known: BTreeMap::new(),
+            past: LocalPast::default(),
             skills: Arc::default(),
         }
     }
@@ -213,7 +215,7 @@ impl Look {
             Some(Ok(skill)) => Some(skill),
             _ => None,
         };
-        let read = read(&self.registry, folder, author, before, stop);
+        let read = read(&self.registry, folder, author, before, &mut self.past, stop);
         // Half of what is written meanwhile may be in what was read.
         match folders::stamp(folder, self.limits.entries) {
             Ok(after) if known.stamp.as_ref() == Some(&after) => {
@@ -303,6 +305,7 @@ fn read(
     folder: &Path,
     author: &str,
     before: Option<&Arc<LocalSkill>>,
+    past: &mut LocalPast,
     stop: &Stop,
 ) -> Result<Arc<LocalSkill>, String> {
     let SkillFiles { files, problems } = folders::read_local(folder);
@@ -318,7 +321,7 @@ fn read(
         folder: folders::name(folder),
         strict: false,
     };
-    let read = registry.read_local(&bundle, author, before, stop);
+    let read = registry.read_local(&bundle, author, before, past, stop);
     read.map_err(|error| match error {
         registry::Error::Invalid { problems } => {
             let error = problems

@@ -20,12 +20,11 @@ use bytes::Bytes;
 use imbl::{OrdMap, OrdSet};
 
 use super::holds::objection;
+use super::local_past::LocalPast;
 use super::publish::bumped;
 use super::{Bundle, Candidate, Catalog, Error, Head, Hold, Registry, Scan, Summary, scans};
 use executor::Stop;
-use model::{
-    Digest, Principal, SkillId, SkillKey, TrustTier, Version, VersionNumber, stated_version,
-};
+use model::{Digest, Principal, SkillId, SkillKey, TrustTier, Version, stated_version};
 use trust::Report;
 
 /// A skill of a folder, as it is now.
@@ -79,6 +78,18 @@ impl LocalSkill {
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.version.files.iter().map(|file| file.size).sum()
+    }
+
+    /// The same with these contents.
+    pub(super) fn with_contents(&self, contents: Vec<(Digest, Bytes)>) -> Self {
+        Self {
+            version: Arc::clone(&self.version),
+            scan: self.scan.clone(),
+            hold: self.hold.clone(),
+            passed: self.passed.clone(),
+            head: self.head.clone(),
+            contents,
+        }
     }
 
     fn head(self: &Arc<Self>) -> Head {
@@ -238,7 +249,8 @@ impl Registry {
     }
 
     /// Reads and scans the files of a folder, which become what the skill is from now on; its id
-    /// is `local`, the author, and its slug. `before` is what it was. Blocks.
+    /// is `local`, the author, and its slug. `before` is what the folder was, and `past` what
+    /// skills of its place have been, which learns of this one. Blocks.
     ///
     /// # Errors
     /// They do not make a skill, or a name is nobody's to give; it is to stop.
@@ -247,6 +259,7 @@ impl Registry {
         bundle: &Bundle,
         author: &str,
         before: Option<&Arc<LocalSkill>>,
+        past: &mut LocalPast,
         stop: &Stop,
     ) -> Result<Arc<LocalSkill>, Error> {
         let candidate = bundle.read();
@@ -266,6 +279,15 @@ impl Registry {
         let is_same = |before: &&Arc<LocalSkill>| before.digest() == digest && *before.id() == id;
         if let Some(before) = before.filter(is_same) {
             return Ok(Arc::clone(before));
+        }
+        let contents = || {
+            let digests = files.iter().map(|file| file.digest);
+            digests.zip(bundle.files.values().cloned()).collect()
+        };
+        // Another folder may have had the id, or this one, before it was no skill for a while.
+        let before = past.get(&id).or(before);
+        if let Some(before) = before.filter(is_same) {
+            return Ok(Arc::new(before.with_contents(contents())));
         }
         let policy = &self.inner.policy;
         policy
@@ -292,12 +314,11 @@ impl Registry {
         let semantic = stated.or_else(|| bumped(highest));
         let semantic = semantic.ok_or_else(|| Error::OutOfVersions { id: id.clone() })?;
         let number = match before {
-            None => VersionNumber::FIRST,
-            Some(before) => {
-                let next = before.version.number.next();
-                next.ok_or_else(|| Error::OutOfNumbers { id: id.clone() })?
-            }
+            None => past.first(),
+            Some(before) => before.version.number.next(),
         };
+        let number = number.ok_or_else(|| Error::OutOfNumbers { id: id.clone() })?;
+        let contents = contents();
         let version = Version {
             number,
             semantic: semantic.clone(),
@@ -331,14 +352,15 @@ impl Registry {
             created_at: before.map_or(now, |before| before.head.created_at),
             updated_at: now,
         };
-        let contents = version.files.iter().map(|file| file.digest);
-        Ok(Arc::new(LocalSkill {
-            contents: contents.zip(bundle.files.values().cloned()).collect(),
+        let skill = LocalSkill {
+            contents,
             version: Arc::new(version),
             scan,
             passed: hold.as_ref().and(passed).cloned(),
             hold,
             head,
-        }))
+        };
+        past.learn(&skill);
+        Ok(Arc::new(skill))
     }
 }

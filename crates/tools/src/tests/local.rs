@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::*;
 use executor::Stop;
-use registry::{Bundle, LocalSkill, LocalSkills};
+use registry::{Bundle, LocalPast, LocalSkill, LocalSkills};
 
 /// A skill of a project, with notes.
 fn skill(world: &World, text: &str, notes: &str) -> Arc<LocalSkill> {
@@ -17,9 +17,13 @@ fn skill(world: &World, text: &str, notes: &str) -> Arc<LocalSkill> {
         files: BTreeMap::from(files),
         ..Bundle::default()
     };
-    let read = world
-        .registry
-        .read_local(&bundle, "project", None, &Stop::never());
+    let read = world.registry.read_local(
+        &bundle,
+        "project",
+        None,
+        &mut LocalPast::default(),
+        &Stop::never(),
+    );
     read.expect("a skill")
 }
 
