@@ -232,6 +232,12 @@ impl Registry {
         }
     }
 
+    /// Skills of folders are in front, or would be if they were no copies.
+    #[must_use]
+    pub fn has_local(&self) -> bool {
+        self.local.as_ref().is_some_and(|local| !local.is_empty())
+    }
+
     /// The skill of a folder is, byte for byte, what the store has under its short name.
     fn has_copy(&self, catalog: &Catalog, skill: &LocalSkill) -> bool {
         let mut others = catalog.named(skill.head.id.slug());
