@@ -232,6 +232,19 @@ impl Registry {
         }
     }
 
+    /// The skills of folders that are seen, those that are copies or held aside, by id. It
+    /// costs what they are, however many the store has.
+    #[must_use]
+    pub fn local_heads(&self) -> Vec<Arc<Head>> {
+        let catalog = self.catalog();
+        let skills = self.local.iter().flat_map(|local| local.iter());
+        let heads = skills.filter_map(|skill| catalog.get(&skill.id().key()));
+        heads
+            .filter(|head| head.is_local() && head.active.is_some())
+            .cloned()
+            .collect()
+    }
+
     /// Skills of folders are in front, or would be if they were no copies.
     #[must_use]
     pub fn has_local(&self) -> bool {

@@ -54,9 +54,8 @@ impl SearchIndex {
         before: Option<&LocalIndex>,
     ) -> Result<LocalIndex, Error> {
         let embedder = self.inner.embedder.clone();
-        let catalog = registry.catalog();
-        let skills = catalog.by_location().filter(|head| head.is_local());
-        let keys: Vec<_> = skills.map(|head| head.id.key()).collect();
+        let skills = registry.local_heads();
+        let keys: Vec<_> = skills.iter().map(|head| head.id.key()).collect();
         let dimensions = embedder
             .as_ref()
             .map_or(0, |embedder| embedder.dimensions());
