@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use tokio::time::Instant;
@@ -88,19 +88,27 @@ pub(super) struct Look {
     limits: Limits,
     registry: Registry,
     known: BTreeMap<PathBuf, Known>,
-    past: LocalPast,
+    past: Arc<Mutex<LocalPast>>,
     skills: Arc<LocalSkills>,
 }
 
 impl Look {
-    pub(super) fn new(place: &Place, registry: Registry, limits: Limits) -> Self {
+    /// Nothing was looked at yet. `past` and `skills` are of another look that went before,
+    /// where one did.
+    pub(super) fn new(
+        place: &Place,
+        registry: Registry,
+        limits: Limits,
+        past: Arc<Mutex<LocalPast>>,
+        skills: Arc<LocalSkills>,
+    ) -> Self {
         Self {
             roots: place.roots(),
             limits,
             registry,
             known: BTreeMap::new(),
-            past: LocalPast::default(),
-            skills: Arc::default(),
+            past,
+            skills,
         }
     }
 
@@ -215,7 +223,9 @@ impl Look {
             Some(Ok(skill)) => Some(skill),
             _ => None,
         };
-        let read = read(&self.registry, folder, author, before, &mut self.past, stop);
+        let mut past = self.past.lock().unwrap_or_else(PoisonError::into_inner);
+        let read = read(&self.registry, folder, author, before, &mut past, stop);
+        drop(past);
         // Half of what is written meanwhile may be in what was read.
         match folders::stamp(folder, self.limits.entries) {
             Ok(after) if known.stamp.as_ref() == Some(&after) => {

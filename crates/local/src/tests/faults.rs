@@ -1,6 +1,131 @@
 //! What goes wrong with a place for a moment, and what is there afterwards.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use super::*;
+use embed::{EmbedError, Embedder};
+use model::Digest;
+
+/// One that fails so often before it makes vectors.
+#[derive(Debug)]
+struct Faulty {
+    left: AtomicUsize,
+    panics: bool,
+}
+
+impl Embedder for Faulty {
+    fn name(&self) -> &str {
+        "faulty"
+    }
+
+    fn digest(&self) -> Digest {
+        Digest::of(b"faulty")
+    }
+
+    fn dimensions(&self) -> usize {
+        8
+    }
+
+    fn batch(&self) -> usize {
+        8
+    }
+
+    fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, EmbedError> {
+        let takes = |left: usize| left.checked_sub(1);
+        let order = Ordering::SeqCst;
+        if self.left.fetch_update(order, order, takes).is_ok() {
+            assert!(!self.panics, "it panics");
+            return Err(EmbedError("it is away".to_owned()));
+        }
+        Ok(texts.iter().map(|_| vec![0.3; 8]).collect())
+    }
+}
+
+/// A world whose embedder fails so often.
+fn faulty(left: usize, panics: bool) -> World {
+    let world = World::new();
+    let embedder = Arc::new(Faulty {
+        left: AtomicUsize::new(left),
+        panics,
+    });
+    let folder = world.folder.path().join("faulty");
+    let search = SearchIndex::new(world.registry.clone(), folder, Some(embedder));
+    let overlays = Overlays::new(world.registry.clone(), search, Options::default());
+    World { overlays, ..world }
+}
+
+/// How many skills of the place are found by a word.
+fn found(seen: &Seen, word: &str) -> usize {
+    let query = SearchQuery {
+        text: word.to_owned(),
+        limit: 10,
+        words_only: true,
+        ..SearchQuery::default()
+    };
+    let found = seen.search.search(&query, &Stop::never());
+    found.map_or(0, |found| found.hits.len())
+}
+
+#[tokio::test]
+async fn what_could_not_be_indexed_is_indexed_later() {
+    let world = faulty(2, false);
+    write(&world.project(".claude/skills/a"), "kumquat");
+    world.says("local/project/a", "kumquat").await;
+    let is_found = |seen: &Seen| found(seen, "kumquat") == 1;
+    let (_, took) = world.until("found", is_found).await;
+    // Nothing else happens there, and a place is looked at seldom.
+    assert!(took < Duration::from_secs(8), "{took:?}");
+}
+
+#[tokio::test]
+async fn a_place_is_followed_on_after_a_look_that_broke() {
+    let world = faulty(2, true);
+    let mut changes = world.overlays.changes(&world.place).await.expect("a place");
+    let folder = world.project(".claude/skills/a");
+    write(&folder, "kumquat");
+    let is_found = |seen: &Seen| found(seen, "kumquat") == 1;
+    world.until("found", is_found).await;
+    write(&folder, "quince");
+    let told = async {
+        loop {
+            let change = changes.next().await;
+            if change
+                .iter()
+                .any(|event| event.version.is_some_and(|version| version.get() == 2))
+            {
+                return;
+            }
+        }
+    };
+    let told = tokio::time::timeout(LIMIT, told).await;
+    told.expect("whoever followed is told of the second version");
+}
+
+#[tokio::test]
+async fn whoever_was_too_slow_is_told_what_is_gone_meanwhile() {
+    let world = World::new();
+    let folder = world.project(".claude/skills/a");
+    let other = world.project(".claude/skills/b");
+    write(&folder, "first");
+    world.says("local/project/a", "first").await;
+    let mut changes = world.overlays.changes(&world.place).await.expect("a place");
+    fs::remove_dir_all(&folder).expect("removed");
+    world.until("gone", |seen| seen.local.is_empty()).await;
+    // More than waits for anybody.
+    for save in 0..80 {
+        let word = format!("save-{save}");
+        write(&other, &word);
+        world.says("local/project/b", &word).await;
+    }
+    let change = tokio::time::timeout(LIMIT, changes.next()).await;
+    let change = change.expect("told");
+    let told: Vec<_> = change
+        .iter()
+        .map(|event| (event.kind, event.skill_id.as_str()))
+        .collect();
+    let gone = (EventKind::Deleted, "local/project/a");
+    assert_eq!(told, [gone, (EventKind::Published, "local/project/b")]);
+}
 
 #[tokio::test]
 async fn numbers_go_on_after_a_skill_that_was_broken_gone_or_in_another_folder() {
