@@ -9,7 +9,7 @@
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
@@ -121,11 +121,13 @@ impl Front {
         stop: &Stop,
     ) -> Result<SearchResults, Error> {
         let catalog = self.registry.catalog();
+        let vector = OnceLock::new();
         let layer = |is_front, answered| {
             Some(Layer {
                 catalog: &catalog,
                 is_front,
                 answered,
+                vector: &vector,
             })
         };
         // What is passed over in both is so many at least of the one behind.

@@ -11,7 +11,12 @@ use model::Digest;
 struct Faulty {
     left: AtomicUsize,
     panics: bool,
+    /// How often it was asked for this text alone.
+    asked: AtomicUsize,
 }
+
+/// A text that no skill has.
+const ASKED: &str = "which kumquat";
 
 impl Embedder for Faulty {
     fn name(&self) -> &str {
@@ -31,6 +36,9 @@ impl Embedder for Faulty {
     }
 
     fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, EmbedError> {
+        if texts == [ASKED] {
+            self.asked.fetch_add(1, Ordering::SeqCst);
+        }
         let takes = |left: usize| left.checked_sub(1);
         let order = Ordering::SeqCst;
         if self.left.fetch_update(order, order, takes).is_ok() {
@@ -47,6 +55,7 @@ fn faulty(left: usize, panics: bool) -> World {
     let embedder = Arc::new(Faulty {
         left: AtomicUsize::new(left),
         panics,
+        asked: AtomicUsize::new(0),
     });
     let folder = world.folder.path().join("faulty");
     let search = SearchIndex::new(world.registry.clone(), folder, Some(embedder));
@@ -158,4 +167,44 @@ async fn numbers_go_on_after_a_skill_that_was_broken_gone_or_in_another_folder()
     write(&world.project(".cursor/skills/a"), "three");
     world.says(id.as_str(), "three").await;
     assert_eq!(number(&*world.seen().await), Some(3));
+}
+
+#[tokio::test]
+async fn a_query_is_embedded_once_for_the_skills_of_the_store_and_of_folders() {
+    let world = World::new();
+    let id: SkillId = "github/acme/b".parse().expect("an id");
+    let bundle = registry::Bundle {
+        files: [(model::FilePath::skill_md(), text("b", "kumquat").into())].into(),
+        id: Some(id),
+        ..registry::Bundle::default()
+    };
+    let prepared = world.registry.prepare(bundle).await.expect("prepared");
+    let caller = Caller::new(model::Principal::local());
+    let published = world.registry.publish(prepared, "", true, &caller).await;
+    published.expect("published");
+    let embedder = Arc::new(Faulty {
+        left: AtomicUsize::new(0),
+        panics: false,
+        asked: AtomicUsize::new(0),
+    });
+    let folder = world.folder.path().join("asked");
+    let index = SearchIndex::new(world.registry.clone(), folder, Some(embedder.clone()));
+    let stop = tokio_util::sync::CancellationToken::new();
+    let (following, until) = (index.clone(), stop.clone());
+    tokio::spawn(async move { following.follow(until).await });
+    index.complete().await;
+    let overlays = Overlays::new(world.registry.clone(), index, Options::default());
+    let world = World { overlays, ..world };
+    write(&world.project(".claude/skills/a"), "other");
+    let is_found = |seen: &Seen| found(seen, "other") == 1;
+    let (seen, _) = world.until("found", is_found).await;
+    let query = SearchQuery {
+        text: ASKED.to_owned(),
+        limit: 10,
+        ..SearchQuery::default()
+    };
+    // The store answers it better, so the folders are asked twice.
+    seen.search.search(&query, &Stop::never()).expect("found");
+    assert_eq!(embedder.asked.load(Ordering::SeqCst), 1);
+    stop.cancel();
 }
