@@ -129,6 +129,9 @@ impl Look {
             if found.is_cut {
                 looked.skip(&root.folder, "there is more in it than is looked at");
             }
+            for (folder, reason) in &found.unreadable {
+                looked.skip(folder, &format!("it cannot be read: {reason}"));
+            }
             watch(&mut looked.folders, &found.folders);
             order.extend(found.skills.into_iter().map(|folder| (folder, root.author)));
         }
@@ -194,12 +197,23 @@ impl Look {
                 return;
             }
             Err(TooMany::Unreadable(error)) => {
-                // It changes while it is looked at, or nobody may read it.
-                if known.read.is_none() {
-                    known.read = Some(Err(error.to_string()));
+                // It changes while it is looked at, or something in it may not be read. What
+                // stays so is a fault of the skill: one that is not looked at any more would
+                // else be served for ever as it was.
+                watch(&mut looked.folders, &[folder.to_owned()]);
+                let was_readable = known.stamp.take().is_some();
+                if was_readable {
+                    known.since = now;
                 }
-                looked.again |= known.stamp.take().is_some();
                 known.is_read = false;
+                let cause = error.io_error().map(std::io::Error::kind);
+                let is_gone = cause == Some(std::io::ErrorKind::NotFound);
+                let stays = !is_gone && now.duration_since(known.since) >= QUIET;
+                if known.read.is_none() || stays {
+                    known.read = Some(Err(format!("it cannot be read: {error}")));
+                } else {
+                    looked.again |= was_readable || !is_gone;
+                }
                 return;
             }
         };

@@ -208,3 +208,35 @@ async fn a_query_is_embedded_once_for_the_skills_of_the_store_and_of_folders() {
     assert_eq!(embedder.asked.load(Ordering::SeqCst), 1);
     stop.cancel();
 }
+
+#[tokio::test]
+async fn what_cannot_be_read_is_a_fault_of_the_skill_and_of_the_place() {
+    let world = World::new();
+    let folder = world.project(".claude/skills/a");
+    write(&folder, "first");
+    world.says("local/project/a", "first").await;
+    // Paths too long for the system, which nobody can read, not even who may read everything:
+    // two of half the length, one moved into the other.
+    let half = |root: &Path| {
+        let deep = (0..9).fold(root.to_owned(), |path, _| path.join("x".repeat(250)));
+        fs::create_dir_all(&deep).expect("a folder");
+        deep
+    };
+    let other = world.project("other");
+    half(&other);
+    let inner = half(&folder.join("deep"));
+    fs::rename(&other, inner.join("o")).expect("moved");
+    let is_told = |seen: &Seen| {
+        let mut skipped = seen.skipped.iter();
+        seen.local.is_empty() && skipped.any(|one| one.reason.contains("cannot be read"))
+    };
+    world.until("told", is_told).await;
+    fs::remove_dir_all(folder.join("deep")).expect("removed");
+    world.says("local/project/a", "first").await;
+    // A root that leads in a ring.
+    let root = world.project(".cursor/skills");
+    fs::create_dir_all(world.project(".cursor")).expect("a folder");
+    std::os::unix::fs::symlink(&root, &root).expect("a link");
+    let is_told = |seen: &Seen| seen.skipped.iter().any(|one| one.folder == root);
+    world.until("told of the place", is_told).await;
+}
