@@ -332,7 +332,7 @@ struct Work {
 /// How a look ended.
 enum Ended {
     /// What the next one goes on from, and whether that is soon.
-    Looked(Work, bool),
+    Looked(Box<Work>, bool),
     /// There is nobody to look for.
     Stopped,
     /// By a fault, with which all is lost but what is seen.
@@ -350,7 +350,7 @@ impl Keeper {
         let stop = self.overlay.stop.clone();
         loop {
             let looked = match self.work(work).await {
-                Ended::Looked(kept, again) => Some((kept, again)),
+                Ended::Looked(kept, again) => Some((*kept, again)),
                 Ended::Stopped => return,
                 Ended::Broke => None,
             };
@@ -428,7 +428,7 @@ impl Keeper {
             (work, looked.again || has_new)
         });
         match looked.await {
-            Ok((work, again)) => Ended::Looked(work, again),
+            Ok((work, again)) => Ended::Looked(Box::new(work), again),
             // The runtime ends.
             Err(error) if error.is_cancelled() => Ended::Stopped,
             Err(error) => {

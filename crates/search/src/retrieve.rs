@@ -76,12 +76,11 @@ fn by_meaning(
         return Ok(());
     };
     // Another index may have had it made.
-    let vector = match vector.get() {
-        Some(vector) => vector,
-        None => {
-            let made = embedder.embed(&[&query.text])?;
-            vector.get_or_init(|| made.into_iter().next().unwrap_or_default())
-        }
+    let vector = if let Some(vector) = vector.get() {
+        vector
+    } else {
+        let made = embedder.embed(&[&query.text])?;
+        vector.get_or_init(|| made.into_iter().next().unwrap_or_default())
     };
     if !vector.is_empty() {
         let query = Query::new(vector, scale(vector.len()));

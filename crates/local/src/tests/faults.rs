@@ -19,7 +19,7 @@ struct Faulty {
 const ASKED: &str = "which kumquat";
 
 impl Embedder for Faulty {
-    fn name(&self) -> &str {
+    fn name(&self) -> &'static str {
         "faulty"
     }
 
@@ -122,9 +122,9 @@ async fn whoever_was_too_slow_is_told_what_is_gone_meanwhile() {
     world.until("gone", |seen| seen.local.is_empty()).await;
     // More than waits for anybody.
     for save in 0..80 {
-        let word = format!("save-{save}");
-        write(&other, &word);
-        world.says("local/project/b", &word).await;
+        let says = format!("save-{save}");
+        write(&other, &says);
+        world.says("local/project/b", &says).await;
     }
     let change = tokio::time::timeout(LIMIT, changes.next()).await;
     let change = change.expect("told");
