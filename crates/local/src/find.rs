@@ -5,10 +5,10 @@
 //! one skill before several agents; they are followed there, and nowhere below.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
+use std::{fs, io};
 
 /// Folders that group skills may hold folders that group some, so deep.
 const MAX_DEPTH: usize = 3;
@@ -24,8 +24,20 @@ pub(super) struct Found {
     pub(super) skills: Vec<PathBuf>,
     /// Folders that were looked into, skills aside.
     pub(super) folders: Vec<PathBuf>,
+    /// Folders that cannot be looked into, and why: skills in them are seen by nobody.
+    pub(super) unreadable: Vec<(PathBuf, String)>,
     /// There was more than is looked at.
     pub(super) is_cut: bool,
+}
+
+impl Found {
+    /// A folder cannot be looked into. One that is not there has nothing in it.
+    fn fault(&mut self, folder: &Path, error: &io::Error) {
+        let is_gone = [io::ErrorKind::NotFound, io::ErrorKind::NotADirectory];
+        if !is_gone.contains(&error.kind()) {
+            self.unreadable.push((folder.to_owned(), error.to_string()));
+        }
+    }
 }
 
 /// The folder that is at a path, links followed.
@@ -51,13 +63,19 @@ fn below(
     seen: &mut BTreeSet<Inode>,
     found: &mut Found,
 ) {
+    if let Err(error) = fs::metadata(folder) {
+        found.fault(folder, &error);
+    }
     if inode(folder).is_none_or(|inode| !seen.insert(inode)) {
         return;
     }
     found.folders.push(folder.to_owned());
-    // A folder that cannot be read, or went away, has none.
-    let Ok(entries) = fs::read_dir(folder) else {
-        return;
+    let entries = match fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) => {
+            found.fault(folder, &error);
+            return;
+        }
     };
     let mut folders = Vec::new();
     for entry in entries.map_while(Result::ok) {

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use tokio::time::Instant;
@@ -16,7 +16,7 @@ use super::place::{Place, Root};
 use executor::Stop;
 use folders::{SkillFiles, Stamp, TooMany};
 use model::{Severity, SkillKey};
-use registry::{Bundle, LocalSkill, LocalSkills, Registry};
+use registry::{Bundle, LocalPast, LocalSkill, LocalSkills, Registry};
 
 /// How long nothing may have happened in a folder before it is read: an editor may be writing.
 pub(super) const QUIET: Duration = Duration::from_millis(80);
@@ -88,17 +88,27 @@ pub(super) struct Look {
     limits: Limits,
     registry: Registry,
     known: BTreeMap<PathBuf, Known>,
+    past: Arc<Mutex<LocalPast>>,
     skills: Arc<LocalSkills>,
 }
 
 impl Look {
-    pub(super) fn new(place: &Place, registry: Registry, limits: Limits) -> Self {
+    /// Nothing was looked at yet. `past` and `skills` are of another look that went before,
+    /// where one did.
+    pub(super) fn new(
+        place: &Place,
+        registry: Registry,
+        limits: Limits,
+        past: Arc<Mutex<LocalPast>>,
+        skills: Arc<LocalSkills>,
+    ) -> Self {
         Self {
             roots: place.roots(),
             limits,
             registry,
             known: BTreeMap::new(),
-            skills: Arc::default(),
+            past,
+            skills,
         }
     }
 
@@ -118,6 +128,9 @@ impl Look {
             left = left.saturating_sub(found.folders.len() + found.skills.len());
             if found.is_cut {
                 looked.skip(&root.folder, "there is more in it than is looked at");
+            }
+            for (folder, reason) in &found.unreadable {
+                looked.skip(folder, &format!("it cannot be read: {reason}"));
             }
             watch(&mut looked.folders, &found.folders);
             order.extend(found.skills.into_iter().map(|folder| (folder, root.author)));
@@ -184,12 +197,23 @@ impl Look {
                 return;
             }
             Err(TooMany::Unreadable(error)) => {
-                // It changes while it is looked at, or nobody may read it.
-                if known.read.is_none() {
-                    known.read = Some(Err(error.to_string()));
+                // It changes while it is looked at, or something in it may not be read. What
+                // stays so is a fault of the skill: one that is not looked at any more would
+                // else be served for ever as it was.
+                watch(&mut looked.folders, &[folder.to_owned()]);
+                let was_readable = known.stamp.take().is_some();
+                if was_readable {
+                    known.since = now;
                 }
-                looked.again |= known.stamp.take().is_some();
                 known.is_read = false;
+                let cause = error.io_error().map(std::io::Error::kind);
+                let is_gone = cause == Some(std::io::ErrorKind::NotFound);
+                let stays = !is_gone && now.duration_since(known.since) >= QUIET;
+                if known.read.is_none() || stays {
+                    known.read = Some(Err(format!("it cannot be read: {error}")));
+                } else {
+                    looked.again |= was_readable || !is_gone;
+                }
                 return;
             }
         };
@@ -213,7 +237,9 @@ impl Look {
             Some(Ok(skill)) => Some(skill),
             _ => None,
         };
-        let read = read(&self.registry, folder, author, before, stop);
+        let mut past = self.past.lock().unwrap_or_else(PoisonError::into_inner);
+        let read = read(&self.registry, folder, author, before, &mut past, stop);
+        drop(past);
         // Half of what is written meanwhile may be in what was read.
         match folders::stamp(folder, self.limits.entries) {
             Ok(after) if known.stamp.as_ref() == Some(&after) => {
@@ -303,6 +329,7 @@ fn read(
     folder: &Path,
     author: &str,
     before: Option<&Arc<LocalSkill>>,
+    past: &mut LocalPast,
     stop: &Stop,
 ) -> Result<Arc<LocalSkill>, String> {
     let SkillFiles { files, problems } = folders::read_local(folder);
@@ -318,7 +345,7 @@ fn read(
         folder: folders::name(folder),
         strict: false,
     };
-    let read = registry.read_local(&bundle, author, before, stop);
+    let read = registry.read_local(&bundle, author, before, past, stop);
     read.map_err(|error| match error {
         registry::Error::Invalid { problems } => {
             let error = problems

@@ -1,5 +1,6 @@
 //! One place, kept in step with its folders.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -14,7 +15,7 @@ use super::watches::{Told, Watches};
 use super::{Limits, Place};
 use executor::Stop;
 use model::{Event, EventKind, Principal, SkillKey};
-use registry::{LocalSkills, Registry};
+use registry::{LocalPast, LocalSkills, Registry};
 use search::{LocalIndex, SearchIndex};
 
 /// How long is waited for what else happens.
@@ -25,6 +26,10 @@ const MAX_DEBOUNCE: Duration = Duration::from_millis(300);
 const BLIND: Duration = Duration::from_millis(300);
 /// And where all is told: what was told may not be all.
 const SELDOM: Duration = Duration::from_secs(10);
+/// How long is waited after a fault, and twice as long after each that follows.
+const BACKOFF: Duration = Duration::from_millis(500);
+/// And at most.
+const MAX_BACKOFF: Duration = Duration::from_mins(1);
 /// Lists of changes that whoever follows may lag behind.
 const QUEUE: usize = 64;
 
@@ -62,24 +67,54 @@ pub(super) struct Overlay {
 pub struct Changes {
     overlay: Arc<Overlay>,
     receiver: broadcast::Receiver<Change>,
+    /// What the listener was told last of each skill that it takes to be there.
+    told: BTreeMap<SkillKey, Event>,
 }
 
 impl Changes {
-    /// The next ones. Waits for them. Whoever was too slow is told of all skills that there
-    /// are.
+    /// The next ones. Waits for them. Whoever was too slow is told how what is there differs
+    /// from what it was told before: of skills that are gone, too.
     ///
     /// Cancelling loses nothing.
     pub async fn next(&mut self) -> Change {
-        match self.receiver.recv().await {
-            Ok(change) => change,
-            Err(broadcast::error::RecvError::Lagged(_)) => {
-                let seen = self.overlay.seen();
-                let all = seen.local.iter().map(|skill| event(skill, false));
-                all.collect()
+        loop {
+            let change = match self.receiver.recv().await {
+                Ok(change) => change,
+                Err(broadcast::error::RecvError::Lagged(_)) => self.look(),
+                // Its sender is with the overlay, which is here.
+                Err(broadcast::error::RecvError::Closed) => std::future::pending().await,
+            };
+            if change.is_empty() {
+                continue;
             }
-            // Its sender is with the overlay, which is here.
-            Err(broadcast::error::RecvError::Closed) => std::future::pending().await,
+            for event in change.iter() {
+                let key = event.skill_id.key();
+                if event.kind == EventKind::Deleted {
+                    self.told.remove(&key);
+                } else {
+                    self.told.insert(key, event.clone());
+                }
+            }
+            return change;
         }
+    }
+
+    /// What is there, as it differs from what was told. What still waits is part of it.
+    fn look(&mut self) -> Change {
+        self.receiver = self.receiver.resubscribe();
+        let seen = self.overlay.seen();
+        let gone = self
+            .told
+            .iter()
+            .filter(|(key, _)| seen.local.get(key).is_none());
+        let gone = gone.map(|(_, event)| Event {
+            kind: EventKind::Deleted,
+            active: None,
+            ..event.clone()
+        });
+        let now = seen.local.iter().map(|skill| event(skill, false));
+        let others = now.filter(|event| self.told.get(&event.skill_id.key()) != Some(event));
+        gone.chain(others).collect()
     }
 }
 
@@ -143,8 +178,15 @@ impl Overlay {
 
     pub(super) fn changes(self: &Arc<Self>) -> Changes {
         self.followers.fetch_add(1, Ordering::Relaxed);
+        let receiver = self.changes.subscribe();
+        let seen = self.seen();
+        let told = seen.local.iter().map(|skill| {
+            let event = event(skill, false);
+            (event.skill_id.key(), event)
+        });
         Changes {
-            receiver: self.changes.subscribe(),
+            receiver,
+            told: told.collect(),
             overlay: Arc::clone(self),
         }
     }
@@ -165,13 +207,9 @@ impl Overlay {
             .unwrap_or_default();
         let local = local.unwrap_or_else(|| Arc::clone(&before.local));
         let front = registry.with_local(Arc::clone(&local));
-        let shown: Vec<SkillKey> = front
-            .catalog()
-            .by_location()
-            .filter(|head| head.is_local())
-            .map(|head| head.id.key())
-            .collect();
-        let is_stale = !Arc::ptr_eq(&local, &index.of) || shown != index.shown;
+        let heads = front.local_heads();
+        let shown: Vec<SkillKey> = heads.iter().map(|head| head.id.key()).collect();
+        let is_stale = !Arc::ptr_eq(&local, &index.of) || shown != index.shown || index.is_due();
         if !is_stale && skipped == before.skipped {
             return;
         }
@@ -191,12 +229,15 @@ impl Overlay {
         publish(index);
         if is_stale {
             if shown.is_empty() {
-                index.made = None;
+                (index.made, index.retry) = (None, None);
             } else {
                 match search.local(front.clone(), index.made.as_ref()) {
-                    Ok(made) => index.made = Some(made),
+                    Ok(made) => (index.made, index.retry) = (Some(made), None),
                     Err(error) => {
-                        tracing::warn!(%error, "skills of folders cannot be searched for");
+                        let failures = index.retry.map_or(0, |(_, failures)| failures) + 1;
+                        let pause = backoff(failures);
+                        index.retry = Some((Instant::now() + pause, failures));
+                        tracing::warn!(%error, ?pause, "skills of folders cannot be searched for until they are indexed again");
                     }
                 }
             }
@@ -217,6 +258,20 @@ pub(super) struct Index {
     made: Option<LocalIndex>,
     of: Arc<LocalSkills>,
     shown: Vec<SkillKey>,
+    /// It could not be made of what there is: when that is tried again, and how often it was.
+    retry: Option<(Instant, u32)>,
+}
+
+impl Index {
+    fn is_due(&self) -> bool {
+        self.retry.is_some_and(|(at, _)| at <= Instant::now())
+    }
+}
+
+/// How long is waited after so many faults, one after the other.
+fn backoff(faults: u32) -> Duration {
+    let times = 1_u32 << faults.saturating_sub(1).min(16);
+    BACKOFF.saturating_mul(times).min(MAX_BACKOFF)
 }
 
 fn event(skill: &registry::LocalSkill, is_gone: bool) -> Event {
@@ -248,7 +303,8 @@ fn events(before: &LocalSkills, now: &LocalSkills) -> Vec<Event> {
         .map(|skill| event(skill, true));
     let others = now.iter().filter(|skill| {
         let known = before.get(&skill.id().key());
-        known.is_none_or(|known| !Arc::ptr_eq(known, skill))
+        // After a fault all of them are read anew, which is no change.
+        known.is_none_or(|known| event(known, false) != event(skill, false))
     });
     gone.chain(others.map(|skill| event(skill, false)))
         .collect()
@@ -273,34 +329,52 @@ struct Work {
     index: Index,
 }
 
+/// How a look ended.
+enum Ended {
+    /// What the next one goes on from, and whether that is soon.
+    Looked(Box<Work>, bool),
+    /// There is nobody to look for.
+    Stopped,
+    /// By a fault, with which all is lost but what is seen.
+    Broke,
+}
+
 impl Keeper {
     /// Looks whenever something happens, until `leaves` says that nobody is there any more, or
     /// it is stopped.
     pub(super) async fn keep(self, leaves: impl Fn(&Arc<Overlay>) -> bool) {
         let told = Arc::new(Told::default());
-        let look = Look::new(&self.overlay.place, self.registry.clone(), self.limits);
-        let roots = look.roots().map(ToOwned::to_owned).collect();
-        let mut work = Work {
-            watches: if self.is_told {
-                Watches::new(roots, Arc::clone(&told))
-            } else {
-                Watches::none(Arc::clone(&told))
-            },
-            look,
-            index: Index::default(),
-        };
+        let past = Arc::default();
+        let mut work = self.begin(&told, &past);
+        let mut faults = 0;
         let stop = self.overlay.stop.clone();
         loop {
-            let Some((kept, again)) = self.work(work).await else {
-                return;
+            let looked = match self.work(work).await {
+                Ended::Looked(kept, again) => Some((*kept, again)),
+                Ended::Stopped => return,
+                Ended::Broke => None,
+            };
+            // Nobody waits for a place that cannot be looked at.
+            self.overlay.is_ready.send_replace(true);
+            let Some((kept, again)) = looked else {
+                faults += 1;
+                let pause = tokio::time::sleep(backoff(faults));
+                if stop.run_until_cancelled(pause).await.is_none() || leaves(&self.overlay) {
+                    return;
+                }
+                work = self.begin(&told, &past);
+                continue;
             };
             work = kept;
-            self.overlay.is_ready.send_replace(true);
-            let pause = match again {
+            faults = 0;
+            let mut pause = match again {
                 true => QUIET,
                 false if work.watches.is_blind() => BLIND,
                 false => SELDOM,
             };
+            if let Some((at, _)) = work.index.retry {
+                pause = pause.min(at.saturating_duration_since(Instant::now()));
+            }
             tokio::select! {
                 () = stop.cancelled() => return,
                 () = told.happened.notified() => debounce(&told).await,
@@ -312,10 +386,33 @@ impl Keeper {
         }
     }
 
-    /// One look, off the async threads. Says whether to look again soon. None: it is over.
-    async fn work(&self, mut work: Work) -> Option<(Work, bool)> {
+    /// Begins to look, from what is seen.
+    fn begin(&self, told: &Arc<Told>, past: &Arc<Mutex<LocalPast>>) -> Work {
+        let look = Look::new(
+            &self.overlay.place,
+            self.registry.clone(),
+            self.limits,
+            Arc::clone(past),
+            Arc::clone(&self.overlay.seen().local),
+        );
+        let roots = look.roots().map(ToOwned::to_owned).collect();
+        Work {
+            watches: if self.is_told {
+                Watches::new(roots, Arc::clone(told))
+            } else {
+                Watches::none(Arc::clone(told))
+            },
+            look,
+            index: Index::default(),
+        }
+    }
+
+    /// One look, off the async threads.
+    async fn work(&self, mut work: Work) -> Ended {
         let permit = Arc::clone(&self.permits).acquire_owned();
-        let permit = self.overlay.stop.run_until_cancelled(permit).await?;
+        let Some(permit) = self.overlay.stop.run_until_cancelled(permit).await else {
+            return Ended::Stopped;
+        };
         let (overlay, registry, search) = (
             Arc::clone(&self.overlay),
             self.registry.clone(),
@@ -331,11 +428,13 @@ impl Keeper {
             (work, looked.again || has_new)
         });
         match looked.await {
-            Ok(looked) => Some(looked),
+            Ok((work, again)) => Ended::Looked(Box::new(work), again),
+            // The runtime ends.
+            Err(error) if error.is_cancelled() => Ended::Stopped,
             Err(error) => {
                 let folder = self.overlay.place.project.display();
-                tracing::error!(%error, %folder, "skills of folders are not followed any more");
-                None
+                tracing::error!(%error, %folder, "a look at skills of folders broke, and begins again");
+                Ended::Broke
             }
         }
     }

@@ -1,5 +1,7 @@
 //! Places with files that change as editors, version control and people change them.
 
+mod faults;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -5,12 +5,13 @@
 //! happened, a look finds out. Where the system has no watches left, or tells nothing,
 //! [`Watches::is_blind`] says so, and whoever looks does it at intervals.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use notify::{ErrorKind, Event, RecommendedWatcher, RecursiveMode, Watcher};
+use rustix::io::Errno;
 use tokio::sync::Notify;
 
 use super::find::Inode;
@@ -27,6 +28,8 @@ pub(super) struct Told {
 pub(super) struct Watches {
     watcher: Option<RecommendedWatcher>,
     watched: BTreeMap<PathBuf, Inode>,
+    /// Folders that cannot be watched, which was said.
+    refused: BTreeSet<PathBuf>,
     told: Arc<Told>,
 }
 
@@ -74,6 +77,7 @@ impl Watches {
         Self {
             watcher,
             watched: BTreeMap::new(),
+            refused: BTreeSet::new(),
             told,
         }
     }
@@ -83,6 +87,7 @@ impl Watches {
         Self {
             watcher: None,
             watched: BTreeMap::new(),
+            refused: BTreeSet::new(),
             told,
         }
     }
@@ -101,18 +106,24 @@ impl Watches {
                 tracing::trace!(%error, "a folder was not watched");
             }
         }
+        self.refused.retain(|folder| wanted.contains_key(folder));
         let mut is_blind = false;
         let mut now = BTreeMap::new();
         let mut has_new = false;
         for (folder, inode) in wanted {
             if self.watched.get(&folder) != Some(&inode) {
                 if let Err(error) = watcher.watch(&folder, RecursiveMode::NonRecursive) {
-                    // One that is gone is missed by the next look.
                     if is_out_of_watches(&error) {
                         is_blind = true;
+                    } else if !is_gone(&error) && self.refused.insert(folder.clone()) {
+                        // One that may be passed through and not be read, mostly. What is
+                        // below it is watched for itself.
+                        let folder = folder.display();
+                        tracing::warn!(%error, %folder, "a folder cannot be watched: what comes and goes in it is seen late");
                     }
                     continue;
                 }
+                self.refused.remove(&folder);
                 has_new = true;
             }
             now.insert(folder, inode);
@@ -135,12 +146,27 @@ impl Watches {
     }
 }
 
-/// The system has no watches left, or takes none.
+/// The system has no watches left, which all folders suffer from. Whatever else is wrong is
+/// so of one folder.
 fn is_out_of_watches(error: &notify::Error) -> bool {
-    !matches!(
-        error.kind,
-        ErrorKind::PathNotFound | ErrorKind::WatchNotFound
-    ) && !matches!(&error.kind, ErrorKind::Io(cause) if cause.kind() == std::io::ErrorKind::NotFound)
+    match &error.kind {
+        ErrorKind::MaxFilesWatch => true,
+        ErrorKind::Io(cause) => {
+            let code = cause.raw_os_error();
+            let out = [Errno::NOSPC, Errno::MFILE].map(Errno::raw_os_error);
+            code.is_some_and(|code| out.contains(&code))
+        }
+        _ => false,
+    }
+}
+
+/// The folder, or what it is in, went away: the next look misses it.
+fn is_gone(error: &notify::Error) -> bool {
+    match &error.kind {
+        ErrorKind::PathNotFound | ErrorKind::WatchNotFound => true,
+        ErrorKind::Io(cause) => cause.kind() == std::io::ErrorKind::NotFound,
+        _ => false,
+    }
 }
 
 #[cfg(test)]
@@ -181,5 +207,35 @@ mod tests {
             [gone, missing, out].map(|error| is_out_of_watches(&error)),
             [false, false, true]
         );
+        let code = |errno: Errno| {
+            let error = std::io::Error::from_raw_os_error(errno.raw_os_error());
+            is_out_of_watches(&notify::Error::io(error))
+        };
+        let codes = [
+            Errno::NOSPC,
+            Errno::MFILE,
+            Errno::ACCESS,
+            Errno::NAMETOOLONG,
+        ];
+        assert_eq!(codes.map(code), [true, true, false, false]);
+    }
+
+    #[test]
+    fn a_folder_that_cannot_be_watched_makes_nobody_look_at_intervals() {
+        let told = Arc::new(Told::default());
+        let mut watches = Watches::new(Vec::new(), told);
+        let folder = tempfile::tempdir().expect("a folder");
+        let inode = super::super::find::inode(folder.path()).expect("a folder");
+        // No path is so long; for whoever may read everything, too.
+        let refused = PathBuf::from(format!("/{}", "x/".repeat(4_000)));
+        let wanted = [folder.path().to_owned(), refused.clone()];
+        let wanted: BTreeMap<_, _> = wanted.into_iter().map(|path| (path, inode)).collect();
+        for _ in 0..2 {
+            watches.watch(wanted.clone());
+            assert!(!watches.is_blind());
+            assert!(watches.refused.iter().eq([&refused]));
+        }
+        watches.watch(BTreeMap::new());
+        assert!(watches.refused.is_empty());
     }
 }

@@ -20,12 +20,12 @@ use bytes::Bytes;
 use imbl::{OrdMap, OrdSet};
 
 use super::holds::objection;
+use super::local_past::LocalPast;
 use super::publish::bumped;
 use super::{Bundle, Candidate, Catalog, Error, Head, Hold, Registry, Scan, Summary, scans};
 use executor::Stop;
-use model::{
-    Digest, Principal, SkillId, SkillKey, TrustTier, Version, VersionNumber, stated_version,
-};
+use model::{Digest, Principal, SkillId, SkillKey, TrustTier, Version, stated_version};
+use trust::Report;
 
 /// A skill of a folder, as it is now.
 #[derive(Debug, PartialEq)]
@@ -33,6 +33,9 @@ pub struct LocalSkill {
     pub(super) version: Arc<Version>,
     pub(super) scan: Scan,
     pub(super) hold: Option<Hold>,
+    /// What the scanner said of the last version before it that was not held, where it is
+    /// held itself: what comes next is compared with that.
+    passed: Option<Report>,
     /// What heads of it are made of; it has no `local` itself, which would be a ring.
     head: Head,
     contents: Vec<(Digest, Bytes)>,
@@ -63,10 +66,30 @@ impl LocalSkill {
         self.hold.as_ref().map(Hold::words)
     }
 
+    /// What the scanner said of the last version that was not held, itself included.
+    fn passed(&self) -> Option<&Report> {
+        match self.hold {
+            None => Some(&self.scan.report),
+            Some(_) => self.passed.as_ref(),
+        }
+    }
+
     /// Bytes of its files.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.version.files.iter().map(|file| file.size).sum()
+    }
+
+    /// The same with these contents.
+    pub(super) fn with_contents(&self, contents: Vec<(Digest, Bytes)>) -> Self {
+        Self {
+            version: Arc::clone(&self.version),
+            scan: self.scan.clone(),
+            hold: self.hold.clone(),
+            passed: self.passed.clone(),
+            head: self.head.clone(),
+            contents,
+        }
     }
 
     fn head(self: &Arc<Self>) -> Head {
@@ -209,6 +232,25 @@ impl Registry {
         }
     }
 
+    /// The skills of folders that are seen, those that are copies or held aside, by id. It
+    /// costs what they are, however many the store has.
+    #[must_use]
+    pub fn local_heads(&self) -> Vec<Arc<Head>> {
+        let catalog = self.catalog();
+        let skills = self.local.iter().flat_map(|local| local.iter());
+        let heads = skills.filter_map(|skill| catalog.get(&skill.id().key()));
+        heads
+            .filter(|head| head.is_local() && head.active.is_some())
+            .cloned()
+            .collect()
+    }
+
+    /// Skills of folders are in front, or would be if they were no copies.
+    #[must_use]
+    pub fn has_local(&self) -> bool {
+        self.local.as_ref().is_some_and(|local| !local.is_empty())
+    }
+
     /// The skill of a folder is, byte for byte, what the store has under its short name.
     fn has_copy(&self, catalog: &Catalog, skill: &LocalSkill) -> bool {
         let mut others = catalog.named(skill.head.id.slug());
@@ -226,7 +268,8 @@ impl Registry {
     }
 
     /// Reads and scans the files of a folder, which become what the skill is from now on; its id
-    /// is `local`, the author, and its slug. `before` is what it was. Blocks.
+    /// is `local`, the author, and its slug. `before` is what the folder was, and `past` what
+    /// skills of its place have been, which learns of this one. Blocks.
     ///
     /// # Errors
     /// They do not make a skill, or a name is nobody's to give; it is to stop.
@@ -235,6 +278,7 @@ impl Registry {
         bundle: &Bundle,
         author: &str,
         before: Option<&Arc<LocalSkill>>,
+        past: &mut LocalPast,
         stop: &Stop,
     ) -> Result<Arc<LocalSkill>, Error> {
         let candidate = bundle.read();
@@ -255,6 +299,15 @@ impl Registry {
         if let Some(before) = before.filter(is_same) {
             return Ok(Arc::clone(before));
         }
+        let contents = || {
+            let digests = files.iter().map(|file| file.digest);
+            digests.zip(bundle.files.values().cloned()).collect()
+        };
+        // Another folder may have had the id, or this one, before it was no skill for a while.
+        let before = past.get(&id).or(before);
+        if let Some(before) = before.filter(is_same) {
+            return Ok(Arc::new(before.with_contents(contents())));
+        }
         let policy = &self.inner.policy;
         policy
             .names
@@ -262,8 +315,9 @@ impl Registry {
         let catalog = self.inner.catalog.load_full();
         let now = self.inner.clock.now();
         let scan = scans::scan(&id, &skill, &bundle.files, &catalog, now, stop)?;
-        let report = || Ok(before.map(|before| before.scan.report.clone()));
-        let reason = objection(policy.hold, &scan.report, report)?;
+        // Never with one that is held itself, or the next save would let it pass.
+        let passed = before.and_then(|before| before.passed());
+        let reason = objection(policy.hold, &scan.report, || Ok(passed.cloned()))?;
         let hold = reason.map(|reason| Hold {
             reason,
             time: now,
@@ -279,12 +333,11 @@ impl Registry {
         let semantic = stated.or_else(|| bumped(highest));
         let semantic = semantic.ok_or_else(|| Error::OutOfVersions { id: id.clone() })?;
         let number = match before {
-            None => VersionNumber::FIRST,
-            Some(before) => {
-                let next = before.version.number.next();
-                next.ok_or_else(|| Error::OutOfNumbers { id: id.clone() })?
-            }
+            None => past.first(),
+            Some(before) => before.version.number.next(),
         };
+        let number = number.ok_or_else(|| Error::OutOfNumbers { id: id.clone() })?;
+        let contents = contents();
         let version = Version {
             number,
             semantic: semantic.clone(),
@@ -318,13 +371,15 @@ impl Registry {
             created_at: before.map_or(now, |before| before.head.created_at),
             updated_at: now,
         };
-        let contents = version.files.iter().map(|file| file.digest);
-        Ok(Arc::new(LocalSkill {
-            contents: contents.zip(bundle.files.values().cloned()).collect(),
+        let skill = LocalSkill {
+            contents,
             version: Arc::new(version),
             scan,
+            passed: hold.as_ref().and(passed).cloned(),
             hold,
             head,
-        }))
+        };
+        past.learn(&skill);
+        Ok(Arc::new(skill))
     }
 }

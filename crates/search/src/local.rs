@@ -9,7 +9,7 @@
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
@@ -54,9 +54,8 @@ impl SearchIndex {
         before: Option<&LocalIndex>,
     ) -> Result<LocalIndex, Error> {
         let embedder = self.inner.embedder.clone();
-        let catalog = registry.catalog();
-        let skills = catalog.by_location().filter(|head| head.is_local());
-        let keys: Vec<_> = skills.map(|head| head.id.key()).collect();
+        let skills = registry.local_heads();
+        let keys: Vec<_> = skills.iter().map(|head| head.id.key()).collect();
         let dimensions = embedder
             .as_ref()
             .map_or(0, |embedder| embedder.dimensions());
@@ -122,11 +121,13 @@ impl Front {
         stop: &Stop,
     ) -> Result<SearchResults, Error> {
         let catalog = self.registry.catalog();
+        let vector = OnceLock::new();
         let layer = |is_front, answered| {
             Some(Layer {
                 catalog: &catalog,
                 is_front,
                 answered,
+                vector: &vector,
             })
         };
         // What is passed over in both is so many at least of the one behind.

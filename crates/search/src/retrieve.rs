@@ -2,6 +2,7 @@
 //! there is much to read.
 
 use std::panic::resume_unwind;
+use std::sync::OnceLock;
 
 use super::lexical::{self, Scratch, TermWeights};
 use super::query::SearchQuery;
@@ -32,10 +33,11 @@ pub(super) fn lexical_and_semantic(
     query: &SearchQuery,
     terms: &Terms,
     scratch: &mut Scratch,
+    vector: &OnceLock<Vec<f32>>,
 ) -> Result<TermWeights, Error> {
     let near = std::mem::take(&mut scratch.near);
     let meaning = |mut near: Vec<f32>| {
-        let read = by_meaning(inner, snapshot, query, &mut near);
+        let read = by_meaning(inner, snapshot, query, vector, &mut near);
         read.map(|()| near)
     };
     let mut words =
@@ -66,14 +68,21 @@ fn by_meaning(
     inner: &Inner,
     snapshot: &Snapshot,
     query: &SearchQuery,
+    vector: &OnceLock<Vec<f32>>,
     near: &mut Vec<f32>,
 ) -> Result<(), Error> {
     near.clear();
     let Some(embedder) = inner.embedder.as_ref().filter(|_| !query.words_only) else {
         return Ok(());
     };
-    let vectors = embedder.embed(&[&query.text])?;
-    if let Some(vector) = vectors.first() {
+    // Another index may have had it made.
+    let vector = if let Some(vector) = vector.get() {
+        vector
+    } else {
+        let made = embedder.embed(&[&query.text])?;
+        vector.get_or_init(|| made.into_iter().next().unwrap_or_default())
+    };
+    if !vector.is_empty() {
         let query = Query::new(vector, scale(vector.len()));
         snapshot.vectors.scan(&query, near);
     }

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use jiff::Timestamp;
 use rustc_hash::FxHashMap;
@@ -107,6 +107,8 @@ pub(super) struct Layer<'a> {
     pub(super) is_front: bool,
     /// How much of the query words answer in the other one.
     pub(super) answered: f32,
+    /// The vector of the query, once one of them had it made.
+    pub(super) vector: &'a OnceLock<Vec<f32>>,
 }
 
 impl Layer<'_> {
@@ -136,7 +138,9 @@ pub(super) fn run(
 ) -> Result<(SearchResults, f32), Error> {
     let terms = retrieve::reading(|| Terms::read(snapshot, stemmer, &query.text))?;
     stop.check()?;
-    let weighed = retrieve::lexical_and_semantic(inner, snapshot, query, &terms, scratch)?;
+    let own = OnceLock::new();
+    let vector = layer.map_or(&own, |layer| layer.vector);
+    let weighed = retrieve::lexical_and_semantic(inner, snapshot, query, &terms, scratch, vector)?;
     // Words that nobody has, in no language either: what is near to them is so by accident.
     let is_noise = |embedder: &Arc<dyn Embedder>| embedder.is_noise(&query.text);
     if scratch.touched().is_empty() && inner.embedder.as_ref().is_some_and(is_noise) {

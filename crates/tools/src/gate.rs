@@ -126,7 +126,7 @@ impl Tools {
             return Err(self.locked(&call.tool, call.skill.as_ref()));
         }
         let state = inner.sessions.get(&call.session)?;
-        record.in_session();
+        record.in_session(&state);
         let (loaded, tool) = self.find(&state, &call)?;
         record.found(&loaded);
         let (head, version) = self.usable(&loaded)?;

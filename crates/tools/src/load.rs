@@ -152,6 +152,7 @@ impl Tools {
                         skill: head.id.clone(),
                         number,
                         digest,
+                        is_local: head.is_local(),
                         count: 1,
                         loaded_at: now,
                         context: given.unwrap_or_default(),
@@ -164,6 +165,7 @@ impl Tools {
                 };
                 let replaced = (loaded.digest != digest).then_some(loaded.number);
                 loaded.count = loaded.count.saturating_add(1);
+                loaded.is_local = head.is_local();
                 if replaced.is_some() {
                     (loaded.number, loaded.digest, loaded.loaded_at) = (number, digest, now);
                 }

@@ -1,10 +1,18 @@
 //! The record of a call, while the call is in work.
+//!
+//! Everybody who may see the list of calls sees all of it, and skills of folders are their
+//! caller's alone. So the list says of a call of theirs that there was one, and of which
+//! caller, and not of what; the log of the server, which its operator reads, says it all. A
+//! tool that was not found may be one of theirs, if the caller has any.
 
 use super::gate::ToolCall;
 use super::journal::CallRecord;
-use super::session::Loaded;
+use super::session::{Loaded, Session};
 use super::{Tools, shown};
 use model::{Digest, Failure, VersionNumber};
+
+/// What the list shows instead of a tool that may be of a folder. No tool is called so.
+const HIDDEN: &str = "(a tool of a local skill)";
 
 /// The record of a call, which is written however the call ends.
 pub(super) struct Recorded<'a> {
@@ -12,6 +20,8 @@ pub(super) struct Recorded<'a> {
     started: tokio::time::Instant,
     record: Option<CallRecord>,
     in_session: bool,
+    /// What was called may be of a folder.
+    hides: bool,
 }
 
 impl<'a> Recorded<'a> {
@@ -32,6 +42,7 @@ impl<'a> Recorded<'a> {
             tools,
             started: tokio::time::Instant::now(),
             in_session: false,
+            hides: tools.registry.has_local(),
             record: Some(CallRecord {
                 number: 0,
                 id: id.to_owned(),
@@ -49,12 +60,15 @@ impl<'a> Recorded<'a> {
     }
 
     /// The session that the call names is one.
-    pub(super) fn in_session(&mut self) {
+    pub(super) fn in_session(&mut self, session: &Session) {
         self.in_session = true;
+        // Their folder may be gone by now.
+        self.hides |= session.skills.iter().any(|loaded| loaded.is_local);
     }
 
     /// The tool is one of this skill.
     pub(super) fn found(&mut self, loaded: &Loaded) {
+        self.hides = loaded.is_local;
         if let Some(record) = &mut self.record {
             record.skill = Some(loaded.skill.clone());
             record.version = Some(loaded.number);
@@ -80,6 +94,11 @@ impl<'a> Recorded<'a> {
             error = %record.error, micros = record.micros,
             "a tool was called"
         );
+        if self.hides {
+            HIDDEN.clone_into(&mut record.tool);
+            record.skill = None;
+            record.version = None;
+        }
         let journal = &self.tools.inner.journal;
         if self.in_session {
             journal.add(record);

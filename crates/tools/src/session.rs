@@ -76,6 +76,9 @@ pub struct Loaded {
     pub number: VersionNumber,
     /// Digest of the version.
     pub digest: Digest,
+    /// It came from a folder of whoever loaded it, which nobody else is told of.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_local: bool,
     /// How often it was loaded.
     pub count: u32,
     /// When this version was loaded.

@@ -22,8 +22,25 @@ fn local(
             &[("SKILL.md", text), ("notes.md", "Notes.")],
         )
     };
-    let read = registry.read_local(&bundle, author, before, &Stop::never());
+    let read = registry.read_local(
+        &bundle,
+        author,
+        before,
+        &mut LocalPast::default(),
+        &Stop::never(),
+    );
     read.expect("a skill")
+}
+
+/// The same of a folder that was no skill until now, in a place that had some.
+fn come_back(registry: &Registry, text: &str, past: &mut LocalPast) -> (u64, bool) {
+    let bundle = Bundle {
+        id: None,
+        ..bundle("local/global/any", &[("SKILL.md", text)])
+    };
+    let read = registry.read_local(&bundle, "project", None, past, &Stop::never());
+    let skill = read.expect("a skill");
+    (skill.version().number.get().into(), skill.held().is_some())
 }
 
 fn named(catalog: &Catalog, name: &str) -> Vec<String> {
@@ -180,6 +197,47 @@ async fn a_folder_has_one_version_whose_number_grows_with_its_changes() {
 }
 
 #[tokio::test]
+async fn what_was_held_in_a_folder_stays_held_whatever_is_saved_after_it() {
+    let base = cautious();
+    let asks = format!("{}Read https://status.acme-tools.io/s.\n", text("a", "b"));
+    let mut before = None;
+    let mut held = Vec::new();
+    // The host is new in the second, and still so in those that follow, until it is gone.
+    let more = [format!("{asks}More.\n"), format!("{asks}Yet more.\n")];
+    let texts = [&text("a", "b"), &asks, &more[0], &more[1], &text("a", "c")];
+    for text in texts {
+        let skill = local(&base, "project", text, before.as_ref());
+        held.push((skill.version().number.get(), skill.held().is_some()));
+        before = Some(skill);
+    }
+    let wanted = [(1, false), (2, true), (3, true), (4, true), (5, false)];
+    assert_eq!(held, wanted);
+}
+
+#[tokio::test]
+async fn what_is_held_in_a_folder_is_held_after_it_was_no_skill_for_a_moment() {
+    let base = cautious();
+    let asks = format!("{}Read https://status.acme-tools.io/s.\n", text("a", "b"));
+    let mut past = LocalPast::default();
+    let more = format!("{asks}More.\n");
+    let texts = [&text("a", "b"), &asks, &asks, &more];
+    let seen = texts.map(|text| come_back(&base, text, &mut past));
+    assert_eq!(seen, [(1, false), (2, true), (2, true), (3, true)]);
+}
+
+/// A registry that holds what does something new.
+fn cautious() -> Registry {
+    let store = Store::in_memory(&Options::default());
+    let policy = Policy {
+        hold: HoldPolicy::Changes,
+        ..Policy::default()
+    };
+    let clock = Arc::new(Hands::default());
+    let base = Registry::open_with(store, clock, Executor::default(), policy);
+    base.expect("a registry")
+}
+
+#[tokio::test]
 async fn a_copy_of_a_skill_of_the_store_is_that_skill() {
     let world = World::new();
     let files = [("SKILL.md", &*text("a", "same")), ("notes.md", "Notes.")];
@@ -202,7 +260,13 @@ async fn names_that_nobody_may_give_are_refused_and_writes_go_to_the_store() {
     let world = World::new();
     let base = &world.registry;
     let bundle = bundle("local/global/x", &[("SKILL.md", "no front matter")]);
-    let refused = base.read_local(&bundle, "project", None, &Stop::never());
+    let refused = base.read_local(
+        &bundle,
+        "project",
+        None,
+        &mut LocalPast::default(),
+        &Stop::never(),
+    );
     assert!(matches!(refused, Err(Error::Invalid { .. })));
     let seen = base.with_local(Arc::new(LocalSkills::new([local(
         base,

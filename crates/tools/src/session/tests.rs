@@ -65,6 +65,7 @@ impl World {
                 None => session.skills.push(Loaded {
                     digest: Digest::of(b"a version"),
                     number: VersionNumber::FIRST,
+                    is_local: false,
                     count: 1,
                     loaded_at: Timestamp::UNIX_EPOCH,
                     context: Map::new(),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::*;
 use executor::Stop;
-use registry::{Bundle, LocalSkill, LocalSkills};
+use registry::{Bundle, LocalPast, LocalSkill, LocalSkills};
 
 /// A skill of a project, with notes.
 fn skill(world: &World, text: &str, notes: &str) -> Arc<LocalSkill> {
@@ -17,9 +17,13 @@ fn skill(world: &World, text: &str, notes: &str) -> Arc<LocalSkill> {
         files: BTreeMap::from(files),
         ..Bundle::default()
     };
-    let read = world
-        .registry
-        .read_local(&bundle, "project", None, &Stop::never());
+    let read = world.registry.read_local(
+        &bundle,
+        "project",
+        None,
+        &mut LocalPast::default(),
+        &Stop::never(),
+    );
     read.expect("a skill")
 }
 
@@ -145,4 +149,34 @@ async fn sets_of_skills_of_two_folders_are_two_sets_though_their_numbers_are_the
     }
     let (first, second) = ([true, false, true, false], [false, true, false, true]);
     assert_eq!(permitted, [first, second, first, second].concat());
+}
+
+#[tokio::test]
+async fn the_list_of_calls_names_nothing_that_is_of_a_folder() {
+    let world = World::new().await;
+    let here = seen(&world, &[skill(&world, ECHO, "Mine.")]);
+    let loaded = here.load("local/project/echo", "").await.expect("loaded");
+    let session = loaded.session;
+    notes(&here, &session).await.expect("notes");
+    // Its folder changes, and is gone: the refusals name it no more than the answer did.
+    let after = seen(&world, &[skill(&world, ECHO, "Else.")]);
+    notes(&after, &session).await.expect_err("a refusal");
+    notes(&world, &session).await.expect_err("a refusal");
+    // In no session, too.
+    notes(&here, "").await.expect_err("a refusal");
+    let page = world.tools.calls(100, "").expect("a page");
+    assert_eq!(page.calls.len(), 4);
+    for call in page.calls {
+        assert_eq!((call.skill, call.version), (None, None));
+        assert!(!call.tool.contains("read"), "{}", call.tool);
+    }
+    // What is stored is named as before.
+    let stored = [("SKILL.md", ECHO.as_bytes()), ("notes.md", b"Stored.")];
+    testing::publish(&world.registry, "local/project/echo", &stored, true).await;
+    let session = world.load("local/project/echo", "").await.expect("loaded");
+    notes(&world, &session.session).await.expect("notes");
+    let page = world.tools.calls(1, "").expect("a page");
+    let call = page.calls.first().expect("a call");
+    assert_eq!(call.tool, "read");
+    assert!(call.skill.is_some());
 }
