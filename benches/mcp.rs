@@ -559,11 +559,8 @@ async fn gateway(data: &Path) {
 
         let (begin, before) = (Instant::now(), thread_time());
         for _ in 0..calls {
-            let progress = Box::new(|_: usize, _: &Json| -> futures_util::future::BoxFuture<_> {
-                Box::pin(std::future::ready(()))
-            });
             let arguments = arguments.clone();
-            let answer = gateway.call_tool(tool, arguments, Context::default(), progress);
+            let answer = gateway.call_tool(tool, arguments, Context::default(), None);
             let answer: ToolAnswer = answer.await.expect("an answer");
             drop(answer);
         }

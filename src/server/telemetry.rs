@@ -150,8 +150,12 @@ fn fields() -> impl for<'writer> FormatFields<'writer> + 'static {
 /// tantivy warns where a merge ends whose segments were emptied meanwhile, which is no
 /// fault; what the index cannot do is told by us.
 fn quiet(filter: &str) -> Cow<'_, str> {
-    if filter.split(',').any(|part| part.trim() == "info") {
+    let asks = |level: &str| filter.split(',').any(|part| part.trim() == level);
+    if asks("info") {
         return format!("rmcp=warn,pubgrub=warn,tantivy=error,{filter}").into();
+    }
+    if asks("warn") {
+        return format!("tantivy=error,{filter}").into();
     }
     filter.into()
 }
@@ -243,6 +247,7 @@ mod tests {
             filter("info,rmcp=debug"),
             "tantivy=error,pubgrub=warn,rmcp=debug,info"
         );
+        assert_eq!(filter("warn"), "tantivy=error,warn");
         for asked in ["debug", "error", "rmcp=info"] {
             assert_eq!(filter(asked), asked);
         }

@@ -25,9 +25,9 @@ const NAME: &str = "answers";
 const MAX_BYTES: u64 = 512 * 1024 * 1024;
 /// Bytes of one of its lines.
 const MAX_LINE: u64 = 64 * 1024;
-/// What is older is no part of what there is now. A place asks for a pause of a day at most, and
-/// a look after it goes on.
-const MAX_HOURS: i64 = 25;
+/// What is older is no part of what there is now. A place that has a limit an hour is gone on with
+/// after its pause.
+const MAX_HOURS: i64 = 2;
 
 /// What a journal is of.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
@@ -255,7 +255,7 @@ mod tests {
         let line = |asked: &str| Line::new(asked, None, 200, asked);
         open.add(line("a"), b"one\n").expect("written");
         open.add(line("b"), b"").expect("written");
-        for hours in [0, 24] {
+        for hours in [0, 1] {
             let mut again = begin(&path, Some("m"), at(hours)).expect("a journal");
             assert_eq!(known(&mut again, "a").as_deref(), Some(&b"one\n"[..]));
             assert_eq!(known(&mut again, "b").as_deref(), Some(&b""[..]));
