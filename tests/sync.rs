@@ -73,6 +73,7 @@ impl Desk {
         let text =
             format!("---\nname: s{skill}\ndescription: Does {skill}.\n---\nWords {words}.\n");
         std::fs::write(folder.join("SKILL.md"), text).expect("a file");
+        std::fs::write(folder.join("notes.md"), format!("Words {words}.\n")).expect("a file");
     }
 
     fn run(&self, data: &str, args: &[&str]) -> Output {
@@ -130,6 +131,46 @@ fn of_a_repository_that_changed_by_one_percent_one_percent_is_read_again() {
         .as_str()
         .expect("a reason");
     assert!(reason.contains("rewritten"), "{reason}");
+}
+
+#[test]
+fn what_is_installed_while_a_sync_runs_is_whole() {
+    let desk = Desk::new(30);
+    let server = Server::over(desk.folder.path(), &[], LOOPBACK);
+    let at = format!("file://{}", desk.repository().display());
+    ended(&server.command(&["source", "add", "acme", "git", &at, "--interval", "0"]));
+    ended(&server.command(&["sync"]));
+    let folder = desk.path("installed");
+    let into = folder.display().to_string();
+    let ids: Vec<String> = (0..30).map(|at| format!("local/acme/s{at}")).collect();
+    let mut install = vec!["install", "--dir", &into, "--force"];
+    install.extend(ids.iter().map(String::as_str));
+    let installed = |skill: usize| {
+        let file = |name: &str| {
+            let path = folder.join(format!("s{skill}/{name}"));
+            let text = std::fs::read_to_string(path).expect("a file");
+            text.lines().last().expect("a line").to_owned()
+        };
+        let (text, notes) = (file("SKILL.md"), file("notes.md"));
+        assert_eq!(text, notes, "s{skill}");
+        text
+    };
+    std::thread::scope(|scope| {
+        let syncing = scope.spawn(|| {
+            for words in 2..10 {
+                (0..30).for_each(|at| desk.write(at, words));
+                desk.push();
+                ended(&server.command(&["sync"]));
+            }
+        });
+        while !syncing.is_finished() {
+            ended(&server.command(&install));
+            (0..30).for_each(|at| drop(installed(at)));
+        }
+    });
+    ended(&server.command(&install));
+    let words: Vec<_> = (0..30).map(installed).collect();
+    assert_eq!(words, vec!["Words 9."; 30]);
 }
 
 #[test]

@@ -264,7 +264,7 @@ mod tests {
         for (mark, hours) in [
             (Some("other"), 0),
             (None, 0),
-            (Some("m"), 25),
+            (Some("m"), 2),
             (Some("m"), -2),
         ] {
             let mut open = begin(&path, Some("m"), at(0)).expect("a journal");
