@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use http::{HeaderName, HeaderValue};
 
 use super::versions;
 use super::{
@@ -55,9 +56,16 @@ pub struct Cli {
 /// Options of every command.
 #[derive(Debug, Args)]
 pub(super) struct Global {
-    /// Server to talk to, such as `http://127.0.0.1:50051`.
+    /// Server to talk to, such as `http://127.0.0.1:50051` or `https://skills.example.com`.
     #[arg(long, global = true, env = "REPERTOIRE_SERVER", value_name = "URL")]
     pub(super) server: Option<String>,
+    /// A header of every call to that server, such as `X-Team: shops`. A token goes into
+    /// `REPERTOIRE_TOKEN`.
+    #[arg(long = "header", global = true, value_name = "NAME: VALUE", value_parser = super::remote::header)]
+    pub(super) headers: Vec<(HeaderName, HeaderValue)>,
+    /// Certificates (PEM) of authorities to trust beside the system's, for `https://`.
+    #[arg(long, global = true, env = "REPERTOIRE_CA", value_name = "FILE")]
+    pub(super) ca: Option<PathBuf>,
     /// The data directory. [default: the platform's, such as ~/.local/share/repertoire]
     #[arg(long, global = true, env = "REPERTOIRE_DATA", value_name = "DIR")]
     pub(super) data: Option<PathBuf>,

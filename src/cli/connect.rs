@@ -5,16 +5,17 @@ use std::error::Error as _;
 use std::path::Path;
 use std::time::Duration;
 
-use http::Request;
+use http::{HeaderMap, Request};
 use tokio::time::Instant;
 use tonic::ConnectError;
 use tonic::body::Body;
-use tonic::transport::{Channel, Endpoint};
+use tonic::transport::Channel;
 use tower::util::BoxCloneSyncService;
 use tower::{BoxError, ServiceExt as _};
 
 use super::args::Global;
 use super::output::{self, Failed, open_code, registry_code};
+use super::remote::Remote;
 use crate::contract::status;
 use crate::contract::v1::admin_client::AdminClient;
 use crate::contract::v1::composition_client::CompositionClient;
@@ -27,7 +28,6 @@ use gateway::{MAX_MESSAGE_BYTES, Transport, TransportError};
 use model::{Code, Failure};
 use store::{Holder, OpenError};
 
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a command waits for another one to be done with the data directory.
 const PATIENCE: Duration = Duration::from_secs(30);
 const PAUSE: Duration = Duration::from_millis(10);
@@ -109,31 +109,6 @@ pub(super) async fn index(domain: &Domain) {
     bar.finish_and_clear();
 }
 
-async fn remote(url: &str) -> Result<Client, Failed> {
-    let endpoint = Endpoint::from_shared(url.to_owned()).map_err(|error| {
-        Failed::new(
-            Code::InvalidParameter,
-            format!("'{url}' is not the address of a server: {error}"),
-        )
-        .hint("write it as http://HOST:PORT")
-    })?;
-    let channel = endpoint.connect_timeout(CONNECT_TIMEOUT).connect().await;
-    let channel = channel.map_err(|error| {
-        let cause = std::error::Error::source(&error)
-            .map(ToString::to_string)
-            .unwrap_or_default();
-        Failed::new(
-            Code::ServerUnreachable,
-            format!("no server answers at {url} ({cause})"),
-        )
-        .hint("start one with `repertoire serve`, or name another with --server")
-    })?;
-    Ok(Client {
-        url: Some(url.to_owned()),
-        ..over(channel)
-    })
-}
-
 /// What a caller is told whose call has no answer.
 fn unanswered(error: &tonic::transport::Error) -> TransportError {
     let mut cause = error.source();
@@ -182,12 +157,20 @@ pub(super) async fn vacate(settings: &Settings) {
     }
 }
 
-fn over(channel: Channel) -> Client {
+/// Calls over a connection, each with these headers.
+pub(super) fn transport(channel: Channel, headers: HeaderMap) -> Transport {
     let transport = channel
-        .map_request(|request: Request<Body>| request)
+        .map_request(move |mut request: Request<Body>| {
+            request.headers_mut().extend(headers.clone());
+            request
+        })
         .map_err(|error| unanswered(&error));
+    BoxCloneSyncService::new(transport)
+}
+
+fn over(channel: Channel) -> Client {
     Client {
-        transport: BoxCloneSyncService::new(transport),
+        transport: transport(channel, HeaderMap::new()),
         url: None,
         domain: None,
     }
@@ -262,8 +245,12 @@ pub(super) fn in_use(failed: Failed, error: &OpenError, directory: &Path) -> Fai
 ///
 /// Another command may have it open without serving anybody: that ends soon.
 pub(super) async fn connect(global: &Global, config: &Config) -> Result<Client, Failed> {
-    if let Some(url) = &global.server {
-        return remote(url).await;
+    if let Some(remote) = Remote::new(global)? {
+        return Ok(Client {
+            transport: remote.connect().await?,
+            url: Some(remote.url().to_owned()),
+            domain: None,
+        });
     }
     let settings = settings(global, config);
     let until = Instant::now() + PATIENCE;
@@ -286,8 +273,12 @@ pub(super) async fn connect_window(
     config: &Config,
     local: bool,
 ) -> Result<Client, Failed> {
-    if let Some(url) = &global.server {
-        return remote(url).await;
+    if let Some(remote) = Remote::new(global)? {
+        return Ok(Client {
+            transport: remote.connect().await?,
+            url: Some(remote.url().to_owned()),
+            domain: None,
+        });
     }
     let settings = settings(global, config);
     let window = Window::new(&settings.data, global.config.as_deref())?;

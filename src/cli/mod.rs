@@ -30,6 +30,7 @@ mod mcp;
 mod mirror;
 mod output;
 mod paint;
+mod remote;
 mod review;
 mod scan;
 mod search;

@@ -7,11 +7,12 @@ use std::borrow::Cow;
 use std::io::IsTerminal as _;
 
 use opentelemetry::trace::TracerProvider as _;
-use opentelemetry_otlp::WithExportConfig as _;
+use opentelemetry_otlp::{WithExportConfig as _, WithTonicConfig as _};
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::propagation::TraceContextPropagator;
 use opentelemetry_sdk::trace::SdkTracerProvider;
 use serde::Deserialize;
+use tonic::transport::ClientTlsConfig;
 use tracing::level_filters::LevelFilter;
 use tracing_log::{AsLog as _, LogTracer};
 use tracing_subscriber::field::MakeExt as _;
@@ -161,9 +162,15 @@ fn quiet(filter: &str) -> Cow<'_, str> {
 }
 
 fn provider(endpoint: &str) -> Result<SdkTracerProvider, String> {
+    if !endpoint.starts_with("http://") && !endpoint.starts_with("https://") {
+        return Err(format!(
+            "the OTLP endpoint '{endpoint}' begins with neither http:// nor https://"
+        ));
+    }
     let exporter = opentelemetry_otlp::SpanExporter::builder()
         .with_tonic()
         .with_endpoint(endpoint)
+        .with_tls_config(ClientTlsConfig::new().with_native_roots())
         .build()
         .map_err(|error| format!("the OTLP endpoint '{endpoint}': {error}"))?;
     let resource = Resource::builder().with_service_name("repertoire").build();
@@ -234,6 +241,14 @@ mod tests {
             "{second}"
         );
         assert!(second.ends_with("n=1"), "{second}");
+    }
+
+    #[test]
+    fn an_endpoint_says_whether_it_has_tls() {
+        let error = provider("localhost:4317").expect_err("refused");
+        let expected =
+            "the OTLP endpoint 'localhost:4317' begins with neither http:// nor https://";
+        assert_eq!(error, expected);
     }
 
     #[test]
