@@ -11,7 +11,7 @@ use serde_json::Value;
 /// Engines and protocols, and the crates that may name each.
 const ONLY: &[(&str, &[&str])] = &[
     ("sled", &["store"]),
-    ("rustix", &["store", "sandbox", "skill-folder"]),
+    ("rustix", &["store", "sandbox", "skill-folder", "local"]),
     ("zstd", &["store"]),
     ("serde_yaml", &["skill-md", "server"]),
     ("saphyr-parser", &["skill-md"]),
