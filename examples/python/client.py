@@ -17,8 +17,15 @@ SKILL = Path(__file__).parent.parent / "skills" / "text_stats"
 TEXT = "The quick fox. The lazy dog! Don't the fox and the dog agree?"
 
 
+def connect(address, authority):
+    """A channel, with TLS where there is an authority to trust."""
+    if not authority:
+        return grpc.insecure_channel(address)
+    return grpc.secure_channel(address, grpc.ssl_channel_credentials(Path(authority).read_bytes()))
+
+
 def main():
-    channel = grpc.insecure_channel(os.environ.get("REPERTOIRE_ADDRESS", "127.0.0.1:50051"))
+    channel = connect(os.environ.get("REPERTOIRE_ADDRESS", "127.0.0.1:50051"), os.environ.get("REPERTOIRE_CA"))
     registry = registry_pb2_grpc.RegistryStub(channel)
     lookup = lookup_pb2_grpc.LookupStub(channel)
     composition = composition_pb2_grpc.CompositionStub(channel)

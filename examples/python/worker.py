@@ -58,8 +58,15 @@ def load_core(_arguments):
 METHODS = {"count_words": count_words, "sample_counts": sample_counts, "load_core": load_core}
 
 
+def connect(address, authority):
+    """A channel, with TLS where there is an authority to trust."""
+    if not authority:
+        return grpc.insecure_channel(address)
+    return grpc.secure_channel(address, grpc.ssl_channel_credentials(Path(authority).read_bytes()))
+
+
 class Worker:
-    def __init__(self, address, token):
+    def __init__(self, channel, token):
         self.outbox = queue.Queue()
         self.tools = ThreadPoolExecutor(CONCURRENCY)
         self.over = threading.Event()
@@ -70,7 +77,7 @@ class Worker:
                 skills=[pb.ServedSkill(skill_id="examples/text/text_stats", methods=list(METHODS))],
             )
         )
-        self.channel = grpc.insecure_channel(address)
+        self.channel = channel
         self.stream = tool_host_pb2_grpc.ToolHostStub(self.channel).Attach(
             iter(self.outbox.get, None), metadata=[("authorization", f"Bearer {token}")]
         )
@@ -114,7 +121,8 @@ class Worker:
 
 
 def main():
-    worker = Worker(os.environ.get("REPERTOIRE_ADDRESS", "127.0.0.1:50051"), os.environ["WORKER_TOKEN"])
+    channel = connect(os.environ.get("REPERTOIRE_ADDRESS", "127.0.0.1:50051"), os.environ.get("REPERTOIRE_CA"))
+    worker = Worker(channel, os.environ["WORKER_TOKEN"])
     # No more calls, please; the server ends the stream when those in work are answered.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: worker.send(drain=pb.Drain()))

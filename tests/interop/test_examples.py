@@ -6,6 +6,7 @@ import subprocess
 from pathlib import Path
 
 import harness
+import proxies
 import pytest
 from conftest import need
 
@@ -77,8 +78,8 @@ def start(language, command, server, **more):
 class Worker:
     """The worker of a language, attached."""
 
-    def __init__(self, language, server):
-        self.process = start(language, LANGUAGES[language][1], server)
+    def __init__(self, language, server, **more):
+        self.process = start(language, LANGUAGES[language][1], server, **more)
         self.said, self.log = harness.Lines(self.process.stdout), harness.Lines(self.process.stderr)
         line = self.said.next(harness.START_SECONDS)
         if not re.fullmatch(r"attached as text-stats-\d+\n", line or ""):
@@ -98,8 +99,8 @@ class Worker:
         return self.process.wait(harness.STOP_SECONDS), self.log.text()
 
 
-def client(language, server):
-    process = start(language, LANGUAGES[language][2], server)
+def client(language, server, **more):
+    process = start(language, LANGUAGES[language][2], server, **more)
     try:
         out, err = process.communicate(timeout=60)
     finally:
@@ -113,6 +114,19 @@ def test_a_client_calls_the_worker_of_its_language(hosting, language):
         assert client(language, hosting) == (0, SAID.format(language=LANGUAGES[language][0]), "")
         # Java's programs end with 128 + 15 when they are asked to, whatever they still do.
         assert worker.leave() == (143 if language == "java" else 0, "")
+
+
+@pytest.fixture(scope="module")
+def encrypted(hosting, tmp_path_factory):
+    """What has a client and a worker reach it through a proxy with TLS."""
+    with proxies.in_front_of(hosting, tmp_path_factory.mktemp("proxy")) as proxy:
+        yield {"REPERTOIRE_ADDRESS": f"{proxies.HOST}:{proxy.port}", "REPERTOIRE_CA": str(proxy.ca)}
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_client_and_worker_of_a_language_reach_a_server_behind_tls(hosting, encrypted, language):
+    with Worker(language, hosting, **encrypted):
+        assert client(language, hosting, **encrypted) == (0, SAID.format(language=LANGUAGES[language][0]), "")
 
 
 def test_clients_and_workers_of_different_languages_understand_each_other(hosting):

@@ -14,6 +14,7 @@ import (
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
@@ -43,8 +44,20 @@ func files() ([]*pb.File, error) {
 	return files, nil
 }
 
+// security is TLS where REPERTOIRE_CA names the authorities to trust.
+func security() (credentials.TransportCredentials, error) {
+	if authorities := os.Getenv("REPERTOIRE_CA"); authorities != "" {
+		return credentials.NewClientTLSFromFile(authorities, "")
+	}
+	return insecure.NewCredentials(), nil
+}
+
 func run(ctx context.Context, address string) error {
-	connection, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	security, err := security()
+	if err != nil {
+		return err
+	}
+	connection, err := grpc.NewClient(address, grpc.WithTransportCredentials(security))
 	if err != nil {
 		return err
 	}

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/protobuf/types/known/structpb"
@@ -113,8 +114,20 @@ func invoke(invocation *pb.Invocation) *pb.Outcome {
 	return outcome
 }
 
+// security is TLS where REPERTOIRE_CA names the authorities to trust.
+func security() (credentials.TransportCredentials, error) {
+	if authorities := os.Getenv("REPERTOIRE_CA"); authorities != "" {
+		return credentials.NewClientTLSFromFile(authorities, "")
+	}
+	return insecure.NewCredentials(), nil
+}
+
 func run(address, token string) error {
-	connection, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	security, err := security()
+	if err != nil {
+		return err
+	}
+	connection, err := grpc.NewClient(address, grpc.WithTransportCredentials(security))
 	if err != nil {
 		return err
 	}

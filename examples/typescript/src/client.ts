@@ -41,10 +41,13 @@ function explain(error: ServiceError): void {
   }
 }
 
+// TLS, where REPERTOIRE_CA names the authorities to trust.
+const authorities = process.env.REPERTOIRE_CA;
+const security = authorities ? credentials.createSsl(readFileSync(authorities)) : credentials.createInsecure();
 const address = process.env.REPERTOIRE_ADDRESS ?? "127.0.0.1:50051";
-const registry = new RegistryClient(address, credentials.createInsecure());
-const lookup = new LookupClient(address, credentials.createInsecure());
-const composition = new CompositionClient(address, credentials.createInsecure());
+const registry = new RegistryClient(address, security);
+const lookup = new LookupClient(address, security);
+const composition = new CompositionClient(address, security);
 
 // Publishing the same bytes again gives the version that there is.
 const files = readdirSync(SKILL).map((path) => ({ path, content: readFileSync(new URL(path, SKILL)) }));

@@ -1,5 +1,6 @@
 /** A worker that serves the skill text_stats. */
 
+import { readFileSync } from "node:fs";
 import { credentials, Metadata } from "@grpc/grpc-js";
 import {
   type AttachRequest,
@@ -55,7 +56,10 @@ const METHODS: Record<string, (args: Arguments) => ToolResult | Promise<ToolResu
 
 const token = process.env.WORKER_TOKEN;
 if (!token) throw new Error("WORKER_TOKEN is not set");
-const client = new ToolHostClient(process.env.REPERTOIRE_ADDRESS ?? "127.0.0.1:50051", credentials.createInsecure());
+// TLS, where REPERTOIRE_CA names the authorities to trust.
+const authorities = process.env.REPERTOIRE_CA;
+const security = authorities ? credentials.createSsl(readFileSync(authorities)) : credentials.createInsecure();
+const client = new ToolHostClient(process.env.REPERTOIRE_ADDRESS ?? "127.0.0.1:50051", security);
 const metadata = new Metadata();
 metadata.set("authorization", `Bearer ${token}`);
 

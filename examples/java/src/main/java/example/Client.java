@@ -24,9 +24,12 @@ import dev.repertoire.v1.PublishSkillResponse;
 import dev.repertoire.v1.RegistryGrpc;
 import dev.repertoire.v1.SearchRequest;
 import dev.repertoire.v1.SkillSummary;
+import io.grpc.ChannelCredentials;
+import io.grpc.Grpc;
+import io.grpc.InsecureChannelCredentials;
 import io.grpc.ManagedChannel;
-import io.grpc.ManagedChannelBuilder;
 import io.grpc.StatusRuntimeException;
+import io.grpc.TlsChannelCredentials;
 import io.grpc.protobuf.StatusProto;
 import java.io.IOException;
 import java.nio.file.DirectoryStream;
@@ -40,9 +43,18 @@ public final class Client {
 
   private Client() {}
 
+  /** TLS, where REPERTOIRE_CA names the authorities to trust. */
+  private static ChannelCredentials security() throws IOException {
+    String authorities = System.getenv().getOrDefault("REPERTOIRE_CA", "");
+    if (authorities.isEmpty()) {
+      return InsecureChannelCredentials.create();
+    }
+    return TlsChannelCredentials.newBuilder().trustManager(new java.io.File(authorities)).build();
+  }
+
   public static void main(String[] arguments) throws IOException, InterruptedException {
     String address = System.getenv().getOrDefault("REPERTOIRE_ADDRESS", "127.0.0.1:50051");
-    ManagedChannel channel = ManagedChannelBuilder.forTarget(address).usePlaintext().build();
+    ManagedChannel channel = Grpc.newChannelBuilder(address, security()).build();
     try {
       run(channel);
     } finally {

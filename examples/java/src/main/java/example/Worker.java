@@ -16,11 +16,15 @@ import dev.repertoire.v1.ToolError;
 import dev.repertoire.v1.ToolErrorKind;
 import dev.repertoire.v1.ToolHostGrpc;
 import dev.repertoire.v1.ToolResult;
+import io.grpc.ChannelCredentials;
+import io.grpc.Grpc;
+import io.grpc.InsecureChannelCredentials;
 import io.grpc.ManagedChannel;
-import io.grpc.ManagedChannelBuilder;
 import io.grpc.Metadata;
+import io.grpc.TlsChannelCredentials;
 import io.grpc.stub.MetadataUtils;
 import io.grpc.stub.StreamObserver;
+import java.io.IOException;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
@@ -173,13 +177,22 @@ public final class Worker implements StreamObserver<AttachResponse> {
     over.countDown();
   }
 
+  /** TLS, where REPERTOIRE_CA names the authorities to trust. */
+  private static ChannelCredentials security() throws IOException {
+    String authorities = System.getenv().getOrDefault("REPERTOIRE_CA", "");
+    if (authorities.isEmpty()) {
+      return InsecureChannelCredentials.create();
+    }
+    return TlsChannelCredentials.newBuilder().trustManager(new java.io.File(authorities)).build();
+  }
+
   public static void main(String[] arguments) throws Exception {
     String address = System.getenv().getOrDefault("REPERTOIRE_ADDRESS", "127.0.0.1:50051");
     Metadata headers = new Metadata();
     headers.put(
         Metadata.Key.of("authorization", Metadata.ASCII_STRING_MARSHALLER),
         "Bearer " + System.getenv("WORKER_TOKEN"));
-    ManagedChannel channel = ManagedChannelBuilder.forTarget(address).usePlaintext().build();
+    ManagedChannel channel = Grpc.newChannelBuilder(address, security()).build();
     Worker worker = new Worker();
     // No more calls, please; the server ends the stream when those in work are answered.
     Thread main = Thread.currentThread();
