@@ -137,8 +137,7 @@ fn of_a_repository_that_changed_by_one_percent_one_percent_is_read_again() {
 fn what_is_installed_while_a_sync_runs_is_whole() {
     let desk = Desk::new(30);
     let server = Server::over(desk.folder.path(), &[], LOOPBACK);
-    let at = format!("file://{}", desk.repository().display());
-    ended(&server.command(&["source", "add", "acme", "git", &at, "--interval", "0"]));
+    desk.add("data");
     ended(&server.command(&["sync"]));
     let folder = desk.path("installed");
     let into = folder.display().to_string();
