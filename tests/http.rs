@@ -1047,3 +1047,65 @@ async fn calls_are_counted_alike_whatever_face_they_came_through() {
     let posted = ask(&server.url, "POST", "/metrics").send().await;
     assert_eq!(posted.refusal(), (405, "METHOD_NOT_ALLOWED".to_owned()));
 }
+
+#[tokio::test]
+async fn a_browser_is_shown_what_this_is_and_what_to_paste() {
+    let server = Server::start();
+    let from = |path: &str, accept: &str| ask(&server.url, "GET", path).header("accept", accept);
+    let browser = "text/html,application/xhtml+xml,*/*;q=0.8";
+    let page = from("/", browser).send().await;
+    let header = |name: &str| page.headers[name].to_str().expect("text").to_owned();
+    assert_eq!(
+        [
+            header("content-type"),
+            header("content-security-policy"),
+            header("vary")
+        ],
+        [
+            "text/html; charset=utf-8",
+            "default-src 'none'; style-src 'unsafe-inline'",
+            "accept"
+        ]
+    );
+    let text = page.text();
+    for line in [
+        format!(
+            "claude mcp add --transport http repertoire {}/mcp/agent",
+            server.url
+        ),
+        format!("npx skills add {} --skill NAME", server.url),
+        format!("Version {}", env!("CARGO_PKG_VERSION")),
+    ] {
+        assert!(text.contains(&line), "{line}: {text}");
+    }
+    // Every link is there.
+    for link in text.split("href=\"").skip(1) {
+        let path = link.split('"').next().expect("an end");
+        assert_eq!(get(&server.url, path).await.status, 200, "{path}");
+    }
+    // Behind a proxy with TLS it says so.
+    let secure = from("/", browser).header("x-forwarded-proto", "https");
+    let text = secure.send().await.text();
+    assert!(
+        text.contains(&server.url.replace("http:", "https:")),
+        "{text}"
+    );
+    // Nothing of a request is markup; without a name there is a place for one.
+    let odd = from("/", browser).header("host", "[::1]:\"<b>");
+    assert_ne!(odd.send().await.status, 200);
+    // What a browser would store in a file, it shows.
+    let kind = |answer: &Answer| {
+        answer.headers["content-type"]
+            .to_str()
+            .expect("text")
+            .to_owned()
+    };
+    assert_eq!(
+        kind(&from("/errors", browser).send().await),
+        "text/plain; charset=utf-8"
+    );
+    assert_eq!(
+        kind(&get(&server.url, "/errors").await),
+        "text/markdown; charset=utf-8"
+    );
+}

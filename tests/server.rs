@@ -361,3 +361,46 @@ fn a_log_of_everything_leaves_out_what_the_engine_says_when_its_threads_end() {
     assert_eq!(engine, Vec::<String>::new());
     assert!(seen > 0, "the log was not of everything");
 }
+
+#[test]
+fn a_log_in_json_is_json_from_its_first_line() {
+    let folder = TempDir::new().expect("a folder");
+    let data = folder.path().join("data").display().to_string();
+    let mut server = std::process::Command::new(support::BINARY)
+        .args([
+            "serve",
+            "--listen",
+            "127.0.0.1:0",
+            "--log-format",
+            "json",
+            "--data",
+            &data,
+        ])
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .expect("the binary");
+    let lines = BufReader::new(server.stderr.take().expect("its log")).lines();
+    let mut records = Vec::new();
+    for line in lines {
+        let line = line.expect("text");
+        let record: serde_json::Value = serde_json::from_str(&line).expect(&line);
+        records.push(
+            record["fields"]["message"]
+                .as_str()
+                .expect("a message")
+                .to_owned(),
+        );
+        if records.len() == 1 {
+            let stopped = std::process::Command::new("kill")
+                .arg(server.id().to_string())
+                .status();
+            assert!(stopped.expect("kill").success());
+        }
+    }
+    assert!(server.wait().expect("an end").success());
+    assert!(
+        records[0].starts_with("listening on http://127.0.0.1:"),
+        "{records:?}"
+    );
+    assert_eq!(records.last().map(String::as_str), Some("stopped"));
+}

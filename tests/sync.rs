@@ -142,8 +142,22 @@ fn what_is_installed_while_a_sync_runs_is_whole() {
     let folder = desk.path("installed");
     let into = folder.display().to_string();
     let ids: Vec<String> = (0..30).map(|at| format!("local/acme/s{at}")).collect();
-    let mut install = vec!["install", "--dir", &into, "--force"];
-    install.extend(ids.iter().map(String::as_str));
+    let install = || {
+        let mut command = Command::new(support::BINARY);
+        command
+            .args([
+                "install",
+                "--dir",
+                &into,
+                "--force",
+                "--server",
+                &server.url,
+            ])
+            .args(&ids)
+            // Where its lock is written.
+            .current_dir(desk.folder.path());
+        ended(&command.output().expect("the binary"));
+    };
     let installed = |skill: usize| {
         let file = |name: &str| {
             let path = folder.join(format!("s{skill}/{name}"));
@@ -163,11 +177,11 @@ fn what_is_installed_while_a_sync_runs_is_whole() {
             }
         });
         while !syncing.is_finished() {
-            ended(&server.command(&install));
+            install();
             (0..30).for_each(|at| drop(installed(at)));
         }
     });
-    ended(&server.command(&install));
+    install();
     let words: Vec<_> = (0..30).map(installed).collect();
     assert_eq!(words, vec!["Words 9."; 30]);
 }

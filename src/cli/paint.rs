@@ -185,7 +185,7 @@ mod tests {
             }
             // The address of a server that started; the transport of MCP is no terminal's.
             let text = text.replace(
-                "writeln!(std::io::stderr(), \"listening on http://{}\", server.address)",
+                "writeln!(std::io::stderr(), \"{}\", listening(server.address, format))",
                 "",
             );
             for word in [

@@ -1,6 +1,7 @@
 //! `repertoire serve`.
 
 use std::io::Write as _;
+use std::net::SocketAddr;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -12,8 +13,8 @@ use super::connect::{settings, start_failed};
 use super::output::Failed;
 use crate::contract::v1::LeaveRequest;
 use crate::contract::v1::admin_client::AdminClient;
-use crate::server::{Config, Server, Settings, StartError, Telemetry, connect_local};
-use model::Code;
+use crate::server::{Config, LogFormat, Server, Settings, StartError, Telemetry, connect_local};
+use model::{Clock as _, Code, SystemClock};
 use store::OpenError;
 
 /// How long a server that was asked to leave may take.
@@ -56,7 +57,7 @@ pub(super) async fn serve(
         _ = terminate.recv() => return Ok(ExitCode::SUCCESS),
     };
     // The first line on stderr: whoever started us on port 0 reads it.
-    writeln!(std::io::stderr(), "listening on http://{}", server.address)?;
+    writeln!(std::io::stderr(), "{}", listening(server.address, format))?;
     server.follow().await;
     if !server.address.ip().is_loopback() {
         tracing::warn!(address = %server.address, "serving beyond this machine, and every caller may write: keep the port behind a proxy that checks who calls");
@@ -91,5 +92,20 @@ async fn start(settings: &Settings, telemetry: &Telemetry) -> Result<Server, Sta
             }
             started => return started,
         }
+    }
+}
+
+/// The line that says where the server is, in the form of the log.
+fn listening(address: SocketAddr, format: LogFormat) -> String {
+    let message = format!("listening on http://{address}");
+    match format {
+        LogFormat::Text => message,
+        LogFormat::Json => serde_json::json!({
+            "timestamp": SystemClock.now().to_string(),
+            "level": "INFO",
+            "fields": {"message": message},
+            "target": module_path!(),
+        })
+        .to_string(),
     }
 }

@@ -7,7 +7,7 @@ use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, StatusCode, header};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use serde_json::{Value as Json, json};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -18,6 +18,8 @@ use model::Digest;
 
 /// The meaning of every code, which a problem's `type` points to.
 const ERRORS: &str = include_str!("../../docs/errors.md");
+
+const FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
 
 /// The pages. `stop` says that the server is about to stop, `writable` whether it takes
 /// writes.
@@ -35,7 +37,46 @@ pub(super) fn router(
         .route("/openapi.json", get(openapi))
 }
 
-async fn welcome() -> Response {
+/// What a browser gets at the address of the server.
+const WELCOME: &str = include_str!("welcome.html");
+/// The page has a style of its own, and nothing else.
+const WELCOME_POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
+
+/// Whether the caller reads pages: programs that ask for anything get what is for programs.
+fn is_browser(headers: &HeaderMap) -> bool {
+    let accept = headers.get(header::ACCEPT);
+    accept
+        .and_then(|accept| accept.to_str().ok())
+        .is_some_and(|accept| accept.contains("text/html"))
+}
+
+/// The way in, with the address by which the caller came.
+fn page(headers: &HeaderMap) -> Response {
+    let text = |name: HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
+    // What a proxy with TLS says; who forges it shows itself a wrong address.
+    let is_secure = text(FORWARDED_PROTO) == Some("https");
+    let scheme = if is_secure { "https" } else { "http" };
+    let named = text(header::HOST).filter(|host| {
+        let plain = |c: char| c.is_ascii_alphanumeric() || ".-:[]".contains(c);
+        !host.is_empty() && host.chars().all(plain)
+    });
+    let url = format!("{scheme}://{}", named.unwrap_or("HOST"));
+    let page = WELCOME
+        .replace("{url}", &url)
+        .replace("{version}", env!("CARGO_PKG_VERSION"));
+    let headers = [
+        (header::CONTENT_TYPE, "text/html; charset=utf-8"),
+        (header::CONTENT_SECURITY_POLICY, WELCOME_POLICY),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::VARY, "accept"),
+    ];
+    (headers, page).into_response()
+}
+
+async fn welcome(headers: HeaderMap) -> Response {
+    if is_browser(&headers) {
+        return page(&headers);
+    }
     json_page(
         StatusCode::OK,
         &json!({
@@ -105,9 +146,15 @@ impl CachedPage {
     }
 }
 
-async fn errors() -> Response {
-    let markdown = HeaderValue::from_static("text/markdown; charset=utf-8");
-    ([(header::CONTENT_TYPE, markdown)], ERRORS).into_response()
+async fn errors(headers: HeaderMap) -> Response {
+    // A browser would store Markdown in a file.
+    let kind = if is_browser(&headers) {
+        "text/plain; charset=utf-8"
+    } else {
+        "text/markdown; charset=utf-8"
+    };
+    let headers = [(header::CONTENT_TYPE, kind), (header::VARY, "accept")];
+    (headers, ERRORS).into_response()
 }
 
 fn json_page(status: StatusCode, page: &Json) -> Response {

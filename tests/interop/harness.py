@@ -85,7 +85,8 @@ class Program:
 
     def ready(self, loud=False):
         """Waits for the first line on stderr, which names the address; a loud server has others before it."""
-        wanted = re.compile(r"listening on http://(127\.0\.0\.1:\d+)\n")
+        # Alone, or the message of a record in JSON.
+        wanted = re.compile(r'(?:\{.*")?listening on http://(127\.0\.0\.1:\d+)(?:".*\})?\n')
         line = self.log.next(START_SECONDS)
         while loud and line and not wanted.fullmatch(line):
             line = self.log.next(START_SECONDS)
