@@ -1109,3 +1109,15 @@ async fn a_browser_is_shown_what_this_is_and_what_to_paste() {
         "text/markdown; charset=utf-8"
     );
 }
+
+#[tokio::test]
+async fn a_name_of_the_server_may_be_a_flag() {
+    let server = Server::with(&["--allowed-host", "skills.example.com,other.example"], "");
+    let status = async |host: &str| {
+        let ask = ask(&server.url, "GET", "/healthz").header("host", host);
+        ask.send().await.status.as_u16()
+    };
+    assert_eq!(status("skills.example.com").await, 200);
+    assert_eq!(status("other.example").await, 200);
+    assert_eq!(status("third.example").await, 403);
+}

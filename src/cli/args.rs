@@ -10,7 +10,7 @@ use super::versions;
 use super::{
     blocklist, checks, data, export, install, learn, review, scan, search, sources, sync, tools,
 };
-use crate::server::LogFormat;
+use crate::server::{AllowedHost, LogFormat};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -206,6 +206,14 @@ pub(super) struct Serve {
     /// OTLP endpoint (gRPC) that takes spans, such as `http://localhost:4317`.
     #[arg(long, env = "OTEL_EXPORTER_OTLP_ENDPOINT", value_name = "URL")]
     pub(super) otlp_endpoint: Option<String>,
+    /// Name of this server, such as `skills.example.com`, beside those of the config file. In
+    /// the environment: with commas between them.
+    #[arg(long = "allowed-host", env = "REPERTOIRE_ALLOWED_HOSTS", value_name = "NAME", value_delimiter = ',', value_parser = allowed_host)]
+    pub(super) allowed_hosts: Vec<AllowedHost>,
+}
+
+fn allowed_host(text: &str) -> Result<AllowedHost, String> {
+    text.to_owned().try_into()
 }
 
 /// A place of this machine's skills.

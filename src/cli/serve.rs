@@ -31,6 +31,7 @@ pub(super) async fn serve(
         log_format,
         embedder,
         otlp_endpoint,
+        allowed_hosts,
     } = options;
     let mut settings = settings(global, &config);
     if let Some(listen) = listen {
@@ -39,6 +40,7 @@ pub(super) async fn serve(
     if embedder.is_some() {
         settings.search.embedder = embedder;
     }
+    settings.web.allowed_hosts.extend(allowed_hosts);
     let filter = log.or(config.log).unwrap_or_else(|| "info".to_owned());
     let format = log_format.or(config.log_format).unwrap_or_default();
     let endpoint = otlp_endpoint.or(config.otlp_endpoint);
