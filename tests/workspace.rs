@@ -1,5 +1,5 @@
 //! What cargo does not say of the crates of the workspace: which of them may name an
-//! engine, which are pure, and how long they are.
+//! engine, which are pure, and how long they are; and what the files beside them agree in.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -79,15 +79,17 @@ fn short(name: &str) -> String {
     }
 }
 
-fn packages() -> BTreeMap<String, Package> {
-    let root = env!("CARGO_MANIFEST_DIR");
+fn metadata() -> Value {
     let metadata = Command::new(env!("CARGO"))
         .args(["metadata", "--no-deps", "--format-version", "1"])
-        .current_dir(root)
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
         .output()
         .expect("cargo metadata");
     assert!(metadata.status.success(), "{metadata:?}");
-    let metadata: Value = serde_json::from_slice(&metadata.stdout).expect("JSON");
+    serde_json::from_slice(&metadata.stdout).expect("JSON")
+}
+
+fn packages() -> BTreeMap<String, Package> {
     let package = |value: &Value| {
         let name = short(value["name"].as_str().expect("a name"));
         let manifest = Path::new(value["manifest_path"].as_str().expect("a path"));
@@ -105,6 +107,7 @@ fn packages() -> BTreeMap<String, Package> {
         };
         (name, package)
     };
+    let metadata = metadata();
     let packages = metadata["packages"].as_array().expect("a list");
     packages.iter().map(package).collect()
 }
@@ -162,6 +165,44 @@ fn crates_that_compute_know_no_runtime() {
             assert!(!reached.contains(runtime), "{name} reaches {runtime}");
         }
     }
+}
+
+fn text(path: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
+    fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+#[test]
+fn the_readme_the_manifest_and_the_toolchain_name_one_version_of_rust() {
+    let between = |text: &str, before: &str, after: &str| {
+        let (_, rest) = text.split_once(before).expect(before);
+        rest.split(after).next().expect("a version").to_owned()
+    };
+    let versions = [
+        between(&text("README.md"), "Building needs Rust ", " "),
+        between(&text("Cargo.toml"), "rust-version = \"", "\""),
+        between(&text("rust-toolchain.toml"), "channel = \"", ".0\""),
+    ];
+    assert_eq!(versions, ["1.95", "1.95", "1.95"]);
+}
+
+#[test]
+fn every_package_has_the_licence_that_is_here() {
+    let licences: BTreeSet<String> = metadata()["packages"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|package| package["license"].as_str().unwrap_or("none").to_owned())
+        .collect();
+    assert_eq!(licences, BTreeSet::from(["Apache-2.0".to_owned()]));
+    let words: Vec<String> = text("LICENSE")
+        .split_whitespace()
+        .map(str::to_owned)
+        .collect();
+    assert_eq!(
+        (words[..4].join(" "), words.len()),
+        ("Apache License Version 2.0,".to_owned(), 1581)
+    );
 }
 
 /// Nothing runs what stands in a comment (`doctest = false`), so nothing there says that
