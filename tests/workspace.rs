@@ -46,6 +46,8 @@ const ONLY: &[(&str, &[&str])] = &[
     ("hyper", &["server"]),
     ("opentelemetry", &["server"]),
     ("clap", &["server"]),
+    ("clap_complete", &["server"]),
+    ("clap_mangen", &["server"]),
     ("rs-fsrs", &["learning"]),
     ("chrono", &["learning"]),
 ];
