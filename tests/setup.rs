@@ -1,4 +1,4 @@
-//! Setting the program up: completions and manual pages.
+//! Setting the program up: completions, manual pages, the archive of a release.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -137,4 +137,118 @@ fn the_completions_of_every_shell_are_a_script_that_knows_every_command() {
             Err(error) => panic!("{parser}: {error}"),
         }
     }
+}
+
+/// Runs a program of the system, and returns what it printed.
+#[cfg(target_os = "linux")]
+fn system(folder: &Path, program: &str, args: &[&str]) -> String {
+    let output = Command::new(program)
+        .args(args)
+        .current_dir(folder)
+        .output();
+    let (code, stdout, stderr) = told(&output.expect(program));
+    assert_eq!((code, stderr.as_str()), (Some(0), ""), "{program} {args:?}");
+    stdout
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn the_archive_of_a_release_is_whole_and_the_same_each_time() {
+    let place = TempDir::new().expect("a folder");
+    let place = place.path();
+    // The binary of tests is huge: one that runs it stands for it.
+    std::fs::write(
+        place.join("repertoire"),
+        format!("#!/bin/sh\nexec '{BINARY}' \"$@\"\n"),
+    )
+    .expect("a file");
+    system(place, "chmod", &["755", "repertoire"]);
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/deploy/dist");
+    let dist = |folder: &str, umask: &str| {
+        let command = format!("umask {umask}; REPERTOIRE_BIN=$PWD/repertoire '{script}' {folder}");
+        let path = system(place, "sh", &["-c", &command]);
+        place.join(path.trim_end())
+    };
+    let (first, second) = (dist("first", "022"), dist("second", "077"));
+    let bytes = |path: &Path| std::fs::read(path).expect("an archive");
+    assert!(bytes(&first) == bytes(&second), "two runs differ");
+
+    let archive = first.file_name().expect("a name").to_string_lossy();
+    let name = archive.strip_suffix(".tar.gz").expect("a tar.gz");
+    assert!(name.starts_with(concat!("repertoire-", env!("CARGO_PKG_VERSION"), "-")));
+    let folder = place.join("first");
+    system(
+        &folder,
+        "sha256sum",
+        &["--check", "--quiet", &format!("{archive}.sha256")],
+    );
+    system(&folder, "tar", &["xzf", &archive]);
+    let root = folder.join(name);
+    system(
+        &root,
+        "sha256sum",
+        &["--check", "--quiet", "--strict", "SHA256SUMS"],
+    );
+
+    let found = system(&root, "find", &[".", "-type", "f", "-printf", "%m %P\\n"]);
+    let found: BTreeSet<String> = found.lines().map(str::to_owned).collect();
+    let docs = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/docs")).expect("docs");
+    let docs = docs.map(|page| page.expect("a page").file_name());
+    let mut expected: BTreeSet<String> = docs
+        .map(|page| format!("644 docs/{}", page.to_string_lossy()))
+        .collect();
+    expected.extend(
+        commands()
+            .iter()
+            .map(|name| format!("644 man/man1/{name}.1")),
+    );
+    let files = [
+        "644 CHANGELOG.md",
+        "644 LICENSE",
+        "644 README.md",
+        "644 SECURITY.md",
+        "644 SHA256SUMS",
+        "644 completions/_repertoire",
+        "644 completions/repertoire.bash",
+        "644 completions/repertoire.elv",
+        "644 completions/repertoire.fish",
+        "644 completions/repertoire.ps1",
+        "644 repertoire.service",
+        "755 repertoire",
+    ];
+    expected.extend(files.map(str::to_owned));
+    assert_eq!(found, expected);
+    let sums = std::fs::read_to_string(root.join("SHA256SUMS")).expect("checksums");
+    assert_eq!(
+        sums.lines().count(),
+        expected.len() - 1,
+        "it lists all but itself"
+    );
+    assert_eq!(
+        system(&root, "./repertoire", &["--version"]),
+        concat!("repertoire ", env!("CARGO_PKG_VERSION"), "\n")
+    );
+}
+
+/// Where systemd is: it knows every line of the unit.
+#[cfg(target_os = "linux")]
+#[test]
+fn systemd_reads_the_unit_without_a_word() {
+    let verify = ["verify", "--man=no", "repertoire.service"];
+    if Command::new("systemd-analyze")
+        .arg("--version")
+        .output()
+        .is_err()
+    {
+        eprintln!("systemd-analyze is not here: the unit is not verified");
+        return;
+    }
+    let place = TempDir::new().expect("a folder");
+    let unit = include_str!("../deploy/repertoire.service");
+    // The program is there, and so is its user.
+    let here = unit
+        .replace("/usr/local/bin/repertoire", BINARY)
+        .replace("User=repertoire", "User=root");
+    std::fs::write(place.path().join("repertoire.service"), here).expect("a file");
+    system(place.path(), "systemd-analyze", &verify);
 }
