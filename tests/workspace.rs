@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// Engines and protocols, and the crates that may name each.
 const ONLY: &[(&str, &[&str])] = &[
@@ -204,6 +204,43 @@ fn every_package_has_the_licence_that_is_here() {
     assert_eq!(
         (words[..4].join(" "), words.len()),
         ("Apache License Version 2.0,".to_owned(), 1581)
+    );
+}
+
+#[test]
+fn the_workflow_runs_what_anyone_can_run_and_may_only_read() {
+    let workflow = text(".github/workflows/ci.yml");
+    let workflow: Value = serde_yaml::from_str(&workflow).expect("YAML");
+    let jobs = workflow["jobs"].as_object().expect("jobs");
+    let test = &jobs["test"];
+    let steps = test["steps"].as_array().expect("steps");
+    let action = |step: &Value| step["uses"].as_str().map(str::to_owned);
+    let pinned = |action: &String| {
+        let version = action.rsplit_once("@v").map_or("", |(_, version)| version);
+        action.starts_with("actions/") && version.parse::<u32>().is_ok()
+    };
+    let loose: Vec<String> = steps
+        .iter()
+        .filter_map(action)
+        .filter(|a| !pinned(a))
+        .collect();
+    assert_eq!(
+        (
+            jobs.len(),
+            &workflow["permissions"],
+            &test["permissions"],
+            &test["env"],
+            &steps.last().expect("a step")["run"],
+            loose,
+        ),
+        (
+            1,
+            &json!({"contents": "read"}),
+            &Value::Null,
+            &json!({"CI": "true"}),
+            &json!("make test"),
+            Vec::new(),
+        )
     );
 }
 
