@@ -1,4 +1,5 @@
-//! Setting the program up: completions, manual pages, the archive of a release.
+//! Setting the program up: completions, manual pages, the archive of a release, the
+//! environment.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -139,6 +140,66 @@ fn the_completions_of_every_shell_are_a_script_that_knows_every_command() {
     }
 }
 
+/// The variables that commands read, each with the words of the command that owns it, and
+/// of one of its own where it has any.
+fn variables() -> BTreeMap<String, Vec<String>> {
+    fn walk(command: &clap::Command, above: &[String], found: &mut BTreeMap<String, Vec<String>>) {
+        let mut words = above.to_vec();
+        if let Some(first) = command.get_subcommands().find(|c| c.get_name() == "list") {
+            words.push(first.get_name().to_owned());
+        }
+        for name in command.get_arguments().filter_map(clap::Arg::get_env) {
+            found.insert(name.to_string_lossy().into_owned(), words.clone());
+        }
+        for command in command.get_subcommands() {
+            let mut words = above.to_vec();
+            words.push(command.get_name().to_owned());
+            walk(command, &words, found);
+        }
+    }
+    let mut found = BTreeMap::new();
+    walk(&Cli::command(), &[], &mut found);
+    found
+}
+
+#[test]
+fn an_empty_variable_is_as_if_it_were_not_there() {
+    let home = TempDir::new().expect("a folder");
+    let variables = variables();
+    let names: Vec<&str> = variables.keys().map(String::as_str).collect();
+    assert_eq!(
+        names,
+        [
+            "OTEL_EXPORTER_OTLP_ENDPOINT",
+            "REPERTOIRE_CONFIG",
+            "REPERTOIRE_DATA",
+            "REPERTOIRE_EMBEDDER",
+            "REPERTOIRE_LEARNER",
+            "REPERTOIRE_LISTEN",
+            "REPERTOIRE_LOG",
+            "REPERTOIRE_LOG_FORMAT",
+            "REPERTOIRE_NO_LOCAL",
+            "REPERTOIRE_SERVER",
+            "REPERTOIRE_TOOLSET",
+        ]
+    );
+    for (name, words) in &variables {
+        let run = |value: Option<&str>| {
+            let mut command = program(home.path());
+            command.args(words);
+            // What would stay ends at once: its config is not there.
+            if name != "REPERTOIRE_CONFIG" && words != &["list"] {
+                command.args(["--config", "missing.yaml"]);
+            }
+            if let Some(value) = value {
+                command.env(name, value);
+            }
+            told(&command.output().expect("the binary"))
+        };
+        assert_eq!(run(Some("")), run(None), "{name}");
+    }
+}
+
 /// Runs a program of the system, and returns what it printed.
 #[cfg(target_os = "linux")]
 fn system(folder: &Path, program: &str, args: &[&str]) -> String {
@@ -230,7 +291,7 @@ fn the_archive_of_a_release_is_whole_and_the_same_each_time() {
     );
 }
 
-/// Where systemd is: it knows every line of the unit.
+/// Where systemd is, which in CI it must be: it knows every line of the unit.
 #[cfg(target_os = "linux")]
 #[test]
 fn systemd_reads_the_unit_without_a_word() {

@@ -1,6 +1,9 @@
-//! The command line as clap reads it: its commands in groups.
+//! The command line as clap reads it: its commands in groups, and empty variables of the
+//! environment as if they were not there.
 
-use clap::builder::StyledStr;
+use std::ffi::OsStr;
+
+use clap::builder::{Resettable, StyledStr};
 use clap::{Command, CommandFactory as _, FromArgMatches as _};
 
 use super::args::Cli;
@@ -79,7 +82,7 @@ impl Cli {
     /// wrong, or where help is asked for.
     #[must_use]
     pub fn read() -> Self {
-        let matches = command_line().get_matches();
+        let matches = without_empty_variables(command_line()).get_matches();
         Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
     }
 }
@@ -119,6 +122,21 @@ fn groups(command: &Command) -> String {
         lines.push(line.to_owned());
     }
     lines.join("\n")
+}
+
+/// The command without the variables that are empty: compose files and units set what
+/// they leave out to nothing.
+fn without_empty_variables(command: Command) -> Command {
+    let is_empty = |name: &OsStr| std::env::var_os(name).is_some_and(|value| value.is_empty());
+    command
+        .mut_args(|arg| {
+            if arg.get_env().is_some_and(is_empty) {
+                arg.env(Resettable::Reset)
+            } else {
+                arg
+            }
+        })
+        .mut_subcommands(without_empty_variables)
 }
 
 #[cfg(test)]
