@@ -8,7 +8,7 @@ ifeq ($(CI),true)
 export CARGO_INCREMENTAL = 0
 endif
 
-.PHONY: test lint tools unit build of-libraries of-binary of-machines doc release interop bench grading mutants deny
+.PHONY: test lint tools unit build of-libraries of-binary of-machines doc release dist interop bench grading mutants deny
 
 # Two cores are used throughout: what comes from elsewhere is fetched while clippy is at
 # work, and tests run beside each other.
@@ -60,6 +60,10 @@ doc:
 
 release:
 	cargo build --release
+
+# The archive of a release, in target/dist: see docs/setup.md.
+dist:
+	deploy/dist
 
 # The server from outside, with clients that others wrote: see tests/interop/run.
 interop: release

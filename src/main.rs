@@ -2,7 +2,6 @@
 
 use std::process::ExitCode;
 
-use clap::Parser as _;
 use repertoire::cli::{Cli, run};
 use repertoire::server::SANDBOX;
 
@@ -20,5 +19,5 @@ fn main() -> ExitCode {
     {
         return sandbox::child();
     }
-    run(Cli::parse())
+    run(Cli::read())
 }

@@ -286,11 +286,14 @@ fn the_help_teaches_every_command() {
         String::from_utf8(output.stdout).expect("text")
     };
     let top = help(&["--help"]);
+    // They stand two spaces in, below the headings of their groups.
     let commands: Vec<&str> = top
         .lines()
-        .skip_while(|line| *line != "Commands:")
-        .skip(1)
-        .take_while(|line| !line.is_empty())
+        .take_while(|line| *line != "Options:")
+        .filter_map(|line| {
+            line.strip_prefix("  ")
+                .filter(|rest| !rest.starts_with(' '))
+        })
         .filter_map(|line| line.split_whitespace().next())
         .filter(|name| *name != "help")
         .collect();

@@ -1,12 +1,12 @@
 //! What cargo does not say of the crates of the workspace: which of them may name an
-//! engine, which are pure, and how long they are.
+//! engine, which are pure, and how long they are; and what the files beside them agree in.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// Engines and protocols, and the crates that may name each.
 const ONLY: &[(&str, &[&str])] = &[
@@ -46,6 +46,8 @@ const ONLY: &[(&str, &[&str])] = &[
     ("hyper", &["server"]),
     ("opentelemetry", &["server"]),
     ("clap", &["server"]),
+    ("clap_complete", &["server"]),
+    ("clap_mangen", &["server"]),
     ("rs-fsrs", &["learning"]),
     ("chrono", &["learning"]),
 ];
@@ -79,15 +81,17 @@ fn short(name: &str) -> String {
     }
 }
 
-fn packages() -> BTreeMap<String, Package> {
-    let root = env!("CARGO_MANIFEST_DIR");
+fn metadata() -> Value {
     let metadata = Command::new(env!("CARGO"))
         .args(["metadata", "--no-deps", "--format-version", "1"])
-        .current_dir(root)
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
         .output()
         .expect("cargo metadata");
     assert!(metadata.status.success(), "{metadata:?}");
-    let metadata: Value = serde_json::from_slice(&metadata.stdout).expect("JSON");
+    serde_json::from_slice(&metadata.stdout).expect("JSON")
+}
+
+fn packages() -> BTreeMap<String, Package> {
     let package = |value: &Value| {
         let name = short(value["name"].as_str().expect("a name"));
         let manifest = Path::new(value["manifest_path"].as_str().expect("a path"));
@@ -105,6 +109,7 @@ fn packages() -> BTreeMap<String, Package> {
         };
         (name, package)
     };
+    let metadata = metadata();
     let packages = metadata["packages"].as_array().expect("a list");
     packages.iter().map(package).collect()
 }
@@ -162,6 +167,81 @@ fn crates_that_compute_know_no_runtime() {
             assert!(!reached.contains(runtime), "{name} reaches {runtime}");
         }
     }
+}
+
+fn text(path: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
+    fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+#[test]
+fn the_readme_the_manifest_and_the_toolchain_name_one_version_of_rust() {
+    let between = |text: &str, before: &str, after: &str| {
+        let (_, rest) = text.split_once(before).expect(before);
+        rest.split(after).next().expect("a version").to_owned()
+    };
+    let versions = [
+        between(&text("README.md"), "Building needs Rust ", " "),
+        between(&text("Cargo.toml"), "rust-version = \"", "\""),
+        between(&text("rust-toolchain.toml"), "channel = \"", ".0\""),
+    ];
+    assert_eq!(versions, ["1.95", "1.95", "1.95"]);
+}
+
+#[test]
+fn every_package_has_the_licence_that_is_here() {
+    let licences: BTreeSet<String> = metadata()["packages"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|package| package["license"].as_str().unwrap_or("none").to_owned())
+        .collect();
+    assert_eq!(licences, BTreeSet::from(["Apache-2.0".to_owned()]));
+    let words: Vec<String> = text("LICENSE")
+        .split_whitespace()
+        .map(str::to_owned)
+        .collect();
+    assert_eq!(
+        (words[..4].join(" "), words.len()),
+        ("Apache License Version 2.0,".to_owned(), 1581)
+    );
+}
+
+#[test]
+fn the_workflow_runs_what_anyone_can_run_and_may_only_read() {
+    let workflow = text(".github/workflows/ci.yml");
+    let workflow: Value = serde_yaml::from_str(&workflow).expect("YAML");
+    let jobs = workflow["jobs"].as_object().expect("jobs");
+    let test = &jobs["test"];
+    let steps = test["steps"].as_array().expect("steps");
+    let action = |step: &Value| step["uses"].as_str().map(str::to_owned);
+    let pinned = |action: &String| {
+        let version = action.rsplit_once("@v").map_or("", |(_, version)| version);
+        action.starts_with("actions/") && version.parse::<u32>().is_ok()
+    };
+    let loose: Vec<String> = steps
+        .iter()
+        .filter_map(action)
+        .filter(|a| !pinned(a))
+        .collect();
+    assert_eq!(
+        (
+            jobs.len(),
+            &workflow["permissions"],
+            &test["permissions"],
+            &test["env"],
+            &steps.last().expect("a step")["run"],
+            loose,
+        ),
+        (
+            1,
+            &json!({"contents": "read"}),
+            &Value::Null,
+            &json!({"CI": "true"}),
+            &json!("make test"),
+            Vec::new(),
+        )
+    );
 }
 
 /// Nothing runs what stands in a comment (`doctest = false`), so nothing there says that

@@ -8,7 +8,8 @@ use http::{HeaderName, HeaderValue};
 
 use super::versions;
 use super::{
-    blocklist, checks, data, export, install, learn, review, scan, search, sources, sync, tools,
+    blocklist, checks, data, export, install, learn, manual, review, scan, search, sources, sync,
+    tools,
 };
 use crate::server::{AllowedHost, LogFormat};
 
@@ -187,6 +188,10 @@ pub(super) enum Command {
     Reindex,
     /// Say what of this machine the server can rely on, and who has the data open.
     Doctor,
+    /// Print the script that completes commands in a shell.
+    Completions(manual::Completions),
+    /// Print the manual page, or write a page for each command to a folder.
+    Man(manual::Manual),
 }
 
 #[derive(Debug, Args)]

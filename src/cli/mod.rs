@@ -16,6 +16,7 @@ mod args;
 mod background;
 mod blocklist;
 mod checks;
+mod command_line;
 mod compose;
 mod connect;
 mod data;
@@ -26,6 +27,7 @@ mod fate;
 mod import;
 mod install;
 mod learn;
+mod manual;
 mod mcp;
 mod mirror;
 mod output;
@@ -104,6 +106,12 @@ pub fn run(cli: Cli) -> ExitCode {
 
 async fn command(cli: Cli, output: &Output) -> Result<ExitCode, Failed> {
     let Cli { global, command } = cli;
+    // These need nothing that could be wrong.
+    let command = match command {
+        Command::Completions(options) => return manual::completions(&options, output),
+        Command::Man(options) => return manual::man(&options, output),
+        command => command,
+    };
     let config = match &global.config {
         Some(path) => Config::read(path)
             .map_err(|error: ConfigError| Failed::new(Code::ConfigInvalid, error.to_string()))?,
@@ -210,6 +218,8 @@ async fn with_client(
         | Command::Salvage(_)
         | Command::Compact
         | Command::Reindex
-        | Command::Doctor => Err(Failed::fault("this command needs no server")),
+        | Command::Doctor
+        | Command::Completions(_)
+        | Command::Man(_) => Err(Failed::fault("this command needs no server")),
     }
 }

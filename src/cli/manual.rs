@@ -1,0 +1,114 @@
+//! What is made from the command line itself: completions for shells, and manual pages.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::builder::Resettable;
+use clap::{Args, Command};
+use clap_complete::Shell;
+use clap_mangen::Man;
+use clap_mangen::roff::{Roff, roman};
+use serde_json::json;
+
+use super::command_line::command_line;
+use super::output::{Exit, Failed, GOOD, Output, counted};
+
+const COMPLETIONS_HELP: &str = "\
+Examples:
+  repertoire completions bash > ~/.local/share/bash-completion/completions/repertoire
+  repertoire completions zsh > ~/.zfunc/_repertoire            with ~/.zfunc in fpath
+  repertoire completions fish > ~/.config/fish/completions/repertoire.fish";
+
+const MAN_HELP: &str = "\
+Examples:
+  repertoire man | man -l -                         read it now
+  repertoire man ~/.local/share/man/man1            then `man repertoire-list`";
+
+#[derive(Debug, Args)]
+#[command(after_help = COMPLETIONS_HELP)]
+pub(super) struct Completions {
+    /// The shell.
+    #[arg(value_enum)]
+    shell: Shell,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = MAN_HELP)]
+pub(super) struct Manual {
+    /// Folder to write a page for each command to. [default: print the page of `repertoire`]
+    #[arg(value_name = "DIR")]
+    folder: Option<PathBuf>,
+}
+
+/// What people are to see: the commands that are hidden are not in it.
+fn shown() -> Command {
+    let all = command_line().disable_help_subcommand(true);
+    let mut command = Command::new("repertoire")
+        .version(env!("CARGO_PKG_VERSION"))
+        .disable_help_subcommand(true)
+        .args(all.get_arguments().cloned())
+        .subcommands(all.get_subcommands().filter(|c| !c.is_hide_set()).cloned());
+    if let Some(about) = all.get_about() {
+        command = command.about(about.clone());
+    }
+    if let Some(help) = all.get_after_help() {
+        command = command.after_help(help.clone());
+    }
+    command
+}
+
+pub(super) fn completions(options: &Completions, output: &Output) -> Exit {
+    let mut script = Vec::new();
+    clap_complete::generate(options.shell, &mut shown(), "repertoire", &mut script);
+    output.file(&script, true)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+pub(super) fn man(options: &Manual, output: &Output) -> Exit {
+    let Some(folder) = &options.folder else {
+        let mut command = shown();
+        command.build();
+        output.file(&page(&command)?.1, true)?;
+        return Ok(ExitCode::SUCCESS);
+    };
+    std::fs::create_dir_all(folder)?;
+    let mut command = shown();
+    command.build();
+    let mut pages = Vec::new();
+    write_pages(&command, folder, &mut pages)?;
+    if output.is_json() {
+        output.value(&json!({"directory": folder, "pages": pages}))?;
+    } else {
+        let pages = counted(pages.len(), "manual page");
+        output.line(&format!("{GOOD}{pages} in {}{GOOD:#}", folder.display()))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Writes the page of a command, then those of its commands.
+fn write_pages(command: &Command, folder: &Path, pages: &mut Vec<String>) -> Result<(), Failed> {
+    let (name, text) = page(command)?;
+    std::fs::write(folder.join(&name), text)?;
+    pages.push(name);
+    for command in command.get_subcommands() {
+        write_pages(command, folder, pages)?;
+    }
+    Ok(())
+}
+
+/// The name of a command's page and its text, in which examples keep their lines.
+fn page(command: &Command) -> std::io::Result<(String, Vec<u8>)> {
+    let page = Man::new(command.clone().after_help(Resettable::Reset));
+    let mut text = Vec::new();
+    page.render(&mut text)?;
+    if let Some(help) = command.get_after_help() {
+        let mut notes = Roff::new();
+        notes.control("SH", ["NOTES"]).control("nf", []);
+        for line in help.to_string().lines() {
+            notes.text([roman(line)]);
+        }
+        notes.control("fi", []);
+        notes.to_writer(&mut text)?;
+    }
+    Ok((page.get_filename(), text))
+}
