@@ -28,6 +28,8 @@ pub(super) struct Found {
     pub(super) unreadable: Vec<(PathBuf, String)>,
     /// There was more than is looked at.
     pub(super) is_cut: bool,
+    /// Files and folders that were looked at, each as often as it was.
+    pub(super) visited: usize,
 }
 
 impl Found {
@@ -50,72 +52,71 @@ pub(super) fn inode(path: &Path) -> Option<Inode> {
 /// that were `seen`.
 pub(super) fn find(root: &Path, max: usize, seen: &mut BTreeSet<Inode>) -> Found {
     let mut found = Found::default();
-    let mut left = max;
-    below(root, 0, &mut left, seen, &mut found);
-    found.is_cut = left == 0;
+    below(root, 0, max, seen, &mut found);
     found
 }
 
-fn below(
-    folder: &Path,
-    depth: usize,
-    left: &mut usize,
-    seen: &mut BTreeSet<Inode>,
-    found: &mut Found,
-) {
+/// Goes through a folder once, whatever it turns out to be: a skill, or one that groups some.
+fn below(folder: &Path, depth: usize, max: usize, seen: &mut BTreeSet<Inode>, found: &mut Found) {
     if let Err(error) = fs::metadata(folder) {
         found.fault(folder, &error);
     }
     if inode(folder).is_none_or(|inode| !seen.insert(inode)) {
         return;
     }
-    found.folders.push(folder.to_owned());
+    // A root is no skill itself. Nearly always it is this spelling, and nothing is gone through.
+    if depth > 0 && folder.join("SKILL.md").is_file() {
+        found.skills.push(folder.to_owned());
+        return;
+    }
+    let is_place = depth < MAX_DEPTH;
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,
-        Err(error) => {
+        Err(error) if is_place => {
             found.fault(folder, &error);
+            found.folders.push(folder.to_owned());
             return;
         }
+        Err(_) => return,
     };
     let mut folders = Vec::new();
+    let mut is_skill = false;
     for entry in entries.map_while(Result::ok) {
-        if *left == 0 {
-            return;
+        // Only what is there and not visited makes it more than is looked at.
+        if found.visited == max {
+            found.is_cut = true;
+            break;
         }
-        *left -= 1;
+        found.visited += 1;
+        let name = entry.file_name();
+        is_skill |= depth > 0 && name.eq_ignore_ascii_case("SKILL.md") && entry.path().is_file();
         let is_folder = match entry.file_type() {
             Ok(kind) if kind.is_symlink() => depth == 0 && entry.path().is_dir(),
             Ok(kind) => kind.is_dir(),
             Err(_) => false,
         };
-        let name = entry.file_name();
         let is_hidden = name.as_encoded_bytes().starts_with(b".");
         if is_folder && !is_hidden && name != "node_modules" {
             folders.push(entry.path());
         }
     }
+    if is_skill {
+        found.skills.push(folder.to_owned());
+        return;
+    }
+    if !is_place {
+        return;
+    }
+    found.folders.push(folder.to_owned());
+    // Of a folder that was not gone through to its end nobody knows which these are.
+    if found.is_cut {
+        return;
+    }
     folders.sort();
     for folder in folders {
-        if *left == 0 {
+        below(&folder, depth + 1, max, seen, found);
+        if found.is_cut {
             return;
         }
-        if is_skill(&folder) {
-            if inode(&folder).is_some_and(|inode| seen.insert(inode)) {
-                *left -= 1;
-                found.skills.push(folder);
-            }
-        } else if depth + 1 < MAX_DEPTH {
-            below(&folder, depth + 1, left, seen, found);
-        }
     }
-}
-
-fn is_skill(folder: &Path) -> bool {
-    // Nearly always; else any spelling of it.
-    folder.join("SKILL.md").is_file()
-        || fs::read_dir(folder).is_ok_and(|entries| {
-            entries.map_while(Result::ok).any(|entry| {
-                entry.file_name().eq_ignore_ascii_case("SKILL.md") && entry.path().is_file()
-            })
-        })
 }

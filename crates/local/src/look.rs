@@ -15,13 +15,18 @@ use super::find::{self, Inode, inode};
 use super::place::{Place, Root};
 use executor::Stop;
 use folders::{SkillFiles, Stamp, TooMany};
-use model::{Severity, SkillKey};
+use model::{MAX_FILES, Severity, SkillKey};
 use registry::{Bundle, LocalPast, LocalSkill, LocalSkills, Registry};
 
 /// How long nothing may have happened in a folder before it is read: an editor may be writing.
 pub(super) const QUIET: Duration = Duration::from_millis(80);
 /// Folders above a root that are watched: what a root is in may be made anew.
 const ABOVE: usize = 3;
+
+/// Files and folders that are looked at of one skill: as many as it may have files, and about
+/// as many folders and files that are no part of it. So one that is too large takes no more
+/// than this from the others.
+const MAX_ENTRIES: usize = 2 * MAX_FILES;
 
 /// Bounds of one place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,7 +35,8 @@ pub struct Limits {
     pub skills: usize,
     /// Bytes of all their files.
     pub bytes: u64,
-    /// Files and folders that are looked at.
+    /// Files and folders that are looked at in one look. What is read is looked at once more,
+    /// which does not count: what is shown would else depend on what was read just now.
     pub entries: usize,
 }
 
@@ -116,6 +122,12 @@ impl Look {
         self.roots.iter().map(|root| root.folder.as_path())
     }
 
+    /// What is shown.
+    #[cfg(test)]
+    pub(super) fn skills(&self) -> &LocalSkills {
+        &self.skills
+    }
+
     /// Looks at everything. Blocks.
     pub(super) fn look(&mut self, now: Instant, clock: SystemTime, stop: &Stop) -> Looked {
         let mut looked = Looked::default();
@@ -125,7 +137,7 @@ impl Look {
         for root in &self.roots {
             above(&root.folder, &mut looked.folders);
             let found = find::find(&root.folder, left, &mut seen);
-            left = left.saturating_sub(found.folders.len() + found.skills.len());
+            left = left.saturating_sub(found.visited);
             if found.is_cut {
                 looked.skip(&root.folder, "there is more in it than is looked at");
             }
@@ -151,11 +163,16 @@ impl Look {
             if stop.is_set() {
                 break;
             }
-            let stamp = folders::stamp(folder, left);
-            if let Ok(stamp) = &stamp {
-                left = left.saturating_sub(stamp.entries);
-                watch(&mut looked.folders, &stamp.folders);
-            }
+            let stamp = folders::stamp(folder, left.min(MAX_ENTRIES));
+            let visited = match &stamp {
+                Ok(stamp) => {
+                    watch(&mut looked.folders, &stamp.folders);
+                    stamp.entries
+                }
+                Err(TooMany::Entries(max)) => *max,
+                Err(TooMany::Unreadable { entries, .. }) => *entries,
+            };
+            left = left.saturating_sub(visited);
             self.follow(folder, author, stamp, (now, clock), &mut looked, stop);
         }
         // Those that are about to be gone keep their places for so long.
@@ -190,13 +207,19 @@ impl Look {
         });
         let stamp = match stamp {
             Ok(stamp) => stamp,
-            Err(error @ TooMany::Entries(_)) => {
+            Err(error @ TooMany::Entries(max)) => {
                 known.stamp = None;
                 known.is_read = false;
-                known.read = Some(Err(error.to_string()));
+                known.read = Some(Err(if max == MAX_ENTRIES {
+                    error.to_string()
+                } else {
+                    // It may be small: what goes before it is too much.
+                    let max = self.limits.entries;
+                    format!("with it there are more than {max} files and folders")
+                }));
                 return;
             }
-            Err(TooMany::Unreadable(error)) => {
+            Err(TooMany::Unreadable { error, .. }) => {
                 // It changes while it is looked at, or something in it may not be read. What
                 // stays so is a fault of the skill: one that is not looked at any more would
                 // else be served for ever as it was.
@@ -241,7 +264,7 @@ impl Look {
         let read = read(&self.registry, folder, author, before, &mut past, stop);
         drop(past);
         // Half of what is written meanwhile may be in what was read.
-        match folders::stamp(folder, self.limits.entries) {
+        match folders::stamp(folder, MAX_ENTRIES) {
             Ok(after) if known.stamp.as_ref() == Some(&after) => {
                 known.is_read = true;
                 known.read = Some(read);

@@ -1,6 +1,7 @@
 //! Places with files that change as editors, version control and people change them.
 
 mod faults;
+mod limits;
 
 use std::fs;
 use std::path::{Path, PathBuf};

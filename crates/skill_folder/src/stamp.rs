@@ -20,7 +20,7 @@ pub struct Stamp {
     pub newest: SystemTime,
     /// The folder and all below it that belong to the skill.
     pub folders: Vec<PathBuf>,
-    /// How many files and folders were looked at.
+    /// How many files and folders were looked at, those too that are no part of the skill.
     pub entries: usize,
 }
 
@@ -31,12 +31,18 @@ pub enum TooMany {
     #[error("it holds more than {0} files and folders")]
     Entries(usize),
     /// It cannot be read, or is gone.
-    #[error("it cannot be read: {0}")]
-    Unreadable(#[from] walkdir::Error),
+    #[error("it cannot be read: {error}")]
+    Unreadable {
+        /// Why.
+        #[source]
+        error: walkdir::Error,
+        /// How many files and folders were looked at until then.
+        entries: usize,
+    },
 }
 
-/// Looks at a folder that holds so many files and folders at most, those aside that are no part
-/// of the skill.
+/// Looks at a folder that holds so many files and folders at most. What is no part of the skill
+/// counts as well, since it takes as long; what is in a folder that stays out is not looked at.
 ///
 /// # Errors
 /// It holds more, or cannot be read.
@@ -53,7 +59,12 @@ pub fn stamp(folder: &Path, max: usize) -> Result<Stamp, TooMany> {
     let walk = WalkDir::new(&whole).max_depth(MAX_DEPTH);
     let mut walk = walk.sort_by_file_name().into_iter();
     while let Some(entry) = walk.next() {
-        let entry = entry?;
+        let unreadable = |error, entries| TooMany::Unreadable { error, entries };
+        let entry = entry.map_err(|error| unreadable(error, found.entries))?;
+        if found.entries == max {
+            return Err(TooMany::Entries(max));
+        }
+        found.entries += 1;
         let is_folder = entry.file_type().is_dir();
         if ignored.why(&entry).is_some() {
             if is_folder {
@@ -61,11 +72,8 @@ pub fn stamp(folder: &Path, max: usize) -> Result<Stamp, TooMany> {
             }
             continue;
         }
-        found.entries += 1;
-        if found.entries > max {
-            return Err(TooMany::Entries(max));
-        }
-        let meta = entry.metadata()?;
+        let meta = entry.metadata();
+        let meta = meta.map_err(|error| unreadable(error, found.entries))?;
         let seconds = u64::try_from(meta.ctime()).unwrap_or(0);
         let nanos = u32::try_from(meta.ctime_nsec()).unwrap_or(0);
         let changed = SystemTime::UNIX_EPOCH + Duration::new(seconds, nanos);

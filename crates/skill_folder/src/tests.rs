@@ -262,3 +262,19 @@ fn a_folder_that_became_a_link_gives_none_of_its_files() {
     let after = read_below(folder.path(), one);
     assert!(after.files.is_empty() && after.is_refused(), "{after:?}");
 }
+
+#[test]
+fn a_stamp_counts_what_is_no_part_of_the_skill_as_well() {
+    let folder = folder(&[
+        ("SKILL.md", SKILL),
+        (".gitignore", "*.log\n"),
+        ("a.log", "x"),
+        ("node_modules/x/index.js", "x"),
+    ]);
+    // The folder itself, three files, and a folder that is not looked into.
+    for max in [5, 6] {
+        assert_eq!(stamp(folder.path(), max).expect("a stamp").entries, 5);
+    }
+    let stamped = stamp(folder.path(), 4);
+    assert!(matches!(stamped, Err(TooMany::Entries(4))), "{stamped:?}");
+}
