@@ -1,6 +1,7 @@
 """The examples of the pages in docs/, as a reader would copy them."""
 
 import json
+import os
 import re
 import subprocess
 from pathlib import Path
@@ -8,6 +9,7 @@ from pathlib import Path
 import pytest
 from harness import BIN, CALL_SECONDS, clean_environment, publish, skill_md, tools_of
 from javascript import Inspector
+from repertoire.v1 import lookup_pb2
 
 DOCS = Path(__file__).parents[2] / "docs"
 # The address that the pages speak of.
@@ -74,3 +76,21 @@ def test_the_commands_of_the_page_on_rest_do_what_they_say(start, tmp_path):
         expected = next((code for word, code in ENDS.items() if word in script), 0)
         assert done.returncode == expected, (script, done.stdout[-500:], done.stderr)
     assert (tmp_path / "refunds-1.0.0.zip").exists()
+
+
+def test_the_tutorial_does_what_it_says(start, tmp_path):
+    server = start().ready()
+    script = "set -euo pipefail\n" + "".join(blocks("tutorial.md", "sh"))
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "repertoire").symlink_to(BIN)
+    environment = clean_environment() | {
+        "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}", "REPERTOIRE_DATA": str(server.data),
+    }
+    done = subprocess.run(
+        ["bash", "-c", script], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=CALL_SECONDS
+    )
+    assert done.returncode == 0, (done.stdout[-500:], done.stderr)
+    skill = server.lookup().GetSkill(lookup_pb2.GetSkillRequest(skill_id="refund-desk")).skill
+    assert (skill.id, skill.version_number, skill.current_version) == ("local/global/refund-desk", 1, "1.0.0")
+    # What the last version changed.
+    assert "Be kind, and ask for" in done.stdout
