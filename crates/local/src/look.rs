@@ -14,10 +14,10 @@ use std::time::{Duration, SystemTime};
 use tokio::time::Instant;
 
 use super::chosen::{Chosen, Read};
-use super::find::{self, Inode, inode};
+use super::find;
 use super::place::{Place, Root};
 use executor::Stop;
-use folders::{SkillFiles, Stamp, TooMany};
+use folders::{Inode, SkillFiles, Stamp, TooMany, inode};
 use model::{MAX_FILES, Severity};
 use registry::{Bundle, LocalPast, LocalSkill, LocalSkills, Registry};
 
