@@ -25,6 +25,6 @@ pub use fix::{FixError, fix};
 pub use ids::{Claim, Ids};
 pub use scan::{outermost, scan};
 pub use skill_folder::{
-    LEFT_OUT, SkillFiles, SkillFolders, Stamp, TooMany, absolute, find, name, read, read_local,
-    stamp,
+    Inode, LEFT_OUT, SkillFiles, SkillFolders, Stamp, TooMany, absolute, find, inode, name, read,
+    read_local, stamp,
 };

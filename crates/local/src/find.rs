@@ -5,17 +5,13 @@
 //! one skill before several agents; they are followed there, and nowhere below.
 
 use std::collections::BTreeSet;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
 use std::{fs, io};
+
+use folders::{Inode, inode};
 
 /// Folders that group skills may hold folders that group some, so deep.
 const MAX_DEPTH: usize = 3;
-
-/// Which folder it is: device and number, and when it was made, since a number that is free is
-/// used again at once.
-pub(super) type Inode = (u64, u64, Option<SystemTime>);
 
 /// What was found below a root.
 #[derive(Debug, Default)]
@@ -40,12 +36,6 @@ impl Found {
             self.unreadable.push((folder.to_owned(), error.to_string()));
         }
     }
-}
-
-/// The folder that is at a path, links followed.
-pub(super) fn inode(path: &Path) -> Option<Inode> {
-    let meta = fs::metadata(path).ok().filter(fs::Metadata::is_dir)?;
-    Some((meta.dev(), meta.ino(), meta.created().ok()))
 }
 
 /// Looks for skills below a root, in `max` folders and files at most, passing over folders

@@ -12,6 +12,8 @@
 //! * What is wrong with one folder is told, and stops no other.
 //! * All of it is bounded: places, skills of a place, their bytes, the folders and files that
 //!   are looked at. Of a skill there is one version, so that thousands of saves take no memory.
+//!   Contents are held of what is shown alone: a look takes the skills of before, those of now
+//!   and one that is being read.
 //! * A system that tells nothing, or that has no watches left, is asked at intervals.
 //!
 //! | file | what it says |
@@ -19,6 +21,7 @@
 //! | `place` | where an agent's skills are: the folders of a project and of a home |
 //! | `find` | which folders there hold a skill |
 //! | `look` | what has changed there, and what it comes to |
+//! | `chosen` | which of the skills are shown, and held |
 //! | `watches` | being told that something happens |
 //! | `overlay` | one place, kept in step |
 //! | `overlays` | all of them |
@@ -35,6 +38,7 @@
     clippy::print_stderr
 )]
 
+mod chosen;
 mod find;
 mod look;
 mod overlay;

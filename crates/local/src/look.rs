@@ -1,8 +1,10 @@
 //! What has changed in the folders of a place, and what it comes to.
 //!
 //! [`Look::look`] is all of it: it finds the folders of skills, compares each with what it was,
-//! and reads those that are another and have been quiet. It blocks, and knows no clock but the
-//! one that is handed in; who calls it when is `overlay`'s.
+//! reads those that are another and have been quiet, and chooses what is shown. It does all of
+//! that of one folder before it comes to the next, so that what was read and is not shown is
+//! let go at once. It blocks, and knows no clock but the one that is handed in; who calls it
+//! when is `overlay`'s.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -11,11 +13,12 @@ use std::time::{Duration, SystemTime};
 
 use tokio::time::Instant;
 
-use super::find::{self, Inode, inode};
+use super::chosen::{Chosen, Read};
+use super::find;
 use super::place::{Place, Root};
 use executor::Stop;
-use folders::{SkillFiles, Stamp, TooMany};
-use model::{MAX_FILES, Severity, SkillKey};
+use folders::{Inode, SkillFiles, Stamp, TooMany, inode};
+use model::{MAX_FILES, Severity};
 use registry::{Bundle, LocalPast, LocalSkill, LocalSkills, Registry};
 
 /// How long nothing may have happened in a folder before it is read: an editor may be writing.
@@ -69,7 +72,7 @@ struct Known {
     since: Instant,
     /// What was read is what it looks like.
     is_read: bool,
-    read: Option<Result<Arc<LocalSkill>, String>>,
+    read: Option<Result<Read, String>>,
     /// Since when it has been gone.
     gone: Option<Instant>,
 }
@@ -83,6 +86,8 @@ pub(super) struct Looked {
     pub(super) skipped: Vec<Skipped>,
     /// Something was not quiet: look again soon.
     pub(super) again: bool,
+    /// It was stopped before it was through, and says nothing else.
+    pub(super) is_stopped: bool,
     /// The folders in which something may happen.
     pub(super) folders: BTreeMap<PathBuf, Inode>,
 }
@@ -128,6 +133,14 @@ impl Look {
         &self.skills
     }
 
+    /// The folders of which contents are held.
+    #[cfg(test)]
+    pub(super) fn held(&self) -> impl Iterator<Item = &Path> {
+        let is_held = |known: &Known| matches!(known.read, Some(Ok(Read::Shown(_))));
+        let held = self.known.iter().filter(move |(_, known)| is_held(known));
+        held.map(|(folder, _)| folder.as_path())
+    }
+
     /// Looks at everything. Blocks.
     pub(super) fn look(&mut self, now: Instant, clock: SystemTime, stop: &Stop) -> Looked {
         let mut looked = Looked::default();
@@ -159,9 +172,14 @@ impl Look {
             looked.again |= !is_gone;
             !is_gone
         });
+        // Those that are about to be gone keep their places for so long, after all others.
+        let kept = self.known.iter().filter(|(_, known)| known.gone.is_some());
+        let kept: Vec<PathBuf> = kept.map(|(folder, _)| folder.clone()).collect();
+        let mut chosen = Chosen::new(self.limits);
         for (folder, author) in &order {
+            // What was read is known to the next look. What was not reached is not gone.
             if stop.is_set() {
-                break;
+                return Looked::stopped();
             }
             let stamp = folders::stamp(folder, left.min(MAX_ENTRIES));
             let visited = match &stamp {
@@ -174,11 +192,20 @@ impl Look {
             };
             left = left.saturating_sub(visited);
             self.follow(folder, author, stamp, (now, clock), &mut looked, stop);
+            self.choose(folder, &mut chosen, now, &mut looked, stop);
         }
-        // Those that are about to be gone keep their places for so long.
-        let kept = self.known.iter().filter(|(_, known)| known.gone.is_some());
-        order.extend(kept.map(|(folder, known)| (folder.clone(), known.author)));
-        let skills = self.chosen(&order, &mut looked);
+        for folder in &kept {
+            self.choose(folder, &mut chosen, now, &mut looked, stop);
+        }
+        if stop.is_set() {
+            return Looked::stopped();
+        }
+        let refused = looked.skipped.iter().filter_map(|skipped| {
+            let name = skipped.folder.file_name()?.to_string_lossy().to_lowercase();
+            let (folder, reason) = (skipped.folder.display(), &skipped.reason);
+            Some((name, format!("`{folder}` is no skill: {reason}")))
+        });
+        let skills = chosen.into_skills().with_refused(refused.collect());
         if !is_same(&skills, &self.skills) {
             self.skills = Arc::new(skills);
             looked.skills = Some(Arc::clone(&self.skills));
@@ -256,18 +283,33 @@ impl Look {
             looked.again = true;
             return;
         }
+        self.read(folder, now, looked, stop);
+    }
+
+    /// Reads a folder, and takes what was read if it is afterwards as it was before.
+    fn read(&mut self, folder: &Path, now: Instant, looked: &mut Looked, stop: &Stop) {
+        let Some(known) = self.known.get_mut(folder) else {
+            return;
+        };
+        known.is_read = false;
         let before = match &known.read {
-            Some(Ok(skill)) => Some(skill),
+            Some(Ok(Read::Shown(skill))) => Some(skill),
             _ => None,
         };
         let mut past = self.past.lock().unwrap_or_else(PoisonError::into_inner);
+        let author = known.author;
         let read = read(&self.registry, folder, author, before, &mut past, stop);
         drop(past);
+        // That it was stopped is no fault of the skill.
+        if stop.is_set() {
+            looked.again = true;
+            return;
+        }
         // Half of what is written meanwhile may be in what was read.
         match folders::stamp(folder, MAX_ENTRIES) {
             Ok(after) if known.stamp.as_ref() == Some(&after) => {
                 known.is_read = true;
-                known.read = Some(read);
+                known.read = Some(read.map(Read::Shown));
             }
             after => {
                 known.stamp = after.ok();
@@ -277,60 +319,58 @@ impl Look {
         }
     }
 
-    /// The skills of the folders in this order: of one name the first, and as many as may be.
-    fn chosen(&self, order: &[(PathBuf, &'static str)], looked: &mut Looked) -> LocalSkills {
-        let mut taken: BTreeMap<SkillKey, (&Path, &Arc<LocalSkill>)> = BTreeMap::new();
-        let mut chosen = Vec::new();
-        let mut bytes = 0;
-        for (folder, _) in order {
-            let skill = match self.known.get(folder).and_then(|known| known.read.as_ref()) {
-                None => continue,
-                Some(Err(reason)) => {
-                    looked.skip(folder, reason);
-                    continue;
-                }
-                Some(Ok(skill)) => skill,
+    /// Shows the skill of a folder where it fits after those that were chosen, and lets its
+    /// contents go where it does not.
+    fn choose(
+        &mut self,
+        folder: &Path,
+        chosen: &mut Chosen,
+        now: Instant,
+        looked: &mut Looked,
+        stop: &Stop,
+    ) {
+        // Twice where it was left out before and fits now: it is read between.
+        for is_again in [false, true] {
+            let Some(known) = self.known.get_mut(folder) else {
+                return;
             };
-            if let Some((first, other)) = taken.get(&skill.id().key()) {
-                if other.digest() != skill.digest() {
-                    let first = first.display();
-                    looked.skip(
-                        folder,
-                        &format!("`{first}` has the same name and goes first"),
-                    );
+            let read = match &known.read {
+                None => return,
+                Some(Err(reason)) => return looked.skip(folder, reason),
+                Some(Ok(read)) => read,
+            };
+            let facts = read.facts();
+            if let Err(reason) = chosen.fits(&facts) {
+                known.read = Some(Ok(Read::LeftOut(facts)));
+                if let Some(reason) = reason {
+                    looked.skip(folder, &reason);
                 }
-                continue;
+                return;
             }
-            if chosen.len() == self.limits.skills {
-                let max = self.limits.skills;
-                looked.skip(folder, &format!("there are more than {max} skills"));
-                continue;
+            if let Read::Shown(skill) = read {
+                if let Some(reason) = skill.held() {
+                    looked.skip(folder, &format!("it is held for review: {reason}"));
+                }
+                return chosen.take(folder, facts, Arc::clone(skill));
             }
-            if bytes + skill.bytes() > self.limits.bytes {
-                let mib = self.limits.bytes >> 20;
-                looked.skip(
-                    folder,
-                    &format!("with it the skills have more than {mib} MiB"),
-                );
-                continue;
+            // One that changes is read when it is quiet, and one that is gone not at all.
+            if is_again || !known.is_read || known.gone.is_some() {
+                return;
             }
-            if let Some(reason) = skill.held() {
-                looked.skip(folder, &format!("it is held for review: {reason}"));
-            }
-            bytes += skill.bytes();
-            taken.insert(skill.id().key(), (folder, skill));
-            chosen.push(Arc::clone(skill));
+            self.read(folder, now, looked, stop);
         }
-        let refused = looked.skipped.iter().filter_map(|skipped| {
-            let name = skipped.folder.file_name()?.to_string_lossy().to_lowercase();
-            let (folder, reason) = (skipped.folder.display(), &skipped.reason);
-            Some((name, format!("`{folder}` is no skill: {reason}")))
-        });
-        LocalSkills::new(chosen).with_refused(refused.collect())
     }
 }
 
 impl Looked {
+    fn stopped() -> Self {
+        Self {
+            again: true,
+            is_stopped: true,
+            ..Self::default()
+        }
+    }
+
     fn skip(&mut self, folder: &Path, reason: &str) {
         self.skipped.push(Skipped {
             folder: folder.to_owned(),

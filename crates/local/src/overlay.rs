@@ -422,6 +422,9 @@ impl Keeper {
             let _permit = permit;
             let clock = system_time(&registry);
             let mut looked = work.look.look(Instant::now(), clock, &Stop::never());
+            if looked.is_stopped {
+                return (work, true);
+            }
             // What happened in a folder before it was watched, nobody told.
             let has_new = work.watches.watch(std::mem::take(&mut looked.folders));
             overlay.take_in(&mut looked, (&registry, &search), &mut work.index);

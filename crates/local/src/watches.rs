@@ -14,7 +14,7 @@ use notify::{ErrorKind, Event, RecommendedWatcher, RecursiveMode, Watcher};
 use rustix::io::Errno;
 use tokio::sync::Notify;
 
-use super::find::Inode;
+use folders::Inode;
 
 /// What was told.
 #[derive(Debug, Default)]
@@ -225,7 +225,7 @@ mod tests {
         let told = Arc::new(Told::default());
         let mut watches = Watches::new(Vec::new(), told);
         let folder = tempfile::tempdir().expect("a folder");
-        let inode = super::super::find::inode(folder.path()).expect("a folder");
+        let inode = folders::inode(folder.path()).expect("a folder");
         // No path is so long; for whoever may read everything, too.
         let refused = PathBuf::from(format!("/{}", "x/".repeat(4_000)));
         let wanted = [folder.path().to_owned(), refused.clone()];

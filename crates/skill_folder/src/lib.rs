@@ -16,6 +16,7 @@
     clippy::print_stderr
 )]
 
+mod inode;
 mod left_out;
 mod open;
 mod stamp;
@@ -31,6 +32,7 @@ use ignore::Match;
 use ignore::gitignore::Gitignore;
 use walkdir::{DirEntry, WalkDir};
 
+pub use inode::{Inode, inode};
 pub use left_out::{
     LEFT_OUT, MAX_DEPTH, MAX_PATTERNS, Patterns, SKILLIGNORE, TOO_DEEP, Taken,
     is_no_place_of_skills, left_out, pointer, too_deep, too_many_patterns,

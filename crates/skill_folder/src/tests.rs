@@ -278,3 +278,19 @@ fn a_stamp_counts_what_is_no_part_of_the_skill_as_well() {
     let stamped = stamp(folder.path(), 4);
     assert!(matches!(stamped, Err(TooMany::Entries(4))), "{stamped:?}");
 }
+
+#[test]
+fn a_folder_is_itself_behind_a_link_and_another_one_made_anew() {
+    let place = folder(&[("a/SKILL.md", SKILL)]);
+    let at = |path: &str| place.path().join(path);
+    let first = inode(&at("a")).expect("a folder");
+    std::os::unix::fs::symlink(at("a"), at("b")).expect("a link");
+    assert_eq!(inode(&at("b")), Some(first));
+    fs::rename(at("a"), at("old")).expect("moved");
+    fs::create_dir(at("a")).expect("a folder");
+    assert_ne!(inode(&at("a")), Some(first));
+    assert_eq!(
+        (inode(&at("old/SKILL.md")), inode(&at("gone"))),
+        (None, None)
+    );
+}

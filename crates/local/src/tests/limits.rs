@@ -11,7 +11,7 @@ use crate::look::{Look, Looked};
 struct Looking {
     look: Look,
     registry: Registry,
-    _folder: TempDir,
+    folder: TempDir,
     root: PathBuf,
 }
 
@@ -31,7 +31,7 @@ impl Looking {
         Self {
             look,
             registry,
-            _folder: folder,
+            folder,
             root,
         }
     }
@@ -40,6 +40,21 @@ impl Looking {
     fn look(&mut self) -> Looked {
         let clock = SystemTime::from(self.registry.now()) + Duration::from_secs(60);
         self.look.look(Instant::now(), clock, &Stop::never())
+    }
+
+    /// Looks, until those that are gone are no longer waited for, and says what is shown.
+    fn shown(&mut self) -> Vec<String> {
+        while self.look().again {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        names(self.look.skills())
+    }
+
+    /// Names of the folders whose contents are held.
+    fn held(&self) -> Vec<String> {
+        let held = self.look.held().map(|folder| folder.file_name());
+        held.map(|name| name.expect("a name").to_string_lossy().into_owned())
+            .collect()
     }
 }
 
@@ -118,4 +133,54 @@ fn a_skill_that_is_too_large_takes_what_was_looked_at_of_it() {
             "{first:?}"
         );
     }
+}
+
+#[test]
+fn contents_are_held_of_what_is_shown_alone() {
+    let limits = Limits {
+        skills: 2,
+        bytes: 4_000,
+        ..Limits::default()
+    };
+    let mut looking = Looking::new(limits);
+    let root = looking.root.clone();
+    for name in ["a", "b", "c", "d"] {
+        write(&root.join(name), name);
+    }
+    fs::write(root.join("a/data.txt"), "x".repeat(5_000)).expect("a file");
+    // A copy of one that goes first, and another of its name.
+    let other = looking.folder.path().join("project/.cursor/skills");
+    write(&other.join("b"), "b");
+    write(&other.join("c"), "other");
+    assert_eq!(looking.shown(), ["local/project/b", "local/project/c"]);
+    assert_eq!(looking.held(), ["b", "c"]);
+    // Nothing happened: nothing is read, and the same is held.
+    assert!(looking.look().skills.is_none());
+    assert_eq!(looking.held(), ["b", "c"]);
+    // There is room again, so what was left out is read again, though it did not change.
+    fs::remove_dir_all(root.join("b")).expect("removed");
+    assert_eq!(looking.shown(), ["local/project/c", "local/project/d"]);
+    assert_eq!(looking.held(), ["c", "d"]);
+    // Also what was a copy of another one before.
+    fs::remove_dir_all(root.join("c")).expect("removed");
+    assert_eq!(looking.shown(), ["local/project/b", "local/project/d"]);
+    assert_eq!(looking.held(), ["d", "b"]);
+    // And one that was too large, once it is not.
+    fs::write(root.join("a/data.txt"), "x").expect("a file");
+    assert_eq!(looking.shown(), ["local/project/a", "local/project/d"]);
+    assert_eq!(looking.held(), ["a", "d"]);
+}
+
+#[test]
+fn a_look_that_is_stopped_takes_nothing_away() {
+    let mut looking = Looking::new(Limits::default());
+    write(&looking.root.join("a"), "a");
+    assert_eq!(looking.shown(), ["local/project/a"]);
+    write(&looking.root.join("b"), "b");
+    let stop = Stop::at(Instant::now());
+    let clock = SystemTime::from(looking.registry.now()) + Duration::from_secs(60);
+    let looked = looking.look.look(Instant::now(), clock, &stop);
+    assert!(looked.is_stopped && looked.again && looked.skills.is_none());
+    assert_eq!(names(looking.look.skills()), ["local/project/a"]);
+    assert_eq!(looking.shown(), ["local/project/a", "local/project/b"]);
 }
