@@ -6,16 +6,16 @@
 //! cannot be watched is looked at at intervals.
 
 use std::collections::BTreeMap;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use notify::{Event, RecommendedWatcher, RecursiveMode, Watcher as _};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use super::{Source, SourceKind};
+use skill_folder::{Inode, inode};
 
 /// So long nothing happens before a folder is looked at.
 const QUIET: Duration = Duration::from_millis(200);
@@ -160,14 +160,6 @@ impl Watches {
     pub(crate) async fn happened(&self) {
         self.told.happened.notified().await;
     }
-}
-
-/// Device and number, and when it was made: a number that is free is used again at once.
-type Inode = (u64, u64, Option<SystemTime>);
-
-fn inode(folder: &Path) -> Option<Inode> {
-    let folder = std::fs::metadata(folder).ok()?;
-    Some((folder.dev(), folder.ino(), folder.created().ok()))
 }
 
 fn watch(id: &str, folder: &Path, told: &Arc<Told>) -> notify::Result<RecommendedWatcher> {
