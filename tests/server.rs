@@ -324,83 +324,57 @@ fn a_wrong_config_file_stops_the_start_with_its_line() {
     );
 }
 
-#[test]
-fn a_log_of_everything_leaves_out_what_the_engine_says_when_its_threads_end() {
+/// All that a server logs, which is asked to stop at the line with these words.
+fn logged(args: &[&str], stop_at: &str) -> Vec<String> {
     let folder = TempDir::new().expect("a folder");
     let data = folder.path().join("data").display().to_string();
     let mut server = std::process::Command::new(support::BINARY)
-        .args([
-            "serve",
-            "--listen",
-            "127.0.0.1:0",
-            "--log",
-            "trace",
-            "--data",
-            &data,
-        ])
+        .args(["serve", "--listen", "127.0.0.1:0", "--data", &data])
+        .args(args)
         .stderr(std::process::Stdio::piped())
         .spawn()
         .expect("the binary");
-    let lines = BufReader::new(server.stderr.take().expect("stderr")).lines();
-    let mut engine = Vec::new();
-    let mut seen = 0;
-    for line in lines.map_while(Result::ok) {
-        if line.contains("serving data=") {
+    let log = BufReader::new(server.stderr.take().expect("stderr")).lines();
+    let mut lines = Vec::new();
+    for line in log.map_while(Result::ok) {
+        if line.contains(stop_at) {
             let pid = server.id().to_string();
             let asked = std::process::Command::new("kill")
                 .args(["-TERM", &pid])
                 .status();
             assert!(asked.expect("kill").success());
         }
-        seen += usize::from(line.contains("TRACE") || line.contains("DEBUG"));
-        if line.contains(" sled::") || line.contains(" crossbeam_") {
-            engine.push(line);
-        }
+        lines.push(line);
     }
     assert_eq!(server.wait().expect("an end").code(), Some(0));
-    assert_eq!(engine, Vec::<String>::new());
-    assert!(seen > 0, "the log was not of everything");
+    lines
+}
+
+#[test]
+fn a_log_of_everything_leaves_out_what_the_engine_says_when_its_threads_end() {
+    let lines = logged(&["--log", "trace"], "serving data=");
+    let is_engine = |line: &&String| line.contains(" sled::") || line.contains(" crossbeam_");
+    let engine: Vec<_> = lines.iter().filter(is_engine).collect();
+    assert_eq!(engine, Vec::<&String>::new());
+    let all = |line: &String| line.contains("TRACE") || line.contains("DEBUG");
+    assert!(lines.iter().any(all), "the log was not of everything");
 }
 
 #[test]
 fn a_log_in_json_is_json_from_its_first_line() {
-    let folder = TempDir::new().expect("a folder");
-    let data = folder.path().join("data").display().to_string();
-    let mut server = std::process::Command::new(support::BINARY)
-        .args([
-            "serve",
-            "--listen",
-            "127.0.0.1:0",
-            "--log-format",
-            "json",
-            "--data",
-            &data,
-        ])
-        .stderr(std::process::Stdio::piped())
-        .spawn()
-        .expect("the binary");
-    let lines = BufReader::new(server.stderr.take().expect("its log")).lines();
-    let mut records = Vec::new();
-    for line in lines {
-        let line = line.expect("text");
-        let record: serde_json::Value = serde_json::from_str(&line).expect(&line);
-        records.push(
-            record["fields"]["message"]
-                .as_str()
-                .expect("a message")
-                .to_owned(),
-        );
-        if records.len() == 1 {
-            let stopped = std::process::Command::new("kill")
-                .arg(server.id().to_string())
-                .status();
-            assert!(stopped.expect("kill").success());
-        }
-    }
-    assert!(server.wait().expect("an end").success());
+    let lines = logged(&["--log-format", "json"], "listening on");
+    let messages: Vec<String> = lines
+        .iter()
+        .map(|line| {
+            let record: serde_json::Value = serde_json::from_str(line).expect(line);
+            let message = record["fields"]["message"].as_str();
+            message.expect("a message").to_owned()
+        })
+        .collect();
+    let first = messages.first().expect("a line");
     assert!(
-        records[0].starts_with("listening on http://127.0.0.1:"),
-        "{records:?}"
+        first.starts_with("listening on http://127.0.0.1:"),
+        "{messages:?}"
     );
-    assert_eq!(records.last().map(String::as_str), Some("stopped"));
+    assert_eq!(messages.last().map(String::as_str), Some("stopped"));
 }

@@ -556,6 +556,27 @@ fn a_source_of_the_config_file_is_refused_with_its_place() {
     }
 }
 
+/// All files and folders below a folder, but for its repository.
+fn tree(folder: &std::path::Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    let mut open = vec![folder.to_owned()];
+    while let Some(here) = open.pop() {
+        for entry in std::fs::read_dir(here).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            if path.ends_with(".git") {
+                continue;
+            }
+            let inside = path.strip_prefix(folder).expect("below it").to_owned();
+            let content = std::fs::read(&path).unwrap_or_default();
+            found.insert(inside, content);
+            if path.is_dir() {
+                open.push(path);
+            }
+        }
+    }
+    found
+}
+
 #[test]
 fn all_skills_go_out_as_a_tree_and_a_repository_and_come_back_the_same() {
     let desk = Desk::new(5);
@@ -603,6 +624,24 @@ fn all_skills_go_out_as_a_tree_and_a_repository_and_come_back_the_same() {
         (&json!(1), &json!(1))
     );
     assert!(!desk.path("one/local/acme/s2").exists());
+    // One that was ended before it was through is gone on with, and leaves nothing behind.
+    let half = desk.path("half");
+    std::fs::create_dir_all(half.join(".writing")).expect("a folder");
+    std::fs::create_dir_all(half.join("local/acme/s1")).expect("a folder");
+    std::fs::write(half.join(".writing/SKILL.md"), "Half").expect("a file");
+    let gone = json!({
+        "id": "gone/author/skill", "version_number": 1, "semantic_version": "1.0.0",
+        "digest": "", "created_at": 0,
+    });
+    let list = json!({"skills": [gone]}).to_string();
+    std::fs::write(half.join("skills.json"), list).expect("a file");
+    std::fs::create_dir_all(half.join("gone/author/skill")).expect("a folder");
+    let whole = export("half", &[]);
+    assert_eq!(
+        (&whole["written"], &whole["removed"]),
+        (&json!(4), &json!(1))
+    );
+    assert_eq!(tree(&half), tree(&desk.path("one")));
     // What was pushed is a source like others.
     let from = format!("file://{remote}");
     let add = [

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
@@ -15,9 +16,12 @@ use super::output::{self, Exit, Failed, GOOD, Output, counted};
 use super::served::Served;
 use crate::contract::v1;
 use model::{Code, SkillId, VersionNumber};
+use store::AtomicFile;
 
 /// The list of what was written, in the folder.
 const LIST: &str = "skills.json";
+/// Where a skill is written before it is put into its place. No id begins with a dot.
+const WORK: &str = ".writing";
 const PAGE: i32 = 500;
 /// Who commits: the same everywhere, so that the same skills make the same commit.
 const AUTHOR: &str = "Repertoire";
@@ -106,16 +110,8 @@ async fn wanted(client: &mut Client, namespace: &str) -> Result<Vec<Entry>, Fail
             if skill.id.starts_with("builtin/") {
                 continue;
             }
-            let request = v1::ListVersionsRequest {
-                skill_id: skill.id.clone(),
-                page_size: 1,
-                ..Default::default()
-            };
-            let versions = client.registry().list_versions(request).await?.into_inner();
-            let active = versions.active_version;
             let request = v1::GetVersionRequest {
                 skill_id: skill.id.clone(),
-                version_number: active,
                 ..Default::default()
             };
             let version = client.registry().get_version(request).await?.into_inner();
@@ -123,7 +119,7 @@ async fn wanted(client: &mut Client, namespace: &str) -> Result<Vec<Entry>, Fail
             let info = info.ok_or_else(|| Failed::fault("a version without what it is"))?;
             found.push(Entry {
                 id: skill.id,
-                version_number: active,
+                version_number: info.version_number,
                 semantic_version: info.semantic_version,
                 digest: info.digest,
                 created_at: info.created_at.map_or(0, |time| time.seconds),
@@ -147,23 +143,77 @@ pub(super) async fn all(
     let namespace = options.namespace.clone().unwrap_or_default();
     let skills = wanted(client, &namespace).await?;
     fs::create_dir_all(&folder).map_err(at(&folder))?;
+    let work = folder.join(WORK);
+    if work.exists() {
+        // Of an export that was ended.
+        fs::remove_dir_all(&work).map_err(at(&work))?;
+    }
+    if before.skills.is_empty() {
+        // From now on the folder is that of an export, which the next one goes on with.
+        write_list(&folder, &before)?;
+    }
+    // Before anything is written: on some disks a name is the same in capitals.
+    let removed = remove_gone(&folder, &before, &skills)?;
     let bar = output::bar(skills.len() as u64, "skills");
     let mut written = 0;
     for entry in &skills {
         let place = folder.join(&entry.id);
         let is_same = before.skills.contains(entry) && place.is_dir();
         if !is_same {
-            write(client, entry, &place).await?;
+            write(client, entry, &place, &work).await?;
             written += 1;
         }
         bar.inc(1);
     }
     bar.finish_and_clear();
-    let there: BTreeSet<&str> = skills.iter().map(|entry| entry.id.as_str()).collect();
-    let gone = before
-        .skills
+    let newest = skills
         .iter()
-        .filter(|entry| !there.contains(entry.id.as_str()));
+        .map(|entry| entry.created_at)
+        .max()
+        .unwrap_or(0);
+    let count = skills.len();
+    write_list(&folder, &List { skills })?;
+    let commit = if options.git {
+        Some(commit(&folder, count, newest, &options)?)
+    } else {
+        None
+    };
+    if output.is_json() {
+        output.value(&serde_json::json!({
+            "path": folder.display().to_string(),
+            "skills": count,
+            "written": written,
+            "removed": removed,
+            "commit": commit,
+        }))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    output.line(&format!(
+        "{GOOD}wrote{GOOD:#} {} ({}: {written} written, {removed} removed)",
+        folder.display(),
+        counted(count, "skill"),
+    ))?;
+    if let Some(commit) = commit {
+        output.line(&format!("{GOOD}committed{GOOD:#} {commit}"))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Writes the list, whole or not at all.
+fn write_list(folder: &Path, list: &List) -> Result<(), Failed> {
+    let path = folder.join(LIST);
+    let text = serde_json::to_string_pretty(list).map_err(Failed::fault)? + "\n";
+    let file = AtomicFile::new(&path).map_err(at(&path))?;
+    file.file().write_all(text.as_bytes()).map_err(at(&path))?;
+    file.persist(true).map_err(at(&path))
+}
+
+/// Removes the skills of the list before that are no longer there, with the folders that had
+/// nothing else. How many.
+fn remove_gone(folder: &Path, before: &List, now: &[Entry]) -> Result<usize, Failed> {
+    let there: BTreeSet<&str> = now.iter().map(|entry| entry.id.as_str()).collect();
+    let gone = before.skills.iter();
+    let gone = gone.filter(|entry| !there.contains(entry.id.as_str()));
     let mut removed = 0;
     for entry in gone {
         // A list is a file like others: what it says is no path before it is an id.
@@ -175,46 +225,21 @@ pub(super) async fn all(
             fs::remove_dir_all(&place).map_err(at(&place))?;
             removed += 1;
         }
+        for above in place.ancestors().skip(1).take(2) {
+            // One with something in it stays.
+            fs::remove_dir(above).ok();
+        }
     }
-    let newest = skills
-        .iter()
-        .map(|entry| entry.created_at)
-        .max()
-        .unwrap_or(0);
-    let list = folder.join(LIST);
-    let text = serde_json::to_string_pretty(&List {
-        skills: skills.clone(),
-    });
-    let text = text.map_err(Failed::fault)? + "\n";
-    fs::write(&list, text).map_err(at(&list))?;
-    let commit = if options.git {
-        Some(commit(&folder, skills.len(), newest, &options)?)
-    } else {
-        None
-    };
-    if output.is_json() {
-        output.value(&serde_json::json!({
-            "path": folder.display().to_string(),
-            "skills": skills.len(),
-            "written": written,
-            "removed": removed,
-            "commit": commit,
-        }))?;
-        return Ok(ExitCode::SUCCESS);
-    }
-    output.line(&format!(
-        "{GOOD}wrote{GOOD:#} {} ({}: {written} written, {removed} removed)",
-        folder.display(),
-        counted(skills.len(), "skill"),
-    ))?;
-    if let Some(commit) = commit {
-        output.line(&format!("{GOOD}committed{GOOD:#} {commit}"))?;
-    }
-    Ok(ExitCode::SUCCESS)
+    Ok(removed)
 }
 
-/// Writes a skill beside its place, and puts it there.
-async fn write(client: &mut Client, entry: &Entry, place: &Path) -> Result<(), Failed> {
+/// Writes a skill elsewhere, and puts it into its place.
+async fn write(
+    client: &mut Client,
+    entry: &Entry,
+    place: &Path,
+    work: &Path,
+) -> Result<(), Failed> {
     let id: SkillId = entry.id.parse().map_err(Failed::fault)?;
     let number = VersionNumber::new(entry.version_number);
     let number = number.ok_or_else(|| Failed::fault("a version without a number"))?;
@@ -228,22 +253,18 @@ async fn write(client: &mut Client, entry: &Entry, place: &Path) -> Result<(), F
         let message = format!("'{id}' is not what the server has: its digest is {digest}");
         return Err(Failed::new(Code::DataDamaged, message));
     }
-    let mut beside = place.as_os_str().to_owned();
-    beside.push(".new");
-    let beside = PathBuf::from(beside);
-    if beside.exists() {
-        fs::remove_dir_all(&beside).map_err(at(&beside))?;
-    }
     for (path, content) in files {
-        let file = beside.join(path.as_str());
-        let folder = file.parent().unwrap_or(&beside);
+        let file = work.join(path.as_str());
+        let folder = file.parent().unwrap_or(work);
         fs::create_dir_all(folder).map_err(at(folder))?;
         fs::write(&file, &content).map_err(at(&file))?;
     }
     if place.exists() {
         fs::remove_dir_all(place).map_err(at(place))?;
     }
-    fs::rename(&beside, place).map_err(at(place))
+    let above = place.parent().unwrap_or(place);
+    fs::create_dir_all(above).map_err(at(above))?;
+    fs::rename(work, place).map_err(at(place))
 }
 
 /// Runs Git in the folder; what it says on its stdout.
