@@ -304,7 +304,7 @@ pub(super) fn unsorted(sort: Sort) -> Option<String> {
     match sort.by {
         SortBy::Relevance | SortBy::Updated | SortBy::Score => None,
         SortBy::Stars => Some(
-            "The order is by relevance: no skill has stars yet, so leave out `sort` or sort by `score` or `updated`"
+            "The order is by relevance: search does not know the stars of skills, so leave out `sort` or sort by `score` or `updated`"
                 .to_owned(),
         ),
     }

@@ -413,7 +413,7 @@ impl Search<'_> {
                 (SortBy::Updated, false) => updated(b).cmp(&updated(a)),
                 (SortBy::Updated, true) => updated(a).cmp(&updated(b)),
                 (SortBy::Score, ascending) => by_score(score(a), score(b), ascending),
-                // No skill has stars yet: they are all last.
+                // The index knows no stars: all are last.
                 (SortBy::Relevance, false) | (SortBy::Stars, _) => a.order(b),
             };
             by_field.then_with(|| a.order(b))

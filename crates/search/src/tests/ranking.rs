@@ -605,7 +605,7 @@ async fn an_order_that_no_skill_has_is_told_to_be_none() {
     for by in [SortBy::Relevance, SortBy::Updated, SortBy::Score] {
         assert_eq!(told(by).await, (1, Vec::new()));
     }
-    let sentence = "The order is by relevance: no skill has stars yet, so leave out `sort` or sort by `score` or `updated`";
+    let sentence = "The order is by relevance: search does not know the stars of skills, so leave out `sort` or sort by `score` or `updated`";
     assert_eq!(told(SortBy::Stars).await, (1, vec![sentence.to_owned()]));
 }
 
