@@ -29,10 +29,9 @@ use registry::{Head, Registry};
 
 /// Threads that take texts apart. One more reads them.
 const THREADS: usize = 2;
-/// Bytes of documents that a thread keeps before it writes them as a segment.
-const WRITER_BYTES: usize = 32 * 1024 * 1024;
-/// The same of an index in memory: the least that the engine takes.
-const SMALL_WRITER_BYTES: usize = 15_000_000;
+/// Bytes of documents that a thread keeps before it writes them as a segment: the least that the
+/// engine takes. With twice as much nothing was faster.
+const WRITER_BYTES: usize = 15_000_000;
 /// Segments of one size that are merged into one: few, since each costs every
 /// search some look-ups.
 const MERGED: usize = 4;
@@ -122,7 +121,7 @@ impl Indexer {
     pub(super) fn in_memory(registry: Registry, dimensions: usize) -> Result<Self, Error> {
         let (schema, _) = schema::schema();
         let index = Index::create_in_ram(schema);
-        Self::of(&index, (1, SMALL_WRITER_BYTES), registry, dimensions)
+        Self::of(&index, (1, WRITER_BYTES), registry, dimensions)
     }
 
     fn of(

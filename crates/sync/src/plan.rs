@@ -10,6 +10,8 @@ use sources::Item;
 pub(crate) struct Plan {
     /// Items to read, in the order of the listing.
     pub(crate) read: Vec<Item>,
+    /// What is known of these, by path.
+    pub(crate) before: HashMap<String, ItemRecord>,
     /// Items that are here as they are there, as known and as listed.
     pub(crate) unchanged: Vec<(ItemRecord, Item)>,
     /// What is known and no longer there.
@@ -27,14 +29,17 @@ pub(crate) fn plan(
 ) -> Plan {
     let mut plan = Plan::default();
     for item in listing {
-        let record = known.remove(&item.path);
-        let same = record.filter(|record| {
+        let is_same = |record: &ItemRecord| {
             let is_same = record.item.fingerprint == item.fingerprint;
             is_same && !everything && is_settled(record, &is_here)
-        });
-        match same {
-            Some(record) => plan.unchanged.push((record, item)),
-            None => plan.read.push(item),
+        };
+        match known.remove(&item.path) {
+            Some(record) if is_same(&record) => plan.unchanged.push((record, item)),
+            record => {
+                plan.before
+                    .extend(record.map(|record| (item.path.clone(), record)));
+                plan.read.push(item);
+            }
         }
     }
     plan.gone = known.into_values().collect();
@@ -109,6 +114,12 @@ mod tests {
         let unchanged =
             [&records[0], &records[3]].map(|record| (record.clone(), record.item.clone()));
         assert_eq!(made.unchanged, unchanged);
+        let mut before: Vec<_> = made.before.into_values().collect();
+        before.sort_by(|a, b| a.item.path.cmp(&b.item.path));
+        assert_eq!(
+            before,
+            [records[2].clone(), records[1].clone(), records[4].clone()]
+        );
         assert_eq!(made.gone, [records[5].clone()]);
         let everything = plan(listing(), known(), true, is_here);
         assert_eq!(everything.read, listing());

@@ -49,7 +49,7 @@ struct Taking {
     order: HashMap<String, usize>,
     /// The item of each skill of this source.
     claims: HashMap<SkillKey, Owner>,
-    /// What was known before, by path.
+    /// What was known before of the items to read, by path.
     before: HashMap<String, ItemRecord>,
     /// What is known now, by path.
     kept: HashMap<String, ItemRecord>,
@@ -70,7 +70,7 @@ impl Taking {
         Self {
             order: order.map(|(at, item)| (item.path.clone(), at)).collect(),
             claims: claims.collect(),
-            before: known.clone(),
+            before: HashMap::new(),
             kept: HashMap::new(),
             unreadable: 0,
         }
@@ -112,6 +112,7 @@ impl OneSync<'_> {
         let is_full = self.request.kind == Kind::Full;
         let Plan {
             read,
+            before,
             unchanged,
             gone,
         } = {
@@ -119,6 +120,7 @@ impl OneSync<'_> {
             let is_here = move |record: &ItemRecord| items::is_here(&inner, &id, record);
             aside(move || plan(listing, known, is_full, is_here)).await?
         };
+        taking.before = before;
         let was_unfinished = state.is_unfinished;
         let writes = !read.is_empty() || !gone.is_empty();
         if writes && !was_unfinished {
