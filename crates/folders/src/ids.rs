@@ -62,7 +62,7 @@ impl Ids {
             Some((first, _)) => {
                 let (entry, line) = name_line(bundle);
                 let message = format!(
-                    "'{id}' is taken by {}, whose path is shorter; rename the skill, or publish it with `repertoire publish DIR --id ID`",
+                    "'{id}' is taken by {}, which is less deep or goes before it by name; rename the skill, or publish it with `repertoire publish DIR --id ID`",
                     first.display()
                 );
                 Err(vec![Problem::error("id-taken", &entry, line, message)])

@@ -236,7 +236,7 @@ impl OneSync<'_> {
         Ok(Chosen::Stay(skipped))
     }
 
-    /// Takes skills from items that lost their ids to a shorter path.
+    /// Takes skills from items that lost their ids to one that goes before them.
     async fn displace(&self, taking: &mut Taking) -> Result<(), Fault> {
         let displaced: Vec<ItemRecord> = taking
             .kept
@@ -248,7 +248,7 @@ impl OneSync<'_> {
             .cloned()
             .collect();
         for mut record in displaced {
-            let reason = "its id is taken by a skill with a shorter path in this source";
+            let reason = "its id is taken by a skill of this source that is less deep, or goes before it by name";
             record.skill = None;
             record.skipped = Some(Skipped::State(reason.to_owned()));
             let mut batch = Batch::new();
@@ -361,7 +361,9 @@ impl OneSync<'_> {
                 return Err(Skipped::State(if *digest == Some(read.digest) {
                     format!("it is a copy of `{path}`")
                 } else {
-                    format!("'{id}' is taken by `{path}`, whose path is shorter: rename the skill")
+                    format!(
+                        "'{id}' is taken by `{path}`, which is less deep or goes before it by name: rename the skill"
+                    )
                 }));
             }
         }
