@@ -3,9 +3,13 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand};
 use http::{HeaderName, HeaderValue};
 
+use super::compose::{Check, Compose, Lock};
+use super::skill_args::{
+    Diff, Import, List, OfNumber, OfSkill, OfVersion, Publish, Read, Validate, Watch,
+};
 use super::versions;
 use super::{
     blocklist, checks, data, export, install, learn, manual, review, scan, search, sources, sync,
@@ -36,13 +40,6 @@ Examples:
 
 Without --server all windows on a data directory share one server, which the first one
 starts, and each sees the skills around it: those of its folder and of the home. A running server also speaks MCP over HTTP, at /mcp and /mcp/TOOLSET.";
-
-const COMPOSE_EXAMPLES: &str = "\
-Examples:
-  repertoire compose specification-engine opencode-implementer
-  repertoire check Bash --skills dev,review --arguments '{\"command\": \"git push\"}'
-  repertoire lock my-skill@^1 -o composition.lock
-  repertoire compose --lock composition.lock";
 
 /// Keeps an organisation's agent skills and serves them to any agent.
 #[derive(Debug, Parser)]
@@ -221,174 +218,6 @@ fn allowed_host(text: &str) -> Result<AllowedHost, String> {
     text.to_owned().try_into()
 }
 
-/// A place of this machine's skills.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub(super) enum LocationName {
-    /// Skills of the project at hand; they win short names.
-    Project,
-    /// A person's skills; they come next.
-    User,
-    /// Everyone's skills.
-    Global,
-}
-
-impl LocationName {
-    pub(super) fn author(self) -> &'static str {
-        match self {
-            Self::Project => "project",
-            Self::User => "user",
-            Self::Global => "global",
-        }
-    }
-}
-
-/// Where skills are to live.
-#[derive(Debug, Clone, Args)]
-pub(super) struct Home {
-    /// Location: the skills become local/LOCATION/NAME. [default: the author that the path tells,
-    /// as in `github.com/AUTHOR/REPOSITORY` or `AUTHOR__REPOSITORY`, else global]
-    #[arg(long, value_enum, conflicts_with_all = ["source", "author"])]
-    pub(super) location: Option<LocationName>,
-    /// Source of the skills, such as github: they become SOURCE/AUTHOR/NAME.
-    #[arg(long, requires = "author")]
-    pub(super) source: Option<String>,
-    /// Author of the skills.
-    #[arg(long, requires = "source")]
-    pub(super) author: Option<String>,
-}
-
-impl Home {
-    /// Source and author; none: those that the path of a folder tells.
-    pub(super) fn named(self) -> Option<(String, String)> {
-        let location = self
-            .location
-            .map(|l| ("local".to_owned(), l.author().to_owned()));
-        self.source.zip(self.author).or(location)
-    }
-}
-
-#[derive(Debug, Args)]
-pub(super) struct Import {
-    /// Folders to look for skills in.
-    #[arg(required = true, value_name = "DIR")]
-    pub(super) folders: Vec<PathBuf>,
-    #[command(flatten)]
-    pub(super) home: Home,
-    /// What changed, kept with each version.
-    #[arg(long, value_name = "TEXT", default_value = "")]
-    pub(super) summary: String,
-    /// Refuse what the Agent Skills standard does not allow, instead of reporting it.
-    #[arg(long)]
-    pub(super) strict: bool,
-}
-
-#[derive(Debug, Args)]
-pub(super) struct Publish {
-    /// Folder of the skill.
-    #[arg(value_name = "DIR")]
-    pub(super) folder: PathBuf,
-    /// Id to publish it as, SOURCE/AUTHOR/NAME. [default: by --location and its name]
-    #[arg(long, value_name = "ID")]
-    pub(super) id: Option<String>,
-    #[command(flatten)]
-    pub(super) home: Home,
-    /// What changed, kept with the version.
-    #[arg(long, value_name = "TEXT", default_value = "")]
-    pub(super) summary: String,
-    /// Publish the version without making it the active one.
-    #[arg(long)]
-    pub(super) no_activate: bool,
-    /// Refuse what the Agent Skills standard does not allow, instead of reporting it.
-    #[arg(long)]
-    pub(super) strict: bool,
-}
-
-#[derive(Debug, Args)]
-pub(super) struct Validate {
-    /// Folders to look for skills in.
-    #[arg(required = true, value_name = "DIR")]
-    pub(super) folders: Vec<PathBuf>,
-    /// Mend each SKILL.md first, where there is one way to do it.
-    #[arg(long)]
-    pub(super) fix: bool,
-    /// Refuse what the Agent Skills standard does not allow, instead of reporting it.
-    #[arg(long)]
-    pub(super) strict: bool,
-}
-
-#[derive(Debug, Args)]
-pub(super) struct List {
-    /// Only skills of this source.
-    #[arg(long)]
-    pub(super) source: Option<String>,
-    /// Only skills of this author.
-    #[arg(long, requires = "source")]
-    pub(super) author: Option<String>,
-    /// Only skills of this category.
-    #[arg(long)]
-    pub(super) category: Option<String>,
-    /// Only skills with this tag; repeat it for several.
-    #[arg(long = "tag", value_name = "TAG")]
-    pub(super) tags: Vec<String>,
-    /// Only skills about this technology.
-    #[arg(long)]
-    pub(super) technology: Option<String>,
-    /// Only skills of this location.
-    #[arg(long, value_enum)]
-    pub(super) location: Option<LocationName>,
-    /// The most skills to list. [default: all]
-    #[arg(long, value_name = "N")]
-    pub(super) limit: Option<usize>,
-}
-
-#[derive(Debug, Args)]
-pub(super) struct OfSkill {
-    /// The skill: its id or its short name.
-    pub(super) skill: String,
-}
-
-#[derive(Debug, Args)]
-pub(super) struct OfVersion {
-    /// The skill: its id or its short name.
-    pub(super) skill: String,
-    /// A version: its number, or its semantic version. [default: the active one]
-    #[arg(long, value_name = "VERSION")]
-    pub(super) at: Option<String>,
-}
-
-#[derive(Debug, Args)]
-pub(super) struct Read {
-    #[command(flatten)]
-    pub(super) of: OfVersion,
-    /// Path of the file inside the skill.
-    #[arg(default_value = "")]
-    pub(super) path: String,
-    /// The bytes as they are, also to a terminal.
-    #[arg(long)]
-    pub(super) raw: bool,
-}
-
-#[derive(Debug, Args)]
-pub(super) struct Diff {
-    /// The skill: its id or its short name.
-    pub(super) skill: String,
-    /// Number of the older version. [default: the one before the newer]
-    #[arg(long, value_name = "N", default_value = "0", hide_default_value = true)]
-    pub(super) from: u32,
-    /// Number of the newer version. [default: the active one]
-    #[arg(long, value_name = "N", default_value = "0", hide_default_value = true)]
-    pub(super) to: u32,
-}
-
-#[derive(Debug, Args)]
-pub(super) struct OfNumber {
-    /// The skill: its id or its short name.
-    pub(super) skill: String,
-    /// Number of the version.
-    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
-    pub(super) number: u32,
-}
-
 #[derive(Debug, Args)]
 #[command(after_help = MCP_EXAMPLES)]
 pub(super) struct Mcp {
@@ -404,97 +233,4 @@ pub(super) struct Mcp {
     /// and their like, of the current folder and of the home.
     #[arg(long, env = "REPERTOIRE_NO_LOCAL")]
     pub(super) no_local: bool,
-}
-
-#[derive(Debug, Args)]
-pub(super) struct Watch {
-    /// Go on after this token. [default: from now on]
-    #[arg(
-        long,
-        value_name = "TOKEN",
-        default_value = "",
-        hide_default_value = true
-    )]
-    pub(super) resume: String,
-    /// End after so many events. [default: do not end]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(i32).range(1..=1000))]
-    pub(super) max_events: Option<i32>,
-    /// End after so many seconds. [default: do not end]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(i32).range(1..=3600))]
-    pub(super) max_seconds: Option<i32>,
-    /// Only events of these skills, by id.
-    #[arg(value_name = "ID")]
-    pub(super) skills: Vec<String>,
-}
-
-/// How the tools of several skills are put together.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub(super) enum Policy {
-    /// A tool is granted where at least one skill allows it.
-    Union,
-    /// A tool is granted where every skill allows it.
-    Intersection,
-}
-
-#[derive(Debug, Args)]
-#[command(after_help = COMPOSE_EXAMPLES)]
-pub(super) struct Compose {
-    /// The skills, by id or short name, perhaps with a version: NAME@1.2.0, NAME@3, NAME@^1.2.
-    #[arg(value_name = "SKILL", required_unless_present = "lock")]
-    pub(super) skills: Vec<String>,
-    /// How tools are put together. [default: as the lock says, else union]
-    #[arg(long, value_enum)]
-    pub(super) policy: Option<Policy>,
-    /// Add the skills that are required.
-    #[arg(long)]
-    pub(super) resolve: bool,
-    /// A lock file: without SKILL what it pins, with SKILL what they must still be.
-    #[arg(long, value_name = "FILE")]
-    pub(super) lock: Option<PathBuf>,
-}
-
-#[derive(Debug, Args)]
-#[command(after_help = super::compose::CHECK_HELP)]
-pub(super) struct Check {
-    /// The tool that is to be called.
-    pub(super) tool: String,
-    /// The skills, with commas between them.
-    #[arg(
-        long,
-        value_name = "SKILLS",
-        value_delimiter = ',',
-        required_unless_present_any = ["lock", "session"]
-    )]
-    pub(super) skills: Vec<String>,
-    /// Session whose loaded skills are asked about.
-    #[arg(long, value_name = "ID", conflicts_with_all = ["skills", "lock", "policy"])]
-    pub(super) session: Option<String>,
-    /// Arguments of the call, a JSON object such as '{"command": "git status"}'.
-    #[arg(
-        long,
-        value_name = "JSON",
-        default_value = "{}",
-        hide_default_value = true
-    )]
-    pub(super) arguments: String,
-    /// How tools are put together. [default: as the lock says, else union]
-    #[arg(long, value_enum)]
-    pub(super) policy: Option<Policy>,
-    /// A lock file of the composition.
-    #[arg(long, value_name = "FILE", conflicts_with = "skills")]
-    pub(super) lock: Option<PathBuf>,
-}
-
-#[derive(Debug, Args)]
-#[command(after_help = COMPOSE_EXAMPLES)]
-pub(super) struct Lock {
-    /// The skills, by id or short name, perhaps with a version.
-    #[arg(required = true, value_name = "SKILL")]
-    pub(super) skills: Vec<String>,
-    /// How tools are put together.
-    #[arg(long, value_enum, default_value = "union")]
-    pub(super) policy: Policy,
-    /// File to write. [default: stdout]
-    #[arg(long, short, value_name = "FILE")]
-    pub(super) output: Option<PathBuf>,
 }

@@ -62,7 +62,7 @@ pub(super) async fn block(client: &mut Client, options: Block, output: &Output) 
 
 pub(super) async fn unblock(
     client: &mut Client,
-    options: super::args::OfSkill,
+    options: super::skill_args::OfSkill,
     output: &Output,
 ) -> Exit {
     let remove = v1::BlocklistAction::Remove;

@@ -1,17 +1,96 @@
 //! Commands on sets of skills.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use clap::{Args, ValueEnum};
 use serde_json::Value as Json;
 
-use super::args::{Check, Compose, Lock, Policy};
 use super::connect::Client;
 use super::output::{BAD, Exit, Failed, GOOD, Output, WARN, json_of, note, table};
 use crate::contract::json::to_struct;
 use crate::contract::v1;
 use composition::FindingCode;
 use model::{Code, NOT_EXACT, inexact};
+
+const COMPOSE_EXAMPLES: &str = "\
+Examples:
+  repertoire compose specification-engine opencode-implementer
+  repertoire check Bash --skills dev,review --arguments '{\"command\": \"git push\"}'
+  repertoire lock my-skill@^1 -o composition.lock
+  repertoire compose --lock composition.lock";
+
+/// How the tools of several skills are put together.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(super) enum Policy {
+    /// A tool is granted where at least one skill allows it.
+    Union,
+    /// A tool is granted where every skill allows it.
+    Intersection,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = COMPOSE_EXAMPLES)]
+pub(super) struct Compose {
+    /// The skills, by id or short name, perhaps with a version: NAME@1.2.0, NAME@3, NAME@^1.2.
+    #[arg(value_name = "SKILL", required_unless_present = "lock")]
+    pub(super) skills: Vec<String>,
+    /// How tools are put together. [default: as the lock says, else union]
+    #[arg(long, value_enum)]
+    pub(super) policy: Option<Policy>,
+    /// Add the skills that are required.
+    #[arg(long)]
+    pub(super) resolve: bool,
+    /// A lock file: without SKILL what it pins, with SKILL what they must still be.
+    #[arg(long, value_name = "FILE")]
+    pub(super) lock: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = CHECK_HELP)]
+pub(super) struct Check {
+    /// The tool that is to be called.
+    pub(super) tool: String,
+    /// The skills, with commas between them.
+    #[arg(
+        long,
+        value_name = "SKILLS",
+        value_delimiter = ',',
+        required_unless_present_any = ["lock", "session"]
+    )]
+    pub(super) skills: Vec<String>,
+    /// Session whose loaded skills are asked about.
+    #[arg(long, value_name = "ID", conflicts_with_all = ["skills", "lock", "policy"])]
+    pub(super) session: Option<String>,
+    /// Arguments of the call, a JSON object such as '{"command": "git status"}'.
+    #[arg(
+        long,
+        value_name = "JSON",
+        default_value = "{}",
+        hide_default_value = true
+    )]
+    pub(super) arguments: String,
+    /// How tools are put together. [default: as the lock says, else union]
+    #[arg(long, value_enum)]
+    pub(super) policy: Option<Policy>,
+    /// A lock file of the composition.
+    #[arg(long, value_name = "FILE", conflicts_with = "skills")]
+    pub(super) lock: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = COMPOSE_EXAMPLES)]
+pub(super) struct Lock {
+    /// The skills, by id or short name, perhaps with a version.
+    #[arg(required = true, value_name = "SKILL")]
+    pub(super) skills: Vec<String>,
+    /// How tools are put together.
+    #[arg(long, value_enum, default_value = "union")]
+    pub(super) policy: Policy,
+    /// File to write. [default: stdout]
+    #[arg(long, short, value_name = "FILE")]
+    pub(super) output: Option<PathBuf>,
+}
 
 fn policy(policy: Option<Policy>) -> i32 {
     match policy {

@@ -11,13 +11,13 @@ use tokio_stream::wrappers::ReceiverStream;
 use tokio_stream::{Stream, StreamExt as _};
 use tonic::Status;
 
-use super::args::{Import, Publish, Validate};
 use super::connect::Client;
 use super::fate::{Fate, LeftOut, problem_line, problems_json, review_hint, summarize};
 use super::folder;
 use super::folder::{Claim, Ids};
 use super::output::{self, BAD, FAINT, Failed, GOOD, Output, WARN, note};
 use super::scan::LOOK;
+use super::skill_args::{Import, Publish, Validate};
 use crate::contract::v1;
 use crate::contract::v1::publish_skills_response::Result as Item;
 use model::{Code, Problem, SkillId};

@@ -38,6 +38,7 @@ mod scan;
 mod search;
 mod serve;
 mod served;
+mod skill_args;
 mod skills;
 mod sources;
 mod status;

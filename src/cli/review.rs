@@ -4,9 +4,9 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use super::args::OfNumber;
 use super::connect::Client;
 use super::output::{BAD, Exit, FAINT, Failed, GOOD, Output, Style, WARN, table, time};
+use super::skill_args::OfNumber;
 use crate::contract::v1;
 
 #[derive(Debug, Args)]

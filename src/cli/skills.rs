@@ -4,13 +4,13 @@ use std::process::ExitCode;
 
 use serde_json::json;
 
-use super::args::{List, LocationName, OfVersion, Read, Watch};
 use super::connect::Client;
 use super::fate::problem_line;
 use super::output::{
     Exit, FAINT, Failed, GOOD, Output, WARN, bytes, counted, json_of, table, time,
 };
 use super::review;
+use super::skill_args::{List, LocationName, OfVersion, Read, Watch};
 use crate::contract::v1;
 
 const PAGE: i32 = 500;

@@ -5,11 +5,11 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use super::args::{Diff, OfNumber, OfSkill};
 use super::connect::Client;
 use super::output::{
     self, BAD, Exit, FAINT, Failed, GOOD, Output, Style, WARN, bytes, table, time,
 };
+use super::skill_args::{Diff, OfNumber, OfSkill};
 use crate::contract::v1;
 use model::Code;
 
