@@ -1,4 +1,4 @@
-//! Skills in folders on the caller's machine: scanned, mended, and given ids.
+//! Skills in folders on the caller's machine: begun, scanned, mended, and given ids.
 //!
 //! Rules:
 //!
@@ -20,6 +20,7 @@
 mod fix;
 mod ids;
 mod scan;
+mod template;
 
 pub use fix::{FixError, fix};
 pub use ids::{Claim, Ids};
@@ -28,3 +29,4 @@ pub use skill_folder::{
     Inode, LEFT_OUT, SkillFiles, SkillFolders, Stamp, TooMany, absolute, find, inode, name, read,
     read_local, stamp,
 };
+pub use template::{NewError, NewSkill, new_skill};

@@ -183,6 +183,13 @@ pub fn read(files: &BTreeMap<FilePath, Bytes>, options: &ReadOptions<'_>) -> Rea
     }
 }
 
+/// What is wrong with a name that somebody means to give a skill, as [`read`] would say it
+/// of the file.
+#[must_use]
+pub fn check_name(name: &str) -> Vec<Problem> {
+    name::problems(name)
+}
+
 /// The body of a `SKILL.md`: the text after the line that closes the front
 /// matter, byte for byte. A text without front matter is all body.
 #[must_use]

@@ -3,7 +3,7 @@
 use super::findings::{Findings, shown};
 use super::keys::{KeyEntry, Keys};
 use super::tree::NodeShape;
-use model::{MAX_SLUG_CHARS, invisible, is_device, is_standard_name, slugify};
+use model::{MAX_SLUG_CHARS, Problem, invisible, is_device, is_standard_name, slugify};
 
 /// The name as written, or made from the id's slug or the folder's name; and the slug.
 pub(super) fn read(
@@ -36,10 +36,25 @@ pub(super) fn read(
     };
     check(name, entry.line, folder, findings);
     let slug = slugify(name).or(other);
-    if slug.as_deref().is_some_and(is_device) {
+    check_slug(name, slug.as_deref(), entry.line, findings);
+    (name.to_owned(), slug)
+}
+
+/// What is wrong with a name that no file has yet.
+pub(super) fn problems(name: &str) -> Vec<Problem> {
+    let mut findings = Findings::new();
+    check(name, 0, None, &mut findings);
+    check_slug(name, slugify(name).as_deref(), 0, &mut findings);
+    let mut problems = findings.into_problems();
+    problems.sort_by(|a, b| (a.severity, &a.rule).cmp(&(b.severity, &b.rule)));
+    problems
+}
+
+fn check_slug(name: &str, slug: Option<&str>, line: usize, findings: &mut Findings) {
+    if slug.is_some_and(is_device) {
         findings.error(
             "name-unusable",
-            entry.line,
+            line,
             format!(
                 "`{}` is a device on Windows, where no folder can have its name",
                 shown(name)
@@ -49,14 +64,13 @@ pub(super) fn read(
     if slug.is_none() {
         findings.error(
             "name-unusable",
-            entry.line,
+            line,
             format!(
                 "`{}` has no letter or digit of a-z0-9, of which a skill's address is made",
                 shown(name)
             ),
         );
     }
-    (name.to_owned(), slug)
 }
 
 fn written<'a>(entry: KeyEntry<'a>, findings: &mut Findings) -> Option<(KeyEntry<'a>, &'a str)> {
