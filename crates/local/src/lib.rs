@@ -25,6 +25,7 @@
 //! | `watches` | being told that something happens |
 //! | `overlay` | one place, kept in step |
 //! | `overlays` | all of them |
+//! | `saves` | a folder that somebody works in, read anew after each save |
 //!
 //! Not here: how these skills are put in front of the store's (`registry`, `search`), what is
 //! read of a folder (`folders`), who calls from where (the server).
@@ -44,6 +45,7 @@ mod look;
 mod overlay;
 mod overlays;
 mod place;
+mod saves;
 #[cfg(test)]
 mod tests;
 mod watches;
@@ -52,3 +54,4 @@ pub use look::{Limits, Skipped};
 pub use overlay::{Change, Changes, Seen};
 pub use overlays::{Options, Overlays};
 pub use place::Place;
+pub use saves::Saves;

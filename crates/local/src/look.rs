@@ -427,7 +427,7 @@ fn read(
 }
 
 /// Adds folders to those that are watched.
-fn watch(watched: &mut BTreeMap<PathBuf, Inode>, folders: &[PathBuf]) {
+pub(super) fn watch(watched: &mut BTreeMap<PathBuf, Inode>, folders: &[PathBuf]) {
     let there = folders
         .iter()
         .filter_map(|folder| Some((folder.clone(), inode(folder)?)));
@@ -435,7 +435,7 @@ fn watch(watched: &mut BTreeMap<PathBuf, Inode>, folders: &[PathBuf]) {
 }
 
 /// The folders above a root, in which it may come and go.
-fn above(root: &Path, watched: &mut BTreeMap<PathBuf, Inode>) {
+pub(super) fn above(root: &Path, watched: &mut BTreeMap<PathBuf, Inode>) {
     let there = root
         .ancestors()
         .enumerate()

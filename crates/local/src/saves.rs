@@ -1,0 +1,236 @@
+//! A folder that somebody works in, read anew whenever it was saved.
+//!
+//! An editor saves in halves: it writes beside, renames, keeps a copy, cuts a file off and
+//! fills it. So a folder is read once nothing happened in it for a moment, and what was read
+//! counts if the folder is after the reading as it was before. One in which something happens
+//! all the time is read all the same.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::{Instant, timeout};
+
+use super::look::{above, watch};
+use super::watches::{Told, Watches};
+use folders::{Inode, TooMany, absolute};
+
+/// How long nothing happens before a folder is read.
+const QUIET: Duration = Duration::from_millis(150);
+/// And how long it waits at most, whatever happens.
+const MAX_WAIT: Duration = Duration::from_secs(2);
+/// How often a folder is looked at that tells nothing.
+const BLIND: Duration = Duration::from_secs(1);
+/// Files and folders that are looked at.
+const MAX_ENTRIES: usize = 50_000;
+
+/// What a folder looks like from outside; a folder that is gone or too large, by the words
+/// for it.
+type Looks = Result<u64, String>;
+
+/// Saves of what is in a folder.
+pub struct Saves {
+    root: PathBuf,
+    told: Arc<Told>,
+    watches: Watches,
+    /// What it looked like when it was read last; none: it was not.
+    seen: Option<Looks>,
+}
+
+impl Saves {
+    /// Saves in this folder, of which none was seen yet.
+    #[must_use]
+    pub fn new(folder: &Path) -> Self {
+        let root = absolute(folder);
+        let told = Arc::<Told>::default();
+        let watches = Watches::new(vec![root.clone()], Arc::clone(&told));
+        Self {
+            root,
+            told,
+            watches,
+            seen: None,
+        }
+    }
+
+    /// Reads the folder: the first time at once, then as soon as something was saved in it.
+    /// `read` blocks, and is called again where the folder changed meanwhile.
+    ///
+    /// # Panics
+    /// Where `read` does.
+    pub async fn next<T, F>(&mut self, read: F) -> T
+    where
+        T: Send + 'static,
+        F: Fn() -> T + Clone + Send + 'static,
+    {
+        let mut looks = self.look().await;
+        while self.seen.as_ref() == Some(&looks) {
+            self.wait(if self.watches.is_blind() {
+                BLIND
+            } else {
+                Duration::MAX
+            })
+            .await;
+            looks = self.look().await;
+        }
+        let until = Instant::now() + MAX_WAIT;
+        if self.seen.is_some() {
+            looks = self.quiet(looks, until).await;
+        }
+        loop {
+            let found = blocking(read.clone()).await;
+            let after = self.look().await;
+            let is_whole = after == looks || Instant::now() >= until;
+            self.seen = Some(looks);
+            if is_whole {
+                return found;
+            }
+            looks = self.quiet(after, until).await;
+        }
+    }
+
+    /// What it looks like once nothing happened for a moment, or at this time.
+    async fn quiet(&mut self, mut looks: Looks, until: Instant) -> Looks {
+        while Instant::now() < until {
+            let told = self.wait(QUIET).await;
+            let now = self.look().await;
+            if !told && now == looks {
+                break;
+            }
+            looks = now;
+        }
+        looks
+    }
+
+    /// Waits until something happens; false: so long nothing did.
+    async fn wait(&self, max: Duration) -> bool {
+        timeout(max, self.told.happened.notified()).await.is_ok()
+    }
+
+    async fn look(&mut self) -> Looks {
+        let root = self.root.clone();
+        let stamp = blocking(move || folders::stamp(&root, MAX_ENTRIES)).await;
+        let mut watched = BTreeMap::<PathBuf, Inode>::new();
+        above(&self.root, &mut watched);
+        let looks = match stamp {
+            Ok(stamp) => {
+                watch(&mut watched, &stamp.folders);
+                Ok(stamp.hash)
+            }
+            Err(error) => {
+                if let TooMany::Entries(_) = error {
+                    watch(&mut watched, std::slice::from_ref(&self.root));
+                }
+                Err(error.to_string())
+            }
+        };
+        self.watches.watch(watched);
+        looks
+    }
+}
+
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(done) => done,
+        Err(error) => std::panic::resume_unwind(error.into_panic()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    /// As long as a loaded machine may need.
+    const LIMIT: Duration = Duration::from_secs(20);
+    /// So long nothing comes that is not to come.
+    const NOTHING: Duration = Duration::from_secs(1);
+
+    struct Desk {
+        _place: tempfile::TempDir,
+        file: PathBuf,
+        saves: Saves,
+    }
+
+    impl Desk {
+        fn new() -> Self {
+            let place = tempfile::tempdir().expect("a folder");
+            let folder = place.path().join("skill");
+            fs::create_dir(&folder).expect("a folder");
+            let file = folder.join("SKILL.md");
+            fs::write(&file, "one").expect("a file");
+            Self {
+                saves: Saves::new(&folder),
+                _place: place,
+                file,
+            }
+        }
+
+        async fn next(&mut self, max: Duration) -> Option<String> {
+            let file = self.file.clone();
+            let read = move || fs::read_to_string(&file).unwrap_or_else(|_| "gone".to_owned());
+            timeout(max, self.saves.next(read)).await.ok()
+        }
+    }
+
+    #[tokio::test]
+    async fn a_folder_is_read_at_once_and_after_each_save() {
+        let mut desk = Desk::new();
+        assert_eq!(desk.next(LIMIT).await.as_deref(), Some("one"));
+        assert_eq!(desk.next(NOTHING).await, None, "nothing was saved");
+        fs::write(&desk.file, "two").expect("a file");
+        assert_eq!(desk.next(LIMIT).await.as_deref(), Some("two"));
+        // In a folder that was not there before.
+        let below = desk.file.with_file_name("references");
+        fs::create_dir(&below).expect("a folder");
+        assert!(desk.next(LIMIT).await.is_some());
+        fs::write(below.join("a.md"), "a").expect("a file");
+        assert!(desk.next(LIMIT).await.is_some());
+        // One that is away for a while is read when it is back.
+        let folder = desk.file.parent().expect("a folder").to_owned();
+        let away = folder.with_file_name("away");
+        fs::rename(&folder, &away).expect("renamed");
+        assert_eq!(desk.next(LIMIT).await.as_deref(), Some("gone"));
+        fs::rename(&away, &folder).expect("renamed");
+        assert_eq!(desk.next(LIMIT).await.as_deref(), Some("two"));
+    }
+
+    #[tokio::test]
+    async fn a_save_in_halves_is_one() {
+        let mut desk = Desk::new();
+        desk.next(LIMIT).await;
+        let (file, beside) = (desk.file.clone(), desk.file.with_extension("tmp"));
+        let pause = tokio::task::yield_now;
+        // As editors do: away, cut off, filled in pieces, put back.
+        let save = async {
+            fs::rename(&file, &beside).expect("renamed");
+            pause().await;
+            fs::write(&beside, "").expect("a file");
+            pause().await;
+            fs::write(&beside, "tw").expect("a file");
+            pause().await;
+            fs::write(&beside, "two").expect("a file");
+            pause().await;
+            fs::rename(&beside, &file).expect("renamed");
+        };
+        let (_, found) = tokio::join!(save, desk.next(LIMIT));
+        assert_eq!(found.as_deref(), Some("two"));
+        assert_eq!(desk.next(NOTHING).await, None, "it was one save");
+    }
+
+    #[tokio::test]
+    async fn what_changes_all_the_time_is_read_all_the_same() {
+        let mut desk = Desk::new();
+        desk.next(LIMIT).await;
+        let file = desk.file.with_file_name("log.txt");
+        let writer = tokio::spawn(async move {
+            for at in 0.. {
+                fs::write(&file, at.to_string()).expect("a file");
+                tokio::time::sleep(QUIET / 5).await;
+            }
+        });
+        assert!(desk.next(LIMIT).await.is_some());
+        writer.abort();
+    }
+}
