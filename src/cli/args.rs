@@ -12,14 +12,15 @@ use super::skill_args::{
 };
 use super::versions;
 use super::{
-    blocklist, checks, data, export, install, learn, manual, review, scan, search, sources, sync,
-    tools,
+    author, blocklist, checks, data, export, install, learn, manual, review, scan, search, sources,
+    sync, tools,
 };
 use crate::server::{AllowedHost, LogFormat};
 
 const EXAMPLES: &str = "\
 Examples:
   repertoire serve                              start a server on 127.0.0.1:50051
+  repertoire new refund-desk                    begin a skill
   repertoire import ./skills                    publish every skill below a folder
   repertoire search review a pull request       what helps with a task
   repertoire list --category database           what is there
@@ -84,6 +85,11 @@ pub(super) enum Command {
     Background,
     /// Say which server has the data directory open. Exits with 1 without one.
     Status,
+    /// Begin a skill: make its folder, with files that say what goes where.
+    New(author::New),
+    /// Look at the skills of a folder whenever one is saved, and say what is wrong.
+    #[command(after_help = author::DEV_HELP)]
+    Dev(author::Dev),
     /// Publish every skill below some folders.
     Import(Import),
     /// Publish one skill.

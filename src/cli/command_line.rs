@@ -30,8 +30,8 @@ const GROUPS: &[(&str, &[&str])] = &[
     (
         "Publish skills",
         &[
-            "import", "publish", "validate", "scan", "activate", "yank", "unyank", "delete",
-            "source", "sync",
+            "new", "dev", "import", "publish", "validate", "scan", "activate", "yank", "unyank",
+            "delete", "source", "sync",
         ],
     ),
     (

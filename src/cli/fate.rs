@@ -176,6 +176,91 @@ pub(super) fn summarize(
     Ok(())
 }
 
+/// Tells a person of one skill that was looked at.
+pub(super) fn report_checked(
+    path: &Path,
+    is_valid: bool,
+    mended: &[v1::Problem],
+    problems: &[v1::Problem],
+    output: &Output,
+) -> Result<(), Failed> {
+    let (style, word) = if is_valid {
+        (GOOD, "valid")
+    } else {
+        (BAD, "refused")
+    };
+    output.line(&format!("{style}{word}{style:#} {}", path.display()))?;
+    for problem in mended {
+        output.line(&format!("  {GOOD}fixed{GOOD:#} {}", problem_line(problem)))?;
+    }
+    for problem in problems {
+        output.line(&format!("  {}", problem_line(problem)))?;
+    }
+    Ok(())
+}
+
+/// Tells a person of one skill that was published.
+pub(super) fn report_published(
+    published: &v1::PublishSkillResponse,
+    output: &Output,
+) -> Result<(), Failed> {
+    let version = published.version.clone().unwrap_or_default();
+    let word = match published.outcome() {
+        v1::PublishOutcome::Created => "created",
+        v1::PublishOutcome::Updated => "updated",
+        v1::PublishOutcome::Unchanged | v1::PublishOutcome::Unspecified => "unchanged",
+    };
+    output.line(&format!(
+        "{GOOD}{word}{GOOD:#} {} version {} ({}){}",
+        published.skill_id,
+        version.version_number,
+        version.semantic_version,
+        if version.active { ", active" } else { "" },
+    ))?;
+    if version.held {
+        output.line(&format!(
+            "{WARN}held{WARN:#} for review: {}",
+            version.hold_reason
+        ))?;
+        output.line(&format!("  {}", review_hint()))?;
+    }
+    for problem in &published.problems {
+        output.line(&format!("  {}", problem_line(problem)))?;
+    }
+    Ok(())
+}
+
+impl Fate {
+    /// Tells of one folder: a person in lines, a program in one.
+    pub(super) fn report(&self, path: &PathBuf, output: &Output) -> Result<(), Failed> {
+        let json = output.is_json();
+        let (word, said) = match self {
+            Self::Published(published) if json => {
+                ("published", json_of("PublishSkillResponse", &**published)?)
+            }
+            Self::Published(published) => return report_published(published, output),
+            Self::Copy { id, of } => (
+                "copy",
+                json!({"skill_id": id, "same_as": of.display().to_string()}),
+            ),
+            Self::Refused {
+                code,
+                message,
+                hints,
+                problems,
+            } => {
+                if !json {
+                    return report_refused(&[(path, code, message, hints, problems)], output);
+                }
+                let problems = problems_json(problems)?;
+                let said = json!({"code": code, "message": message, "recovery_suggestions": hints, "problems": problems});
+                ("refused", said)
+            }
+        };
+        output.json(&json!({"path": path.display().to_string(), word: said}).to_string())
+    }
+}
+
 type Held<'a> = (&'a PathBuf, &'a String, &'a v1::VersionInfo);
 type Refused<'a> = (
     &'a PathBuf,

@@ -12,44 +12,21 @@ use tokio_stream::{Stream, StreamExt as _};
 use tonic::Status;
 
 use super::connect::Client;
-use super::fate::{Fate, LeftOut, problem_line, problems_json, review_hint, summarize};
+use super::fate::{Fate, LeftOut, problems_json, report_checked, report_published, summarize};
 use super::folder;
-use super::folder::{Claim, Ids};
-use super::output::{self, BAD, FAINT, Failed, GOOD, Output, WARN, note};
+use super::folder::{Claim, Draft, Ids};
+use super::output::{self, FAINT, Failed, Output, note};
 use super::scan::LOOK;
 use super::skill_args::{Import, Publish, Validate};
 use crate::contract::v1;
 use crate::contract::v1::publish_skills_response::Result as Item;
 use model::{Code, Problem, SkillId};
-use registry::{Bundle, Candidate};
+use registry::Bundle;
 
 /// Skills read ahead of the server.
 const AHEAD: usize = 8;
 
-/// Reads a folder and what it would come to; under an id where that is known.
-fn read(
-    path: &Path,
-    id: Option<SkillId>,
-    strict: bool,
-) -> Result<(Bundle, Candidate), Vec<Problem>> {
-    let read = folder::read(path);
-    let is_refused = read.is_refused();
-    let folder::SkillFiles { files, problems } = read;
-    let bundle = Bundle {
-        id,
-        files,
-        folder: folder::name(path),
-        strict,
-    };
-    let mut candidate = bundle.read();
-    candidate.problems.extend(problems);
-    if is_refused || candidate.skill.is_none() || candidate.id.is_none() {
-        return Err(candidate.problems);
-    }
-    Ok((bundle, candidate))
-}
-
-fn request(
+pub(super) fn request(
     id: String,
     bundle: Bundle,
     summary: &str,
@@ -113,7 +90,8 @@ impl FolderReader {
     ) -> BTreeMap<PathBuf, Fate> {
         let mut settled = BTreeMap::new();
         for path in paths {
-            let claimed = read(&path, None, self.strict).and_then(|(bundle, candidate)| {
+            let read = Draft::read(&path, None, self.strict).valid();
+            let claimed = read.and_then(|(bundle, candidate)| {
                 self.left.extend(left_out(&path, &candidate.problems));
                 Ok((self.ids.claim(&bundle, &candidate, &path)?, bundle))
             });
@@ -146,7 +124,7 @@ impl FolderReader {
 
 /// What became of the folders that were sent, in the order of the answers, and why there
 /// are no more of them.
-async fn receive(
+pub(super) async fn receive(
     mut answers: impl Stream<Item = Result<v1::PublishSkillsResponse, Status>> + Unpin,
     sent: &Mutex<VecDeque<PathBuf>>,
     each: impl Fn(),
@@ -283,7 +261,7 @@ pub(super) async fn publish(
             let short = || SkillId::new(SkillId::LOCAL, "global", id).ok();
             id.parse().ok().or_else(short)
         });
-        let (bundle, candidate) = read(&path, known, strict)?;
+        let (bundle, candidate) = Draft::read(&path, known, strict).valid()?;
         let left = left_out(&path, &candidate.problems);
         let id = match id {
             Some(id) => id,
@@ -306,8 +284,7 @@ pub(super) async fn publish(
     }
     let request = request(id, bundle, &summary, Some(!no_activate));
     let published = client.registry().publish_skill(request).await?.into_inner();
-    let version = published.version.clone().unwrap_or_default();
-    let exit = if version.held {
+    let exit = if published.version.as_ref().is_some_and(|v| v.held) {
         ExitCode::from(LOOK)
     } else {
         ExitCode::SUCCESS
@@ -316,28 +293,7 @@ pub(super) async fn publish(
         output.message("PublishSkillResponse", &published)?;
         return Ok(exit);
     }
-    let word = match published.outcome() {
-        v1::PublishOutcome::Created => "created",
-        v1::PublishOutcome::Updated => "updated",
-        v1::PublishOutcome::Unchanged | v1::PublishOutcome::Unspecified => "unchanged",
-    };
-    output.line(&format!(
-        "{GOOD}{word}{GOOD:#} {} version {} ({}){}",
-        published.skill_id,
-        version.version_number,
-        version.semantic_version,
-        if version.active { ", active" } else { "" },
-    ))?;
-    if version.held {
-        output.line(&format!(
-            "{WARN}held{WARN:#} for review: {}",
-            version.hold_reason
-        ))?;
-        output.line(&format!("  {}", review_hint()))?;
-    }
-    for problem in &published.problems {
-        output.line(&format!("  {}", problem_line(problem)))?;
-    }
+    report_published(&published, output)?;
     Ok(exit)
 }
 
@@ -363,10 +319,8 @@ pub(super) fn validate(options: &Validate, output: &Output) -> Result<ExitCode, 
         for path in found {
             let mended = if *mend { mended(&path)? } else { Vec::new() };
             let mended: Vec<v1::Problem> = mended.into_iter().map(Into::into).collect();
-            let (accepted, problems) = match read(&path, None, *strict) {
-                Ok((_, candidate)) => (true, candidate.problems),
-                Err(problems) => (false, problems),
-            };
+            let draft = Draft::read(&path, None, *strict);
+            let (accepted, problems) = (draft.is_valid, draft.candidate.problems);
             if accepted {
                 valid += 1;
             } else {
@@ -385,18 +339,7 @@ pub(super) fn validate(options: &Validate, output: &Output) -> Result<ExitCode, 
                 items.push(item);
                 continue;
             }
-            let (style, word) = if accepted {
-                (GOOD, "valid")
-            } else {
-                (BAD, "refused")
-            };
-            output.line(&format!("{style}{word}{style:#} {}", path.display()))?;
-            for problem in &mended {
-                output.line(&format!("  {GOOD}fixed{GOOD:#} {}", problem_line(problem)))?;
-            }
-            for problem in &problems {
-                output.line(&format!("  {}", problem_line(problem)))?;
-            }
+            report_checked(&path, accepted, &mended, &problems, output)?;
         }
     }
     if output.is_json() {

@@ -4,7 +4,7 @@
 //!
 //! * A command speaks the contract, to a running server or, in process, to the
 //!   services over a data directory: the same calls, the same refusals. What stays
-//!   (`mcp`, `watch`) starts a server instead, in the background.
+//!   (`mcp`, `watch`, `dev --publish`) starts a server instead, in the background.
 //! * What a command found goes to stdout, as a table for a person and as JSON for a
 //!   program; everything else goes to stderr.
 //! * Exit codes: 0 all is well, 1 something was refused or failed, 2 the command
@@ -13,6 +13,7 @@
 //! Not here: what the calls do.
 
 mod args;
+mod author;
 mod background;
 mod blocklist;
 mod checks;
@@ -135,6 +136,8 @@ async fn command(cli: Cli, output: &Output) -> Result<ExitCode, Failed> {
         Command::Status => status::status(&global, &config, output).await,
         Command::Scan(options) => scan::scan(&options, output),
         Command::Validate(options) => import::validate(&options, output),
+        Command::New(options) => author::new(&options, output),
+        Command::Dev(options) if !options.publish => author::dev(None, options, output).await,
         Command::Verify => data::verify(&global, &config, output).await,
         Command::Backup(options) => data::backup(&global, &config, &options, output).await,
         Command::Restore(options) => data::restore(&global, &config, &options, output).await,
@@ -151,7 +154,9 @@ async fn command(cli: Cli, output: &Output) -> Result<ExitCode, Failed> {
                 Command::Mcp(ref options) => {
                     connect::connect_window(&global, &config, !options.no_local).await?
                 }
-                Command::Watch(_) => connect::connect_window(&global, &config, false).await?,
+                Command::Watch(_) | Command::Dev(_) => {
+                    connect::connect_window(&global, &config, false).await?
+                }
                 _ => connect::connect(&global, &config).await?,
             };
             let result = Box::pin(with_client(&mut client, command, output)).await;
@@ -169,6 +174,7 @@ async fn with_client(
     match command {
         Command::Import(options) => import::import(client, options, output).await,
         Command::Publish(options) => import::publish(client, options, output).await,
+        Command::Dev(options) => author::dev(Some(client), options, output).await,
         Command::List(options) => skills::list(client, options, output).await,
         Command::Search(options) => search::search(client, options, output).await,
         Command::Analyze(options) => search::analyze(client, options, output).await,
@@ -213,6 +219,7 @@ async fn with_client(
         | Command::Status
         | Command::Scan(_)
         | Command::Validate(_)
+        | Command::New(_)
         | Command::Verify
         | Command::Backup(_)
         | Command::Restore(_)

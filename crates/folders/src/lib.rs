@@ -17,11 +17,13 @@
     clippy::print_stderr
 )]
 
+mod draft;
 mod fix;
 mod ids;
 mod scan;
 mod template;
 
+pub use draft::{Draft, Told, drafts};
 pub use fix::{FixError, fix};
 pub use ids::{Claim, Ids};
 pub use scan::{outermost, scan};

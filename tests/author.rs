@@ -1,0 +1,243 @@
+//! What an author does before anybody has the skill: begins it, works on it, looks what an
+//! import would come to.
+
+mod support;
+
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::path::PathBuf;
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use support::BINARY;
+use tempfile::TempDir;
+
+/// As long as a loaded machine may need.
+const LIMIT: Duration = Duration::from_secs(30);
+/// So long nothing comes that is not to come.
+const NOTHING: Duration = Duration::from_millis(1_500);
+
+struct Desk(TempDir);
+
+impl Desk {
+    fn new() -> Self {
+        Self(TempDir::new().expect("a folder"))
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn run(&self, args: &[&str]) -> Output {
+        let data = self.path("data").display().to_string();
+        support::command(&[args, &["--data", &data]].concat())
+    }
+
+    fn json(&self, args: &[&str]) -> Value {
+        let output = self.run(args);
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{args:?}: {stderr}");
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{args:?}: {stderr}"))
+    }
+
+    fn skill(&self, name: &str, body: &str) -> PathBuf {
+        let folder = self.path("skills").join(name);
+        fs::create_dir_all(&folder).expect("a folder");
+        fs::write(folder.join("SKILL.md"), text(name, body)).expect("a file");
+        folder
+    }
+
+    fn dev(&self, args: &[&str]) -> Dev {
+        Dev::start(
+            &[
+                &["dev"],
+                args,
+                &["--data", &self.path("data").display().to_string()],
+            ]
+            .concat(),
+        )
+    }
+}
+
+fn text(name: &str, body: &str) -> String {
+    format!("---\nname: {name}\ndescription: Does what {name} does.\n---\n{body}\n")
+}
+
+/// `repertoire dev`, and the lines that it writes.
+struct Dev {
+    process: Child,
+    lines: Receiver<String>,
+}
+
+impl Dev {
+    fn start(args: &[&str]) -> Self {
+        let mut process = Command::new(BINARY)
+            .args(args)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("it starts");
+        let stdout = BufReader::new(process.stdout.take().expect("a pipe"));
+        let (sender, lines) = channel();
+        std::thread::spawn(move || {
+            for line in stdout.lines().map_while(Result::ok) {
+                if sender.send(line).is_err() {
+                    break;
+                }
+            }
+        });
+        Self { process, lines }
+    }
+
+    fn line(&self) -> Value {
+        let line = self.lines.recv_timeout(LIMIT).expect("a line");
+        serde_json::from_str(&line).unwrap_or_else(|_| panic!("{line}"))
+    }
+
+    fn is_silent(&self) {
+        let line = self.lines.recv_timeout(NOTHING);
+        assert_eq!(line, Err(RecvTimeoutError::Timeout));
+    }
+
+    /// As Ctrl-C does.
+    fn interrupt(mut self) -> Option<i32> {
+        let pid = self.process.id().to_string();
+        let sent = Command::new("kill").args(["-INT", &pid]).status();
+        assert!(sent.expect("kill").success());
+        self.process.wait().expect("it ends").code()
+    }
+}
+
+impl Drop for Dev {
+    fn drop(&mut self) {
+        let _ended = self.process.kill();
+        let _reaped = self.process.wait();
+    }
+}
+
+#[test]
+fn a_skill_that_was_begun_is_valid_and_nothing_is_written_over() {
+    let desk = Desk::new();
+    let place = desk.path("mine").display().to_string();
+    let new = desk.json(&["new", "refund-desk", "--in", &place]);
+    let folder = format!("{place}/refund-desk");
+    let files = ["SKILL.md", "references/reference.md", "examples/example.md"];
+    let files = files.map(|file| format!("{folder}/{file}"));
+    assert_eq!(new, json!({"path": folder, "files": files}));
+    for args in [
+        &["validate", &folder][..],
+        &["validate", "--strict", &folder],
+    ] {
+        let checked = desk.json(args);
+        assert_eq!(checked["valid"], 1, "{args:?}");
+        assert_eq!(checked["skills"][0]["problems"], json!([]), "{args:?}");
+    }
+    let refused = |args: &[&str]| {
+        let output = desk.run(args);
+        assert_eq!(output.status.code(), Some(1), "{args:?}");
+        let said: Value = serde_json::from_slice(&output.stderr).expect("JSON");
+        let error = &said["error"];
+        json!([
+            error["code"],
+            error["message"],
+            error["recovery_suggestions"][0]
+        ])
+    };
+    assert_eq!(
+        refused(&["new", "refund-desk", "--in", &place]),
+        json!([
+            "LOCAL_FILE_FAILED",
+            format!("`{folder}` is there already, and nothing of it was changed"),
+            "choose another name, or another folder with --in",
+        ])
+    );
+    assert_eq!(
+        refused(&["new", "Refund_Desk"]),
+        json!([
+            "INVALID_PARAMETER",
+            "`Refund_Desk` is not a-z0-9 with single hyphens between, as the standard wants",
+            "`repertoire new refund-desk`",
+        ])
+    );
+    assert_eq!(
+        desk.json(&["publish", &folder])["version"]["semantic_version"],
+        "1.0.0"
+    );
+}
+
+#[test]
+fn each_save_is_looked_at_once_with_file_and_line() {
+    let desk = Desk::new();
+    let folder = desk.skill("refunds", "One.");
+    let other = desk.skill("returns", "One.");
+    let root = desk.path("skills").display().to_string();
+    let dev = desk.dev(&[&root]);
+    let valid = |path: &PathBuf| json!({"path": path, "valid": true, "problems": []});
+    assert_eq!([dev.line(), dev.line()], [valid(&folder), valid(&other)]);
+    // As an editor saves: a swap file, a copy of what was, the file anew.
+    let file = folder.join("SKILL.md");
+    fs::write(folder.join(".SKILL.md.swp"), "x").expect("a file");
+    fs::rename(&file, folder.join("SKILL.md~")).expect("renamed");
+    fs::write(&file, "").expect("a file");
+    fs::write(&file, "---\nname: refunds\n---\nTwo.\n").expect("a file");
+    fs::remove_file(folder.join("SKILL.md~")).expect("removed");
+    fs::remove_file(folder.join(".SKILL.md.swp")).expect("removed");
+    let broken = dev.line();
+    let problem = &broken["problems"][0];
+    assert_eq!(
+        json!([
+            broken["path"],
+            broken["valid"],
+            problem["rule"],
+            problem["file"],
+            problem["line"]
+        ]),
+        json!([folder, false, "description-missing", "SKILL.md", 1])
+    );
+    // The same again is nothing new.
+    fs::write(&file, "---\nname: refunds\n---\nTwo.\n").expect("a file");
+    dev.is_silent();
+    fs::write(&file, text("refunds", "Three.")).expect("a file");
+    assert_eq!(dev.line(), valid(&folder));
+    assert_eq!(dev.interrupt(), Some(0));
+    assert!(
+        !desk.path("data").exists(),
+        "no server and no data is needed"
+    );
+}
+
+#[test]
+fn what_is_saved_is_published_and_becomes_active_only_where_that_is_asked_for() {
+    let desk = Desk::new();
+    let folder = desk.skill("refunds", "One.");
+    desk.json(&["publish", &folder.display().to_string()]);
+    let path = folder.display().to_string();
+    let state = |line: &Value| {
+        let published = &line["published"];
+        let version = &published["version"];
+        json!([
+            published["outcome"],
+            version["version_number"],
+            version["active"]
+        ])
+    };
+    let dev = desk.dev(&[&path, "--publish"]);
+    assert_eq!(state(&dev.line()), json!(["unchanged", 1, true]));
+    fs::write(folder.join("SKILL.md"), text("refunds", "Two.")).expect("a file");
+    assert_eq!(state(&dev.line()), json!(["updated", 2, false]));
+    fs::write(folder.join("SKILL.md"), "---\nname: refunds\n---\n").expect("a file");
+    let refused = dev.line();
+    assert_eq!(refused["refused"]["code"], "SKILL_INVALID", "{refused}");
+    // The server is there for others meanwhile.
+    assert_eq!(
+        desk.json(&["show", "refunds"])["skill"]["version_number"],
+        1
+    );
+    assert_eq!(dev.interrupt(), Some(0));
+    let dev = desk.dev(&[&path, "--publish", "--activate"]);
+    assert_eq!(dev.line()["refused"]["code"], "SKILL_INVALID");
+    fs::write(folder.join("SKILL.md"), text("refunds", "Three.")).expect("a file");
+    assert_eq!(state(&dev.line()), json!(["updated", 3, true]));
+}
