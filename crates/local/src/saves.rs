@@ -34,6 +34,7 @@ pub struct Saves {
     root: PathBuf,
     told: Arc<Told>,
     watches: Watches,
+    quiet: Duration,
     /// What it looked like when it was read last; none: it was not.
     seen: Option<Looks>,
 }
@@ -49,6 +50,7 @@ impl Saves {
             root,
             told,
             watches,
+            quiet: QUIET,
             seen: None,
         }
     }
@@ -92,7 +94,7 @@ impl Saves {
     /// What it looks like once nothing happened for a moment, or at this time.
     async fn quiet(&mut self, mut looks: Looks, until: Instant) -> Looks {
         while Instant::now() < until {
-            let told = self.wait(QUIET).await;
+            let told = self.wait(self.quiet).await;
             let now = self.look().await;
             if !told && now == looks {
                 break;
@@ -200,8 +202,10 @@ mod tests {
     async fn a_save_in_halves_is_one() {
         let mut desk = Desk::new();
         desk.next(LIMIT).await;
+        // Longer than any pause below, also on a loaded machine.
+        desk.saves.quiet = Duration::from_secs(1);
         let (file, beside) = (desk.file.clone(), desk.file.with_extension("tmp"));
-        let pause = tokio::task::yield_now;
+        let pause = || tokio::time::sleep(Duration::from_millis(20));
         // As editors do: away, cut off, filled in pieces, put back.
         let save = async {
             fs::rename(&file, &beside).expect("renamed");
@@ -214,7 +218,7 @@ mod tests {
             pause().await;
             fs::rename(&beside, &file).expect("renamed");
         };
-        let (_, found) = tokio::join!(save, desk.next(LIMIT));
+        let ((), found) = tokio::join!(save, desk.next(LIMIT));
         assert_eq!(found.as_deref(), Some("two"));
         assert_eq!(desk.next(NOTHING).await, None, "it was one save");
     }
