@@ -20,7 +20,7 @@ const ONLY: &[(&str, &[&str])] = &[
     ("notify", &["local", "sync"]),
     ("gix", &["git"]),
     ("hmac", &["sync"]),
-    ("strsim", &["registry", "search"]),
+    ("strsim", &["registry", "search", "skill-md"]),
     ("pulp", &["search", "embed"]),
     ("safetensors", &["embed"]),
     ("tokenizers", &["embed"]),

@@ -7,8 +7,8 @@ use super::links;
 use super::triggers::Triggers;
 use composition::Member;
 use model::{
-    CompatibilityRuleType, ComposabilityRuleType, Problem, Severity, Skill, VersionedReference,
-    shown,
+    CompatibilityRuleType, ComposabilityRuleType, FilePath, Problem, Severity, Skill,
+    VersionedReference, shown,
 };
 
 /// Days after which a skill that nobody changes is told of.
@@ -147,6 +147,11 @@ pub fn of_problem(problem: &Problem) -> Option<Issue> {
         // What harms whoever uses it is told by the scan.
         () if begins(&["secret-"]) => return None,
         () if rule == "resource-file-missing" => (IssueKind::FileMissing, "Missing resource file"),
+        // Of the instructions `links` tells them, and paths beside them.
+        () if rule == "link-dead" && problem.file.eq_ignore_ascii_case(FilePath::SKILL_MD) => {
+            return None;
+        }
+        () if rule == "link-dead" => (IssueKind::FileMissing, "Missing file"),
         () if begins(&["file-", "path-", "too-many-", "skill-too-"]) => {
             (IssueKind::FileMissing, "File that cannot be installed")
         }
@@ -181,13 +186,16 @@ pub fn of_problem(problem: &Problem) -> Option<Issue> {
         (file, line) => format!("{file}:{line}: "),
     };
     let auto_fixable = skill_md::is_fixable(rule);
+    let fix = match rule {
+        "link-dead" => Some("Add the file, or correct the link"),
+        _ => auto_fixable.then_some("Run `repertoire validate DIR --fix` and publish it again"),
+    };
     Some(Issue {
         kind,
         severity,
         title,
         description: format!("{place}{}", problem.message),
-        fix: auto_fixable
-            .then(|| "Run `repertoire validate DIR --fix` and publish it again".to_owned()),
+        fix: fix.map(str::to_owned),
         auto_fixable,
     })
 }

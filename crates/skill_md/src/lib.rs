@@ -54,6 +54,7 @@
 //! | `resource-source-missing`, `resource-file-missing`, `resource-name-duplicate` | warning | |
 //! | `body-empty` | warning | |
 //! | `body-long` | info | more than 500 lines |
+//! | `link-dead` | warning | a link or an image in a file of Markdown, to no file of the skill |
 //! | `hidden-character` | error | Tags, overrides and controls in front matter |
 //! | `zero-width-character` | warning | others that are not seen, in front matter |
 //! | `hidden-character-in-text`, `zero-width-character-in-text` | warning | the same in instructions and files |
@@ -83,6 +84,7 @@ mod front_matter;
 mod hidden;
 mod keys;
 mod layout;
+mod links;
 mod name;
 mod outline;
 mod quote;
@@ -223,6 +225,7 @@ fn read_skill_md(
     }
     check_body(&fenced, findings);
     hidden::check_body(&fenced, findings);
+    links::check(files, entry, &fenced, findings);
     let tree = repair::read(fenced.front, fenced.first_line, findings)?;
     let folder = options.folder.filter(|folder| !folder.is_empty());
     hidden::check_fields(&tree.entries, findings);

@@ -5,6 +5,7 @@ mod fields;
 mod fuzz;
 mod hidden;
 mod hostile;
+mod links;
 mod properties;
 mod salvage;
 mod yaml;

@@ -93,6 +93,30 @@ fn what_is_wrong_with_front_matter_text_and_files_is_told_by_its_kind() {
 }
 
 #[test]
+fn a_dead_link_of_another_file_is_told_by_the_file() {
+    let member = member(&[("SKILL.md", GOOD), ("references/a.md", "x\n[b](b.md)\n")]);
+    let (issues, _) = audit(&facts(&member, GOOD), nothing_required);
+    let told: Vec<_> = issues
+        .iter()
+        .map(|issue| {
+            (
+                issue.title,
+                issue.description.as_str(),
+                issue.fix.as_deref(),
+            )
+        })
+        .collect();
+    assert_eq!(
+        told,
+        [(
+            "Missing file",
+            "references/a.md:2: `b.md` is not in the skill",
+            Some("Add the file, or correct the link")
+        )]
+    );
+}
+
+#[test]
 fn a_skill_that_is_required_must_be_there() {
     let text = GOOD.replace(
         "---\nDo",
