@@ -210,6 +210,7 @@ async fn diffs_that_take_longest_hold_up_nobody_and_no_stop() {
         skill_id: "a/b/bomb".to_owned(),
         from_version: 1,
         to_version: 2,
+        ..Default::default()
     };
     let bombs: Vec<_> = (0..8)
         .map(|_| {

@@ -8,7 +8,7 @@ use http::{HeaderName, HeaderValue};
 
 use super::compose::{Check, Compose, Lock};
 use super::skill_args::{
-    Diff, Import, List, OfNumber, OfSkill, OfVersion, Publish, Read, Validate, Watch,
+    Diff, Import, List, OfNamed, OfSkill, OfVersion, Publish, Read, Validate, Watch,
 };
 use super::versions;
 use super::{
@@ -116,11 +116,11 @@ pub(super) enum Command {
     /// Compare two versions of a skill.
     Diff(Diff),
     /// Make a version the active one: an older one is the rollback.
-    Activate(OfNumber),
+    Activate(OfNamed),
     /// Withdraw a version: it answers only when it is asked for exactly.
     Yank(versions::Yank),
     /// Put a withdrawn version back.
-    Unyank(OfNumber),
+    Unyank(OfNamed),
     /// Delete a skill with all its versions.
     Delete(versions::Delete),
     /// Block a skill: nobody finds it, loads it or calls its tools any more.

@@ -11,7 +11,7 @@ use sha2::{Digest as _, Sha256};
 use super::connect::Client;
 use super::mirror::Tree;
 use super::output::{Exit, Failed, GOOD, Output, bytes, json_of};
-use super::skills::version;
+use super::skill_args::version;
 use crate::contract::v1;
 use model::{Code, Digest};
 use store::AtomicFile;

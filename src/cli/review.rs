@@ -6,22 +6,22 @@ use clap::Args;
 
 use super::connect::Client;
 use super::output::{BAD, Exit, FAINT, Failed, GOOD, Output, Style, WARN, table, time};
-use super::skill_args::OfNumber;
+use super::skill_args::{OfNamed, version};
 use crate::contract::v1;
 
 #[derive(Debug, Args)]
 pub(super) struct Held {
     /// Show one of them with all that the scan found: its id or its short name.
     pub(super) skill: Option<String>,
-    /// Its number. [default: the active version, else the highest]
+    /// Its number, or its semantic version. [default: the active version, else the highest]
     #[arg(requires = "skill")]
-    pub(super) number: Option<u32>,
+    pub(super) version: Option<String>,
 }
 
 #[derive(Debug, Args)]
 pub(super) struct Review {
     #[command(flatten)]
-    pub(super) of: OfNumber,
+    pub(super) of: OfNamed,
     /// Why, for its publisher and for those who look later.
     #[arg(long)]
     pub(super) reason: String,
@@ -78,7 +78,7 @@ pub(super) fn findings(found: &[v1::SecurityFinding], output: &Output) -> Result
 
 pub(super) async fn held(client: &mut Client, options: Held, output: &Output) -> Exit {
     if let Some(skill) = options.skill {
-        return show(client, skill, options.number.unwrap_or_default(), output).await;
+        return show(client, skill, options.version, output).await;
     }
     let mut request = v1::ListHeldRequest {
         page_size: 500,
@@ -128,10 +128,12 @@ pub(super) async fn held(client: &mut Client, options: Held, output: &Output) ->
     Ok(ExitCode::SUCCESS)
 }
 
-async fn show(client: &mut Client, skill_id: String, number: u32, output: &Output) -> Exit {
+async fn show(client: &mut Client, skill_id: String, of: Option<String>, output: &Output) -> Exit {
+    let (version_number, semantic_version) = version(of);
     let request = v1::ScanSkillRequest {
         skill_id,
-        version_number: number,
+        version_number,
+        semantic_version,
         ..Default::default()
     };
     let answer = client.registry().scan_skill(request).await?.into_inner();
@@ -174,9 +176,11 @@ async fn show(client: &mut Client, skill_id: String, number: u32, output: &Outpu
 }
 
 pub(super) async fn approve(client: &mut Client, options: Review, output: &Output) -> Exit {
+    let (version_number, semantic_version) = version(Some(options.of.version));
     let request = v1::ApproveVersionRequest {
         skill_id: options.of.skill,
-        version_number: options.of.number,
+        version_number,
+        semantic_version,
         reason: options.reason,
         ..Default::default()
     };
@@ -200,9 +204,11 @@ pub(super) async fn approve(client: &mut Client, options: Review, output: &Outpu
 }
 
 pub(super) async fn reject(client: &mut Client, options: Review, output: &Output) -> Exit {
+    let (version_number, semantic_version) = version(Some(options.of.version));
     let request = v1::RejectVersionRequest {
         skill_id: options.of.skill,
-        version_number: options.of.number,
+        version_number,
+        semantic_version,
         reason: options.reason,
         ..Default::default()
     };

@@ -155,21 +155,30 @@ pub(super) struct Read {
 pub(super) struct Diff {
     /// The skill: its id or its short name.
     pub(super) skill: String,
-    /// Number of the older version. [default: the one before the newer]
-    #[arg(long, value_name = "N", default_value = "0", hide_default_value = true)]
-    pub(super) from: u32,
-    /// Number of the newer version. [default: the active one]
-    #[arg(long, value_name = "N", default_value = "0", hide_default_value = true)]
-    pub(super) to: u32,
+    /// The older version: its number, or its semantic version. [default: the one before the newer]
+    #[arg(long, value_name = "VERSION")]
+    pub(super) from: Option<String>,
+    /// The newer version: its number, or its semantic version. [default: the active one]
+    #[arg(long, value_name = "VERSION")]
+    pub(super) to: Option<String>,
 }
 
 #[derive(Debug, Args)]
-pub(super) struct OfNumber {
+pub(super) struct OfNamed {
     /// The skill: its id or its short name.
     pub(super) skill: String,
-    /// Number of the version.
-    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
-    pub(super) number: u32,
+    /// The version: its number, or its semantic version.
+    pub(super) version: String,
+}
+
+/// A version as the command line names it: `3` is a number, `1.2.0` a semantic version.
+pub(super) fn version(text: Option<String>) -> (u32, String) {
+    match text {
+        None => (0, String::new()),
+        Some(text) => text
+            .parse()
+            .map_or((0, text), |number| (number, String::new())),
+    }
 }
 
 #[derive(Debug, Args)]

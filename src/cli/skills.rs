@@ -10,21 +10,10 @@ use super::output::{
     Exit, FAINT, Failed, GOOD, Output, WARN, bytes, counted, json_of, table, time,
 };
 use super::review;
-use super::skill_args::{List, LocationName, OfVersion, Read, Watch};
+use super::skill_args::{List, LocationName, OfVersion, Read, Watch, version};
 use crate::contract::v1;
 
 const PAGE: i32 = 500;
-
-/// A version as the command line names it: `3` is a number, `1.2.0` a semantic
-/// version.
-pub(super) fn version(text: Option<String>) -> (u32, String) {
-    match text {
-        None => (0, String::new()),
-        Some(text) => text
-            .parse()
-            .map_or((0, text), |number| (number, String::new())),
-    }
-}
 
 pub(super) async fn list(client: &mut Client, options: List, output: &Output) -> Exit {
     let List {

@@ -9,14 +9,14 @@ use super::connect::Client;
 use super::output::{
     self, BAD, Exit, FAINT, Failed, GOOD, Output, Style, WARN, bytes, table, time,
 };
-use super::skill_args::{Diff, OfNumber, OfSkill};
+use super::skill_args::{Diff, OfNamed, OfSkill, version};
 use crate::contract::v1;
 use model::Code;
 
 #[derive(Debug, Args)]
 pub(super) struct Yank {
     #[command(flatten)]
-    pub(super) of: OfNumber,
+    pub(super) of: OfNamed,
     /// Why, for those who used it.
     #[arg(long, default_value = "")]
     pub(super) reason: String,
@@ -89,10 +89,14 @@ pub(super) async fn versions(client: &mut Client, options: OfSkill, output: &Out
 }
 
 pub(super) async fn diff(client: &mut Client, options: Diff, output: &Output) -> Exit {
+    let (from_version, from_semantic_version) = version(options.from);
+    let (to_version, to_semantic_version) = version(options.to);
     let request = v1::DiffVersionsRequest {
         skill_id: options.skill,
-        from_version: options.from,
-        to_version: options.to,
+        from_version,
+        to_version,
+        from_semantic_version,
+        to_semantic_version,
     };
     let diff = client.registry().diff_versions(request).await?.into_inner();
     if output.is_json() {
@@ -146,10 +150,12 @@ pub(super) async fn diff(client: &mut Client, options: Diff, output: &Output) ->
     Ok(ExitCode::SUCCESS)
 }
 
-pub(super) async fn activate(client: &mut Client, options: OfNumber, output: &Output) -> Exit {
+pub(super) async fn activate(client: &mut Client, options: OfNamed, output: &Output) -> Exit {
+    let (version_number, semantic_version) = version(Some(options.version));
     let request = v1::ActivateVersionRequest {
         skill_id: options.skill,
-        version_number: options.number,
+        version_number,
+        semantic_version,
         ..Default::default()
     };
     let answer = client
@@ -184,12 +190,17 @@ fn active(number: u32) -> String {
 
 pub(super) async fn yank(client: &mut Client, options: Yank, output: &Output) -> Exit {
     let Yank {
-        of: OfNumber { skill, number },
+        of: OfNamed {
+            skill,
+            version: named,
+        },
         reason,
     } = options;
+    let (version_number, semantic_version) = version(Some(named));
     let request = v1::YankVersionRequest {
         skill_id: skill,
-        version_number: number,
+        version_number,
+        semantic_version,
         reason,
         ..Default::default()
     };
@@ -198,6 +209,7 @@ pub(super) async fn yank(client: &mut Client, options: Yank, output: &Output) ->
         output.message("YankVersionResponse", &answer)?;
         return Ok(ExitCode::SUCCESS);
     }
+    let number = answer.version.unwrap_or_default().version_number;
     output.line(&format!(
         "withdrawn {} version {number}; {}",
         answer.skill_id,
@@ -206,11 +218,12 @@ pub(super) async fn yank(client: &mut Client, options: Yank, output: &Output) ->
     Ok(ExitCode::SUCCESS)
 }
 
-pub(super) async fn unyank(client: &mut Client, options: OfNumber, output: &Output) -> Exit {
-    let OfNumber { skill, number } = options;
+pub(super) async fn unyank(client: &mut Client, options: OfNamed, output: &Output) -> Exit {
+    let (version_number, semantic_version) = version(Some(options.version));
     let request = v1::UnyankVersionRequest {
-        skill_id: skill,
-        version_number: number,
+        skill_id: options.skill,
+        version_number,
+        semantic_version,
         ..Default::default()
     };
     let answer = client
@@ -222,6 +235,7 @@ pub(super) async fn unyank(client: &mut Client, options: OfNumber, output: &Outp
         output.message("UnyankVersionResponse", &answer)?;
         return Ok(ExitCode::SUCCESS);
     }
+    let number = answer.version.unwrap_or_default().version_number;
     output.line(&format!(
         "put back {} version {number}; {}",
         answer.skill_id,

@@ -112,6 +112,17 @@ fn selector(number: u32, semantic: &str) -> Result<VersionSelector, Status> {
     }
 }
 
+/// The version that a write is for, which is named.
+fn named(number: u32, semantic: &str) -> Result<VersionSelector, Status> {
+    match selector(number, semantic)? {
+        VersionSelector::Active => {
+            let step = "Name a version: by `version_number` or by `semantic_version`";
+            Err(status(missing("version_number").suggest(step)))
+        }
+        version => Ok(version),
+    }
+}
+
 /// What a stream sends.
 type Messages<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
 

@@ -7,8 +7,8 @@ use super::around::Around;
 use super::bulk::Bulk;
 use super::convert::{self, info};
 use super::{
-    Messages, VERSIONS, blocklist, caller, number, page_size, principal, publish, sources, sync,
-    target, time_left, token, trust, watch, wrong,
+    Messages, VERSIONS, blocklist, caller, named, number, page_size, principal, publish, selector,
+    sources, sync, target, time_left, token, trust, watch,
 };
 use crate::contract::{status, v1};
 use ::search::SearchIndex;
@@ -16,7 +16,7 @@ use ::sync::Engine;
 use admission::Peer;
 use local::Overlays;
 use lookup::Lookup;
-use model::{Reference, VersionNumber};
+use model::{Reference, VersionSelector};
 use preflight::Installer;
 use registry::{ExportQuery, Feed, Registry, Upload};
 
@@ -66,11 +66,6 @@ impl RegistryService {
         self.around = Around(Some(local));
         self
     }
-}
-
-pub(super) fn version_number(number: u32) -> Result<VersionNumber, Status> {
-    let found = VersionNumber::new(number);
-    found.ok_or_else(|| wrong("version_number", "Required".to_owned()))
 }
 
 #[tonic::async_trait]
@@ -127,11 +122,12 @@ impl v1::registry_server::Registry for RegistryService {
         let caller = caller(&request, "YankVersion", &request.get_ref().idempotency_key);
         let v1::YankVersionRequest {
             skill_id,
-            version_number: version,
+            version_number,
+            semantic_version,
             reason,
             idempotency_key: _,
         } = request.into_inner();
-        let version = version_number(version)?;
+        let version = named(version_number, &semantic_version)?;
         let yank = async |id| self.registry.yank(&id, version, &reason, &caller).await;
         let withdrawn = self
             .lookup
@@ -156,10 +152,11 @@ impl v1::registry_server::Registry for RegistryService {
         );
         let v1::UnyankVersionRequest {
             skill_id,
-            version_number: version,
+            version_number,
+            semantic_version,
             idempotency_key: _,
         } = request.into_inner();
-        let version = version_number(version)?;
+        let version = named(version_number, &semantic_version)?;
         let unyank = async |id| self.registry.unyank(&id, version, &caller).await;
         let withdrawn = self
             .lookup
@@ -225,13 +222,13 @@ impl v1::registry_server::Registry for RegistryService {
             skill_id,
             from_version,
             to_version,
+            from_semantic_version,
+            to_semantic_version,
         } = request.into_inner();
-        let (from, to) = (
-            VersionNumber::new(from_version),
-            VersionNumber::new(to_version),
-        );
-        let skill = Reference::parse(&skill_id);
-        let diff = lookup.diff(&skill, from, to).await;
+        let (skill, to) = target(&skill_id, to_version, &to_semantic_version)?;
+        let from = selector(from_version, &from_semantic_version)?;
+        let from = (from != VersionSelector::Active).then_some(from);
+        let diff = lookup.diff(&skill, from, &to).await;
         Ok(Response::new(convert::diff(diff.map_err(status)?)))
     }
 
@@ -246,10 +243,11 @@ impl v1::registry_server::Registry for RegistryService {
         );
         let v1::ActivateVersionRequest {
             skill_id,
-            version_number: version,
+            version_number,
+            semantic_version,
             idempotency_key: _,
         } = request.into_inner();
-        let version = version_number(version)?;
+        let version = named(version_number, &semantic_version)?;
         let activate = async |id| self.registry.activate(&id, version, &caller).await;
         let activated = self
             .lookup

@@ -307,6 +307,7 @@ async fn a_repeated_publish_and_withdrawal_are_answered_as_they_were() {
             version_number: 2,
             reason: "leaks".to_owned(),
             idempotency_key: "yank".to_owned(),
+            ..Default::default()
         };
         world.registry.yank_version(Request::new(request))
     };
@@ -315,7 +316,7 @@ async fn a_repeated_publish_and_withdrawal_are_answered_as_they_were() {
     let request = v1::UnyankVersionRequest {
         skill_id: "refunds".to_owned(),
         version_number: 2,
-        idempotency_key: String::new(),
+        ..Default::default()
     };
     answer(world.registry.unyank_version(Request::new(request)).await);
     assert_eq!(answer(yank().await), withdrawn);

@@ -4,8 +4,8 @@ use jiff::Timestamp;
 use tonic::Status;
 
 use super::convert::{self, count, time};
-use super::registry::{RegistryService, version_number};
-use super::{HELD, missing, number, page_size, publish, target, token};
+use super::registry::RegistryService;
+use super::{HELD, missing, named, number, page_size, publish, target, token};
 use crate::contract::{status, v1};
 use ::lookup::Lookup;
 use ::registry::{Caller, HeldVersion, Hold, Registry, Review, Reviewed, Scan, Scanned, Upload};
@@ -266,14 +266,15 @@ pub(super) async fn approve(
 ) -> Result<v1::ApproveVersionResponse, Status> {
     let v1::ApproveVersionRequest {
         skill_id,
-        version_number: version,
+        version_number,
+        semantic_version,
         reason,
         idempotency_key: _,
     } = request;
     let RegistryService {
         registry, lookup, ..
     } = service;
-    let version = version_number(version)?;
+    let version = named(version_number, &semantic_version)?;
     let approve = async |id| registry.approve(&id, version, &reason, caller).await;
     let approved = lookup.write(&skill_id, caller, approve).await;
     let (id, version, active_version) = reviewed(approved.map_err(status)?);
@@ -291,14 +292,15 @@ pub(super) async fn reject(
 ) -> Result<v1::RejectVersionResponse, Status> {
     let v1::RejectVersionRequest {
         skill_id,
-        version_number: version,
+        version_number,
+        semantic_version,
         reason,
         idempotency_key: _,
     } = request;
     let RegistryService {
         registry, lookup, ..
     } = service;
-    let version = version_number(version)?;
+    let version = named(version_number, &semantic_version)?;
     let reject = async |id| registry.reject(&id, version, &reason, caller).await;
     let rejected = lookup.write(&skill_id, caller, reject).await;
     let (id, version, _) = reviewed(rejected.map_err(status)?);

@@ -65,6 +65,7 @@ impl Client {
                     skill_id,
                     version_number: *version_number,
                     idempotency_key,
+                    ..Default::default()
                 };
                 registry.activate_version(request).await.map(|answer| {
                     let v1::ActivateVersionResponse {
@@ -85,6 +86,7 @@ impl Client {
                     version_number,
                     reason,
                     idempotency_key,
+                    ..Default::default()
                 };
                 registry.yank_version(request).await.map(|answer| {
                     let v1::YankVersionResponse {
@@ -103,6 +105,7 @@ impl Client {
                     skill_id,
                     version_number: *version_number,
                     idempotency_key,
+                    ..Default::default()
                 };
                 registry.unyank_version(request).await.map(|answer| {
                     let v1::UnyankVersionResponse {

@@ -493,6 +493,11 @@ VERSIONS = [
     case("a comparison backwards", "DiffVersions", {**ID, "from_version": 2, "to_version": 1}),
     case("a comparison with itself", "DiffVersions", {**ID, "from_version": 2, "to_version": 2}),
     case("a comparison with nothing", "DiffVersions", {**ID, "from_version": 1, "to_version": 9}, "VERSION_NOT_FOUND"),
+    case("a comparison by semantic versions", "DiffVersions", {**ID, "from_semantic_version": "1.0.0", "to_version": 2}),
+    case(
+        "a comparison of a version said twice", "DiffVersions", {**ID, "to_version": 2, "to_semantic_version": "1.0.0"},
+        "INVALID_PARAMETER",
+    ),
     case("a comparison of one version", "DiffVersions", {"skill_id": "page-1"}, "INVALID_PARAMETER"),
     *wrong_names("DiffVersions", "a comparison"),
     case("usage of a skill that nobody used", "GetMetrics", {"skill_id": "github/paging/page-4"}),
@@ -772,6 +777,7 @@ PUBLISHES = [
 
 CHANGES = [
     deed("a rollback", "rollback", [("ActivateVersion", {"version_number": 1}), ("GetSkill", {})], versions=2),
+    deed("a rollback by semantic version", "semantic", [("ActivateVersion", {"semantic_version": "1.0.0"})], versions=2),
     deed("an activation of the active one", "active", [("ActivateVersion", {"version_number": 1})]),
     deed(
         "an activation of a withdrawn version", "withdrawn",
@@ -802,7 +808,12 @@ CHANGES = [
                  "VERSION_NOT_FOUND"),
             case(f"{snake(rpc)} of a bundled skill", rpc, {**BUILTIN, "version_number": 1}, "SKILL_READ_ONLY"),
             case(f"{snake(rpc)} of an unknown skill", rpc, {**NOBODY, "version_number": 1}, "SKILL_NOT_FOUND"),
-            case(f"{snake(rpc)} of version 0", rpc, {**ID, "version_number": 0}, "INVALID_PARAMETER"),
+            case(f"{snake(rpc)} of version 0", rpc, {**ID, "version_number": 0}, "MISSING_PARAMETER"),
+            case(
+                f"{snake(rpc)} of a version said twice", rpc, {**ID, "version_number": 1, "semantic_version": "1.0.0"},
+                "INVALID_PARAMETER",
+            ),
+            case(f"{snake(rpc)} of no semantic version", rpc, {**ID, "semantic_version": "one"}, "INVALID_PARAMETER"),
             case(f"{snake(rpc)} of no version", rpc, ID, "MISSING_PARAMETER", BY_TOOL),
             case(f"{snake(rpc)} of version one", rpc, {**ID, "version_number": "one"}, "INVALID_PARAMETER", BY_JSON),
         )

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{Error, FoundSkill, Lookup};
-use model::{Reference, SkillId, VersionNumber, VersionSelector};
+use model::{Reference, SkillId, VersionSelector};
 use registry::{
     Archive, Caller, Described, ExportQuery, Head, Scanned, SkillUsage, VersionDiff, VersionPage,
 };
@@ -79,8 +79,8 @@ impl Lookup {
     pub async fn diff(
         &self,
         skill: &Reference,
-        from: Option<VersionNumber>,
-        to: Option<VersionNumber>,
+        from: Option<VersionSelector>,
+        to: &VersionSelector,
     ) -> Result<VersionDiff, Error> {
         let head = self.head(skill)?;
         Ok(self.registry.diff(&head.id, from, to).await?)

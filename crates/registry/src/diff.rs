@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::{Described, Error, Registry, lines};
 use executor::{Kind, Stop};
-use model::{FileEntry, SkillId, Version, VersionNumber, VersionSelector};
+use model::{FileEntry, SkillId, Version, VersionSelector};
 
 /// A side longer than this is not compared line by line.
 const MAX_TEXT: u64 = 256 * 1024;
@@ -219,15 +219,12 @@ impl Registry {
     pub async fn diff(
         &self,
         id: &SkillId,
-        from: Option<VersionNumber>,
-        to: Option<VersionNumber>,
+        from: Option<VersionSelector>,
+        to: &VersionSelector,
     ) -> Result<VersionDiff, Error> {
-        let to = self.describe(
-            id,
-            &to.map_or(VersionSelector::Active, VersionSelector::Number),
-        )?;
+        let to = self.describe(id, to)?;
         let from = match from {
-            Some(number) => self.describe(id, &VersionSelector::Number(number))?,
+            Some(version) => self.describe(id, &version)?,
             None => self.before(&to)?,
         };
         let (old, new) = (Arc::clone(&from.version), Arc::clone(&to.version));

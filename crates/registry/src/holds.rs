@@ -25,7 +25,8 @@ use trust::{Change, Report, Verdict, changes};
 use super::scans::{SCANS, Scan};
 use super::{Caller, Described, Error, Head, HoldPolicy, Plan, Registry, VersionState, number_of};
 use model::{
-    Digest, EventKind, Principal, SkillId, SkillKey, Version, VersionNumber, open_token, seal_token,
+    Digest, EventKind, Principal, SkillId, SkillKey, Version, VersionNumber, VersionSelector,
+    open_token, seal_token,
 };
 use store::{Batch, Store, StoreError, Table, TableId, prefix};
 
@@ -281,15 +282,17 @@ impl Registry {
     pub async fn approve(
         &self,
         id: &SkillId,
-        number: VersionNumber,
+        version: impl Into<VersionSelector>,
         reason: &str,
         caller: &Caller,
     ) -> Result<Reviewed, Error> {
         permit_review("approve a version", caller)?;
+        let selector = version.into();
         let key = id.key();
         let _queue = self.lock(&key).await;
         self.write(caller, || {
             let (mut head, revision) = self.writable(id, caller)?;
+            let number = self.number(&head, &selector)?;
             let (version, hold, scan) = self.in_review(&head, number)?;
             let yank = self.stored_yank(&head, number)?;
             head.held.remove(&number);
@@ -323,15 +326,17 @@ impl Registry {
     pub async fn reject(
         &self,
         id: &SkillId,
-        number: VersionNumber,
+        version: impl Into<VersionSelector>,
         reason: &str,
         caller: &Caller,
     ) -> Result<Reviewed, Error> {
         permit_review("reject a version", caller)?;
+        let selector = version.into();
         let key = id.key();
         let _queue = self.lock(&key).await;
         self.write(caller, || {
             let (head, revision) = self.writable(id, caller)?;
+            let number = self.number(&head, &selector)?;
             let (version, hold, scan) = self.in_review(&head, number)?;
             let yank = self.stored_yank(&head, number)?;
             let rejected = Some(self.review(reason, scan.as_ref(), caller));

@@ -674,7 +674,7 @@ async fn a_diff_names_every_key_and_every_file_that_differs() {
     .expect("published");
     let diff = world
         .registry
-        .diff(&skill(ID), None, None)
+        .diff(&skill(ID), None, &VersionSelector::Active)
         .await
         .expect("a diff");
     let fields: Vec<_> = diff
@@ -712,13 +712,13 @@ async fn a_diff_names_every_key_and_every_file_that_differs() {
     assert!(lines.contains("-Step one.\n+Step two.\n"), "{lines}");
     let same = world
         .registry
-        .diff(&skill(ID), Some(number(1)), Some(number(1)))
+        .diff(&skill(ID), Some(number(1).into()), &number(1).into())
         .await
         .expect("a diff");
     assert_eq!((same.fields.len(), same.files.len()), (0, 0));
     let first = world
         .registry
-        .diff(&skill(ID), None, Some(number(1)))
+        .diff(&skill(ID), None, &number(1).into())
         .await
         .map(|_| ())
         .expect_err("none before");
@@ -757,7 +757,10 @@ async fn what_a_diff_does_not_compare_it_says_file_by_file() {
         let published = publish(&world.registry, ID, &files, &caller("")).await;
         published.expect("a version");
     }
-    let diff = world.registry.diff(&skill(ID), None, None).await;
+    let diff = world
+        .registry
+        .diff(&skill(ID), None, &VersionSelector::Active)
+        .await;
     let files = diff.expect("a diff").files;
     let seen: Vec<_> = files
         .iter()

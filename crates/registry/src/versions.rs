@@ -255,13 +255,15 @@ impl Registry {
     pub async fn activate(
         &self,
         id: &SkillId,
-        number: VersionNumber,
+        version: impl Into<VersionSelector>,
         caller: &Caller,
     ) -> Result<Activated, Error> {
+        let selector = version.into();
         let _queue = self.lock(&id.key()).await;
         self.write(caller, || {
             self.refuse_blocked(&id.key(), caller)?;
             let (mut head, revision) = self.writable(id, caller)?;
+            let number = self.number(&head, &selector)?;
             let version = self.any_version(&head, number)?;
             if let Some(hold) = self.stored_hold(&head.id.key(), number)? {
                 return Err(Error::held(&head, number, Some(hold)));
@@ -296,13 +298,15 @@ impl Registry {
     pub async fn yank(
         &self,
         id: &SkillId,
-        number: VersionNumber,
+        version: impl Into<VersionSelector>,
         reason: &str,
         caller: &Caller,
     ) -> Result<Withdrawn, Error> {
+        let selector = version.into();
         let _queue = self.lock(&id.key()).await;
         self.write(caller, || {
             let (mut head, revision) = self.writable(id, caller)?;
+            let number = self.number(&head, &selector)?;
             let version = self.any_version(&head, number)?;
             let hold = self.stored_hold(&head.id.key(), number)?;
             let withdrawn = |head: &Head, yank: &Yank| Withdrawn {
@@ -340,12 +344,14 @@ impl Registry {
     pub async fn unyank(
         &self,
         id: &SkillId,
-        number: VersionNumber,
+        version: impl Into<VersionSelector>,
         caller: &Caller,
     ) -> Result<Withdrawn, Error> {
+        let selector = version.into();
         let _queue = self.lock(&id.key()).await;
         self.write(caller, || {
             let (mut head, revision) = self.writable(id, caller)?;
+            let number = self.number(&head, &selector)?;
             let version = self.any_version(&head, number)?;
             let hold = self.stored_hold(&head.id.key(), number)?;
             let available = |head: &Head| Withdrawn {

@@ -34,7 +34,11 @@ async fn every_question_takes_a_short_name() {
     let world = two_versions().await;
     let skill = Reference::parse("refunds");
     let page = world.lookup.versions(&skill, 1, "").expect("a page");
-    let diff = world.lookup.diff(&skill, None, None).await.expect("a diff");
+    let diff = world
+        .lookup
+        .diff(&skill, None, &VersionSelector::Active)
+        .await
+        .expect("a diff");
     let usage = world.lookup.usage(&skill).expect("usage");
     let active = VersionSelector::Active;
     let read = world.lookup.instructions(&skill, &active).await;

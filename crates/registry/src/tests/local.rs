@@ -166,7 +166,9 @@ async fn what_is_read_is_of_the_skill_that_the_head_is_of() {
     let archive = seen.export(&id, &query).await.expect("an archive");
     assert_eq!(archive.of.version.digest, version.digest);
     assert!(
-        seen.diff(&id, None, None).await.is_err(),
+        seen.diff(&id, None, &VersionSelector::Active)
+            .await
+            .is_err(),
         "there is none before it"
     );
     let scanned = seen.scan_version(&id, &VersionSelector::Active).await;

@@ -104,8 +104,8 @@ async fn a_diff_of_a_version_that_lacks_a_content_says_so() {
     let committed = world.registry.store().commit(batch).await;
     committed.expect("a commit");
     for (from, to) in [(1, 2), (2, 1)] {
-        let (from, to) = (Some(number(from)), Some(number(to)));
-        let error = world.registry.diff(&skill(ID), from, to).await;
+        let (from, to) = (Some(number(from).into()), number(to).into());
+        let error = world.registry.diff(&skill(ID), from, &to).await;
         assert_eq!(code(error.expect_err("damage")), Code::DataDamaged);
     }
     // And where a version is gone by then, that is what is said.
