@@ -74,6 +74,7 @@ impl Fate {
 pub(super) fn summarize(
     fates: &BTreeMap<PathBuf, Fate>,
     left_out: &LeftOut,
+    dry_run: bool,
     output: &Output,
 ) -> Result<(), Failed> {
     let (mut created, mut updated, mut unchanged, mut warnings) = (0, 0, 0, 0);
@@ -120,7 +121,7 @@ pub(super) fn summarize(
                 "problems": problems_json(problems)?,
             }));
         }
-        return output.value(&json!({
+        let mut said = json!({
             "created": created,
             "updated": updated,
             "unchanged": unchanged,
@@ -147,16 +148,17 @@ pub(super) fn summarize(
                 .iter()
                 .map(|(path, why)| json!({"path": path.display().to_string(), "reason": why}))
                 .collect::<Vec<_>>(),
-        }));
+        });
+        if let Some(said) = said.as_object_mut().filter(|_| dry_run) {
+            rehearsal(said, fates)?;
+        }
+        return output.value(&said);
+    }
+    if dry_run {
+        report_rehearsal(fates, output)?;
     }
     report_left_out(left_out, output)?;
-    for (path, id, of) in &copies {
-        output.line(&format!(
-            "{FAINT}unchanged {}: same as {}, which is {id}{FAINT:#}",
-            path.display(),
-            of.display()
-        ))?;
-    }
+    report_copies(&copies, output)?;
     report_held(&held, output)?;
     report_refused(&refused, output)?;
     let style = if refused.is_empty() {
@@ -199,19 +201,64 @@ pub(super) fn report_checked(
     Ok(())
 }
 
+fn rehearsed(
+    fates: &BTreeMap<PathBuf, Fate>,
+) -> impl Iterator<Item = (&PathBuf, &v1::PublishSkillResponse)> {
+    fates.iter().filter_map(|(path, fate)| match fate {
+        Fate::Published(published) => Some((path, &**published)),
+        _ => None,
+    })
+}
+
+/// Adds to what a program is told what would become of each skill.
+fn rehearsal(
+    said: &mut serde_json::Map<String, Value>,
+    fates: &BTreeMap<PathBuf, Fate>,
+) -> Result<(), Failed> {
+    let skills = rehearsed(fates).map(|(path, published)| {
+        Ok(json!({
+            "path": path.display().to_string(),
+            "would_be": json_of("PublishSkillResponse", published)?,
+        }))
+    });
+    said.insert("dry_run".to_owned(), true.into());
+    said.insert("skills".to_owned(), skills.collect::<Result<_, Failed>>()?);
+    Ok(())
+}
+
+/// Tells a person what would become of each skill.
+fn report_rehearsal(fates: &BTreeMap<PathBuf, Fate>, output: &Output) -> Result<(), Failed> {
+    for (path, published) in rehearsed(fates) {
+        let version = published.version.clone().unwrap_or_default();
+        output.line(&format!(
+            "{GOOD}{}{GOOD:#} {} version {} ({}) {FAINT}{}{FAINT:#}",
+            word(published),
+            published.skill_id,
+            version.version_number,
+            version.semantic_version,
+            path.display()
+        ))?;
+    }
+    output.line("this is what an import would come to now; nothing is stored")
+}
+
+fn word(published: &v1::PublishSkillResponse) -> &'static str {
+    match published.outcome() {
+        v1::PublishOutcome::Created => "created",
+        v1::PublishOutcome::Updated => "updated",
+        v1::PublishOutcome::Unchanged | v1::PublishOutcome::Unspecified => "unchanged",
+    }
+}
+
 /// Tells a person of one skill that was published.
 pub(super) fn report_published(
     published: &v1::PublishSkillResponse,
     output: &Output,
 ) -> Result<(), Failed> {
     let version = published.version.clone().unwrap_or_default();
-    let word = match published.outcome() {
-        v1::PublishOutcome::Created => "created",
-        v1::PublishOutcome::Updated => "updated",
-        v1::PublishOutcome::Unchanged | v1::PublishOutcome::Unspecified => "unchanged",
-    };
     output.line(&format!(
-        "{GOOD}{word}{GOOD:#} {} version {} ({}){}",
+        "{GOOD}{}{GOOD:#} {} version {} ({}){}",
+        word(published),
         published.skill_id,
         version.version_number,
         version.semantic_version,
@@ -269,6 +316,17 @@ type Refused<'a> = (
     &'a Vec<String>,
     &'a Vec<v1::Problem>,
 );
+
+fn report_copies(copies: &[(&PathBuf, &String, &PathBuf)], output: &Output) -> Result<(), Failed> {
+    for (path, id, of) in copies {
+        output.line(&format!(
+            "{FAINT}unchanged {}: same as {}, which is {id}{FAINT:#}",
+            path.display(),
+            of.display()
+        ))?;
+    }
+    Ok(())
+}
 
 fn report_held(held: &[Held<'_>], output: &Output) -> Result<(), Failed> {
     for (path, id, version) in held {

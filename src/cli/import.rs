@@ -76,6 +76,7 @@ struct FolderReader {
     ids: Ids,
     summary: String,
     strict: bool,
+    dry_run: bool,
     left: LeftOut,
     /// Those whose answers are to come.
     sent: Arc<Mutex<VecDeque<PathBuf>>>,
@@ -104,7 +105,8 @@ impl FolderReader {
                     settled.insert(path, Fate::Copy { id, of });
                 }
                 Ok((Claim::Own(id), bundle)) => {
-                    let skill = request(id.to_string(), bundle, &self.summary, None);
+                    let mut skill = request(id.to_string(), bundle, &self.summary, None);
+                    skill.dry_run = self.dry_run;
                     let mut sent = self.sent.lock().unwrap_or_else(PoisonError::into_inner);
                     sent.push_back(path);
                     drop(sent);
@@ -170,6 +172,7 @@ pub(super) async fn import(
         home,
         summary,
         strict,
+        dry_run,
     } = options;
     let (mut paths, mut left) = (Vec::new(), LeftOut::new());
     for root in &folders {
@@ -192,6 +195,7 @@ pub(super) async fn import(
         ids: Ids::new(home.named()),
         summary,
         strict,
+        dry_run,
         left,
         sent: Arc::clone(&sent),
     };
@@ -207,7 +211,7 @@ pub(super) async fn import(
     let (settled, left) = reader.await.map_err(Failed::fault)?;
     fates.extend(settled);
     let fates = completed(fates, all);
-    summarize(&fates, &left, output)?;
+    summarize(&fates, &left, dry_run, output)?;
     if let Some(status) = ended {
         return Err(Failed::from(status).hint("import again: what is there already stays as it is"));
     }
@@ -275,7 +279,7 @@ pub(super) async fn publish(
         Ok(read) => read,
         Err(problems) => {
             let fates = BTreeMap::from([(folder, Fate::refused(problems))]);
-            summarize(&fates, &LeftOut::new(), output)?;
+            summarize(&fates, &LeftOut::new(), false, output)?;
             return Ok(ExitCode::FAILURE);
         }
     };

@@ -63,6 +63,9 @@ pub(super) struct Import {
     /// Refuse what the Agent Skills standard does not allow, instead of reporting it.
     #[arg(long)]
     pub(super) strict: bool,
+    /// Store nothing, and say of each skill what would become of it.
+    #[arg(long)]
+    pub(super) dry_run: bool,
 }
 
 #[derive(Debug, Args)]

@@ -88,6 +88,7 @@ pub(super) fn submission(request: v1::PublishSkillRequest, principal: Principal)
         activate,
         idempotency_key,
         folder,
+        dry_run,
     } = request;
     let text = |text: String| (!text.is_empty()).then_some(text);
     let draft = Draft {
@@ -112,6 +113,7 @@ pub(super) fn submission(request: v1::PublishSkillRequest, principal: Principal)
         activate: activate.unwrap_or(Submission::ACTIVATE),
         principal,
         idempotency_key,
+        dry_run,
     }
 }
 

@@ -23,6 +23,8 @@ pub struct Caller {
     pub principal: Principal,
     /// The write by name; none: every call is a write of its own.
     pub named: Option<NamedWrite>,
+    /// Nothing is written: the answer is what a write would come to.
+    pub is_rehearsal: bool,
 }
 
 /// A write that its caller can repeat.
@@ -42,6 +44,16 @@ impl Caller {
         Self {
             principal,
             named: None,
+            is_rehearsal: false,
+        }
+    }
+
+    /// The same for a write that is not made.
+    #[must_use]
+    pub fn rehearsing(principal: Principal) -> Self {
+        Self {
+            is_rehearsal: true,
+            ..Self::new(principal)
         }
     }
 
@@ -52,7 +64,10 @@ impl Caller {
             key: key.to_owned(),
             request: request(),
         });
-        Self { principal, named }
+        Self {
+            named,
+            ..Self::new(principal)
+        }
     }
 }
 

@@ -43,11 +43,28 @@ pub struct Submission {
     pub principal: Principal,
     /// The publisher's name for this write; empty: none.
     pub idempotency_key: String,
+    /// Nothing is stored: the answer is what publishing it would come to. A name has no
+    /// effect.
+    pub dry_run: bool,
 }
 
 impl Submission {
     /// What a version becomes where its publisher says nothing of it.
     pub const ACTIVATE: bool = true;
+
+    /// Who publishes: `request` tells requests of the same name apart.
+    fn caller(
+        principal: Principal,
+        key: &str,
+        dry_run: bool,
+        request: impl FnOnce() -> Digest,
+    ) -> Caller {
+        if dry_run {
+            Caller::rehearsing(principal)
+        } else {
+            Caller::named(principal, key, request)
+        }
+    }
 
     /// It says nothing of a skill.
     fn is_empty(&self) -> bool {
@@ -226,6 +243,7 @@ impl Registry {
             activate,
             principal,
             idempotency_key,
+            dry_run,
         } = submission;
         let bundle = Bundle {
             id: None,
@@ -240,13 +258,12 @@ impl Registry {
             activate,
         };
         let caller = |digest| {
-            Caller::named(principal.clone(), &idempotency_key, || {
-                request.digest(digest)
-            })
+            let request = || request.digest(digest);
+            Submission::caller(principal.clone(), &idempotency_key, dry_run, request)
         };
         let id = match self.id_of(&upload.skill) {
             Ok(id) => id,
-            Err(refused) if idempotency_key.is_empty() => return Err(refused),
+            Err(refused) if idempotency_key.is_empty() || dry_run => return Err(refused),
             Err(refused) => {
                 let digest = self.validate(bundle, &principal).await?.digest;
                 let answer = self.answered(&caller(digest))?.ok_or(refused)?;
@@ -279,6 +296,7 @@ impl Registry {
             activate,
             principal,
             idempotency_key,
+            dry_run,
         } = submission;
         let part = Part {
             files: files(upload.files)?,
@@ -294,7 +312,7 @@ impl Registry {
             activate,
         };
         let request = || request.digest(digest);
-        let caller = Caller::named(principal, &idempotency_key, request);
+        let caller = Submission::caller(principal, &idempotency_key, dry_run, request);
         if let Some(answer) = self.answered(&caller)? {
             return Ok(Submitted(Step::Answered(Box::new(answer))));
         }
