@@ -380,3 +380,23 @@ fn a_dry_run_of_an_import_says_what_would_become_of_each_skill() {
     let versions = desk.json(&["versions", "changed"]);
     assert_eq!(versions["versions"].as_array().map(Vec::len), Some(1));
 }
+
+#[test]
+fn problems_stay_known_after_an_import() {
+    let desk = Desk::new();
+    desk.skill("fine", "One.");
+    desk.skill("dead", "See [the table](table.md) and [the list](list.md).");
+    desk.json(&["import", &desk.path("skills").display().to_string()]);
+    let list = |args: &[&str]| {
+        let listed = desk.json(&[&["list", "--source", "local"], args].concat());
+        let skills = listed["skills"].as_array().expect("a list").clone();
+        let skill = |skill: Value| json!([skill["short_name"], skill["problem_count"]]);
+        skills.into_iter().map(skill).collect::<Vec<_>>()
+    };
+    let dead = json!(["dead", 2]);
+    assert_eq!(list(&[]), [dead.clone(), json!(["fine", null])]);
+    assert_eq!(list(&["--with-problems"]), [dead]);
+    desk.skill("dead", "See nothing.");
+    desk.json(&["import", &desk.path("skills").display().to_string()]);
+    assert_eq!(list(&["--with-problems"]), Vec::<Value>::new());
+}

@@ -122,6 +122,9 @@ pub(super) struct List {
     /// Only skills of this location.
     #[arg(long, value_enum)]
     pub(super) location: Option<LocationName>,
+    /// Only skills whose files have warnings; `show` lists them.
+    #[arg(long)]
+    pub(super) with_problems: bool,
     /// The most skills to list. [default: all]
     #[arg(long, value_name = "N")]
     pub(super) limit: Option<usize>,

@@ -23,6 +23,7 @@ pub(super) async fn list(client: &mut Client, options: List, output: &Output) ->
         tags,
         technology,
         location,
+        with_problems,
         limit,
     } = options;
     let limit = limit.unwrap_or(usize::MAX);
@@ -40,6 +41,7 @@ pub(super) async fn list(client: &mut Client, options: List, output: &Output) ->
                 LocationName::Global => v1::Location::Global,
             })
             .into(),
+        with_problems,
         ..Default::default()
     };
     let mut skills = Vec::new();
@@ -69,6 +71,10 @@ pub(super) async fn list(client: &mut Client, options: List, output: &Output) ->
         let mut description: String = skill.description.chars().take(160).collect();
         if description.len() < skill.description.len() {
             description.push('…');
+        }
+        if with_problems {
+            let problems = counted(skill.problem_count as usize, "problem");
+            description = format!("{problems}: {description}");
         }
         rows.add_row([&skill.id, &skill.version, &skill.category, &description]);
     }

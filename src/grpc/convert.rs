@@ -195,6 +195,17 @@ pub(super) fn metadata(catalog: &Catalog, head: &Head) -> Option<v1::SkillMetada
         short_name: catalog.short_name(head).to_owned(),
         uri: SkillUri::of(&head.id, &summary.entry).to_string(),
         standard: head.is_standard(),
+        // An agent that looks for a skill has no use for it.
+        problem_count: 0,
+    })
+}
+
+/// The same with what an author wants to know of a list.
+pub(super) fn listed(catalog: &Catalog, head: &Head) -> Option<v1::SkillMetadata> {
+    let problems = head.summary.as_ref()?.problems;
+    Some(v1::SkillMetadata {
+        problem_count: problems.unwrap_or_default(),
+        ..metadata(catalog, head)?
     })
 }
 

@@ -140,6 +140,7 @@ impl v1::lookup_server::Lookup for LookupService {
             technology,
             location: _,
             trust_tier: _,
+            with_problems,
         } = request.into_inner();
         let query = ListQuery {
             source,
@@ -149,6 +150,7 @@ impl v1::lookup_server::Lookup for LookupService {
             technology,
             location,
             trust_tier,
+            with_problems,
         };
         let page = this.lookup.page(query, page_size(size, SKILLS), page_token);
         let page = page.await.map_err(status)?;
@@ -156,7 +158,7 @@ impl v1::lookup_server::Lookup for LookupService {
             skills: page
                 .heads
                 .iter()
-                .filter_map(|head| convert::metadata(&page.catalog, head))
+                .filter_map(|head| convert::listed(&page.catalog, head))
                 .collect(),
             next_page_token: token(page.next),
             resume_token: page.resume,

@@ -27,6 +27,8 @@ pub struct ListQuery {
     pub location: Option<Location>,
     /// Of this trust tier.
     pub trust_tier: Option<TrustTier>,
+    /// Whose files have warnings.
+    pub with_problems: bool,
 }
 
 /// A page of skills.
@@ -58,6 +60,7 @@ impl ListQuery {
         }
         facets.extend(self.location.map(Facet::Location));
         facets.extend(self.trust_tier.map(Facet::Tier));
+        facets.extend(self.with_problems.then_some(Facet::Problems));
         facets
     }
 

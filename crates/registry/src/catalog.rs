@@ -31,6 +31,8 @@ pub enum Facet {
     Source(String),
     /// Agents are not told of it unasked.
     NotOffered,
+    /// Its files have warnings.
+    Problems,
 }
 
 impl Facet {
@@ -142,6 +144,7 @@ fn facets(head: &Head) -> Vec<Facet> {
     if !head.is_offered() {
         facets.push(Facet::NotOffered);
     }
+    facets.extend((summary.problems > Some(0)).then_some(Facet::Problems));
     let categories = summary.categories();
     facets.extend(categories.map(|(id, _)| Facet::Category(id.into_owned())));
     facets.extend(

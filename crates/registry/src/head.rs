@@ -12,7 +12,7 @@ use trust::quality::{self, Standing};
 
 use super::LocalSkill;
 use model::{
-    Block, Digest, FilePath, MAX_STANDARD_DESCRIPTION_CHARS, SkillId, TrustTier, Version,
+    Block, Digest, FilePath, MAX_STANDARD_DESCRIPTION_CHARS, Severity, SkillId, TrustTier, Version,
     VersionNumber, Yank, is_standard_name,
 };
 
@@ -206,6 +206,16 @@ pub struct Summary {
     /// What it seems to be about, by what the version says.
     #[serde(default)]
     pub inferred: Facets,
+    /// How many warnings its files have; none: it was not counted yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problems: Option<u32>,
+}
+
+/// How many warnings a version has: what its author may want to mend.
+pub(super) fn warnings(version: &Version) -> u32 {
+    let problems = version.problems.iter();
+    let warnings = problems.filter(|problem| problem.severity == Severity::Warning);
+    u32::try_from(warnings.count()).unwrap_or(u32::MAX)
 }
 
 impl Summary {
@@ -293,6 +303,7 @@ impl Summary {
             technologies: skill.technologies.clone(),
             other_categories: skill.other_categories.clone(),
             inferred: facets::infer(skill, &version.files),
+            problems: Some(warnings(version)),
             quality,
             display_name: skill.display_name.clone(),
             disable_model_invocation: skill.disable_model_invocation,

@@ -1,10 +1,11 @@
-//! Facets of skills that were published before there were any, or by older rules.
+//! Facets and counts of skills that were published before there were any, or by older rules.
 //!
 //! What a version seems to be about is a function of its record, so it can be had again
 //! without its files. That is done once for each skill, when the heads are read, and then
 //! written, so that the next start finds it done. Nothing happened to the skill by that:
 //! it is no event, and whoever reads before it is written finds the same.
 
+use super::head::warnings;
 use super::{Error, HEADS, Head, Registry, VERSIONS};
 use model::{SkillKey, Version, VersionNumber};
 use store::{Batch, CommitError, Store};
@@ -22,13 +23,14 @@ pub(super) fn renew(
     let Some((summary, active)) = head.summary.as_mut().zip(head.active) else {
         return false;
     };
-    if summary.inferred.is_current() {
+    if summary.inferred.is_current() && summary.problems.is_some() {
         return false;
     }
     let Some(version) = version(&(key, active)) else {
         return false;
     };
     summary.inferred = facets::infer(&version.skill, &version.files);
+    summary.problems = Some(warnings(&version));
     true
 }
 

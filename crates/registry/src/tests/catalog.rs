@@ -49,6 +49,7 @@ fn head((id, name, state): Step) -> Head {
             inferred: ::facets::Facets::default(),
             display_name: String::new(),
             disable_model_invocation: false,
+            problems: Some(0),
         }),
         withdrawn: imbl::OrdSet::new(),
         held: imbl::OrdSet::new(),

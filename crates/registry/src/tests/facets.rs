@@ -19,7 +19,9 @@ async fn make_old(world: &World, id: &str) {
     let stored = world.registry.store().get(&HEADS, &key);
     let stored = stored.expect("a store").expect("a head");
     let mut head = stored.value;
-    head.summary.as_mut().expect("a summary").inferred = ::facets::Facets::default();
+    let summary = head.summary.as_mut().expect("a summary");
+    summary.inferred = ::facets::Facets::default();
+    summary.problems = None;
     let mut batch = Batch::new();
     batch.put(&HEADS, &key, &head);
     world.registry.store().commit(batch).await.expect("written");
@@ -131,4 +133,33 @@ async fn what_is_written_before_the_facets_are_kept_has_them() {
     let world = world.again().await;
     assert_eq!(gathered(&world.registry, &postgres), both);
     assert_eq!(world.registry.keep_facets().await, 0);
+}
+
+#[tokio::test]
+async fn skills_with_warnings_are_gathered_also_those_of_before_they_were_counted() {
+    let world = World::new();
+    let dead = "---\nname: index-advice\ndescription: Tunes.\n---\n[a](a.md) [b](b.md)\n";
+    let fine = "---\nname: index-advice\ndescription: Tunes.\nunknown: x\n---\nBody.\n";
+    let (old, new) = ("local/global/old", "local/global/new");
+    for id in [old, new] {
+        world.publish(id, dead).await.expect("published");
+    }
+    world
+        .publish("local/global/fine", fine)
+        .await
+        .expect("published");
+    make_old(&world, old).await;
+    let world = world.again().await;
+    let count = |id: &str| {
+        let catalog = world.registry.catalog();
+        let head = catalog.get(&SkillKey::from_stored(id)).expect("a head");
+        head.summary.as_ref().expect("a summary").problems
+    };
+    assert_eq!(gathered(&world.registry, &Facet::Problems), [new, old]);
+    let counts = [old, new, "local/global/fine"].map(count);
+    assert_eq!(counts, [Some(2), Some(2), Some(0)]);
+    assert_eq!(world.registry.keep_facets().await, 1);
+    // Whoever mends a skill has none any more.
+    world.publish(new, fine).await.expect("published");
+    assert_eq!(gathered(&world.registry, &Facet::Problems), [old]);
 }
