@@ -15,7 +15,7 @@ use super::{
     blocklist, checks, data, export, install, learn, manual, review, scan, search, sources, sync,
     tools,
 };
-use crate::server::{AllowedHost, LogFormat};
+use crate::server::{AllowedHost, LogFormat, listen_address};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -185,6 +185,8 @@ pub(super) enum Command {
     Reindex,
     /// Say what of this machine the server can rely on, and who has the data open.
     Doctor,
+    /// Look after the config file.
+    Config(super::config::ConfigCommand),
     /// Print the script that completes commands in a shell.
     Completions(manual::Completions),
     /// Print the manual page, or write a page for each command to a folder.
@@ -194,7 +196,7 @@ pub(super) enum Command {
 #[derive(Debug, Args)]
 pub(super) struct Serve {
     /// Address to listen on; port 0 takes a free one. [default: 127.0.0.1:50051]
-    #[arg(long, env = "REPERTOIRE_LISTEN", value_name = "ADDR")]
+    #[arg(long, env = "REPERTOIRE_LISTEN", value_name = "ADDR", value_parser = listen_address)]
     pub(super) listen: Option<SocketAddr>,
     /// What to log, such as `info`, `warn` or `repertoire=debug`. [default: info]
     #[arg(long, env = "REPERTOIRE_LOG", value_name = "FILTER")]

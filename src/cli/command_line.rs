@@ -67,7 +67,7 @@ const GROUPS: &[(&str, &[&str])] = &[
         ],
     ),
     ("Learn", &["learn"]),
-    ("Serve", &["serve", "mcp", "status", "doctor"]),
+    ("Serve", &["serve", "mcp", "status", "doctor", "config"]),
     (
         "Look after the data directory",
         &[

@@ -29,6 +29,7 @@ mod limits;
 mod listen;
 mod local;
 mod log_file;
+mod look;
 mod mcp;
 mod metrics;
 mod overload;
@@ -62,13 +63,17 @@ use tower::{Layer as _, ServiceExt as _};
 
 pub use background::Background;
 pub use bundled::bundled_skills;
-pub use config::{Config, ConfigError, Settings, default_data_directory};
+pub use config::{
+    Config, ConfigError, LOG, Places, Settings, default_data_directory, listen_address,
+};
+pub use config_file::{Mistake, Setting};
 pub use domain::Domain;
 pub use graders::{SANDBOX, graders, sandbox};
 pub use guard::{AllowedHost, AllowedOrigin, Origin, WebConfig};
 pub use learning::{FoundPath, LearningConfig, check, read_paths};
 pub use limits::Limits;
 pub use log_file::LogFile;
+pub use look::look;
 pub use search::{AnalysisConfig, EmbedderError, Meaning, SearchConfig};
 pub use secret::{SecretError, SecretRef};
 pub use sources::{SourceConfig, SourceTrust, SourcesError, SyncConfig};
@@ -131,6 +136,9 @@ pub enum StartError {
     /// The contract cannot be read.
     #[error(transparent)]
     Contract(#[from] gateway::Error),
+    /// A setting of the config file cannot be used; it says where it is.
+    #[error("{0}")]
+    Setting(String),
     /// A setting of the tools cannot be used.
     #[error(transparent)]
     Tools(#[from] ToolsError),
@@ -149,6 +157,19 @@ pub enum StartError {
     /// A route of the contract cannot be read.
     #[error(transparent)]
     Route(#[from] crate::http::TemplateError),
+}
+
+impl StartError {
+    /// What is wrong with a setting says where in the file it is.
+    fn located(self, places: &Places) -> Self {
+        let key = match &self {
+            Self::Tools(error) => error.key(),
+            Self::Embedder(_) => EmbedderError::KEY,
+            Self::Source(error) => error.key(),
+            _ => return self,
+        };
+        Self::Setting(format!("{}{self}", places.at(key)))
+    }
 }
 
 /// A server that listens.

@@ -42,9 +42,18 @@ pub struct EmbedderError {
     cause: Box<dyn std::error::Error + Send + Sync>,
 }
 
+impl EmbedderError {
+    /// The setting that it is about.
+    pub(super) const KEY: &str = "search.embedder";
+
+    pub(super) fn cause(&self) -> String {
+        format!("`{}`: {}", self.folder.display(), self.cause)
+    }
+}
+
 impl SearchConfig {
     /// Reads a model where one is named: some hundred MiB. Blocks.
-    fn open(&self) -> Result<Option<Arc<dyn Embedder>>, EmbedderError> {
+    pub(super) fn open(&self) -> Result<Option<Arc<dyn Embedder>>, EmbedderError> {
         let table: Option<Arc<dyn Embedder>> = match self.meaning {
             Meaning::Builtin => Some(Arc::new(Table)),
             Meaning::None => None,
