@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use access_log::AccessMode;
 use clap::{Args, Parser, Subcommand};
 use http::{HeaderName, HeaderValue};
 
@@ -204,6 +205,12 @@ pub(super) struct Serve {
     /// Form of the log.
     #[arg(long, env = "REPERTOIRE_LOG_FORMAT", value_name = "FORMAT")]
     pub(super) log_format: Option<LogFormat>,
+    /// Which calls have a line in the access log. [default: errors]
+    #[arg(long, env = "REPERTOIRE_ACCESS_LOG", value_name = "WHICH", value_parser = AccessMode::ALL.map(|(name, _)| name))]
+    pub(super) access_log: Option<String>,
+    /// One of so many calls that went well has a line, with `--access-log all`. [default: 1]
+    #[arg(long, env = "REPERTOIRE_ACCESS_LOG_SAMPLE", value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
+    pub(super) access_log_sample: Option<u64>,
     /// Folder of a sentence transformer that searches ask beside the built-in table.
     #[arg(long, env = "REPERTOIRE_EMBEDDER", value_name = "DIR")]
     pub(super) embedder: Option<PathBuf>,

@@ -4,14 +4,15 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::parser::ValueSource;
-use clap::{Args, Subcommand, ValueEnum as _};
+use clap::{Args, Subcommand, ValueEnum};
 use serde_json::json;
 
 use super::args::{Global, Serve};
-use super::command_line::command_line;
+use super::command_line::as_read;
 use super::connect::settings;
 use super::output::{self, Failed, GOOD, Output, note};
-use crate::server::{Config, ConfigError, Mistake, Setting, look};
+use crate::server::{Config, ConfigError, look};
+use config_file::{Mistake, Setting, without_user};
 use model::Code;
 
 #[derive(Debug, Args)]
@@ -51,7 +52,7 @@ pub(super) fn config(
     let (mut config, mut listed) = match read {
         Ok(read) => read,
         Err(ConfigError::Wrong { path, mistakes }) => {
-            return told(output, Some(&path.display().to_string()), mistakes);
+            return told(output, Some(&path.display().to_string()), &mistakes);
         }
         Err(error) => return Err(Failed::new(Code::ConfigInvalid, error.to_string())),
     };
@@ -65,20 +66,16 @@ pub(super) fn config(
     let mut settings = settings(global, &config);
     let (filter, _, endpoint) = serve.apply(&mut settings, &config);
     let mistakes = look(&settings, &filter, endpoint.as_deref());
+    let path = file.map(|file| file.display().to_string());
     if !mistakes.is_empty() {
         let place = |(key, message): (String, String)| Mistake {
             line: config.places.line(&key).unwrap_or_default(),
             key,
             message,
         };
-        let path = file.map(|file| file.display().to_string());
-        return told(
-            output,
-            path.as_deref(),
-            mistakes.into_iter().map(place).collect(),
-        );
+        let mistakes: Vec<_> = mistakes.into_iter().map(place).collect();
+        return told(output, path.as_deref(), &mistakes);
     }
-    let path = file.map(|file| file.display().to_string());
     let of_file = listed.into_iter().map(|Setting { key, value, line }| {
         let path = path.as_deref().unwrap_or_default();
         (key, value, format!("{path}:{line}"))
@@ -126,10 +123,16 @@ fn flags(global: &Global, serve: &Serve) -> Vec<Flag> {
                 .log_format
                 .and_then(|it| Some(it.to_possible_value()?.get_name().to_owned())),
         ),
+        ("access_log", "access_log", serve.access_log.clone()),
+        (
+            "access_log_sample",
+            "access_log_sample",
+            serve.access_log_sample.map(|it| it.to_string()),
+        ),
         (
             "otlp_endpoint",
             "otlp_endpoint",
-            serve.otlp_endpoint.clone(),
+            serve.otlp_endpoint.as_deref().map(without_user),
         ),
         ("embedder", "search.embedder", path(&serve.embedder)),
         ("allowed_hosts", HOSTS, hosts),
@@ -138,7 +141,7 @@ fn flags(global: &Global, serve: &Serve) -> Vec<Flag> {
 
 /// Whether a value is of a flag or of the environment, and by which name.
 fn origin(id: &str) -> String {
-    let command = command_line();
+    let command = as_read();
     let matches = command.clone().get_matches();
     let inner = matches
         .subcommand_matches("config")
@@ -164,7 +167,7 @@ fn origin(id: &str) -> String {
 }
 
 /// Says what is wrong.
-fn told(output: &Output, file: Option<&str>, mistakes: Vec<Mistake>) -> Result<ExitCode, Failed> {
+fn told(output: &Output, file: Option<&str>, mistakes: &[Mistake]) -> Result<ExitCode, Failed> {
     if output.is_json() {
         let mistakes: Vec<_> = mistakes
             .iter()
@@ -175,7 +178,7 @@ fn told(output: &Output, file: Option<&str>, mistakes: Vec<Mistake>) -> Result<E
             .collect();
         output.value(&json!({"ok": false, "file": file, "settings": [], "mistakes": mistakes}))?;
     } else {
-        for it in &mistakes {
+        for it in mistakes {
             let place = match (file, it.line) {
                 (Some(file), 1..) => format!("{file}:{}: ", it.line),
                 _ => String::new(),

@@ -16,6 +16,7 @@ use crate::contract::v1::admin_client::AdminClient;
 use crate::server::{
     Config, LOG, LogFormat, Server, Settings, StartError, Telemetry, connect_local,
 };
+use access_log::AccessMode;
 use model::{Clock as _, Code, SystemClock};
 use store::OpenError;
 
@@ -32,6 +33,13 @@ impl Serve {
     ) -> (String, LogFormat, Option<String>) {
         if let Some(listen) = self.listen {
             settings.listen = listen;
+        }
+        let mut modes = AccessMode::ALL.into_iter();
+        if let Some((_, mode)) = modes.find(|(name, _)| self.access_log.as_deref() == Some(name)) {
+            settings.access.log = mode;
+        }
+        if let Some(sample) = self.access_log_sample {
+            settings.access.sample = sample;
         }
         if self.embedder.is_some() {
             settings.search.embedder = self.embedder;

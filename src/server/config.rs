@@ -15,7 +15,8 @@ use super::search::{AnalysisConfig, SearchConfig};
 use super::sources::{SourceConfig, SyncConfig};
 use super::tools::ToolsConfig;
 use super::trust::TrustConfig;
-use config_file::{Document, Mistake, Read, Setting};
+use access_log::{AccessConfig, AccessMode};
+use config_file::{Document, Mistake, Places, Read, Setting, told};
 use preflight::InstallConfig;
 
 /// What is logged where nobody says.
@@ -36,6 +37,10 @@ pub struct Config {
     pub log_format: Option<LogFormat>,
     /// OTLP endpoint that takes spans, such as `http://localhost:4317`.
     pub otlp_endpoint: Option<String>,
+    /// Which calls have a line in the access log.
+    pub access_log: AccessMode,
+    /// Of how many of those that went well one has.
+    pub access_log_sample: Option<u64>,
     /// Bounds of the server.
     pub limits: Limits,
     /// Bounds of the store.
@@ -107,45 +112,6 @@ pub enum ConfigError {
     },
 }
 
-/// Mistakes as lines, each with its place.
-fn told(path: &Path, mistakes: &[Mistake]) -> String {
-    let told = |it: &Mistake| {
-        let (place, separator) = (path.display(), if it.key.is_empty() { "" } else { ": " });
-        format!("{place}:{}: {}{separator}{}", it.line, it.key, it.message)
-    };
-    mistakes.iter().map(told).collect::<Vec<_>>().join("\n")
-}
-
-/// Where the settings of a config file are in it.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Places {
-    file: PathBuf,
-    lines: BTreeMap<String, usize>,
-}
-
-impl Places {
-    /// The place of a setting, or of what it would be in, as it stands before a message;
-    /// nothing where the file does not have it.
-    #[must_use]
-    pub fn at(&self, key: &str) -> String {
-        let line = self
-            .line(key)
-            .map(|line| format!("{}:{line}: ", self.file.display()));
-        line.unwrap_or_default()
-    }
-
-    /// The line of it.
-    #[must_use]
-    pub fn line(&self, key: &str) -> Option<usize> {
-        config_file::line_of(&self.lines, key)
-    }
-
-    /// A setting comes from elsewhere.
-    pub fn forget(&mut self, key: &str) {
-        self.lines.remove(key);
-    }
-}
-
 /// An address to listen on: a number and a port, or this machine and a port. Other names
 /// could mean several addresses, or another one tomorrow.
 ///
@@ -175,7 +141,8 @@ fn bounds(key: &str) -> RangeInclusive<u64> {
     match key {
         "limits.share_percent" => 1..=100,
         "limits.wait_seconds" | "limits.linger_seconds" => 0..=MAX,
-        "store.keep_events"
+        "access_log_sample"
+        | "store.keep_events"
         | "tools.session_hours"
         | "tools.sessions"
         | "tools.calls_per_session"
@@ -223,10 +190,7 @@ impl Config {
         };
         let document = Document::parse(text).map_err(|mistake| wrong(vec![mistake]))?;
         let mut read = document.read::<Self>(bounds).map_err(wrong)?;
-        read.value.places = Places {
-            file: path.to_owned(),
-            lines: document.lines(),
-        };
+        read.value.places = Places::new(path, &document);
         Ok((document, read))
     }
 
@@ -236,6 +200,7 @@ impl Config {
         self.data.get_or_insert_with(default_data_directory);
         self.log.get_or_insert_with(|| LOG.to_owned());
         self.log_format.get_or_insert_default();
+        self.access_log_sample.get_or_insert(1);
         self
     }
 }
@@ -263,6 +228,8 @@ pub struct Settings {
     pub listen: SocketAddr,
     /// The data directory.
     pub data: PathBuf,
+    /// Which calls have a line in the access log.
+    pub access: AccessConfig,
     /// Bounds of the server.
     pub limits: Limits,
     /// How to open the store.
@@ -312,6 +279,10 @@ impl Settings {
         Self {
             listen: config.listen.unwrap_or(Self::LISTEN),
             data: config.data.clone().unwrap_or_else(default_data_directory),
+            access: AccessConfig {
+                log: config.access_log,
+                sample: config.access_log_sample.unwrap_or(1),
+            },
             limits: config.limits.clone(),
             web: config.web.clone(),
             tools: config.tools.clone(),
@@ -375,24 +346,7 @@ mod tests {
         assert_eq!(config.learning, LearningConfig::default());
         assert_eq!(config.install, InstallConfig::default());
         assert_eq!(config.sync, SyncConfig::default());
+        assert_eq!(Settings::new(&config).access, AccessConfig::default());
         assert_eq!(config.listen, Some(Settings::LISTEN));
-    }
-
-    #[test]
-    fn a_value_of_another_type_is_not_repeated() {
-        for text in [
-            "tools:\n  jira: s3cret\n",
-            "tools:\n  workers: [s3cret]\n",
-            "tools:\n  sql: {max_rows: 's3cret, expected \"x'}\n",
-            "tools:\n  workers: [{name: w, token: 7351049618273645, skills: [a/*]}]\n",
-            "tools:\n  jira: {token: 7351049618.273645}\n",
-        ] {
-            let error = parse(text).expect_err("a refusal");
-            assert!(error.starts_with("r.yaml:2: tools."), "{error}");
-            assert!(error.contains(": needs "), "{error}");
-            for secret in ["s3cret", "7351"] {
-                assert!(!error.contains(secret), "{error}");
-            }
-        }
     }
 }

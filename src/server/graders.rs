@@ -74,7 +74,7 @@ impl Documents for Configs {
         let problems = match Config::parse(text, &PathBuf::from(FILE)) {
             Ok(_) => Vec::new(),
             Err(super::ConfigError::Wrong { mistakes, .. }) => {
-                let problem = |it: super::Mistake| {
+                let problem = |it: config_file::Mistake| {
                     let message = format!("{} {}", it.key, it.message);
                     Problem::error("config-invalid", FILE, it.line, message.trim_start())
                 };

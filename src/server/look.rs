@@ -9,12 +9,12 @@ use super::{EmbedderError, Settings, telemetry};
 use ::sync::Places;
 
 /// Something that is wrong with a setting: its key, and what.
-pub type Found = (String, String);
+type Found = (String, String);
 
 /// Everything of these settings that a start would refuse, or would go on without. Opens no
 /// data directory and no address, and calls nobody. Blocks.
 #[must_use]
-pub fn look(settings: &Settings, filter: &str, endpoint: Option<&str>) -> Vec<Found> {
+pub fn look(settings: &Settings, filter: &str, endpoint: Option<&str>) -> Vec<(String, String)> {
     let mut found = Vec::new();
     let mut tell = |key: String, message: String| found.push((key, message));
     if let Some(message) = not_a_data_directory(&settings.data) {

@@ -44,6 +44,7 @@ mod telemetry;
 mod timeout;
 mod tools;
 mod trust;
+mod vitals;
 mod window;
 
 use std::net::SocketAddr;
@@ -63,10 +64,7 @@ use tower::{Layer as _, ServiceExt as _};
 
 pub use background::Background;
 pub use bundled::bundled_skills;
-pub use config::{
-    Config, ConfigError, LOG, Places, Settings, default_data_directory, listen_address,
-};
-pub use config_file::{Mistake, Setting};
+pub use config::{Config, ConfigError, LOG, Settings, default_data_directory, listen_address};
 pub use domain::Domain;
 pub use graders::{SANDBOX, graders, sandbox};
 pub use guard::{AllowedHost, AllowedOrigin, Origin, WebConfig};
@@ -87,11 +85,14 @@ use crate::contract::v1::admin_server::AdminServer;
 use crate::grpc::admin::{AdminService, Kind};
 use crate::mcp::McpServer;
 use ::tools::Tools;
+use access_log::AccessLog;
+use config_file::Places;
 use gateway::Gateway;
 use local::LocalSocket;
 use model::{Clock as _, SystemClock};
 use protocol::ProtocolRouter;
 use registry::Registry;
+use vitals::Others;
 
 /// How often counts of use are written.
 const USAGE_INTERVAL: Duration = Duration::from_secs(5);
@@ -217,13 +218,9 @@ impl Server {
         let (writable, takes_writes) = watch::channel(true);
         let mode = domain.registry().mode();
         let health = tokio::spawn(health::follow(health, mode, writable, stop.clone()));
-        let metrics = metrics::page(
-            front.clone(),
-            domain.registry().clone(),
-            domain.host().clone(),
-            domain.search().clone(),
-            domain.engine.clone(),
-        );
+        let access = Arc::new(AccessLog::new(settings.access));
+        let beside = Others::new(&domain, settings.data.clone(), Arc::clone(&access));
+        let metrics = metrics::page(front.clone(), &domain, beside);
         let hooks = crate::http::hooks(domain.engine.clone());
         let http = crate::http::router(&gateway, stop.clone(), takes_writes)?
             .route("/metrics", metrics)
@@ -249,6 +246,8 @@ impl Server {
             ),
             mcp,
             peer: admission.local(),
+            address: settings.listen.ip(),
+            access,
         };
 
         let kind = Kind::Serve {

@@ -158,9 +158,12 @@ pub(super) fn configured(
                 "whose skills are trusted needs a `namespace`: others could have theirs beside it";
             return Err(wrong(".trust", message.to_owned()));
         }
-        source
-            .check()
-            .map_err(|error| wrong("", error.to_string()))?;
+        source.check().map_err(|error| match &error {
+            ::sync::Error::Parameter { field, .. } if *field != "source_id" => {
+                wrong(&format!(".{field}"), error.to_string())
+            }
+            _ => wrong("", error.to_string()),
+        })?;
         Ok(source)
     };
     sources.iter().map(source).collect()

@@ -162,8 +162,8 @@ fn quiet(filter: &str) -> Cow<'_, str> {
 
 /// What is logged.
 pub(super) fn filter(filter: &str) -> Result<EnvFilter, String> {
-    EnvFilter::try_new(quiet(filter)).map_err(|error| {
-        format!("`{filter}` is no log filter ({error}); write a level, such as info, or levels by target, such as warn,repertoire=debug")
+    EnvFilter::try_new(quiet(filter)).map_err(|_| {
+        format!("`{filter}` is no log filter; write a level, such as info, or levels by target, such as warn,repertoire=debug")
     })
 }
 

@@ -70,15 +70,10 @@ fn plain(text: &str) -> Plain {
     if !text.contains(|c: char| c.is_ascii_digit()) {
         return Plain::Text;
     }
-    if let Ok(number) = text.parse() {
-        Plain::Unsigned(number)
-    } else if let Ok(number) = text.parse() {
-        Plain::Signed(number)
-    } else if let Ok(number) = text.parse() {
-        Plain::Float(number)
-    } else {
-        Plain::Text
-    }
+    let unsigned = text.parse::<u64>().map(Plain::Unsigned);
+    let whole = unsigned.or_else(|_| text.parse::<i64>().map(Plain::Signed));
+    let number = whole.or_else(|_| text.parse::<f64>().map(Plain::Float));
+    number.unwrap_or(Plain::Text)
 }
 
 impl<'a> De<'a> {
@@ -112,8 +107,8 @@ impl<'a> De<'a> {
 
     fn wrong(&self, needed: &dyn Expected) -> Error {
         if self.key.is_empty() {
-            let needed = "keys with values, such as `listen: 127.0.0.1:50051`";
-            return Error::needs(needed, "a list or a text").at("", self.node.line);
+            let needed = &"keys with values, such as `listen: 127.0.0.1:50051`";
+            return <Error as de::Error>::invalid_type(self.found(), needed).at("", self.node.line);
         }
         <Error as de::Error>::invalid_type(self.found(), needed).at(&self.key, self.node.line)
     }
@@ -241,7 +236,7 @@ impl<'de, 'a: 'de> de::Deserializer<'de> for De<'a> {
         let (key, line) = (self.key.clone(), self.node.line);
         let entries = Entries {
             of: self,
-            entries: entries.iter(),
+            next: entries.iter(),
             value: None,
         };
         let read = visitor.visit_map(entries);
@@ -308,7 +303,7 @@ impl<'de, 'a: 'de> SeqAccess<'de> for Items<'a> {
 
 struct Entries<'a> {
     of: De<'a>,
-    entries: std::slice::Iter<'a, (String, Node)>,
+    next: std::slice::Iter<'a, (String, Node)>,
     value: Option<(String, &'a Node)>,
 }
 
@@ -319,7 +314,7 @@ impl<'de, 'a: 'de> MapAccess<'de> for Entries<'a> {
         &mut self,
         seed: S,
     ) -> Result<Option<S::Value>, Error> {
-        for (name, node) in self.entries.by_ref() {
+        for (name, node) in self.next.by_ref() {
             let key = inside(&self.of.key, name);
             if self.of.context.removed.contains(&key) {
                 continue;

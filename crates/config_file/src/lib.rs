@@ -31,6 +31,7 @@ mod tree;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
+use std::path::{Path, PathBuf};
 
 use serde::de::DeserializeOwned;
 
@@ -138,17 +139,64 @@ impl Document {
     }
 
     /// The line of each key.
-    #[must_use]
-    pub fn lines(&self) -> BTreeMap<String, usize> {
+    fn lines(&self) -> BTreeMap<String, usize> {
         let mut found = BTreeMap::new();
         lines(&self.root, String::new(), &mut found);
         found
     }
 }
 
-/// The line of a key, or of what it would be in.
+/// Mistakes of a file as lines, each with its place.
 #[must_use]
-pub fn line_of(lines: &BTreeMap<String, usize>, key: &str) -> Option<usize> {
+pub fn told(path: &Path, mistakes: &[Mistake]) -> String {
+    let told = |it: &Mistake| {
+        let (place, separator) = (path.display(), if it.key.is_empty() { "" } else { ": " });
+        format!("{place}:{}: {}{separator}{}", it.line, it.key, it.message)
+    };
+    mistakes.iter().map(told).collect::<Vec<_>>().join("\n")
+}
+
+/// Where the settings of a file are in it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Places {
+    file: PathBuf,
+    lines: BTreeMap<String, usize>,
+}
+
+impl Places {
+    /// Those of a document.
+    #[must_use]
+    pub fn new(file: &Path, document: &Document) -> Self {
+        Self {
+            file: file.to_owned(),
+            lines: document.lines(),
+        }
+    }
+
+    /// The place of a setting, or of what it would be in, as it stands before a message;
+    /// nothing where the file does not have it.
+    #[must_use]
+    pub fn at(&self, key: &str) -> String {
+        let line = self
+            .line(key)
+            .map(|line| format!("{}:{line}: ", self.file.display()));
+        line.unwrap_or_default()
+    }
+
+    /// The line of it.
+    #[must_use]
+    pub fn line(&self, key: &str) -> Option<usize> {
+        line_of(&self.lines, key)
+    }
+
+    /// A setting comes from elsewhere.
+    pub fn forget(&mut self, key: &str) {
+        self.lines.remove(key);
+    }
+}
+
+/// The line of a key, or of what it would be in.
+fn line_of(lines: &BTreeMap<String, usize>, key: &str) -> Option<usize> {
     let mut key = key;
     loop {
         if let Some(line) = lines.get(key) {
@@ -210,20 +258,22 @@ fn leaves(node: &Node, key: String, secrets: &BTreeSet<String>, found: &mut Vec<
     }
 }
 
+/// An address without the user and the password in it; any other text as it is.
+#[must_use]
+pub fn without_user(text: &str) -> String {
+    let parts = text.split_once("://").and_then(|(scheme, rest)| {
+        let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+        let (host, path) = rest.split_at_checked(end)?;
+        let (_, host) = host.rsplit_once('@')?;
+        Some(format!("{scheme}://(secret)@{host}{path}"))
+    });
+    parts.unwrap_or_else(|| text.to_owned())
+}
+
 /// A value as a line, without the user and the password of an address.
 fn shown(node: &Node) -> String {
     match &node.value {
-        Value::Scalar { text, .. } => match text.split_once("://") {
-            Some((scheme, rest)) => {
-                let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
-                let (host, path) = rest.split_at(end);
-                match host.rsplit_once('@') {
-                    Some((_, host)) => format!("{scheme}://(secret)@{host}{path}"),
-                    None => text.clone(),
-                }
-            }
-            None => text.clone(),
-        },
+        Value::Scalar { text, .. } => without_user(text),
         Value::List(items) => {
             let items: Vec<_> = items.iter().map(shown).collect();
             format!("[{}]", items.join(", "))

@@ -169,11 +169,15 @@ fn what_is_no_mapping_or_no_yaml_is_told() {
     for (text, expected) in [
         (
             "- a\n",
-            "1: : needs keys with values, such as `listen: 127.0.0.1:50051`, not a list or a text",
+            "1: : needs keys with values, such as `listen: 127.0.0.1:50051`, not a list",
         ),
         (
             "[section]\n",
-            "1: : needs keys with values, such as `listen: 127.0.0.1:50051`, not a list or a text",
+            "1: : needs keys with values, such as `listen: 127.0.0.1:50051`, not a list",
+        ),
+        (
+            "[section]\ndata = \"x\"\n",
+            "2: : this is not YAML: settings are lines such as `listen: 127.0.0.1:50051`",
         ),
         (
             "a: 1\n---\nb: 1\n",
@@ -189,14 +193,11 @@ fn what_is_no_mapping_or_no_yaml_is_told() {
     }
     let wrong = read("a: [\n").expect_err("it does not end");
     assert!(wrong[0].contains("this is not YAML: "), "{wrong:?}");
-    let bomb = "a: &a [x, x, x, x, x, x, x, x, x]\n".to_owned()
-        + &('b'..='i')
-            .map(|c| {
-                let before = char::from_u32(u32::from(c) - 1).expect("a letter");
-                let all = vec![format!("*{before}"); 9].join(", ");
-                format!("{c}: &{c} [{all}]\n")
-            })
-            .collect::<String>();
+    let mut bomb = "a: &a [x, x, x, x, x, x, x, x, x]\n".to_owned();
+    for (before, c) in ('a'..='h').zip('b'..='i') {
+        let all = vec![format!("*{before}"); 9].join(", ");
+        bomb.push_str(&[&format!("{c}: &{c} ["), all.as_str(), "]\n"].concat());
+    }
     let wrong = read(&bomb).expect_err("too much");
     assert!(
         wrong[0].contains("more here than settings need"),

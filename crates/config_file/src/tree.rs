@@ -71,12 +71,15 @@ pub(super) fn parse(text: &str) -> Result<(Node, Vec<Mistake>), Mistake> {
     let mut root = None;
     while let Some((event, line)) = builder.next()? {
         match event {
-            Event::Nothing | Event::StreamStart | Event::StreamEnd | Event::DocumentEnd => {}
             Event::DocumentStart(_) if root.is_some() => {
                 let message = "a second document begins here; settings are one";
                 return Err(wrong(line, "", message));
             }
-            Event::DocumentStart(_) => {}
+            Event::Nothing
+            | Event::StreamStart
+            | Event::StreamEnd
+            | Event::DocumentStart(_)
+            | Event::DocumentEnd => {}
             event => root = Some(builder.node(event, line, "", 0)?),
         }
     }
@@ -90,7 +93,13 @@ impl<'a> Builder<'a> {
             None => Ok(None),
             Some(Ok((event, span))) => Ok(Some((event, line(&span)))),
             Some(Err(error)) => {
-                let message = format!("this is not YAML: {}", error.info());
+                let said = match error.info() {
+                    said if said.contains("<document start>") => {
+                        "settings are lines such as `listen: 127.0.0.1:50051`".to_owned()
+                    }
+                    said => said.replace("did not find expected", "there is no"),
+                };
+                let message = format!("this is not YAML: {said}");
                 Err(wrong(error.marker().line(), "", message))
             }
         }
