@@ -3,6 +3,7 @@
 mod support;
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use base64::Engine as _;
 use bytes::Bytes;
@@ -1046,6 +1047,111 @@ async fn calls_are_counted_alike_whatever_face_they_came_through() {
     assert!(text.ends_with("# EOF\n"));
     let posted = ask(&server.url, "POST", "/metrics").send().await;
     assert_eq!(posted.refusal(), (405, "METHOD_NOT_ALLOWED".to_owned()));
+}
+
+#[tokio::test]
+async fn the_process_its_disk_and_the_answers_are_measured() {
+    let server = Server::start();
+    assert_eq!(get(&server.url, "/api/v1/nowhere").await.status, 404);
+    let text = get(&server.url, "/metrics").await.text();
+    let value = |name: &str| {
+        let mut lines = text.lines();
+        let value = lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        let value = value.unwrap_or_else(|| panic!("{name}\n{text}"));
+        value.parse::<f64>().expect("a number")
+    };
+    assert!((value("repertoire_http_responses_total{class=\"4xx\"}") - 1.0).abs() < 0.1);
+    assert!(value("repertoire_tool_sessions") < 0.1);
+    for name in [
+        "repertoire_store_bytes",
+        "repertoire_disk_free_bytes",
+        "process_cpu_seconds_total",
+        "process_start_time_seconds",
+        "process_resident_memory_bytes",
+        "process_virtual_memory_bytes",
+        "process_threads",
+        "process_open_fds",
+        "process_max_fds",
+    ] {
+        assert!(value(name) > 0.0, "{name}");
+    }
+    // And those of calls and of sources, of which there was none.
+    let families = 3
+        + 4
+        + text
+            .lines()
+            .filter(|line| line.starts_with("# TYPE "))
+            .count();
+    let page = include_str!("../docs/operations.md");
+    let said = format!("The {families} families");
+    assert!(page.contains(&said), "the page does not say: {said}");
+}
+
+#[tokio::test]
+async fn the_access_log_has_routes_and_codes_and_nothing_that_a_caller_sent() {
+    let all = [
+        "--log",
+        "warn,repertoire::access=info",
+        "--access-log",
+        "all",
+    ];
+    let server = Server::with(&all, "");
+    let url = &server.url;
+    let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    let asked = ask(
+        url,
+        "GET",
+        "/api/v1/skills/xlsx?include_security=true&x=s3cret",
+    );
+    asked.header("traceparent", trace).send().await;
+    get(url, "/api/v1/skills/xlsx").await;
+    get(url, "/s3cret/s3cret").await;
+    get(url, "/.well-known/s3cret").await;
+    let told = call_tool(&server, "get_skill", json!({"skill_id": "s3cret"})).await;
+    assert!(told["result"].is_object(), "{told}");
+    let mut lookup = server.lookup().await;
+    let skill = |id: &str| v1::GetSkillRequest {
+        skill_id: id.to_owned(),
+        ..Default::default()
+    };
+    lookup.get_skill(skill("xlsx")).await.expect("a skill");
+    lookup.get_skill(skill("s3cret")).await.expect_err("none");
+    let mut watching = ask(url, "GET", "/api/v1/events").start().await;
+    watching.event().await.expect("a first answer");
+    drop(watching);
+
+    let expected = [
+        "face=http method=GET route=/api/v1/skills/{skill_id} status=400 ",
+        "face=http method=GET route=/api/v1/skills/{skill_id} status=200 ",
+        "face=http method=GET route=- status=404 ",
+        "face=http method=GET route=- status=404 ",
+        "face=mcp method=POST route=/mcp status=200 ",
+        "face=grpc method=POST route=/repertoire.v1.Lookup/GetSkill status=200 code=OK ",
+        "face=grpc method=POST route=/repertoire.v1.Lookup/GetSkill status=200 code=NotFound ",
+        "face=http method=GET route=/api/v1/events status=200 ",
+    ];
+    let lines = || {
+        let log = server.log();
+        let calls = log.lines().filter_map(|line| line.split_once("call "));
+        calls.map(|(_, call)| call.to_owned()).collect::<Vec<_>>()
+    };
+    while lines().len() < expected.len() {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    let lines = lines();
+    for (line, expected) in lines.iter().zip(expected) {
+        assert!(line.starts_with(expected), "{line}\n{expected}");
+        assert!(
+            line.contains(" peer=127.0.0.1") && line.contains(" ms="),
+            "{line}"
+        );
+    }
+    assert!(
+        lines[0].contains("trace=0af7651916cd43dd8448eb211c80319c"),
+        "{lines:?}"
+    );
+    assert!(lines[7].ends_with(" left=true"), "{lines:?}");
+    assert!(!server.log().contains("s3cret"), "{lines:?}");
 }
 
 #[tokio::test]

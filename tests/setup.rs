@@ -171,6 +171,8 @@ fn an_empty_variable_is_as_if_it_were_not_there() {
         names,
         [
             "OTEL_EXPORTER_OTLP_ENDPOINT",
+            "REPERTOIRE_ACCESS_LOG",
+            "REPERTOIRE_ACCESS_LOG_SAMPLE",
             "REPERTOIRE_ALLOWED_HOSTS",
             "REPERTOIRE_CA",
             "REPERTOIRE_CONFIG",

@@ -545,7 +545,7 @@ fn a_source_of_the_config_file_is_refused_with_its_place() {
             "namespace",
         ),
         ("sync:\n  allow_networks: [here]\n", "sync.allow_networks"),
-        ("sync:\n  max_mib: 0\n", "at least 1"),
+        ("sync:\n  max_mib: 0\n", "a whole number from 1 to"),
     ] {
         let error = config(text);
         assert!(

@@ -14,7 +14,7 @@ const ONLY: &[(&str, &[&str])] = &[
     ("rustix", &["store", "sandbox", "skill-folder", "local"]),
     ("zstd", &["store"]),
     ("serde_yaml", &["skill-md", "server"]),
-    ("saphyr-parser", &["skill-md"]),
+    ("saphyr-parser", &["skill-md", "config-file"]),
     ("pubgrub", &["composition"]),
     ("tantivy", &["search"]),
     ("notify", &["local", "sync"]),
@@ -54,7 +54,16 @@ const ONLY: &[(&str, &[&str])] = &[
 
 /// Crates that compute: they wait for nothing and know no runtime.
 const PURE: &[&str] = &[
-    "model", "skill-md", "codebase", "facets", "trust", "embed", "install",
+    "model",
+    "skill-md",
+    "codebase",
+    "facets",
+    "trust",
+    "embed",
+    "install",
+    "config-file",
+    "vitals",
+    "access-log",
 ];
 
 /// Lines of a file, and of a library crate, tests aside.

@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use access_log::AccessMode;
 use clap::{Args, Parser, Subcommand};
 use http::{HeaderName, HeaderValue};
 
@@ -15,7 +16,7 @@ use super::{
     author, blocklist, checks, data, export, install, learn, manual, review, scan, search, sources,
     sync, tools,
 };
-use crate::server::{AllowedHost, LogFormat};
+use crate::server::{AllowedHost, LogFormat, listen_address};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -191,6 +192,8 @@ pub(super) enum Command {
     Reindex,
     /// Say what of this machine the server can rely on, and who has the data open.
     Doctor,
+    /// Look after the config file.
+    Config(super::config::ConfigCommand),
     /// Print the script that completes commands in a shell.
     Completions(manual::Completions),
     /// Print the manual page, or write a page for each command to a folder.
@@ -200,7 +203,7 @@ pub(super) enum Command {
 #[derive(Debug, Args)]
 pub(super) struct Serve {
     /// Address to listen on; port 0 takes a free one. [default: 127.0.0.1:50051]
-    #[arg(long, env = "REPERTOIRE_LISTEN", value_name = "ADDR")]
+    #[arg(long, env = "REPERTOIRE_LISTEN", value_name = "ADDR", value_parser = listen_address)]
     pub(super) listen: Option<SocketAddr>,
     /// What to log, such as `info`, `warn` or `repertoire=debug`. [default: info]
     #[arg(long, env = "REPERTOIRE_LOG", value_name = "FILTER")]
@@ -208,6 +211,12 @@ pub(super) struct Serve {
     /// Form of the log.
     #[arg(long, env = "REPERTOIRE_LOG_FORMAT", value_name = "FORMAT")]
     pub(super) log_format: Option<LogFormat>,
+    /// Which calls have a line in the access log. [default: errors]
+    #[arg(long, env = "REPERTOIRE_ACCESS_LOG", value_name = "WHICH", value_parser = AccessMode::ALL.map(|(name, _)| name))]
+    pub(super) access_log: Option<String>,
+    /// One of so many calls that went well has a line, with `--access-log all`. [default: 1]
+    #[arg(long, env = "REPERTOIRE_ACCESS_LOG_SAMPLE", value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
+    pub(super) access_log_sample: Option<u64>,
     /// Folder of a sentence transformer that searches ask beside the built-in table.
     #[arg(long, env = "REPERTOIRE_EMBEDDER", value_name = "DIR")]
     pub(super) embedder: Option<PathBuf>,

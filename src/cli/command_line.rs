@@ -67,7 +67,7 @@ const GROUPS: &[(&str, &[&str])] = &[
         ],
     ),
     ("Learn", &["learn"]),
-    ("Serve", &["serve", "mcp", "status", "doctor"]),
+    ("Serve", &["serve", "mcp", "status", "doctor", "config"]),
     (
         "Look after the data directory",
         &[
@@ -82,9 +82,14 @@ impl Cli {
     /// wrong, or where help is asked for.
     #[must_use]
     pub fn read() -> Self {
-        let matches = without_empty_variables(command_line()).get_matches();
+        let matches = as_read().get_matches();
         Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
     }
+}
+
+/// The command line as it is read.
+pub(super) fn as_read() -> Command {
+    without_empty_variables(command_line())
 }
 
 /// The command line, with its commands in groups.

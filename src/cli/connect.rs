@@ -203,9 +203,10 @@ pub(super) fn start_failed(error: &StartError) -> Failed {
         StartError::Open(error) => open_code(error),
         StartError::Registry(error) => registry_code(error),
         StartError::Listen { .. } | StartError::Socket { .. } => Code::AddressUnusable,
-        StartError::Tools(_) | StartError::Embedder(_) | StartError::Source(_) => {
-            Code::ConfigInvalid
-        }
+        StartError::Setting(_)
+        | StartError::Tools(_)
+        | StartError::Embedder(_)
+        | StartError::Source(_) => Code::ConfigInvalid,
         StartError::Sync(_) => Code::StoreUnavailable,
         StartError::Reflection(_)
         | StartError::Contract(_)

@@ -19,6 +19,7 @@ mod blocklist;
 mod checks;
 mod command_line;
 mod compose;
+mod config;
 mod connect;
 mod data;
 mod doctor;
@@ -112,6 +113,10 @@ async fn command(cli: Cli, output: &Output) -> Result<ExitCode, Failed> {
     let command = match command {
         Command::Completions(options) => return manual::completions(&options, output),
         Command::Man(options) => return manual::man(&options, output),
+        // It says itself what is wrong.
+        Command::Config(options) => {
+            return tokio::task::block_in_place(|| config::config(&global, options, output));
+        }
         command => command,
     };
     let config = match &global.config {
@@ -227,6 +232,7 @@ async fn with_client(
         | Command::Compact
         | Command::Reindex
         | Command::Doctor
+        | Command::Config(_)
         | Command::Completions(_)
         | Command::Man(_) => Err(Failed::fault("this command needs no server")),
     }

@@ -13,37 +13,53 @@ use super::connect::{settings, start_failed};
 use super::output::Failed;
 use crate::contract::v1::LeaveRequest;
 use crate::contract::v1::admin_client::AdminClient;
-use crate::server::{Config, LogFormat, Server, Settings, StartError, Telemetry, connect_local};
+use crate::server::{
+    Config, LOG, LogFormat, Server, Settings, StartError, Telemetry, connect_local,
+};
+use access_log::AccessMode;
 use model::{Clock as _, Code, SystemClock};
 use store::OpenError;
 
 /// How long a server that was asked to leave may take.
 const PATIENCE: Duration = Duration::from_secs(15);
 
+impl Serve {
+    /// Has the flags and the environment go before the config file. What is logged, how, and
+    /// where spans go.
+    pub(super) fn apply(
+        self,
+        settings: &mut Settings,
+        config: &Config,
+    ) -> (String, LogFormat, Option<String>) {
+        if let Some(listen) = self.listen {
+            settings.listen = listen;
+        }
+        let mut modes = AccessMode::ALL.into_iter();
+        if let Some((_, mode)) = modes.find(|(name, _)| self.access_log.as_deref() == Some(name)) {
+            settings.access.log = mode;
+        }
+        if let Some(sample) = self.access_log_sample {
+            settings.access.sample = sample;
+        }
+        if self.embedder.is_some() {
+            settings.search.embedder = self.embedder;
+            settings.places.forget("search.embedder");
+        }
+        settings.web.allowed_hosts.extend(self.allowed_hosts);
+        let filter = self.log.or_else(|| config.log.clone());
+        let format = self.log_format.or(config.log_format).unwrap_or_default();
+        let endpoint = self.otlp_endpoint.or_else(|| config.otlp_endpoint.clone());
+        (filter.unwrap_or_else(|| LOG.to_owned()), format, endpoint)
+    }
+}
+
 pub(super) async fn serve(
     global: &Global,
     options: Serve,
     config: Config,
 ) -> Result<ExitCode, Failed> {
-    let Serve {
-        listen,
-        log,
-        log_format,
-        embedder,
-        otlp_endpoint,
-        allowed_hosts,
-    } = options;
     let mut settings = settings(global, &config);
-    if let Some(listen) = listen {
-        settings.listen = listen;
-    }
-    if embedder.is_some() {
-        settings.search.embedder = embedder;
-    }
-    settings.web.allowed_hosts.extend(allowed_hosts);
-    let filter = log.or(config.log).unwrap_or_else(|| "info".to_owned());
-    let format = log_format.or(config.log_format).unwrap_or_default();
-    let endpoint = otlp_endpoint.or(config.otlp_endpoint);
+    let (filter, format, endpoint) = options.apply(&mut settings, &config);
     let telemetry = Telemetry::start(&filter, format, endpoint.as_deref())
         .map_err(|error| Failed::new(Code::ConfigInvalid, error))?;
 
@@ -61,6 +77,9 @@ pub(super) async fn serve(
     // The first line on stderr: whoever started us on port 0 reads it.
     writeln!(std::io::stderr(), "{}", listening(server.address, format))?;
     server.follow().await;
+    for root in settings.analysis.roots.iter().filter(|root| !root.is_dir()) {
+        tracing::warn!(root = %root.display(), "analysis.roots: there is no such folder, and nothing below it can be read");
+    }
     if !server.address.ip().is_loopback() {
         tracing::warn!(address = %server.address, "serving beyond this machine, and every caller may write: keep the port behind a proxy that checks who calls");
     }

@@ -21,6 +21,7 @@ use super::calls::{late, note};
 use super::metrics::CountedCall;
 use super::reader::{self, Polled};
 use crate::contract::status;
+use access_log::LoggedCall;
 use admission::{Full, Peer, Permit, Resource};
 use model::{Code, Failure};
 
@@ -49,6 +50,7 @@ pub(super) struct AnswerBody {
     is_outermost: bool,
     memory: Option<Permit>,
     guard: Option<Guard>,
+    logged: Option<Box<LoggedCall>>,
 }
 
 /// What a call keeps until its last byte.
@@ -73,6 +75,7 @@ impl AnswerBody {
             reader,
             memory: None,
             guard,
+            logged: None,
         }
     }
 
@@ -235,6 +238,18 @@ pub(super) async fn to_peer(
     answer
 }
 
+/// Has an answer tell the access log when it ends.
+pub(super) fn log_answer(
+    mut answer: Response<AnswerBody>,
+    call: Option<Box<LoggedCall>>,
+) -> Response<AnswerBody> {
+    if let Some(mut call) = call {
+        call.answered(&answer, answer.body().is_end_stream());
+        answer.body_mut().logged = Some(call);
+    }
+    answer
+}
+
 impl Guard {
     fn note(&mut self, headers: &HeaderMap) {
         if let Some(record) = &mut self.record {
@@ -263,6 +278,14 @@ impl HttpBody for AnswerBody {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
         let polled = self.poll_piece(cx);
+        if self.logged.is_some()
+            && let Poll::Ready(frame) = &polled
+        {
+            let is_end = frame.is_none() || self.is_end_stream();
+            if let Some(call) = &mut self.logged {
+                call.sent(frame, is_end);
+            }
+        }
         if self.is_outermost {
             reader::note(if polled.is_ready() {
                 Polled::Gave

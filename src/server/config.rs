@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 
 use super::LogFormat;
 use super::guard::WebConfig;
@@ -14,13 +15,19 @@ use super::search::{AnalysisConfig, SearchConfig};
 use super::sources::{SourceConfig, SyncConfig};
 use super::tools::ToolsConfig;
 use super::trust::TrustConfig;
+use access_log::{AccessConfig, AccessMode};
+use config_file::{Document, Mistake, Places, Read, Setting, told};
 use preflight::InstallConfig;
+
+/// What is logged where nobody says.
+pub const LOG: &str = "info";
 
 /// What a config file may say. Every key may be left out.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
     /// Address to listen on, such as `127.0.0.1:50051`; port 0 is a free one.
+    #[serde(deserialize_with = "listen")]
     pub listen: Option<SocketAddr>,
     /// The data directory.
     pub data: Option<PathBuf>,
@@ -30,6 +37,10 @@ pub struct Config {
     pub log_format: Option<LogFormat>,
     /// OTLP endpoint that takes spans, such as `http://localhost:4317`.
     pub otlp_endpoint: Option<String>,
+    /// Which calls have a line in the access log.
+    pub access_log: AccessMode,
+    /// Of how many of those that went well one has.
+    pub access_log_sample: Option<u64>,
     /// Bounds of the server.
     pub limits: Limits,
     /// Bounds of the store.
@@ -52,6 +63,9 @@ pub struct Config {
     pub sources: BTreeMap<String, SourceConfig>,
     /// How these are synced.
     pub sync: SyncConfig,
+    /// Where each of these is in the file.
+    #[serde(skip)]
+    pub places: Places,
 }
 
 /// Bounds of the store.
@@ -88,96 +102,114 @@ pub enum ConfigError {
         /// Why.
         cause: std::io::Error,
     },
-    /// It is wrong at a line.
-    #[error("{}{}: {message}", path.display(), at_line(*line))]
+    /// Some of it is wrong.
+    #[error("{}", told(path, mistakes))]
     Wrong {
         /// The file.
         path: PathBuf,
-        /// The line, from 1.
-        line: Option<usize>,
-        /// What is wrong.
-        message: String,
+        /// All that is wrong, by line.
+        mistakes: Vec<Mistake>,
     },
 }
 
-/// A message about a value of another type than it should have, without the value:
-/// it may be a secret that stands in the wrong place, or that reads as a number.
-fn without_value(message: &str) -> String {
-    let parts = ["invalid type: ", "invalid value: "]
-        .into_iter()
-        .find_map(|what| {
-            let (before, rest) = message.split_once(what)?;
-            let (value, expected) = rest.rsplit_once(", expected ")?;
-            let kind = value.split(['`', '"']).next().unwrap_or_default().trim();
-            Some(format!("{before}{what}{kind}, expected {expected}"))
-        });
-    parts.unwrap_or_else(|| message.to_owned())
+/// An address to listen on: a number and a port, or this machine and a port. Other names
+/// could mean several addresses, or another one tomorrow.
+///
+/// # Errors
+/// It is none.
+pub fn listen_address(text: &str) -> Result<SocketAddr, String> {
+    let (host, port) = text.rsplit_once(':').unwrap_or(("", text));
+    match (host, port.parse::<u16>()) {
+        ("localhost", Ok(port)) => Ok((Ipv4Addr::LOCALHOST, port).into()),
+        (_, port) => text.parse().map_err(|_| {
+            let port = port.unwrap_or(Settings::LISTEN.port());
+            format!("`{text}` is no address to listen on; write an IP address and a port, such as 127.0.0.1:{port} for this machine alone, or 0.0.0.0:{port} for every network")
+        }),
+    }
 }
 
-fn at_line(line: Option<usize>) -> String {
-    line.map(|line| format!(":{line}")).unwrap_or_default()
+fn listen<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<SocketAddr>, D::Error> {
+    let text = Option::<String>::deserialize(deserializer)?;
+    let address = text.as_deref().map(listen_address).transpose();
+    address.map_err(serde::de::Error::custom)
+}
+
+/// What a whole number may be: no more than anybody means, so that no sum or time of it is
+/// beyond what the program counts in.
+fn bounds(key: &str) -> RangeInclusive<u64> {
+    const MAX: u64 = 1_000_000_000;
+    match key {
+        "limits.share_percent" => 1..=100,
+        "limits.wait_seconds" | "limits.linger_seconds" => 0..=MAX,
+        "access_log_sample"
+        | "store.keep_events"
+        | "tools.session_hours"
+        | "tools.sessions"
+        | "tools.calls_per_session"
+        | "tools.result_kib"
+        | "tools.keep_calls"
+        | "sync.max_mib"
+        | "sync.max_skills"
+        | "sync.max_seconds" => 1..=MAX,
+        key => u64::from(key.starts_with("limits."))..=MAX,
+    }
 }
 
 impl Config {
     /// Reads a config file.
     ///
     /// # Errors
-    /// It cannot be read, or a line of it is wrong.
+    /// It cannot be read, or something in it is wrong.
     pub fn read(path: &Path) -> Result<Self, ConfigError> {
-        let text = std::fs::read_to_string(path).map_err(|cause| ConfigError::Read {
-            path: path.to_owned(),
-            cause,
-        })?;
-        Self::parse(&text, path)
+        Ok(Self::parse(&text(path)?, path)?.1.value)
     }
 
-    pub(super) fn parse(text: &str, path: &Path) -> Result<Self, ConfigError> {
-        if text
-            .lines()
-            .all(|line| line.trim().is_empty() || line.trim_start().starts_with('#'))
-        {
-            return Ok(Self::default());
-        }
-        let config: Self = serde_yaml::from_str(text).map_err(|error| ConfigError::Wrong {
-            path: path.to_owned(),
-            line: error.location().map(|at| at.line()),
-            message: without_value(&error.to_string()),
-        })?;
-        let zero = [
-            ("store.keep_events", config.store.keep_events == 0),
-            ("tools.session_hours", config.tools.session_hours == 0),
-            ("tools.sessions", config.tools.sessions == 0),
-            (
-                "tools.calls_per_session",
-                config.tools.calls_per_session == 0,
-            ),
-            ("tools.result_kib", config.tools.result_kib == 0),
-            ("tools.keep_calls", config.tools.keep_calls == 0),
-            ("sync.max_mib", config.sync.max_mib == 0),
-            ("sync.max_skills", config.sync.max_skills == 0),
-            ("sync.max_seconds", config.sync.max_seconds == 0),
-        ];
-        let zero = zero
-            .into_iter()
-            .filter_map(|(key, zero)| zero.then_some(key));
-        let zero = config.limits.zeros().chain(zero).next();
-        match zero {
-            None => Ok(config),
-            Some(key) => {
-                let last = key.rsplit('.').next().unwrap_or(key);
-                let line = text
-                    .lines()
-                    .position(|line| line.trim_start().starts_with(&format!("{last}:")));
-                let line = line.map(|line| line + 1);
-                let message = format!("{key} must be at least 1");
-                Err(ConfigError::Wrong {
-                    path: path.to_owned(),
-                    line,
-                    message,
-                })
-            }
-        }
+    /// Reads a config file, with what it sets to something else than is the default.
+    ///
+    /// # Errors
+    /// As [`Config::read`].
+    pub fn read_listed(path: &Path) -> Result<(Self, Vec<Setting>), ConfigError> {
+        let (document, read) = Self::parse(&text(path)?, path)?;
+        let mut settings = document.settings(&read);
+        let config = read.value.effective();
+        settings.retain(|it| {
+            let without = document.read_without::<Self>(&it.key, bounds);
+            let without = without.map(|mut without| {
+                without.places.clone_from(&config.places);
+                without.effective()
+            });
+            without.as_ref() != Some(&config)
+        });
+        Ok((config, settings))
     }
+
+    pub(super) fn parse(text: &str, path: &Path) -> Result<(Document, Read<Self>), ConfigError> {
+        let wrong = |mistakes| ConfigError::Wrong {
+            path: path.to_owned(),
+            mistakes,
+        };
+        let document = Document::parse(text).map_err(|mistake| wrong(vec![mistake]))?;
+        let mut read = document.read::<Self>(bounds).map_err(wrong)?;
+        read.value.places = Places::new(path, &document);
+        Ok((document, read))
+    }
+
+    /// The same with what holds where it says nothing.
+    fn effective(mut self) -> Self {
+        self.listen.get_or_insert(Settings::LISTEN);
+        self.data.get_or_insert_with(default_data_directory);
+        self.log.get_or_insert_with(|| LOG.to_owned());
+        self.log_format.get_or_insert_default();
+        self.access_log_sample.get_or_insert(1);
+        self
+    }
+}
+
+fn text(path: &Path) -> Result<String, ConfigError> {
+    std::fs::read_to_string(path).map_err(|cause| ConfigError::Read {
+        path: path.to_owned(),
+        cause,
+    })
 }
 
 /// The platform's directory for data, such as `~/.local/share/repertoire`.
@@ -196,6 +228,8 @@ pub struct Settings {
     pub listen: SocketAddr,
     /// The data directory.
     pub data: PathBuf,
+    /// Which calls have a line in the access log.
+    pub access: AccessConfig,
     /// Bounds of the server.
     pub limits: Limits,
     /// How to open the store.
@@ -218,6 +252,8 @@ pub struct Settings {
     pub sources: BTreeMap<String, SourceConfig>,
     /// How these are synced.
     pub sync: SyncConfig,
+    /// Where each of these is in the config file.
+    pub places: Places,
 }
 
 impl Settings {
@@ -243,6 +279,10 @@ impl Settings {
         Self {
             listen: config.listen.unwrap_or(Self::LISTEN),
             data: config.data.clone().unwrap_or_else(default_data_directory),
+            access: AccessConfig {
+                log: config.access_log,
+                sample: config.access_log_sample.unwrap_or(1),
+            },
             limits: config.limits.clone(),
             web: config.web.clone(),
             tools: config.tools.clone(),
@@ -253,6 +293,7 @@ impl Settings {
             install: config.install.clone(),
             sources: config.sources.clone(),
             sync: config.sync.clone(),
+            places: config.places.clone(),
             store: store::Options {
                 cache_bytes: cache_mib.max(1) << 20,
                 keep_events,
@@ -268,7 +309,9 @@ mod tests {
     use super::*;
 
     fn parse(text: &str) -> Result<Config, String> {
-        Config::parse(text, Path::new("r.yaml")).map_err(|error| error.to_string())
+        Config::parse(text, Path::new("r.yaml"))
+            .map(|(_, read)| read.value)
+            .map_err(|error| error.to_string())
     }
 
     #[test]
@@ -282,7 +325,8 @@ mod tests {
                 ..Limits::default()
             }
         );
-        assert_eq!(parse("# nothing\n"), Ok(Config::default()));
+        let nothing = parse("# nothing\n").expect("a config");
+        assert_eq!((nothing.listen, nothing.limits), (None, Limits::default()));
     }
 
     #[test]
@@ -302,46 +346,7 @@ mod tests {
         assert_eq!(config.learning, LearningConfig::default());
         assert_eq!(config.install, InstallConfig::default());
         assert_eq!(config.sync, SyncConfig::default());
+        assert_eq!(Settings::new(&config).access, AccessConfig::default());
         assert_eq!(config.listen, Some(Settings::LISTEN));
-    }
-
-    #[test]
-    fn a_wrong_config_file_is_refused_with_its_line() {
-        for (text, line, word) in [
-            ("listen: here\n", ":1", "listen"),
-            ("data: /x\nlimits:\n  cals: 7\n", ":3", "cals"),
-            ("log_format: xml\n", ":1", "xml"),
-            ("limits:\n  calls: many\n", ":2", "calls"),
-            ("limits:\n  streams: 1\n  calls: 0\n", ":3", "at least 1"),
-            (
-                "web:\n  allowed_hosts:\n    - https://a.example\n",
-                ":3",
-                "no host",
-            ),
-            ("web:\n  allowed_origins: [a.example]\n", ":2", "no origin"),
-            ("a: [\n", "", "r.yaml"),
-        ] {
-            let error = parse(text).expect_err("a refusal");
-            assert!(error.starts_with(&format!("r.yaml{line}")), "{error}");
-            assert!(error.contains(word), "{error}");
-        }
-    }
-
-    #[test]
-    fn a_value_of_another_type_is_not_repeated() {
-        for text in [
-            "tools:\n  jira: s3cret\n",
-            "tools:\n  workers: [s3cret]\n",
-            "tools:\n  sql: {max_rows: 's3cret, expected \"x'}\n",
-            "tools:\n  workers: [{name: w, token: 7351049618273645, skills: [a/*]}]\n",
-            "tools:\n  jira: {token: 7351049618.273645}\n",
-        ] {
-            let error = parse(text).expect_err("a refusal");
-            assert!(error.starts_with("r.yaml:2: tools."), "{error}");
-            assert!(error.contains(", expected "), "{error}");
-            for secret in ["s3cret", "7351"] {
-                assert!(!error.contains(secret), "{error}");
-            }
-        }
     }
 }

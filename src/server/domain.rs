@@ -61,6 +61,11 @@ impl Domain {
     /// # Errors
     /// The directory cannot be opened or read.
     pub async fn open(settings: &Settings) -> Result<Self, StartError> {
+        let opened = Self::opened(settings).await;
+        opened.map_err(|error| error.located(&settings.places))
+    }
+
+    async fn opened(settings: &Settings) -> Result<Self, StartError> {
         let (directory, options) = (settings.data.clone(), settings.store.clone());
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let host = Host::new(settings.tools.host()?);

@@ -73,9 +73,12 @@ impl Documents for Configs {
         const FILE: &str = "config.yaml";
         let problems = match Config::parse(text, &PathBuf::from(FILE)) {
             Ok(_) => Vec::new(),
-            Err(super::ConfigError::Wrong { line, message, .. }) => {
-                let line = line.unwrap_or_default();
-                vec![Problem::error("config-invalid", FILE, line, message)]
+            Err(super::ConfigError::Wrong { mistakes, .. }) => {
+                let problem = |it: config_file::Mistake| {
+                    let message = format!("{} {}", it.key, it.message);
+                    Problem::error("config-invalid", FILE, it.line, message.trim_start())
+                };
+                mistakes.into_iter().map(problem).collect()
             }
             Err(error) => vec![Problem::error("config-invalid", FILE, 0, error.to_string())],
         };

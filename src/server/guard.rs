@@ -84,6 +84,13 @@ impl TryFrom<String> for AllowedHost {
     }
 }
 
+impl std::fmt::Display for AllowedHost {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.name)?;
+        self.port.map_or(Ok(()), |port| write!(f, ":{port}"))
+    }
+}
+
 impl TryFrom<String> for AllowedOrigin {
     type Error = String;
 

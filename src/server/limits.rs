@@ -125,34 +125,4 @@ impl Limits {
         };
         Admission::new(amounts, self.share_percent, pace)
     }
-
-    /// Those that are 0, and must not be.
-    pub(super) fn zeros(&self) -> impl Iterator<Item = &'static str> + use<> {
-        [
-            ("limits.share_percent", self.share_percent == 0),
-            ("limits.calls", self.calls == 0),
-            ("limits.streams", self.streams == 0),
-            ("limits.workers", self.workers == 0),
-            ("limits.connections", self.connections == 0),
-            ("limits.sessions", self.sessions == 0),
-            ("limits.session_minutes", self.session_minutes == 0),
-            (
-                "limits.streams_per_connection",
-                self.streams_per_connection == 0,
-            ),
-            ("limits.request_mib", self.request_mib == 0),
-            ("limits.answer_mib", self.answer_mib == 0),
-            ("limits.deadline_seconds", self.deadline_seconds == 0),
-            ("limits.header_seconds", self.header_seconds == 0),
-            ("limits.body_seconds", self.body_seconds == 0),
-            (
-                "limits.body_bytes_per_second",
-                self.body_bytes_per_second == 0,
-            ),
-            ("limits.read_seconds", self.read_seconds == 0),
-            ("limits.idle_seconds", self.idle_seconds == 0),
-        ]
-        .into_iter()
-        .filter_map(|(key, zero)| zero.then_some(key))
-    }
 }

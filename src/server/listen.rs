@@ -99,7 +99,7 @@ pub(super) async fn serve(
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!(%error, "a connection goes without TCP_NODELAY");
         }
-        let service = TowerToHyperService::new(service.clone().for_peer(peer));
+        let service = TowerToHyperService::new(service.clone().for_peer(peer, address.ip()));
         let socket = Socket::new(stream, limits.header_time(), limits.read_time());
         let connection = builder
             .serve_connection(TokioIo::new(socket), service)

@@ -21,16 +21,18 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::metrics::info::Info;
 
+use super::Domain;
 use super::calls::CallLayer;
+use super::vitals::Others;
 use crate::http::{no_such_method, refused};
+use access_log::CODES;
 use admission::{Admission, Resource};
 use executor::Executor;
 use model::Failure;
 use registry::Registry;
 use search::IndexProgress;
-use search::SearchIndex;
-use sync::{Engine, Health};
-use tools::host::{Host, Stats};
+use sync::Health;
+use tools::host::Stats;
 
 /// Upper bounds of durations, in seconds.
 const SECONDS: [f64; 15] = [
@@ -38,30 +40,10 @@ const SECONDS: [f64; 15] = [
     10.0,
 ];
 
-/// Codes of gRPC by number, as gRPC's other servers write them.
-const CODES: [&str; 17] = [
-    "OK",
-    "Canceled",
-    "Unknown",
-    "InvalidArgument",
-    "DeadlineExceeded",
-    "NotFound",
-    "AlreadyExists",
-    "PermissionDenied",
-    "ResourceExhausted",
-    "FailedPrecondition",
-    "Aborted",
-    "OutOfRange",
-    "Unimplemented",
-    "Internal",
-    "Unavailable",
-    "DataLoss",
-    "Unauthenticated",
-];
 const CANCELED: usize = 1;
 const UNKNOWN: usize = 2;
 
-type Labels = Vec<(&'static str, String)>;
+pub(super) type Labels = Vec<(&'static str, String)>;
 
 #[derive(Debug, Clone, Copy)]
 struct Seconds;
@@ -179,16 +161,21 @@ impl Drop for CountedCall {
 /// The page that Prometheus reads.
 pub(super) fn page<S: Clone + Send + Sync + 'static>(
     front: CallLayer,
-    registry: Registry,
-    host: Host,
-    search: SearchIndex,
-    engine: Engine,
+    domain: &Domain,
+    others: Others,
 ) -> MethodRouter<S> {
+    let (domain, others) = (domain.clone(), Arc::new(others));
     get(async move || {
         // What cannot be read is shown by no number; the log has it.
-        let sources = engine.health(None).unwrap_or_default();
-        match render(&front, &registry, host.stats(), search.progress(), sources) {
-            Ok(page) => page,
+        let sources = domain.engine.health(None).unwrap_or_default();
+        let (tools, search) = (domain.host.stats(), domain.search.progress());
+        // What the system says of the process and its disk is read from files.
+        let rendered = tokio::task::spawn_blocking(move || {
+            render(&front, domain.registry(), tools, search, sources, &others)
+        });
+        match rendered.await {
+            Ok(Ok(page)) => page,
+            Ok(Err(error)) => refused(Failure::fault(error)),
             Err(error) => refused(Failure::fault(error)),
         }
     })
@@ -248,6 +235,7 @@ fn render(
     tools: Stats,
     search: IndexProgress,
     sources: Vec<Health>,
+    others: &Others,
 ) -> Result<Response, std::fmt::Error> {
     let Metrics {
         calls,
@@ -325,6 +313,7 @@ fn render(
     for (name, help, value) in held(front.admission()).into_iter().chain(gauges) {
         page.register(name, help, gauge(value));
     }
+    others.register(&mut page);
     register_work(&mut page, registry.executor());
     register_sources(&mut page, sources);
     let dropped = Counter::<u64>::default();

@@ -29,6 +29,7 @@ mod limits;
 mod listen;
 mod local;
 mod log_file;
+mod look;
 mod mcp;
 mod metrics;
 mod overload;
@@ -43,6 +44,7 @@ mod telemetry;
 mod timeout;
 mod tools;
 mod trust;
+mod vitals;
 mod window;
 
 use std::net::SocketAddr;
@@ -62,13 +64,14 @@ use tower::{Layer as _, ServiceExt as _};
 
 pub use background::Background;
 pub use bundled::bundled_skills;
-pub use config::{Config, ConfigError, Settings, default_data_directory};
+pub use config::{Config, ConfigError, LOG, Settings, default_data_directory, listen_address};
 pub use domain::Domain;
 pub use graders::{SANDBOX, graders, sandbox};
 pub use guard::{AllowedHost, AllowedOrigin, Origin, WebConfig};
 pub use learning::{FoundPath, LearningConfig, check, read_paths};
 pub use limits::Limits;
 pub use log_file::LogFile;
+pub use look::look;
 pub use search::{AnalysisConfig, EmbedderError, Meaning, SearchConfig};
 pub use secret::{SecretError, SecretRef};
 pub use sources::{SourceConfig, SourceTrust, SourcesError, SyncConfig};
@@ -82,11 +85,14 @@ use crate::contract::v1::admin_server::AdminServer;
 use crate::grpc::admin::{AdminService, Kind};
 use crate::mcp::McpServer;
 use ::tools::Tools;
+use access_log::AccessLog;
+use config_file::Places;
 use gateway::Gateway;
 use local::LocalSocket;
 use model::{Clock as _, SystemClock};
 use protocol::ProtocolRouter;
 use registry::Registry;
+use vitals::Others;
 
 /// How often counts of use are written.
 const USAGE_INTERVAL: Duration = Duration::from_secs(5);
@@ -131,6 +137,9 @@ pub enum StartError {
     /// The contract cannot be read.
     #[error(transparent)]
     Contract(#[from] gateway::Error),
+    /// A setting of the config file cannot be used; it says where it is.
+    #[error("{0}")]
+    Setting(String),
     /// A setting of the tools cannot be used.
     #[error(transparent)]
     Tools(#[from] ToolsError),
@@ -149,6 +158,19 @@ pub enum StartError {
     /// A route of the contract cannot be read.
     #[error(transparent)]
     Route(#[from] crate::http::TemplateError),
+}
+
+impl StartError {
+    /// What is wrong with a setting says where in the file it is.
+    fn located(self, places: &Places) -> Self {
+        let key = match &self {
+            Self::Tools(error) => error.key(),
+            Self::Embedder(_) => EmbedderError::KEY,
+            Self::Source(error) => error.key(),
+            _ => return self,
+        };
+        Self::Setting(format!("{}{self}", places.at(key)))
+    }
 }
 
 /// A server that listens.
@@ -196,13 +218,9 @@ impl Server {
         let (writable, takes_writes) = watch::channel(true);
         let mode = domain.registry().mode();
         let health = tokio::spawn(health::follow(health, mode, writable, stop.clone()));
-        let metrics = metrics::page(
-            front.clone(),
-            domain.registry().clone(),
-            domain.host().clone(),
-            domain.search().clone(),
-            domain.engine.clone(),
-        );
+        let access = Arc::new(AccessLog::new(settings.access));
+        let beside = Others::new(&domain, settings.data.clone(), Arc::clone(&access));
+        let metrics = metrics::page(front.clone(), &domain, beside);
         let hooks = crate::http::hooks(domain.engine.clone());
         let http = crate::http::router(&gateway, stop.clone(), takes_writes)?
             .route("/metrics", metrics)
@@ -228,6 +246,8 @@ impl Server {
             ),
             mcp,
             peer: admission.local(),
+            address: settings.listen.ip(),
+            access,
         };
 
         let kind = Kind::Serve {

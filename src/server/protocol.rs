@@ -7,19 +7,23 @@
 
 use std::convert::Infallible;
 use std::future::Future;
+use std::net::IpAddr;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use axum::Router;
 use axum::body::Body;
+use futures_util::FutureExt as _;
 use http::{Request, Response, Version, header};
 use hyper::body::Incoming;
 use tower::Service;
 
-use super::answer::{AnswerBody, to_peer};
+use super::answer::{AnswerBody, log_answer, to_peer};
 use super::calls::CallService;
-use super::mcp::Endpoints;
+use super::mcp::{Answering, Endpoints};
 use crate::http::refused;
+use access_log::AccessLog;
 use admission::Peer;
 
 /// What serves each protocol.
@@ -33,12 +37,19 @@ pub(super) struct ProtocolRouter {
     pub(super) web: Router,
     /// Who asks.
     pub(super) peer: Peer,
+    /// From where.
+    pub(super) address: IpAddr,
+    pub(super) access: Arc<AccessLog>,
 }
 
 impl ProtocolRouter {
     /// The same for the connections of a peer.
-    pub(super) fn for_peer(self, peer: Peer) -> Self {
-        Self { peer, ..self }
+    pub(super) fn for_peer(self, peer: Peer, address: IpAddr) -> Self {
+        Self {
+            peer,
+            address,
+            ..self
+        }
     }
 }
 
@@ -58,16 +69,39 @@ impl Service<Request<Incoming>> for ProtocolRouter {
         let peer = self.peer.for_call();
         request.extensions_mut().insert(peer.clone());
         if native {
-            return self.grpc.call(request);
+            let logged = self.access.begin("grpc", &request, self.address);
+            let answer = self.grpc.call(request);
+            return match logged {
+                None => answer,
+                logged => Box::pin(async move { Ok(log_answer(answer.await?, logged)) }),
+            };
         }
-        if let Some(direct) = self.mcp.direct(&request) {
-            return Box::pin(async move {
-                let answer = direct(request).await;
-                Ok(to_peer(answer, &peer, refused).await)
-            });
-        }
-        let answer = self.web.call(request);
-        Box::pin(async move { Ok(to_peer(answer.await?, &peer, refused).await) })
+        let access = Arc::clone(&self.access);
+        let logged = access.begin(face(&request), &request, self.address);
+        let answer: Answering = match self.mcp.direct(&request) {
+            Some(direct) => direct(request),
+            None => Box::pin(self.web.call(request).map(|answer| match answer {
+                Ok(answer) => answer,
+                Err(never) => match never {},
+            })),
+        };
+        Box::pin(async move {
+            let answer = to_peer(answer.await, &peer, refused).await;
+            access.responded(answer.status());
+            Ok(log_answer(answer, logged))
+        })
+    }
+}
+
+/// What the access log calls the face of a request that is no native gRPC.
+fn face<B>(request: &Request<B>) -> &'static str {
+    let content_type = request.headers().get(header::CONTENT_TYPE);
+    if content_type.is_some_and(|it| it.as_bytes().starts_with(b"application/grpc")) {
+        return "grpc-web";
+    }
+    match request.uri().path().strip_prefix("/mcp") {
+        Some(rest) if rest.is_empty() || rest.starts_with('/') => "mcp",
+        _ => "http",
     }
 }
 

@@ -36,15 +36,21 @@ pub struct SearchConfig {
 
 /// The embedder cannot be used.
 #[derive(Debug, thiserror::Error)]
-#[error("search.embedder `{}`: {cause}", folder.display())]
-pub struct EmbedderError {
-    folder: PathBuf,
-    cause: Box<dyn std::error::Error + Send + Sync>,
+#[error("search.embedder: {0}")]
+pub struct EmbedderError(Box<dyn std::error::Error + Send + Sync>);
+
+impl EmbedderError {
+    /// The setting that it is about.
+    pub(super) const KEY: &str = "search.embedder";
+
+    pub(super) fn cause(&self) -> String {
+        self.0.to_string()
+    }
 }
 
 impl SearchConfig {
     /// Reads a model where one is named: some hundred MiB. Blocks.
-    fn open(&self) -> Result<Option<Arc<dyn Embedder>>, EmbedderError> {
+    pub(super) fn open(&self) -> Result<Option<Arc<dyn Embedder>>, EmbedderError> {
         let table: Option<Arc<dyn Embedder>> = match self.meaning {
             Meaning::Builtin => Some(Arc::new(Table)),
             Meaning::None => None,
@@ -52,17 +58,14 @@ impl SearchConfig {
         let Some(folder) = &self.embedder else {
             return Ok(table);
         };
-        let wrong = |cause: Box<dyn std::error::Error + Send + Sync>| EmbedderError {
-            folder: folder.clone(),
-            cause,
-        };
-        let transformer = Transformer::open(folder).map_err(|error| wrong(error.into()))?;
+        let transformer = Transformer::open(folder);
+        let transformer = transformer.map_err(|error| EmbedderError(error.into()))?;
         let transformer: Arc<dyn Embedder> = Arc::new(transformer);
         Ok(Some(match table {
             None => transformer,
             Some(table) => {
                 let both = Both::new(table, transformer, TABLE_SHARE);
-                Arc::new(both.map_err(|error| wrong(error.into()))?)
+                Arc::new(both.map_err(|error| EmbedderError(error.into()))?)
             }
         }))
     }

@@ -61,6 +61,13 @@ impl<'de> Deserialize<'de> for SecretRef {
                 f.write_str("a secret in quotes, `{env: NAME}` or `{file: PATH}`")
             }
 
+            fn visit_newtype_struct<D: de::Deserializer<'de>>(
+                self,
+                deserializer: D,
+            ) -> Result<SecretRef, D::Error> {
+                deserializer.deserialize_any(self)
+            }
+
             fn visit_str<E: de::Error>(self, secret: &str) -> Result<SecretRef, E> {
                 Ok(SecretRef::Given(secret.to_owned().into()))
             }
@@ -81,7 +88,7 @@ impl<'de> Deserialize<'de> for SecretRef {
             }
         }
 
-        deserializer.deserialize_any(Form)
+        deserializer.deserialize_newtype_struct(config_file::SECRET, Form)
     }
 }
 

@@ -13,6 +13,9 @@ use registry::{Registry, Tiers};
 use sources::Limits;
 use store::Store;
 
+/// Where the networks are that sources may be in.
+pub(super) const NETWORKS: &str = "sync.allow_networks";
+
 /// A source, by its id.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -99,6 +102,17 @@ pub struct SourcesError {
     message: String,
 }
 
+impl SourcesError {
+    /// The setting that it is about.
+    pub(super) fn key(&self) -> &str {
+        &self.place
+    }
+
+    pub(super) fn message(&self) -> &str {
+        &self.message
+    }
+}
+
 fn place_of(
     id: &str,
     key: &str,
@@ -144,9 +158,12 @@ pub(super) fn configured(
                 "whose skills are trusted needs a `namespace`: others could have theirs beside it";
             return Err(wrong(".trust", message.to_owned()));
         }
-        source
-            .check()
-            .map_err(|error| wrong("", error.to_string()))?;
+        source.check().map_err(|error| match &error {
+            ::sync::Error::Parameter { field, .. } if *field != "source_id" => {
+                wrong(&format!(".{field}"), error.to_string())
+            }
+            _ => wrong("", error.to_string()),
+        })?;
         Ok(source)
     };
     sources.iter().map(source).collect()
@@ -175,7 +192,7 @@ pub(super) fn open(
     sources: Vec<Source>,
 ) -> Result<Engine, super::StartError> {
     let wrong = |message: String| SourcesError {
-        place: "sync.allow_networks".to_owned(),
+        place: NETWORKS.to_owned(),
         message,
     };
     let places = Places::new(&config.allow_networks).map_err(wrong)?;

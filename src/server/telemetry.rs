@@ -84,8 +84,7 @@ impl Telemetry {
         format: LogFormat,
         endpoint: Option<&str>,
     ) -> Result<Self, String> {
-        let filter = EnvFilter::try_new(quiet(filter))
-            .map_err(|error| format!("the log filter: {error}"))?;
+        let filter = self::filter(filter)?;
         let provider = endpoint.map(provider).transpose()?;
         let log = tracing_subscriber::fmt::layer().with_writer(writer);
         let log = match format {
@@ -161,12 +160,25 @@ fn quiet(filter: &str) -> Cow<'_, str> {
     filter.into()
 }
 
-fn provider(endpoint: &str) -> Result<SdkTracerProvider, String> {
-    if !endpoint.starts_with("http://") && !endpoint.starts_with("https://") {
-        return Err(format!(
-            "the OTLP endpoint '{endpoint}' begins with neither http:// nor https://"
-        ));
+/// What is logged.
+pub(super) fn filter(filter: &str) -> Result<EnvFilter, String> {
+    EnvFilter::try_new(quiet(filter)).map_err(|_| {
+        format!("`{filter}` is no log filter; write a level, such as info, or levels by target, such as warn,repertoire=debug")
+    })
+}
+
+/// An endpoint says whether it has TLS.
+pub(super) fn endpoint(endpoint: &str) -> Result<(), String> {
+    if endpoint.starts_with("http://") || endpoint.starts_with("https://") {
+        return Ok(());
     }
+    Err(format!(
+        "the OTLP endpoint '{endpoint}' begins with neither http:// nor https://"
+    ))
+}
+
+fn provider(endpoint: &str) -> Result<SdkTracerProvider, String> {
+    self::endpoint(endpoint)?;
     let exporter = opentelemetry_otlp::SpanExporter::builder()
         .with_tonic()
         .with_endpoint(endpoint)

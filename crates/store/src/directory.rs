@@ -323,6 +323,10 @@ fn is_ours(directory: &Path) -> Result<bool, OpenError> {
                 })
             })
         }
+        Err(error) if error.kind() == io::ErrorKind::NotADirectory => Err(OpenError::NotOurs {
+            path: directory.to_owned(),
+            reason: "it is no folder".to_owned(),
+        }),
         Err(error) => Err(at(&marker_path(directory))(error)),
     }
 }

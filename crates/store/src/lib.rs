@@ -69,6 +69,7 @@ mod record;
 mod recovery;
 mod salvage;
 mod snapshot;
+mod space;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -99,6 +100,7 @@ pub use packed::{Packed, Packer};
 pub use private::{begin_session, keep_files_private};
 pub use reader::{Reader, Stored};
 pub use salvage::{Salvaged, Saved, salvage};
+pub use space::{bytes_on_disk, free_bytes};
 pub use table::{Key, Table, TableId, prefix};
 
 use backend::Backend;

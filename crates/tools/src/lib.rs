@@ -176,6 +176,12 @@ impl Tools {
         &self.composition
     }
 
+    /// Sessions that are open.
+    #[must_use]
+    pub fn sessions(&self) -> usize {
+        self.inner.sessions.len()
+    }
+
     /// Writes sessions and records of calls that changed. One caller at a time:
     /// called every few milliseconds, and before the server stops.
     ///

@@ -456,7 +456,6 @@ impl Sessions {
     }
 
     /// How many there are.
-    #[cfg(test)]
     pub(super) fn len(&self) -> usize {
         self.with(|state| state.sessions.len())
     }

@@ -35,6 +35,15 @@ impl ToolsError {
             message: message.to_string(),
         }
     }
+
+    /// The setting that it is about.
+    pub(super) fn key(&self) -> &str {
+        &self.key
+    }
+
+    pub(super) fn message(&self) -> &str {
+        &self.message
+    }
 }
 
 /// Ids of skills, of a setting.
@@ -106,10 +115,23 @@ impl ToolsConfig {
     /// # Errors
     /// A setting cannot be used.
     pub(super) fn handlers(&self) -> Result<Vec<Arc<dyn Handler>>, ToolsError> {
+        Ok(vec![Arc::new(self.sql()?), Arc::new(self.jira()?)])
+    }
+
+    fn sql(&self) -> Result<Sql, ToolsError> {
         let sql = Sql::open(self.sql.resolve()?);
-        let sql = sql.map_err(|error| ToolsError::new("tools.sql", error))?;
+        sql.map_err(|error| ToolsError::new("tools.sql", error))
+    }
+
+    fn jira(&self) -> Result<Jira, ToolsError> {
         let jira = Jira::new(self.jira.resolve()?);
-        let jira = jira.map_err(|error| ToolsError::new("tools.jira", error))?;
-        Ok(vec![Arc::new(sql), Arc::new(jira)])
+        jira.map_err(|error| ToolsError::new("tools.jira", error))
+    }
+
+    /// What is wrong with each of them.
+    pub(super) fn mistakes(&self) -> impl Iterator<Item = ToolsError> {
+        [self.sql().err(), self.jira().err(), self.host().err()]
+            .into_iter()
+            .flatten()
     }
 }

@@ -1,0 +1,349 @@
+//! The access log: a line for a call over the network, when its answer has ended, however it
+//! ended. It says which route, never which arguments: no query, no header, no body.
+//!
+//! A line costs as much as a small call, so by default only failures have one.
+//!
+//! Not here: who serves a call, and where the log goes.
+
+// What may fail in a test may not in the product; the rest is in Cargo.toml.
+#![warn(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    clippy::print_stderr
+)]
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri};
+use http_body::Frame;
+use serde::Deserialize;
+
+/// Codes of gRPC by number, as gRPC's other servers write them.
+pub const CODES: [&str; 17] = [
+    "OK",
+    "Canceled",
+    "Unknown",
+    "InvalidArgument",
+    "DeadlineExceeded",
+    "NotFound",
+    "AlreadyExists",
+    "PermissionDenied",
+    "ResourceExhausted",
+    "FailedPrecondition",
+    "Aborted",
+    "OutOfRange",
+    "Unimplemented",
+    "Internal",
+    "Unavailable",
+    "DataLoss",
+    "Unauthenticated",
+];
+
+/// Beside an answer: the template of the route that it is of.
+#[derive(Debug, Clone)]
+pub struct RouteName(pub Arc<str>);
+
+/// Which calls have a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum AccessMode {
+    /// None.
+    Off,
+    /// Those that failed.
+    #[default]
+    Errors,
+    /// Those that failed, and the others or a sample of them.
+    All,
+}
+
+impl AccessMode {
+    /// All of them, by their names.
+    pub const ALL: [(&str, Self); 3] = [
+        ("off", Self::Off),
+        ("errors", Self::Errors),
+        ("all", Self::All),
+    ];
+}
+
+/// Which calls have a line, and of how many that went well one has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AccessConfig {
+    /// Which calls.
+    pub log: AccessMode,
+    /// One of so many.
+    pub sample: u64,
+}
+
+impl Default for AccessConfig {
+    fn default() -> Self {
+        Self {
+            log: AccessMode::default(),
+            sample: 1,
+        }
+    }
+}
+
+/// The access log, and the answers by their status.
+#[derive(Debug)]
+pub struct AccessLog {
+    config: AccessConfig,
+    /// Calls that went well.
+    well: AtomicU64,
+    responses: [AtomicU64; 5],
+}
+
+/// A call that has a line when it ends, if it is one of those.
+#[derive(Debug)]
+pub struct LoggedCall {
+    log: Arc<AccessLog>,
+    face: &'static str,
+    method: Method,
+    uri: Uri,
+    route: Option<RouteName>,
+    trace: Option<HeaderValue>,
+    peer: IpAddr,
+    started: Instant,
+    status: Option<StatusCode>,
+    code: Option<usize>,
+    bytes: u64,
+    ended: bool,
+}
+
+impl AccessLog {
+    /// One that has no line yet.
+    #[must_use]
+    pub fn new(config: AccessConfig) -> Self {
+        Self {
+            config,
+            well: AtomicU64::new(0),
+            responses: Default::default(),
+        }
+    }
+
+    /// A request that came in; none: no line is wanted, whatever becomes of it.
+    pub fn begin<B>(
+        self: &Arc<Self>,
+        face: &'static str,
+        request: &http::Request<B>,
+        peer: IpAddr,
+    ) -> Option<Box<LoggedCall>> {
+        (self.config.log != AccessMode::Off).then(|| {
+            Box::new(LoggedCall {
+                log: Arc::clone(self),
+                face,
+                method: request.method().clone(),
+                uri: request.uri().clone(),
+                route: None,
+                trace: request.headers().get("traceparent").cloned(),
+                peer,
+                started: Instant::now(),
+                status: None,
+                code: None,
+                bytes: 0,
+                ended: false,
+            })
+        })
+    }
+
+    /// An answer of what is no gRPC.
+    pub fn responded(&self, status: StatusCode) {
+        let class = usize::from(status.as_u16() / 100).saturating_sub(1);
+        if let Some(counter) = self.responses.get(class) {
+            counter.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Answers by the class of their status.
+    pub fn responses(&self) -> impl Iterator<Item = (String, u64)> {
+        let classes = self.responses.iter().enumerate();
+        classes.map(|(at, counter)| (format!("{}xx", at + 1), counter.load(Ordering::Relaxed)))
+    }
+}
+
+impl LoggedCall {
+    /// Its answer is there, all but the body.
+    pub fn answered<B>(&mut self, answer: &http::Response<B>, ended: bool) {
+        self.status = Some(answer.status());
+        self.route = answer.extensions().get().cloned();
+        self.ended = ended;
+        self.note(answer.headers());
+    }
+
+    /// A frame of the body goes out, or nothing more comes.
+    pub fn sent<E>(&mut self, frame: &Option<Result<Frame<Bytes>, E>>, is_end: bool) {
+        self.ended |= is_end;
+        let Some(Ok(frame)) = frame else { return };
+        if let Some(data) = frame.data_ref() {
+            self.bytes += data.len() as u64;
+        }
+        if let Some(trailers) = frame.trailers_ref() {
+            self.ended = true;
+            self.note(trailers);
+        }
+    }
+
+    fn note(&mut self, headers: &HeaderMap) {
+        let code = headers
+            .get("grpc-status")
+            .and_then(|code| code.to_str().ok());
+        self.code = code.and_then(|code| code.parse().ok()).or(self.code);
+    }
+
+    fn failed(&self) -> bool {
+        let status = self.status.is_some_and(|status| status.as_u16() >= 400);
+        status || self.code.is_some_and(|code| code != 0)
+    }
+
+    /// The template of its route, or what stands for it: of a page the folder, which is no
+    /// text of a caller where there is such a page.
+    fn route(&self) -> String {
+        const UNIMPLEMENTED: usize = 12;
+        let path = self.uri.path();
+        let status = self.status.map_or(0, |status| status.as_u16());
+        let is_there = match self.face {
+            "http" => matches!(status, 200..=399 | 401 | 503) && self.method != Method::OPTIONS,
+            _ => !matches!(status, 0 | 404) && self.code != Some(UNIMPLEMENTED),
+        };
+        match &self.route {
+            Some(RouteName(route)) => route.to_string(),
+            None if !is_there => "-".to_owned(),
+            None if self.face != "http" => path.to_owned(),
+            None => match path.get(1..).and_then(|path| path.split_once('/')) {
+                Some((folder, _)) => format!("/{folder}/*"),
+                None => path.to_owned(),
+            },
+        }
+    }
+
+    /// The trace that the caller is in.
+    fn trace(&self) -> Option<&str> {
+        let id = self.trace.as_ref()?.to_str().ok()?.split('-').nth(1)?;
+        let is_id = id.len() == 32 && id.bytes().all(|byte| byte.is_ascii_hexdigit());
+        is_id.then_some(id)
+    }
+}
+
+impl Drop for LoggedCall {
+    fn drop(&mut self) {
+        let AccessConfig { log, sample } = self.log.config;
+        if !self.failed() {
+            let well = || self.log.well.fetch_add(1, Ordering::Relaxed);
+            if log != AccessMode::All || well() % sample.max(1) != 0 {
+                return;
+            }
+        }
+        let code = self
+            .code
+            .map(|code| CODES.get(code).copied().unwrap_or("Unknown"));
+        tracing::info!(
+            target: "repertoire::access",
+            parent: None,
+            face = %self.face,
+            method = %self.method,
+            route = %self.route(),
+            status = self.status.map(|status| status.as_u16()),
+            code = code.map(tracing::field::display),
+            ms = (self.started.elapsed().as_secs_f64() * 1e6).round() / 1e3,
+            bytes = self.bytes,
+            peer = %self.peer,
+            trace = self.trace().map(tracing::field::display),
+            left = (!self.ended).then_some(true),
+            "call"
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn call(log: &Arc<AccessLog>, face: &'static str, uri: &str) -> Box<LoggedCall> {
+        let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+        let request = http::Request::get(uri).header("traceparent", trace);
+        let request = request.body(()).expect("a request");
+        let peer = [10, 0, 0, 1].into();
+        log.begin(face, &request, peer).expect("a call")
+    }
+
+    #[test]
+    fn a_route_is_a_template_or_what_is_known_and_never_the_text_of_a_caller() {
+        let log = Arc::new(AccessLog::new(AccessConfig::default()));
+        let answer = |status: u16, code: Option<&str>, route: Option<&str>| {
+            let mut answer = http::Response::builder()
+                .status(status)
+                .body(())
+                .expect("it");
+            if let Some(code) = code {
+                let code = HeaderValue::from_str(code).expect("a code");
+                answer.headers_mut().insert("grpc-status", code);
+            }
+            if let Some(route) = route {
+                answer.extensions_mut().insert(RouteName(route.into()));
+            }
+            answer
+        };
+        for (face, uri, answer, route, failed) in [
+            (
+                "grpc",
+                "/a.S/M?x=s3cret",
+                answer(200, None, None),
+                "/a.S/M",
+                false,
+            ),
+            (
+                "grpc",
+                "/a.S/M",
+                answer(200, Some("5"), None),
+                "/a.S/M",
+                true,
+            ),
+            ("grpc", "/s3cret", answer(200, Some("12"), None), "-", true),
+            ("mcp", "/mcp", answer(200, None, None), "/mcp", false),
+            ("mcp", "/mcp/s3cret", answer(404, None, None), "-", true),
+            ("http", "/s3cret", answer(404, None, None), "-", true),
+            (
+                "http",
+                "/a/s3cret",
+                answer(200, None, Some("/a/{id}")),
+                "/a/{id}",
+                false,
+            ),
+            (
+                "http",
+                "/hooks/s3cret",
+                answer(200, None, None),
+                "/hooks/*",
+                false,
+            ),
+            (
+                "http",
+                "/metrics?s3cret",
+                answer(200, None, None),
+                "/metrics",
+                false,
+            ),
+            ("http", "/s3cret", answer(403, None, None), "-", true),
+        ] {
+            let mut call = call(&log, face, uri);
+            call.answered(&answer, true);
+            assert_eq!(
+                (call.route().as_str(), call.failed()),
+                (route, failed),
+                "{uri}"
+            );
+            assert_eq!(call.trace(), Some("0af7651916cd43dd8448eb211c80319c"));
+        }
+        let off = Arc::new(AccessLog::new(AccessConfig {
+            log: AccessMode::Off,
+            sample: 1,
+        }));
+        let request = http::Request::get("/").body(()).expect("a request");
+        assert!(off.begin("http", &request, [10, 0, 0, 1].into()).is_none());
+    }
+}

@@ -1,0 +1,289 @@
+//! Settings in YAML, read with the line of each key, so that every mistake is told at once,
+//! where it is, and in the words of whoever wrote the file.
+//!
+//! Rules:
+//!
+//! * What is wrong is left out and the rest is read again, until nothing is wrong any more:
+//!   so all mistakes are found by what reads the settings, and nobody writes their form down
+//!   a second time.
+//! * No message names a type of the program, and none repeats a value that is of another type
+//!   than it should be: it may be a secret that stands in the wrong place.
+//! * A type that is a secret is read as a newtype called [`SECRET`], and is never shown.
+//! * A list or a mapping of which nothing is left but its key is empty: somebody made comments
+//!   of the rest.
+//!
+//! Not here: which settings there are, files, the environment.
+
+// What may fail in a test may not in the product; the rest is in Cargo.toml.
+#![warn(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    clippy::print_stderr
+)]
+
+mod de;
+mod error;
+#[cfg(test)]
+mod tests;
+mod tree;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::RangeInclusive;
+use std::path::{Path, PathBuf};
+
+use serde::de::DeserializeOwned;
+
+use de::{Context, De};
+use tree::{Node, Value};
+
+/// What a type that is a secret calls itself when it is read.
+pub const SECRET: &str = "Secret";
+
+/// What a whole number may be, by its key.
+pub type Bounds = fn(&str) -> RangeInclusive<u64>;
+
+/// Something wrong in a file of settings.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Mistake {
+    /// The line, from 1.
+    pub line: usize,
+    /// The key, such as `tools.workers[0].token`; empty: the file as a whole.
+    pub key: String,
+    /// What is wrong, and what would be right.
+    pub message: String,
+}
+
+/// A setting as the file has it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Setting {
+    /// Its key.
+    pub key: String,
+    /// Its value; not that of a secret.
+    pub value: String,
+    /// The line.
+    pub line: usize,
+}
+
+/// What was read.
+#[derive(Debug)]
+pub struct Read<T> {
+    /// The settings.
+    pub value: T,
+    secrets: BTreeSet<String>,
+}
+
+/// A file of settings.
+#[derive(Debug)]
+pub struct Document {
+    root: Node,
+    repeated: Vec<Mistake>,
+}
+
+impl Document {
+    /// Reads YAML.
+    ///
+    /// # Errors
+    /// It is none, or not one document.
+    pub fn parse(text: &str) -> Result<Self, Mistake> {
+        let (root, repeated) = tree::parse(text)?;
+        Ok(Self { root, repeated })
+    }
+
+    /// The settings in it.
+    ///
+    /// # Errors
+    /// All that is wrong with them, by line.
+    pub fn read<T: DeserializeOwned>(&self, bounds: Bounds) -> Result<Read<T>, Vec<Mistake>> {
+        let mut mistakes: BTreeSet<Mistake> = self.repeated.iter().cloned().collect();
+        let mut removed = BTreeSet::new();
+        loop {
+            let context = Context::new(bounds, &removed);
+            let wrong = match T::deserialize(De::new(&self.root, String::new(), &context)) {
+                Ok(value) if mistakes.is_empty() => {
+                    let secrets = context.secrets();
+                    return Ok(Read { value, secrets });
+                }
+                Ok(_) => break,
+                Err(error) => error.mistake(self.root.line),
+            };
+            let is_new = removed.insert(wrong.key.clone());
+            let is_root = wrong.key.is_empty();
+            // What is missing may have been there, and wrong.
+            let of = format!("{}.", wrong.key);
+            if !removed.iter().any(|key| key.starts_with(&of)) {
+                mistakes.insert(wrong);
+            }
+            if is_root || !is_new {
+                break;
+            }
+        }
+        Err(mistakes.into_iter().collect())
+    }
+
+    /// The settings without one of them. None: it is needed.
+    #[must_use]
+    pub fn read_without<T: DeserializeOwned>(&self, key: &str, bounds: Bounds) -> Option<T> {
+        let removed = BTreeSet::from([key.to_owned()]);
+        let context = Context::new(bounds, &removed);
+        T::deserialize(De::new(&self.root, String::new(), &context)).ok()
+    }
+
+    /// What it sets, in its order.
+    #[must_use]
+    pub fn settings<T>(&self, read: &Read<T>) -> Vec<Setting> {
+        let mut found = Vec::new();
+        leaves(&self.root, String::new(), &read.secrets, &mut found);
+        found
+    }
+
+    /// The line of each key.
+    fn lines(&self) -> BTreeMap<String, usize> {
+        let mut found = BTreeMap::new();
+        lines(&self.root, String::new(), &mut found);
+        found
+    }
+}
+
+/// Mistakes of a file as lines, each with its place.
+#[must_use]
+pub fn told(path: &Path, mistakes: &[Mistake]) -> String {
+    let told = |it: &Mistake| {
+        let (place, separator) = (path.display(), if it.key.is_empty() { "" } else { ": " });
+        format!("{place}:{}: {}{separator}{}", it.line, it.key, it.message)
+    };
+    mistakes.iter().map(told).collect::<Vec<_>>().join("\n")
+}
+
+/// Where the settings of a file are in it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Places {
+    file: PathBuf,
+    lines: BTreeMap<String, usize>,
+}
+
+impl Places {
+    /// Those of a document.
+    #[must_use]
+    pub fn new(file: &Path, document: &Document) -> Self {
+        Self {
+            file: file.to_owned(),
+            lines: document.lines(),
+        }
+    }
+
+    /// The place of a setting, or of what it would be in, as it stands before a message;
+    /// nothing where the file does not have it.
+    #[must_use]
+    pub fn at(&self, key: &str) -> String {
+        let line = self
+            .line(key)
+            .map(|line| format!("{}:{line}: ", self.file.display()));
+        line.unwrap_or_default()
+    }
+
+    /// The line of it.
+    #[must_use]
+    pub fn line(&self, key: &str) -> Option<usize> {
+        line_of(&self.lines, key)
+    }
+
+    /// A setting comes from elsewhere.
+    pub fn forget(&mut self, key: &str) {
+        self.lines.remove(key);
+    }
+}
+
+/// The line of a key, or of what it would be in.
+fn line_of(lines: &BTreeMap<String, usize>, key: &str) -> Option<usize> {
+    let mut key = key;
+    loop {
+        if let Some(line) = lines.get(key) {
+            return Some(*line);
+        }
+        key = key.get(..key.rfind(['.', '['])?)?;
+    }
+}
+
+/// The key of what is in something.
+fn inside(key: &str, name: &str) -> String {
+    if key.is_empty() {
+        name.to_owned()
+    } else {
+        format!("{key}.{name}")
+    }
+}
+
+fn lines(node: &Node, key: String, found: &mut BTreeMap<String, usize>) {
+    match &node.value {
+        Value::Scalar { .. } => {}
+        Value::List(items) => {
+            for (at, item) in items.iter().enumerate() {
+                lines(item, format!("{key}[{at}]"), found);
+            }
+        }
+        Value::Map(entries) => {
+            for (name, value) in entries {
+                lines(value, inside(&key, name), found);
+            }
+        }
+    }
+    found.insert(key, node.line);
+}
+
+fn leaves(node: &Node, key: String, secrets: &BTreeSet<String>, found: &mut Vec<Setting>) {
+    let is_secret = secrets.contains(&key);
+    let is_scalar = |item: &Node| matches!(item.value, Value::Scalar { .. });
+    match &node.value {
+        Value::Map(entries) if !is_secret => {
+            for (name, value) in entries {
+                leaves(value, inside(&key, name), secrets, found);
+            }
+        }
+        Value::List(items) if !items.iter().all(is_scalar) => {
+            for (at, item) in items.iter().enumerate() {
+                leaves(item, format!("{key}[{at}]"), secrets, found);
+            }
+        }
+        _ => found.push(Setting {
+            value: if is_secret && is_scalar(node) {
+                "(secret)".to_owned()
+            } else {
+                shown(node)
+            },
+            key,
+            line: node.line,
+        }),
+    }
+}
+
+/// An address without the user and the password in it; any other text as it is.
+#[must_use]
+pub fn without_user(text: &str) -> String {
+    let parts = text.split_once("://").and_then(|(scheme, rest)| {
+        let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+        let (host, path) = rest.split_at_checked(end)?;
+        let (_, host) = host.rsplit_once('@')?;
+        Some(format!("{scheme}://(secret)@{host}{path}"))
+    });
+    parts.unwrap_or_else(|| text.to_owned())
+}
+
+/// A value as a line, without the user and the password of an address.
+fn shown(node: &Node) -> String {
+    match &node.value {
+        Value::Scalar { text, .. } => without_user(text),
+        Value::List(items) => {
+            let items: Vec<_> = items.iter().map(shown).collect();
+            format!("[{}]", items.join(", "))
+        }
+        Value::Map(entries) => {
+            let entries = entries.iter();
+            let entries: Vec<_> = entries
+                .map(|(name, value)| format!("{name}: {}", shown(value)))
+                .collect();
+            format!("{{{}}}", entries.join(", "))
+        }
+    }
+}

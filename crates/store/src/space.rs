@@ -1,0 +1,35 @@
+//! What the store takes of its disk, and what that has left.
+
+use std::io;
+use std::path::Path;
+
+use super::directory::{free, store_path};
+
+/// Bytes that the disk of a directory has free for us, where the system says so.
+#[must_use]
+pub fn free_bytes(directory: &Path) -> Option<u64> {
+    free(directory)
+}
+
+/// Bytes of the files of the store in a data directory. Those that come or go meanwhile count
+/// or do not. Blocks.
+///
+/// # Errors
+/// A folder of it cannot be read.
+pub fn bytes_on_disk(directory: &Path) -> io::Result<u64> {
+    of(&store_path(directory))
+}
+
+fn of(folder: &Path) -> io::Result<u64> {
+    let mut bytes = 0;
+    for entry in std::fs::read_dir(folder)? {
+        let entry = entry?;
+        bytes += match entry.metadata() {
+            Ok(found) if found.is_dir() => of(&entry.path())?,
+            Ok(found) => found.len(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => 0,
+            Err(error) => return Err(error),
+        };
+    }
+    Ok(bytes)
+}

@@ -1,0 +1,147 @@
+//! What the operating system says of this process: processor time, memory, descriptors. From
+//! `/proc`, so on Linux; elsewhere nothing is known.
+//!
+//! Not here: what the process serves, and how its figures are shown.
+
+// What may fail in a test may not in the product; the rest is in Cargo.toml.
+#![warn(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    clippy::print_stderr
+)]
+
+use std::fs;
+
+/// Ticks a second in `/proc`: fixed, whatever the kernel counts in itself.
+const TICKS: f64 = 100.0;
+
+/// Figures of this process. None: the system does not say it.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Vitals {
+    /// Seconds of processor time since the start, user and system.
+    pub cpu_seconds: Option<f64>,
+    /// When the process was started, in seconds since 1970.
+    pub start_seconds: Option<f64>,
+    /// Bytes of memory that are resident.
+    pub resident_bytes: Option<u64>,
+    /// Bytes of address space.
+    pub virtual_bytes: Option<u64>,
+    /// Threads.
+    pub threads: Option<u64>,
+    /// Descriptors that are open.
+    pub open_fds: Option<u64>,
+    /// Descriptors that may be open; none: as many as one likes, too.
+    pub max_fds: Option<u64>,
+}
+
+impl Vitals {
+    /// Reads them: some small files, and the list of open descriptors.
+    #[must_use]
+    pub fn read() -> Self {
+        let text = |name: &str| fs::read_to_string(format!("/proc/{name}")).unwrap_or_default();
+        let (stat, status, system) = (text("self/stat"), text("self/status"), text("stat"));
+        let started = field(&stat, 22).zip(line(&system, "btime"));
+        Self {
+            cpu_seconds: field(&stat, 14)
+                .zip(field(&stat, 15))
+                .map(|(user, system)| (user + system) / TICKS),
+            start_seconds: started.and_then(|(ticks, boot)| {
+                let boot: f64 = boot.parse().ok()?;
+                Some(boot + ticks / TICKS)
+            }),
+            resident_bytes: kib(&status, "VmRSS:"),
+            virtual_bytes: kib(&status, "VmSize:"),
+            threads: line(&status, "Threads:").and_then(|text| text.parse().ok()),
+            // The one that lists them is among them.
+            open_fds: fs::read_dir("/proc/self/fd")
+                .ok()
+                .map(|entries| (entries.count() as u64).saturating_sub(1)),
+            max_fds: line(&text("self/limits"), "Max open files").and_then(|text| {
+                let soft = text.split_whitespace().next()?;
+                soft.parse().ok()
+            }),
+        }
+    }
+}
+
+impl Vitals {
+    /// Those that are whole numbers, by the names that Prometheus has for them.
+    #[must_use]
+    pub fn gauges(&self) -> [(&'static str, &'static str, Option<u64>); 5] {
+        [
+            (
+                "process_resident_memory_bytes",
+                "Memory of this process that is resident",
+                self.resident_bytes,
+            ),
+            (
+                "process_virtual_memory_bytes",
+                "Address space of this process",
+                self.virtual_bytes,
+            ),
+            ("process_threads", "Threads of this process", self.threads),
+            (
+                "process_open_fds",
+                "Descriptors that this process has open",
+                self.open_fds,
+            ),
+            (
+                "process_max_fds",
+                "Descriptors that this process may have open",
+                self.max_fds,
+            ),
+        ]
+    }
+}
+
+/// A field of `/proc/self/stat`, by its number in proc(5). The second is a name in brackets,
+/// which may have anything in it.
+fn field(stat: &str, number: usize) -> Option<f64> {
+    let (_, rest) = stat.rsplit_once(')')?;
+    let field = rest.split_whitespace().nth(number.checked_sub(3)?)?;
+    field.parse().ok()
+}
+
+/// What stands behind a name at the beginning of a line.
+fn line<'a>(text: &'a str, name: &str) -> Option<&'a str> {
+    let mut lines = text.lines();
+    lines.find_map(|line| line.strip_prefix(name).map(str::trim))
+}
+
+fn kib(status: &str, name: &str) -> Option<u64> {
+    let kib: u64 = line(status, name)?.strip_suffix(" kB")?.parse().ok()?;
+    Some(kib * 1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_with_brackets_and_spaces_moves_no_field() {
+        let stat = "7 (a) b) (c) S 1 7 7 0 -1 4194304 1 2 3 4 250 50 0 0 20 0 9 0 1200 5 6";
+        assert_eq!(
+            [14, 15, 22].map(|number| field(stat, number)),
+            [Some(250.0), Some(50.0), Some(1200.0)]
+        );
+        assert_eq!(field("", 14), None);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn this_process_has_all_of_them() {
+        let before = Vitals::read();
+        let _open = fs::File::open("/proc/self/stat").expect("a file");
+        let vitals = Vitals::read();
+        assert!(vitals.cpu_seconds.is_some_and(|seconds| seconds >= 0.0));
+        // After 2020.
+        assert!(vitals.start_seconds.is_some_and(|start| start > 1.5e9));
+        assert!(vitals.resident_bytes.is_some_and(|bytes| bytes > 1 << 16));
+        assert!(vitals.virtual_bytes >= vitals.resident_bytes);
+        assert!(vitals.threads.is_some_and(|threads| threads >= 1));
+        assert!(vitals.open_fds >= before.open_fds, "{before:?} {vitals:?}");
+        assert!(vitals.max_fds >= vitals.open_fds);
+    }
+}

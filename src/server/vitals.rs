@@ -1,0 +1,115 @@
+//! What the process and its disk have, for Prometheus: by the names that other servers use.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use prometheus_client::metrics::counter::{ConstCounter, Counter};
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::ConstGauge;
+use prometheus_client::registry::Registry;
+
+use super::Domain;
+use super::metrics::Labels;
+use ::tools::Tools;
+use ::vitals::Vitals;
+use access_log::AccessLog;
+
+/// How long the size of the store is taken for what it was: looking goes through its files.
+const FRESH: Duration = Duration::from_secs(30);
+
+/// What is shown beside the calls: the process and its disk, sessions, answers over HTTP.
+#[derive(Debug)]
+pub(super) struct Others {
+    disk: Disk,
+    tools: Tools,
+    access: Arc<AccessLog>,
+}
+
+impl Others {
+    pub(super) fn new(domain: &Domain, directory: PathBuf, access: Arc<AccessLog>) -> Self {
+        Self {
+            disk: Disk {
+                directory,
+                measured: Mutex::default(),
+            },
+            tools: domain.tools.clone(),
+            access,
+        }
+    }
+
+    /// Adds them. Blocks.
+    pub(super) fn register(&self, page: &mut Registry) {
+        let sessions = i64::try_from(self.tools.sessions()).unwrap_or(i64::MAX);
+        page.register(
+            "repertoire_tool_sessions",
+            "Sessions of loaded skills that are open, over any face",
+            ConstGauge::new(sessions),
+        );
+        let responses = Family::<Labels, Counter>::default();
+        for (class, count) in self.access.responses() {
+            let labels = vec![("class", class)];
+            responses.get_or_create_owned(&labels).inc_by(count);
+        }
+        page.register(
+            "repertoire_http_responses",
+            "Answers over HTTP by the class of their status: REST, MCP, pages, gRPC-Web",
+            responses,
+        );
+        self.disk.register(page);
+    }
+}
+
+/// The disk of a data directory.
+#[derive(Debug)]
+struct Disk {
+    directory: PathBuf,
+    measured: Mutex<Option<(Instant, u64)>>,
+}
+
+impl Disk {
+    /// Bytes of the store. Blocks.
+    fn store_bytes(&self) -> Option<u64> {
+        let mut measured = self.measured.lock().unwrap_or_else(PoisonError::into_inner);
+        match *measured {
+            Some((at, bytes)) if at.elapsed() < FRESH => Some(bytes),
+            _ => {
+                let bytes = store::bytes_on_disk(&self.directory).ok()?;
+                *measured = Some((Instant::now(), bytes));
+                Some(bytes)
+            }
+        }
+    }
+
+    /// Adds what the process and the disk have. What the system does not say is left out.
+    /// Blocks.
+    fn register(&self, page: &mut Registry) {
+        let vitals = Vitals::read();
+        if let Some(seconds) = vitals.cpu_seconds {
+            let help = "Processor time of this process, user and system";
+            page.register("process_cpu_seconds", help, ConstCounter::new(seconds));
+        }
+        if let Some(start) = vitals.start_seconds {
+            let help = "When this process was started, in seconds since 1970";
+            page.register("process_start_time_seconds", help, ConstGauge::new(start));
+        }
+        let gauges = [
+            (
+                "repertoire_store_bytes",
+                "Bytes of the store in the data directory, at most 30 seconds old",
+                self.store_bytes(),
+            ),
+            (
+                "repertoire_disk_free_bytes",
+                "Bytes that the disk of the data directory has free",
+                store::free_bytes(&self.directory),
+            ),
+        ];
+        for (name, help, value) in vitals.gauges().into_iter().chain(gauges) {
+            if let Some(value) = value {
+                let value = i64::try_from(value).unwrap_or(i64::MAX);
+                page.register(name, help, ConstGauge::new(value));
+            }
+        }
+    }
+}
