@@ -268,3 +268,14 @@ def test_the_links_of_a_page_lead_somewhere(page):
             headings = re.findall(r"^#+ (.*)$", target.read_text(), re.MULTILINE)
             slugs = [re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings]
             assert anchor in slugs, (link, slugs)
+
+
+def test_the_picture_of_a_terminal_is_what_the_program_shows(tmp_path):
+    drawn = tmp_path / "terminal.svg"
+    done = subprocess.run(
+        [TOP / "docs" / "terminal", drawn], env=clean_environment() | {"REPERTOIRE_BIN": BIN}, capture_output=True, text=True,
+        timeout=SECONDS,
+    )
+    assert done.returncode == 0, done
+    again = "run docs/terminal and look at the picture"
+    assert drawn.read_text() == (TOP / "docs" / "terminal.svg").read_text(), again
