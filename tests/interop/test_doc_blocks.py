@@ -235,6 +235,9 @@ TABLE = {
         Elsewhere("test_claude_code.py::test_two_windows_of_claude_code_are_connected"),
         *[Elsewhere("test_docs.py::test_the_tutorial_does_what_it_says")] * 2,
     ],
+    "docs/upgrading.md": [
+        Shell("repertoire list"), Shell("repertoire list; repertoire backup before-upgrade.backup", served=False),
+    ],
     "docs/writing-paths.md": [Shell(OWN_PATH), YAML, YAML],
 }
 
