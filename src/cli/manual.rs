@@ -111,9 +111,10 @@ fn reference() -> String {
         .help_template("{options}")
         .render_help()
         .to_string();
-    let mut page = format!("{REFERENCE}\n```text\n{}\n```\n", common.trim_end());
+    let common = common.trim_end();
+    let mut page = vec![format!("{REFERENCE}\n```text\n{common}\n```\n")];
     for (heading, names) in GROUPS {
-        page += &format!("\n## {heading}\n");
+        page.push(format!("\n## {heading}\n"));
         for command in names
             .iter()
             .filter_map(|name| command.find_subcommand(name))
@@ -121,11 +122,11 @@ fn reference() -> String {
             describe(command, &mut page);
         }
     }
-    page
+    page.concat()
 }
 
 /// A command's section, then those of its commands.
-fn describe(command: &Command, page: &mut String) {
+fn describe(command: &Command, page: &mut Vec<String>) {
     let name = command.get_bin_name().unwrap_or_else(|| command.get_name());
     let about = command.get_about().cloned().unwrap_or_default();
     let hidden = |arg: Arg| {
@@ -137,10 +138,10 @@ fn describe(command: &Command, page: &mut String) {
         .mut_args(hidden)
         .help_template("{usage}\n\n{all-args}{after-help}");
     let help = own.render_help().to_string();
-    *page += &format!(
-        "\n### {name}\n\n{about}.\n\n```text\n{}\n```\n",
-        help.trim_end()
-    );
+    let help = help.trim_end();
+    page.push(format!(
+        "\n### {name}\n\n{about}.\n\n```text\n{help}\n```\n"
+    ));
     for command in command.get_subcommands() {
         describe(command, page);
     }
