@@ -310,6 +310,14 @@ fn the_help_teaches_every_command() {
     check("tests/golden/help.txt", &out);
 }
 
+#[test]
+fn the_page_of_the_command_line_has_every_command() {
+    let output = support::command(&["man", "--markdown"]);
+    assert!(output.status.success(), "{output:?}");
+    let page = String::from_utf8(output.stdout).expect("text");
+    check("docs/cli.md", &page);
+}
+
 /// Every format that was ever released is read by every later version. The file
 /// was written by the first version with this format: `repertoire backup` of a
 /// directory with two versions of `local/global/kept`, the second one withdrawn.

@@ -259,7 +259,9 @@ fn the_archive_of_a_release_is_whole_and_the_same_each_time() {
     let found: BTreeSet<String> = found.lines().map(str::to_owned).collect();
     let docs = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/docs")).expect("docs");
     let docs = docs.map(|page| page.expect("a page").file_name());
+    // Without the script that draws a picture.
     let mut expected: BTreeSet<String> = docs
+        .filter(|page| Path::new(page).extension().is_some())
         .map(|page| format!("644 docs/{}", page.to_string_lossy()))
         .collect();
     expected.extend(

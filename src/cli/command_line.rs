@@ -10,7 +10,7 @@ use super::args::Cli;
 
 /// The groups of the help, each with its commands, in the order in which it shows them.
 /// clap has groups of options only.
-const GROUPS: &[(&str, &[&str])] = &[
+pub(super) const GROUPS: &[(&str, &[&str])] = &[
     (
         "Find and read skills",
         &[

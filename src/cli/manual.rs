@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::builder::Resettable;
-use clap::{Args, Command};
+use clap::{Arg, Args, Command};
 use clap_complete::Shell;
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, roman};
 use serde_json::json;
 
-use super::command_line::command_line;
+use super::command_line::{GROUPS, command_line};
 use super::output::{Exit, Failed, GOOD, Output, counted};
 
 const COMPLETIONS_HELP: &str = "\
@@ -23,6 +23,15 @@ const MAN_HELP: &str = "\
 Examples:
   repertoire man | man -l -                         read it now
   repertoire man ~/.local/share/man/man1            then `man repertoire-list`";
+
+const REFERENCE: &str = "\
+# The command line
+
+Every command, as `repertoire COMMAND --help` shows it; the program writes this page itself. An option goes before its variable of the environment,
+which goes before the [config file](operations.md#settings).
+
+## Options of every command
+";
 
 #[derive(Debug, Args)]
 #[command(after_help = COMPLETIONS_HELP)]
@@ -38,6 +47,9 @@ pub(super) struct Manual {
     /// Folder to write a page for each command to. [default: print the page of `repertoire`]
     #[arg(value_name = "DIR")]
     folder: Option<PathBuf>,
+    /// Print docs/cli.md.
+    #[arg(long, hide = true)]
+    markdown: bool,
 }
 
 /// What people are to see: the commands that are hidden are not in it.
@@ -65,6 +77,10 @@ pub(super) fn completions(options: &Completions, output: &Output) -> Exit {
 }
 
 pub(super) fn man(options: &Manual, output: &Output) -> Exit {
+    if options.markdown {
+        output.file(reference().as_bytes(), true)?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let Some(folder) = &options.folder else {
         let mut command = shown();
         command.build();
@@ -83,6 +99,52 @@ pub(super) fn man(options: &Manual, output: &Output) -> Exit {
         output.line(&format!("{GOOD}{pages} in {}{GOOD:#}", folder.display()))?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// docs/cli.md: the help of every command, in its groups. What all have in common comes first,
+/// and once.
+fn reference() -> String {
+    let mut command = shown().mut_args(|arg| arg.hide_env_values(true));
+    command.build();
+    let common = command
+        .clone()
+        .help_template("{options}")
+        .render_help()
+        .to_string();
+    let common = common.trim_end();
+    let mut page = vec![format!("{REFERENCE}\n```text\n{common}\n```\n")];
+    for (heading, names) in GROUPS {
+        page.push(format!("\n## {heading}\n"));
+        for command in names
+            .iter()
+            .filter_map(|name| command.find_subcommand(name))
+        {
+            describe(command, &mut page);
+        }
+    }
+    page.concat()
+}
+
+/// A command's section, then those of its commands.
+fn describe(command: &Command, page: &mut Vec<String>) {
+    let name = command.get_bin_name().unwrap_or_else(|| command.get_name());
+    let about = command.get_about().cloned().unwrap_or_default();
+    let hidden = |arg: Arg| {
+        let hide = arg.is_global_set() || arg.get_id() == "help";
+        arg.hide(hide).hide_env_values(true)
+    };
+    let mut own = command
+        .clone()
+        .mut_args(hidden)
+        .help_template("{usage}\n\n{all-args}{after-help}");
+    let help = own.render_help().to_string();
+    let help = help.trim_end();
+    page.push(format!(
+        "\n### {name}\n\n{about}.\n\n```text\n{help}\n```\n"
+    ));
+    for command in command.get_subcommands() {
+        describe(command, page);
+    }
 }
 
 /// Writes the page of a command, then those of its commands.

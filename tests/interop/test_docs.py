@@ -4,9 +4,11 @@ import json
 import os
 import re
 import subprocess
+import tomllib
 from pathlib import Path
 
 import pytest
+import yaml
 from harness import BIN, CALL_SECONDS, clean_environment, publish, skill_md, tools_of
 from javascript import Inspector
 from repertoire.v1 import lookup_pb2
@@ -21,28 +23,59 @@ def blocks(page, language):
     return re.findall(rf"```{language}\n(.*?)```", (DOCS / page).read_text(), re.DOTALL)
 
 
-def configs():
-    """The config snippets of the page on MCP: each server that one names."""
-    for text in blocks("mcp.md", "json"):
-        told = json.loads(text)
-        servers = told.get("mcpServers") or told["servers"]
-        yield from servers.values()
+# What the clients call the list of their servers, what starts one, and where one is.
+LISTS = ("mcpServers", "servers", "context_servers", "mcp_servers", "mcp", "extensions")
+STARTS, PLACES = ("command", "cmd"), ("url", "httpUrl", "serverUrl", "uri")
+PARSERS = {"json": json.loads, "toml": tomllib.loads, "yaml": yaml.safe_load}
 
 
-def test_the_page_on_mcp_has_a_snippet_for_each_kind_of_client():
-    assert [sorted(server) for server in configs()] == [
-        ["args", "command"], ["type", "url"], ["type", "url"], ["args", "command"],
-    ]
+def snippets():
+    """The snippets of the page on clients, by its headings: what each starts, or where it connects."""
+    found = {}
+    for heading, section in re.findall(r"^## ([^\n]*)\n(.*?)(?=^## |\Z)", (DOCS / "mcp-clients.md").read_text(), re.DOTALL | re.M):
+        for language, text in re.findall(r"```(json|toml|yaml)\n(.*?)```", section, re.DOTALL):
+            (key, servers), = PARSERS[language](text).items()
+            assert key in LISTS and list(servers) == ["repertoire"], text
+            found.setdefault(heading, []).append(plain(servers["repertoire"]))
+    return found
+
+
+def plain(server):
+    """A server in the words of most clients."""
+    place = [server[name] for name in PLACES if name in server]
+    if place:
+        return {"type": "http", "url": place[0]}
+    start = next(server[name] for name in STARTS if name in server)
+    start, *more = start if isinstance(start, list) else [start]
+    return {"command": start, "args": [*more, *server.get("args", [])]}
+
+
+BY_COMMAND = {"command": "repertoire", "args": ["mcp"]}
+BY_URL = {"type": "http", "url": f"http://{ADDRESS}/mcp/agent"}
+BRIDGE = {"command": "repertoire", "args": ["mcp", "--server", f"http://{ADDRESS}"]}
+
+
+def test_the_page_on_clients_has_both_ways_for_each():
+    both = [BY_COMMAND, BY_URL]
+    assert snippets() == {
+        **dict.fromkeys(["Claude Code", "Cursor", "VS Code", "Codex CLI", "Gemini CLI"], both),
+        "Windsurf": [*both, BY_URL],
+        **dict.fromkeys(["Zed", "OpenCode", "Goose"], both),
+        "A team's server": [BRIDGE],
+    }
+    # The lines that set up a client by its own command.
+    lines = [line for text in blocks("mcp-clients.md", "sh") for line in text.splitlines() if " mcp add " in line]
+    assert len(lines) == 6
+    for line in lines:
+        assert line.endswith((" repertoire mcp", f" http://{ADDRESS}/mcp/agent")), line
 
 
 @pytest.mark.usefixtures("node")
 @pytest.mark.timeout(120)
-@pytest.mark.parametrize("at", range(4))
-def test_a_client_that_is_given_the_snippet_finds_the_tools(server, tmp_path, at):
-    snippet = json.dumps(list(configs())[at]).replace(ADDRESS, server.address)
-    snippet = json.loads(snippet)
+@pytest.mark.parametrize("snippet", [BY_COMMAND, BY_URL, BRIDGE], ids=["command", "url", "bridge"])
+def test_a_client_that_is_given_the_snippet_finds_the_tools(server, tmp_path, snippet):
+    snippet = json.loads(json.dumps(snippet).replace(ADDRESS, server.address))
     if "command" in snippet:
-        assert snippet["command"] == "repertoire"
         # The Inspector hands on little of its environment, so what a machine would
         # have by default stands here.
         snippet |= {"command": BIN, "env": {"REPERTOIRE_DATA": str(tmp_path / "data")}}
