@@ -52,12 +52,25 @@ public class RepertoireException extends RuntimeException {
       Status.Code status,
       boolean named,
       Throwable cause)
-      implements Serializable {}
+      implements Serializable {
+
+    /** For whoever reads a log: with what to do next. */
+    private String text() {
+      StringBuilder text = new StringBuilder(code + ": " + message);
+      for (Violation violation : violations) {
+        if (!violation.message().equals(message)) {
+          text.append('\n').append(violation.field()).append(": ").append(violation.message());
+        }
+      }
+      next.forEach(step -> text.append("\nNext: ").append(step));
+      return text.toString();
+    }
+  }
 
   private final Told told;
 
   RepertoireException(Told told) {
-    super(told.code() + ": " + told.message(), told.cause());
+    super(told.text(), told.cause());
     this.told = told;
   }
 
