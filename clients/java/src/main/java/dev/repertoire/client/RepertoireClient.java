@@ -241,9 +241,11 @@ public final class RepertoireClient implements AutoCloseable {
       return value == null || value.isEmpty() ? otherwise : value;
     }
 
-    /** Where the server is; without this, see {@link RepertoireClient#connect()}. */
+    /** Where the server is; without this, or empty, see {@link RepertoireClient#connect()}. */
     public Builder address(String address) {
-      this.address = address;
+      if (!address.isEmpty()) {
+        this.address = address;
+      }
       return this;
     }
 
