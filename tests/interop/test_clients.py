@@ -1,9 +1,7 @@
 """The clients' packages, each with a program that was built on what `clients/build` made, against the real server."""
 
-import contextlib
 import json
 import re
-import signal
 import subprocess
 import time
 import urllib.request
@@ -14,7 +12,7 @@ import proxies
 import pytest
 from conftest import need
 from harness import CALL_SECONDS, skill_md
-from repertoire.v1 import registry_pb2
+from repertoire.v1 import lookup_pb2, registry_pb2
 from test_examples import SAID, Worker, hosting  # noqa: F401
 
 CLIENTS = Path(__file__).parent / ".tools" / "clients"
@@ -131,9 +129,7 @@ def test_clients_publish_a_folder_with_all_that_is_part_of_the_skill(server, tmp
         [{"skill_id": skill, "outcome": "PUBLISH_OUTCOME_CREATED"}],
         [{"skill_id": skill, "outcome": "PUBLISH_OUTCOME_UNCHANGED"}],
     ]
-    listed = server.registry().GetVersion(
-        registry_pb2.GetVersionRequest(skill_id=skill, version_number=1), timeout=CALL_SECONDS
-    )
+    listed = server.lookup().ListFiles(lookup_pb2.ListFilesRequest(skill_id=skill), timeout=CALL_SECONDS)
     assert {file.path: file.digest for file in listed.files} == {
         path: harness.digest(content) for path, content in wanted.items()
     }
@@ -215,9 +211,8 @@ def test_clients_repeat_calls_while_the_server_starts_again(start, tmp_path, lan
     publish(server, "there")
     with Driver(language, server.address, "repeat") as driver:
         driver.next()
-        for end in [server.kill, server.stop]:
-            end()
-            # What was answered before comes first.
+        for end in ["kill", "stop"]:
+            getattr(server, end)()
             server = start(data=tmp_path / "data", listen=server.address).ready()
             wait_for(lambda: counted(server, "Search", "OK") > 1, "no search came")
         told = [json.loads(line) for line in driver.lines.seen]
