@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import grpc
 
 from repertoire_client import v1
-from repertoire_client._calls import UNDECIDED, wait_before
-from repertoire_client._errors import RepertoireError, is_explained
+from repertoire_client._calls import NEVER_BEGAN, wait_before
+from repertoire_client._errors import RepertoireError
 
 if TYPE_CHECKING:
     from repertoire_client._client import Client
@@ -93,7 +93,6 @@ class Watch(Iterator[v1.Event]):
 
 def _is_broken(error: RepertoireError) -> bool:
     """Whether it is the connection that failed, and not the watch."""
-    if error.code in UNDECIDED or error.code == "OVERLOADED":
-        return True
-    cause = error.__cause__
-    return error.status in BROKEN and isinstance(cause, grpc.RpcError) and not is_explained(cause)
+    if error.is_named:
+        return error.code in NEVER_BEGAN or error.status == grpc.StatusCode.UNAVAILABLE
+    return error.status in BROKEN
