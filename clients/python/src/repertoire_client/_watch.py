@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import grpc
 
 from repertoire_client import v1
-from repertoire_client._calls import NEVER_BEGAN, wait_before
+from repertoire_client._calls import ATTEMPTS, NEVER_BEGAN, wait_before
 from repertoire_client._errors import RepertoireError
 
 if TYPE_CHECKING:
@@ -39,10 +39,19 @@ class Watch(Iterator[v1.Event]):
         self._closed = threading.Event()
         #: Where to go on after the last event that was handed out. Keep it to go on in another process.
         self.resume_token: str = request.resume_token
-        # The first answer holds no event. From then on nothing is missed.
-        self._take(self._client.registry.Watch(request))
+        # From its first answer on nothing is missed.
+        failures = 0
+        while self._stream is None:
+            try:
+                self._take(self._client.registry.Watch(request))
+            except RepertoireError as error:
+                failures += 1
+                if failures == ATTEMPTS or not _is_broken(error):
+                    raise
+                self._closed.wait(wait_before(failures, error.retry_after))
 
-    def _take(self, stream) -> None:
+    def _take(self, stream: Iterator[v1.WatchResponse]) -> None:
+        # The first answer holds no event.
         first = next(stream)
         self.resume_token = first.resume_token
         self._stream = stream
