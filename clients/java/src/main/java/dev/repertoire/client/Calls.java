@@ -19,6 +19,9 @@ import io.grpc.MethodDescriptor.MethodType;
 import io.grpc.Status;
 import io.grpc.protobuf.ProtoMethodDescriptorSupplier;
 import java.time.Duration;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.ScheduledFuture;
 import java.util.concurrent.TimeUnit;
@@ -33,6 +36,8 @@ final class Calls implements ClientInterceptor {
   private final ScheduledExecutorService timer;
   /** Has the connection tried again at once. */
   private final Runnable reconnect;
+  /** Those that wait for their next attempt. */
+  private final Set<Repeated<?, ?>> pausing = ConcurrentHashMap.newKeySet();
 
   Calls(Metadata headers, Duration timeout, ScheduledExecutorService timer, Runnable reconnect) {
     this.headers = headers;
@@ -60,6 +65,11 @@ final class Calls implements ClientInterceptor {
       limit = outer;
     }
     return new Repeated<>(method, options.withDeadline(limit), limit, next);
+  }
+
+  /** Has those that wait fail at once, once the connection is closed. */
+  void close() {
+    pausing.forEach(Repeated::again);
   }
 
   private Metadata withHeaders(Metadata own) {
@@ -142,6 +152,13 @@ final class Calls implements ClientInterceptor {
       }
     }
 
+    private void again() {
+      if (pausing.remove(this)) {
+        reconnect.run();
+        context.run(this::begin);
+      }
+    }
+
     /** Whether there is another attempt; then it is under way. */
     private synchronized boolean repeats(Status status, Metadata trailers) {
       if (over || attempts == Backoff.ATTEMPTS) {
@@ -152,13 +169,12 @@ final class Calls implements ClientInterceptor {
       if (!Backoff.isWorthARetry(error, isRepeatable(method)) || limit.timeRemaining(TimeUnit.MILLISECONDS) <= wait) {
         return false;
       }
-      Runnable again =
-          context.wrap(
-              () -> {
-                reconnect.run();
-                begin();
-              });
-      waiting = timer.schedule(again, wait, TimeUnit.MILLISECONDS);
+      try {
+        waiting = timer.schedule(this::again, wait, TimeUnit.MILLISECONDS);
+      } catch (RejectedExecutionException closed) {
+        return false;
+      }
+      pausing.add(this);
       return true;
     }
 
@@ -185,7 +201,7 @@ final class Calls implements ClientInterceptor {
       boolean waited;
       synchronized (this) {
         over = true;
-        waited = waiting != null && waiting.cancel(false);
+        waited = waiting != null && waiting.cancel(false) && pausing.remove(this);
         if (!waited && attempt != null) {
           attempt.cancel(why, cause);
         }
