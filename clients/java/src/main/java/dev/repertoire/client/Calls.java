@@ -19,6 +19,7 @@ import io.grpc.MethodDescriptor.MethodType;
 import io.grpc.Status;
 import io.grpc.protobuf.ProtoMethodDescriptorSupplier;
 import java.time.Duration;
+import java.util.List;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.RejectedExecutionException;
@@ -92,8 +93,9 @@ final class Calls implements ClientInterceptor {
       return false;
     }
     MethodOptions options = described.getMethodDescriptor().getOptions();
+    List<ToolOption> tools = options.getExtension(Options.tool);
     return options.getExtension(AnnotationsProto.http).getPatternCase() == HttpRule.PatternCase.GET
-        || options.getExtension(Options.tool).stream().anyMatch(Calls::isHarmless);
+        || !tools.isEmpty() && tools.stream().allMatch(Calls::isHarmless);
   }
 
   private static boolean isHarmless(ToolOption tool) {
@@ -135,6 +137,8 @@ final class Calls implements ClientInterceptor {
 
     private synchronized void begin() {
       if (over) {
+        // Cancelled a moment ago, when nothing was under way.
+        listener.onClose(Status.CANCELLED, new Metadata());
         return;
       }
       waiting = null;
@@ -169,13 +173,14 @@ final class Calls implements ClientInterceptor {
       if (!Backoff.isWorthARetry(error, isRepeatable(method)) || limit.timeRemaining(TimeUnit.MILLISECONDS) <= wait) {
         return false;
       }
+      pausing.add(this);
       try {
         waiting = timer.schedule(this::again, wait, TimeUnit.MILLISECONDS);
+        return true;
       } catch (RejectedExecutionException closed) {
+        pausing.remove(this);
         return false;
       }
-      pausing.add(this);
-      return true;
     }
 
     @Override
