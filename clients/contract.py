@@ -1,4 +1,5 @@
-"""Makes the contract as clients need it: `contract.py PROTO_FOLDER OUT`, a FileDescriptorSet.
+"""Makes the contract as clients in Python and TypeScript need it: `contract.py PROTO_FOLDER OUT`, a FileDescriptorSet;
+with `--python FOLDER` also the modules of it, as the package `repertoire_client.v1`.
 
 Left out are the options that only the server reads: rules of validation, routes of REST, how a method
 shows itself as a tool. With them a client would bring `buf/validate/validate.proto` along, which a
@@ -9,6 +10,7 @@ answer came: NO_SIDE_EFFECTS for what only reads, IDEMPOTENT for what changes no
 time. A client need not keep a list of methods.
 """
 
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -18,6 +20,14 @@ from grpc_tools import protoc
 
 OPTIONS = "repertoire/v1/options.proto"
 LEFT_OUT = ("buf/validate/validate.proto", "google/api/annotations.proto", "google/api/http.proto", OPTIONS)
+PACKAGE = "repertoire.v1"
+# As gRPC calls what a stub has for a method.
+CALLABLES = {
+    "unary_unary": "UnaryUnaryMultiCallable",
+    "unary_stream": "UnaryStreamMultiCallable",
+    "stream_unary": "StreamUnaryMultiCallable",
+    "stream_stream": "StreamStreamMultiCallable",
+}
 # A session that a lost answer named ends by itself, and costs nothing until then.
 AGAIN = {"LoadSkill"}
 
@@ -85,6 +95,53 @@ def contract(protos):
     return kept
 
 
+def python(content, folder):
+    """The package of the generated modules. They name one another by the path of their protos, under which
+    no program has them here: it may have modules of its own by that name."""
+    made = subprocess.run(
+        [sys.executable, "-m", "grpc_tools.protoc", "--descriptor_set_in=/dev/stdin"]
+        + [f"--{plugin}_out={folder}" for plugin in ("python", "pyi", "grpc_python")]
+        + [file.name for file in content.file if file.package == PACKAGE],
+        input=content.SerializeToString(),
+    )
+    if made.returncode != 0:
+        sys.exit(made.returncode)
+    package = folder / "v1"
+    (folder / "repertoire" / "v1").rename(package)
+    (folder / "repertoire").rmdir()
+    for module in package.iterdir():
+        module.write_text(module.read_text().replace("from repertoire.v1 import", "from repertoire_client.v1 import"))
+    lines, stubs, services = [], [], []
+    for file in content.file:
+        if file.package != PACKAGE:
+            continue
+        module = Path(file.name).stem
+        names = sorted(item.name for item in (*file.message_type, *file.enum_type))
+        values = sorted(value.name for enum in file.enum_type for value in enum.value)
+        lines += [f"from repertoire_client.v1.{module}_pb2 import {name} as {name}" for name in (*names, *values)]
+        for service in file.service:
+            stub = f"{service.name}Stub"
+            lines.append(f"from repertoire_client.v1.{module}_pb2_grpc import {stub} as {stub}")
+            services.append((module, service.name))
+            stubs += [f"class {stub}:", "    def __init__(self, channel: grpc.Channel) -> None: ..."]
+            for method in service.method:
+                kind = "stream" if method.client_streaming else "unary"
+                kind += "_stream" if method.server_streaming else "_unary"
+                stubs.append(f"    {method.name}: grpc.{CALLABLES[kind]}")
+    where = dict(services)
+    modules = [f"from repertoire_client.v1 import {module}_pb2 as _{module}" for module in where]
+    listed = ", ".join(f"_{module}.DESCRIPTOR.services_by_name[{name!r}]" for module, name in services)
+    title = '"""Messages, enums and stubs of the contract."""'
+    (package / "__init__.py").write_text("\n".join([title, "", *modules, *lines, "", f"SERVICES = ({listed},)", ""]))
+    typed = [line for line in lines if "_pb2_grpc" not in line]
+    head = [title, "", "import grpc", "from google.protobuf.descriptor import ServiceDescriptor", *typed]
+    last = ["SERVICES: tuple[ServiceDescriptor, ...]", ""]
+    (package / "__init__.pyi").write_text("\n".join([*head, "", *stubs, "", *last]))
+
+
 if __name__ == "__main__":
-    source, target = map(Path, sys.argv[1:])
-    target.write_bytes(contract(source).SerializeToString(deterministic=True))
+    source, target = map(Path, sys.argv[1:3])
+    made = contract(source)
+    target.write_bytes(made.SerializeToString(deterministic=True))
+    if sys.argv[3:4] == ["--python"]:
+        python(made, Path(sys.argv[4]))

@@ -18,9 +18,13 @@ from test_examples import SAID, Worker, hosting  # noqa: F401
 CLIENTS = Path(__file__).parent / ".tools" / "clients"
 SKILLS = Path(__file__).parents[2] / "examples"
 JAVA = ("java", "-cp", "target/classes:target/lib/*")
+VENV = str(CLIENTS / "python" / "venv" / "bin" / "python")
+NODE = str(Path(__file__).parent / ".tools" / "bin" / "node")
 
 # Language: what runs its driver, what runs the lines of its README, what it calls a code of gRPC.
 LANGUAGES = {
+    "python": ((VENV, "driver.py"), (VENV, "readme.py"), lambda name: name),
+    "typescript": ((NODE, "dist/driver.js"), (NODE, "dist/readme.js"), lambda name: name.title().replace("_", "")),
     "go": (("bin/driver",), ("bin/readme",), lambda name: name.title().replace("_", "")),
     "java": ((*JAVA, "Driver"), (*JAVA, "Readme"), lambda name: name),
 }
@@ -31,7 +35,8 @@ def start_driver(language, server, *arguments, program=0, cwd=None, **environmen
     folder = CLIENTS / language
     if not (folder / "ready").is_file():
         need("", f"the client for {language}")
-    command = [str(folder / word) if word.startswith("bin/") else word for word in LANGUAGES[language][program]]
+    own = ("bin/", "dist/", "driver.", "readme.")
+    command = [str(folder / word) if word.startswith(own) else word for word in LANGUAGES[language][program]]
     command = [word.replace("target/", f"{folder}/target/") for word in command]
     return subprocess.Popen(
         [*command, *map(str, arguments)],

@@ -11,7 +11,8 @@ import pytest
 from conftest import need
 
 TREE = Path(__file__).parent / ".tools" / "tree" / "examples"
-VENV = Path(__file__).parent / ".tools" / "venv" / "bin" / "python"
+# With the package of the client.
+VENV = Path(__file__).parent / ".tools" / "clients" / "python" / "venv" / "bin" / "python"
 NODE = Path(__file__).parent / ".tools" / "bin" / "node"
 JAVA = ("java", "-cp", "target/classes:target/lib/*")
 

@@ -37,7 +37,7 @@ def parse(text: str) -> Address:
     """Reads the address of a server."""
     if "@" in text:
         # It is not repeated: a log may have it.
-        raise refuse("INVALID_PARAMETER", "The address of the server has a user or a password", HINT)
+        raise refuse("INVALID_PARAMETER", "the address of the server has a user or a password", HINT)
     is_bare = "://" not in text
     try:
         url = urlsplit(f"http://{text}" if is_bare else text)

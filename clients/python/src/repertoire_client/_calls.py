@@ -11,19 +11,17 @@ import grpc
 from repertoire_client import v1
 from repertoire_client._errors import RepertoireError, of_call
 
-ATTEMPTS = 6
+ATTEMPTS = 7
 # Seconds: the first wait is up to this long, each further one up to twice as long.
 FIRST_WAIT = 0.25
 LONGEST_WAIT = 5.0
 
 # The call was refused before anything was done, whatever it was.
-NEVER_BEGAN = frozenset({"OVERLOADED", "TOOL_QUOTA", "WRITE_CONTENTION"})
-# Whether it was done is not known; what is idempotent may be sent again.
-UNDECIDED = frozenset({"SERVER_UNREACHABLE", "SHUTTING_DOWN", "INDEX_UNAVAILABLE"})
-# Their key is for the handler; the server itself does a call with the same key again.
-TOOL_CALLS = frozenset({"CallTool", "StreamToolCall"})
+NEVER_BEGAN = frozenset({"OVERLOADED", "TOOL_QUOTA"})
+# Nothing answers, or other writes kept coming between.
+PASSING = frozenset({grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.ABORTED})
 
-_LEVEL_UNKNOWN = 0
+# What may be done twice: the contract says so of each method.
 _LEVELS = {
     f"/{service.full_name}/{method.name}": method.GetOptions().idempotency_level
     for service in v1.SERVICES
@@ -44,14 +42,15 @@ def wait_before(attempt: int, retry_after: float | None = None) -> float:
     return (retry_after or 0) + random.uniform(0, longest)
 
 
-def _is_safe(method: str, request: object, error: RepertoireError) -> bool:
+def _is_safe(method: str, error: RepertoireError) -> bool:
     if error.code in NEVER_BEGAN:
-        return True
-    if error.code not in UNDECIDED:
-        return False
-    if _LEVELS.get(method, _LEVEL_UNKNOWN) != _LEVEL_UNKNOWN:
-        return True
-    return bool(getattr(request, "idempotency_key", "")) and method.rsplit("/", 1)[1] not in TOOL_CALLS
+        # One that nobody has named is of this side: a message that is too large stays so.
+        return error.is_named
+    may_repeat = _LEVELS.get(method, 0) != 0
+    if error.code == "TOOL_UNAVAILABLE":
+        # The tool may have done its work.
+        return error.retry_after is not None and may_repeat
+    return error.status in PASSING and may_repeat
 
 
 class _Stream:
@@ -111,7 +110,7 @@ class Calls(
                 error = of_call(cause)
                 wait = wait_before(attempt, error.retry_after)
                 is_last = attempt == ATTEMPTS or time.monotonic() + wait >= until
-                if is_last or not _is_safe(details.method, request, error):
+                if is_last or not _is_safe(details.method, error):
                     raise error from cause
             time.sleep(wait)
 

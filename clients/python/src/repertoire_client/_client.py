@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import ssl
 import uuid
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -45,7 +46,7 @@ def connect(
     """A client of the server at `http://HOST:PORT`, `https://HOST` or `HOST:PORT`, the last in clear.
 
     `token` goes with every call, never in clear to another machine unless that is allowed. `ca` names a
-    file of authorities in PEM to trust instead of those of the system. `timeout`: seconds that a call may
+    file of authorities in PEM to trust beside those of the system. `timeout`: seconds that a call may
     take, attempts and waits included. What is not given comes from REPERTOIRE_SERVER, REPERTOIRE_TOKEN and
     REPERTOIRE_CA. Connects with the first call.
     """
@@ -58,7 +59,7 @@ def connect(
         metadata.append(("authorization", f"Bearer {token}"))
     has_secret = any(name == "authorization" for name, _ in metadata)
     if has_secret and not (address.is_secure or address.is_local or allow_token_in_clear):
-        message = f"A token would go to {text} for everybody on the way to read"
+        message = f"a token would go to {text} for everybody on the way to read"
         raise refuse("INVALID_PARAMETER", message, "Write https:// where the server has TLS")
     if address.is_secure:
         channel = grpc.secure_channel(address.target, _credentials(ca), options=CHANNEL_OPTIONS)
@@ -68,11 +69,18 @@ def connect(
 
 
 def _credentials(ca: str | os.PathLike[str] | None) -> grpc.ChannelCredentials:
+    if not ca:
+        return grpc.ssl_channel_credentials()
     try:
-        return grpc.ssl_channel_credentials(Path(ca).read_bytes() if ca else None)
+        trusted = Path(ca).read_bytes()
     except OSError as error:
         step = "REPERTOIRE_CA and `ca` name a file of certificates in PEM"
         raise refuse("LOCAL_FILE_FAILED", f"{ca}: {error.strerror}", step) from error
+    # gRPC takes one list or the other.
+    system = ssl.get_default_verify_paths().cafile
+    if system:
+        trusted += b"\n" + Path(system).read_bytes()
+    return grpc.ssl_channel_credentials(trusted)
 
 
 class Client:

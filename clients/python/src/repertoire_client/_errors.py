@@ -15,6 +15,7 @@ CONFLICTS = frozenset(
         "IDEMPOTENCY_KEY_REUSED",
         "SKILL_ALREADY_INSTALLED",
         "SOURCE_EXISTS",
+        "SUBMISSION_REVIEWED",
         "SYNC_IN_PROGRESS",
         "VERSION_CONFLICT",
         "WRITE_CONTENTION",
@@ -26,7 +27,7 @@ class Violation(NamedTuple):
     """One thing that is wrong with a request: a field, or a file and line of a skill."""
 
     field: str
-    description: str
+    message: str
 
 
 class RepertoireError(Exception):
@@ -41,7 +42,8 @@ class RepertoireError(Exception):
         next: list[str] | None = None,
         violations: list[Violation] | None = None,
         retry_after: float | None = None,
-        metadata: dict[str, str] | None = None,
+        facts: dict[str, str] | None = None,
+        is_named: bool = True,
     ) -> None:
         super().__init__(message)
         #: Stable code, such as `SKILL_NOT_FOUND`.
@@ -57,7 +59,9 @@ class RepertoireError(Exception):
         #: Seconds after which it may be tried again. None: the server does not say.
         self.retry_after = retry_after
         #: Facts such as `skill_id`.
-        self.metadata = metadata or {}
+        self.facts = facts or {}
+        #: It has its code from the server; others come from a proxy, or from this side.
+        self.is_named = is_named
 
     def __str__(self) -> str:
         return "\n".join([f"{self.code}: {self.message}", *(f"  next: {step}" for step in self.next)])
@@ -97,12 +101,16 @@ CLASSES = {
     Code.RESOURCE_EXHAUSTED: Unavailable,
     Code.DEADLINE_EXCEEDED: Unavailable,
 }
-# What a failure is called that no server has explained.
-UNEXPLAINED = {Code.UNAVAILABLE: "SERVER_UNREACHABLE", Code.DEADLINE_EXCEEDED: "TIMEOUT"}
-STEPS = {
-    "SERVER_UNREACHABLE": "Call again when it is there; nothing else has to be started again",
-    "TIMEOUT": "Call again, with more time",
+# What a failure is called that no server has named.
+UNNAMED = {
+    Code.INVALID_ARGUMENT: "INVALID_PARAMETER",
+    Code.OUT_OF_RANGE: "INVALID_PARAMETER",
+    Code.DEADLINE_EXCEEDED: "TIMEOUT",
+    Code.CANCELLED: "TIMEOUT",
+    Code.RESOURCE_EXHAUSTED: "OVERLOADED",
+    Code.UNAVAILABLE: "SERVER_UNREACHABLE",
 }
+LOOK = "Look whether the server is there, and whether its address is the right one"
 
 
 def of_call(error: grpc.RpcError) -> RepertoireError:
@@ -116,10 +124,10 @@ def of_call(error: grpc.RpcError) -> RepertoireError:
             detail.Unpack(known)
         if detail.Unpack(retry):
             retry_after = retry.retry_delay.ToTimedelta().total_seconds()
-    code = info.reason or UNEXPLAINED.get(status, status.name)
+    code = info.reason or UNNAMED.get(status, "INTERNAL_ERROR")
     steps = [link.description for link in links.links]
-    if not info.reason and code in STEPS:
-        steps.append(STEPS[code])
+    if code == "SERVER_UNREACHABLE" and not steps:
+        steps = [LOOK]
     kind = Conflict if code in CONFLICTS else CLASSES.get(status, RepertoireError)
     return kind(
         code,
@@ -128,16 +136,9 @@ def of_call(error: grpc.RpcError) -> RepertoireError:
         next=steps,
         violations=[Violation(v.field, v.description) for v in request.field_violations],
         retry_after=retry_after,
-        metadata=dict(info.metadata),
+        facts=dict(info.metadata),
+        is_named=bool(info.reason),
     )
-
-
-def is_explained(error: grpc.RpcError) -> bool:
-    """The server itself has said why."""
-    for detail in getattr(rpc_status.from_call(error), "details", ()):
-        if detail.Is(error_details_pb2.ErrorInfo.DESCRIPTOR):
-            return True
-    return False
 
 
 def refuse(code: str, message: str, *steps: str) -> Refused:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
-from repertoire_client._errors import Refused, refuse
+from repertoire_client._errors import refuse
 
 MAX_FILES = 2_048
 MAX_BYTES = 16 * 1024 * 1024
 
 # What version control and tools make, and files that programs keep secrets in: the names that
-# `repertoire publish` leaves out. It also honours .gitignore and .skillignore, which this does not.
+# `repertoire publish` leaves out.
 FOLDERS = frozenset(
     {".git", ".hg", ".svn", "node_modules", "__pycache__", ".venv", "venv", "target", ".tox", ".nox"}
     | {".mypy_cache", ".pytest_cache", ".ruff_cache", ".gradle", ".idea", "__MACOSX"}
@@ -35,32 +36,36 @@ def is_left_out(name: str) -> bool:
 
 
 def read(folder: str | os.PathLike[str]) -> dict[str, bytes]:
-    """Files by their paths inside the skill. Links are not followed. Sizes are looked at before
-    anything is read."""
+    """Files by their paths inside the skill. Links are not followed. What there is is looked at before
+    anything is read, so that a skill that is too large costs nothing."""
     top = Path(folder).resolve()
+    paths, total = [], 0
     try:
-        sizes = dict(_sizes(top, ""))
-        if len(sizes) > MAX_FILES:
-            raise _too_much(top, f"more than {MAX_FILES:,} files")
-        if sum(sizes.values()) > MAX_BYTES:
-            raise _too_much(top, f"more than {MAX_BYTES >> 20} MiB")
-        return {path: (top / path).read_bytes() for path in sorted(sizes)}
+        for path, size in _files(top, ""):
+            if path.rpartition("/")[2] == ".skillignore":
+                message = f"{path} says what stays out of the skill, which this client does not read"
+                raise refuse("SKILL_INVALID", message, "Publish the folder with `repertoire publish`, which does")
+            if len(paths) == MAX_FILES:
+                raise refuse("SKILL_INVALID", f"the skill has more than {MAX_FILES} files")
+            total += size
+            if total > MAX_BYTES:
+                raise refuse("SKILL_INVALID", f"with {path} the skill has more than {MAX_BYTES >> 20} MiB")
+            paths.append(path)
+        if not paths:
+            message = "the folder has no file of a skill"
+            raise refuse("SKILL_INVALID", message, "A skill is a folder with a SKILL.md")
+        return {path: (top / path).read_bytes() for path in paths}
     except OSError as error:
-        message = f"{error.filename or top}: {error.strerror}"
-        raise refuse("LOCAL_FILE_FAILED", message, "Name a folder that holds a SKILL.md") from error
+        raise refuse("LOCAL_FILE_FAILED", f"{error.filename or top}: {error.strerror}") from error
 
 
-def _too_much(folder: Path, what: str) -> Refused:
-    return refuse("SKILL_INVALID", f"{folder} has {what}, which no skill may have", "Publish the skill's own folder")
-
-
-def _sizes(folder: Path, prefix: str):
+def _files(folder: Path, prefix: str) -> Iterator[tuple[str, int]]:
     with os.scandir(folder) as entries:
-        for entry in entries:
+        for entry in sorted(entries, key=lambda entry: entry.name):
             if entry.is_symlink():
                 continue
             if entry.is_dir():
                 if entry.name not in FOLDERS:
-                    yield from _sizes(folder / entry.name, f"{prefix}{entry.name}/")
+                    yield from _files(folder / entry.name, f"{prefix}{entry.name}/")
             elif entry.is_file() and not is_left_out(entry.name):
                 yield f"{prefix}{entry.name}", entry.stat().st_size

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import grpc
 
 from repertoire_client import v1
-from repertoire_client._calls import UNDECIDED, wait_before
-from repertoire_client._errors import RepertoireError, is_explained
+from repertoire_client._calls import ATTEMPTS, NEVER_BEGAN, wait_before
+from repertoire_client._errors import RepertoireError
 
 if TYPE_CHECKING:
     from repertoire_client._client import Client
@@ -39,10 +39,19 @@ class Watch(Iterator[v1.Event]):
         self._closed = threading.Event()
         #: Where to go on after the last event that was handed out. Keep it to go on in another process.
         self.resume_token: str = request.resume_token
-        # The first answer holds no event. From then on nothing is missed.
-        self._take(self._client.registry.Watch(request))
+        # From its first answer on nothing is missed.
+        failures = 0
+        while self._stream is None:
+            try:
+                self._take(self._client.registry.Watch(request))
+            except RepertoireError as error:
+                failures += 1
+                if failures == ATTEMPTS or not _is_broken(error):
+                    raise
+                self._closed.wait(wait_before(failures, error.retry_after))
 
-    def _take(self, stream) -> None:
+    def _take(self, stream: Iterator[v1.WatchResponse]) -> None:
+        # The first answer holds no event.
         first = next(stream)
         self.resume_token = first.resume_token
         self._stream = stream
@@ -93,7 +102,6 @@ class Watch(Iterator[v1.Event]):
 
 def _is_broken(error: RepertoireError) -> bool:
     """Whether it is the connection that failed, and not the watch."""
-    if error.code in UNDECIDED or error.code == "OVERLOADED":
-        return True
-    cause = error.__cause__
-    return error.status in BROKEN and isinstance(cause, grpc.RpcError) and not is_explained(cause)
+    if error.is_named:
+        return error.code in NEVER_BEGAN or error.status == grpc.StatusCode.UNAVAILABLE
+    return error.status in BROKEN
