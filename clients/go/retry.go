@@ -62,11 +62,11 @@ func isRepeatable(method string) bool {
 	}
 	tools, _ := proto.GetExtension(options, pb.E_Tool).([]*pb.ToolOption)
 	for _, tool := range tools {
-		if tool.ReadOnly || tool.Idempotent {
-			return true
+		if !tool.ReadOnly && !tool.Idempotent {
+			return false
 		}
 	}
-	return false
+	return len(tools) > 0
 }
 
 // isWorthARetry: nothing was begun, or it may be done again, and a later call may succeed.

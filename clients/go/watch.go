@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -21,7 +22,10 @@ type Watch struct {
 	request  *pb.WatchRequest
 	ctx      context.Context
 	cancel   context.CancelFunc
-	stream   pb.Registry_WatchClient
+	timeout  time.Duration
+	// The connection that there is, and what ends it.
+	stream pb.Registry_WatchClient
+	end    context.CancelFunc
 	// An event that came where none was due.
 	early *pb.WatchResponse
 	token atomic.Value
@@ -40,7 +44,7 @@ func (c *Client) Watch(ctx context.Context, request *pb.WatchRequest) (*Watch, e
 	// These would end it.
 	whole.MaxEvents, whole.MaxWaitSeconds = 0, 0
 	ctx, cancel := context.WithCancel(ctx)
-	w := &Watch{registry: c.Registry, request: whole, ctx: ctx, cancel: cancel}
+	w := &Watch{registry: c.Registry, request: whole, ctx: ctx, cancel: cancel, timeout: c.settings.timeout}
 	w.token.Store(whole.ResumeToken)
 	until := time.Now().Add(c.settings.timeout)
 	for attempt := 0; ; attempt++ {
@@ -61,14 +65,20 @@ func (c *Client) Watch(ctx context.Context, request *pb.WatchRequest) (*Watch, e
 // open begins where the last answer left off. The first answer has the place of the watch
 // and no event: from then on nothing is missed.
 func (w *Watch) open() error {
-	stream, err := w.registry.Watch(w.ctx, w.request)
+	ctx, cancel := context.WithCancel(w.ctx)
+	// The stream is endless, its beginning is not.
+	patience := time.AfterFunc(w.timeout, cancel)
+	stream, err := w.registry.Watch(ctx, w.request)
 	if err != nil {
+		cancel()
 		return err
 	}
 	response, err := stream.Recv()
-	if err != nil {
-		return ended(err)
+	if !patience.Stop() || err != nil {
+		cancel()
+		return ended(cmp.Or(err, io.EOF))
 	}
+	w.end = cancel
 	w.stream = stream
 	if response.Event != nil {
 		w.early = response
@@ -126,7 +136,10 @@ func (w *Watch) next() (*pb.Event, error) {
 			}
 			continue
 		}
-		w.stream = nil
+		if w.stream != nil {
+			w.end()
+			w.stream = nil
+		}
 		told := (*Error)(nil)
 		if !errors.As(err, &told) || !isAnInterruption(told) {
 			return nil, err

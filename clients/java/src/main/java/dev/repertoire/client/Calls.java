@@ -19,6 +19,10 @@ import io.grpc.MethodDescriptor.MethodType;
 import io.grpc.Status;
 import io.grpc.protobuf.ProtoMethodDescriptorSupplier;
 import java.time.Duration;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.ScheduledFuture;
 import java.util.concurrent.TimeUnit;
@@ -33,6 +37,8 @@ final class Calls implements ClientInterceptor {
   private final ScheduledExecutorService timer;
   /** Has the connection tried again at once. */
   private final Runnable reconnect;
+  /** Those that wait for their next attempt. */
+  private final Set<Repeated<?, ?>> pausing = ConcurrentHashMap.newKeySet();
 
   Calls(Metadata headers, Duration timeout, ScheduledExecutorService timer, Runnable reconnect) {
     this.headers = headers;
@@ -62,6 +68,11 @@ final class Calls implements ClientInterceptor {
     return new Repeated<>(method, options.withDeadline(limit), limit, next);
   }
 
+  /** Has those that wait fail at once, once the connection is closed. */
+  void close() {
+    pausing.forEach(Repeated::again);
+  }
+
   private Metadata withHeaders(Metadata own) {
     Metadata all = new Metadata();
     all.merge(own);
@@ -82,8 +93,9 @@ final class Calls implements ClientInterceptor {
       return false;
     }
     MethodOptions options = described.getMethodDescriptor().getOptions();
+    List<ToolOption> tools = options.getExtension(Options.tool);
     return options.getExtension(AnnotationsProto.http).getPatternCase() == HttpRule.PatternCase.GET
-        || options.getExtension(Options.tool).stream().anyMatch(Calls::isHarmless);
+        || !tools.isEmpty() && tools.stream().allMatch(Calls::isHarmless);
   }
 
   private static boolean isHarmless(ToolOption tool) {
@@ -125,6 +137,8 @@ final class Calls implements ClientInterceptor {
 
     private synchronized void begin() {
       if (over) {
+        // Cancelled a moment ago, when nothing was under way.
+        listener.onClose(Status.CANCELLED, new Metadata());
         return;
       }
       waiting = null;
@@ -142,6 +156,13 @@ final class Calls implements ClientInterceptor {
       }
     }
 
+    private void again() {
+      if (pausing.remove(this)) {
+        reconnect.run();
+        context.run(this::begin);
+      }
+    }
+
     /** Whether there is another attempt; then it is under way. */
     private synchronized boolean repeats(Status status, Metadata trailers) {
       if (over || attempts == Backoff.ATTEMPTS) {
@@ -152,14 +173,14 @@ final class Calls implements ClientInterceptor {
       if (!Backoff.isWorthARetry(error, isRepeatable(method)) || limit.timeRemaining(TimeUnit.MILLISECONDS) <= wait) {
         return false;
       }
-      Runnable again =
-          context.wrap(
-              () -> {
-                reconnect.run();
-                begin();
-              });
-      waiting = timer.schedule(again, wait, TimeUnit.MILLISECONDS);
-      return true;
+      pausing.add(this);
+      try {
+        waiting = timer.schedule(this::again, wait, TimeUnit.MILLISECONDS);
+        return true;
+      } catch (RejectedExecutionException closed) {
+        pausing.remove(this);
+        return false;
+      }
     }
 
     @Override
@@ -185,7 +206,7 @@ final class Calls implements ClientInterceptor {
       boolean waited;
       synchronized (this) {
         over = true;
-        waited = waiting != null && waiting.cancel(false);
+        waited = waiting != null && waiting.cancel(false) && pausing.remove(this);
         if (!waited && attempt != null) {
           attempt.cancel(why, cause);
         }

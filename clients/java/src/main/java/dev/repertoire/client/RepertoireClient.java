@@ -45,6 +45,7 @@ public final class RepertoireClient implements AutoCloseable {
       Set.of("host", "te", "content-type", "connection", "transfer-encoding", "user-agent");
 
   private final ManagedChannel connection;
+  private final Calls calls;
   private final Channel channel;
   private final Duration timeout;
   private final ScheduledThreadPoolExecutor timer;
@@ -73,7 +74,7 @@ public final class RepertoireClient implements AutoCloseable {
             .keepAliveTime(1, TimeUnit.MINUTES)
             .keepAliveTimeout(20, TimeUnit.SECONDS)
             .build();
-    Calls calls = new Calls(settings.headers, timeout, timer, connection::resetConnectBackoff);
+    calls = new Calls(settings.headers, timeout, timer, connection::resetConnectBackoff);
     channel = ClientInterceptors.intercept(connection, calls);
   }
 
@@ -210,14 +211,15 @@ public final class RepertoireClient implements AutoCloseable {
    * @param request says of which skills and from where
    */
   public Watch watch(WatchRequest request) {
-    return new Watch(registry(), request, timeout, connection::resetConnectBackoff);
+    return new Watch(registry(), request, timeout, timer, connection::resetConnectBackoff);
   }
 
   /** Ends the connection, and the calls that are in work. */
   @Override
   public void close() {
     connection.shutdownNow();
-    timer.shutdownNow();
+    timer.shutdown();
+    calls.close();
   }
 
   /** Settings of a connection. */

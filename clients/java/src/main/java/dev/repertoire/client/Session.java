@@ -99,8 +99,14 @@ public final class Session implements AutoCloseable {
     }
   }
 
+  /** The same, for whom it is enough that it is gone, or will be. */
   @Override
   public void close() {
-    unload();
+    try {
+      unload();
+    } catch (NotFoundException | UnavailableException gone) {
+      // A session ends by itself.
+      return;
+    }
   }
 }

@@ -11,6 +11,9 @@ import java.time.Duration;
 import java.util.Iterator;
 import java.util.NoSuchElementException;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.ScheduledExecutorService;
+import java.util.concurrent.ScheduledFuture;
 import java.util.concurrent.TimeUnit;
 
 /**
@@ -23,6 +26,8 @@ import java.util.concurrent.TimeUnit;
  */
 public final class Watch implements Iterator<Event>, AutoCloseable {
   private final RegistryBlockingStub registry;
+  private final Duration timeout;
+  private final ScheduledExecutorService timer;
   private final Runnable reconnect;
   private final Context.CancellableContext context = Context.current().withCancellation();
   private final CountDownLatch closed = new CountDownLatch(1);
@@ -33,8 +38,15 @@ public final class Watch implements Iterator<Event>, AutoCloseable {
   private volatile String resumeToken;
 
   /** From when this has returned on, nothing is missed. */
-  Watch(RegistryBlockingStub registry, WatchRequest request, Duration timeout, Runnable reconnect) {
+  Watch(
+      RegistryBlockingStub registry,
+      WatchRequest request,
+      Duration timeout,
+      ScheduledExecutorService timer,
+      Runnable reconnect) {
     this.registry = registry;
+    this.timeout = timeout;
+    this.timer = timer;
     this.reconnect = reconnect;
     // These would end it.
     this.request = request.toBuilder().clearMaxEvents().clearMaxWaitSeconds().build();
@@ -61,14 +73,22 @@ public final class Watch implements Iterator<Event>, AutoCloseable {
    */
   private void open() {
     reconnect.run();
+    Context.CancellableContext connection = context.withCancellation();
+    Runnable start = () -> answers = registry.watch(request);
+    ScheduledFuture<?> patience = null;
+    WatchResponse first;
     try {
-      answers = context.call(() -> registry.watch(request));
-    } catch (RuntimeException error) {
-      throw error;
-    } catch (Exception impossible) {
-      throw new AssertionError(impossible);
+      // The stream is endless, its beginning is not.
+      patience = timer.schedule(() -> connection.cancel(null), timeout.toMillis(), TimeUnit.MILLISECONDS);
+      connection.run(start);
+      first = receive();
+    } catch (RejectedExecutionException closed) {
+      throw RepertoireException.of(Status.CANCELLED.withDescription("The client is closed").asRuntimeException());
+    } finally {
+      if (patience != null) {
+        patience.cancel(false);
+      }
     }
-    WatchResponse first = receive();
     request = request.toBuilder().setResumeToken(first.getResumeToken()).build();
     if (first.hasEvent()) {
       received = first;
