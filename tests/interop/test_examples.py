@@ -19,7 +19,7 @@ JAVA = ("java", "-cp", "target/classes:target/lib/*")
 # Language: what it calls itself, its worker, its client.
 LANGUAGES = {
     "python": ("Python", (VENV, "worker.py"), (VENV, "client.py")),
-    "typescript": ("TypeScript", (NODE, "dist/src/worker.js"), (NODE, "dist/src/client.js")),
+    "typescript": ("TypeScript", (NODE, "dist/worker.js"), (NODE, "dist/client.js")),
     "go": ("Go", ("bin/worker",), ("bin/client",)),
     "java": ("Java", (*JAVA, "example.Worker"), (*JAVA, "example.Client")),
 }

@@ -9,6 +9,8 @@
  * Messages of the contract are in `@repertoire/client/v1`, and here as `v1`.
  */
 
+// What calls take: a message with what is not its default.
+export type { JsonObject, MessageInitShape } from "@bufbuild/protobuf";
 export { connect, Client, type ConnectOptions, type PublishOptions, type SearchOptions, type WatchOptions } from "./client.js";
 export {
   Code,
