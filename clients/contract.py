@@ -1,5 +1,5 @@
-"""Makes the contract as clients in Python and TypeScript need it: `contract.py PROTO_FOLDER OUT`, a FileDescriptorSet;
-with `--python FOLDER` also the modules of it, as the package `repertoire_client.v1`.
+"""Makes the contract as clients in Python, TypeScript and Go need it: `contract.py PROTO_FOLDER OUT`, a
+FileDescriptorSet; with `--python FOLDER` also the modules of it, as the package `repertoire_client.v1`.
 
 Left out are the options that only the server reads: rules of validation, routes of REST, how a method
 shows itself as a tool. With them a client would bring `buf/validate/validate.proto` along, which a

@@ -78,7 +78,7 @@ func (e *Error) Unwrap() error { return e.cause }
 // Is says what kind of an error it is.
 func (e *Error) Is(target error) bool { return target == e.kind() }
 
-// at odds with what there is; other states forbid a call whatever there is.
+// conflicts are at odds with what there is; other states forbid a call whatever there is.
 var conflicts = map[string]bool{
 	"CONFLICT_DETECTED": true, "IDEMPOTENCY_KEY_REUSED": true, "SKILL_ALREADY_INSTALLED": true, "SOURCE_EXISTS": true,
 	"SUBMISSION_REVIEWED": true, "SYNC_IN_PROGRESS": true, "VERSION_CONFLICT": true, "WRITE_CONTENTION": true,

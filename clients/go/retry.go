@@ -9,15 +9,12 @@ import (
 	"strings"
 	"time"
 
-	"google.golang.org/genproto/googleapis/api/annotations"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
-	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
-
-	pb "repertoire.dev/client/repertoirev1"
+	"google.golang.org/protobuf/types/descriptorpb"
 )
 
 const (
@@ -44,29 +41,15 @@ func sleep(ctx context.Context, pause time.Duration) error {
 	}
 }
 
-// isRepeatable: calling twice does what calling once does. The contract says so of most
-// methods: what HTTP gets, or a tool that changes nothing, or nothing more.
+// isRepeatable: calling twice does what calling once does. The contract says so of each method.
 func isRepeatable(method string) bool {
-	// A session that nobody uses ends by itself.
-	if method == pb.Lookup_LoadSkill_FullMethodName {
-		return true
-	}
 	name := protoreflect.FullName(strings.ReplaceAll(strings.TrimPrefix(method, "/"), "/", "."))
 	found, err := protoregistry.GlobalFiles.FindDescriptorByName(name)
 	if err != nil {
 		return false
 	}
-	options := found.Options()
-	if http, ok := proto.GetExtension(options, annotations.E_Http).(*annotations.HttpRule); ok && http.GetGet() != "" {
-		return true
-	}
-	tools, _ := proto.GetExtension(options, pb.E_Tool).([]*pb.ToolOption)
-	for _, tool := range tools {
-		if !tool.ReadOnly && !tool.Idempotent {
-			return false
-		}
-	}
-	return len(tools) > 0
+	options, known := found.Options().(*descriptorpb.MethodOptions)
+	return known && options.GetIdempotencyLevel() != descriptorpb.MethodOptions_IDEMPOTENCY_UNKNOWN
 }
 
 // isWorthARetry: nothing was begun, or it may be done again, and a later call may succeed.

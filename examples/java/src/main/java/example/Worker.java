@@ -163,8 +163,8 @@ public final class Worker implements StreamObserver<AttachResponse> {
   }
 
   public static void main(String[] arguments) throws Exception {
-    RepertoireClient repertoire =
-        RepertoireClient.builder().address(Client.address()).token(System.getenv("WORKER_TOKEN")).build();
+    String token = System.getenv().getOrDefault("WORKER_TOKEN", "");
+    RepertoireClient repertoire = RepertoireClient.builder().address(Client.address()).token(token).build();
     Worker worker = new Worker();
     // No more calls, please; the server ends the stream when those in work are answered.
     Thread main = Thread.currentThread();
