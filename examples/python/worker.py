@@ -8,14 +8,10 @@ import sys
 import threading
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent / "generated"))
-
-import grpc  # noqa: E402
-from google.protobuf import json_format  # noqa: E402
-from repertoire.v1 import tool_host_pb2 as pb  # noqa: E402
-from repertoire.v1 import tool_host_pb2_grpc  # noqa: E402
+from google.protobuf import json_format
+from repertoire_client import RepertoireError, connect
+from repertoire_client import v1 as pb
 
 CONCURRENCY = 4
 WORD = re.compile(r"[A-Za-z]+(?:'[A-Za-z]+)*")
@@ -58,15 +54,14 @@ def load_core(_arguments):
 METHODS = {"count_words": count_words, "sample_counts": sample_counts, "load_core": load_core}
 
 
-def connect(address, authority):
-    """A channel, with TLS where there is an authority to trust."""
-    if not authority:
-        return grpc.insecure_channel(address)
-    return grpc.secure_channel(address, grpc.ssl_channel_credentials(Path(authority).read_bytes()))
+def address():
+    """In clear, or behind TLS where REPERTOIRE_CA names the authorities to trust."""
+    address = os.environ.get("REPERTOIRE_ADDRESS", "127.0.0.1:50051")
+    return f"https://{address}" if os.environ.get("REPERTOIRE_CA") else address
 
 
 class Worker:
-    def __init__(self, channel, token):
+    def __init__(self, repertoire):
         self.outbox = queue.Queue()
         self.tools = ThreadPoolExecutor(CONCURRENCY)
         self.over = threading.Event()
@@ -77,10 +72,7 @@ class Worker:
                 skills=[pb.ServedSkill(skill_id="examples/text/text_stats", methods=list(METHODS))],
             )
         )
-        self.channel = channel
-        self.stream = tool_host_pb2_grpc.ToolHostStub(self.channel).Attach(
-            iter(self.outbox.get, None), metadata=[("authorization", f"Bearer {token}")]
-        )
+        self.stream = repertoire.tool_host.Attach(iter(self.outbox.get, None))
 
     def send(self, **message):
         self.outbox.put(pb.AttachRequest(**message))
@@ -121,16 +113,15 @@ class Worker:
 
 
 def main():
-    channel = connect(os.environ.get("REPERTOIRE_ADDRESS", "127.0.0.1:50051"), os.environ.get("REPERTOIRE_CA"))
-    worker = Worker(channel, os.environ["WORKER_TOKEN"])
+    worker = Worker(connect(address(), token=os.environ["WORKER_TOKEN"]))
     # No more calls, please; the server ends the stream when those in work are answered.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: worker.send(drain=pb.Drain()))
     try:
         worker.run()
-    except grpc.RpcError as error:
+    except RepertoireError as error:
         # Whoever supervises this process starts it again.
-        sys.exit(f"{error.code().name}: {error.details()}")
+        sys.exit(f"{error.status.name}: {error.message}")
 
 
 if __name__ == "__main__":

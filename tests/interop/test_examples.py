@@ -11,14 +11,15 @@ import pytest
 from conftest import need
 
 TREE = Path(__file__).parent / ".tools" / "tree" / "examples"
-VENV = Path(__file__).parent / ".tools" / "venv" / "bin" / "python"
+# With the package of the client.
+VENV = Path(__file__).parent / ".tools" / "clients" / "python" / "venv" / "bin" / "python"
 NODE = Path(__file__).parent / ".tools" / "bin" / "node"
 JAVA = ("java", "-cp", "target/classes:target/lib/*")
 
 # Language: what it calls itself, its worker, its client.
 LANGUAGES = {
     "python": ("Python", (VENV, "worker.py"), (VENV, "client.py")),
-    "typescript": ("TypeScript", (NODE, "dist/src/worker.js"), (NODE, "dist/src/client.js")),
+    "typescript": ("TypeScript", (NODE, "dist/worker.js"), (NODE, "dist/client.js")),
     "go": ("Go", ("bin/worker",), ("bin/client",)),
     "java": ("Java", (*JAVA, "example.Worker"), (*JAVA, "example.Client")),
 }

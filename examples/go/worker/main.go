@@ -16,13 +16,9 @@ import (
 	"syscall"
 	"time"
 
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials"
-	"google.golang.org/grpc/credentials/insecure"
-	"google.golang.org/grpc/metadata"
 	"google.golang.org/protobuf/types/known/structpb"
-
-	pb "example/gen/repertoire/v1"
+	"repertoire.dev/client"
+	pb "repertoire.dev/client/repertoirev1"
 )
 
 const concurrency = 4
@@ -114,26 +110,22 @@ func invoke(invocation *pb.Invocation) *pb.Outcome {
 	return outcome
 }
 
-// security is TLS where REPERTOIRE_CA names the authorities to trust.
-func security() (credentials.TransportCredentials, error) {
-	if authorities := os.Getenv("REPERTOIRE_CA"); authorities != "" {
-		return credentials.NewClientTLSFromFile(authorities, "")
+// address is in clear, or behind TLS where REPERTOIRE_CA names the authorities to trust.
+func address() string {
+	address := cmp.Or(os.Getenv("REPERTOIRE_ADDRESS"), "127.0.0.1:50051")
+	if os.Getenv("REPERTOIRE_CA") != "" {
+		return "https://" + address
 	}
-	return insecure.NewCredentials(), nil
+	return address
 }
 
-func run(address, token string) error {
-	security, err := security()
+func run(token string) error {
+	repertoire, err := client.Connect(address(), client.WithToken(token))
 	if err != nil {
 		return err
 	}
-	connection, err := grpc.NewClient(address, grpc.WithTransportCredentials(security))
-	if err != nil {
-		return err
-	}
-	defer connection.Close()
-	ctx := metadata.AppendToOutgoingContext(context.Background(), "authorization", "Bearer "+token)
-	stream, err := pb.NewToolHostClient(connection).Attach(ctx)
+	defer repertoire.Close()
+	stream, err := repertoire.ToolHost.Attach(context.Background())
 	if err != nil {
 		return err
 	}
@@ -200,8 +192,7 @@ func live(every time.Duration, stop <-chan os.Signal, outbox chan<- *pb.AttachRe
 }
 
 func main() {
-	address := cmp.Or(os.Getenv("REPERTOIRE_ADDRESS"), "127.0.0.1:50051")
-	if err := run(address, os.Getenv("WORKER_TOKEN")); err != nil {
+	if err := run(os.Getenv("WORKER_TOKEN")); err != nil {
 		// Whoever supervises this process starts it again.
 		log.Fatal(err)
 	}

@@ -1,15 +1,8 @@
 /** A worker that serves the skill text_stats. */
 
-import { readFileSync } from "node:fs";
-import { credentials, Metadata } from "@grpc/grpc-js";
-import {
-  type AttachRequest,
-  type Invocation,
-  ToolErrorKind,
-  type ToolError,
-  ToolHostClient,
-  type ToolResult,
-} from "../generated/repertoire/v1/tool_host.js";
+import { PassThrough } from "node:stream";
+import { Code, connect, type MessageInitShape, RepertoireError, v1 } from "@repertoire/client";
+import { address } from "./address.js";
 
 const WORD = /[a-z]+(?:'[a-z]+)*/g;
 const SAMPLE = "To be, or not to be: that is the question.";
@@ -26,8 +19,9 @@ class Refused extends Error {
 }
 
 type Arguments = Record<string, unknown>;
+type Result = { content: string; structured?: { words: number; top: { word: string; count: number }[] } };
 
-function countWords(args: Arguments): ToolResult {
+function countWords(args: Arguments): Result {
   // The server has checked the arguments against the schema of the skill and filled in
   // what was left out.
   const { text, top } = args as { text: string; top: number };
@@ -45,30 +39,21 @@ function countWords(args: Arguments): ToolResult {
   };
 }
 
-const METHODS: Record<string, (args: Arguments) => ToolResult | Promise<ToolResult>> = {
+const METHODS: Record<string, (args: Arguments) => Result | Promise<Result>> = {
   count_words: countWords,
-  sample_counts: () => ({
-    content: `${SAMPLE}\n${countWords({ text: SAMPLE, top: 3 }).content}\n`,
-    structured: undefined,
-  }),
-  load_core: () => ({ content: "Words are counted by a worker written in TypeScript.", structured: undefined }),
+  sample_counts: () => ({ content: `${SAMPLE}\n${countWords({ text: SAMPLE, top: 3 }).content}\n` }),
+  load_core: () => ({ content: "Words are counted by a worker written in TypeScript." }),
 };
 
 const token = process.env.WORKER_TOKEN;
 if (!token) throw new Error("WORKER_TOKEN is not set");
-// TLS, where REPERTOIRE_CA names the authorities to trust.
-const authorities = process.env.REPERTOIRE_CA;
-const security = authorities ? credentials.createSsl(readFileSync(authorities)) : credentials.createInsecure();
-const client = new ToolHostClient(process.env.REPERTOIRE_ADDRESS ?? "127.0.0.1:50051", security);
-const metadata = new Metadata();
-metadata.set("authorization", `Bearer ${token}`);
-
-const stream = client.attach(metadata);
-const send = (message: AttachRequest["message"]) => stream.write({ message });
+const repertoire = connect(address(), { token });
+const outbox = new PassThrough({ objectMode: true });
+const send = (message: MessageInitShape<typeof v1.AttachRequestSchema>["message"]) => outbox.write({ message });
 let beat: NodeJS.Timeout | undefined;
 
 send({
-  $case: "hello",
+  case: "hello",
   value: {
     name: `typescript-${process.pid}`,
     skills: [{ skillId: "examples/text/text_stats", methods: Object.keys(METHODS) }],
@@ -76,57 +61,61 @@ send({
   },
 });
 
-stream.on("data", ({ message }) => {
-  switch (message?.$case) {
-    case "welcome": {
-      console.log(`attached as ${message.value.workerId}`);
-      const { seconds, nanos } = message.value.heartbeat ?? { seconds: 10, nanos: 0 };
-      beat = setInterval(() => send({ $case: "heartbeat", value: {} }), seconds * 1000 + nanos / 1e6);
-      break;
+async function serve(): Promise<void> {
+  for await (const { message } of repertoire.toolHost.attach(outbox)) {
+    switch (message.case) {
+      case "welcome": {
+        console.log(`attached as ${message.value.workerId}`);
+        const { seconds, nanos } = message.value.heartbeat ?? { seconds: 10n, nanos: 0 };
+        beat = setInterval(() => send({ case: "heartbeat", value: {} }), Number(seconds) * 1000 + nanos / 1e6);
+        break;
+      }
+      case "invocation":
+        void invoke(message.value);
+        break;
+      case "notice":
+        console.error(`dropped: ${message.value.message}`);
+        break;
+      // A `cancel` could stop a tool that takes long. The outcome is due all the same: it
+      // frees the slot.
     }
-    case "invocation":
-      void invoke(message.value);
-      break;
-    case "notice":
-      console.error(`dropped: ${message.value.message}`);
-      break;
-    // A `cancel` could stop a tool that takes long. The outcome is due all the same: it
-    // frees the slot.
-  }
-});
-
-async function invoke({ invocationId, method, arguments: args }: Invocation): Promise<void> {
-  try {
-    const result = await METHODS[method]!(args ?? {});
-    send({ $case: "outcome", value: { invocationId, outcome: { $case: "result", value: result } } });
-  } catch (error) {
-    send({ $case: "outcome", value: { invocationId, outcome: { $case: "error", value: failure(method, error) } } });
   }
 }
 
-function failure(method: string, error: unknown): ToolError {
+async function invoke({ invocationId, method, arguments: args }: v1.Invocation): Promise<void> {
+  try {
+    const result = await METHODS[method]!(args ?? {});
+    send({ case: "outcome", value: { invocationId, outcome: { case: "result", value: result } } });
+  } catch (error) {
+    send({ case: "outcome", value: { invocationId, outcome: { case: "error", value: failure(method, error) } } });
+  }
+}
+
+function failure(method: string, error: unknown) {
   if (error instanceof Refused) {
     const { field, message, suggestion } = error;
-    const kind = ToolErrorKind.TOOL_ERROR_KIND_INVALID_ARGUMENT;
-    return { kind, message, field, suggestions: [suggestion], retryAfter: undefined };
+    const kind = v1.ToolErrorKind.INVALID_ARGUMENT;
+    return { kind, message, field, suggestions: [suggestion] };
   }
   // For the log; a caller learns nothing of this process.
   console.error(`${method}: ${error}`);
-  const kind = ToolErrorKind.TOOL_ERROR_KIND_UNSPECIFIED;
-  return { kind, message: "The worker could not do it", field: "", suggestions: [], retryAfter: undefined };
+  const kind = v1.ToolErrorKind.UNSPECIFIED;
+  return { kind, message: "The worker could not do it", field: "", suggestions: [] };
 }
 
 // No more calls, please; the server ends the stream when those in work are answered.
 for (const signal of ["SIGINT", "SIGTERM"] as const) {
-  process.on(signal, () => send({ $case: "drain", value: {} }));
+  process.on(signal, () => send({ case: "drain", value: {} }));
 }
-stream.on("end", () => {
-  clearInterval(beat);
-  stream.end();
-  client.close();
-});
-stream.on("error", (error: Error) => {
+try {
+  await serve();
+} catch (error) {
+  if (!(error instanceof RepertoireError)) throw error;
   // Whoever supervises this process starts it again.
-  console.error(error.message);
-  process.exit(1);
-});
+  console.error(`${Code[error.status]}: ${error.message}`);
+  process.exitCode = 1;
+} finally {
+  clearInterval(beat);
+  outbox.end();
+  repertoire.close();
+}

@@ -1,9 +1,9 @@
 package example;
 
+import com.google.protobuf.Duration;
 import com.google.protobuf.Struct;
-import com.google.protobuf.Value;
-import com.google.protobuf.util.Durations;
-import com.google.protobuf.util.Values;
+import dev.repertoire.client.RepertoireClient;
+import dev.repertoire.client.Structs;
 import dev.repertoire.v1.AttachRequest;
 import dev.repertoire.v1.AttachResponse;
 import dev.repertoire.v1.Drain;
@@ -16,15 +16,7 @@ import dev.repertoire.v1.ToolError;
 import dev.repertoire.v1.ToolErrorKind;
 import dev.repertoire.v1.ToolHostGrpc;
 import dev.repertoire.v1.ToolResult;
-import io.grpc.ChannelCredentials;
-import io.grpc.Grpc;
-import io.grpc.InsecureChannelCredentials;
-import io.grpc.ManagedChannel;
-import io.grpc.Metadata;
-import io.grpc.TlsChannelCredentials;
-import io.grpc.stub.MetadataUtils;
 import io.grpc.stub.StreamObserver;
-import java.io.IOException;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
@@ -89,31 +81,23 @@ public final class Worker implements StreamObserver<AttachResponse> {
     WORD.matcher(text.toLowerCase()).results().forEach(word -> counts.merge(word.group(), 1, Integer::sum));
     int words = counts.values().stream().mapToInt(Integer::intValue).sum();
     List<String> listed = new ArrayList<>();
-    List<Value> first = new ArrayList<>();
+    List<Map<String, Object>> first = new ArrayList<>();
     counts.entrySet().stream()
         .sorted(Map.Entry.comparingByValue(Comparator.reverseOrder()))
         .limit(top)
         .forEach(
             entry -> {
               listed.add(entry.getKey() + " " + entry.getValue());
-              first.add(
-                  Values.of(
-                      Struct.newBuilder()
-                          .putFields("word", Values.of(entry.getKey()))
-                          .putFields("count", Values.of(entry.getValue()))
-                          .build()));
+              first.add(Map.of("word", entry.getKey(), "count", entry.getValue()));
             });
     return ToolResult.newBuilder()
         .setContent(words + " words; most frequent: " + String.join(", ", listed))
-        .setStructured(
-            Struct.newBuilder().putFields("words", Values.of(words)).putFields("top", Values.of(first)))
+        .setStructured(Structs.of(Map.of("words", words, "top", first)))
         .build();
   }
 
   private static ToolResult sampleCounts(Struct arguments) {
-    Struct sample =
-        Struct.newBuilder().putFields("text", Values.of(SAMPLE)).putFields("top", Values.of(3)).build();
-    return text(SAMPLE + "\n" + countWords(sample).getContent() + "\n");
+    return text(SAMPLE + "\n" + countWords(Structs.of(Map.of("text", SAMPLE, "top", 3))).getContent() + "\n");
   }
 
   /** Several threads speak; a stream takes one message at a time. */
@@ -139,7 +123,8 @@ public final class Worker implements StreamObserver<AttachResponse> {
     switch (response.getMessageCase()) {
       case WELCOME -> {
         System.out.println("attached as " + response.getWelcome().getWorkerId());
-        long every = Durations.toMillis(response.getWelcome().getHeartbeat());
+        Duration heartbeat = response.getWelcome().getHeartbeat();
+        long every = heartbeat.getSeconds() * 1000 + heartbeat.getNanos() / 1_000_000;
         Runnable beat = () -> send(AttachRequest.newBuilder().setHeartbeat(Heartbeat.getDefaultInstance()));
         heart.scheduleAtFixedRate(beat, every, every, TimeUnit.MILLISECONDS);
       }
@@ -177,22 +162,9 @@ public final class Worker implements StreamObserver<AttachResponse> {
     over.countDown();
   }
 
-  /** TLS, where REPERTOIRE_CA names the authorities to trust. */
-  private static ChannelCredentials security() throws IOException {
-    String authorities = System.getenv().getOrDefault("REPERTOIRE_CA", "");
-    if (authorities.isEmpty()) {
-      return InsecureChannelCredentials.create();
-    }
-    return TlsChannelCredentials.newBuilder().trustManager(new java.io.File(authorities)).build();
-  }
-
   public static void main(String[] arguments) throws Exception {
-    String address = System.getenv().getOrDefault("REPERTOIRE_ADDRESS", "127.0.0.1:50051");
-    Metadata headers = new Metadata();
-    headers.put(
-        Metadata.Key.of("authorization", Metadata.ASCII_STRING_MARSHALLER),
-        "Bearer " + System.getenv("WORKER_TOKEN"));
-    ManagedChannel channel = Grpc.newChannelBuilder(address, security()).build();
+    String token = System.getenv().getOrDefault("WORKER_TOKEN", "");
+    RepertoireClient repertoire = RepertoireClient.builder().address(Client.address()).token(token).build();
     Worker worker = new Worker();
     // No more calls, please; the server ends the stream when those in work are answered.
     Thread main = Thread.currentThread();
@@ -210,9 +182,8 @@ public final class Worker implements StreamObserver<AttachResponse> {
                     Thread.currentThread().interrupt();
                   }
                 }));
-    worker.run(
-        ToolHostGrpc.newStub(channel).withInterceptors(MetadataUtils.newAttachHeadersInterceptor(headers)));
-    channel.shutdownNow();
+    worker.run(repertoire.toolHost());
+    repertoire.close();
     if (worker.failure != null) {
       // Whoever supervises this process starts it again.
       System.err.println(worker.failure.getMessage());

@@ -1,0 +1,278 @@
+"""The clients' packages, each with a program that was built on what `clients/build` made, against the real server."""
+
+import json
+import re
+import subprocess
+import time
+import urllib.request
+from pathlib import Path
+
+import harness
+import proxies
+import pytest
+from conftest import need
+from harness import CALL_SECONDS, skill_md
+from repertoire.v1 import lookup_pb2, registry_pb2
+from test_examples import SAID, Worker, hosting  # noqa: F401
+
+CLIENTS = Path(__file__).parent / ".tools" / "clients"
+SKILLS = Path(__file__).parents[2] / "examples"
+JAVA = ("java", "-cp", "target/classes:target/lib/*")
+VENV = str(CLIENTS / "python" / "venv" / "bin" / "python")
+NODE = str(Path(__file__).parent / ".tools" / "bin" / "node")
+
+# Language: what runs its driver, what runs the lines of its README, what it calls a code of gRPC.
+LANGUAGES = {
+    "python": ((VENV, "driver.py"), (VENV, "readme.py"), lambda name: name),
+    "typescript": ((NODE, "dist/driver.js"), (NODE, "dist/readme.js"), lambda name: name.title().replace("_", "")),
+    "go": (("bin/driver",), ("bin/readme",), lambda name: name.title().replace("_", "")),
+    "java": ((*JAVA, "Driver"), (*JAVA, "Readme"), lambda name: name),
+}
+each_language = pytest.mark.parametrize("language", LANGUAGES)
+
+
+def start_driver(language, server, *arguments, program=0, cwd=None, **environment):
+    folder = CLIENTS / language
+    if not (folder / "ready").is_file():
+        need("", f"the client for {language}")
+    own = ("bin/", "dist/", "driver.", "readme.")
+    command = [str(folder / word) if word.startswith(own) else word for word in LANGUAGES[language][program]]
+    command = [word.replace("target/", f"{folder}/target/") for word in command]
+    return subprocess.Popen(
+        [*command, *map(str, arguments)],
+        cwd=cwd,
+        env=harness.clean_environment() | {"REPERTOIRE_SERVER": server} | environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        stdin=subprocess.DEVNULL,
+        text=True,
+    )
+
+
+def drive(language, server, *arguments, **environment):
+    """What a driver tells that ends by itself."""
+    process = start_driver(language, server, *arguments, **environment)
+    try:
+        out, err = process.communicate(timeout=2 * CALL_SECONDS)
+    finally:
+        process.kill()
+    assert err == "", err
+    return [json.loads(line) for line in out.splitlines()]
+
+
+class Driver:
+    """A driver that goes on until it is ended."""
+
+    def __init__(self, language, server, *arguments):
+        self.process = start_driver(language, server, *arguments)
+        self.lines = harness.Lines(self.process.stdout)
+
+    def next(self, seconds=CALL_SECONDS):
+        line = self.lines.next(seconds)
+        assert line is not None, self.process.stderr.read()
+        return json.loads(line)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait(harness.STOP_SECONDS)
+
+
+def publish(server, name, body="# Steps\n"):
+    return harness.publish(server, f"github/acme/{name}", {"SKILL.md": skill_md(name, body)})
+
+
+def counted(server, method, code):
+    """How many calls of a method the server ended with a code."""
+    with urllib.request.urlopen(f"http://{server.address}/metrics", timeout=CALL_SECONDS) as answer:
+        metrics = answer.read().decode()
+    labels = rf'[^}}]*grpc_method="{method}"[^}}]*grpc_code="{code}"'
+    found = re.search(rf"^grpc_server_handled_total{{{labels}}} (\d+)$", metrics, re.M)
+    return int(found[1]) if found else 0
+
+
+def wait_for(condition, what):
+    until = time.monotonic() + CALL_SECONDS
+    while not condition():
+        assert time.monotonic() < until, what
+        time.sleep(0.01)
+
+
+@each_language
+def test_clients_publish_search_load_and_call_in_the_lines_of_their_readme(hosting, language):  # noqa: F811
+    with Worker("python", hosting):
+        process = start_driver(language, hosting.address, program=1, cwd=SKILLS)
+        try:
+            out, err = process.communicate(timeout=2 * CALL_SECONDS)
+        finally:
+            process.kill()
+    assert (process.returncode, err) == (0, "")
+    assert out.splitlines()[-1].startswith("3 words; most frequent: so 2 "), out
+
+
+@each_language
+def test_clients_publish_a_folder_with_all_that_is_part_of_the_skill(server, tmp_path, language):
+    folder = tmp_path / f"whole-{language}"
+    wanted = {
+        "SKILL.md": skill_md(folder.name),
+        "references/deep/page.md": b"# Page\n",
+        "assets/image.bin": bytes(range(256)),
+        ".env.example": b"KEY=\n",
+    }
+    left_out = [".git/config", "node_modules/a/index.js", "scripts/__pycache__/a.pyc", ".env", "id_rsa", ".DS_Store", "a.pem"]
+    for path, content in wanted.items() | {(path, b"no part of it") for path in left_out}:
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_bytes(content)
+    (folder / "link.md").symlink_to(__file__)
+    (folder / "linked").symlink_to(Path(__file__).parent)
+
+    skill = f"github/acme/{folder.name}"
+    told = [drive(language, server.address, "publish", folder, skill) for _ in range(2)]
+    assert told == [
+        [{"skill_id": skill, "outcome": "PUBLISH_OUTCOME_CREATED"}],
+        [{"skill_id": skill, "outcome": "PUBLISH_OUTCOME_UNCHANGED"}],
+    ]
+    listed = server.lookup().ListFiles(lookup_pb2.ListFilesRequest(skill_id=skill), timeout=CALL_SECONDS)
+    assert {file.path: file.digest for file in listed.files} == {
+        path: harness.digest(content) for path, content in wanted.items()
+    }
+
+
+@each_language
+def test_clients_refuse_a_folder_over_the_limits_or_with_patterns_before_they_send_it(server, tmp_path, language):
+    for name, path, size, message in [
+        ("large", "big.bin", (16 << 20) + 1, "with big.bin the skill has more than 16 MiB"),
+        ("patterns", ".skillignore", 1, ".skillignore says what stays out of the skill, which this client does not read"),
+    ]:
+        folder = tmp_path / name
+        folder.mkdir()
+        with (folder / path).open("wb") as file:
+            file.truncate(size)
+        (told,) = drive(language, server.address, "publish", folder, "github/acme/refused")
+        assert (told["code"], told["kind"], told["message"]) == ("SKILL_INVALID", "refused", message)
+
+
+@each_language
+def test_clients_tell_a_refusal_by_its_code_and_what_to_do_next(server, language):
+    status = LANGUAGES[language][2]
+    for command in ["load", "stub"]:
+        (told,) = drive(language, server.address, command, "nobody/has/it")
+        assert (told["code"], told["kind"], told["status"]) == ("SKILL_NOT_FOUND", "not_found", status("NOT_FOUND"))
+        assert told["message"] == "Skill 'nobody/has/it' not found in index" and told["next"] != []
+    (told,) = drive(language, server.address, "stub", "x" * 401)
+    assert (told["code"], told["kind"]) == ("INVALID_PARAMETER", "refused")
+    assert [violation["field"] for violation in told["violations"]] == ["skill_id"]
+
+
+@each_language
+def test_clients_watch_over_a_kill_without_loss_or_repeat(start, tmp_path, language):
+    server = start(data=tmp_path / "data").ready()
+    with Driver(language, server.address, "watch") as driver:
+        assert driver.next()["resume_token"] != ""
+        publish(server, "first")
+        seen = [driver.next()]
+        token = seen[0]["resume_token"]
+        server.kill()
+        server = start(data=tmp_path / "data", listen=server.address).ready()
+        # While the client waits for its next attempt, or after it.
+        publish(server, "second")
+        seen.append(driver.next(harness.START_SECONDS))
+        publish(server, "third")
+        seen.append(driver.next())
+        # A graceful stop as well.
+        assert server.stop() == 0
+        server = start(data=tmp_path / "data", listen=server.address).ready()
+        publish(server, "fourth")
+        seen.append(driver.next(harness.START_SECONDS))
+    names = [event["skill_id"].rsplit("/", 1)[1] for event in seen]
+    assert names == ["first", "second", "third", "fourth"]
+    # Another process goes on where this one was.
+    with Driver(language, server.address, "watch", token) as driver:
+        assert driver.next() == {"resume_token": token}
+        assert [driver.next() for _ in range(3)] == seen[1:]
+
+
+@each_language
+def test_clients_end_a_watch_that_cannot_go_on_with_an_error(server, start, tmp_path, language):
+    status = LANGUAGES[language][2]
+    other = start(data=tmp_path / "other").ready()
+    with Driver(language, other.address, "watch") as driver:
+        token = driver.next()["resume_token"]
+    (told,) = drive(language, server.address, "watch", token)
+    assert (told["code"], told["kind"], told["status"]) == ("RESUME_TOKEN_EXPIRED", "refused", status("OUT_OF_RANGE"))
+    # The same where it goes on for the client: its server comes back with another log.
+    with Driver(language, other.address, "watch") as driver:
+        driver.next()
+        other.kill()
+        other = start(data=tmp_path / "anew", listen=other.address).ready()
+        assert driver.next(harness.START_SECONDS)["code"] == "RESUME_TOKEN_EXPIRED"
+
+
+@each_language
+def test_clients_repeat_calls_while_the_server_starts_again(start, tmp_path, language):
+    server = start(data=tmp_path / "data").ready()
+    publish(server, "there")
+    with Driver(language, server.address, "repeat") as driver:
+        driver.next()
+        for end in ["kill", "stop"]:
+            getattr(server, end)()
+            server = start(data=tmp_path / "data", listen=server.address).ready()
+            wait_for(lambda: counted(server, "Search", "OK") > 1, "no search came")
+        told = [json.loads(line) for line in driver.lines.seen]
+    assert all(list(line) == ["seconds"] for line in told), told[-1]
+
+
+@each_language
+def test_clients_wait_where_the_server_has_too_much_to_do(start, tmp_path, language):
+    config = tmp_path / "repertoire.yaml"
+    config.write_text("limits: {streams: 1, wait_seconds: 0, share_percent: 100}\n")
+    server = start("--config", str(config)).ready()
+    only = server.registry().Watch(registry_pb2.WatchRequest())
+    next(only)
+    with Driver(language, server.address, "watch") as driver:
+        wait_for(lambda: counted(server, "Watch", "ResourceExhausted") > 0, "nobody was refused")
+        only.cancel()
+        assert driver.next()["resume_token"] != ""
+
+
+@each_language
+def test_clients_call_a_tool_once(start, tmp_path, language):
+    server = start().ready()
+    drive(language, server.address, "publish", SKILLS / "skills" / "text_stats", "examples/text/text_stats")
+    # That nobody runs it looks like that somebody did who then went away.
+    (told,) = drive(language, server.address, "call", "text_stats", "text_count_words")
+    assert (told["code"], told["kind"]) == ("TOOL_UNAVAILABLE", "unavailable")
+    assert counted(server, "CallTool", "Unavailable") == 1
+
+
+@each_language
+def test_clients_say_that_no_server_is_there(language):
+    (told,) = drive(language, f"127.0.0.1:{proxies.free_port()}", "search", "anything")
+    assert (told["code"], told["kind"]) == ("SERVER_UNREACHABLE", "unavailable")
+    assert told["next"] == ["Look whether the server is there, and whether its address is the right one"]
+
+
+@each_language
+def test_clients_send_no_token_in_clear_to_another_machine(language):
+    (told,) = drive(language, "http://skills.example.com", "search", "anything", REPERTOIRE_TOKEN="a-token")
+    assert (told["code"], told["kind"]) == ("INVALID_PARAMETER", "refused")
+    assert told["message"] == "a token would go to http://skills.example.com for everybody on the way to read"
+    assert "a-token" not in json.dumps(told)
+
+
+@each_language
+def test_clients_reach_a_server_behind_tls_and_trust_nobody_else(server, tmp_path, language):
+    publish(server, "hidden")
+    with proxies.in_front_of(server, tmp_path) as proxy:
+        trusting = {"REPERTOIRE_CA": str(proxy.ca), "REPERTOIRE_TOKEN": "a-token"}
+        wait_for(
+            lambda: drive(language, proxy.url, "search", "hidden", **trusting) == [{"found": ["github/acme/hidden"]}],
+            "what was published is not found",
+        )
+        (told,) = drive(language, proxy.url, "search", "hidden")
+        assert (told["code"], told["kind"]) == ("SERVER_UNREACHABLE", "unavailable")
+        # An empty variable is not set; what is not TLS is not tried.
+        (told,) = drive(language, f"https://{server.address}", "search", "hidden", REPERTOIRE_CA="")
+        assert told["code"] == "SERVER_UNREACHABLE"
