@@ -75,6 +75,7 @@ impl Dev {
     fn start(args: &[&str]) -> Self {
         let mut process = Command::new(BINARY)
             .args(args)
+            .env("REPERTOIRE_FORMAT", "json")
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()

@@ -109,7 +109,7 @@ fn a_skill_goes_through_its_whole_life_without_a_server() {
     assert_eq!(metrics["total_reads"], 2);
 
     let file = desk.path("refunds.zip");
-    let export = desk.json(&["export", "refunds", "--format", "zip", "--output", &file]);
+    let export = desk.json(&["export", "refunds", "--archive", "zip", "--output", &file]);
     assert_eq!(export["archive"]["file_name"], "refunds-1.1.0.zip");
     assert!(Path::new(&file).is_file());
 

@@ -178,6 +178,7 @@ fn an_empty_variable_is_as_if_it_were_not_there() {
             "REPERTOIRE_CONFIG",
             "REPERTOIRE_DATA",
             "REPERTOIRE_EMBEDDER",
+            "REPERTOIRE_FORMAT",
             "REPERTOIRE_LEARNER",
             "REPERTOIRE_LISTEN",
             "REPERTOIRE_LOG",

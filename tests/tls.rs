@@ -111,6 +111,7 @@ fn repertoire(args: &[&str]) -> Command {
     let mut command = Command::new(BINARY);
     command
         .args(args)
+        .env("REPERTOIRE_FORMAT", "json")
         .env_remove("REPERTOIRE_TOKEN")
         .env_remove("REPERTOIRE_CA")
         .env_remove("REPERTOIRE_SERVER");

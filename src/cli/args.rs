@@ -8,6 +8,7 @@ use clap::{Args, Parser, Subcommand};
 use http::{HeaderName, HeaderValue};
 
 use super::compose::{Check, Compose, Lock};
+use super::output::Format;
 use super::skill_args::{
     Diff, Import, List, OfNamed, OfSkill, OfVersion, Publish, Read, Validate, Watch,
 };
@@ -72,9 +73,65 @@ pub(super) struct Global {
     /// A config file (YAML). Environment and flags go before it.
     #[arg(long, global = true, env = "REPERTOIRE_CONFIG", value_name = "FILE")]
     pub(super) config: Option<PathBuf>,
-    /// Print JSON, also on a terminal. Without a terminal JSON is the default.
+    /// Form of what is printed: `table` for a terminal, `plain` text that is not cut, `tsv`
+    /// and `ids` for scripts, a line a row, `json`. [default: table, into a pipe plain]
+    #[arg(
+        long,
+        global = true,
+        env = "REPERTOIRE_FORMAT",
+        value_name = "FORMAT",
+        hide_possible_values = true
+    )]
+    format: Option<Format>,
+    /// The same as `--format json`.
     #[arg(long, global = true)]
-    pub(super) json: bool,
+    json: bool,
+}
+
+impl Global {
+    /// The form that is asked for.
+    pub(super) fn format(&self) -> Option<Format> {
+        if self.json {
+            Some(Format::Json)
+        } else {
+            self.format
+        }
+    }
+}
+
+impl Command {
+    /// What it prints are rows: it can print them alone.
+    pub(super) fn prints_rows(&self) -> bool {
+        match self {
+            Self::List(_)
+            | Self::Search(_)
+            | Self::Recommend(_)
+            | Self::Analyze(_)
+            | Self::Versions(_)
+            | Self::Metrics(_)
+            | Self::Blocklist(_)
+            | Self::Import(_)
+            | Self::Publish(_)
+            | Self::Validate(_)
+            | Self::Lock(_)
+            | Self::Budget(_)
+            | Self::Session(_)
+            | Self::Tools(_)
+            | Self::Calls(_)
+            | Self::Doctor
+            | Self::Config(_) => true,
+            Self::Held(held) => held.skill.is_none(),
+            Self::Source(source) => source.prints_rows(),
+            Self::Sync(sync) => sync.prints_rows(),
+            Self::Learn(learn) => {
+                matches!(
+                    learn.action,
+                    learn::Action::List { .. } | learn::Action::Show { .. }
+                )
+            }
+            _ => false,
+        }
+    }
 }
 
 #[derive(Debug, Subcommand)]

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::Args;
 
 use super::connect::Client;
-use super::output::{BAD, Exit, FAINT, GOOD, Output, table, time};
+use super::output::{BAD, Exit, FAINT, GOOD, Output, Table, time};
 use crate::contract::v1;
 
 #[derive(Debug, Args)]
@@ -104,7 +104,7 @@ pub(super) async fn blocklist(client: &mut Client, options: Blocklist, output: &
         output.line(&format!("{FAINT}{}{FAINT:#}", many(0)))?;
         return Ok(ExitCode::SUCCESS);
     }
-    let mut rows = table(&["skill", "since", "by", "reason"]);
+    let mut rows = Table::new(&["skill", "since", "by", "reason"]);
     for entry in all.blocked {
         let by = if entry.from_feed {
             "the feed".to_owned()
@@ -113,6 +113,6 @@ pub(super) async fn blocklist(client: &mut Client, options: Blocklist, output: &
         };
         rows.add_row([entry.skill_id, time(entry.blocked_at), by, entry.reason]);
     }
-    output.lines(&rows.to_string())?;
+    output.table(&rows)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::Args;
 
 use super::connect::Client;
-use super::output::{BAD, Exit, FAINT, Failed, GOOD, Output, Style, WARN, counted, table};
+use super::output::{BAD, Exit, FAINT, Failed, GOOD, Output, Style, Table, WARN, counted};
 use crate::contract::v1;
 use ::checks::called_by;
 use model::Code;
@@ -126,7 +126,7 @@ pub(super) async fn budget(client: &mut Client, options: Budget, output: &Output
         output.message("EstimateBudgetResponse", &answer)?;
         return Ok(exit(answer.fits_budget));
     }
-    let mut rows = table(&["skill", "characters", "tokens", "always", "installed"]);
+    let mut rows = Table::new(&["skill", "characters", "tokens", "always", "installed"]);
     for cost in &answer.breakdown {
         rows.add_row([
             cost.skill_id.clone(),
@@ -136,7 +136,7 @@ pub(super) async fn budget(client: &mut Client, options: Budget, output: &Output
             if cost.installed { "yes" } else { "" }.to_owned(),
         ]);
     }
-    output.lines(&rows.to_string())?;
+    output.table(&rows)?;
     let (style, word) = if answer.fits_budget {
         (GOOD, "fits")
     } else {

@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use serde_json::Value as Json;
 
 use super::connect::Client;
-use super::output::{BAD, Exit, Failed, GOOD, Output, WARN, json_of, note, table};
+use super::output::{BAD, Exit, Failed, GOOD, Output, Table, WARN, json_of, note};
 use crate::contract::json::to_struct;
 use crate::contract::v1;
 use composition::FindingCode;
@@ -118,7 +118,7 @@ pub(super) async fn compose(client: &mut Client, options: Compose, output: &Outp
         return Ok(ExitCode::SUCCESS);
     }
     let lock = answer.lock.unwrap_or_default();
-    let mut skills = table(&["skill", "version", "number", "id"]);
+    let mut skills = Table::new(&["skill", "version", "number", "id"]);
     for (name, entry) in answer.skills.iter().zip(in_order(&lock)) {
         skills.add_row([
             name.clone(),
@@ -127,8 +127,8 @@ pub(super) async fn compose(client: &mut Client, options: Compose, output: &Outp
             entry.skill_id.clone(),
         ]);
     }
-    output.lines(&skills.to_string())?;
-    let mut tools = table(&["tool", "", "allowed by", "forbidden by", "except"]);
+    output.table(&skills)?;
+    let mut tools = Table::new(&["tool", "verdict", "allowed by", "forbidden by", "except"]);
     for proof in answer.proof.unwrap_or_default().tools {
         let verdict = match proof.verdict() {
             v1::ToolVerdict::Allowed => "allowed",
@@ -142,7 +142,8 @@ pub(super) async fn compose(client: &mut Client, options: Compose, output: &Outp
             patterns(&proof.exceptions),
         ]);
     }
-    output.lines(&format!("\n{tools}"))?;
+    output.line("")?;
+    output.table(&tools)?;
     for (at, step) in (1..).zip(&answer.execution_protocol) {
         if at == 1 {
             output.line("")?;
@@ -266,7 +267,7 @@ pub(super) async fn lock(client: &mut Client, options: Lock, output: &Output) ->
         output.value(&json)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let mut rows = table(&["skill", "version", "number", "digest"]);
+    let mut rows = Table::new(&["skill", "version", "number", "digest"]);
     for entry in &lock.entries {
         rows.add_row([
             entry.skill_id.clone(),
@@ -275,7 +276,7 @@ pub(super) async fn lock(client: &mut Client, options: Lock, output: &Output) ->
             entry.digest.chars().take(19).collect(),
         ]);
     }
-    output.lines(&rows.to_string())?;
+    output.table(&rows)?;
     output.line(&format!("{GOOD}locked{GOOD:#} in {}", path.display()))?;
     warn(&answer.warnings);
     Ok(ExitCode::SUCCESS)

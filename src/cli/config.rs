@@ -10,7 +10,7 @@ use serde_json::json;
 use super::args::{Global, Serve};
 use super::command_line::as_read;
 use super::connect::settings;
-use super::output::{self, Failed, GOOD, Output, note};
+use super::output::{self, Failed, GOOD, Output, Table, note};
 use crate::server::{Config, ConfigError, look};
 use config_file::{Mistake, Setting, without_user};
 use model::Code;
@@ -93,11 +93,11 @@ pub(super) fn config(
     } else {
         output.line(&format!("{GOOD}ok{GOOD:#}"))?;
         if !all.is_empty() {
-            let mut rows = output::table(&["setting", "value", "from"]);
+            let mut rows = Table::new(&["setting", "value", "from"]).wrapped();
             for (key, value, origin) in &all {
                 rows.add_row([key, value, origin]);
             }
-            output.lines(&rows.to_string())?;
+            output.table(&rows)?;
         }
     }
     Ok(ExitCode::SUCCESS)

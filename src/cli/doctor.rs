@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::args::Global;
 use super::connect::settings;
-use super::output::{self, Failed, HINT, Output, note};
+use super::output::{Failed, HINT, Output, Table, note};
 use super::status;
 use crate::contract::v1::GetStatusRequest;
 use crate::contract::v1::admin_client::AdminClient;
@@ -62,11 +62,11 @@ pub(super) async fn doctor(
         });
         output.value(&json!({"checks": checks.collect::<Vec<_>>()}))?;
     } else {
-        let mut rows = output::table(&["check", "state", "found"]);
+        let mut rows = Table::new(&["check", "state", "found"]).wrapped();
         for it in &findings {
             rows.add_row([it.check, it.state.word(), &it.found]);
         }
-        output.lines(&rows.to_string())?;
+        output.table(&rows)?;
         for it in findings.iter().filter(|it| it.state != State::Ok) {
             note(&format!("{HINT}hint:{HINT:#} {}: {}", it.check, it.next));
         }

@@ -25,7 +25,7 @@ Examples:
 The same skills make the same tree, and the same commit where the folder is fresh.";
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
-pub(super) enum Format {
+pub(super) enum Archive {
     /// A gzip-compressed tar.
     TarGz,
     /// A zip.
@@ -44,9 +44,9 @@ pub(super) struct Export {
     /// File to write. [default: the name and version of the skill, here]
     #[arg(long, short, value_name = "FILE", conflicts_with = "all")]
     output: Option<PathBuf>,
-    /// Form of the archive.
+    /// What the archive is.
     #[arg(long, value_enum, default_value = "tar-gz")]
-    format: Format,
+    archive: Archive,
     /// Overwrite the file where there is one.
     #[arg(long)]
     force: bool,
@@ -78,7 +78,7 @@ pub(super) async fn export(client: &mut Client, options: Export, output: &Output
         skill,
         at,
         output: file,
-        format,
+        archive,
         force,
         all,
         tree,
@@ -87,9 +87,9 @@ pub(super) async fn export(client: &mut Client, options: Export, output: &Output
         return super::mirror::all(client, folder, tree, output).await;
     }
     let (version_number, semantic_version) = version(at);
-    let format = match format {
-        Format::TarGz => v1::ArchiveFormat::TarGz,
-        Format::Zip => v1::ArchiveFormat::Zip,
+    let format = match archive {
+        Archive::TarGz => v1::ArchiveFormat::TarGz,
+        Archive::Zip => v1::ArchiveFormat::Zip,
     };
     let request = v1::ExportSkillRequest {
         skill_id: skill.unwrap_or_default(),

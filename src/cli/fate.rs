@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use super::output::{BAD, FAINT, Failed, GOOD, HINT, Output, Style, WARN, json_of};
+use super::output::{BAD, FAINT, Failed, GOOD, HINT, Output, Style, Table, WARN, counted, json_of};
 use crate::contract::v1;
 use model::{Code, Problem, Severity};
 
@@ -61,10 +61,7 @@ impl Fate {
             .count();
         Self::Refused {
             code: "SKILL_INVALID".to_owned(),
-            message: format!(
-                "{errors} {} to mend",
-                if errors == 1 { "problem" } else { "problems" }
-            ),
+            message: format!("{} to mend", counted(errors, "problem")),
             hints: Vec::new(),
             problems: problems.into_iter().map(Into::into).collect(),
         }
@@ -72,6 +69,19 @@ impl Fate {
 }
 
 pub(super) fn summarize(
+    fates: &BTreeMap<PathBuf, Fate>,
+    left_out: &LeftOut,
+    dry_run: bool,
+    output: &Output,
+) -> Result<(), Failed> {
+    if output.is_rows() {
+        output.table(&rows(fates))
+    } else {
+        summarize_all(fates, left_out, dry_run, output)
+    }
+}
+
+fn summarize_all(
     fates: &BTreeMap<PathBuf, Fate>,
     left_out: &LeftOut,
     dry_run: bool,
@@ -172,10 +182,35 @@ pub(super) fn summarize(
     ))?;
     if warnings > 0 {
         output.line(&format!(
-            "{WARN}{warnings} warnings{WARN:#}; `repertoire validate` shows them"
+            "{WARN}{}{WARN:#}; `repertoire validate FOLDER` shows them",
+            counted(warnings, "warning")
         ))?;
     }
     Ok(())
+}
+
+/// What became of each folder, in rows. One that was refused has no id.
+fn rows(fates: &BTreeMap<PathBuf, Fate>) -> Table {
+    let mut rows = Table::new(&["id", "version", "outcome", "path"]);
+    for (path, fate) in fates {
+        let path = path.display().to_string();
+        match fate {
+            Fate::Published(published) => rows.add_row(row(published, path)),
+            Fate::Copy { id, .. } => rows.add_row([id, "", "unchanged", &path]),
+            Fate::Refused { code, .. } => rows.add_row(["", "", code, &path]),
+        }
+    }
+    rows
+}
+
+fn row(published: &v1::PublishSkillResponse, path: String) -> [String; 4] {
+    let version = published.version.clone().unwrap_or_default();
+    [
+        published.skill_id.clone(),
+        version.semantic_version,
+        word(published).to_owned(),
+        path,
+    ]
 }
 
 /// Tells a person of one skill that was looked at.
@@ -255,6 +290,12 @@ pub(super) fn report_published(
     published: &v1::PublishSkillResponse,
     output: &Output,
 ) -> Result<(), Failed> {
+    if output.is_rows() {
+        let mut rows = Table::new(&["id", "version", "outcome"]);
+        let [id, version, outcome, _] = row(published, String::new());
+        rows.add_row([id, version, outcome]);
+        return output.table(&rows);
+    }
     let version = published.version.clone().unwrap_or_default();
     output.line(&format!(
         "{GOOD}{}{GOOD:#} {} version {} ({}){}",

@@ -15,7 +15,7 @@ use super::connect::Client;
 use super::fate::{Fate, LeftOut, problems_json, report_checked, report_published, summarize};
 use super::folder;
 use super::folder::{Claim, Draft, Ids};
-use super::output::{self, FAINT, Failed, Output, note};
+use super::output::{self, FAINT, Failed, Output, Table, note};
 use super::scan::LOOK;
 use super::skill_args::{Import, Publish, Validate};
 use crate::contract::v1;
@@ -313,6 +313,7 @@ pub(super) fn validate(options: &Validate, output: &Output) -> Result<ExitCode, 
         strict,
     } = options;
     let (mut valid, mut invalid, mut items) = (0, 0, Vec::new());
+    let mut rows = Table::new(&["path", "state", "problems"]);
     for root in folders {
         let found = found_below(root)?.folders;
         let found = if found.is_empty() {
@@ -331,6 +332,11 @@ pub(super) fn validate(options: &Validate, output: &Output) -> Result<ExitCode, 
                 invalid += 1;
             }
             let problems: Vec<v1::Problem> = problems.into_iter().map(Into::into).collect();
+            if output.is_rows() {
+                let state = if accepted { "valid" } else { "refused" };
+                let shown = path.display().to_string();
+                rows.add_row([&shown, state, &problems.len().to_string()]);
+            }
             if output.is_json() {
                 let mut item = json!({
                     "path": path.display().to_string(),
@@ -348,6 +354,8 @@ pub(super) fn validate(options: &Validate, output: &Output) -> Result<ExitCode, 
     }
     if output.is_json() {
         output.value(&json!({"valid": valid, "refused": invalid, "skills": items}))?;
+    } else if output.is_rows() {
+        output.table(&rows)?;
     } else {
         output.line(&format!("{valid} valid, {invalid} refused"))?;
     }

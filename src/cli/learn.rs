@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::{Args, Subcommand};
 
 use super::connect::Client;
-use super::output::{self, FAINT, Failed, GOOD, HINT, Output, WARN, counted, note, table, time};
+use super::output::{self, FAINT, Failed, GOOD, HINT, Output, Table, WARN, counted, note, time};
 use super::{exercise, teach};
 use crate::contract::v1;
 
@@ -199,7 +199,7 @@ async fn list(client: &mut Client, learner: String, category: String, output: &O
         output.message("GetPathsResponse", &paths)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let mut rows = table(&["path", "name", "for", "hours", "exercises", "progress"]);
+    let mut rows = Table::new(&["path", "name", "for", "hours", "exercises", "progress"]);
     for path in &paths.paths {
         let done = path.progress.unwrap_or_default();
         rows.add_row([
@@ -211,7 +211,7 @@ async fn list(client: &mut Client, learner: String, category: String, output: &O
             format!("{} %", done.percent_complete),
         ]);
     }
-    output.lines(&rows.to_string())?;
+    output.table(&rows)?;
     note(&format!(
         "{HINT}hint:{HINT:#} `repertoire learn start PATH` begins one"
     ));
@@ -235,23 +235,24 @@ async fn show(client: &mut Client, learner: String, path_id: String, output: &Ou
     if !path.introduction.is_empty() {
         output.lines(&format!("\n{}", path.introduction.trim_end()))?;
     }
-    let mut rows = table(&["", "exercise", "title", "type", "minutes"]);
+    let mut rows = Table::new(&["exercise", "title", "type", "minutes", "status"]);
     for exercise in &path.exercises {
-        let mark = match exercise.status() {
-            v1::ExerciseStatus::Completed => "✓",
-            v1::ExerciseStatus::InProgress => "…",
+        let status = match exercise.status() {
+            v1::ExerciseStatus::Completed => "completed",
+            v1::ExerciseStatus::InProgress => "begun",
             v1::ExerciseStatus::Locked => "locked",
             _ => "",
         };
         rows.add_row([
-            mark.to_owned(),
             exercise.id.clone(),
             exercise.title.clone(),
             format!("{:?}", exercise.r#type()).to_lowercase(),
             exercise.estimated_minutes.to_string(),
+            status.to_owned(),
         ]);
     }
-    output.lines(&format!("\n{rows}"))?;
+    output.line("")?;
+    output.table(&rows)?;
     Ok(ExitCode::SUCCESS)
 }
 

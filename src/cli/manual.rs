@@ -30,6 +30,16 @@ const REFERENCE: &str = "\
 Every command, as `repertoire COMMAND --help` shows it; the program writes this page itself. An option goes before its variable of the environment,
 which goes before the [config file](operations.md#settings).
 
+On a terminal a command prints tables: each row is a line that fits, and what is first in it is never cut. Into a pipe goes the same text without
+colour, with nothing cut. Scripts ask for less or for more: `--format ids` prints what is first in each row, `--format tsv` rows with tabs and no
+header, `--json` all that the server answered. Exit codes: 0 all is well, 1 something was refused or failed, 2 the command line is wrong; a command
+that has more says so.
+
+```sh
+repertoire list --category devops --format ids
+repertoire search 'deploy to kubernetes' --format tsv | cut -f 1,3
+```
+
 ## Options of every command
 ";
 

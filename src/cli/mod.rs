@@ -33,7 +33,6 @@ mod manual;
 mod mcp;
 mod mirror;
 mod output;
-mod paint;
 mod remote;
 mod review;
 mod scan;
@@ -76,12 +75,13 @@ pub fn run(cli: Cli) -> ExitCode {
         }));
     }
     model::quiet_panics();
-    let output = if matches!(cli.command, Command::Serve(_)) {
-        // Nobody parses why a server did not start; its log is for people.
-        Output::text(cli.global.json)
-    } else {
-        Output::new(cli.global.json)
-    };
+    let output = Output::new(cli.global.format());
+    if output.is_rows() && !cli.command.prints_rows() {
+        let error = "this command prints no rows: the formats `tsv` and `ids` are not for it";
+        command_line::as_read()
+            .error(clap::error::ErrorKind::InvalidValue, error)
+            .exit();
+    }
     let runtime = match tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .max_blocking_threads(blocking_threads())

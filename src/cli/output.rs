@@ -1,22 +1,21 @@
 //! What a person or a program gets to see.
 
-use std::fmt;
 use std::io::{IsTerminal as _, Write as _};
 use std::process::ExitCode;
 use std::sync::OnceLock;
 
-use comfy_table::{ContentArrangement, Table, TableComponent};
+use clap::ValueEnum;
 use prost::Message;
 use serde_json::{Value, json};
 use tonic_types::StatusExt as _;
 
 use super::connect::in_use;
-pub(super) use super::paint::{BAD, FAINT, GOOD, HINT, Style, WARN};
-use super::paint::{ERROR, json_line, painted, painted_line};
 use crate::server::NotStarted;
 use gateway::Contract;
 use model::Code;
 use store::{CommitError, OpenError, StoreError};
+pub(super) use terminal::{BAD, FAINT, GOOD, HINT, Style, Table, WARN};
+use terminal::{ERROR, json_line, painted, painted_line};
 
 /// Why a command failed: what a person reads, and what a program reads.
 #[derive(Debug)]
@@ -183,40 +182,91 @@ impl From<std::io::Error> for Failed {
     }
 }
 
-/// Where a command writes: tables to a person, JSON to a program.
+/// The form of what a command prints.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Format {
+    /// For a terminal: in colour, each row a line that fits.
+    Table,
+    /// The same text without colour, and nothing cut: what a pipe gets.
+    Plain,
+    /// A line for each row, with tabs between its texts, and nothing else.
+    Tsv,
+    /// What the server answered, as JSON.
+    Json,
+    /// A line for each row: what is first in it.
+    Ids,
+}
+
+/// Where a command writes, and in which form.
 #[derive(Debug)]
 pub(super) struct Output {
-    json: bool,
+    format: Format,
 }
 
 impl Output {
-    /// JSON where it is asked for, whoever reads.
-    pub(super) fn text(json: bool) -> Self {
-        Self { json }
-    }
-
-    /// JSON where it is asked for, or where no terminal reads.
-    pub(super) fn new(json: bool) -> Self {
+    /// In this form; else for whoever reads.
+    pub(super) fn new(format: Option<Format>) -> Self {
+        let default = if std::io::stdout().is_terminal() {
+            Format::Table
+        } else {
+            Format::Plain
+        };
         Self {
-            json: json || !std::io::stdout().is_terminal(),
+            format: format.unwrap_or(default),
         }
     }
 
-    /// A program reads.
+    /// It is JSON, which only programs read.
     pub(super) fn is_json(&self) -> bool {
-        self.json
+        self.format == Format::Json
+    }
+
+    /// It is rows alone, without a sentence beside them.
+    pub(super) fn is_rows(&self) -> bool {
+        matches!(self.format, Format::Tsv | Format::Ids)
     }
 
     /// Writes a line to stdout. What it repeats of others stays on it.
-    #[expect(clippy::unused_self, reason = "read as a part of what writes")]
     pub(super) fn line(&self, line: &str) -> Result<(), Failed> {
-        print(&format!("{}\n", painted_line(line)))
+        self.sentence(&painted_line(line))
     }
 
-    /// Writes a text of several lines: a table, or what a skill or a tool has to say.
-    #[expect(clippy::unused_self, reason = "read as a part of what writes")]
+    /// Writes a text of several lines: what a skill or a tool has to say.
     pub(super) fn lines(&self, text: &str) -> Result<(), Failed> {
-        print(&format!("{}\n", painted(text)))
+        self.sentence(&painted(text))
+    }
+
+    fn sentence(&self, text: &str) -> Result<(), Failed> {
+        if self.is_rows() {
+            return Ok(());
+        }
+        self.print(text)
+    }
+
+    /// Writes a table.
+    pub(super) fn table(&self, table: &Table) -> Result<(), Failed> {
+        let text = match self.format {
+            Format::Table => {
+                // Some terminals do not say how wide they are.
+                let width = terminal_size::terminal_size_of(std::io::stdout());
+                let width = width.map(|(width, _)| usize::from(width.0));
+                table.render(width.filter(|width| *width > 0), true)
+            }
+            Format::Plain | Format::Json => table.render(None, false),
+            Format::Tsv | Format::Ids if table.is_empty() => return Ok(()),
+            Format::Tsv => table.tsv(),
+            Format::Ids => table.ids(),
+        };
+        self.print(&painted(&text))
+    }
+
+    fn print(&self, text: &str) -> Result<(), Failed> {
+        if self.format == Format::Table {
+            print(&format!("{text}\n"))
+        } else {
+            let mut stdout = anstream::AutoStream::never(std::io::stdout());
+            quietly(writeln!(stdout, "{text}"))
+        }
     }
 
     pub(super) fn value(&self, value: &Value) -> Result<(), Failed> {
@@ -256,7 +306,7 @@ impl Output {
             places,
             hints,
         } = failed;
-        if self.json {
+        if self.is_json() {
             let error = json!({"error": {"code": code, "message": message, "details": places, "recovery_suggestions": hints}});
             written(&json_line(&error.to_string()));
             return ExitCode::FAILURE;
@@ -289,41 +339,6 @@ pub(super) fn json_of(name: &str, message: &impl Message) -> Result<Value, Faile
         CONTRACT.get_or_init(|| loaded)
     };
     contract.json(name, message).map_err(Failed::fault)
-}
-
-/// A table that fits the terminal. What is in a cell makes no row of its own.
-pub(super) struct FittedTable(Table);
-
-impl FittedTable {
-    pub(super) fn add_row<C: AsRef<str>>(&mut self, cells: impl IntoIterator<Item = C>) {
-        let cells = cells.into_iter();
-        let cells = cells.map(|cell| cell.as_ref().replace(['\n', '\r', '\t'], " "));
-        self.0.add_row(cells);
-    }
-}
-
-impl fmt::Display for FittedTable {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
-/// A table with a header.
-pub(super) fn table(header: &[&str]) -> FittedTable {
-    let mut table = Table::new();
-    table
-        .load_preset(comfy_table::presets::NOTHING)
-        .set_style(TableComponent::HeaderLines, '─')
-        .set_style(TableComponent::MiddleHeaderIntersections, '─')
-        .set_style(TableComponent::LeftHeaderIntersection, '─')
-        .set_style(TableComponent::RightHeaderIntersection, '─')
-        .set_content_arrangement(ContentArrangement::Dynamic)
-        .set_header(header);
-    // Some terminals do not say how wide they are.
-    if table.width() == Some(0) {
-        table.set_content_arrangement(ContentArrangement::Disabled);
-    }
-    FittedTable(table)
 }
 
 /// A time as a person reads it.
@@ -392,5 +407,40 @@ fn quietly(written: std::io::Result<()>) -> Result<(), Failed> {
     match written {
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
         written => Ok(written?),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    /// Whatever else writes would go past them.
+    #[test]
+    fn nothing_else_of_the_command_line_writes_to_a_terminal() {
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/cli");
+        for entry in std::fs::read_dir(folder).expect("the room") {
+            let path = entry.expect("an entry").path();
+            let text = std::fs::read_to_string(&path).expect("a file");
+            let name = path
+                .file_name()
+                .and_then(|name| name.to_str())
+                .unwrap_or_default();
+            if matches!(name, "output.rs") {
+                continue;
+            }
+            // The address of a server that started; the transport of MCP is no terminal's.
+            let text = text.replace(
+                "writeln!(std::io::stderr(), \"{}\", listening(server.address, format))",
+                "",
+            );
+            for word in [
+                "println!",
+                "print!(",
+                "io::stdout()",
+                "io::stderr()",
+                "anstyle",
+                "anstream",
+            ] {
+                assert!(!text.contains(word), "{name} has {word}");
+            }
+        }
     }
 }

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::Args;
 
 use super::connect::Client;
-use super::output::{BAD, Exit, FAINT, Failed, GOOD, Output, Style, WARN, table, time};
+use super::output::{BAD, Exit, FAINT, Failed, GOOD, Output, Style, Table, WARN, time};
 use super::skill_args::{OfNamed, version};
 use crate::contract::v1;
 
@@ -103,7 +103,7 @@ pub(super) async fn held(client: &mut Client, options: Held, output: &Output) ->
         output.line(&format!("{FAINT}nothing is held{FAINT:#}"))?;
         return Ok(ExitCode::SUCCESS);
     }
-    let mut rows = table(&["skill", "number", "since", "by", "scan", "why"]);
+    let mut rows = Table::new(&["skill", "number", "since", "by", "scan", "why"]);
     for entry in &all.held {
         let version = entry.version.clone().unwrap_or_default();
         let hold = entry.hold.clone().unwrap_or_default();
@@ -124,7 +124,7 @@ pub(super) async fn held(client: &mut Client, options: Held, output: &Output) ->
             why,
         ]);
     }
-    output.lines(&rows.to_string())?;
+    output.table(&rows)?;
     Ok(ExitCode::SUCCESS)
 }
 

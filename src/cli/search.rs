@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use clap::{Args, ValueEnum};
 
 use super::connect::Client;
-use super::output::{Exit, FAINT, Failed, GOOD, Output, Style, WARN, counted, note, table};
+use super::output::{Exit, FAINT, Failed, GOOD, Output, Style, Table, WARN, counted, note};
 use crate::contract::v1;
 use codebase::ScanOptions;
 use model::{Code, printable};
@@ -168,6 +168,14 @@ pub(super) async fn search(client: &mut Client, options: Search, output: &Output
         }
         return Ok(ExitCode::SUCCESS);
     }
+    if output.is_rows() {
+        let mut rows = Table::new(&["id", "name", "score"]);
+        for skill in &found.results {
+            let score = skill.r#match.as_ref().map_or(0.0, |why| why.score);
+            rows.add_row([&skill.id, &skill.short_name, &format!("{score:.3}")]);
+        }
+        output.table(&rows)?;
+    }
     for skill in &found.results {
         output.line(&format!(
             "{GOOD}{}{GOOD:#}  {FAINT}{}{FAINT:#}",
@@ -295,7 +303,7 @@ pub(super) async fn analyze(client: &mut Client, options: Analyze, output: &Outp
     output.line(&format!(
         "{GOOD}{name}{GOOD:#}  {kind}  {FAINT}{managers}{FAINT:#}"
     ))?;
-    let mut rows = table(&["technology", "type", "version", "confidence", "source"]);
+    let mut rows = Table::new(&["technology", "type", "version", "confidence", "source"]);
     for item in &found.stack {
         rows.add_row([
             item.name.clone(),
@@ -305,7 +313,7 @@ pub(super) async fn analyze(client: &mut Client, options: Analyze, output: &Outp
             item.source.clone(),
         ]);
     }
-    output.lines(&rows.to_string())?;
+    output.table(&rows)?;
     let stats = found.stats.clone().unwrap_or_default();
     output.line(&format!(
         "{}; languages: {}; confidence: {}",
@@ -349,6 +357,17 @@ pub(super) async fn recommend(client: &mut Client, options: Recommend, output: &
         output.message("RecommendSkillsResponse", &found)?;
         return Ok(ExitCode::SUCCESS);
     }
+    if output.is_rows() {
+        let mut rows = Table::new(&["id", "name", "priority", "score"]);
+        for one in &found.recommendations {
+            let skill = one.skill.clone().unwrap_or_default();
+            let priority = format!("{:?}", one.priority()).to_lowercase();
+            let score = format!("{:.2}", one.match_score);
+            rows.add_row([skill.id, skill.short_name, priority, score]);
+        }
+        output.table(&rows)?;
+        return Ok(ExitCode::SUCCESS);
+    }
     output.line(&found.analysis_summary)?;
     for one in &found.recommendations {
         let skill = one.skill.clone().unwrap_or_default();
@@ -365,12 +384,12 @@ pub(super) async fn recommend(client: &mut Client, options: Recommend, output: &
         note("No skill here fits this codebase plainly; try --exploratory.");
     }
     if !found.gaps_identified.is_empty() {
-        let mut rows = table(&["gap", "severity", "would help"]);
+        let mut rows = Table::new(&["gap", "severity", "would help"]);
         for gap in &found.gaps_identified {
             let severity = format!("{:?}", gap.severity()).to_lowercase();
             rows.add_row([gap.area.clone(), severity, gap.suggested_skills.join(", ")]);
         }
-        output.lines(&rows.to_string())?;
+        output.table(&rows)?;
     }
     output.line(&format!(
         "{:.0} % of what it asks for is installed",

@@ -7,7 +7,7 @@ use serde_json::json;
 use super::connect::Client;
 use super::fate::problem_line;
 use super::output::{
-    Exit, FAINT, Failed, GOOD, Output, WARN, bytes, counted, json_of, table, time,
+    Exit, FAINT, Failed, GOOD, Output, Table, WARN, bytes, counted, json_of, time,
 };
 use super::review;
 use super::skill_args::{List, LocationName, OfVersion, Read, Watch, version};
@@ -66,19 +66,16 @@ pub(super) async fn list(client: &mut Client, options: List, output: &Output) ->
         output.value(&json!({"skills": skills?}))?;
         return Ok(ExitCode::SUCCESS);
     }
-    let mut rows = table(&["id", "version", "category", "description"]);
+    let mut rows = Table::new(&["id", "version", "category", "description"]);
     for skill in &skills {
-        let mut description: String = skill.description.chars().take(160).collect();
-        if description.len() < skill.description.len() {
-            description.push('…');
-        }
+        let mut description = skill.description.clone();
         if with_problems {
             let problems = counted(skill.problem_count as usize, "problem");
             description = format!("{problems}: {description}");
         }
         rows.add_row([&skill.id, &skill.version, &skill.category, &description]);
     }
-    output.lines(&rows.to_string())?;
+    output.table(&rows)?;
     output.line(&counted(skills.len(), "skill"))?;
     Ok(ExitCode::SUCCESS)
 }
@@ -98,7 +95,7 @@ pub(super) async fn show(client: &mut Client, options: OfVersion, output: &Outpu
         return Ok(ExitCode::SUCCESS);
     }
     let skill = answer.skill.unwrap_or_default();
-    let mut rows = table(&["", &skill.id]);
+    let mut rows = Table::new(&["skill", &skill.id]).wrapped();
     let mut row = |name: &str, value: String| {
         if !value.is_empty() {
             rows.add_row([name.to_owned(), value]);
@@ -172,7 +169,7 @@ pub(super) async fn show(client: &mut Client, options: OfVersion, output: &Outpu
         row("protocol", definition.execution_protocol.join(" → "));
     }
     row("updated", time(skill.updated_at));
-    output.lines(&rows.to_string())?;
+    output.table(&rows)?;
     if !answer.shadowed_ids.is_empty() {
         output.line(&format!(
             "{WARN}hides{WARN:#} {}",

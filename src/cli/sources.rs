@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::{Args, Subcommand, ValueEnum};
 
 use super::connect::Client;
-use super::output::{Exit, FAINT, Failed, GOOD, Output, WARN, counted, note, table, time};
+use super::output::{Exit, FAINT, Failed, GOOD, Output, Table, WARN, counted, note, time};
 use crate::contract::v1;
 
 const SOURCE_EXAMPLES: &str = "\
@@ -27,6 +27,13 @@ stand in the config file. A source of an address of your own network needs
 pub(super) struct Source {
     #[command(subcommand)]
     action: Option<Action>,
+}
+
+impl Source {
+    /// It lists sources.
+    pub(super) fn prints_rows(&self) -> bool {
+        matches!(self.action, None | Some(Action::List))
+    }
 }
 
 #[derive(Debug, Subcommand)]
@@ -209,7 +216,7 @@ async fn list(client: &mut Client, output: &Output) -> Exit {
         output.line(&format!("{FAINT}no source is set up{FAINT:#}"))?;
         return Ok(ExitCode::SUCCESS);
     }
-    let mut rows = table(&["source", "kind", "skills", "at", "synced", "from"]);
+    let mut rows = Table::new(&["source", "kind", "skills", "at", "synced", "from"]);
     let mut skipped = Vec::new();
     for info in listed.sources {
         let source = info.source.unwrap_or_default();
@@ -232,7 +239,7 @@ async fn list(client: &mut Client, output: &Output) -> Exit {
         let more = info.skipped_left_out;
         skipped.push((source.source_id, info.skipped, more));
     }
-    output.lines(&rows.to_string())?;
+    output.table(&rows)?;
     for (id, skips, more) in skipped {
         skips_of(&id, &skips, more, output)?;
     }

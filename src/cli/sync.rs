@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::Args;
 
 use super::connect::Client;
-use super::output::{self, BAD, Exit, FAINT, Failed, GOOD, Output, WARN, table, time};
+use super::output::{self, BAD, Exit, FAINT, Failed, GOOD, Output, Table, WARN, time};
 use super::sources::skips_of;
 use crate::contract::v1;
 
@@ -35,6 +35,13 @@ pub(super) struct Sync {
     force: bool,
     #[command(flatten)]
     look: Look,
+}
+
+impl Sync {
+    /// It says how syncs went.
+    pub(super) fn prints_rows(&self) -> bool {
+        self.look.status || self.look.health
+    }
 }
 
 /// What to say instead of syncing.
@@ -173,7 +180,7 @@ async fn status(client: &mut Client, output: &Output) -> Exit {
         output.line(&format!("{FAINT}no sync has ended yet{FAINT:#}"))?;
         return Ok(ExitCode::SUCCESS);
     }
-    let mut rows = table(&["sync", "ended", "ms", "changed", "status"]);
+    let mut rows = Table::new(&["sync", "ended", "ms", "changed", "status"]);
     for sync in found.sync_history {
         let ending = match sync.status() {
             v1::SyncEnding::Unspecified => "",
@@ -189,7 +196,7 @@ async fn status(client: &mut Client, output: &Output) -> Exit {
             ending.to_owned(),
         ]);
     }
-    output.lines(&rows.to_string())?;
+    output.table(&rows)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -211,7 +218,7 @@ async fn health(client: &mut Client, sources: Vec<String>, output: &Output) -> E
         output.message("GetSourceHealthResponse", &found)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let mut rows = table(&[
+    let mut rows = Table::new(&[
         "source",
         "health",
         "skills",
@@ -236,6 +243,6 @@ async fn health(client: &mut Client, sources: Vec<String>, output: &Output) -> E
             source.last_error.unwrap_or_default(),
         ]);
     }
-    output.lines(&rows.to_string())?;
+    output.table(&rows)?;
     Ok(ExitCode::SUCCESS)
 }

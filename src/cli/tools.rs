@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::compose::{exact, json_object};
 use super::connect::Client;
-use super::output::{BAD, Exit, FAINT, Failed, GOOD, Output, WARN, note, table, time};
+use super::output::{BAD, Exit, FAINT, Failed, GOOD, Output, Table, WARN, note, time};
 use crate::contract::json::to_struct;
 use crate::contract::v1;
 use model::Code;
@@ -157,7 +157,9 @@ pub(super) async fn session(client: &mut Client, options: Session, output: &Outp
         output.message("ListLoadedSkillsResponse", &answer)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let mut skills = table(&["skill", "number", "version", "loaded", "times", "", "tools"]);
+    let mut skills = Table::new(&[
+        "skill", "number", "version", "loaded", "times", "state", "tools",
+    ]);
     for skill in &answer.skills {
         let status = match skill.status() {
             v1::LoadedStatus::Outdated => {
@@ -176,7 +178,7 @@ pub(super) async fn session(client: &mut Client, options: Session, output: &Outp
             skill.tools.join(" "),
         ]);
     }
-    output.lines(&skills.to_string())?;
+    output.table(&skills)?;
     note(&format!(
         "{FAINT}ends at {} unless it is used before{FAINT:#}",
         time(answer.expires_at)
@@ -213,7 +215,7 @@ pub(super) async fn tools(client: &mut Client, options: ListTools, output: &Outp
         output.message("ListToolsResponse", &answer)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let mut tools = table(&["tool", "skill", "", "what it does"]);
+    let mut tools = Table::new(&["tool", "skill", "state", "what it does"]);
     for tool in &answer.tools {
         let (style, state) = match (tool.available, tool.loaded) {
             (false, _) => (BAD, "nothing runs it"),
@@ -227,7 +229,7 @@ pub(super) async fn tools(client: &mut Client, options: ListTools, output: &Outp
             tool.description.clone(),
         ]);
     }
-    output.lines(&tools.to_string())?;
+    output.table(&tools)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -320,22 +322,22 @@ pub(super) async fn calls(client: &mut Client, options: Calls, output: &Output) 
         output.message("ListToolCallsResponse", &answer)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let mut calls = table(&["at", "tool", "skill", "session", "caller", "ms", ""]);
+    let mut calls = Table::new(&["tool", "skill", "session", "caller", "at", "ms", "result"]);
     for call in answer.calls {
         let (style, end) = match call.error_code.as_str() {
             "" => (GOOD, "ok"),
             code => (BAD, code),
         };
         calls.add_row([
-            time(call.at),
             call.tool,
             call.skill_id,
             call.session,
             call.caller,
+            time(call.at),
             format!("{}.{:03}", call.duration_us / 1000, call.duration_us % 1000),
             format!("{style}{end}{style:#}"),
         ]);
     }
-    output.lines(&calls.to_string())?;
+    output.table(&calls)?;
     Ok(ExitCode::SUCCESS)
 }

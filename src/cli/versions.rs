@@ -7,7 +7,7 @@ use clap::Args;
 
 use super::connect::Client;
 use super::output::{
-    self, BAD, Exit, FAINT, Failed, GOOD, Output, Style, WARN, bytes, table, time,
+    self, BAD, Exit, FAINT, Failed, GOOD, Output, Style, Table, WARN, bytes, time,
 };
 use super::skill_args::{Diff, OfNamed, OfSkill, version};
 use crate::contract::v1;
@@ -56,7 +56,7 @@ pub(super) async fn versions(client: &mut Client, options: OfSkill, output: &Out
         output.message("ListVersionsResponse", &all)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let mut rows = table(&[
+    let mut rows = Table::new(&[
         "number",
         "version",
         "state",
@@ -84,7 +84,7 @@ pub(super) async fn versions(client: &mut Client, options: OfSkill, output: &Out
         ]);
     }
     output.line(&all.skill_id)?;
-    output.lines(&rows.to_string())?;
+    output.table(&rows)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -294,7 +294,7 @@ pub(super) async fn metrics(client: &mut Client, options: OfSkill, output: &Outp
         output.message("GetMetricsResponse", &answer)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let mut rows = table(&[
+    let mut rows = Table::new(&[
         "number",
         "version",
         "loads",
@@ -313,6 +313,6 @@ pub(super) async fn metrics(client: &mut Client, options: OfSkill, output: &Outp
         ]);
     }
     output.line(&answer.skill_id)?;
-    output.lines(&rows.to_string())?;
+    output.table(&rows)?;
     Ok(ExitCode::SUCCESS)
 }

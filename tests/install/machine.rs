@@ -43,6 +43,7 @@ impl Machine {
             .args(["--server", &self.url])
             .current_dir(self.project())
             .env_clear()
+            .env("REPERTOIRE_FORMAT", "json")
             .env("HOME", self.folder.path().join("home"))
             .env("RUST_BACKTRACE", "1")
             .stdin(Stdio::null());

@@ -180,6 +180,7 @@ TABLE = {
         Shell("echo 'grpcurl() { command grpcurl -max-time 5 \"$@\"; }' >variables", ends=68),
     ],
     "docs/checks.md": [Shell(SKILL + "skill DIR 1.0.0 'Ask.'; sed -i 's/name: DIR/name: dir/' DIR/SKILL.md"), Shell(), JSON],
+    "docs/cli.md": [Shell()],
     "docs/composition.md": [Shell(), Shell(), JSON, Shell()],
     "docs/install.md": [Shell(REFUNDS), TOML],
     "docs/learning.md": [

@@ -178,7 +178,7 @@ def test_by_archives_which_are_one(skill, tmp_path, kind):
     by_grpc = b"".join(piece.chunk for piece in pieces)
     status, headers, by_rest = exchange(skill, "GET", f"/api/v1/skills/{ID}/export?format={kind}")
     file = tmp_path / "archive"
-    option = ["--format", kind.replace("_", "-"), "--output", str(file)]
+    option = ["--archive", kind.replace("_", "-"), "--output", str(file)]
     cli(skill, "export", ID, *option)
     by_cli = file.read_bytes()
 

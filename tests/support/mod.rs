@@ -212,13 +212,14 @@ pub fn file(path: &str, content: impl Into<Bytes>) -> v1::File {
     }
 }
 
-/// Runs the binary in an environment without settings.
+/// Runs the binary in an environment without settings. It prints JSON.
 pub fn command(args: &[&str]) -> Output {
     Command::new(BINARY)
         .args(args)
         .env_remove("REPERTOIRE_DATA")
         .env_remove("REPERTOIRE_SERVER")
         .env_remove("REPERTOIRE_CONFIG")
+        .env("REPERTOIRE_FORMAT", "json")
         .stdin(Stdio::null())
         .output()
         .expect("the binary")

@@ -85,6 +85,7 @@ impl Place {
         command.args(arguments).arg("--data").arg(&self.data);
         command.arg("--config").arg(&self.config);
         command.env_clear();
+        command.env("REPERTOIRE_FORMAT", "json");
         command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
         // What lies at the home of whoever runs this is nothing of the test's.
         command.env("HOME", self.home());

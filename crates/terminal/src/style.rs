@@ -1,9 +1,4 @@
-//! Text as a terminal gets it.
-//!
-//! All that is printed passes [`painted`] or [`json_line`]: skills, servers and
-//! files are other people's, and a terminal acts on what it is sent. So a style is
-//! a mark that nobody else can write, which becomes an escape sequence at the end,
-//! and every other control or invisible character is shown as what it is.
+//! Styles: marks that nobody else can write, which become escape sequences at the end.
 
 use std::fmt::{self, Write as _};
 use std::sync::LazyLock;
@@ -14,23 +9,37 @@ use model::{invisible, printable_lines};
 
 /// How a part of a text looks: `{GOOD}yes{GOOD:#}`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Style {
+pub enum Style {
+    /// The word before an error.
     Error,
+    /// The word before what to do next.
     Hint,
+    /// What went well.
     Good,
+    /// What may be wrong.
     Warn,
+    /// What is wrong.
     Bad,
+    /// What matters less.
     Faint,
+    /// What matters more.
     Bold,
+    /// None.
     Plain,
 }
 
-pub(super) const ERROR: Style = Style::Error;
-pub(super) const HINT: Style = Style::Hint;
-pub(super) const GOOD: Style = Style::Good;
-pub(super) const WARN: Style = Style::Warn;
-pub(super) const BAD: Style = Style::Bad;
-pub(super) const FAINT: Style = Style::Faint;
+/// [`Style::Error`].
+pub const ERROR: Style = Style::Error;
+/// [`Style::Hint`].
+pub const HINT: Style = Style::Hint;
+/// [`Style::Good`].
+pub const GOOD: Style = Style::Good;
+/// [`Style::Warn`].
+pub const WARN: Style = Style::Warn;
+/// [`Style::Bad`].
+pub const BAD: Style = Style::Bad;
+/// [`Style::Faint`].
+pub const FAINT: Style = Style::Faint;
 
 /// What a mark begins with: two private characters that are others in each run, so
 /// that no text can hold one.
@@ -84,9 +93,25 @@ impl fmt::Display for Style {
     }
 }
 
+/// The first style that is written in a text, and the text without styles.
+pub(crate) fn split(text: &str) -> (Option<Style>, String) {
+    let mut parts = text.split(MARK.as_str());
+    let mut bare = parts.next().unwrap_or_default().to_owned();
+    let mut style = None;
+    for part in parts {
+        let mut rest = part.chars();
+        let mark = rest.next();
+        let known = Style::ALL.iter().find(|(known, _)| Some(*known) == mark);
+        style = style.or(known.map(|(_, style)| *style));
+        bare.push_str(rest.as_str());
+    }
+    (style, bare)
+}
+
 /// A text as a terminal gets it: styles as escape sequences, and nothing else that
 /// a terminal acts on.
-pub(super) fn painted(text: &str) -> String {
+#[must_use]
+pub fn painted(text: &str) -> String {
     let mut parts = text.split(MARK.as_str());
     let mut shown = printable_lines(parts.next().unwrap_or_default()).into_owned();
     let mut open = Style::Plain;
@@ -107,13 +132,15 @@ pub(super) fn painted(text: &str) -> String {
 
 /// The same for what is to stand on one line: a name that holds a line end writes no line
 /// of its own.
-pub(super) fn painted_line(text: &str) -> String {
+#[must_use]
+pub fn painted_line(text: &str) -> String {
     painted(text).replace('\n', "\\n")
 }
 
 /// JSON as a terminal gets it: the same value, in which what a terminal acts on is
 /// escaped.
-pub(super) fn json_line(json: &str) -> String {
+#[must_use]
+pub fn json_line(json: &str) -> String {
     let mut hidden = invisible(json).map(|(at, _, _)| at).peekable();
     let mut shown = String::with_capacity(json.len());
     for (at, c) in json.char_indices() {
@@ -167,38 +194,6 @@ mod tests {
         assert!(!shown.chars().any(char::is_control), "{shown:?}");
         assert!(!shown.contains(['\u{202e}', '\u{E0041}']), "{shown:?}");
         assert_eq!(serde_json::from_str::<Value>(&shown).ok(), Some(value));
-    }
-
-    /// Whatever else writes would go past them.
-    #[test]
-    fn nothing_else_of_the_command_line_writes_to_a_terminal() {
-        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/cli");
-        for entry in std::fs::read_dir(folder).expect("the room") {
-            let path = entry.expect("an entry").path();
-            let text = std::fs::read_to_string(&path).expect("a file");
-            let name = path
-                .file_name()
-                .and_then(|name| name.to_str())
-                .unwrap_or_default();
-            if matches!(name, "output.rs" | "paint.rs") {
-                continue;
-            }
-            // The address of a server that started; the transport of MCP is no terminal's.
-            let text = text.replace(
-                "writeln!(std::io::stderr(), \"{}\", listening(server.address, format))",
-                "",
-            );
-            for word in [
-                "println!",
-                "print!(",
-                "io::stdout()",
-                "io::stderr()",
-                "anstyle",
-                "anstream",
-            ] {
-                assert!(!text.contains(word), "{name} has {word}");
-            }
-        }
     }
 
     proptest! {
