@@ -139,9 +139,9 @@ pub(super) async fn show(client: &mut Client, options: OfVersion, output: &Outpu
     row(
         "size",
         format!(
-            "{} in {} files; {} characters to load",
+            "{} in {}; {} characters to load",
             bytes(skill.size_bytes),
-            skill.file_count,
+            counted(skill.file_count as usize, "file"),
             skill.estimated_char_budget
         ),
     );

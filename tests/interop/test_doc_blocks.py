@@ -126,6 +126,22 @@ class Config:
         start("--config", str(folder / "config.yaml"), data=folder / "data", environment=secrets).ready(loud=True)
 
 
+class Mistakes:
+    """What `config check` says of a file that has a mistake in two of its lines."""
+
+    def take(self, text, _, folder):
+        file = folder / "repertoire.yaml"
+        file.write_text(
+            "listen: 127.0.0.1:0\ndata: data\nlog: info\nlog_format: text\naccess_log: errors\nlimits:\n  calls: 0\n"
+            "tools:\n  jira:\n    url: https://jira.example.com\n    user: a\n    tokn: b\n"
+        )
+        done = subprocess.run(
+            [BIN, "config", "check", str(file)], env=clean_environment(), capture_output=True, text=True, timeout=SECONDS
+        )
+        _, said = text.replace("/etc/repertoire.yaml", str(file)).split("\n", 1)
+        assert (done.returncode, done.stdout + done.stderr) == (1, said)
+
+
 class FrontMatter:
     """A part of the front matter of a SKILL.md."""
 
@@ -181,6 +197,7 @@ TABLE = {
     ],
     "docs/checks.md": [Shell(SKILL + "skill DIR 1.0.0 'Ask.'; sed -i 's/name: DIR/name: dir/' DIR/SKILL.md"), Shell(), JSON],
     "docs/cli.md": [Shell()],
+    "docs/clients.md": [Elsewhere("test_clients.py::test_clients_publish_search_load_and_call_in_the_lines_of_their_readme")],
     "docs/composition.md": [Shell(), Shell(), JSON, Shell()],
     "docs/install.md": [Shell(REFUNDS), TOML],
     "docs/learning.md": [
@@ -198,6 +215,7 @@ TABLE = {
     ],
     "docs/mcp.md": [Shell()],
     "docs/operations.md": [
+        Mistakes(),
         Config({"127.0.0.1:50051": "127.0.0.1:0", "/var/lib/repertoire": "{folder}/data"}), Shell(),
         Shell("repertoire list; repertoire backup skills.backup", served=False),
     ],

@@ -325,7 +325,9 @@ def test_an_agent_that_asked_for_progress_hears_how_far_its_sync_is(start, tmp_p
 
     answer = run(scenario)
     assert answer.structured_content["data"]["total_skills_updated"] == 50
-    assert [progress for progress, _ in told] == [*range(1, len(told) + 1)]
+    # It increases with each notification (MCP, "Progress").
+    heard = [progress for progress, _ in told]
+    assert heard == sorted(set(heard))
     # Steps that come faster than they are read are left out, and what comes after the answer is late.
     sync_id = answer.structured_content["data"]["sync_id"]
     assert any(sync_id in message for _, message in told), told

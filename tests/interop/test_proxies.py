@@ -51,7 +51,7 @@ def test_everything_goes_through_nginx_as_the_document_has_it(proxy):
     assert answer.status == 200
     assert '"repertoire"' in answer.read().decode()
 
-    listed = proxy.command("list", "--source", "acme")
+    listed = proxy.command("list", "--source", "acme", "--json")
     assert [skill["id"] for skill in json.loads(listed.stdout)["skills"]] == ["acme/team/refunds"], listed.stderr
     bridge = proxy.command("mcp", input=json.dumps(ask) + "\n")
     assert json.loads(bridge.stdout.splitlines()[0])["result"]["serverInfo"]["name"] == "repertoire", bridge.stderr

@@ -138,7 +138,7 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         Self {
-            cache_bytes: 64 * 1024 * 1024,
+            cache_bytes: 48 * 1024 * 1024,
             keep_events: 100_000,
             reserve_bytes: 64 * 1024 * 1024,
             limits: Limits::default(),
