@@ -367,6 +367,7 @@ tools:
         "localhost:0",
         "--allowed-host",
         "b.example:1",
+        "--json",
     ];
     let variables = [
         ("REPERTOIRE_LOG", "debug"),
@@ -409,13 +410,13 @@ tools:
 fn without_a_file_the_environment_is_looked_at_and_a_file_that_is_not_there_is_told() {
     let folder = folder();
     let empty = [("REPERTOIRE_CONFIG", "")];
-    let (code, stdout, _) = run(folder.path(), &["config", "check"], &empty);
+    let (code, stdout, _) = run(folder.path(), &["config", "check", "--json"], &empty);
     let told: Value = serde_json::from_str(&stdout).expect("JSON");
     let expected = json!({"ok": true, "file": null, "settings": [], "mistakes": []});
     assert_eq!((code, told), (Some(0), expected));
 
     let variables = [("REPERTOIRE_EMBEDDER", "nowhere")];
-    let (code, stdout, _) = run(folder.path(), &["config", "check"], &variables);
+    let (code, stdout, _) = run(folder.path(), &["config", "check", "--json"], &variables);
     let told: Value = serde_json::from_str(&stdout).expect("JSON");
     assert_eq!(
         (
