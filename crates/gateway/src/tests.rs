@@ -438,6 +438,7 @@ fn what_is_read_is_written_back_the_same() {
         }],
         "resource_configs": [], "semantic_version": "1.0.0", "author": "", "change_summary": "",
         "strict": false, "activate": false, "idempotency_key": "", "folder": "",
+        "dry_run": false,
     });
     let read = contract
         .read(&publish.input, object(request.clone()), None)
@@ -501,13 +502,15 @@ fn a_schema_says_what_a_request_accepts_and_nothing_more() {
         .iter()
         .find(|tool| tool.name == "yank_version")
         .expect("a tool");
-    assert_eq!(
-        yank.input["required"],
-        json!(["skill_id", "version_number"])
-    );
+    assert_eq!(yank.input["required"], json!(["skill_id"]));
     assert_eq!(
         yank.input["properties"]["version_number"],
-        json!({"type": "integer", "minimum": 1, "format": "int64", "description": "The version."})
+        json!({
+            "type": "integer",
+            "minimum": 0,
+            "format": "int64",
+            "description": "The version by number.\n\n0: by `semantic_version`, which is needed then.",
+        })
     );
 }
 
