@@ -72,8 +72,10 @@ impl OneSync<'_> {
             && old.digest == Some(read.digest)
             && self.is_here(old)
         {
+            // Whatever was wrong with it meanwhile is no more.
             let record = ItemRecord {
                 item,
+                skipped: None,
                 ..old.clone()
             };
             if record != *old {

@@ -126,6 +126,24 @@ async fn a_bad_skill_is_skipped_with_its_reason_and_what_was_there_goes_on_servi
 }
 
 #[tokio::test]
+async fn a_skill_that_is_again_what_it_was_is_skipped_no_more_and_comes_back_where_it_is_deleted() {
+    let here = Here::new(&[source("acme")]);
+    let acme = here.place("acme");
+    acme.put("one", &skill("one", "", "Do it."));
+    acme.put("two", &skill("two", "", "Do it."));
+    here.sync().await;
+    acme.put("one", "nothing");
+    assert_eq!(counts(&here.sync().await), [0, 0, 0, 0, 1]);
+    acme.put("one", &skill("one", "", "Do it."));
+    assert_eq!(counts(&here.sync().await), [0, 0, 0, 0, 0]);
+    let id = "github/acme/one".parse().expect("an id");
+    let deleted = here.registry.delete(&id, &testing::caller()).await;
+    deleted.expect("it was there");
+    assert_eq!(counts(&here.sync().await), [1, 0, 0, 0, 0]);
+    assert!(active(&here.registry, "github/acme/one").is_some());
+}
+
+#[tokio::test]
 async fn what_is_gone_is_withdrawn_and_put_back_when_it_returns() {
     let here = Here::new(&[source("acme")]);
     let acme = here.place("acme");
