@@ -15,6 +15,7 @@ const ONLY: &[(&str, &[&str])] = &[
     ("zstd", &["store"]),
     ("serde_yaml", &["skill-md", "server"]),
     ("saphyr-parser", &["skill-md", "config-file"]),
+    ("pulldown-cmark", &["skill-md"]),
     ("pubgrub", &["composition"]),
     ("tantivy", &["search"]),
     ("notify", &["local", "sync"]),

@@ -110,6 +110,7 @@ use bytes::Bytes;
 pub use document::{Document, document};
 use findings::Findings;
 pub use fix::{Fixed, fix, is_fixable};
+pub use links::{Link, inside, links};
 use model::{FilePath, Problem, Severity, Skill};
 pub use render::{Draft, render};
 pub use revise::revise;

@@ -5,11 +5,13 @@
 //! somebody else's. A target counts from the file that it stands in, and is found from the
 //! skill's folder as well, where many authors count from.
 //!
-//! The cost is linear in the text. Names are compared for the links that are told alone.
+//! Names are compared for the links that are told alone.
 
 use std::collections::{BTreeMap, HashSet};
 
 use bytes::Bytes;
+use percent_encoding::percent_decode_str;
+use pulldown_cmark::{Event, LinkType, Options, Parser, Tag};
 use strsim::normalized_damerau_levenshtein;
 
 use super::fence::Fenced;
@@ -61,14 +63,24 @@ pub(super) fn check(
             known.check(path, text, 0, findings);
         }
     }
+    if let more @ 1.. = known.dead.saturating_sub(TOLD) {
+        let links = if more == 1 {
+            "link leads"
+        } else {
+            "links lead"
+        };
+        let message = format!("{more} more {links} to no file of the skill");
+        findings.push(Problem::warning("link-dead", entry.as_str(), 0, message));
+    }
 }
 
-/// The files of a skill, and what was told of them.
+/// The files of a skill, and how many links lead to none of them.
 struct Known<'a> {
     files: &'a BTreeMap<FilePath, Bytes>,
     /// Its files and folders.
     paths: HashSet<&'a str>,
-    told: usize,
+    /// Links that lead to no file.
+    dead: usize,
 }
 
 impl<'a> Known<'a> {
@@ -82,7 +94,7 @@ impl<'a> Known<'a> {
         Self {
             files,
             paths,
-            told: 0,
+            dead: 0,
         }
     }
 
@@ -90,22 +102,25 @@ impl<'a> Known<'a> {
         let file = file.as_str();
         let folder = file.rsplit_once('/').map_or("", |(folder, _)| folder);
         let mut seen = HashSet::new();
-        for (line, target) in targets(text) {
-            let Some(path) = path(target) else { continue };
+        for Link { line, target, path } in links(text) {
             // None: it leads out of the skill.
             let Some(from_file) = inside(folder, &path) else {
                 continue;
             };
             let from_root = inside("", &path);
             let is_there = |path: &str| self.paths.contains(path);
-            if is_there(&from_file) || from_root.is_some_and(|path| is_there(&path)) {
+            if !is_sure(&path)
+                || is_there(&from_file)
+                || from_root.is_some_and(|path| is_there(&path))
+                || !seen.insert(from_file.clone())
+            {
                 continue;
             }
-            if self.told == TOLD || !seen.insert(from_file.clone()) {
+            self.dead += 1;
+            if self.dead > TOLD {
                 continue;
             }
-            self.told += 1;
-            let mut message = format!("`{}` is not in the skill", shown(target));
+            let mut message = format!("`{}` is not in the skill", shown(&target));
             if let Some(near) = self.nearest(&from_file, folder) {
                 message = format!("{message}; did you mean `{}`?", shown(&near));
             }
@@ -159,216 +174,91 @@ fn relative(path: &str, folder: &str) -> String {
     }
 }
 
-/// Targets of links and images, each with its line.
-fn targets(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    let mut prose = Prose::default();
-    text.lines().enumerate().flat_map(move |(at, line)| {
-        let parts = prose.of(line);
-        let inline = parts.clone().into_iter().flat_map(inline);
-        let definition = parts
-            .first()
-            .copied()
-            .filter(|part| part.len() == line.len());
-        let definition = definition.and_then(definition_target);
-        inline
-            .chain(definition)
-            .map(move |target| (at + 1, target))
-            .collect::<Vec<_>>()
-    })
+/// A link or an image of a Markdown text, or the definition of one, that may lead to a file
+/// of the skill.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Link {
+    /// Its line, from 1.
+    pub line: usize,
+    /// Where it leads, as it is written.
+    pub target: String,
+    /// The same as a path: without query and fragment, and with what `%20` stands for.
+    pub path: String,
 }
 
-/// What of a text is neither code nor a comment.
-#[derive(Default)]
-struct Prose {
-    /// Mark and length of the fence that is open.
-    fence: Option<(char, usize)>,
-    is_comment: bool,
-    /// Below an item of a list lines are further in, and no code.
-    is_list: bool,
-    /// The line before is empty, or code.
-    is_apart: bool,
-}
-
-impl Prose {
-    /// The parts of the next line.
-    fn of<'a>(&mut self, line: &'a str) -> Vec<&'a str> {
-        let bare = line.trim_start();
-        let indent = line.len() - bare.len();
-        let indent = if line.starts_with('\t') { 4 } else { indent };
-        if !self.is_comment && self.is_fence(bare) {
-            return Vec::new();
-        }
-        if bare.is_empty() {
-            self.is_apart = true;
-            return Vec::new();
-        }
-        let number = bare.trim_start_matches(|c: char| c.is_ascii_digit());
-        let marks = ["- ", "* ", "+ "];
-        let is_item = marks.iter().any(|mark| bare.starts_with(mark))
-            || number.len() < bare.len() && (number.starts_with(". ") || number.starts_with(") "));
-        if is_item {
-            self.is_list = true;
-        } else if indent == 0 && self.is_apart {
-            self.is_list = false;
-        }
-        if indent >= 4 && self.is_apart && !self.is_list && !self.is_comment {
-            return Vec::new();
-        }
-        self.is_apart = false;
-        let mut parts = Vec::new();
-        for part in self.uncommented(line) {
-            parts.extend(without_code(part));
-        }
-        parts
-    }
-
-    /// The line begins or ends a block of code, or is in one.
-    fn is_fence(&mut self, bare: &str) -> bool {
-        // A block of a quotation or of an item.
-        let bare = bare.trim_start_matches(['>', ' ', '-', '*', '+']);
-        let mark = bare.chars().next().filter(|mark| ['`', '~'].contains(mark));
-        let length = mark.map_or(0, |mark| bare.chars().take_while(|c| *c == mark).count());
-        let rest = bare.get(length..).unwrap_or_default();
-        if let Some((open, opened)) = self.fence {
-            if mark == Some(open) && length >= opened && rest.trim().is_empty() {
-                self.fence = None;
-                self.is_apart = true;
+/// The links of a Markdown text (CommonMark, with footnotes and tables) that are neither URLs
+/// nor absolute, and have no placeholder in braces, in the order of the text.
+#[must_use]
+pub fn links(text: &str) -> Vec<Link> {
+    let options = Options::ENABLE_FOOTNOTES | Options::ENABLE_TABLES;
+    let parser = Parser::new_ext(text, options);
+    let definitions = parser.reference_definitions().iter();
+    let mut targets: Vec<(usize, String)> = definitions
+        .map(|(_, definition)| (definition.span.start, definition.dest.to_string()))
+        .collect();
+    for (event, place) in parser.into_offset_iter() {
+        if let Event::Start(
+            Tag::Link {
+                link_type,
+                dest_url,
+                ..
             }
-            return true;
-        }
-        let opens = length >= 3 && !(mark == Some('`') && rest.contains('`'));
-        if let Some(mark) = mark.filter(|_| opens) {
-            self.fence = Some((mark, length));
-        }
-        opens
-    }
-
-    /// The parts of a line that are in no comment of HTML.
-    fn uncommented<'a>(&mut self, mut line: &'a str) -> Vec<&'a str> {
-        let mut parts = Vec::new();
-        loop {
-            if self.is_comment {
-                let Some((_, rest)) = line.split_once("-->") else {
-                    return parts;
-                };
-                (self.is_comment, line) = (false, rest);
-            }
-            let Some((part, rest)) = line.split_once("<!--") else {
-                parts.push(line);
-                return parts;
-            };
-            parts.push(part);
-            (self.is_comment, line) = (true, rest);
+            | Tag::Image {
+                link_type,
+                dest_url,
+                ..
+            },
+        ) = event
+            && link_type == LinkType::Inline
+        {
+            targets.push((place.start, dest_url.into_string()));
         }
     }
+    targets.sort();
+    let line_ends: Vec<usize> = text.match_indices('\n').map(|(at, _)| at).collect();
+    let links = targets.into_iter().filter_map(|(at, target)| {
+        Some(Link {
+            line: line_ends.partition_point(|end| *end < at) + 1,
+            path: path(&target)?,
+            target,
+        })
+    });
+    links.collect()
 }
 
-/// The parts of a line that stand between no backticks. Behind some that are not closed
-/// nothing is sure.
-fn without_code(line: &str) -> Vec<&str> {
-    let (mut parts, mut open, mut from) = (Vec::new(), None, 0);
-    let mut at = 0;
-    while let Some(found) = line.get(at..).and_then(|rest| rest.find('`')) {
-        let begin = at + found;
-        let run = line.get(begin..).unwrap_or_default();
-        let length = run.len() - run.trim_start_matches('`').len();
-        at = begin + length;
-        match open {
-            None => {
-                parts.extend(line.get(from..begin));
-                open = Some(length);
-            }
-            Some(opened) if opened == length => (open, from) = (None, at),
-            Some(_) => {}
-        }
-    }
-    if open.is_none() {
-        parts.extend(line.get(from..));
-    }
-    parts
-}
-
-/// Targets of the links within a line.
-fn inline(part: &str) -> impl Iterator<Item = &str> {
-    part.split("](").skip(1).filter_map(|rest| {
-        let rest = rest.trim_start();
-        if let Some(rest) = rest.strip_prefix('<') {
-            return Some(rest.split_once('>')?.0);
-        }
-        let mut depth = 0_usize;
-        for (at, c) in rest.char_indices() {
-            match c {
-                '(' => depth += 1,
-                ')' if depth == 0 => return rest.get(..at),
-                ')' => depth -= 1,
-                // What comes is a title, which ends with the link.
-                c if c.is_whitespace() => {
-                    let title = rest.get(at..)?.trim_start();
-                    let is_title = title.starts_with(['"', '\'', '(']) && title.contains(')');
-                    return rest.get(..at).filter(|_| is_title);
-                }
-                _ => {}
-            }
-        }
-        None
-    })
-}
-
-/// The target of a line such as `[name]: target "title"`.
-fn definition_target(line: &str) -> Option<&str> {
-    let (name, rest) = line.trim_start().strip_prefix('[')?.split_once("]:")?;
-    let mut words = rest.split_whitespace();
-    let target = words.next()?;
-    let is_alone = words
-        .next()
-        .is_none_or(|title| title.starts_with(['"', '\'', '(']));
-    // A footnote is no link, nor is what is no link at all.
-    let is_definition = is_alone && !name.starts_with('^') && !name.contains([']', '[']);
-    let target = target.strip_prefix('<').unwrap_or(target);
-    is_definition.then(|| target.strip_suffix('>').unwrap_or(target))
-}
-
-/// A target as a path; none: it is no file of the skill for sure.
+/// A target as a path; none: it leads elsewhere, or stands for something.
 fn path(target: &str) -> Option<String> {
-    let target = target.split(['#', '?']).next().unwrap_or_default().trim();
-    let target = decoded(target)?;
-    let is_elsewhere = target.starts_with(['/', '~', '\\', '@', '.'])
-        && !target.starts_with("./")
-        && !target.starts_with("../")
-        || target.contains([
-            ':', '{', '}', '<', '>', '*', '$', '|', '"', '\'', '`', '[', ']', '%', '\\', ',', '=',
-        ])
-        || target.contains("...")
-        || target.contains('…');
-    let lower = target.to_lowercase();
+    let path = target.split(['#', '?']).next().unwrap_or_default().trim();
+    let path = percent_decode_str(path).decode_utf8().ok()?;
+    let is_elsewhere = path.is_empty()
+        || path.starts_with(['/', '~', '\\', '@'])
+        || path.contains([':', '{', '}', '<', '>', '*', '$', '|', '"', '\''])
+        || path.contains("...")
+        || path.contains('…');
+    (!is_elsewhere).then(|| path.into_owned())
+}
+
+/// A path that is that of a file by its ending, or of a folder, and is no placeholder.
+fn is_sure(path: &str) -> bool {
+    let is_odd = path.contains(['`', '[', ']', '%', '\\', ',', '='])
+        || path.starts_with('.') && !path.starts_with("./") && !path.starts_with("../");
+    let lower = path.to_lowercase();
     let is_placeholder = PLACEHOLDERS.iter().any(|word| lower.contains(word));
-    let name = target.rsplit('/').next().unwrap_or_default();
+    let name = path.rsplit('/').next().unwrap_or_default();
     let is_file = name.rsplit_once('.').is_some_and(|(before, ending)| {
         !before.is_empty()
             && (1..=8).contains(&ending.len())
             && ending.bytes().all(|byte| byte.is_ascii_alphanumeric())
             && ending.bytes().any(|byte| byte.is_ascii_alphabetic())
     });
-    let is_folder = name.is_empty() && target.len() > 1;
-    (!is_elsewhere && !is_placeholder && (is_file || is_folder)).then_some(target)
+    let is_folder = name.is_empty() && path.len() > 1;
+    !is_odd && !is_placeholder && (is_file || is_folder)
 }
 
-/// `%20` and its like as what they stand for; none: that is no text.
-fn decoded(target: &str) -> Option<String> {
-    let mut bytes = Vec::with_capacity(target.len());
-    let mut rest = target.as_bytes();
-    while let Some((&first, after)) = rest.split_first() {
-        let digits = (first == b'%').then(|| after.get(..2)).flatten();
-        let digits = digits.and_then(|digits| std::str::from_utf8(digits).ok());
-        let byte = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok());
-        bytes.push(byte.unwrap_or(first));
-        rest = byte.and_then(|_| after.get(2..)).unwrap_or(after);
-    }
-    String::from_utf8(bytes).ok()
-}
-
-/// A relative path from a folder of the skill; none: it leads out of the skill.
-fn inside(folder: &str, path: &str) -> Option<String> {
+/// A relative path from a folder of the skill as one from the skill's own; none: it leads out
+/// of the skill.
+#[must_use]
+pub fn inside(folder: &str, path: &str) -> Option<String> {
     let mut parts: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
     for part in path.split('/') {
         match part {
