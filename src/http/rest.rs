@@ -14,7 +14,6 @@ use super::routes::{RouteMatch, Routes, RpcRoute};
 use super::stream;
 use super::template::{Path, TemplateError, decode};
 use crate::contract::INDEX_VERSION;
-use access_log::RouteName;
 use admission::Peer;
 use gateway::{Context, Gateway, Parts, Refusal};
 use model::{Code, Failure};
@@ -99,8 +98,7 @@ pub(super) async fn answer(State(rest): State<Arc<Rest>>, request: Request) -> R
         Ok(RouteMatch::Rpc(way, path)) => {
             let answered = rest.call(way, path, parts, body, context).await;
             let mut answer = answered.unwrap_or_else(refused);
-            let route = RouteName(way.route.template.as_str().into());
-            answer.extensions_mut().insert(route);
+            answer.extensions_mut().insert(way.name.clone());
             answer
         }
         Ok(RouteMatch::Verbs(verbs)) => {

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use http::Method as Verb;
 
 use super::template::{Path, Segment, Template, TemplateError};
+use access_log::RouteName;
 use gateway::{Contract, Method, Route};
 
 /// The routes of a contract.
@@ -36,6 +37,8 @@ pub(super) struct RpcRoute {
     template: Template,
     pub(super) method: Arc<Method>,
     pub(super) route: Route,
+    /// What the access log calls it.
+    pub(super) name: RouteName,
 }
 
 /// Where a request leads.
@@ -62,6 +65,7 @@ impl Routes {
                 let way = RpcRoute {
                     verb,
                     template,
+                    name: RouteName(route.template.as_str().into()),
                     method: Arc::clone(method),
                     route: route.clone(),
                 };

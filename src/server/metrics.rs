@@ -166,11 +166,12 @@ pub(super) fn page<S: Clone + Send + Sync + 'static>(
 ) -> MethodRouter<S> {
     let (domain, others) = (domain.clone(), Arc::new(others));
     get(async move || {
-        // What cannot be read is shown by no number; the log has it.
-        let sources = domain.engine.health(None).unwrap_or_default();
-        let (tools, search) = (domain.host.stats(), domain.search.progress());
-        // What the system says of the process and its disk is read from files.
+        // How sources did is read from the store, and what the system says of the process
+        // and its disk from files.
         let rendered = tokio::task::spawn_blocking(move || {
+            // What cannot be read is shown by no number; the log has it.
+            let sources = domain.engine.health(None).unwrap_or_default();
+            let (tools, search) = (domain.host.stats(), domain.search.progress());
             render(&front, domain.registry(), tools, search, sources, &others)
         });
         match rendered.await {
