@@ -25,7 +25,7 @@ Examples:
   repertoire dev skills --publish --location user        publish on each save
 
 With --publish leave `version` out of the front matter while you work: each save is then a
-version of its own. To a program it writes a line of JSON for each skill that was saved.";
+version of its own. With --json each skill that was saved is a line of JSON.";
 
 #[derive(Debug, Args)]
 pub(super) struct New {

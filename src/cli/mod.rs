@@ -5,8 +5,8 @@
 //! * A command speaks the contract, to a running server or, in process, to the
 //!   services over a data directory: the same calls, the same refusals. What stays
 //!   (`mcp`, `watch`, `dev --publish`) starts a server instead, in the background.
-//! * What a command found goes to stdout, as a table for a person and as JSON for a
-//!   program; everything else goes to stderr.
+//! * What a command found goes to stdout, in the format that was asked for: else as a
+//!   table to a terminal and as plain text into a pipe. Everything else goes to stderr.
 //! * Exit codes: 0 all is well, 1 something was refused or failed, 2 the command
 //!   line is wrong.
 //!

@@ -11,6 +11,15 @@
 //!
 //! Not here: writing to a terminal, and which format a command writes.
 
+// What may fail in a test may not in the product; the rest is in Cargo.toml.
+#![warn(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    clippy::print_stderr
+)]
+
 mod style;
 mod table;
 
