@@ -186,7 +186,7 @@ pub struct Link {
     pub path: String,
 }
 
-/// The links of a Markdown text (CommonMark, with footnotes and tables) that are neither URLs
+/// The links of a Markdown text (`CommonMark`, with footnotes and tables) that are neither URLs
 /// nor absolute, and have no placeholder in braces, in the order of the text.
 #[must_use]
 pub fn links(text: &str) -> Vec<Link> {
