@@ -21,7 +21,7 @@ fn in_terminal_of(columns: u16, args: &[&str]) -> Option<String> {
     let output = Command::new("script")
         .args(["--quiet", "--return", "--command"])
         .arg(format!(
-            "stty cols {columns}; {BINARY} {}",
+            "stty rows 50 cols {columns}; {BINARY} {}",
             arguments.join(" ")
         ))
         .arg("/dev/null")
@@ -50,6 +50,44 @@ fn a_terminal_that_does_not_say_how_wide_it_is_gets_whole_words() {
         return;
     };
     assert!(shown.contains("Testing Fundamentals"), "{shown}");
+}
+
+#[test]
+fn a_skill_is_a_line_that_fits_the_terminal_and_its_id_is_whole() {
+    let directory = TempDir::new().expect("a folder");
+    let data = directory.path().join("data").display().to_string();
+    let ids = support::command(&["list", "--format", "ids", "--data", &data]);
+    let ids = String::from_utf8(ids.stdout).expect("UTF-8");
+    let ids: Vec<&str> = ids.lines().collect();
+    for columns in [120, 80, 60] {
+        let Some(shown) = in_terminal_of(columns, &["list", "--data", &data]) else {
+            return;
+        };
+        let shown = without_colours(&shown);
+        let lines: Vec<&str> = shown.lines().map(str::trim_end).collect();
+        let [header, rule, rows @ .., count] = &lines[..] else {
+            panic!("{shown}");
+        };
+        assert!(header.starts_with("id "), "{shown}");
+        assert!(rule.chars().all(|c| c == '─'), "{shown}");
+        assert_eq!(*count, format!("{} skills", ids.len()));
+        let named: Vec<&str> = rows
+            .iter()
+            .filter_map(|row| row.split_whitespace().next())
+            .collect();
+        assert_eq!(named, ids);
+        for line in &lines {
+            assert!(
+                line.chars().count() <= usize::from(columns),
+                "{columns}: {line}"
+            );
+        }
+        // Cut, where it does not fit.
+        assert!(
+            rows.iter().any(|row| row.ends_with('…')),
+            "{columns}: {shown}"
+        );
+    }
 }
 
 /// A name is a file's, a skill's or a codebase's, and never the server's last word.
