@@ -59,7 +59,7 @@ fn a_skill_is_a_line_that_fits_the_terminal_and_its_id_is_whole() {
     let ids = support::command(&["list", "--format", "ids", "--data", &data]);
     let ids = String::from_utf8(ids.stdout).expect("UTF-8");
     let ids: Vec<&str> = ids.lines().collect();
-    for columns in [120, 80, 60] {
+    for columns in [120, 80, 70] {
         let Some(shown) = in_terminal_of(columns, &["list", "--data", &data]) else {
             return;
         };
