@@ -383,6 +383,25 @@ fn a_dry_run_of_an_import_says_what_would_become_of_each_skill() {
 }
 
 #[test]
+fn a_dry_run_of_a_publish_says_what_would_become_of_the_skill_and_stores_nothing() {
+    let desk = Desk::new();
+    let skill = desk.skill("refunds", "One.").display().to_string();
+    let said = desk.json(&["publish", &skill, "--dry-run"]);
+    assert_eq!(
+        json!([said["dry_run"], said["skill_id"], said["outcome"]]),
+        json!([true, "local/global/refunds", "created"])
+    );
+    let text = desk.run(&["publish", &skill, "--dry-run", "--format", "plain"]);
+    let text = String::from_utf8_lossy(&text.stdout).into_owned();
+    assert_eq!(
+        text.lines().last(),
+        Some("this is what a publish would come to now; nothing is stored")
+    );
+    let listed = desk.json(&["list", "--source", "local"]);
+    assert_eq!(listed["skills"], json!([]));
+}
+
+#[test]
 fn problems_stay_known_after_an_import() {
     let desk = Desk::new();
     desk.skill("fine", "One.");

@@ -128,6 +128,17 @@ fn refused(output: &Output) -> (String, String) {
     (text("code"), text("message"))
 }
 
+/// What a command says to do next.
+fn hints(output: &Output) -> Vec<String> {
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    let error: Value = serde_json::from_str(stderr.lines().last().expect("a line")).expect("JSON");
+    let hints = error["error"]["recovery_suggestions"].as_array();
+    let hints = hints.unwrap_or_else(|| panic!("{error}")).iter();
+    hints
+        .map(|hint| hint.as_str().expect("text").to_owned())
+        .collect()
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn commands_and_the_bridge_reach_a_server_behind_tls() {
     let (server, authority) = (Server::start(), Authority::new());
@@ -180,7 +191,10 @@ async fn a_certificate_that_nobody_trusts_is_refused_with_what_to_do() {
         message.contains(&url) && message.contains("certificate"),
         "{message}"
     );
-    assert!(String::from_utf8_lossy(&output.stderr).contains("--ca names"));
+    assert_eq!(
+        hints(&output),
+        ["name the authority that signed its certificate: --ca FILE, in PEM"]
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -199,11 +213,27 @@ async fn nothing_goes_out_in_clear_where_the_address_says_https() {
     assert_eq!(refused(&output).0, "SERVER_UNREACHABLE");
     // Of a handshake (RFC 8446, 5.1).
     assert_eq!(first.await.expect("waited"), 0x16);
-    // A server without TLS is no server there.
-    let server = Server::start();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_address_with_the_wrong_scheme_is_told_the_right_one() {
+    let (server, authority) = (Server::start(), Authority::new());
     let url = server.url.replace("http:", "https:");
     let output = run(&mut repertoire(&["list", "--server", &url])).await;
     assert_eq!(refused(&output).0, "SERVER_UNREACHABLE");
+    assert_eq!(
+        hints(&output),
+        ["the server has no TLS there: write http:// in its address"]
+    );
+
+    let url = authority.in_front_of(&server).await;
+    let url = url.replace("https:", "http:");
+    let output = run(&mut repertoire(&["list", "--server", &url])).await;
+    assert_eq!(refused(&output).0, "SERVER_UNREACHABLE");
+    assert_eq!(
+        hints(&output).last().map(String::as_str),
+        Some("Where the server has TLS, write https:// in its address")
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]

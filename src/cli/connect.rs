@@ -3,6 +3,8 @@
 
 use std::error::Error as _;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use http::{HeaderMap, Request};
@@ -109,8 +111,8 @@ pub(super) async fn index(domain: &Domain) {
     bar.finish_and_clear();
 }
 
-/// What a caller is told whose call has no answer.
-fn unanswered(error: &tonic::transport::Error) -> TransportError {
+/// What a caller is told whose call has no answer. `is_first`: nor had any before it.
+fn unanswered(error: &tonic::transport::Error, is_first: bool) -> TransportError {
     let mut cause = error.source();
     let mut absent = None;
     while let Some(error) = cause {
@@ -129,6 +131,11 @@ fn unanswered(error: &tonic::transport::Error) -> TransportError {
             format!("The server went away with this call ({error}); whether it was carried out is not known"),
         )
         .suggest("Look whether it was done, and call again if it was not")
+    };
+    let failure = if is_first && absent.is_none() {
+        failure.suggest("Where the server has TLS, write https:// in its address")
+    } else {
+        failure
     };
     TransportError::from(BoxError::from(status(failure)))
 }
@@ -157,20 +164,27 @@ pub(super) async fn vacate(settings: &Settings) {
     }
 }
 
-/// Calls over a connection, each with these headers.
-pub(super) fn transport(channel: Channel, headers: HeaderMap) -> Transport {
+/// Calls over a connection, each with these headers. `is_tls_unknown`: an address without
+/// TLS was named, so a peer that ends the first call may be one that has it.
+pub(super) fn transport(channel: Channel, headers: HeaderMap, is_tls_unknown: bool) -> Transport {
+    let is_first = Arc::new(AtomicBool::new(is_tls_unknown));
+    let answered = Arc::clone(&is_first);
     let transport = channel
         .map_request(move |mut request: Request<Body>| {
             request.headers_mut().extend(headers.clone());
             request
         })
-        .map_err(|error| unanswered(&error));
+        .map_response(move |response| {
+            answered.store(false, Ordering::Relaxed);
+            response
+        })
+        .map_err(move |error| unanswered(&error, is_first.load(Ordering::Relaxed)));
     BoxCloneSyncService::new(transport)
 }
 
 fn over(channel: Channel) -> Client {
     Client {
-        transport: transport(channel, HeaderMap::new()),
+        transport: transport(channel, HeaderMap::new(), false),
         url: None,
         domain: None,
     }

@@ -15,7 +15,7 @@ use super::connect::Client;
 use super::fate::{Fate, LeftOut, problems_json, report_checked, report_published, summarize};
 use super::folder;
 use super::folder::{Claim, Draft, Ids};
-use super::output::{self, FAINT, Failed, Output, Table, note};
+use super::output::{self, FAINT, Failed, Output, Table, json_of, note};
 use super::scan::LOOK;
 use super::skill_args::{Import, Publish, Validate};
 use crate::contract::v1;
@@ -256,6 +256,7 @@ pub(super) async fn publish(
         summary,
         no_activate,
         strict,
+        dry_run,
     } = options;
     let mut ids = Ids::new(home.named());
     let path = folder.clone();
@@ -279,14 +280,15 @@ pub(super) async fn publish(
         Ok(read) => read,
         Err(problems) => {
             let fates = BTreeMap::from([(folder, Fate::refused(problems))]);
-            summarize(&fates, &LeftOut::new(), false, output)?;
+            summarize(&fates, &LeftOut::new(), dry_run, output)?;
             return Ok(ExitCode::FAILURE);
         }
     };
     for (path, why) in left {
         note(&format!("{FAINT}{}: {why}{FAINT:#}", path.display()));
     }
-    let request = request(id, bundle, &summary, Some(!no_activate));
+    let mut request = request(id, bundle, &summary, Some(!no_activate));
+    request.dry_run = dry_run;
     let published = client.registry().publish_skill(request).await?.into_inner();
     let exit = if published.version.as_ref().is_some_and(|v| v.held) {
         ExitCode::from(LOOK)
@@ -294,10 +296,17 @@ pub(super) async fn publish(
         ExitCode::SUCCESS
     };
     if output.is_json() {
-        output.message("PublishSkillResponse", &published)?;
+        let mut said = json_of("PublishSkillResponse", &published)?;
+        if dry_run && let Some(said) = said.as_object_mut() {
+            said.insert("dry_run".to_owned(), true.into());
+        }
+        output.value(&said)?;
         return Ok(exit);
     }
     report_published(&published, output)?;
+    if dry_run && !output.is_rows() {
+        output.line("this is what a publish would come to now; nothing is stored")?;
+    }
     Ok(exit)
 }
 

@@ -115,11 +115,17 @@ impl Remote {
                 format!("no server answers at {} ({cause})", self.url),
             );
             if cause.contains("certificate") {
-                return failed.hint("--ca names the certificate of the authority that signed its");
+                let hint = "name the authority that signed its certificate: --ca FILE, in PEM";
+                return failed.hint(hint);
+            }
+            // What rustls says of an answer that is no TLS.
+            if cause.contains("InvalidContentType") {
+                return failed.hint("the server has no TLS there: write http:// in its address");
             }
             failed.hint("start one with `repertoire serve`, or name another with --server")
         })?;
-        Ok(transport(channel, self.headers.clone()))
+        let is_tls_unknown = self.endpoint.uri().scheme() == Some(&Scheme::HTTP);
+        Ok(transport(channel, self.headers.clone(), is_tls_unknown))
     }
 }
 

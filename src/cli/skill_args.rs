@@ -87,6 +87,9 @@ pub(super) struct Publish {
     /// Refuse what the Agent Skills standard does not allow, instead of reporting it.
     #[arg(long)]
     pub(super) strict: bool,
+    /// Store nothing, and say what would become of the skill.
+    #[arg(long)]
+    pub(super) dry_run: bool,
 }
 
 #[derive(Debug, Args)]
