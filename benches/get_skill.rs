@@ -116,6 +116,8 @@ impl tonic::server::UnaryService<v1::GetSkillRequest> for ConstantService {
 struct Call {
     path: &'static str,
     message: Bytes,
+    /// What it shows to say who calls.
+    authorization: Option<String>,
 }
 
 impl Call {
@@ -131,6 +133,15 @@ impl Call {
         Self {
             path,
             message: message.freeze(),
+            authorization: None,
+        }
+    }
+
+    /// The same with a token.
+    fn signed(self, token: &str) -> Self {
+        Self {
+            authorization: Some(format!("Bearer {token}")),
+            ..self
         }
     }
 
@@ -138,9 +149,12 @@ impl Call {
     async fn send(&self, address: &str, connection: &SendRequest<Bytes>) -> usize {
         let request = http::Request::post(format!("http://{address}{}", self.path))
             .header("content-type", "application/grpc")
-            .header("te", "trailers")
-            .body(())
-            .expect("a request");
+            .header("te", "trailers");
+        let request = match &self.authorization {
+            None => request,
+            Some(authorization) => request.header("authorization", authorization),
+        };
+        let request = request.body(()).expect("a request");
         let mut ready = connection.clone().ready().await.expect("a connection");
         let (answer, mut sending) = ready.send_request(request, false).expect("a stream");
         sending
@@ -299,9 +313,49 @@ async fn compare() {
         "x",
         Bar::AtLeast(0.8),
     );
+    with_tokens(&ours, &call, (rounds, time)).await;
     figure(
         "  memory of the server",
         support::mib(ours.memory("VmRSS")),
         "MiB",
+    );
+}
+
+/// The same server without sign-in beside one that looks at a token with each call.
+async fn with_tokens(open: &Server, call: &Call, (rounds, time): (usize, Duration)) {
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder");
+    let (data, config) = (
+        folder.path().join("data"),
+        folder.path().join("config.yaml"),
+    );
+    std::fs::write(&config, "access: {sign_in: tokens}\n").expect("a file");
+    pin(0);
+    let closed = Server::repertoire_with(&data, &["--config".as_ref(), config.as_os_str()]);
+    pin(1);
+    let local = repertoire::server::connect_local(&data).await;
+    let local = local.expect("the socket");
+    sample::publish(local.clone()).await;
+    let made = v1::access_client::AccessClient::new(local)
+        .create_token(v1::CreateTokenRequest {
+            name: "bench".to_owned(),
+            actions: vec![v1::Action::Read.into()],
+            ..Default::default()
+        })
+        .await;
+    let signed = call
+        .clone()
+        .signed(&made.expect("a token").into_inner().token);
+    round(&closed, &signed, time / 2).await;
+    let mut ratios = Vec::with_capacity(rounds);
+    for _ in 0..rounds {
+        let with = round(&closed, &signed, time).await;
+        let without = round(open, call, time).await;
+        ratios.push(with.calls / without.calls);
+    }
+    against(
+        "GetSkill with a token / without sign-in, median of the rounds",
+        median(&ratios),
+        "x",
+        Bar::AtLeast(0.97),
     );
 }

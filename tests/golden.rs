@@ -277,6 +277,38 @@ fn the_page_of_errors_lists_every_code() {
     check("docs/errors.md", &out);
 }
 
+/// A person writes what is above the table.
+#[test]
+fn the_page_of_access_lists_what_each_call_needs() {
+    const TABLE: &str = "<!-- The table is rendered from the contract. -->\n";
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/access.md");
+    let page = std::fs::read_to_string(path).expect("a page");
+    let (mut out, _) = page
+        .split_once(TABLE)
+        .map(|(above, table)| (format!("{above}{TABLE}"), table))
+        .expect("a table");
+    out.push_str("| call | action | done to | tools |\n|---|---|---|---|\n");
+    let contract = repertoire::contract::load().expect("the contract");
+    for method in contract.methods() {
+        let tools = method.tool_names().map(|name| format!("`{name}`"));
+        let tools: Vec<_> = tools.collect();
+        let skill = match method.skill.as_str() {
+            "" => String::new(),
+            field => format!("`{field}`"),
+        };
+        writeln!(
+            out,
+            "| `{}.{}` | `{}` | {skill} | {} |",
+            method.service,
+            method.name,
+            method.action,
+            tools.join(", ")
+        )
+        .expect("text");
+    }
+    check("docs/access.md", &out);
+}
+
 #[test]
 fn the_help_teaches_every_command() {
     let mut out = String::new();

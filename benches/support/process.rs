@@ -1,5 +1,6 @@
 //! Servers as child processes, and what the system says of them.
 
+use std::ffi::OsStr;
 use std::io::{BufRead as _, BufReader};
 use std::net::SocketAddr;
 use std::path::Path;
@@ -20,10 +21,16 @@ pub struct Server {
 impl Server {
     /// The release binary over a data directory.
     pub fn repertoire(data: &Path) -> Self {
+        Self::repertoire_with(data, &[])
+    }
+
+    /// The same with more arguments.
+    pub fn repertoire_with(data: &Path, more: &[&OsStr]) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_repertoire"));
         command
             .args(["serve", "--listen", "127.0.0.1:0", "--data"])
-            .arg(data);
+            .arg(data)
+            .args(more);
         for name in [
             "REPERTOIRE_CONFIG",
             "REPERTOIRE_LOG",

@@ -15,7 +15,7 @@ use super::skill_args::{
 use super::versions;
 use super::{
     author, blocklist, checks, data, export, install, learn, manual, review, scan, search, sources,
-    sync, tools,
+    sync, token, tools,
 };
 use crate::server::{AllowedHost, LogFormat, listen_address};
 
@@ -123,6 +123,7 @@ impl Command {
             Self::Held(held) => held.skill.is_none(),
             Self::Source(source) => source.prints_rows(),
             Self::Sync(sync) => sync.prints_rows(),
+            Self::Token(token) => token.prints_rows(),
             Self::Learn(learn) => {
                 matches!(
                     learn.action,
@@ -199,6 +200,10 @@ pub(super) enum Command {
     Source(sources::Source),
     /// Sync sources now, or say how syncs went.
     Sync(sync::Sync),
+    /// Make, list and revoke tokens: who may do what on a server that wants sign-in.
+    Token(token::Token),
+    /// Say who the server takes you for, and what you may do.
+    Whoami,
     /// Say how often a skill is read and loaded.
     Metrics(OfSkill),
     /// Write a version as an archive, or all skills as a tree of files.

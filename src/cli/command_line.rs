@@ -68,6 +68,7 @@ pub(super) const GROUPS: &[(&str, &[&str])] = &[
     ),
     ("Learn", &["learn"]),
     ("Serve", &["serve", "mcp", "status", "doctor", "config"]),
+    ("Say who may do what", &["token", "whoami"]),
     (
         "Look after the data directory",
         &[

@@ -19,6 +19,7 @@ use super::args::Global;
 use super::output::{self, Failed, open_code, registry_code};
 use super::remote::Remote;
 use crate::contract::status;
+use crate::contract::v1::access_client::AccessClient;
 use crate::contract::v1::admin_client::AdminClient;
 use crate::contract::v1::composition_client::CompositionClient;
 use crate::contract::v1::learning_client::LearningClient;
@@ -54,6 +55,10 @@ impl Client {
 
     pub(super) fn learning(&self) -> LearningClient<Transport> {
         LearningClient::new(self.transport.clone()).max_decoding_message_size(MAX_MESSAGE_BYTES)
+    }
+
+    pub(super) fn access(&self) -> AccessClient<Transport> {
+        AccessClient::new(self.transport.clone())
     }
 
     pub(super) fn composition(&self) -> CompositionClient<Transport> {
@@ -220,8 +225,9 @@ pub(super) fn start_failed(error: &StartError) -> Failed {
         StartError::Setting(_)
         | StartError::Tools(_)
         | StartError::Embedder(_)
-        | StartError::Source(_) => Code::ConfigInvalid,
-        StartError::Sync(_) => Code::StoreUnavailable,
+        | StartError::Source(_)
+        | StartError::Unsafe { .. } => Code::ConfigInvalid,
+        StartError::Sync(_) | StartError::Tokens(_) => Code::StoreUnavailable,
         StartError::Reflection(_)
         | StartError::Contract(_)
         | StartError::Route(_)

@@ -45,6 +45,7 @@ mod sources;
 mod status;
 mod sync;
 mod teach;
+mod token;
 mod tools;
 mod versions;
 
@@ -197,6 +198,8 @@ async fn with_client(
         Command::Blocklist(options) => blocklist::blocklist(client, options, output).await,
         Command::Source(options) => sources::source(client, options, output).await,
         Command::Sync(options) => sync::sync(client, options, output).await,
+        Command::Token(options) => token::token(client, options, output).await,
+        Command::Whoami => token::whoami(client, output).await,
         Command::Held(options) => review::held(client, options, output).await,
         Command::Approve(options) => review::approve(client, options, output).await,
         Command::Reject(options) => review::reject(client, options, output).await,

@@ -1,6 +1,10 @@
 //! Checks of requests, called by the code that the build writes from the
 //! validation rules.
 
+use super::access::allowed;
+use ::access::Authorize;
+use model::Failure;
+
 /// A message that knows its validation rules.
 pub trait Checked {
     /// It is a request: it is checked where it is decoded.
@@ -8,6 +12,15 @@ pub trait Checked {
 
     /// Adds every rule that the message breaks.
     fn check(&self, out: &mut Vec<Violation>);
+
+    /// Asks whether the action of its rpc may be done to the skill that it names.
+    ///
+    /// # Errors
+    /// It may not.
+    fn authorize(&self, _: &dyn Authorize) -> Result<(), Failure> {
+        // It names none.
+        Ok(())
+    }
 }
 
 /// A rule that a request breaks.

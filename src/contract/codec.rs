@@ -1,6 +1,7 @@
-//! The codec that refuses a request which breaks its rules.
+//! The codec that refuses a request which breaks its rules, or which its caller may not make.
 
 use std::marker::PhantomData;
+use std::sync::Arc;
 
 use prost::Message;
 use tonic::Status;
@@ -8,7 +9,9 @@ use tonic::codec::{BufferSettings, Codec, DecodeBuf, Decoder};
 use tonic_prost::{ProstDecoder, ProstEncoder};
 
 use super::Checked;
+use super::access::authorizer;
 use super::status::{invalid, status};
+use ::access::Authorize;
 use model::{Code, Failure};
 
 /// Bytes of the buffer that each request gets before any of it is there; it grows with
@@ -42,20 +45,25 @@ where
     }
 
     fn decoder(&mut self) -> Self::Decoder {
-        CheckedDecoder(ProstDecoder::default())
+        CheckedDecoder {
+            inner: ProstDecoder::default(),
+            authorizer: U::REQUEST.then(authorizer).flatten(),
+        }
     }
 }
 
 /// Decodes a message and, where it is a request, checks it.
-#[derive(Debug)]
-pub struct CheckedDecoder<U>(ProstDecoder<U>);
+pub struct CheckedDecoder<U> {
+    inner: ProstDecoder<U>,
+    authorizer: Option<Arc<dyn Authorize>>,
+}
 
 impl<U: Message + Default + Checked> Decoder for CheckedDecoder<U> {
     type Item = U;
     type Error = Status;
 
     fn decode(&mut self, buf: &mut DecodeBuf<'_>) -> Result<Option<U>, Status> {
-        let decoded = self.0.decode(buf);
+        let decoded = self.inner.decode(buf);
         let decoded = if U::REQUEST {
             decoded.map_err(|error| status(unreadable(error.message())))
         } else {
@@ -69,6 +77,9 @@ impl<U: Message + Default + Checked> Decoder for CheckedDecoder<U> {
             message.check(&mut violations);
             if !violations.is_empty() {
                 return Err(status(invalid(violations)));
+            }
+            if let Some(authorizer) = &self.authorizer {
+                message.authorize(&**authorizer).map_err(status)?;
             }
         }
         Ok(Some(message))

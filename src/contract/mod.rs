@@ -7,12 +7,14 @@
 //! Not here: what the calls do (`grpc`), messages as JSON (the crate `gateway`, which reads
 //! the descriptors and knows no message).
 
+mod access;
 mod check;
 mod codec;
 mod status;
 
 use prost::Message as _;
 
+pub use access::{actions, with_authorizer};
 pub use check::{Checked, Violation};
 pub use codec::CheckedCodec;
 pub use gateway::{FOR_MODEL, INDEX_VERSION, SESSION_REMEMBERED, values as json};

@@ -35,6 +35,7 @@ fn code(kind: Kind) -> tonic::Code {
     match kind {
         Kind::Invalid => tonic::Code::InvalidArgument,
         Kind::NotFound => tonic::Code::NotFound,
+        Kind::Unauthenticated => tonic::Code::Unauthenticated,
         Kind::Denied => tonic::Code::PermissionDenied,
         Kind::State => tonic::Code::FailedPrecondition,
         Kind::Conflict => tonic::Code::Aborted,

@@ -11,11 +11,12 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tonic::{Status, Streaming};
 
 use super::publish;
-use crate::contract::refusal;
 use crate::contract::v1;
 use crate::contract::v1::publish_skills_response::Result as Published;
+use crate::contract::{Checked as _, refusal};
+use access::Access;
 use executor::Kind;
-use model::{Failure, Principal};
+use model::Failure;
 use registry::{Registry, Submitted};
 
 /// Items of one stream in work at once.
@@ -56,17 +57,17 @@ impl Bulk {
     pub(super) fn publish(
         &self,
         items: Streaming<v1::PublishSkillsRequest>,
-        principal: Principal,
+        access: Access,
     ) -> impl Stream<Item = ItemAnswer> + Send + use<> {
         let (send, answers) = mpsc::channel(UNREAD);
-        tokio::spawn(self.clone().run(items, principal, send));
+        tokio::spawn(self.clone().run(items, access, send));
         tokio_stream::wrappers::ReceiverStream::new(answers)
     }
 
     async fn run(
         self,
         items: Streaming<v1::PublishSkillsRequest>,
-        principal: Principal,
+        access: Access,
         send: mpsc::Sender<ItemAnswer>,
     ) {
         let state = (items, send, self.clone());
@@ -93,7 +94,7 @@ impl Bulk {
         // which keeps versions of one skill in order.
         let bulk = self.clone();
         let read = items.map(move |item| {
-            let principal = principal.clone();
+            let access = access.clone();
             let Item {
                 request,
                 answer,
@@ -102,7 +103,7 @@ impl Bulk {
             let bulk = bulk.clone();
             async move {
                 let read = match request {
-                    Ok(item) => Ok(bulk.read(item, principal).await),
+                    Ok(item) => Ok(bulk.read(item, &access).await),
                     Err(broken) => Err(broken),
                 };
                 (read, answer, memory)
@@ -140,9 +141,13 @@ impl Bulk {
     async fn read(
         &self,
         item: v1::PublishSkillsRequest,
-        principal: Principal,
+        access: &Access,
     ) -> Result<Submitted, Failure> {
-        let submission = publish::submission(publish::item(item)?, principal);
+        let request = publish::item(item)?;
+        // One that the caller may not publish is refused by itself, and ends nothing.
+        request.authorize(access)?;
+        let principal = access.caller.principal.clone();
+        let submission = publish::submission(request, principal);
         Ok(self.registry.read(Kind::Import, submission).await?)
     }
 

@@ -3,7 +3,7 @@
 use tonic::{Request, Status};
 
 use super::convert::{count, size, time};
-use super::{HEALTH, LOCK, checks, principal, target};
+use super::{HEALTH, LOCK, checks, target};
 use crate::contract::{status, v1};
 use ::install::{Method, Status as Health};
 use preflight::{Budget, Installation, Installer, Listed, Wanted};
@@ -12,7 +12,7 @@ pub(super) async fn install(
     installer: &Installer,
     request: Request<v1::InstallSkillRequest>,
 ) -> Result<v1::InstallSkillResponse, Status> {
-    let (caller, folder) = (principal(&request), super::codebase::folder(&request));
+    let folder = super::codebase::folder(&request);
     let method = match request.get_ref().install_method() {
         v1::InstallMethod::Unspecified => None,
         v1::InstallMethod::Copy => Some(Method::Copy),
@@ -43,7 +43,7 @@ pub(super) async fn install(
         folder,
         method,
     };
-    let done = installer.install(wanted, &caller).await;
+    let done = installer.install(wanted).await;
     let Installation {
         placed,
         report,
@@ -88,13 +88,12 @@ pub(super) async fn uninstall(
     installer: &Installer,
     request: Request<v1::UninstallSkillRequest>,
 ) -> Result<v1::UninstallSkillResponse, Status> {
-    let caller = principal(&request);
     let v1::UninstallSkillRequest {
         skill_id,
         remove_data,
         force,
     } = request.into_inner();
-    let done = installer.uninstall(skill_id, remove_data, force, &caller);
+    let done = installer.uninstall(skill_id, remove_data, force);
     let done = done.await.map_err(status)?;
     let removed = done.removed;
     Ok(v1::UninstallSkillResponse {
@@ -209,7 +208,6 @@ pub(super) async fn set_priority(
     installer: &Installer,
     request: Request<v1::SetPriorityRequest>,
 ) -> Result<v1::SetPriorityResponse, Status> {
-    let caller = principal(&request);
     let v1::SetPriorityRequest {
         skill_id,
         priority,
@@ -217,9 +215,7 @@ pub(super) async fn set_priority(
     } = request.into_inner();
     let place = usize::try_from(priority).unwrap_or_default();
     let locked = lock.unwrap_or(LOCK);
-    let moved = installer
-        .set_priority(skill_id, place, locked, &caller)
-        .await;
+    let moved = installer.set_priority(skill_id, place, locked).await;
     let mut moved = moved
         .map_err(status)?
         .into_iter()

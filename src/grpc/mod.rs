@@ -9,6 +9,7 @@
 //!
 //! Not here: listeners, limits and deadlines (`server`), other faces.
 
+mod access;
 pub mod admin;
 mod around;
 mod blocklist;
@@ -35,6 +36,7 @@ mod tools;
 mod trust;
 mod watch;
 
+pub use access::AccessService;
 pub use around::CallerPlace;
 
 use std::path::PathBuf;
@@ -46,17 +48,20 @@ use futures_util::{Stream, future};
 use tonic::{Request, Status};
 
 use crate::contract::{status, v1};
+use ::access::{Access, Actions};
 use ::registry::Caller;
 use executor::DEFAULT_DEADLINE;
 use model::{Code, Digest, Failure, Principal, Reference, VersionNumber, VersionSelector};
 
-/// Who makes a call, as the server's layers found out.
+/// Who makes a call and what it may do, as the server's layers found out.
+fn access<T>(request: &Request<T>) -> Access {
+    let found = request.extensions().get().cloned();
+    found.unwrap_or_else(|| Access::without_sign_in(Principal::anonymous(), Actions::default()))
+}
+
+/// Who makes a call.
 fn principal<T>(request: &Request<T>) -> Principal {
-    request
-        .extensions()
-        .get()
-        .cloned()
-        .unwrap_or_else(Principal::anonymous)
+    access(request).caller.principal.clone()
 }
 
 /// Until when work for a caller may take, at the latest until it stops waiting; the

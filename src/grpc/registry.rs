@@ -7,10 +7,11 @@ use super::around::Around;
 use super::bulk::Bulk;
 use super::convert::{self, info};
 use super::{
-    Messages, VERSIONS, blocklist, caller, named, number, page_size, principal, publish, selector,
-    sources, sync, target, time_left, token, trust, watch,
+    Messages, VERSIONS, access, blocklist, caller, named, number, page_size, principal, publish,
+    selector, sources, sync, target, time_left, token, trust, watch,
 };
 use crate::contract::{status, v1};
+use ::access::Action;
 use ::search::SearchIndex;
 use ::sync::Engine;
 use admission::Peer;
@@ -89,8 +90,8 @@ impl v1::registry_server::Registry for RegistryService {
         &self,
         request: Request<Streaming<v1::PublishSkillsRequest>>,
     ) -> Result<Response<Self::PublishSkillsStream>, Status> {
-        let principal = principal(&request);
-        let answers = self.bulk.publish(request.into_inner(), principal);
+        let access = access(&request);
+        let answers = self.bulk.publish(request.into_inner(), access);
         Ok(Response::new(Box::pin(answers)))
     }
 
@@ -367,6 +368,10 @@ impl v1::registry_server::Registry for RegistryService {
         &self,
         request: Request<v1::UpdateBlocklistRequest>,
     ) -> Result<Response<v1::UpdateBlocklistResponse>, Status> {
+        // Whoever may put skills on the list cannot take them off.
+        if request.get_ref().action() == v1::BlocklistAction::Remove {
+            access(&request).require(Action::Review).map_err(status)?;
+        }
         let caller = caller(&request, "UpdateBlocklist", "");
         let updated = blocklist::update(self, request.into_inner(), &caller);
         Ok(Response::new(updated.await?))
@@ -421,8 +426,7 @@ impl v1::registry_server::Registry for RegistryService {
         &self,
         request: Request<v1::AddSourceRequest>,
     ) -> Result<Response<v1::AddSourceResponse>, Status> {
-        let caller = principal(&request);
-        let added = sources::add(&self.engine, request.into_inner(), &caller).await?;
+        let added = sources::add(&self.engine, request.into_inner()).await?;
         Ok(Response::new(added))
     }
 
@@ -430,8 +434,7 @@ impl v1::registry_server::Registry for RegistryService {
         &self,
         request: Request<v1::RemoveSourceRequest>,
     ) -> Result<Response<v1::RemoveSourceResponse>, Status> {
-        let caller = principal(&request);
-        let removed = sources::remove(&self.engine, request.into_inner(), &caller).await?;
+        let removed = sources::remove(&self.engine, request.into_inner()).await?;
         Ok(Response::new(removed))
     }
 

@@ -1,6 +1,5 @@
 //! Sources, on the wire.
 
-use model::Principal;
 use tonic::Status;
 
 use super::convert::time;
@@ -133,11 +132,10 @@ fn listed(listed: Listed) -> v1::SourceInfo {
 pub(super) async fn add(
     engine: &Engine,
     request: v1::AddSourceRequest,
-    caller: &Principal,
 ) -> Result<v1::AddSourceResponse, Status> {
     let given = request.source.ok_or_else(|| status(missing("source")))?;
     let source = source(given)?;
-    let added = engine.add(source, caller).await.map_err(status)?;
+    let added = engine.add(source).await.map_err(status)?;
     Ok(v1::AddSourceResponse {
         source: Some(listed(added)),
     })
@@ -146,13 +144,12 @@ pub(super) async fn add(
 pub(super) async fn remove(
     engine: &Engine,
     request: v1::RemoveSourceRequest,
-    caller: &Principal,
 ) -> Result<v1::RemoveSourceResponse, Status> {
     let v1::RemoveSourceRequest {
         source_id,
         withdraw_skills,
     } = request;
-    let removed = engine.remove(&source_id, withdraw_skills, caller);
+    let removed = engine.remove(&source_id, withdraw_skills);
     let removed = removed.await.map_err(status)?;
     Ok(v1::RemoveSourceResponse {
         source_id: removed.id,

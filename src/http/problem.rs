@@ -22,6 +22,11 @@ pub fn refused(refusal: impl Into<Refusal>) -> Response {
         header::CONTENT_TYPE,
         HeaderValue::from_static("application/problem+json"),
     );
+    if status == StatusCode::UNAUTHORIZED {
+        // RFC 6750, 3: a client that has no token is told that one is wanted.
+        let bearer = HeaderValue::from_static("Bearer realm=\"repertoire\"");
+        headers.insert(header::WWW_AUTHENTICATE, bearer);
+    }
     if let Some(after) = retry_after(status, &refusal) {
         headers.insert(header::RETRY_AFTER, after.into());
     }

@@ -18,13 +18,12 @@ use super::changes::{Changes, Listener, Shows, within_limits};
 use super::gated;
 use super::tools::Toolset;
 use crate::contract::v1::lookup_client::LookupClient;
-use admission::Peer;
 use gateway::{Context, Gateway, MAX_MESSAGE_BYTES, Transport};
 
 tokio::task_local! {
     /// Who sent the request that is in work: the services hold its calls against that
     /// peer's share.
-    static PEER: Option<Peer>;
+    static CALLER: Context;
 }
 
 /// How long a client may take a list for fresh. Changes are announced at once.
@@ -126,8 +125,8 @@ impl Handler {
 
     /// The calls of generated code, for the peer whose request is in work.
     pub(super) fn lookup(&self) -> LookupClient<Transport> {
-        let peer = PEER.try_with(Clone::clone).unwrap_or_default();
-        let transport = self.gateway().transport_for(peer);
+        let caller = CALLER.try_with(Clone::clone).unwrap_or_default();
+        let transport = self.gateway().transport_for(caller);
         LookupClient::new(transport).max_decoding_message_size(MAX_MESSAGE_BYTES)
     }
 }
@@ -162,13 +161,10 @@ pub(super) fn until_cancelled<T>(
     request: &RequestContext<RoleServer>,
     work: impl Future<Output = Result<T, ErrorData>>,
 ) -> impl Future<Output = Result<T, ErrorData>> {
-    let parts = request.extensions.get::<http::request::Parts>();
-    let peer = parts
-        .and_then(|parts| parts.extensions.get::<Peer>())
-        .cloned();
+    let caller = context(request);
     // Each request's future has room for the largest of all methods, and is moved
     // a few times before it runs.
-    let work = Box::pin(PEER.scope(peer, work));
+    let work = Box::pin(CALLER.scope(caller, work));
     async {
         match request.ct.run_until_cancelled(work).await {
             Some(done) => done,

@@ -20,6 +20,7 @@ use tracing::Span;
 use super::calls::{late, note};
 use super::metrics::CountedCall;
 use super::reader::{self, Polled};
+use super::sign_in::Ended;
 use crate::contract::status;
 use access_log::LoggedCall;
 use admission::{Full, Peer, Permit, Resource};
@@ -51,6 +52,8 @@ pub(super) struct AnswerBody {
     memory: Option<Permit>,
     guard: Option<Guard>,
     logged: Option<Box<LoggedCall>>,
+    /// When the token of the caller ends, where no call below sees to that.
+    token_end: Option<Ended>,
 }
 
 /// What a call keeps until its last byte.
@@ -59,6 +62,8 @@ pub(super) struct Guard {
     pub(super) _permit: Option<Permit>,
     pub(super) deadline: Option<Pin<Box<Sleep>>>,
     pub(super) stop: Option<Pin<Box<WaitForCancellationFutureOwned>>>,
+    /// When the token of the caller ends, before the stream does.
+    pub(super) token_end: Option<Ended>,
     pub(super) span: Span,
     pub(super) record: Option<CountedCall>,
     pub(super) ended: bool,
@@ -76,6 +81,7 @@ impl AnswerBody {
             memory: None,
             guard,
             logged: None,
+            token_end: None,
         }
     }
 
@@ -172,6 +178,11 @@ impl AnswerBody {
         {
             return Poll::Ready(Some(Ok(guard.end(late()))));
         }
+        if let Some(token_end) = &mut guard.token_end
+            && let Poll::Ready(failure) = token_end.as_mut().poll(cx)
+        {
+            return Poll::Ready(Some(Ok(guard.end(failure))));
+        }
         if let Some(stop) = &mut guard.stop {
             ready!(stop.as_mut().poll(cx));
             let failure = Failure::new(Code::ShuttingDown, "The server is about to stop")
@@ -238,6 +249,15 @@ pub(super) async fn to_peer(
     answer
 }
 
+/// Has an answer break off when the token of its caller ends.
+pub(super) fn until(
+    mut answer: Response<AnswerBody>,
+    token_end: Option<Ended>,
+) -> Response<AnswerBody> {
+    answer.body_mut().token_end = token_end;
+    answer
+}
+
 /// Has an answer tell the access log when it ends.
 pub(super) fn log_answer(
     mut answer: Response<AnswerBody>,
@@ -277,7 +297,14 @@ impl HttpBody for AnswerBody {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        let polled = self.poll_piece(cx);
+        let mut polled = self.poll_piece(cx);
+        if polled.is_pending()
+            && let Some(token_end) = &mut self.token_end
+            && let Poll::Ready(failure) = token_end.as_mut().poll(cx)
+        {
+            self.token_end = None;
+            polled = Poll::Ready(Some(Err(axum::Error::new(failure))));
+        }
         if self.logged.is_some()
             && let Poll::Ready(frame) = &polled
         {

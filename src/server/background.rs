@@ -14,8 +14,8 @@ use tower::Layer as _;
 use super::calls::CallLayer;
 use super::local::LocalSocket;
 use super::{
-    Domain, GRACE, Settings, StartError, Telemetry, WORKERS_GRACE, admin, health, services,
-    supporting, unknown, write_sessions, write_usage,
+    Domain, GRACE, Settings, StartError, Telemetry, WORKERS_GRACE, admin, health, keep, services,
+    supporting, unknown,
 };
 use crate::grpc::admin::Kind;
 
@@ -51,7 +51,13 @@ impl Background {
         let mode = domain.registry().mode();
         let health = tokio::spawn(health::follow(health, mode, writable, stop.clone()));
         let (admission, times) = (settings.limits.admission(), settings.limits.times());
-        let calls = CallLayer::new(admission, times, stop.clone(), telemetry.exports());
+        let calls = CallLayer::new(
+            admission,
+            times,
+            domain.sign_in.clone(),
+            stop.clone(),
+            telemetry.exports(),
+        );
         let kind = Kind::Background {
             leave: stop.clone(),
         };
@@ -60,8 +66,7 @@ impl Background {
         let routes = calls.layer(routes.merge(admin).fallback(unknown));
         let linger = Duration::from_secs(settings.limits.linger_seconds);
         let serving = socket.serve(routes, stop.clone(), GRACE, Some(linger));
-        let counting = tokio::spawn(write_usage(domain.registry().clone(), stop.clone()));
-        let keeping = tokio::spawn(write_sessions(domain.tools.clone(), stop.clone()));
+        let (counting, keeping) = keep(&domain, &stop);
         let (stopped, host) = (stop.clone(), domain.host().clone());
         let running = tokio::spawn(async move {
             let stopping = async {

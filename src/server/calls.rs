@@ -13,7 +13,10 @@
 //!   for calls in work need them.
 //! * **Span** per call, child of the caller's W3C `traceparent`.
 //! * **Counted** by rpc and status, whatever face the call came through.
-//! * **Principal**: what the listener says of the caller, else anonymous.
+//! * **Access**: what the listener says of the caller, else nobody in particular. A call whose
+//!   action the caller may not do is refused before its message is read; whether to the skill
+//!   that the message names, where it is decoded (`contract`). A stream ends with the token
+//!   that it was opened with.
 //! * A panic is a fault of ours, never of the connection.
 
 use std::collections::HashMap;
@@ -29,6 +32,7 @@ use axum::Router;
 use axum::body::Body;
 use bytes::Bytes;
 use futures_util::FutureExt as _;
+use futures_util::future::Either;
 use http::{HeaderMap, Request, Response};
 use http_body::Body as HttpBody;
 use http_body_util::BodyExt as _;
@@ -43,15 +47,17 @@ use super::answer::{AnswerBody, Booked, Guard};
 use super::metrics::{CountedCall, Metrics};
 use super::overload::{self, Patience};
 use super::rpc::{RpcMethod, methods, span};
+use super::sign_in::SignIn;
 use super::timeout::timeout;
-use crate::contract::status;
+use crate::contract::{status, with_authorizer};
 use crate::grpc::Deadline;
+use access::Access;
 use admission::{
     Admission, Intake, IntakeError, Length, Metered, Peer, Permit, Resource, with_reader,
 };
 use executor::with_deadline;
 use gateway::Transport;
-use model::{Code, Failure, Principal};
+use model::{Code, Failure};
 
 /// How long calls may take.
 #[derive(Debug, Clone, Copy)]
@@ -71,6 +77,7 @@ struct Inner {
     /// Who calls without coming through the listener.
     local: Peer,
     times: Times,
+    sign_in: SignIn,
     stop: CancellationToken,
     exports: bool,
 }
@@ -88,6 +95,7 @@ impl CallLayer {
     pub(super) fn new(
         admission: Admission,
         times: Times,
+        sign_in: SignIn,
         stop: CancellationToken,
         exports: bool,
     ) -> Self {
@@ -98,6 +106,7 @@ impl CallLayer {
             local: admission.local(),
             admission,
             times,
+            sign_in,
             stop,
             exports,
         }))
@@ -190,9 +199,9 @@ where
         let peer = extensions
             .get_or_insert_with(|| state.local.clone())
             .clone();
-        if extensions.get::<Principal>().is_none() {
-            extensions.insert(Principal::anonymous());
-        }
+        let access = extensions
+            .get_or_insert_with(|| state.sign_in.anonymous())
+            .clone();
         let reader = self.is_remote.then(|| peer.clone());
         let method = state.methods.get(request.uri().path()).cloned();
         let Some(method) = method else {
@@ -204,6 +213,7 @@ where
             state,
             record: CountedCall::start(Arc::clone(&method.meter)),
             method,
+            access,
             peer,
             reader,
         };
@@ -217,6 +227,7 @@ struct InboundCall<S> {
     state: Arc<Inner>,
     method: Arc<RpcMethod>,
     record: CountedCall,
+    access: Access,
     peer: Peer,
     /// Who sends the message and reads the answer over the network.
     reader: Option<Peer>,
@@ -240,6 +251,11 @@ where
     S::Future: Send + 'static,
 {
     async fn answer(self, request: Request<Body>) -> Result<Response<AnswerBody>, Infallible> {
+        if let Some(action) = self.method.action
+            && let Err(failure) = self.access.require(action)
+        {
+            return Ok(self.refuse(failure));
+        }
         let asked = match timeout(request.headers()) {
             Ok(asked) => asked,
             Err(failure) => return Ok(self.refuse(failure)),
@@ -271,7 +287,18 @@ where
             _memory,
         } = admitted;
         request.extensions_mut().insert(Deadline(work_until));
-        let answer = with_deadline(work_until, self.inner.call(request));
+        let action = self.method.action;
+        let authorizer = action.and_then(|action| self.access.authorizer(action));
+        let answer = match authorizer {
+            None => Either::Left(self.inner.call(request)),
+            // The decoder is made while the call is polled, so the call is made there as well.
+            Some(authorizer) => {
+                let inner = &mut self.inner;
+                let call = async move { inner.call(request).await };
+                Either::Right(with_authorizer(authorizer, call))
+            }
+        };
+        let answer = with_deadline(work_until, answer);
         let answer = with_reader(self.peer.clone(), answer);
         let answer = AssertUnwindSafe(answer).catch_unwind();
         let answer = match deadline {
@@ -289,6 +316,7 @@ where
         let Self {
             state,
             method,
+            access,
             mut record,
             reader,
             ..
@@ -296,6 +324,10 @@ where
         let span = Span::current();
         note(&span, &mut record, answer.headers());
         let stop = (method.streams && !method.worker).then(|| state.stop.clone());
+        let token_end = method
+            .streams
+            .then(|| state.sign_in.ended(&access))
+            .flatten();
         let is_remote = reader.is_some();
         let (mut head, body) = answer.into_parts();
         if is_remote {
@@ -307,6 +339,7 @@ where
                 .filter(|_| method.streams)
                 .map(|time| Box::pin(tokio::time::sleep_until(time))),
             stop: stop.map(|stop| Box::pin(stop.cancelled_owned())),
+            token_end,
             span,
             record: Some(record),
             ended: false,
@@ -438,6 +471,7 @@ where
         // Who watches the server's health is told by it that the server stops.
         stop: (!request.uri().path().starts_with(HEALTH))
             .then(|| Box::pin(state.stop.clone().cancelled_owned())),
+        token_end: None,
         span: Span::none(),
         record: None,
         ended: false,

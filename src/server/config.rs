@@ -12,6 +12,7 @@ use super::guard::WebConfig;
 use super::learning::LearningConfig;
 use super::limits::Limits;
 use super::search::{AnalysisConfig, SearchConfig};
+use super::sign_in::SignInConfig;
 use super::sources::{SourceConfig, SyncConfig};
 use super::tools::ToolsConfig;
 use super::trust::TrustConfig;
@@ -41,6 +42,8 @@ pub struct Config {
     pub access_log: AccessMode,
     /// Of how many of those that went well one has.
     pub access_log_sample: Option<u64>,
+    /// Who may do what.
+    pub access: SignInConfig,
     /// Bounds of the server.
     pub limits: Limits,
     /// Bounds of the store.
@@ -230,6 +233,8 @@ pub struct Settings {
     pub data: PathBuf,
     /// Which calls have a line in the access log.
     pub access: AccessConfig,
+    /// Who may do what.
+    pub sign_in: SignInConfig,
     /// Bounds of the server.
     pub limits: Limits,
     /// How to open the store.
@@ -283,6 +288,7 @@ impl Settings {
                 log: config.access_log,
                 sample: config.access_log_sample.unwrap_or(1),
             },
+            sign_in: config.access.clone(),
             limits: config.limits.clone(),
             web: config.web.clone(),
             tools: config.tools.clone(),

@@ -8,14 +8,17 @@ use tokio_util::sync::CancellationToken;
 use tower::ServiceExt as _;
 use tower::util::BoxCloneSyncService;
 
+use super::sign_in::SignIn;
 use super::{LearningConfig, Limits, Settings, StartError};
 use super::{bundled, calls, graders, learning, services, sources, unknown};
+use crate::grpc::AccessService;
 use ::checks::Checks;
 use ::learning::Learning;
 use ::search::SearchIndex;
 use ::sync::Engine;
 use ::tools::Tools;
 use ::tools::host::Host;
+use access::Access;
 use composition::Composition;
 use executor::Executor;
 use gateway::Transport;
@@ -25,6 +28,7 @@ use preflight::Installer;
 use recommend::Advisor;
 use registry::{Caller, Feed, Policy, Registry};
 use store::Store;
+use tokens::Tokens;
 
 /// How long work may take to end when it is told to stop.
 const WORK_GRACE: Duration = Duration::from_millis(500);
@@ -44,6 +48,9 @@ pub struct Domain {
     pub(super) installer: Installer,
     pub(super) engine: Engine,
     pub(super) local: Overlays,
+    pub(super) tokens: Tokens,
+    pub(super) sign_in: SignIn,
+    pub(super) access: AccessService,
     paths: LearningConfig,
     following: Arc<Following>,
 }
@@ -68,6 +75,7 @@ impl Domain {
     async fn opened(settings: &Settings) -> Result<Self, StartError> {
         let (directory, options) = (settings.data.clone(), settings.store.clone());
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+        let wanted = settings.sign_in.clone();
         let host = Host::new(settings.tools.host()?);
         let mut handlers = settings.tools.handlers()?;
         handlers.push(Arc::new(host.clone()));
@@ -98,6 +106,9 @@ impl Domain {
             let search = search.index(&directory, registry.clone())?;
             let composition = Composition::new(registry.clone(), search.clone());
             let (reads, sets) = (registry.clone(), composition.clone());
+            let tokens = Tokens::open(store.clone()).map_err(StartError::Tokens)?;
+            let sign_in = SignIn::new(&wanted, tokens.clone(), Arc::clone(&clock));
+            let access = AccessService::new(tokens.clone(), Arc::clone(&clock));
             let graders = graders::of_server(&paths, &host, &registry);
             let graders = graders.map_err(StartError::Sandbox)?;
             let learning = learning::open(store.clone(), Arc::clone(&clock), graders);
@@ -125,6 +136,9 @@ impl Domain {
                 installer,
                 engine,
                 local,
+                tokens,
+                sign_in,
+                access,
                 paths,
                 following: Arc::new(Following {
                     stop: CancellationToken::new(),
@@ -216,10 +230,11 @@ impl Domain {
     #[must_use]
     pub fn transport(&self, limits: &Limits) -> Transport {
         let (admission, stop) = (limits.admission(), CancellationToken::new());
-        let front = calls::CallLayer::new(admission, limits.times(), stop, false);
+        let front =
+            calls::CallLayer::new(admission, limits.times(), self.sign_in.clone(), stop, false);
         let transport = front.transport(services::routes(self).fallback(unknown));
         let local = transport.map_request(|mut request: http::Request<tonic::body::Body>| {
-            request.extensions_mut().insert(Principal::local());
+            request.extensions_mut().insert(Access::local());
             request
         });
         BoxCloneSyncService::new(local)
@@ -242,6 +257,9 @@ impl Domain {
         }
         if let Err(error) = self.tools.write().await {
             tracing::warn!(%error, "sessions and records of calls were not written");
+        }
+        if let Err(error) = self.tokens.write_uses().await {
+            tracing::warn!(%error, "when tokens were last used was not written");
         }
         self.following.stop.cancel();
         self.local.stop();

@@ -3,7 +3,7 @@
 //!
 //! * The data directory lets in its owner alone, and so does the socket (0600); who
 //!   connects is also asked of the system. Whoever comes in could open the directory as
-//!   well. Calls that come through it are those of [`Principal::local`].
+//!   well. Calls that come through it are those of [`Access::local`].
 //! * Nobody else can take the socket's place. A TCP address that is written to a file
 //!   outlives a killed server, and the next process to bind its port would be sent
 //!   private skills.
@@ -41,8 +41,8 @@ use super::answer::AnswerBody;
 use super::calls::CallService;
 use super::window::Caller;
 use crate::contract::status;
+use access::Access;
 use connection::ShortPath;
-use model::Principal;
 
 const NAME: &str = "socket";
 /// The socket's name until it may be connected to.
@@ -250,19 +250,20 @@ impl Serving {
     /// Serves a connection, on a task of its own.
     fn begin(&self, stream: UnixStream, permit: Option<OwnedSemaphorePermit>) {
         let connection = Connection::new(permit, &self.connected);
-        let principal = match stream.peer_cred() {
-            Ok(peer) => principal(peer.uid(), self.owner),
+        let is_let_in = match stream.peer_cred() {
+            Ok(peer) => is_let_in(peer.uid(), self.owner),
             Err(error) => {
                 tracing::warn!(%error, "who connected to the local socket cannot be told");
-                None
+                false
             }
         };
-        let Some(principal) = principal else {
+        if !is_let_in {
             return;
-        };
+        }
+        let access = Access::local();
         let service = self.service.clone();
         let service = tower::service_fn(move |mut request: Request<Incoming>| {
-            let (service, principal) = (service.clone(), principal.clone());
+            let (service, access) = (service.clone(), access.clone());
             async move {
                 match Caller::of(request.headers()) {
                     Ok(caller) => {
@@ -272,7 +273,7 @@ impl Serving {
                         if let Some(place) = caller.place {
                             request.extensions_mut().insert(place);
                         }
-                        request.extensions_mut().insert(principal);
+                        request.extensions_mut().insert(access);
                         service.oneshot(request.map(Body::new)).await
                     }
                     Err(refusal) => {
@@ -303,16 +304,14 @@ impl Serving {
     }
 }
 
-/// Who calls, by what the system says of the process that connected. None: nobody whom the
+/// Whether who connects, by what the system says of the process, is somebody whom the
 /// directory would let in.
-///
-/// This is the place at which a local user may once be given rights that others do not have.
-fn principal(user: u32, owner: u32) -> Option<Principal> {
+fn is_let_in(user: u32, owner: u32) -> bool {
     if user == owner || user == ROOT {
-        return Some(Principal::local());
+        return true;
     }
     tracing::warn!(user, owner, "another user connected to the local socket");
-    None
+    false
 }
 
 /// A connection to the server that has a data directory open.
@@ -327,7 +326,9 @@ mod tests {
 
     use super::*;
     use crate::server::calls::CallLayer;
+    use crate::server::sign_in::{SignIn, SignInConfig};
     use crate::server::window::connect_local;
+    use model::SystemClock;
 
     fn mode(path: &Path) -> u32 {
         fs::metadata(path).expect("a file").permissions().mode() & 0o777
@@ -348,10 +349,9 @@ mod tests {
 
     #[test]
     fn nobody_but_the_owner_and_root_is_let_in() {
-        assert_eq!(principal(1000, 1000), Some(Principal::local()));
-        assert_eq!(principal(0, 1000), Some(Principal::local()));
-        assert_eq!(principal(1001, 1000), None);
-        assert_eq!(principal(1000, 0), None);
+        let let_in = [(1000, 1000), (0, 1000), (1001, 1000), (1000, 0)];
+        let let_in = let_in.map(|(user, owner)| is_let_in(user, owner));
+        assert_eq!(let_in, [true, true, false, false]);
     }
 
     #[tokio::test]
@@ -364,7 +364,10 @@ mod tests {
     /// Services of which there are none.
     fn services() -> CallService<Router> {
         let (limits, stop) = (crate::server::Limits::default(), CancellationToken::new());
-        let calls = CallLayer::new(limits.admission(), limits.times(), stop, false);
+        let store = store::Store::in_memory(&store::Options::default());
+        let tokens = tokens::Tokens::open(store).expect("tokens");
+        let sign_in = SignIn::new(&SignInConfig::default(), tokens, Arc::new(SystemClock));
+        let calls = CallLayer::new(limits.admission(), limits.times(), sign_in, stop, false);
         calls.layer(Router::new())
     }
 

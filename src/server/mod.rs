@@ -39,6 +39,7 @@ mod rpc;
 mod search;
 mod secret;
 mod services;
+mod sign_in;
 mod sources;
 mod telemetry;
 mod timeout;
@@ -56,7 +57,9 @@ use axum::Router;
 use axum::extract::{Request, State};
 use axum::response::Response;
 use axum::routing::any;
+use tokio::net::TcpListener;
 use tokio::sync::watch;
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tonic::service::Routes;
 use tonic_health::pb::health_server::HealthServer;
@@ -74,6 +77,7 @@ pub use log_file::LogFile;
 pub use look::look;
 pub use search::{AnalysisConfig, EmbedderError, Meaning, SearchConfig};
 pub use secret::{SecretError, SecretRef};
+pub use sign_in::{Mode, SignInConfig};
 pub use sources::{SourceConfig, SourceTrust, SourcesError, SyncConfig};
 pub use telemetry::{LogFormat, Telemetry};
 pub use tools::{JiraConfig, SqlConfig, ToolsConfig, ToolsError, WorkerConfig};
@@ -84,6 +88,7 @@ use crate::contract::FILE_DESCRIPTOR_SET;
 use crate::contract::v1::admin_server::AdminServer;
 use crate::grpc::admin::{AdminService, Kind};
 use crate::mcp::McpServer;
+use ::tokens::Tokens;
 use ::tools::Tools;
 use access_log::AccessLog;
 use config_file::Places;
@@ -149,6 +154,17 @@ pub enum StartError {
     /// A source of the settings cannot be used.
     #[error(transparent)]
     Source(#[from] SourcesError),
+    /// What is known of tokens cannot be read.
+    #[error("cannot read the tokens: {0}")]
+    Tokens(::tokens::Error),
+    /// Callers on other machines would not be told apart, or not safely.
+    #[error("the server does not listen on {address}, where other machines reach it: {why}")]
+    Unsafe {
+        /// Where it was to listen.
+        address: SocketAddr,
+        /// Why not, and what to do.
+        why: &'static str,
+    },
     /// What is known of sources cannot be read.
     #[error(transparent)]
     Sync(#[from] ::sync::Error),
@@ -180,7 +196,7 @@ pub struct Server {
     pub address: SocketAddr,
     domain: Domain,
     stop: CancellationToken,
-    running: tokio::task::JoinHandle<()>,
+    running: JoinHandle<()>,
 }
 
 impl Server {
@@ -196,22 +212,23 @@ impl Server {
     /// # Errors
     /// The directory cannot be opened, or the address cannot be had.
     pub async fn start(settings: Settings, telemetry: &Telemetry) -> Result<Self, StartError> {
+        permit(&settings)?;
         let domain = Domain::open(&settings).await?;
-        let listener = tokio::net::TcpListener::bind(settings.listen).await;
-        let refused = |cause| StartError::Listen {
-            address: settings.listen,
-            cause,
-        };
-        let listener = listener.map_err(refused)?;
-        let address = listener.local_addr().map_err(refused)?;
-
+        let (listener, address) = bind(settings.listen).await?;
         let (health, health_service) = tonic_health::server::health_reporter();
         let others = supporting(health_service)?;
         let services = services::routes(&domain);
         let stop = CancellationToken::new();
         let (admission, times) = (settings.limits.admission(), settings.limits.times());
         let exports = telemetry.exports();
-        let front = calls::CallLayer::new(admission.clone(), times, stop.clone(), exports);
+        let sign_in = domain.sign_in.clone();
+        let front = calls::CallLayer::new(
+            admission.clone(),
+            times,
+            sign_in.clone(),
+            stop.clone(),
+            exports,
+        );
         let contract = crate::contract::load()?;
         let inside = services.clone().fallback(unknown);
         let gateway = Gateway::new(contract, front.transport(inside.clone()));
@@ -248,6 +265,7 @@ impl Server {
             peer: admission.local(),
             address: settings.listen.ip(),
             access,
+            sign_in,
         };
 
         let kind = Kind::Serve {
@@ -262,8 +280,7 @@ impl Server {
         if let Err(error) = &local {
             tracing::warn!(%error, "the local socket cannot be made; commands need --server");
         }
-        let counting = tokio::spawn(write_usage(domain.registry().clone(), stop.clone()));
-        let keeping = tokio::spawn(write_sessions(domain.tools.clone(), stop.clone()));
+        let (counting, keeping) = keep(&domain, &stop);
         let followed = domain.clone();
         let running = tokio::spawn({
             let (stop, host) = (stop.clone(), domain.host().clone());
@@ -307,6 +324,34 @@ impl Server {
     }
 }
 
+/// # Errors
+/// Callers on other machines would not be told apart, or not safely.
+fn permit(settings: &Settings) -> Result<(), StartError> {
+    match settings.sign_in.is_unsafe() {
+        Some(why) if !settings.listen.ip().is_loopback() => Err(StartError::Unsafe {
+            address: settings.listen,
+            why,
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// Binds the port, and says which it is.
+async fn bind(address: SocketAddr) -> Result<(TcpListener, SocketAddr), StartError> {
+    let refused = |cause| StartError::Listen { address, cause };
+    let listener = TcpListener::bind(address).await.map_err(refused)?;
+    let address = listener.local_addr().map_err(refused)?;
+    Ok((listener, address))
+}
+
+/// Has counts, sessions and records written until the server stops.
+fn keep(domain: &Domain, stop: &CancellationToken) -> (JoinHandle<()>, JoinHandle<()>) {
+    let (registry, tokens) = (domain.registry().clone(), domain.tokens.clone());
+    let counting = tokio::spawn(write_usage(registry, tokens, stop.clone()));
+    let keeping = tokio::spawn(write_sessions(domain.tools.clone(), stop.clone()));
+    (counting, keeping)
+}
+
 /// The service that looks after a server, which its local socket alone has.
 fn admin(data: &Path, domain: &Domain, socket: &LocalSocket, kind: Kind) -> Router {
     let service = AdminService {
@@ -347,7 +392,7 @@ fn reflection() -> tonic_reflection::server::Builder<'static> {
 }
 
 /// Writes counts of use, now and then.
-async fn write_usage(registry: Registry, stop: CancellationToken) {
+async fn write_usage(registry: Registry, tokens: Tokens, stop: CancellationToken) {
     while stop
         .run_until_cancelled(tokio::time::sleep(USAGE_INTERVAL))
         .await
@@ -355,6 +400,9 @@ async fn write_usage(registry: Registry, stop: CancellationToken) {
     {
         if let Err(error) = registry.write_usage().await {
             tracing::warn!(%error, "counts of use wait to be written");
+        }
+        if let Err(error) = tokens.write_uses().await {
+            tracing::warn!(%error, "when tokens were last used waits to be written");
         }
     }
 }

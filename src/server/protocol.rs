@@ -19,12 +19,16 @@ use http::{Request, Response, Version, header};
 use hyper::body::Incoming;
 use tower::Service;
 
-use super::answer::{AnswerBody, log_answer, to_peer};
+use super::answer::{AnswerBody, log_answer, to_peer, until};
 use super::calls::CallService;
 use super::mcp::{Answering, Endpoints};
+use super::sign_in::SignIn;
+use crate::contract::status;
 use crate::http::refused;
+use access::{Access, Action};
 use access_log::AccessLog;
 use admission::Peer;
+use model::Failure;
 
 /// What serves each protocol.
 #[derive(Clone)]
@@ -40,6 +44,8 @@ pub(super) struct ProtocolRouter {
     /// From where.
     pub(super) address: IpAddr,
     pub(super) access: Arc<AccessLog>,
+    /// Finds out who that is.
+    pub(super) sign_in: SignIn,
 }
 
 impl ProtocolRouter {
@@ -68,8 +74,20 @@ impl Service<Request<Incoming>> for ProtocolRouter {
         let mut request = request.map(Body::new);
         let peer = self.peer.for_call();
         request.extensions_mut().insert(peer.clone());
+        let caller = self
+            .sign_in
+            .recognize(request.headers(), request.uri().path());
         if native {
             let logged = self.access.begin("grpc", &request, self.address);
+            let caller = match caller {
+                Ok(caller) => caller,
+                Err(failure) => {
+                    let answer = status(failure).into_http();
+                    let answer = answer.map(|body| AnswerBody::new(body, None, None));
+                    return Box::pin(async { Ok(log_answer(answer, logged)) });
+                }
+            };
+            request.extensions_mut().insert(caller);
             let answer = self.grpc.call(request);
             return match logged {
                 None => answer,
@@ -77,19 +95,47 @@ impl Service<Request<Incoming>> for ProtocolRouter {
             };
         }
         let access = Arc::clone(&self.access);
-        let logged = access.begin(face(&request), &request, self.address);
-        let answer: Answering = match self.mcp.direct(&request) {
-            Some(direct) => direct(request),
-            None => Box::pin(self.web.call(request).map(|answer| match answer {
-                Ok(answer) => answer,
-                Err(never) => match never {},
-            })),
+        let face = face(&request);
+        let logged = access.begin(face, &request, self.address);
+        let caller = caller.and_then(|caller| {
+            permit(face, request.uri().path(), &caller)?;
+            Ok(caller)
+        });
+        let mut token_end = None;
+        let answer: Answering = match caller {
+            Err(failure) => Box::pin(std::future::ready(refused(failure))),
+            Ok(caller) => {
+                // Of a stream: what answers once is done before.
+                token_end = self.sign_in.ended(&caller);
+                request.extensions_mut().insert(caller);
+                match self.mcp.direct(&request) {
+                    Some(direct) => direct(request),
+                    None => Box::pin(self.web.call(request).map(|answer| match answer {
+                        Ok(answer) => answer,
+                        Err(never) => match never {},
+                    })),
+                }
+            }
         };
         Box::pin(async move {
             let answer = to_peer(answer.await, &peer, refused).await;
+            let answer = until(answer, token_end);
             access.responded(answer.status());
             Ok(log_answer(answer, logged))
         })
+    }
+}
+
+/// What is no rpc, and yet not for everybody: figures of the server, and a session of MCP with
+/// who may do nothing, whose client asks for a token where HTTP says that one is needed.
+fn permit(face: &str, path: &str, caller: &Access) -> Result<(), Failure> {
+    if !caller.signs_in {
+        return Ok(());
+    }
+    match face {
+        "mcp" if caller.caller.rights.actions.is_empty() => caller.require(Action::Read),
+        _ if path == "/metrics" => caller.require(Action::Operate),
+        _ => Ok(()),
     }
 }
 

@@ -11,6 +11,7 @@ use tracing_opentelemetry::OpenTelemetrySpanExt as _;
 use super::metrics::{Meter, Metrics};
 use crate::contract::v1::tool_host_server;
 use crate::contract::{self, FILE_DESCRIPTOR_SET};
+use access::Action;
 use admission::Resource;
 
 /// What is known of an rpc before it is called.
@@ -23,6 +24,8 @@ pub(super) struct RpcMethod {
     pub(super) streams: bool,
     /// It is a worker's: it ends by itself when the server stops, and may be silent.
     pub(super) worker: bool,
+    /// What its caller must be allowed to do; none: everybody may call it.
+    pub(super) action: Option<Action>,
     pub(super) meter: Arc<Meter>,
 }
 
@@ -39,14 +42,22 @@ impl RpcMethod {
 
 /// The rpcs of the contract, by path.
 pub(super) fn methods(metrics: &Metrics) -> HashMap<String, Arc<RpcMethod>> {
+    let actions: HashMap<_, _> = contract::actions().collect();
     let mut methods = HashMap::new();
     for service in contract::services(FILE_DESCRIPTOR_SET) {
         for method in &service.methods {
             let streams = method.client_streaming() || method.server_streaming();
             let meter = metrics.meter(&service.name, method.name(), streams);
+            let path = format!("/{}/{}", service.name, method.name());
+            // The build writes one for each rpc; one that it forgot would be for nobody.
+            let action = actions
+                .get(path.as_str())
+                .copied()
+                .unwrap_or(Some(Action::Administer));
             methods.insert(
-                format!("/{}/{}", service.name, method.name()),
+                path,
                 Arc::new(RpcMethod {
+                    action,
                     service: service.name.clone(),
                     name: method.name().to_owned(),
                     streams_in: method.client_streaming(),

@@ -56,6 +56,7 @@ pub(super) fn routes(domain: &Domain) -> Router {
     add!(v1::composition_server::CompositionServer::new(composition));
     let learning = grpc::learning::LearningService::new(domain.learning.clone());
     add!(v1::learning_server::LearningServer::new(learning));
+    add!(v1::access_server::AccessServer::new(domain.access.clone()));
     let bytes = domain.host.max_message_bytes();
     let host = grpc::tool_host::ToolHostService::new(domain.host.clone());
     add!(v1::tool_host_server::ToolHostServer::new(host).max_decoding_message_size(bytes));

@@ -447,10 +447,18 @@ INSTALLED = [
     case("priorities", "GetPriorities", {}),
     case("priorities of what is not installed", "GetPriorities", {"skill_ids": ["nobody"]}, "SKILL_NOT_INSTALLED"),
     case("an install by who is elsewhere", "InstallSkill", ID, "OPERATOR_ONLY", NOT_STDIO),
-    case("an install of nothing", "InstallSkill", {"skill_id": ""}, "MISSING_PARAMETER"),
+    case("an install of nothing", "InstallSkill", {"skill_id": ""}, "MISSING_PARAMETER", ("stdio",)),
     case("an uninstall by who is elsewhere", "UninstallSkill", ID, "OPERATOR_ONLY", NOT_STDIO),
     case("a priority by who is elsewhere", "SetPriority", {**ID, "priority": 1}, "OPERATOR_ONLY", NOT_STDIO),
-    case("a priority below the first", "SetPriority", {**ID, "priority": 0}, "INVALID_PARAMETER"),
+    case("a priority below the first", "SetPriority", {**ID, "priority": 0}, "INVALID_PARAMETER", ("stdio",)),
+]
+
+# Without sign-in, where whoever comes over the network is nobody in particular.
+ACCESS = [
+    case("who one is", "GetCaller", {}, faces=NO_TOOL),
+    case("a token by who is elsewhere", "CreateToken", {"name": "ci", "actions": ["read"]}, "OPERATOR_ONLY", NO_TOOL),
+    case("tokens by who is elsewhere", "ListTokens", {}, "OPERATOR_ONLY", NO_TOOL),
+    case("a token that is revoked by who is elsewhere", "RevokeToken", {"name": "ci"}, "OPERATOR_ONLY", NO_TOOL),
 ]
 
 HISTORY = {"skill_id": "github/acme/history"}
@@ -459,7 +467,6 @@ VERSIONS = [
     case("what is held", "ListHeld", {}, faces=NO_TOOL),
     case("a skill that is held", "GetSkill", {"skill_id": "held"}, "VERSION_HELD"),
     case("a version that is approved by who is elsewhere", "ApproveVersion", REVIEW, "OPERATOR_ONLY", NO_TOOL),
-    case("a version that is approved for no reason", "ApproveVersion", {**REVIEW, "reason": ""}, "MISSING_PARAMETER", NO_TOOL),
     case("a version that is rejected by who is elsewhere", "RejectVersion", REVIEW, "OPERATOR_ONLY", NO_TOOL),
     case("a version that is rejected for no reason", "RejectVersion", {**REVIEW, "reason": ""}, "MISSING_PARAMETER", NO_TOOL),
     case("a skill that is blocked", "UpdateBlocklist", {"action": "add", "skill_id": "github/acme/sealed", "reason": "Old"}),
@@ -588,8 +595,6 @@ ACME = {"source": {"source_id": "acme", "kind": "git", "location": "https://gith
 SOURCES = [
     case("sources", "ListSources", {}, faces=NO_TOOL),
     case("a source by who is elsewhere", "AddSource", ACME, "OPERATOR_ONLY", NO_TOOL),
-    case("no source", "AddSource", {}, "MISSING_PARAMETER", NO_TOOL),
-    case("a source without an id", "AddSource", {"source": {"kind": "git", "source_id": ""}}, "MISSING_PARAMETER", NO_TOOL),
     case("a source that is removed by who is elsewhere", "RemoveSource", {"source_id": "acme"}, "OPERATOR_ONLY", NO_TOOL),
     case("a sync of nothing", "RefreshIndex", {}, "SOURCE_NOT_FOUND"),
     case("a sync of no source", "RefreshIndex", {"sources": ["acme"], "force_check": True}, "SOURCE_NOT_FOUND"),
@@ -709,7 +714,7 @@ SESSIONS = [
     case("too many calls", "ListToolCalls", {"page_size": 1001}, "INVALID_PARAMETER", NO_TOOL),
 ]
 
-QUESTIONS = [*LISTS, *SKILLS, *READS, *FILES, *INSTALLED, *VERSIONS, *CHECKS, *WATCHES, *LEARNING, *SOURCES, *COMPOSITIONS]
+QUESTIONS = [*LISTS, *SKILLS, *READS, *FILES, *INSTALLED, *ACCESS, *VERSIONS, *CHECKS, *WATCHES, *LEARNING, *SOURCES, *COMPOSITIONS]
 
 
 # Changes. Each has skills of its own, so that no change shows in another.

@@ -19,7 +19,6 @@ use super::answer::{Block, JsonText, Metadata, ToolAnswer, blocks, envelope};
 use super::codec::DynamicCodec;
 use super::parse::Wrong;
 use super::{Context, Contract, Error, INDEX_VERSION, Method, Refusal, Tool};
-use admission::Peer;
 use model::{Code, Failure};
 
 /// What a call goes through: services in process, or a channel to a server.
@@ -172,15 +171,12 @@ impl Gateway {
         self.transport.clone()
     }
 
-    /// The same for the calls of a peer.
+    /// The same for the calls of who a context is of.
     #[must_use]
-    pub fn transport_for(&self, peer: Option<Peer>) -> Transport {
+    pub fn transport_for(&self, context: Context) -> Transport {
         let transport = self.transport();
-        let Some(peer) = peer else {
-            return transport;
-        };
         BoxCloneSyncService::new(transport.map_request(move |mut request: Request<Body>| {
-            request.extensions_mut().insert(peer.clone());
+            context.mark(request.extensions_mut());
             request
         }))
     }

@@ -1,8 +1,9 @@
 //! What comes with a call beside its message.
 
-use http::{HeaderMap, HeaderValue};
+use http::{Extensions, HeaderMap, HeaderValue};
 use tonic::metadata::MetadataMap;
 
+use access::Access;
 use admission::Peer;
 
 /// What a call says in its metadata where a model reads the answer: it is not told unasked
@@ -28,6 +29,8 @@ pub struct Context {
     headers: HeaderMap,
     /// Whose call it is: the services hold it against that peer's share.
     peer: Option<Peer>,
+    /// What the caller may do.
+    access: Option<Access>,
 }
 
 impl Context {
@@ -44,6 +47,7 @@ impl Context {
         Self {
             headers,
             peer: request.extensions.get().cloned(),
+            access: request.extensions.get().cloned(),
         }
     }
 
@@ -52,10 +56,18 @@ impl Context {
     pub fn request<T>(&self, message: T) -> tonic::Request<T> {
         let mut request = tonic::Request::new(message);
         *request.metadata_mut() = MetadataMap::from_headers(self.headers.clone());
-        if let Some(peer) = &self.peer {
-            request.extensions_mut().insert(peer.clone());
-        }
+        self.mark(request.extensions_mut());
         request
+    }
+
+    /// Puts who calls beside a request.
+    pub(crate) fn mark(&self, extensions: &mut Extensions) {
+        if let Some(peer) = &self.peer {
+            extensions.insert(peer.clone());
+        }
+        if let Some(access) = &self.access {
+            extensions.insert(access.clone());
+        }
     }
 
     /// The same for an answer that a model reads.

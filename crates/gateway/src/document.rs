@@ -99,7 +99,16 @@ impl Document<'_> {
             "servers": [{"url": "/"}],
             "tags": self.tags(),
             "paths": paths,
+            // A server without sign-in wants none; one with it says what needs one.
+            "security": [{}, {"token": []}],
             "components": {
+                "securitySchemes": {
+                    "token": {
+                        "type": "http",
+                        "scheme": "bearer",
+                        "description": "A token that `CreateToken` or `repertoire token create` made, where the server wants sign-in. `x-action` of an operation says what it has to allow.",
+                    },
+                },
                 "schemas": schemas,
                 "responses": {
                     "Problem": {
@@ -227,6 +236,9 @@ impl Document<'_> {
             say("parameters", Json::Array(parameters));
         }
         say("responses", self.responses(method, route));
+        if !method.action.is_empty() {
+            say("x-action", json!(method.action));
+        }
         Json::Object(operation)
     }
 

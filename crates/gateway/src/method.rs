@@ -3,6 +3,7 @@
 use http::uri::PathAndQuery;
 use prost_reflect::{
     DescriptorPool, DynamicMessage, ExtensionDescriptor, Kind, MessageDescriptor, MethodDescriptor,
+    ReflectMessage as _,
 };
 
 use super::Error;
@@ -24,6 +25,12 @@ pub struct Method {
     pub client_streaming: bool,
     /// The server streams.
     pub server_streaming: bool,
+    /// What its caller must be allowed to do, such as `publish`; empty where the contract does
+    /// not say.
+    pub action: String,
+    /// The field of its request that names the skill to which that is done; empty: it is done
+    /// to no one skill.
+    pub skill: String,
     /// Its routes, the first of them the one to tell.
     pub routes: Vec<Route>,
     pub(super) path: PathAndQuery,
@@ -63,6 +70,11 @@ impl Method {
     pub fn only_reads(&self) -> bool {
         let is_get = self.routes.first().is_some_and(|route| route.verb == "GET");
         is_get || self.tools.iter().any(|tool| tool.hints.read_only)
+    }
+
+    /// Names of its appearances as a tool.
+    pub fn tool_names(&self) -> impl Iterator<Item = &str> {
+        self.tools.iter().map(|tool| tool.name.as_str())
     }
 
     /// Its request has this field, by its proto name.
@@ -183,10 +195,25 @@ fn route(rule: &DynamicMessage) -> Option<Route> {
     })
 }
 
+/// Name of the action of an `AccessOption`: `ACTION_PUBLISH` is `publish`.
+fn action(access: &DynamicMessage) -> String {
+    let field = access.descriptor().get_field_by_name("action");
+    let kind = field.as_ref().map(prost_reflect::FieldDescriptor::kind);
+    let number = field.and_then(|field| access.get_field(&field).as_enum_number());
+    let value = kind
+        .as_ref()
+        .and_then(Kind::as_enum)
+        .and_then(|actions| actions.get_value(number?));
+    let name = value.map(|value| value.name().to_ascii_lowercase());
+    let name = name.unwrap_or_default();
+    name.trim_start_matches("action_").to_owned()
+}
+
 /// The options by which the contract speaks of its rpcs.
 struct RpcOptions {
     tool: ExtensionDescriptor,
     http: ExtensionDescriptor,
+    access: Option<ExtensionDescriptor>,
 }
 
 impl RpcOptions {
@@ -202,6 +229,9 @@ impl RpcOptions {
             let more = inner(rule, "additional_bindings");
             routes.extend(more.iter().filter_map(|rule| route(rule)));
         }
+        let access = self.access.as_ref();
+        let access = access.map(|access| options.get_extension(access));
+        let access = access.as_ref().and_then(|access| access.as_message());
         let tools = options.get_extension(&self.tool);
         let tools = tools.as_list().unwrap_or_default().iter();
         Ok(Method {
@@ -211,6 +241,10 @@ impl RpcOptions {
             description,
             client_streaming: method.is_client_streaming(),
             server_streaming: method.is_server_streaming(),
+            action: access.map(action).unwrap_or_default(),
+            skill: access
+                .map(|access| text(access, "skill"))
+                .unwrap_or_default(),
             routes,
             path: PathAndQuery::try_from(path.as_str()).map_err(|_| Error::Unknown(path))?,
             input: method.input(),
@@ -232,6 +266,7 @@ pub(super) fn methods(pool: &DescriptorPool, comments: &Comments) -> Result<Vec<
     let options = RpcOptions {
         tool: extension("repertoire.v1.tool")?,
         http: extension("google.api.http")?,
+        access: pool.get_extension_by_name("repertoire.v1.access"),
     };
     let services = pool.services();
     let methods = services.flat_map(|service| service.methods().collect::<Vec<_>>());

@@ -193,6 +193,7 @@ impl From<Failure> for Refusal {
             status: match failure.code.kind() {
                 model::Kind::Invalid => Code::InvalidArgument,
                 model::Kind::NotFound => Code::NotFound,
+                model::Kind::Unauthenticated => Code::Unauthenticated,
                 model::Kind::Denied => Code::PermissionDenied,
                 model::Kind::State => Code::FailedPrecondition,
                 model::Kind::Conflict => Code::Aborted,

@@ -18,6 +18,8 @@ pub enum Kind {
     Invalid,
     /// The thing is not there.
     NotFound,
+    /// The caller does not say who it is, or not in a way that is accepted.
+    Unauthenticated,
     /// The caller may not do it.
     Denied,
     /// The state forbids it. Fix the state first.
@@ -137,6 +139,16 @@ codes! {
 
     /// Only who is on the server's machine may do this.
     OperatorOnly = "OPERATOR_ONLY", 1036, Denied;
+    /// The server wants to know who calls: show a token.
+    SignInRequired = "SIGN_IN_REQUIRED", 1037, Unauthenticated;
+    /// The token that was shown is not accepted, or is none.
+    TokenRefused = "TOKEN_REFUSED", 1038, Unauthenticated;
+    /// The caller is known, and may not do this.
+    PermissionDenied = "PERMISSION_DENIED", 1039, Denied;
+    /// There is no token of this name.
+    TokenNotFound = "TOKEN_NOT_FOUND", 1040, NotFound;
+    /// There is a token of this name, or no more can be made.
+    TokenExists = "TOKEN_EXISTS", 1041, State;
 
     /// No skill of this id or name.
     SkillNotFound = "SKILL_NOT_FOUND", 2000, NotFound;

@@ -37,6 +37,7 @@ mod reference;
 mod skeleton;
 mod skill;
 mod skill_id;
+mod skill_pattern;
 mod slug;
 #[cfg(test)]
 mod tests;
@@ -64,6 +65,7 @@ pub use skill::{
     OutputContract, ResourceConfig, Skill, ToolArgument, ToolConfig,
 };
 pub use skill_id::{HOSTS, Location, SkillId, SkillIdError, SkillKey};
+pub use skill_pattern::{PatternError, SkillPattern};
 pub use slug::{MAX_SLUG_CHARS, MAX_STANDARD_DESCRIPTION_CHARS, is_standard_name, slugify};
 pub use text::{
     beginning, beginning_in_tokens, cut, inert, inert_line, printable, printable_lines, shown,

@@ -34,6 +34,12 @@ impl Principal {
         Self(format!("source:{id}"))
     }
 
+    /// Who shows a token, by the token's name.
+    #[must_use]
+    pub fn token(name: &str) -> Self {
+        Self(format!("token:{name}"))
+    }
+
     /// It is a source.
     #[must_use]
     pub fn is_source(&self) -> bool {

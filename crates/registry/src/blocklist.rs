@@ -104,13 +104,8 @@ impl Registry {
     /// Takes a skill off the blocklist.
     ///
     /// # Errors
-    /// It is not on it; the caller is not on this machine.
+    /// It is not on it.
     pub async fn unblock(&self, id: &SkillId, caller: &Caller) -> Result<Blocked, Error> {
-        if caller.principal != Principal::local() {
-            return Err(Error::OperatorOnly {
-                what: "take a skill off the blocklist",
-            });
-        }
         self.delete_block(id, false, caller).await?;
         Ok(self.blocked(id.clone()))
     }

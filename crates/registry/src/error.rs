@@ -102,12 +102,6 @@ pub enum Error {
         /// Why.
         reason: String,
     },
-    /// Only who is on the server's machine may do this.
-    #[error("Only a caller on the server's machine may {what}")]
-    OperatorOnly {
-        /// What was asked for.
-        what: &'static str,
-    },
     /// The version has no such file.
     #[error("Version {version} of '{id}' has no file '{path}'")]
     FileNotFound {
@@ -386,8 +380,6 @@ impl From<Error> for Failure {
                 .suggest("List what is blocked (`repertoire blocklist`)"),
             Error::Feed { .. } => new(Code::SourceUnavailable)
                 .suggest("Name a file in `trust.blocklist_feed` of the server's config file: {\"blocked\": [{\"skill_id\": \"source/author/slug\", \"reason\": \"why\"}]}"),
-            Error::OperatorOnly { .. } => new(Code::OperatorOnly)
-                .suggest("Use the command line on the server's machine"),
             Error::FileNotFound { id, version, path, near } => of_version(Code::FileNotFound, &id, version)
                 .did_you_mean(&near)
                 .detail("path", path)

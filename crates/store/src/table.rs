@@ -97,6 +97,8 @@ tables! {
     SourceClaims = 63, "source_claims";
     /// Syncs that have ended, by number.
     Syncs = 64, "syncs";
+    /// Tokens, by name.
+    Tokens = 70, "tokens";
 }
 
 /// Part of a key, written so that keys sort as their parts do.

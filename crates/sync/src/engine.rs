@@ -256,10 +256,8 @@ impl Engine {
     /// Adds a source. It is due at once.
     ///
     /// # Errors
-    /// What names it is wrong, its secret cannot be had, or there is one of this id; the
-    /// caller is not on the server's machine.
-    pub async fn add(&self, source: Source, caller: &Principal) -> Result<Listed, Error> {
-        permit("add sources", caller)?;
+    /// What names it is wrong, its secret cannot be had, or there is one of this id.
+    pub async fn add(&self, source: Source) -> Result<Listed, Error> {
         source.check()?;
         self.0
             .fetchers
@@ -300,15 +298,8 @@ impl Engine {
     /// Removes a source. Its skills stay, or are withdrawn.
     ///
     /// # Errors
-    /// There is none of this id, it is in the config file, or it is being synced; the caller
-    /// is not on the server's machine.
-    pub async fn remove(
-        &self,
-        id: &str,
-        withdraws: bool,
-        caller: &Principal,
-    ) -> Result<Removed, Error> {
-        permit("remove sources", caller)?;
+    /// There is none of this id, it is in the config file, or it is being synced.
+    pub async fn remove(&self, id: &str, withdraws: bool) -> Result<Removed, Error> {
         let source = self.source(id)?;
         if self.0.configured.contains_key(id) {
             return Err(Error::Configured { id: id.to_owned() });
@@ -381,14 +372,5 @@ impl Engine {
         self.0.stop.cancel();
         self.0.tasks.close();
         self.0.tasks.wait().await;
-    }
-}
-
-/// Sources say whose skills are served, so only the operator names them.
-fn permit(what: &'static str, caller: &Principal) -> Result<(), Error> {
-    if *caller == Principal::local() || *caller == Principal::system() {
-        Ok(())
-    } else {
-        Err(registry::Error::OperatorOnly { what }.into())
     }
 }

@@ -265,6 +265,7 @@ impl From<registry::Error> for Refusal {
         match failure.code.kind() {
             FailureKind::Invalid
             | FailureKind::NotFound
+            | FailureKind::Unauthenticated
             | FailureKind::Denied
             | FailureKind::State => Self::Skip(Skipped::State(failure.message)),
             _ => Self::Fault(Fault::Here(super::Error::Here { message: words })),

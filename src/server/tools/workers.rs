@@ -7,6 +7,7 @@ use serde::Deserialize;
 
 use super::super::secret::SecretRef;
 use super::{ToolsConfig, ToolsError};
+use model::PatternError;
 use tools::host::{self, Admitted};
 
 /// Characters that a worker's token has at least: fewer can be guessed.
@@ -75,7 +76,7 @@ impl ToolsConfig {
                 return Err(wrong("skills", "name at least one".to_owned()));
             }
             let pattern = |(n, text): (usize, &String)| {
-                text.parse().map_err(|error: host::PatternError| {
+                text.parse().map_err(|error: PatternError| {
                     wrong(&format!("skills[{n}]"), error.to_string())
                 })
             };

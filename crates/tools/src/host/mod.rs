@@ -39,7 +39,7 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 pub use broker::Stats;
-pub use identity::{Admitted, BUILT_IN, PatternError, SkillPattern};
+pub use identity::{Admitted, BUILT_IN};
 pub use link::Outgoing;
 pub use message::{FromWorker, Hello, Served, ToWorker, Welcome};
 

@@ -1,0 +1,144 @@
+//! What a caller may do, decided and told.
+
+use std::sync::Arc;
+
+use crate::{Action, Actions, Caller, Rights};
+use model::{Code, Failure, Principal, SkillId};
+
+/// Decides whether the caller of a call may do an action to a skill.
+pub trait Authorize: Send + Sync {
+    /// # Errors
+    /// It may not.
+    fn allow(&self, action: Action, skill: &str) -> Result<(), Failure>;
+}
+
+/// Who calls, and what a refusal tells it: the server puts it beside each call.
+#[derive(Debug, Clone)]
+pub struct Access {
+    /// Who calls.
+    pub caller: Arc<Caller>,
+    /// The server wants to know who calls.
+    pub signs_in: bool,
+}
+
+impl Access {
+    /// Of a caller that needs no token, with these actions on everything, where nobody is
+    /// asked to sign in.
+    #[must_use]
+    pub fn without_sign_in(principal: Principal, actions: Actions) -> Self {
+        Self {
+            caller: Arc::new(Caller::new(principal, Rights::to_all(actions))),
+            signs_in: false,
+        }
+    }
+
+    /// Of whoever may open the data directory, who may do everything.
+    #[must_use]
+    pub fn local() -> Self {
+        Self::without_sign_in(Principal::local(), Actions::all())
+    }
+
+    /// # Errors
+    /// The caller may do the action to nothing.
+    pub fn require(&self, action: Action) -> Result<(), Failure> {
+        if self.caller.rights.allow(action) {
+            return Ok(());
+        }
+        Err(self.refusal(action))
+    }
+
+    /// Who decides for which skills the action is allowed. None: for all.
+    #[must_use]
+    pub fn authorizer(&self, action: Action) -> Option<Arc<dyn Authorize>> {
+        let is_bound = !self.caller.rights.allow_to_all(action);
+        is_bound.then(|| Arc::new(self.clone()) as Arc<dyn Authorize>)
+    }
+
+    fn refusal(&self, action: Action) -> Failure {
+        let what = phrase(action);
+        if !self.signs_in {
+            return Failure::new(
+                Code::OperatorOnly,
+                format!("Only a caller on the server's machine may {what}"),
+            )
+            .suggest("Use the command line on the server's machine");
+        }
+        if self.caller.is_anonymous() {
+            return Failure::new(
+                Code::SignInRequired,
+                format!("Who wants to {what} has to sign in"),
+            )
+            .detail("action", action)
+            .suggest("Show a token with the call, as `authorization: Bearer TOKEN`; the command line and the bridge take it from REPERTOIRE_TOKEN")
+            .suggest("Whoever runs the server makes tokens: `repertoire token create NAME --role ROLE`");
+        }
+        let caller = &self.caller.principal;
+        Failure::new(Code::PermissionDenied, format!("{caller} may not {what}"))
+            .detail("action", action)
+            .suggest(format!(
+                "Ask whoever runs the server for a token that allows `{action}`"
+            ))
+    }
+}
+
+impl Authorize for Access {
+    fn allow(&self, action: Action, skill: &str) -> Result<(), Failure> {
+        let rights = &self.caller.rights;
+        self.require(action)?;
+        if rights.allow_to_all(action) {
+            return Ok(());
+        }
+        let patterns: Vec<_> = rights.skills.iter().map(ToString::to_string).collect();
+        let patterns = patterns.join(", ");
+        // A short name may lead to another skill by the time at which the call is carried out.
+        let Ok(id) = skill.parse::<SkillId>() else {
+            return Err(Failure::new(
+                Code::PermissionDenied,
+                format!(
+                    "{} may {} for {patterns} alone, so the skill has to be named by its id",
+                    self.caller.principal,
+                    phrase(action)
+                ),
+            )
+            .detail("action", action)
+            .suggest("Name the skill as `source/author/slug`"));
+        };
+        if rights.allow_to(action, &id) {
+            return Ok(());
+        }
+        Err(Failure::new(
+            Code::PermissionDenied,
+            format!(
+                "{} may {} for {patterns} alone, not for {id}",
+                self.caller.principal,
+                phrase(action)
+            ),
+        )
+        .detail("action", action)
+        .detail("skill_id", &id)
+        .suggest(format!(
+            "Ask whoever runs the server for a token that allows `{action}` for this skill"
+        )))
+    }
+}
+
+/// An action as the end of a sentence.
+const fn phrase(action: Action) -> &'static str {
+    match action {
+        Action::Read => "see skills",
+        Action::Load => "load skills",
+        Action::Call => "call tools",
+        Action::Learn => "follow learning paths",
+        Action::Grade => "review solutions",
+        Action::Publish => "publish skills",
+        Action::Activate => "choose the version that is handed out",
+        Action::Delete => "delete skills",
+        Action::Block => "block skills",
+        Action::Sync => "have sources synced",
+        Action::Review => "review held versions and blocked skills",
+        Action::Audit => "see who called which tool",
+        Action::Serve => "serve tools",
+        Action::Operate => "look after the server",
+        Action::Administer => "give and take rights",
+    }
+}

@@ -1,0 +1,103 @@
+//! Sets of actions, and what they may be done to.
+
+use serde::{Deserialize, Serialize};
+
+use crate::Action;
+use model::{SkillId, SkillPattern};
+
+/// A set of actions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(from = "Vec<Action>", into = "Vec<Action>")]
+pub struct Actions(u32);
+
+impl Actions {
+    /// All of them.
+    #[must_use]
+    pub fn all() -> Self {
+        Action::ALL.iter().copied().collect()
+    }
+
+    /// The action is one of them.
+    #[must_use]
+    pub const fn has(self, action: Action) -> bool {
+        self.0 & (1 << action as u32) != 0
+    }
+
+    /// These without some.
+    #[must_use]
+    pub fn without(self, others: &[Action]) -> Self {
+        let others: Self = others.iter().copied().collect();
+        Self(self.0 & !others.0)
+    }
+
+    /// Each, as the contract lists them.
+    pub fn iter(self) -> impl Iterator<Item = Action> {
+        let all = Action::ALL.iter().copied();
+        all.filter(move |action| self.has(*action))
+    }
+
+    /// There is none.
+    #[must_use]
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+}
+
+impl FromIterator<Action> for Actions {
+    fn from_iter<T: IntoIterator<Item = Action>>(actions: T) -> Self {
+        let bits = actions.into_iter().map(|action| 1 << action as u32);
+        Self(bits.fold(0, |all, bit: u32| all | bit))
+    }
+}
+
+impl From<Vec<Action>> for Actions {
+    fn from(actions: Vec<Action>) -> Self {
+        actions.into_iter().collect()
+    }
+}
+
+impl From<Actions> for Vec<Action> {
+    fn from(actions: Actions) -> Self {
+        actions.iter().collect()
+    }
+}
+
+/// What a caller may do.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Rights {
+    /// What.
+    pub actions: Actions,
+    /// To which skills, where it is done to one. Empty: to all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub skills: Vec<SkillPattern>,
+}
+
+impl Rights {
+    /// These actions, to all skills.
+    #[must_use]
+    pub fn to_all(actions: Actions) -> Self {
+        Self {
+            actions,
+            skills: Vec::new(),
+        }
+    }
+
+    /// The action may be done to some skill, or to what is none.
+    #[must_use]
+    pub fn allow(&self, action: Action) -> bool {
+        self.actions.has(action)
+    }
+
+    /// The action may be done to every skill.
+    #[must_use]
+    pub fn allow_to_all(&self, action: Action) -> bool {
+        self.allow(action) && (self.skills.is_empty() || !action.is_by_skill())
+    }
+
+    /// The action may be done to this skill.
+    #[must_use]
+    pub fn allow_to(&self, action: Action, skill: &SkillId) -> bool {
+        self.allow_to_all(action)
+            || self.allow(action) && self.skills.iter().any(|pattern| pattern.covers(skill))
+    }
+}

@@ -1,0 +1,70 @@
+//! What can go wrong.
+
+use jiff::Timestamp;
+
+use model::{Code, Failure};
+
+/// A token cannot be made or revoked.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A value of the request is wrong.
+    #[error("{message}")]
+    Parameter {
+        /// Its field.
+        field: &'static str,
+        /// What is wrong with it.
+        message: String,
+    },
+    /// There is one of this name.
+    #[error("There is a token `{name}` already")]
+    Exists {
+        /// The name.
+        name: String,
+    },
+    /// There is none of this name.
+    #[error("There is no token `{name}`")]
+    NotFound {
+        /// The name.
+        name: String,
+    },
+    /// There are as many as there may be.
+    #[error("There are {max} tokens, and no more can be made")]
+    TooMany {
+        /// The most.
+        max: usize,
+    },
+    /// The store cannot be read.
+    #[error(transparent)]
+    Read(#[from] store::StoreError),
+    /// The store cannot be written.
+    #[error(transparent)]
+    Write(#[from] store::CommitError),
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        let message = error.to_string();
+        match error {
+            Error::Parameter { field, message } => {
+                Self::new(Code::InvalidParameter, "").field(field, &message)
+            }
+            Error::Exists { .. } => Self::new(Code::TokenExists, message)
+                .suggest("Choose another name, or revoke that one first"),
+            Error::NotFound { .. } => Self::new(Code::TokenNotFound, message)
+                .suggest("List the tokens with ListTokens, or `repertoire token list`"),
+            Error::TooMany { .. } => Self::new(Code::TokenExists, message)
+                .suggest("Revoke those that nobody uses: ListTokens says when each was last used"),
+            Error::Read(error) => error.into(),
+            Error::Write(error) => error.into(),
+        }
+    }
+}
+
+/// A token that was shown is not accepted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unrecognized {
+    /// It is no token of this server: never was, or was revoked.
+    Unknown,
+    /// It has expired.
+    Expired(Timestamp),
+}

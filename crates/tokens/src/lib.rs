@@ -1,0 +1,30 @@
+//! The tokens of a server: made, recognized, listed, revoked.
+//!
+//! Rules:
+//!
+//! * Of a token's text the store has a digest. 256 random bits need no slow hash: nobody
+//!   guesses them, and a look-up by digest takes as long for a near miss as for a far one.
+//! * A token that is revoked ends what was begun with it
+//!   ([`Caller::ended`](access::Caller::ended)).
+//! * Randomness is handed in, and so is the time.
+//!
+//! Not here: what the actions of a token are (`access`), where a call brings it (`server`).
+
+// What may fail in a test may not in the product; the rest is in Cargo.toml.
+#![warn(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    clippy::print_stderr
+)]
+
+mod error;
+mod secret;
+#[cfg(test)]
+mod tests;
+mod tokens;
+
+pub use error::{Error, Unrecognized};
+pub use secret::{PREFIX, Secret};
+pub use tokens::{NewToken, Token, Tokens};

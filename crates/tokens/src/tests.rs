@@ -1,0 +1,158 @@
+//! Tokens, over a store in memory.
+
+use jiff::{SignedDuration, Timestamp};
+use proptest::prelude::*;
+
+use crate::{Error, NewToken, Secret, Tokens, Unrecognized};
+use access::{Rights, Role};
+use model::Principal;
+use store::{Options, Store};
+
+const NOW: Timestamp = Timestamp::constant(1_800_000_030, 0);
+
+fn secret(byte: u8) -> Secret {
+    Secret::new([byte; 32])
+}
+
+fn new(name: &str, expires_at: Option<Timestamp>) -> NewToken {
+    NewToken {
+        name: name.to_owned(),
+        rights: Rights {
+            actions: Role::Publisher.actions(),
+            skills: vec!["github/acme/*".parse().expect("a pattern")],
+        },
+        expires_at,
+    }
+}
+
+#[test]
+fn a_secret_is_read_back_from_its_text_and_from_no_other() {
+    let text = secret(7).reveal();
+    assert_eq!(text.len(), 47);
+    assert_eq!(Secret::parse(&text), Some(secret(7)));
+    assert_eq!(format!("{:?}", secret(7)), "Secret(…)");
+    for wrong in [
+        "",
+        "rpt_",
+        &text[1..],
+        &text[..46],
+        &format!("{text}A"),
+        &text.replace("rpt_", "rpt-"),
+    ] {
+        assert_eq!(Secret::parse(wrong), None, "{wrong}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_text_is_the_text_of_a_token_or_none(text in ".{0,100}", tail in "[A-Za-z0-9_-]{43}") {
+        for text in [text, format!("rpt_{tail}")] {
+            if let Some(secret) = Secret::parse(&text) {
+                prop_assert_eq!(secret.reveal(), text);
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_token_is_recognized_until_it_is_revoked_also_by_the_next_server() {
+    let store = Store::in_memory(&Options::default());
+    let tokens = Tokens::open(store.clone()).expect("tokens");
+    let by = Principal::local();
+    tokens
+        .create(new("ci", None), &secret(1), &by, NOW)
+        .await
+        .expect("made");
+    let again = Tokens::open(store.clone()).expect("tokens");
+    for tokens in [&tokens, &again] {
+        let caller = tokens.recognize(&secret(1), NOW).expect("a caller");
+        assert_eq!(caller.principal.as_str(), "token:ci");
+        assert_eq!(caller.rights, new("ci", None).rights);
+        assert!(!caller.is_anonymous());
+        assert_eq!(
+            tokens.recognize(&secret(2), NOW).err(),
+            Some(Unrecognized::Unknown)
+        );
+    }
+    let caller = tokens.recognize(&secret(1), NOW).expect("a caller");
+    tokens.revoke("ci").await.expect("revoked");
+    assert!(caller.ended.is_cancelled());
+    assert_eq!(
+        tokens.recognize(&secret(1), NOW).err(),
+        Some(Unrecognized::Unknown)
+    );
+    let again = Tokens::open(store).expect("tokens");
+    assert_eq!(again.list(), []);
+    assert!(matches!(
+        tokens.revoke("ci").await,
+        Err(Error::NotFound { .. })
+    ));
+}
+
+#[tokio::test]
+async fn a_token_expires_at_its_time() {
+    let tokens = Tokens::open(Store::in_memory(&Options::default())).expect("tokens");
+    let at = NOW + SignedDuration::from_secs(60);
+    tokens
+        .create(new("ci", Some(at)), &secret(1), &Principal::local(), NOW)
+        .await
+        .expect("made");
+    let before = at - SignedDuration::from_nanos(1);
+    assert!(tokens.recognize(&secret(1), before).is_ok());
+    assert_eq!(
+        tokens.recognize(&secret(1), at).err(),
+        Some(Unrecognized::Expired(at))
+    );
+}
+
+#[tokio::test]
+async fn a_name_is_given_once_and_is_a_name() {
+    let tokens = Tokens::open(Store::in_memory(&Options::default())).expect("tokens");
+    let create = async |name: &str, byte| {
+        tokens
+            .create(new(name, None), &secret(byte), &Principal::local(), NOW)
+            .await
+    };
+    create("ci", 1).await.expect("made");
+    assert!(matches!(create("ci", 2).await, Err(Error::Exists { .. })));
+    assert_eq!(
+        tokens.recognize(&secret(2), NOW).err(),
+        Some(Unrecognized::Unknown)
+    );
+    let long = "x".repeat(65);
+    for wrong in ["", "a b", "a/b", "ü", &long] {
+        assert!(
+            matches!(
+                create(wrong, 3).await,
+                Err(Error::Parameter { field: "name", .. })
+            ),
+            "{wrong}"
+        );
+    }
+    create(&long[1..], 3).await.expect("64 characters");
+}
+
+#[tokio::test]
+async fn the_minute_of_the_last_use_is_told_and_written_down() {
+    let store = Store::in_memory(&Options::default());
+    let tokens = Tokens::open(store.clone()).expect("tokens");
+    tokens
+        .create(new("ci", None), &secret(1), &Principal::local(), NOW)
+        .await
+        .expect("made");
+    assert_eq!(tokens.list()[0].last_used_at, None);
+    tokens.recognize(&secret(1), NOW).expect("a caller");
+    let minute = Timestamp::from_second(1_800_000_000).expect("a time");
+    assert_eq!(tokens.list()[0].last_used_at, Some(minute));
+    let last = |store: &Store| Tokens::open(store.clone()).expect("tokens").list()[0].last_used_at;
+    assert_eq!(last(&store), None);
+    tokens.write_uses().await.expect("written");
+    assert_eq!(last(&store), Some(minute));
+    // What is written down after it was revoked does not bring it back.
+    tokens
+        .recognize(&secret(1), NOW + SignedDuration::from_secs(60))
+        .expect("a caller");
+    tokens.revoke("ci").await.expect("revoked");
+    tokens.write_uses().await.expect("written");
+    assert_eq!(Tokens::open(store).expect("tokens").list(), []);
+}

@@ -1,0 +1,279 @@
+//! The tokens of a server.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use arc_swap::ArcSwap;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use tokio::sync::Mutex;
+use tokio_util::sync::CancellationToken;
+
+use crate::{Error, Secret, Unrecognized};
+use access::{Caller, Rights};
+use model::{Digest, Principal};
+use store::{Batch, Expect, Store, Table, TableId};
+
+/// By name.
+const TOKENS: Table<str, Token> = Table::new(TableId::Tokens);
+/// Tokens that there may be: all are in memory, and a list has all.
+const MAX_TOKENS: usize = 10_000;
+/// Characters of a name.
+const MAX_NAME: usize = 64;
+const MINUTE: i64 = 60;
+
+/// A token, without its text.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Token {
+    /// What it is called.
+    pub name: String,
+    /// SHA-256 of its random bytes.
+    digest: Digest,
+    /// What it allows.
+    pub rights: Rights,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// Who made it.
+    pub created_by: Principal,
+    /// When it expires; none: never.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<Timestamp>,
+    /// When it was last shown, to the minute.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_used_at: Option<Timestamp>,
+}
+
+/// What a new token is to be.
+#[derive(Debug, Clone)]
+pub struct NewToken {
+    /// What it is to be called.
+    pub name: String,
+    /// What it is to allow.
+    pub rights: Rights,
+    /// When it is to expire; none: never.
+    pub expires_at: Option<Timestamp>,
+}
+
+/// A token, and what changes without a write.
+struct Entry {
+    token: Token,
+    caller: Arc<Caller>,
+    /// Second at which it was last shown, to the minute; 0: not yet.
+    used: AtomicI64,
+}
+
+impl Entry {
+    fn new(token: Token) -> Arc<Self> {
+        let used = token.last_used_at.map_or(0, Timestamp::as_second);
+        Arc::new(Self {
+            caller: Arc::new(Caller {
+                principal: Principal::token(&token.name),
+                rights: token.rights.clone(),
+                expires_at: token.expires_at,
+                ended: CancellationToken::new(),
+            }),
+            used: AtomicI64::new(used),
+            token,
+        })
+    }
+
+    /// What is known of it now.
+    fn now(&self) -> Token {
+        let used = self.used.load(Ordering::Relaxed);
+        Token {
+            last_used_at: Timestamp::from_second(used).ok().filter(|_| used > 0),
+            ..self.token.clone()
+        }
+    }
+}
+
+#[derive(Default, Clone)]
+struct Known {
+    by_name: BTreeMap<String, Arc<Entry>>,
+    by_digest: HashMap<Digest, Arc<Entry>>,
+}
+
+impl Known {
+    fn add(&mut self, entry: Arc<Entry>) {
+        self.by_digest
+            .insert(entry.token.digest, Arc::clone(&entry));
+        self.by_name.insert(entry.token.name.clone(), entry);
+    }
+}
+
+/// The tokens of a server. Cheap to clone.
+#[derive(Clone)]
+pub struct Tokens(Arc<Inner>);
+
+struct Inner {
+    store: Store,
+    known: ArcSwap<Known>,
+    /// One write at a time, so that a use that is written down brings no revoked token back.
+    writing: Mutex<()>,
+}
+
+impl fmt::Debug for Tokens {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tokens").finish_non_exhaustive()
+    }
+}
+
+fn check_name(name: &str) -> Result<(), Error> {
+    let is_right = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+    if !name.is_empty() && name.len() <= MAX_NAME && name.chars().all(is_right) {
+        return Ok(());
+    }
+    Err(Error::Parameter {
+        field: "name",
+        message: format!("a name has 1 to {MAX_NAME} letters, digits, `.`, `_` and `-`"),
+    })
+}
+
+impl Tokens {
+    /// The tokens in a store.
+    ///
+    /// # Errors
+    /// A record is damaged, or the store cannot be read.
+    pub fn open(store: Store) -> Result<Self, Error> {
+        let mut known = Known::default();
+        for entry in store.scan(&TOKENS, b"") {
+            known.add(Entry::new(entry?.1.value));
+        }
+        Ok(Self(Arc::new(Inner {
+            store,
+            known: ArcSwap::from_pointee(known),
+            writing: Mutex::new(()),
+        })))
+    }
+
+    /// Whose token this is.
+    ///
+    /// # Errors
+    /// It is none of this server, or has expired.
+    pub fn recognize(&self, secret: &Secret, now: Timestamp) -> Result<Arc<Caller>, Unrecognized> {
+        let known = self.0.known.load();
+        let entry = known
+            .by_digest
+            .get(&secret.digest())
+            .ok_or(Unrecognized::Unknown)?;
+        if let Some(expired) = entry.token.expires_at.filter(|expires| *expires <= now) {
+            return Err(Unrecognized::Expired(expired));
+        }
+        let minute = now.as_second() / MINUTE * MINUTE;
+        // Most calls find it written, and leave the line of the cache to other processors.
+        if entry.used.load(Ordering::Relaxed) < minute {
+            entry.used.store(minute, Ordering::Relaxed);
+        }
+        Ok(Arc::clone(&entry.caller))
+    }
+
+    /// Makes a token with a text of random bytes.
+    ///
+    /// # Errors
+    /// Its name is no name or taken, there are too many, or the store cannot be written.
+    pub async fn create(
+        &self,
+        new: NewToken,
+        secret: &Secret,
+        by: &Principal,
+        now: Timestamp,
+    ) -> Result<Token, Error> {
+        let NewToken {
+            name,
+            rights,
+            expires_at,
+        } = new;
+        check_name(&name)?;
+        let _writing = self.0.writing.lock().await;
+        let count = self.0.known.load().by_name.len();
+        if self.0.known.load().by_name.contains_key(&name) {
+            return Err(Error::Exists { name });
+        }
+        if count >= MAX_TOKENS {
+            return Err(Error::TooMany { max: MAX_TOKENS });
+        }
+        let token = Token {
+            name: name.clone(),
+            digest: secret.digest(),
+            rights,
+            created_at: now,
+            created_by: by.clone(),
+            expires_at,
+            last_used_at: None,
+        };
+        let mut batch = Batch::new();
+        batch.expect(&TOKENS, &name, Expect::Absent);
+        batch.put(&TOKENS, &name, &token);
+        self.0.store.commit(batch).await?;
+        self.change(|known| known.add(Entry::new(token.clone())));
+        Ok(token)
+    }
+
+    /// All tokens, by name.
+    #[must_use]
+    pub fn list(&self) -> Vec<Token> {
+        let known = self.0.known.load();
+        known.by_name.values().map(|entry| entry.now()).collect()
+    }
+
+    /// Revokes a token, and ends what was begun with it.
+    ///
+    /// # Errors
+    /// There is none of this name, or the store cannot be written.
+    pub async fn revoke(&self, name: &str) -> Result<Token, Error> {
+        let _writing = self.0.writing.lock().await;
+        let entry = self.0.known.load().by_name.get(name).cloned();
+        let entry = entry.ok_or_else(|| Error::NotFound {
+            name: name.to_owned(),
+        })?;
+        let mut batch = Batch::new();
+        batch.delete(&TOKENS, name);
+        self.0.store.commit(batch).await?;
+        self.change(|known| {
+            known.by_name.remove(name);
+            known.by_digest.remove(&entry.token.digest);
+        });
+        entry.caller.ended.cancel();
+        Ok(entry.now())
+    }
+
+    /// Writes down when tokens were last shown.
+    ///
+    /// # Errors
+    /// The store cannot be written.
+    pub async fn write_uses(&self) -> Result<(), Error> {
+        let _writing = self.0.writing.lock().await;
+        let mut batch = Batch::new();
+        let mut written = Vec::new();
+        for entry in self.0.known.load().by_name.values() {
+            let now = entry.now();
+            if now != entry.token {
+                batch.put(&TOKENS, &now.name, &now);
+                written.push((Arc::clone(entry), now));
+            }
+        }
+        if written.is_empty() {
+            return Ok(());
+        }
+        self.0.store.commit(batch).await?;
+        self.change(|known| {
+            for (entry, token) in &written {
+                known.add(Arc::new(Entry {
+                    token: token.clone(),
+                    caller: Arc::clone(&entry.caller),
+                    used: AtomicI64::new(entry.used.load(Ordering::Relaxed)),
+                }));
+            }
+        });
+        Ok(())
+    }
+
+    /// Whoever holds `writing` is the only one to change what is known.
+    fn change(&self, change: impl FnOnce(&mut Known)) {
+        let mut known = Known::clone(&self.0.known.load());
+        change(&mut known);
+        self.0.known.store(Arc::new(known));
+    }
+}

@@ -1,0 +1,187 @@
+//! `repertoire.v1.Access`.
+
+use std::sync::Arc;
+
+use jiff::{SignedDuration, Timestamp};
+use tonic::{Request, Response, Status};
+
+use super::convert::time;
+use super::{access, principal, wrong};
+use crate::contract::v1::access_server;
+use crate::contract::{status, v1};
+use ::access::{Access, Action, Actions, Rights};
+use ::tokens::{NewToken, Secret, Token, Tokens};
+use model::{Clock, Failure};
+
+/// An action as the contract has it.
+fn on_wire(action: Action) -> v1::Action {
+    let name = format!("ACTION_{}", action.name().to_ascii_uppercase());
+    v1::Action::from_str_name(&name).unwrap_or_default()
+}
+
+fn from_wire(action: v1::Action) -> Option<Action> {
+    let all = Action::ALL.iter().copied();
+    all.into_iter().find(|known| on_wire(*known) == action)
+}
+
+fn actions_on_wire(actions: Actions) -> Vec<i32> {
+    actions
+        .iter()
+        .map(|action| on_wire(action).into())
+        .collect()
+}
+
+fn patterns_on_wire(rights: &Rights) -> Vec<String> {
+    rights.skills.iter().map(ToString::to_string).collect()
+}
+
+fn info(token: Token) -> v1::TokenInfo {
+    v1::TokenInfo {
+        actions: actions_on_wire(token.rights.actions),
+        skills: patterns_on_wire(&token.rights),
+        created_at: Some(time(token.created_at)),
+        created_by: token.created_by.to_string(),
+        expires_at: token.expires_at.map(time),
+        last_used_at: token.last_used_at.map(time),
+        name: token.name,
+    }
+}
+
+fn rights(actions: &[i32], skills: &[String]) -> Result<Rights, Status> {
+    let mut allowed = Vec::new();
+    for (at, action) in actions.iter().enumerate() {
+        let known = v1::Action::try_from(*action).ok().and_then(from_wire);
+        let known = known.ok_or_else(|| {
+            let names: Vec<_> = Action::ALL.iter().map(|action| action.name()).collect();
+            wrong(
+                &format!("actions[{at}]"),
+                format!("a token allows {}", names.join(", ")),
+            )
+        })?;
+        allowed.push(known);
+    }
+    let mut patterns = Vec::new();
+    for (at, text) in skills.iter().enumerate() {
+        let pattern = text.parse();
+        let pattern = pattern.map_err(|error: model::PatternError| {
+            wrong(&format!("skills[{at}]"), error.to_string())
+        })?;
+        patterns.push(pattern);
+    }
+    Ok(Rights {
+        actions: allowed.into_iter().collect(),
+        skills: patterns,
+    })
+}
+
+/// The service.
+#[derive(Clone)]
+pub struct AccessService {
+    tokens: Tokens,
+    clock: Arc<dyn Clock>,
+}
+
+impl std::fmt::Debug for AccessService {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("AccessService").finish_non_exhaustive()
+    }
+}
+
+impl AccessService {
+    /// The service over the tokens of a server.
+    #[must_use]
+    pub fn new(tokens: Tokens, clock: Arc<dyn Clock>) -> Self {
+        Self { tokens, clock }
+    }
+}
+
+#[tonic::async_trait]
+impl access_server::Access for AccessService {
+    async fn get_caller(
+        &self,
+        request: Request<v1::GetCallerRequest>,
+    ) -> Result<Response<v1::GetCallerResponse>, Status> {
+        let Access { caller, .. } = access(&request);
+        Ok(Response::new(v1::GetCallerResponse {
+            caller: caller.principal.to_string(),
+            actions: actions_on_wire(caller.rights.actions),
+            skills: patterns_on_wire(&caller.rights),
+            expires_at: caller.expires_at.map(time),
+        }))
+    }
+
+    async fn create_token(
+        &self,
+        request: Request<v1::CreateTokenRequest>,
+    ) -> Result<Response<v1::CreateTokenResponse>, Status> {
+        let by = principal(&request);
+        let v1::CreateTokenRequest {
+            name,
+            actions,
+            skills,
+            expires_in_days,
+        } = request.into_inner();
+        let now = self.clock.now();
+        let new = NewToken {
+            rights: rights(&actions, &skills)?,
+            expires_at: expiry(now, expires_in_days)?,
+            name,
+        };
+        let mut random = [0; 32];
+        getrandom::fill(&mut random).map_err(|error| status(Failure::fault(error.to_string())))?;
+        let secret = Secret::new(random);
+        let token = self.tokens.create(new, &secret, &by, now).await;
+        Ok(Response::new(v1::CreateTokenResponse {
+            token: secret.reveal(),
+            info: Some(info(token.map_err(status)?)),
+        }))
+    }
+
+    async fn list_tokens(
+        &self,
+        _: Request<v1::ListTokensRequest>,
+    ) -> Result<Response<v1::ListTokensResponse>, Status> {
+        Ok(Response::new(v1::ListTokensResponse {
+            tokens: self.tokens.list().into_iter().map(info).collect(),
+        }))
+    }
+
+    async fn revoke_token(
+        &self,
+        request: Request<v1::RevokeTokenRequest>,
+    ) -> Result<Response<v1::RevokeTokenResponse>, Status> {
+        let revoked = self.tokens.revoke(&request.get_ref().name).await;
+        Ok(Response::new(v1::RevokeTokenResponse {
+            info: Some(info(revoked.map_err(status)?)),
+        }))
+    }
+}
+
+fn expiry(now: Timestamp, days: u32) -> Result<Option<Timestamp>, Status> {
+    if days == 0 {
+        return Ok(None);
+    }
+    let after = now.checked_add(SignedDuration::from_hours(24 * i64::from(days)));
+    after
+        .map(Some)
+        .map_err(|error| status(Failure::fault(error.to_string())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_contract_and_the_product_name_the_same_actions() {
+        for action in Action::ALL {
+            assert_eq!(from_wire(on_wire(*action)), Some(*action));
+        }
+        let known = (0..).map_while(|number| v1::Action::try_from(number).ok());
+        let unknown: Vec<_> = known
+            .filter(|action| from_wire(*action).is_none())
+            .collect();
+        assert_eq!(unknown, [v1::Action::Unspecified, v1::Action::Anything]);
+        // Reads the whole table, which panics where the build wrote another name.
+        assert!(crate::contract::actions().count() > 70);
+    }
+}

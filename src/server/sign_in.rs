@@ -1,0 +1,294 @@
+//! Who calls, by the token that a request shows; and what nobody in particular may do.
+//!
+//! * Without sign-in everybody may do all but look after the server, as whoever reaches a
+//!   loopback port is on this machine. With it, who shows no token may do what the operator
+//!   says.
+//! * A token that is shown is accepted or refused, whatever the call: nobody takes an expired
+//!   token for none.
+//! * Workers show tokens of the config file, which `tools` knows: that is their sign-in.
+//! * The socket in the data directory needs none: who may open the directory may do everything.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::header::AUTHORIZATION;
+use http::{HeaderMap, HeaderValue};
+use serde::{Deserialize, Deserializer};
+
+use access::{Access, Action, Actions, Caller, Rights, Role};
+use model::{Clock, Code, Failure, Principal};
+use tokens::{Secret, Tokens, Unrecognized};
+
+/// The rpc of workers.
+const ATTACH: &str = "/repertoire.v1.ToolHost/Attach";
+/// What only who is on the server's machine may do where nobody signs in.
+const OPERATORS: [Action; 3] = [Action::Review, Action::Operate, Action::Administer];
+
+/// How callers say who they are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Mode {
+    /// They do not.
+    #[default]
+    None,
+    /// They show a token of this server.
+    Tokens,
+}
+
+/// Who may do what.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct SignInConfig {
+    /// How callers say who they are.
+    pub sign_in: Mode,
+    /// What who shows no token may do, where callers sign in: actions, and roles.
+    #[serde(deserialize_with = "actions")]
+    pub anonymous: Actions,
+    /// A proxy in front of the server has TLS, so that tokens do not go over a network in
+    /// clear.
+    pub behind_proxy: bool,
+}
+
+fn actions<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Actions, D::Error> {
+    let names = Vec::<String>::deserialize(deserializer)?;
+    let mut all = Vec::new();
+    for name in names {
+        match name.parse::<Role>() {
+            Ok(role) => all.extend(role.actions().iter()),
+            Err(_) => all.push(name.parse::<Action>().map_err(serde::de::Error::custom)?),
+        }
+    }
+    Ok(all.into_iter().collect())
+}
+
+impl SignInConfig {
+    /// Why a server with callers on other machines does not start with these; none: it does.
+    #[must_use]
+    pub fn is_unsafe(&self) -> Option<&'static str> {
+        match (self.sign_in, self.behind_proxy) {
+            (Mode::None, _) => Some(
+                "whoever reaches it could do everything. Set `access.sign_in: tokens`, with what everybody may do in `access.anonymous`, such as [reader]; or listen on 127.0.0.1",
+            ),
+            (Mode::Tokens, false) => Some(
+                "tokens would go over the network in clear. Put a proxy with TLS in front (docs/proxies.md) and set `access.behind_proxy: true`; or listen on 127.0.0.1",
+            ),
+            (Mode::Tokens, true) => None,
+        }
+    }
+}
+
+/// Finds out who calls. Cheap to clone.
+#[derive(Clone)]
+pub(super) struct SignIn {
+    /// None: nobody signs in.
+    tokens: Option<Tokens>,
+    anonymous: Access,
+    clock: Arc<dyn Clock>,
+}
+
+impl std::fmt::Debug for SignIn {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SignIn")
+            .field("tokens", &self.tokens)
+            .field("anonymous", &self.anonymous)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What ends with a token, as a failure that says why.
+pub(super) type Ended = Pin<Box<dyn Future<Output = Failure> + Send>>;
+
+impl SignIn {
+    pub(super) fn new(config: &SignInConfig, tokens: Tokens, clock: Arc<dyn Clock>) -> Self {
+        let signs_in = config.sign_in == Mode::Tokens;
+        let actions = if signs_in {
+            config.anonymous
+        } else {
+            Actions::all().without(&OPERATORS)
+        };
+        let rights = Rights::to_all(actions);
+        Self {
+            tokens: signs_in.then_some(tokens),
+            anonymous: Access {
+                caller: Arc::new(Caller::new(Principal::anonymous(), rights)),
+                signs_in,
+            },
+            clock,
+        }
+    }
+
+    /// Who shows nothing.
+    pub(super) fn anonymous(&self) -> Access {
+        self.anonymous.clone()
+    }
+
+    /// Who makes a request.
+    ///
+    /// # Errors
+    /// It shows what is not accepted.
+    pub(super) fn recognize(&self, headers: &HeaderMap, path: &str) -> Result<Access, Failure> {
+        let (Some(tokens), Some(shown)) = (&self.tokens, headers.get(AUTHORIZATION)) else {
+            return Ok(self.anonymous());
+        };
+        let secret = bearer(shown).and_then(Secret::parse);
+        let Some(secret) = secret else {
+            if path == ATTACH {
+                let rights = Rights::to_all([Action::Serve].into_iter().collect());
+                return Ok(Access {
+                    caller: Arc::new(Caller::new(Principal::anonymous(), rights)),
+                    signs_in: true,
+                });
+            }
+            return Err(refused("What the call shows is no token of this server"));
+        };
+        match tokens.recognize(&secret, self.clock.now()) {
+            Ok(caller) => Ok(Access {
+                caller,
+                signs_in: true,
+            }),
+            // The same for what never was one and for what was revoked.
+            Err(Unrecognized::Unknown) => {
+                Err(refused("What the call shows is no token of this server"))
+            }
+            Err(Unrecognized::Expired(at)) => Err(refused(&format!("The token expired at {at}"))),
+        }
+    }
+
+    /// When what a caller began ends, before it is done. None: its caller has no token.
+    pub(super) fn ended(&self, access: &Access) -> Option<Ended> {
+        let caller = &access.caller;
+        if !access.signs_in || caller.is_anonymous() {
+            return None;
+        }
+        let revoked = caller.ended.clone().cancelled_owned();
+        let left = caller.expires_at.map(|at| {
+            let left = at.duration_since(self.clock.now());
+            Duration::try_from(left).unwrap_or(Duration::ZERO)
+        });
+        Some(Box::pin(async move {
+            let expired = async {
+                match left {
+                    Some(left) => tokio::time::sleep(left).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                () = revoked => refused("The token was revoked"),
+                () = expired => refused("The token has expired"),
+            }
+        }))
+    }
+}
+
+fn refused(message: &str) -> Failure {
+    Failure::new(Code::TokenRefused, message)
+        .suggest("Show a token that whoever runs the server made with `repertoire token create`, as `authorization: Bearer TOKEN`")
+        .suggest("Leave `authorization` away to be nobody in particular")
+}
+
+/// The token of an `authorization: Bearer TOKEN`, whose scheme is compared without case
+/// (RFC 7235, 2.1).
+fn bearer(value: &HeaderValue) -> Option<&str> {
+    let (scheme, token) = value.to_str().ok()?.split_once(' ')?;
+    scheme
+        .eq_ignore_ascii_case("bearer")
+        .then_some(token.trim())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use jiff::Timestamp;
+    use model::SystemClock;
+    use store::{Options, Store};
+
+    async fn sign_in(config: &str) -> (SignIn, Secret) {
+        let config: SignInConfig = serde_yaml::from_str(config).expect("a config");
+        let tokens = Tokens::open(Store::in_memory(&Options::default())).expect("tokens");
+        let secret = Secret::new([7; 32]);
+        let new = tokens::NewToken {
+            name: "ci".to_owned(),
+            rights: Rights::to_all(Role::Reader.actions()),
+            expires_at: None,
+        };
+        let by = Principal::local();
+        let made = tokens.create(new, &secret, &by, Timestamp::UNIX_EPOCH);
+        made.await.expect("made");
+        (SignIn::new(&config, tokens, Arc::new(SystemClock)), secret)
+    }
+
+    fn shows(value: &str) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        headers.insert(AUTHORIZATION, value.parse().expect("a value"));
+        headers
+    }
+
+    #[tokio::test]
+    async fn without_sign_in_everybody_may_do_all_but_look_after_the_server() {
+        let (sign_in, secret) = sign_in("{}").await;
+        let access = sign_in
+            .recognize(&shows(&format!("Bearer {}", secret.reveal())), "/x")
+            .expect("anonymous");
+        assert!(access.caller.is_anonymous());
+        let denied: Vec<_> = Action::ALL
+            .iter()
+            .filter(|action| !access.caller.rights.allow(**action))
+            .collect();
+        assert_eq!(
+            denied,
+            [&Action::Review, &Action::Operate, &Action::Administer]
+        );
+        assert!(
+            Action::ALL
+                .iter()
+                .all(|a| Access::local().caller.rights.allow(*a))
+        );
+    }
+
+    #[tokio::test]
+    async fn with_tokens_nobody_in_particular_may_do_what_the_operator_says() {
+        let (sign_in, secret) =
+            sign_in("{sign_in: tokens, anonymous: [read, reader, learn]}").await;
+        let anonymous = sign_in
+            .recognize(&HeaderMap::new(), "/x")
+            .expect("anonymous");
+        let allowed: Vec<_> = anonymous.caller.rights.actions.iter().collect();
+        assert_eq!(allowed, [Action::Read, Action::Load, Action::Learn]);
+        let text = secret.reveal();
+        for shown in [format!("Bearer {text}"), format!("bEARER  {text} ")] {
+            let access = sign_in.recognize(&shows(&shown), "/x").expect("known");
+            assert_eq!(access.caller.principal, Principal::token("ci"));
+        }
+        for shown in [
+            "Bearer",
+            "Basic dXNlcjpwYXNz",
+            "Bearer ",
+            "Bearer rpt_",
+            &text,
+            &format!("Bearer {text}x"),
+            &format!("Bearer {}", Secret::new([8; 32]).reveal()),
+        ] {
+            let refused = sign_in.recognize(&shows(shown), "/x").expect_err("refused");
+            assert_eq!(
+                refused.to_string(),
+                "TOKEN_REFUSED: What the call shows is no token of this server",
+                "{shown}"
+            );
+        }
+        // A worker's own token is looked at where workers are let in.
+        let worker = sign_in.recognize(&shows("Bearer 0123456789abcdef"), ATTACH);
+        let rights = worker.expect("a worker").caller.rights.clone();
+        assert_eq!(rights.actions.iter().collect::<Vec<_>>(), [Action::Serve]);
+    }
+
+    #[test]
+    fn an_action_that_there_is_none_of_is_told_with_those_there_are() {
+        let wrong = serde_yaml::from_str::<SignInConfig>("{anonymous: [write]}");
+        let said = wrong.expect_err("refused").to_string();
+        assert!(
+            said.contains("`write` is no action; write read, load,"),
+            "{said}"
+        );
+    }
+}
