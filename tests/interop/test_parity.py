@@ -371,6 +371,7 @@ READS = [
     case("a search by a category that is none", "Search", {"query": "page", "filters": {"categories": ["no such"]}}, "INVALID_PARAMETER"),
     case("a search with filters that nothing meets", "Search", {"query": "page", "filters": {"tags": ["none"]}}),
     case("a search with facets", "Search", {"query": "page", "facets": True, "limit": 1}),
+    case("a search with highlights", "Search", {"query": "handles refunds", "highlights": True, "limit": 1}),
     case("a search by time", "Search", {"query": "page", "sort": {"field": "updated", "direction": "asc"}}),
     case("a search since never", "Search", {"query": "page", "filters": {"updated_after": "2100-01-01T00:00:00Z"}}),
     case("a search of an empty query", "Search", {"query": ""}, "MISSING_PARAMETER"),

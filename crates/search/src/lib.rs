@@ -83,7 +83,7 @@ use tokio_util::sync::CancellationToken;
 
 pub use analysis::{Analysis, Repair};
 pub use error::Error;
-pub use explain::Why;
+pub use explain::{Snippet, Why};
 pub use filter::Filters;
 pub use fuse::Tier;
 use local::Front;
