@@ -101,7 +101,8 @@ fn what_a_search_found_is_bold_in_a_terminal_and_plain_in_a_pipe() {
     let published = support::command(&["publish", &folder.display().to_string(), "--data", &data]);
     assert!(published.status.success(), "{published:?}");
     let search = ["search", "paid", "back", "-n", "1", "--data", &data];
-    let piped = String::from_utf8(support::command(&search).stdout).expect("UTF-8");
+    let piped = support::command(&[&search[..], &["--format", "plain"]].concat());
+    let piped = String::from_utf8(piped.stdout).expect("UTF-8");
     assert!(
         piped.contains("\n  Pays **back** what was paid.\n"),
         "{piped}"

@@ -7,7 +7,7 @@ use tonic::{Request, Response, Status};
 
 use super::around::Around;
 use super::convert::{self, ids, info, location_of, trust_tier_of};
-use super::{Messages, NAMES, README, SKILLS, VERSIONS_OF_A_SKILL};
+use super::{DEPENDENTS, Messages, NAMES, README, SKILLS, VERSIONS_OF_A_SKILL};
 use super::{codebase, page_size, search, sources, target, token, tools, trust};
 use crate::contract::{FOR_MODEL, INDEX_VERSION, status, v1};
 use ::lookup::{ListQuery, Lookup};
@@ -141,6 +141,7 @@ impl v1::lookup_server::Lookup for LookupService {
             location: _,
             trust_tier: _,
             with_problems,
+            requires,
         } = request.into_inner();
         let query = ListQuery {
             source,
@@ -151,6 +152,7 @@ impl v1::lookup_server::Lookup for LookupService {
             location,
             trust_tier,
             with_problems,
+            requires,
         };
         let page = this.lookup.page(query, page_size(size, SKILLS), page_token);
         let page = page.await.map_err(status)?;
@@ -177,6 +179,7 @@ impl v1::lookup_server::Lookup for LookupService {
             include_security,
             version_number,
             semantic_version,
+            include_dependents,
         } = request.into_inner();
         let (skill, version) = target(&skill_id, version_number, &semantic_version)?;
         let newest = if include_versions {
@@ -204,7 +207,19 @@ impl v1::lookup_server::Lookup for LookupService {
             let standing = described.head.standing(now);
             (_, skill.quality_parts) = trust::quality_parts(scan.quality, standing);
         }
+        let dependents = if include_dependents {
+            Some(
+                this.lookup
+                    .dependents(&described.head.id)
+                    .await
+                    .map_err(status)?,
+            )
+        } else {
+            None
+        };
         Ok(Response::new(v1::GetSkillResponse {
+            dependent_count: dependents.as_ref().map(|found| convert::count(found.len())),
+            dependents: ids(dependents.into_iter().flatten().take(DEPENDENTS)),
             skill: Some(skill),
             shadowed_ids: ids(found.shadowed),
         }))

@@ -160,6 +160,8 @@ const NAMES: usize = 100;
 const VERSIONS: usize = 50;
 /// Versions that come with a skill.
 const VERSIONS_OF_A_SKILL: usize = 20;
+/// Skills that require the one that is asked for.
+const DEPENDENTS: usize = 100;
 /// Skills on the blocklist.
 const BLOCKED: usize = 100;
 /// Versions that are held, on a page.

@@ -112,6 +112,7 @@ impl v1::registry_server::Registry for RegistryService {
         Ok(Response::new(v1::DeleteSkillResponse {
             skill_id: deleted.id.to_string(),
             versions_deleted: deleted.versions,
+            dependents: convert::ids(deleted.dependents),
         }))
     }
 
@@ -138,6 +139,7 @@ impl v1::registry_server::Registry for RegistryService {
             skill_id: withdrawn.id.to_string(),
             version: Some(convert::state(withdrawn.version)),
             active_version: number(withdrawn.active),
+            dependents: convert::ids(withdrawn.dependents),
         }))
     }
 

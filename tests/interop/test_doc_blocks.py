@@ -198,7 +198,7 @@ TABLE = {
     "docs/checks.md": [Shell(SKILL + "skill DIR 1.0.0 'Ask.'; sed -i 's/name: DIR/name: dir/' DIR/SKILL.md"), Shell(), JSON],
     "docs/cli.md": [Shell()],
     "docs/clients.md": [Elsewhere("test_clients.py::test_clients_publish_search_load_and_call_in_the_lines_of_their_readme")],
-    "docs/composition.md": [Shell(), Shell(), JSON, Shell()],
+    "docs/composition.md": [Shell(), Shell(), JSON, Shell(), Shell()],
     "docs/install.md": [Shell(REFUNDS), TOML],
     "docs/learning.md": [
         # The starter of an exercise does not pass.
