@@ -426,6 +426,43 @@ fn a_skill_says_who_requires_it_and_so_does_taking_it_away() {
 }
 
 #[test]
+fn copies_of_a_skill_are_listed_also_where_it_is_blocked() {
+    let desk = Desk::new();
+    let folder = desk.skill("refunds", REFUNDS);
+    let copy = desk.skill(
+        "paybacks",
+        &REFUNDS.replace("name: refunds", "name: paybacks"),
+    );
+    for (folder, location) in [(&folder, "user"), (&folder, "project"), (&copy, "user")] {
+        desk.json(&["publish", folder, "--location", location]);
+    }
+    desk.json(&["block", "local/project/refunds", "--reason", "It lies."]);
+    let rows = desk.run(&["similar", "local/project/refunds", "--format", "tsv"]);
+    let rows = String::from_utf8(rows.stdout).expect("UTF-8");
+    let rows: Vec<Vec<&str>> = rows.lines().map(|row| row.split('\t').collect()).collect();
+    assert_eq!(
+        rows,
+        [
+            ["local/user/paybacks", "1.00", "", "Handles refunds."],
+            [
+                "local/user/refunds",
+                "1.00",
+                "name, files",
+                "Handles refunds."
+            ],
+        ]
+    );
+    let none = desk.run(&["similar", "write_sql", "--format", "plain"]);
+    let said = String::from_utf8(none.stderr).expect("UTF-8");
+    assert!(
+        said.contains("No other skill is similar to builtin/repertoire/write_sql."),
+        "{said}"
+    );
+    let refusal = desk.refusal(&["similar", "refunds", "--min", "0.1", "--json"]);
+    assert_eq!(refusal["error"]["code"], "INVALID_PARAMETER");
+}
+
+#[test]
 fn a_search_index_is_made_anew_when_asked() {
     let desk = Desk::new();
     let nowhere = desk.run(&["reindex"]);

@@ -8,7 +8,7 @@ use tonic::{Request, Response, Status};
 use super::around::Around;
 use super::convert::{self, ids, info, location_of, trust_tier_of};
 use super::{DEPENDENTS, Messages, NAMES, README, SKILLS, VERSIONS_OF_A_SKILL};
-use super::{codebase, page_size, search, sources, target, token, tools, trust};
+use super::{codebase, page_size, search, similar, sources, target, token, tools, trust};
 use crate::contract::{FOR_MODEL, INDEX_VERSION, status, v1};
 use ::lookup::{ListQuery, Lookup};
 use ::search::SearchIndex;
@@ -165,6 +165,17 @@ impl v1::lookup_server::Lookup for LookupService {
             next_page_token: token(page.next),
             resume_token: page.resume,
         }))
+    }
+
+    async fn list_similar_skills(
+        &self,
+        request: Request<v1::ListSimilarSkillsRequest>,
+    ) -> Result<Response<v1::ListSimilarSkillsResponse>, Status> {
+        let this = self.seen_by(request.extensions()).await;
+        let version = this.index_version();
+        let request = request.into_inner();
+        let similar = similar::list(&this.registry, &this.lookup, &this.search, request).await?;
+        Ok(of_index(version, similar))
     }
 
     async fn get_skill(

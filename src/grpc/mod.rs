@@ -26,6 +26,7 @@ pub mod lookup;
 mod publish;
 pub mod registry;
 mod search;
+mod similar;
 mod sources;
 mod sync;
 #[cfg(test)]
@@ -154,6 +155,9 @@ const REASONS: bool = true;
 const SKILLS: usize = 100;
 /// Skills of a search.
 const FOUND: usize = 10;
+/// Skills that are similar to one, and how similar they are at least.
+const SIMILAR: usize = 20;
+const MIN_SIMILARITY: f64 = 0.7;
 /// Names that begin with a text.
 const NAMES: usize = 100;
 /// Versions of a list.

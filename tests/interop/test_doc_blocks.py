@@ -222,7 +222,7 @@ TABLE = {
     "docs/proxies.md": [YAML, ELSEWHERE],
     "docs/rest.md": [*[Elsewhere("test_docs.py::test_the_commands_of_the_page_on_rest_do_what_they_say")] * 4, JSON,
                      Elsewhere("test_docs.py::test_the_commands_of_the_page_on_rest_do_what_they_say")],
-    "docs/search.md": [Shell()],
+    "docs/search.md": [Shell(), Shell()],
     "docs/setup.md": [
         Shell("mkdir -p ~/.local/share/bash-completion/completions ~/.zfunc ~/.config/fish/completions"),
         NotRun("it adds a user and a service to the machine"),
