@@ -397,6 +397,72 @@ fn compacting_keeps_every_skill_and_drops_what_nothing_uses() {
 }
 
 #[test]
+fn a_skill_says_who_requires_it_and_so_does_taking_it_away() {
+    let desk = Desk::new();
+    desk.json(&["publish", &desk.skill("refunds", REFUNDS)]);
+    let rules = "compatibility_rules: [{type: requires, skill: refunds@^1}]";
+    let other = REFUNDS.replace("name: refunds", &format!("name: disputes\n{rules}"));
+    desk.json(&["publish", &desk.skill("disputes", &other)]);
+    let said = |args: &[&str]| {
+        let output = desk.run(&[args, &["--format", "plain"]].concat());
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).expect("UTF-8")
+    };
+    let shown = said(&["show", "refunds"]);
+    let required = shown.lines().find(|line| line.starts_with("required by"));
+    assert!(
+        required.is_some_and(|line| line.ends_with(" local/global/disputes")),
+        "{shown}"
+    );
+    assert!(!said(&["show", "disputes"]).contains("required by"));
+    let listed = said(&["list", "--requires", "refunds"]);
+    assert!(listed.contains("\nlocal/global/disputes  "), "{listed}");
+    assert!(listed.ends_with("\n1 skill\n"), "{listed}");
+    let told = "it is required by local/global/disputes";
+    let yanked = said(&["yank", "refunds", "1"]);
+    assert!(yanked.lines().any(|line| line == told), "{yanked}");
+    let deleted = said(&["delete", "local/global/refunds", "--yes"]);
+    assert!(deleted.lines().any(|line| line == told), "{deleted}");
+}
+
+#[test]
+fn copies_of_a_skill_are_listed_also_where_it_is_blocked() {
+    let desk = Desk::new();
+    let folder = desk.skill("refunds", REFUNDS);
+    let copy = desk.skill(
+        "paybacks",
+        &REFUNDS.replace("name: refunds", "name: paybacks"),
+    );
+    for (folder, location) in [(&folder, "user"), (&folder, "project"), (&copy, "user")] {
+        desk.json(&["publish", folder, "--location", location]);
+    }
+    desk.json(&["block", "local/project/refunds", "--reason", "It lies."]);
+    let rows = desk.run(&["similar", "local/project/refunds", "--format", "tsv"]);
+    let rows = String::from_utf8(rows.stdout).expect("UTF-8");
+    let rows: Vec<Vec<&str>> = rows.lines().map(|row| row.split('\t').collect()).collect();
+    assert_eq!(
+        rows,
+        [
+            ["local/user/paybacks", "1.00", "", "Handles refunds."],
+            [
+                "local/user/refunds",
+                "1.00",
+                "name, files",
+                "Handles refunds."
+            ],
+        ]
+    );
+    let none = desk.run(&["similar", "write_sql", "--format", "plain"]);
+    let said = String::from_utf8(none.stderr).expect("UTF-8");
+    assert!(
+        said.contains("No other skill is similar to builtin/repertoire/write_sql."),
+        "{said}"
+    );
+    let refusal = desk.refusal(&["similar", "refunds", "--min", "0.1", "--json"]);
+    assert_eq!(refusal["code"], "INVALID_PARAMETER");
+}
+
+#[test]
 fn a_search_index_is_made_anew_when_asked() {
     let desk = Desk::new();
     let nowhere = desk.run(&["reindex"]);

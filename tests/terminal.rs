@@ -90,6 +90,29 @@ fn a_skill_is_a_line_that_fits_the_terminal_and_its_id_is_whole() {
     }
 }
 
+#[test]
+fn what_a_search_found_is_bold_in_a_terminal_and_plain_in_a_pipe() {
+    let directory = TempDir::new().expect("a folder");
+    let folder = directory.path().join("refunds");
+    std::fs::create_dir(&folder).expect("a folder");
+    let skill = "---\nname: refunds\ndescription: Pays **back** what was paid.\n---\nPay.\n";
+    std::fs::write(folder.join("SKILL.md"), skill).expect("a file");
+    let data = directory.path().join("data").display().to_string();
+    let published = support::command(&["publish", &folder.display().to_string(), "--data", &data]);
+    assert!(published.status.success(), "{published:?}");
+    let search = ["search", "paid", "back", "-n", "1", "--data", &data];
+    let piped = support::command(&[&search[..], &["--format", "plain"]].concat());
+    let piped = String::from_utf8(piped.stdout).expect("UTF-8");
+    assert!(
+        piped.contains("\n  Pays **back** what was paid.\n"),
+        "{piped}"
+    );
+    if let Some(shown) = in_terminal(&search) {
+        let bold = "Pays **\u{1b}[1mback\u{1b}[0m** what was \u{1b}[1mpaid\u{1b}[0m.";
+        assert!(shown.contains(bold), "{shown:?}");
+    }
+}
+
 /// A name is a file's, a skill's or a codebase's, and never the server's last word.
 #[test]
 fn no_name_makes_a_line_of_its_own() {

@@ -14,8 +14,8 @@ use super::skill_args::{
 };
 use super::versions;
 use super::{
-    author, blocklist, checks, data, export, install, learn, manual, review, scan, search, sources,
-    sync, token, tools,
+    author, blocklist, checks, data, export, install, learn, manual, review, scan, search, similar,
+    sources, sync, token, tools,
 };
 use crate::server::{AllowedHost, LogFormat, listen_address};
 
@@ -105,6 +105,7 @@ impl Command {
         match self {
             Self::List(_)
             | Self::Search(_)
+            | Self::Similar(_)
             | Self::Recommend(_)
             | Self::Analyze(_)
             | Self::Versions(_)
@@ -162,6 +163,8 @@ pub(super) enum Command {
     List(List),
     /// Find skills by words or by a task, and say why.
     Search(search::Search),
+    /// List skills with nearly the same text as one: copies, and what became of them.
+    Similar(similar::Similar),
     /// Say what a codebase is made of.
     Analyze(search::Analyze),
     /// Recommend skills for a codebase.

@@ -16,6 +16,7 @@ pub(super) const GROUPS: &[(&str, &[&str])] = &[
         &[
             "list",
             "search",
+            "similar",
             "show",
             "read",
             "versions",

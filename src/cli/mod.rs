@@ -39,6 +39,7 @@ mod scan;
 mod search;
 mod serve;
 mod served;
+mod similar;
 mod skill_args;
 mod skills;
 mod sources;
@@ -183,6 +184,7 @@ async fn with_client(
         Command::Dev(options) => author::dev(Some(client), options, output).await,
         Command::List(options) => skills::list(client, options, output).await,
         Command::Search(options) => search::search(client, options, output).await,
+        Command::Similar(options) => similar::similar(client, options, output).await,
         Command::Analyze(options) => search::analyze(client, options, output).await,
         Command::Recommend(options) => search::recommend(client, options, output).await,
         Command::Show(options) => skills::show(client, options, output).await,

@@ -147,6 +147,7 @@ pub(super) async fn search(client: &mut Client, options: Search, output: &Output
         offset: options.offset,
         facets: options.facets,
         words_only: options.words_only,
+        highlights: !output.is_rows(),
     };
     let found = client.lookup().search(request).await?.into_inner();
     if output.is_json() {
@@ -182,7 +183,7 @@ pub(super) async fn search(client: &mut Client, options: Search, output: &Output
             skill.short_name, skill.id
         ))?;
         let why = skill.r#match.clone().unwrap_or_default();
-        output.line(&format!("  {}", highlighted(&why.snippet)))?;
+        output.line(&format!("  {}", highlighted(&why.snippet, &why.highlights)))?;
         if options.explain {
             output.line(&format!("  {FAINT}{}{FAINT:#}", reason(&why)))?;
         }
@@ -205,16 +206,25 @@ pub(super) async fn search(client: &mut Client, options: Search, output: &Output
     Ok(ExitCode::SUCCESS)
 }
 
-/// What was found, in bold instead of between asterisks.
-fn highlighted(snippet: &str) -> String {
+/// A snippet with what was found in bold. What a terminal may not get becomes escapes
+/// behind that, so that the ranges count what they were made for.
+fn highlighted(snippet: &str, ranges: &[v1::TextRange]) -> String {
+    let is_match = |at: usize| {
+        let holds =
+            |range: &v1::TextRange| (range.start as usize..range.end as usize).contains(&at);
+        ranges.iter().any(holds)
+    };
     let bold = Style::Bold;
+    let chars: Vec<(usize, char)> = snippet.chars().enumerate().collect();
     let mut text = String::new();
-    for (at, part) in printable(snippet).split("**").enumerate() {
-        if at % 2 == 1 {
+    for run in chars.chunk_by(|(a, _), (b, _)| is_match(*a) == is_match(*b)) {
+        let part: String = run.iter().map(|(_, c)| c).collect();
+        let part = printable(&part);
+        if run.first().is_some_and(|(at, _)| is_match(*at)) {
             // Into a string it cannot fail.
             _ = write!(text, "{bold}{part}{bold:#}");
         } else {
-            text.push_str(part);
+            text.push_str(&part);
         }
     }
     text
@@ -396,4 +406,34 @@ pub(super) async fn recommend(client: &mut Client, options: Recommend, output: &
         found.installed_coverage * 100.0
     ))?;
     Ok(ExitCode::SUCCESS)
+}
+
+#[cfg(test)]
+mod tests {
+    use terminal::painted_line;
+
+    use super::*;
+
+    fn shown(snippet: &str, ranges: &[(u32, u32)]) -> String {
+        let range = |&(start, end): &(u32, u32)| v1::TextRange { start, end };
+        let ranges: Vec<_> = ranges.iter().map(range).collect();
+        painted_line(&highlighted(snippet, &ranges))
+    }
+
+    #[test]
+    fn what_was_found_is_bold_and_nothing_else_however_odd_the_text_before_it() {
+        assert_eq!(
+            shown("**\u{1b}[2J é\u{202e}字 undo", &[(9, 10), (11, 15)]),
+            "**\\u{1b}[2J é\\u{202e}\u{1b}[1m字\u{1b}[0m \u{1b}[1mundo\u{1b}[0m"
+        );
+        assert_eq!(shown("as it is", &[]), "as it is");
+    }
+
+    #[test]
+    fn ranges_that_the_text_does_not_have_do_no_harm() {
+        assert_eq!(
+            shown("short", &[(3, 90), (7, 2), (200, 300), (4, 5)]),
+            "sho\u{1b}[1mrt\u{1b}[0m"
+        );
+    }
 }

@@ -128,6 +128,9 @@ pub(super) struct List {
     /// Only skills whose files have warnings; `show` lists them.
     #[arg(long)]
     pub(super) with_problems: bool,
+    /// Only skills that require this one, by its id or its short name.
+    #[arg(long, value_name = "SKILL")]
+    pub(super) requires: Option<String>,
     /// The most skills to list. [default: all]
     #[arg(long, value_name = "N")]
     pub(super) limit: Option<usize>,

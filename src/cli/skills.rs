@@ -24,6 +24,7 @@ pub(super) async fn list(client: &mut Client, options: List, output: &Output) ->
         technology,
         location,
         with_problems,
+        requires,
         limit,
     } = options;
     let limit = limit.unwrap_or(usize::MAX);
@@ -42,6 +43,7 @@ pub(super) async fn list(client: &mut Client, options: List, output: &Output) ->
             })
             .into(),
         with_problems,
+        requires: requires.unwrap_or_default(),
         ..Default::default()
     };
     let mut skills = Vec::new();
@@ -85,6 +87,7 @@ pub(super) async fn show(client: &mut Client, options: OfVersion, output: &Outpu
     let request = v1::GetSkillRequest {
         skill_id: options.skill,
         include_versions: true,
+        include_dependents: true,
         version_number,
         semantic_version,
         ..Default::default()
@@ -145,29 +148,17 @@ pub(super) async fn show(client: &mut Client, options: OfVersion, output: &Outpu
             skill.estimated_char_budget
         ),
     );
-    row(
-        "tools",
-        skill
-            .tool_configs
-            .iter()
-            .map(|tool| tool.name.as_str())
-            .collect::<Vec<_>>()
-            .join(", "),
-    );
-    row(
-        "resources",
-        skill
-            .resource_configs
-            .iter()
-            .map(|r| r.name.as_str())
-            .collect::<Vec<_>>()
-            .join(", "),
-    );
+    let tools = skill.tool_configs.iter().map(|tool| tool.name.as_str());
+    row("tools", tools.collect::<Vec<_>>().join(", "));
+    let resources = skill.resource_configs.iter().map(|r| r.name.as_str());
+    row("resources", resources.collect::<Vec<_>>().join(", "));
     if let Some(definition) = &skill.definition {
         row("allowed tools", definition.allowed_tools.join(", "));
         row("forbidden tools", definition.forbidden_tools.join(", "));
         row("protocol", definition.execution_protocol.join(" → "));
     }
+    let total = answer.dependent_count.unwrap_or_default() as usize;
+    row("required by", some_of(&answer.dependents, total));
     row("updated", time(skill.updated_at));
     output.table(&rows)?;
     if !answer.shadowed_ids.is_empty() {
@@ -178,6 +169,17 @@ pub(super) async fn show(client: &mut Client, options: OfVersion, output: &Outpu
     }
     problems(client, skill, output).await?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Ids of a list that may be longer than what of it is here.
+pub(super) fn some_of(ids: &[String], total: usize) -> String {
+    let more = total.saturating_sub(ids.len());
+    let all = ids.join(", ");
+    if more > 0 {
+        format!("{all}, and {more} more")
+    } else {
+        all
+    }
 }
 
 /// What was found in the version that is shown: what an author may want to know, a

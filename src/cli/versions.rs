@@ -215,7 +215,17 @@ pub(super) async fn yank(client: &mut Client, options: Yank, output: &Output) ->
         answer.skill_id,
         active(answer.active_version)
     ))?;
+    without(&answer.dependents, output)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Skills that require what was taken away.
+fn without(dependents: &[String], output: &Output) -> Result<(), Failed> {
+    if !dependents.is_empty() {
+        let dependents = dependents.join(", ");
+        output.line(&format!("{WARN}it is required by{WARN:#} {dependents}"))?;
+    }
+    Ok(())
 }
 
 pub(super) async fn unyank(client: &mut Client, options: OfNamed, output: &Output) -> Exit {
@@ -279,6 +289,7 @@ pub(super) async fn delete(client: &mut Client, options: Delete, output: &Output
         answer.skill_id,
         output::counted(answer.versions_deleted as usize, "version")
     ))?;
+    without(&answer.dependents, output)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -131,7 +131,7 @@ pub(super) fn name_form(form: v1::NameForm) -> NameForm {
     }
 }
 
-pub(super) fn ids(ids: Vec<SkillId>) -> Vec<String> {
+pub(super) fn ids(ids: impl IntoIterator<Item = SkillId>) -> Vec<String> {
     ids.into_iter().map(String::from).collect()
 }
 

@@ -7,8 +7,8 @@ use tonic::{Request, Response, Status};
 
 use super::around::Around;
 use super::convert::{self, ids, info, location_of, trust_tier_of};
-use super::{Messages, NAMES, README, SKILLS, VERSIONS_OF_A_SKILL};
-use super::{codebase, page_size, search, sources, target, token, tools, trust};
+use super::{DEPENDENTS, Messages, NAMES, README, SKILLS, VERSIONS_OF_A_SKILL};
+use super::{codebase, page_size, search, similar, sources, target, token, tools, trust};
 use crate::contract::{FOR_MODEL, INDEX_VERSION, status, v1};
 use ::lookup::{ListQuery, Lookup};
 use ::search::SearchIndex;
@@ -141,6 +141,7 @@ impl v1::lookup_server::Lookup for LookupService {
             location: _,
             trust_tier: _,
             with_problems,
+            requires,
         } = request.into_inner();
         let query = ListQuery {
             source,
@@ -151,6 +152,7 @@ impl v1::lookup_server::Lookup for LookupService {
             location,
             trust_tier,
             with_problems,
+            requires,
         };
         let page = this.lookup.page(query, page_size(size, SKILLS), page_token);
         let page = page.await.map_err(status)?;
@@ -165,6 +167,17 @@ impl v1::lookup_server::Lookup for LookupService {
         }))
     }
 
+    async fn list_similar_skills(
+        &self,
+        request: Request<v1::ListSimilarSkillsRequest>,
+    ) -> Result<Response<v1::ListSimilarSkillsResponse>, Status> {
+        let this = self.seen_by(request.extensions()).await;
+        let version = this.index_version();
+        let request = request.into_inner();
+        let similar = similar::list(&this.registry, &this.lookup, &this.search, request).await?;
+        Ok(of_index(version, similar))
+    }
+
     async fn get_skill(
         &self,
         request: Request<v1::GetSkillRequest>,
@@ -177,6 +190,7 @@ impl v1::lookup_server::Lookup for LookupService {
             include_security,
             version_number,
             semantic_version,
+            include_dependents,
         } = request.into_inner();
         let (skill, version) = target(&skill_id, version_number, &semantic_version)?;
         let newest = if include_versions {
@@ -204,7 +218,19 @@ impl v1::lookup_server::Lookup for LookupService {
             let standing = described.head.standing(now);
             (_, skill.quality_parts) = trust::quality_parts(scan.quality, standing);
         }
+        let dependents = if include_dependents {
+            Some(
+                this.lookup
+                    .dependents(&described.head.id)
+                    .await
+                    .map_err(status)?,
+            )
+        } else {
+            None
+        };
         Ok(Response::new(v1::GetSkillResponse {
+            dependent_count: dependents.as_ref().map(|found| convert::count(found.len())),
+            dependents: ids(dependents.into_iter().flatten().take(DEPENDENTS)),
             skill: Some(skill),
             shadowed_ids: ids(found.shadowed),
         }))

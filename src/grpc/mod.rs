@@ -27,6 +27,7 @@ pub mod lookup;
 mod publish;
 pub mod registry;
 mod search;
+mod similar;
 mod sources;
 mod sync;
 #[cfg(test)]
@@ -159,12 +160,17 @@ const REASONS: bool = true;
 const SKILLS: usize = 100;
 /// Skills of a search.
 const FOUND: usize = 10;
+/// Skills that are similar to one, and how similar they are at least.
+const SIMILAR: usize = 20;
+const MIN_SIMILARITY: f64 = 0.7;
 /// Names that begin with a text.
 const NAMES: usize = 100;
 /// Versions of a list.
 const VERSIONS: usize = 50;
 /// Versions that come with a skill.
 const VERSIONS_OF_A_SKILL: usize = 20;
+/// Skills that require the one that is asked for.
+const DEPENDENTS: usize = 100;
 /// Skills on the blocklist.
 const BLOCKED: usize = 100;
 /// Versions that are held, on a page.

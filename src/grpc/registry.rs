@@ -113,6 +113,7 @@ impl v1::registry_server::Registry for RegistryService {
         Ok(Response::new(v1::DeleteSkillResponse {
             skill_id: deleted.id.to_string(),
             versions_deleted: deleted.versions,
+            dependents: convert::ids(deleted.dependents),
         }))
     }
 
@@ -139,6 +140,7 @@ impl v1::registry_server::Registry for RegistryService {
             skill_id: withdrawn.id.to_string(),
             version: Some(convert::state(withdrawn.version)),
             active_version: number(withdrawn.active),
+            dependents: convert::ids(withdrawn.dependents),
         }))
     }
 

@@ -1,5 +1,7 @@
 //! Finding skills, in the words of the contract.
 
+use std::ops::Range;
+
 use jiff::Timestamp;
 use tonic::Status;
 
@@ -21,6 +23,7 @@ pub(super) async fn search(
     request: v1::SearchRequest,
     for_model: bool,
 ) -> Result<v1::SearchResponse, Status> {
+    let has_highlights = request.highlights;
     let mut query = query(request)?;
     query.filters.offered = for_model;
     let SearchResults {
@@ -36,7 +39,7 @@ pub(super) async fn search(
         results: hits
             .into_iter()
             .map(|hit| v1::SkillSummary {
-                r#match: Some(why(hit.why)),
+                r#match: Some(why(hit.why, has_highlights)),
                 ..summary(&catalog, &hit.head, now)
             })
             .collect(),
@@ -57,6 +60,7 @@ fn query(request: v1::SearchRequest) -> Result<SearchQuery, Status> {
         offset,
         facets,
         words_only,
+        highlights: _,
     } = request;
     if query.trim().is_empty() {
         return Err(status(
@@ -157,7 +161,7 @@ pub(super) fn summary(catalog: &Catalog, head: &Head, now: Timestamp) -> v1::Ski
     }
 }
 
-fn why(why: Why) -> v1::SearchMatch {
+fn why(why: Why, has_highlights: bool) -> v1::SearchMatch {
     let (words, meaning) = (f64::from(why.words), f64::from(why.meaning));
     v1::SearchMatch {
         tier: match why.tier {
@@ -176,7 +180,19 @@ fn why(why: Why) -> v1::SearchMatch {
             .map(|part: &Part| part.name().to_owned())
             .collect(),
         matched_terms: why.matched,
-        snippet: why.snippet,
+        snippet: why.snippet.text,
+        highlights: if has_highlights {
+            why.snippet.highlights.into_iter().map(range).collect()
+        } else {
+            Vec::new()
+        },
+    }
+}
+
+fn range(range: Range<usize>) -> v1::TextRange {
+    v1::TextRange {
+        start: count(range.start),
+        end: count(range.end),
     }
 }
 

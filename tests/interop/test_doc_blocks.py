@@ -199,7 +199,7 @@ TABLE = {
     "docs/checks.md": [Shell(SKILL + "skill DIR 1.0.0 'Ask.'; sed -i 's/name: DIR/name: dir/' DIR/SKILL.md"), Shell(), JSON],
     "docs/cli.md": [Shell()],
     "docs/clients.md": [Elsewhere("test_clients.py::test_clients_publish_search_load_and_call_in_the_lines_of_their_readme")],
-    "docs/composition.md": [Shell(), Shell(), JSON, Shell()],
+    "docs/composition.md": [Shell(), Shell(), JSON, Shell(), Shell()],
     "docs/install.md": [Shell(REFUNDS), TOML],
     "docs/learning.md": [
         # The starter of an exercise does not pass.
@@ -223,7 +223,7 @@ TABLE = {
     "docs/proxies.md": [YAML, ELSEWHERE],
     "docs/rest.md": [*[Elsewhere("test_docs.py::test_the_commands_of_the_page_on_rest_do_what_they_say")] * 4, JSON,
                      Elsewhere("test_docs.py::test_the_commands_of_the_page_on_rest_do_what_they_say")],
-    "docs/search.md": [Shell()],
+    "docs/search.md": [Shell(), Shell()],
     "docs/setup.md": [
         Shell("mkdir -p ~/.local/share/bash-completion/completions ~/.zfunc ~/.config/fish/completions"),
         NotRun("it adds a user and a service to the machine"),

@@ -148,6 +148,7 @@ def prepare(server):
         publish(server, f"{home}/twin", {"SKILL.md": skill_md("twin", f"Of {home}\n")})
     for number in range(5):
         publish(server, f"github/paging/page-{number}", {"SKILL.md": skill_md(f"page-{number}", category="paging")})
+    publish(server, "github/acme/disputes", {"SKILL.md": skill_md("disputes", compatibility_rules="[{type: requires, skill: refunds@^1}]")})
     publish(server, "github/acme/odd", {"SKILL.md": skill_md("An Odd Name!", "x\n")})
     Grpc(server).ask("PublishSkill", ORDERS)
     findable(server, "lookup-orders")
@@ -282,6 +283,10 @@ LISTS = [
     case("a list of a technology", "ListSkills", {"technology": "stripe"}),
     case("a list of a location", "ListSkills", {"location": "project"}),
     case("a list of a trust tier", "ListSkills", {"trust_tier": "official"}),
+    case("a list of what requires a skill", "ListSkills", {"requires": "refunds"}),
+    case("a list of what requires an id", "ListSkills", {"requires": "GitHub/acme/refunds", "source": "github"}),
+    case("a list of what requires what is not there", "ListSkills", {"requires": "nobody"}),
+    case("a list of what requires a name too long", "ListSkills", {"requires": "x" * 401}, "INVALID_PARAMETER"),
     case("a list of nothing", "ListSkills", {"category": "no such"}),
     case("a first page", "ListSkills", PAGING),
     case("a second page", "ListSkills", next_page(PAGING), before=[("ListSkills", PAGING)]),
@@ -311,6 +316,8 @@ SKILLS = [
     case("a skill by its short name", "GetSkill", {"skill_id": "ReFunds"}),
     case("a skill by its id in other case", "GetSkill", {"skill_id": "GitHub/ACME/Refunds"}),
     case("a skill with all there is", "GetSkill", {**ID, "include_versions": True, "include_security": True}),
+    case("a skill with who requires it", "GetSkill", {**ID, "include_dependents": True}, faces=NO_TOOL),
+    case("a skill that nothing requires", "GetSkill", {"skill_id": "twin", "include_dependents": True}, faces=NO_TOOL),
     case("a skill without its text", "GetSkill", {**ID, "include_readme": False}),
     case("a skill that hides others", "GetSkill", {"skill_id": "twin"}),
     case("a skill of fields", "GetSkill", {"skill_id": "lookup-orders"}),
@@ -371,8 +378,18 @@ READS = [
     case("a search by a category that is none", "Search", {"query": "page", "filters": {"categories": ["no such"]}}, "INVALID_PARAMETER"),
     case("a search with filters that nothing meets", "Search", {"query": "page", "filters": {"tags": ["none"]}}),
     case("a search with facets", "Search", {"query": "page", "facets": True, "limit": 1}),
+    case("a search with highlights", "Search", {"query": "handles refunds", "highlights": True, "limit": 1}),
     case("a search by time", "Search", {"query": "page", "sort": {"field": "updated", "direction": "asc"}}),
     case("a search since never", "Search", {"query": "page", "filters": {"updated_after": "2100-01-01T00:00:00Z"}}),
+    case("similar skills", "ListSimilarSkills", {"skill_id": "local/user/twin", "min_similarity": 0.3}, faces=NO_TOOL),
+    case("similar skills by a short name", "ListSimilarSkills", {"skill_id": "twin", "min_similarity": 0.3}, faces=NO_TOOL),
+    case("one similar skill", "ListSimilarSkills", {"skill_id": "github/paging/page-1", "limit": 1}, faces=NO_TOOL),
+    case("similar skills of a withdrawn one", "ListSimilarSkills", {"skill_id": "github/acme/gone"}, faces=NO_TOOL),
+    case("similar skills of one that is held", "ListSimilarSkills", {"skill_id": "github/acme/held"}, faces=NO_TOOL),
+    case("similar skills of no skill", "ListSimilarSkills", NOBODY, "SKILL_NOT_FOUND", NO_TOOL),
+    case("similar skills of no name", "ListSimilarSkills", {"skill_id": ""}, "MISSING_PARAMETER", ("grpc",)),
+    case("skills that are not similar", "ListSimilarSkills", {**ID, "min_similarity": 0.1}, "INVALID_PARAMETER", NO_TOOL),
+    case("too many similar skills", "ListSimilarSkills", {**ID, "limit": 201}, "INVALID_PARAMETER", NO_TOOL),
     case("a search of an empty query", "Search", {"query": ""}, "MISSING_PARAMETER"),
     case("a search of a blank query", "Search", {"query": "  "}, "MISSING_PARAMETER"),
     case("a search without a query", "Search", {}, "MISSING_PARAMETER", BY_TOOL),
@@ -741,6 +758,12 @@ def deed(name, slug, deeds, code=None, faces=FACES, versions=1):
     return Case(name, asks, code, faces)
 
 
+def required(slug):
+    """A skill that requires the one of this slug."""
+    files = skill(f"{slug}-user", compatibility_rules=f"[{{type: requires, skill: {slug}}}]")
+    return ("PublishSkill", {"skill_id": f"github/deeds/{slug}-user", "files": files})
+
+
 BUILTIN = {"skill_id": "builtin/repertoire/write_sql"}
 NUMBERED = ("ActivateVersion", "YankVersion", "UnyankVersion")
 PUBLISHES = [
@@ -800,6 +823,10 @@ CHANGES = [
         [("YankVersion", {"version_number": 1}), ("UnyankVersion", {"version_number": 1}), ("GetSkill", {})],
     ),
     deed("a deletion", "deleted", [("DeleteSkill", {}), ("GetSkill", {})], "SKILL_NOT_FOUND", versions=2),
+    deed("a withdrawal of what is required", "needed", [required("needed"), ("YankVersion", {"version_number": 1})]),
+    deed(
+        "a deletion of what is required", "wanted", [required("wanted"), *[("DeleteSkill", {"idempotency_key": "wanted"})] * 2],
+    ),
     deed("a deletion twice", "deleted-twice", [("DeleteSkill", {})] * 2, "SKILL_NOT_FOUND"),
     deed("a deletion repeated", "deleted-again", [("DeleteSkill", {"idempotency_key": "deleted-again"})] * 2),
     deed("a skill after its deletion", "phoenix", [("DeleteSkill", {}), ("PublishSkill", {"files": skill("phoenix")})]),

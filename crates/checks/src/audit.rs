@@ -6,10 +6,7 @@ use super::budget::{Cost, HEAVY, percent};
 use super::links;
 use super::triggers::Triggers;
 use composition::Member;
-use model::{
-    CompatibilityRuleType, ComposabilityRuleType, FilePath, Problem, Severity, Skill,
-    VersionedReference, shown,
-};
+use model::{FilePath, Problem, Severity, VersionedReference, shown};
 
 /// Days after which a skill that nobody changes is told of.
 const OLD_DAYS: i64 = 180;
@@ -124,7 +121,7 @@ pub fn audit(
     let version = &facts.member.version;
     let mut issues: Vec<Issue> = version.problems.iter().filter_map(of_problem).collect();
     issues.extend(missing_files(facts));
-    issues.extend(requirements(&version.skill).filter_map(|text| {
+    issues.extend(version.skill.requirements().filter_map(|text| {
         let presence = presence(&VersionedReference::parse(text));
         missing_skill(text, presence, facts.installed_at.is_some())
     }));
@@ -215,22 +212,6 @@ fn missing_files(facts: &Facts<'_>) -> impl Iterator<Item = Issue> {
         fix: Some("Add the file, or take its name out".to_owned()),
         auto_fixable: false,
     })
-}
-
-/// The skills that a skill requires, as it writes them, each once.
-pub(super) fn requirements(skill: &Skill) -> impl Iterator<Item = &str> {
-    let compatibility = skill.compatibility_rules.iter();
-    let compatibility = compatibility
-        .filter(|rule| rule.kind == CompatibilityRuleType::Requires)
-        .map(|rule| rule.skill.as_str());
-    let composability = skill.composability_rules.iter();
-    let composability = composability
-        .filter(|rule| rule.kind == ComposabilityRuleType::Requires)
-        .map(|rule| rule.skill.as_str());
-    let mut known = std::collections::BTreeSet::new();
-    compatibility
-        .chain(composability)
-        .filter(move |text| known.insert(*text))
 }
 
 fn missing_skill(text: &str, presence: Presence, is_installed: bool) -> Option<Issue> {

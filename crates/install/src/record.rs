@@ -7,10 +7,7 @@ use bytes::Bytes;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use model::{
-    CompatibilityRuleType, ComposabilityRuleType, Digest, FileEntry, FilePath, Skill, SkillId,
-    VersionNumber,
-};
+use model::{Digest, FileEntry, FilePath, Skill, SkillId, VersionNumber};
 
 /// How a skill comes into a directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -158,16 +155,8 @@ impl Record {
 
 /// The skills that one requires, without the versions that it asks for.
 fn requires(skill: &Skill) -> Vec<String> {
-    let compatibility = skill.compatibility_rules.iter();
-    let compatibility = compatibility
-        .filter(|rule| rule.kind == CompatibilityRuleType::Requires)
-        .map(|rule| &rule.skill);
-    let composability = skill.composability_rules.iter();
-    let composability = composability
-        .filter(|rule| rule.kind == ComposabilityRuleType::Requires)
-        .map(|rule| &rule.skill);
-    let mut named: Vec<String> = compatibility
-        .chain(composability)
+    let mut named: Vec<String> = skill
+        .requirements()
         .map(|named| named.split('@').next().unwrap_or(named).trim().to_owned())
         .collect();
     named.sort();

@@ -48,7 +48,7 @@ pub use read::{FilePart, SkillText, is_address};
 pub use tailored::{EXPLORATION_PERCENT, Task};
 
 use model::{Reference, SkillId, SkillKey, VersionSelector};
-use registry::{Catalog, Described, Head, Registry, spellings};
+use registry::{Catalog, Described, Head, Registry};
 
 /// Reads over a registry. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -121,13 +121,8 @@ impl Lookup {
             }
             Reference::Name(name) => name,
         };
-        let is_known = |name: &str| catalog.named(name).next().is_some();
-        let other = if is_known(name) {
-            None
-        } else {
-            Some(spellings(name).into_iter().find(|name| is_known(name))?)
-        };
-        let mut skills = catalog.named(other.as_deref().unwrap_or(name));
+        let name = catalog.spelled(name)?;
+        let mut skills = catalog.named(&name);
         let head = Arc::clone(skills.next()?);
         let others = skills
             .filter(|head| head.active.is_some())

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::{Error, Lookup};
 use executor::{Kind, Stop};
-use model::{Location, SkillKey, TrustTier, open_token, seal_token};
+use model::{Location, Reference, SkillId, SkillKey, TrustTier, open_token, seal_token};
 use registry::{Catalog, Facet, Head};
 
 const PAGE: &str = "skills";
@@ -29,6 +29,8 @@ pub struct ListQuery {
     pub trust_tier: Option<TrustTier>,
     /// Whose files have warnings.
     pub with_problems: bool,
+    /// That require the skill of this id or short name.
+    pub requires: String,
 }
 
 /// A page of skills.
@@ -79,7 +81,8 @@ impl ListQuery {
 
     /// What a page token is bound to.
     fn binding(&self) -> String {
-        format!("{:?}\0{}", self.facets(), self.prefix())
+        let requires = self.requires.to_lowercase();
+        format!("{:?}\0{}\0{requires}", self.facets(), self.prefix())
     }
 }
 
@@ -95,13 +98,30 @@ impl Lookup {
         size: usize,
         token: String,
     ) -> Result<ListPage, Error> {
-        if query.facets().is_empty() {
+        if query.facets().is_empty() && query.requires.is_empty() {
             return self.list(&query, size, &token);
         }
         let lookup = self.clone();
         let list = move |_: &Stop| lookup.list(&query, size, &token);
         let executor = self.registry.executor();
         executor.run_fallible(Kind::Read, list).await
+    }
+
+    /// The skills whose active versions require a skill, by id; off the async threads, since
+    /// all of them are looked at.
+    ///
+    /// # Errors
+    /// The work is refused or to stop.
+    pub async fn dependents(&self, id: &SkillId) -> Result<Vec<SkillId>, Error> {
+        let (lookup, reference) = (self.clone(), Reference::Id(id.clone()));
+        let find = move |_: &Stop| {
+            let catalog = lookup.registry.catalog();
+            let dependents = catalog.dependents(&reference);
+            let heads = dependents.iter().filter_map(|key| catalog.get(key));
+            Ok(heads.map(|head| head.id.clone()).collect())
+        };
+        let executor = self.registry.executor();
+        executor.run_fallible(Kind::Read, find).await
     }
 
     /// The same on this thread.
@@ -143,8 +163,8 @@ impl Lookup {
 
 /// Up to `limit` skills of the query after a place.
 ///
-/// Walks the smallest set that an index gives: the skills of one facet, else
-/// those of the prefix.
+/// Walks the smallest set that an index gives: the skills of one facet, the dependents
+/// of one skill, else those of the prefix.
 fn candidates(
     catalog: &Catalog,
     query: &ListQuery,
@@ -159,6 +179,11 @@ fn candidates(
             None => return Vec::new(),
         }
     }
+    let dependents = match query.requires.as_str() {
+        "" => None,
+        skill => Some(catalog.dependents(&Reference::parse(skill))),
+    };
+    sets.extend(&dependents);
     sets.sort_by_key(|set| set.len());
     let Some((smallest, rest)) = sets.split_first() else {
         let heads = catalog.live_after(&prefix, after);

@@ -212,6 +212,37 @@ async fn filters_apply_before_paging_so_every_page_but_the_last_is_full() {
 }
 
 #[tokio::test]
+async fn a_list_of_what_requires_a_skill_has_pages_and_meets_the_other_filters() {
+    let mut world = shelf().await;
+    for (id, category) in [("u/v/x", "data"), ("u/v/y", ""), ("u/w/z", "data")] {
+        let rule = "compatibility_rules: [{type: requires, skill: github/acme/a}]";
+        world = world
+            .with(id, &format!("name: {id}\ncategory: '{category}'\n{rule}"))
+            .await;
+    }
+    let dependents = ListQuery {
+        requires: "A".to_owned(),
+        ..ListQuery::default()
+    };
+    assert_eq!(world.list(&dependents, 2), [vec!["x", "y"], vec!["z"]]);
+    let data = ListQuery {
+        category: "data".to_owned(),
+        source: "u".to_owned(),
+        ..dependents.clone()
+    };
+    assert_eq!(world.list(&data, 5), [["x", "z"]]);
+    let nowhere = ListQuery {
+        requires: "nowhere".to_owned(),
+        ..ListQuery::default()
+    };
+    assert_eq!(world.list(&nowhere, 5), [Vec::<String>::new()]);
+    let page = world.lookup.list(&dependents, 2, "").expect("a page");
+    let error = world.lookup.list(&nowhere, 2, &page.next.expect("more"));
+    let error = error.map(|_| ()).expect_err("a refusal");
+    assert_eq!(code(error), Code::PageTokenInvalid);
+}
+
+#[tokio::test]
 async fn a_page_token_serves_its_query_alone() {
     let world = shelf().await;
     let all = ListQuery::default();

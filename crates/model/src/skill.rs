@@ -5,6 +5,8 @@
 //! and of catalogs (tags, triggers, technologies). Keys that none of them knows
 //! are kept in [`Skill::front_matter`].
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -101,6 +103,24 @@ pub struct Skill {
     pub chars: u64,
     /// The whole front matter, every key of it.
     pub front_matter: Map<String, Value>,
+}
+
+impl Skill {
+    /// The skills that it requires, as its rules write them, each once.
+    pub fn requirements(&self) -> impl Iterator<Item = &str> {
+        let compatibility = self.compatibility_rules.iter();
+        let compatibility = compatibility
+            .filter(|rule| rule.kind == CompatibilityRuleType::Requires)
+            .map(|rule| rule.skill.as_str());
+        let composability = self.composability_rules.iter();
+        let composability = composability
+            .filter(|rule| rule.kind == ComposabilityRuleType::Requires)
+            .map(|rule| rule.skill.as_str());
+        let mut known = BTreeSet::new();
+        compatibility
+            .chain(composability)
+            .filter(move |text| known.insert(*text))
+    }
 }
 
 /// What a skill hands back.

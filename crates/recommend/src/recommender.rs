@@ -6,9 +6,7 @@ use std::sync::Arc;
 
 use executor::Stop;
 use lookup::Lookup;
-use model::{
-    CompatibilityRuleType, ComposabilityRuleType, Reference, SkillKey, TrustTier, VersionSelector,
-};
+use model::{Reference, SkillKey, TrustTier, VersionSelector};
 use registry::{Facet, Head, Registry};
 use search::{SearchIndex, SearchQuery};
 
@@ -215,15 +213,8 @@ impl Recommender<'_> {
             return Ok(Vec::new());
         }
         let version = self.registry.version(head, &VersionSelector::Active)?;
-        let compatibility = version.skill.compatibility_rules.iter();
-        let compatibility = compatibility
-            .filter(|rule| rule.kind == CompatibilityRuleType::Requires)
-            .map(|rule| rule.skill.clone());
-        let composability = version.skill.composability_rules.iter();
-        let composability = composability
-            .filter(|rule| rule.kind == ComposabilityRuleType::Requires)
-            .map(|rule| rule.skill.clone());
-        Ok(compatibility.chain(composability).collect())
+        let requirements = version.skill.requirements();
+        Ok(requirements.map(str::to_owned).collect())
     }
 
     /// Who wrote it; only for what other reasons speak for.

@@ -9,45 +9,9 @@ use std::sync::Arc;
 
 use imbl::{OrdMap, OrdSet};
 
-use super::head::{meant_category, meant_technology};
+use super::facet::{Facet, facets};
 use super::{Head, Policy, Tiers};
-use model::{Block, Event, EventKind, Location, SkillId, SkillKey, TrustTier, VersionNumber};
-
-/// A property by which skills are gathered, with its value in lower case. Categories and
-/// technologies are gathered by the ids that words mean: see [`Facet::category`].
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Facet {
-    /// The category.
-    Category(String),
-    /// One of the tags.
-    Tag(String),
-    /// One of the technologies.
-    Technology(String),
-    /// The location.
-    Location(Location),
-    /// The trust tier.
-    Tier(TrustTier),
-    /// The first segment of the id, in lower case.
-    Source(String),
-    /// Agents are not told of it unasked.
-    NotOffered,
-    /// Its files have warnings.
-    Problems,
-}
-
-impl Facet {
-    /// The facet of the category that a word means.
-    #[must_use]
-    pub fn category(word: &str) -> Self {
-        Self::Category(meant_category(word).into_owned())
-    }
-
-    /// The facet of the technology that a word means.
-    #[must_use]
-    pub fn technology(word: &str) -> Self {
-        Self::Technology(meant_technology(word).into_owned())
-    }
-}
+use model::{Block, Event, EventKind, Location, SkillId, SkillKey, VersionNumber};
 
 /// Skills by short name, in the order in which they win it.
 type Names = OrdMap<Arc<str>, OrdSet<(Rank, SkillKey)>>;
@@ -130,32 +94,6 @@ fn names(head: &Head) -> Vec<Arc<str>> {
         .map(|summary| summary.name.to_lowercase());
     let name = name.filter(|name| *name != slug);
     std::iter::once(slug).chain(name).map(Arc::from).collect()
-}
-
-fn facets(head: &Head) -> Vec<Facet> {
-    let Some(summary) = &head.summary else {
-        return Vec::new();
-    };
-    let mut facets = vec![
-        Facet::Location(head.id.location()),
-        Facet::Tier(head.trust_tier()),
-        Facet::Source(head.id.source().to_ascii_lowercase()),
-    ];
-    if !head.is_offered() {
-        facets.push(Facet::NotOffered);
-    }
-    facets.extend((summary.problems > Some(0)).then_some(Facet::Problems));
-    let categories = summary.categories();
-    facets.extend(categories.map(|(id, _)| Facet::Category(id.into_owned())));
-    facets.extend(
-        summary
-            .tags
-            .iter()
-            .map(|tag| Facet::Tag(tag.to_lowercase())),
-    );
-    let technologies = summary.technologies_about();
-    facets.extend(technologies.map(|(id, _)| Facet::Technology(id.into_owned())));
-    facets
 }
 
 /// The first key that may start with `prefix`, and the range of keys after `after`, or

@@ -15,6 +15,9 @@ pub struct Deleted {
     pub id: SkillId,
     /// How many versions went with it.
     pub versions: u32,
+    /// Skills that required it, 100 at most.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub dependents: Vec<SkillId>,
 }
 
 impl Registry {
@@ -56,6 +59,7 @@ impl Registry {
             let deleted = Deleted {
                 id: head.id.clone(),
                 versions,
+                dependents: self.catalog().told_dependents(&head.id),
             };
             head.deleted = true;
             head.active = None;

@@ -209,6 +209,15 @@ pub struct Summary {
     /// How many warnings its files have; none: it was not counted yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problems: Option<u32>,
+    /// The skills that it requires, as its rules write them; none: they were not read yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requires: Option<Vec<String>>,
+}
+
+/// The skills that a version requires, as its rules write them.
+pub(super) fn required_by(version: &Version) -> Vec<String> {
+    let requirements = version.skill.requirements();
+    requirements.map(str::to_owned).collect()
 }
 
 /// How many warnings a version has: what its author may want to mend.
@@ -304,6 +313,7 @@ impl Summary {
             other_categories: skill.other_categories.clone(),
             inferred: facets::infer(skill, &version.files),
             problems: Some(warnings(version)),
+            requires: Some(required_by(version)),
             quality,
             display_name: skill.display_name.clone(),
             disable_model_invocation: skill.disable_model_invocation,

@@ -74,6 +74,16 @@ impl Registry {
         }
     }
 
+    /// The version of a skill that others are compared with: the active one, else the last,
+    /// also where that is held or withdrawn, or the skill is blocked. Nothing of it may be
+    /// handed out.
+    ///
+    /// # Errors
+    /// Its record is damaged, or the skill was deleted meanwhile.
+    pub fn to_compare(&self, head: &Head) -> Result<Arc<Version>, Error> {
+        self.any_version(head, head.active.unwrap_or(head.last_number))
+    }
+
     /// A version of a skill, also one that is held or of a skill that is blocked: for what
     /// hands out nothing of it.
     pub(super) fn any_version(

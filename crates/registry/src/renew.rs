@@ -1,11 +1,11 @@
-//! Facets and counts of skills that were published before there were any, or by older rules.
+//! Facets, counts and requirements of skills that were published before there were any, or by older rules.
 //!
 //! What a version seems to be about is a function of its record, so it can be had again
 //! without its files. That is done once for each skill, when the heads are read, and then
 //! written, so that the next start finds it done. Nothing happened to the skill by that:
 //! it is no event, and whoever reads before it is written finds the same.
 
-use super::head::warnings;
+use super::head::{required_by, warnings};
 use super::{Error, HEADS, Head, Registry, VERSIONS};
 use model::{SkillKey, Version, VersionNumber};
 use store::{Batch, CommitError, Store};
@@ -23,7 +23,8 @@ pub(super) fn renew(
     let Some((summary, active)) = head.summary.as_mut().zip(head.active) else {
         return false;
     };
-    if summary.inferred.is_current() && summary.problems.is_some() {
+    let is_counted = summary.problems.is_some() && summary.requires.is_some();
+    if summary.inferred.is_current() && is_counted {
         return false;
     }
     let Some(version) = version(&(key, active)) else {
@@ -31,6 +32,7 @@ pub(super) fn renew(
     };
     summary.inferred = facets::infer(&version.skill, &version.files);
     summary.problems = Some(warnings(&version));
+    summary.requires = Some(required_by(&version));
     true
 }
 

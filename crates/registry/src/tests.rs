@@ -1,5 +1,6 @@
 mod blocklist;
 mod catalog;
+mod dependents;
 mod facets;
 mod follow;
 mod holds;
@@ -307,7 +308,8 @@ async fn numbers_are_not_used_again_after_a_delete_and_a_restart() {
         deleted,
         Deleted {
             id: skill(ID),
-            versions: 2
+            versions: 2,
+            dependents: Vec::new()
         }
     );
     assert_eq!(
@@ -559,6 +561,7 @@ async fn a_named_write_that_was_done_while_it_was_planned_again_gives_its_answer
     let deleted = Deleted {
         id: skill(ID),
         versions: 1,
+        dependents: Vec::new(),
     };
     assert_eq!(repeated.expect("its answer"), deleted);
 }

@@ -66,6 +66,9 @@ pub struct Withdrawn {
     pub version: VersionState,
     /// The version that is active now.
     pub active: Option<VersionNumber>,
+    /// Where none is active any more: skills that require it, 100 at most.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub dependents: Vec<SkillId>,
 }
 
 /// A version by everything that names it, without what it says.
@@ -313,6 +316,10 @@ impl Registry {
                 id: head.id.clone(),
                 version: VersionState::new(head, &version, Some(yank), hold.as_ref()),
                 active: head.active,
+                dependents: match head.active {
+                    Some(_) => Vec::new(),
+                    None => self.catalog().told_dependents(&head.id),
+                },
             };
             if let Some(yank) = self.stored_yank(&head, number)? {
                 return Ok(Plan::Done(withdrawn(&head, &yank)));
@@ -358,6 +365,7 @@ impl Registry {
                 id: head.id.clone(),
                 version: VersionState::new(head, &version, None, hold.as_ref()),
                 active: head.active,
+                dependents: Vec::new(),
             };
             if self.stored_yank(&head, number)?.is_none() {
                 return Ok(Plan::Done(available(&head)));

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use tantivy::TantivyDocument;
 
 use super::schema::{Fields, PARTS, Part};
+use super::signature::Signature;
 use super::snapshot::Slot;
 use super::tokens;
 use model::{Digest, FilePath, Version, VersionNumber, VersionSelector};
@@ -40,6 +41,8 @@ pub(super) struct Facts {
 pub(super) struct Document {
     /// What is remembered.
     pub(super) facts: Facts,
+    /// The signature of what an agent reads of it.
+    pub(super) signature: Option<Signature>,
     parts: [String; PARTS],
     /// What spelling is repaired by.
     vocabulary: String,
@@ -53,10 +56,7 @@ impl Document {
     pub(super) fn read(registry: &Registry, head: &Head) -> Result<Self, registry::Error> {
         let version = registry.version(head, &VersionSelector::Active)?;
         let skill = &version.skill;
-        let text = match version.skill_md() {
-            Some(file) => text(registry.content(file)?),
-            None => String::new(),
-        };
+        let text = instructions(registry, &version)?;
         let body = skill_md::body(&text);
         let name = name(head, &skill.name);
         let tags = lines(
@@ -90,6 +90,7 @@ impl Document {
                 has_tests: version.has_tests(),
                 has_examples: version.has_examples(),
             },
+            signature: Signature::of(&[&skill.description, body]),
             parts,
             vocabulary,
         })
@@ -108,6 +109,9 @@ impl Document {
         document.add_text(fields.key, &self.facts.key);
         document.add_u64(fields.ordinal, u64::from(ordinal));
         document.add_bytes(fields.facts, &serde_json::to_vec(&self.facts)?);
+        if let Some(signature) = &self.signature {
+            document.add_bytes(fields.signature, signature.as_bytes());
+        }
         for (field, text) in fields.parts.iter().zip(&self.parts) {
             document.add_text(*field, text);
         }
@@ -146,11 +150,30 @@ pub(super) fn meaning_of(registry: &Registry, slot: &Slot) -> Result<String, reg
 pub(super) fn body(registry: &Registry, slot: &Slot) -> Result<String, registry::Error> {
     let selector = VersionSelector::Number(slot.number);
     let version = registry.version(&slot.head, &selector)?;
-    let text = match version.skill_md() {
+    Ok(skill_md::body(&instructions(registry, &version)?).to_owned())
+}
+
+/// The signature of a version, as that of a skill of the index. Blocks.
+///
+/// # Errors
+/// Its file is damaged or cannot be read.
+pub(super) fn signature_of(
+    registry: &Registry,
+    version: &Version,
+) -> Result<Option<Signature>, registry::Error> {
+    let text = instructions(registry, version)?;
+    Ok(Signature::of(&[
+        &version.skill.description,
+        skill_md::body(&text),
+    ]))
+}
+
+/// The file with the instructions of a version; empty where that has none.
+fn instructions(registry: &Registry, version: &Version) -> Result<String, registry::Error> {
+    Ok(match version.skill_md() {
         Some(file) => text(registry.content(file)?),
         None => String::new(),
-    };
-    Ok(skill_md::body(&text).to_owned())
+    })
 }
 
 /// Its name, and its slug where this is other words.

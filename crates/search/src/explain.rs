@@ -34,8 +34,18 @@ pub struct Why {
     pub parts: Vec<Part>,
     /// Words of the query that it has, as they were typed.
     pub matched: Vec<String>,
-    /// Text around them, with each between `**`.
-    pub snippet: String,
+    /// Text around them.
+    pub snippet: Snippet,
+}
+
+/// A stretch of a text in one line, and where words of the query stand in it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Snippet {
+    /// The stretch, as its author wrote it but for runs of whitespace, which are a space each.
+    pub text: String,
+    /// Ranges of its characters (Unicode code points), in their order; no two of them
+    /// touch.
+    pub highlights: Vec<Range<usize>>,
 }
 
 /// Says why skills were found, the skills of one page.
@@ -89,7 +99,7 @@ impl<'a> Explainer<'a> {
             snippet: if self.has_snippets {
                 self.snippet(slot, &parts, cell.any.count_ones())
             } else {
-                String::new()
+                Snippet::default()
             },
             parts,
             matched,
@@ -98,12 +108,12 @@ impl<'a> Explainer<'a> {
 
     /// Text of the skill around words of the query, as many as it has: of its
     /// description, or of its body where only that has any.
-    fn snippet(&mut self, slot: &Slot, parts: &[Part], words: u32) -> String {
+    fn snippet(&mut self, slot: &Slot, parts: &[Part], words: u32) -> Snippet {
         let summary = slot.head.summary.as_ref();
         let description = summary.map_or("", |summary| summary.description.as_str());
         let in_front = |part: &Part| !matches!(part, Part::Body | Part::Headings | Part::Files);
         if parts.is_empty() || parts.iter().any(in_front) {
-            return marked(description, &self.matches(description));
+            return excerpt(description, &self.matches(description));
         }
         match document::body(self.registry, slot) {
             Ok(body) => {
@@ -120,10 +130,10 @@ impl<'a> Explainer<'a> {
                     found.extend(moved.map(|(at, word)| (from + at.start..from + at.end, word)));
                     from += end;
                 }
-                marked(body, &found)
+                excerpt(body, &found)
             }
             // A snippet is no answer: that the skill is damaged is told by reading it.
-            Err(_) => marked(description, &self.matches(description)),
+            Err(_) => excerpt(description, &self.matches(description)),
         }
     }
 
@@ -154,8 +164,8 @@ impl<'a> Explainer<'a> {
 /// Where a word matches, and the bit of the word of the query.
 type Match = (Range<usize>, u32);
 
-/// The stretch of a text with the most of the matches, each between `**`.
-fn marked(text: &str, found: &[Match]) -> String {
+/// The stretch of a text with the most of the matches.
+fn excerpt(text: &str, found: &[Match]) -> Snippet {
     let begin = best(found).map_or(0, |(begin, _)| begin);
     // From the beginning where that is near, else from a little before.
     let begin = if begin < SNIPPET / 2 {
@@ -180,26 +190,50 @@ fn marked(text: &str, found: &[Match]) -> String {
     {
         end = begin + space;
     }
-    let mut snippet = String::new();
+    let whole = |range: &&Range<usize>| range.start >= begin && range.end <= end;
+    let inside: Vec<_> = found.iter().map(|(range, _)| range).filter(whole).collect();
+    let mut line = Line::default();
     if begin > 0 {
-        snippet.push('…');
+        line.push('…', false);
     }
-    let mut at = begin;
-    for (range, _) in found {
-        if range.start >= at && range.end <= end {
-            snippet.push_str(text.get(at..range.start).unwrap_or_default());
-            snippet.push_str("**");
-            snippet.push_str(text.get(range.clone()).unwrap_or_default());
-            snippet.push_str("**");
-            at = range.end;
+    for (at, c) in text.get(begin..end).unwrap_or_default().char_indices() {
+        line.push(c, inside.iter().any(|range| range.contains(&(begin + at))));
+    }
+    if end < text.len() {
+        line.push('…', false);
+    }
+    line.snippet
+}
+
+/// A snippet as it is written, character by character.
+#[derive(Default)]
+struct Line {
+    snippet: Snippet,
+    /// How many characters it has.
+    chars: usize,
+    /// Whitespace came since the last of them.
+    has_gap: bool,
+}
+
+impl Line {
+    fn push(&mut self, c: char, is_match: bool) {
+        if c.is_whitespace() {
+            self.has_gap = true;
+            return;
+        }
+        if std::mem::take(&mut self.has_gap) && self.chars > 0 {
+            self.snippet.text.push(' ');
+            self.chars += 1;
+        }
+        self.snippet.text.push(c);
+        let at = self.chars;
+        self.chars += 1;
+        match self.snippet.highlights.last_mut() {
+            _ if !is_match => {}
+            Some(open) if open.end == at => open.end = self.chars,
+            _ => self.snippet.highlights.push(at..self.chars),
         }
     }
-    snippet.push_str(text.get(at..end).unwrap_or_default());
-    if end < text.len() {
-        snippet.push('…');
-    }
-    // In one line, as it is shown.
-    snippet.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// Where the stretch with the most different words begins, and how many it has.
@@ -220,4 +254,73 @@ fn end_of_lines(text: &str, bytes: usize) -> usize {
     let from = text.floor_char_boundary(bytes.min(text.len()));
     let rest = text.get(from..).unwrap_or_default();
     rest.find('\n').map_or(text.len(), |end| from + end + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// What is highlighted of a snippet, as a client takes it out.
+    fn highlighted(snippet: &Snippet) -> Vec<String> {
+        let chars: Vec<char> = snippet.text.chars().collect();
+        let ranges = snippet.highlights.iter().cloned();
+        ranges.map(|range| chars[range].iter().collect()).collect()
+    }
+
+    fn found(text: &str, words: &[&str]) -> Vec<Match> {
+        let mut found: Vec<Match> = (words.iter())
+            .flat_map(|word| text.match_indices(word))
+            .map(|(at, word)| (at..at + word.len(), 1))
+            .collect();
+        found.sort_by_key(|(range, _)| range.start);
+        found
+    }
+
+    #[test]
+    fn highlights_are_counted_in_characters_of_the_snippet_and_those_that_overlap_are_one() {
+        let text = "Über  **alle**\n\n 東京都庁 \u{1b}[2J undo";
+        let snippet = excerpt(text, &found(text, &["alle", "東京", "京都", "undo"]));
+        assert_eq!(
+            snippet,
+            Snippet {
+                text: "Über **alle** 東京都庁 \u{1b}[2J undo".to_owned(),
+                highlights: vec![7..11, 14..17, 24..28],
+            }
+        );
+        assert_eq!(highlighted(&snippet), ["alle", "東京都", "undo"]);
+        assert_eq!(excerpt("", &[]), Snippet::default());
+    }
+
+    #[test]
+    fn a_cut_at_the_front_is_a_character_of_the_snippet() {
+        let text = format!("{}needle {}", "é hay ".repeat(60), "hay ".repeat(90));
+        let snippet = excerpt(&text, &found(&text, &["needle"]));
+        assert!(snippet.text.starts_with("… hay é"), "{snippet:?}");
+        assert!(snippet.text.ends_with("hay…"), "{snippet:?}");
+        assert_eq!(highlighted(&snippet), ["needle"]);
+    }
+
+    proptest! {
+        #[test]
+        fn every_highlight_is_what_was_found(
+            text in "(ab|c|é|字|👩‍💻|\\*\\*|[ \n\t\u{2003}]|\u{0}){0,200}",
+        ) {
+            let snippet = excerpt(&text, &found(&text, &["ab", "é", "字"]));
+            let chars = snippet.text.chars().count();
+            let mut behind = 0;
+            for range in &snippet.highlights {
+                prop_assert!(range.start >= behind && range.start < range.end && range.end <= chars);
+                behind = range.end + 1;
+            }
+            for part in highlighted(&snippet) {
+                prop_assert!(part.replace("ab", "").chars().all(|c| matches!(c, 'é' | '字')), "{part:?}");
+            }
+            // Between them nothing is left of what was looked for.
+            let marked = |at: usize| snippet.highlights.iter().any(|range| range.contains(&at));
+            let rest: String = snippet.text.chars().enumerate().map(|(at, c)| if marked(at) { '_' } else { c }).collect();
+            prop_assert!(!["ab", "é", "字"].iter().any(|word| rest.contains(word)), "{rest:?}");
+        }
+    }
 }

@@ -20,6 +20,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::document::{Document, Facts};
 use super::schema;
+use super::signature::Signature;
 use super::snapshot::{Segment, Slot, Snapshot, ordinals};
 use super::tie_break::TieBreakKeys;
 use super::vectors::Vectors;
@@ -38,7 +39,7 @@ const MERGED: usize = 4;
 /// Ordinals that are no longer used before the index is made anew.
 const UNUSED: usize = 10_000;
 /// What a changed form of the index is told by; behind it stands whose index it is.
-const FORM: &str = "1";
+const FORM: &str = "2";
 const FORM_FILE: &str = "FORM";
 
 /// The form, and the log of the skills: the numbers of another store's versions are
@@ -179,6 +180,10 @@ impl Indexer {
                     .get_first(self.now.fields.facts)
                     .and_then(|value| value.as_bytes())
                     .and_then(|bytes| serde_json::from_slice::<Facts>(bytes).ok());
+                let signature = document
+                    .get_first(self.now.fields.signature)
+                    .and_then(|value| value.as_bytes())
+                    .and_then(Signature::read);
                 let (Some(facts), Some(ordinal)) = (facts, ordinals.get(number as usize)) else {
                     return Err(Error::Damaged { segment });
                 };
@@ -189,7 +194,7 @@ impl Indexer {
                 let key = SkillKey::from_stored(&facts.key);
                 match catalog.get(&key) {
                     Some(head) if head.active == Some(facts.number) => {
-                        self.put(*ordinal, Slot::new(Arc::clone(head), &facts));
+                        self.put(*ordinal, Slot::new(Arc::clone(head), &facts, signature));
                     }
                     _ => {
                         self.writer.delete_term(self.term(&key));
@@ -291,7 +296,7 @@ impl Indexer {
             Some(ordinal) => *ordinal,
             None => u32::try_from(self.now.slots.len()).map_err(|_| Error::Full)?,
         };
-        let slot = Slot::new(Arc::clone(head), &document.facts);
+        let slot = Slot::new(Arc::clone(head), &document.facts, document.signature);
         self.writer.delete_term(self.term(&key));
         let document = document.into_tantivy(&self.now.fields, ordinal)?;
         self.writer.add_document(document)?;
@@ -446,13 +451,14 @@ fn check(index: &Index) -> Result<(), Error> {
 }
 
 impl Slot {
-    fn new(head: Arc<Head>, facts: &Facts) -> Self {
+    fn new(head: Arc<Head>, facts: &Facts, signature: Option<Signature>) -> Self {
         let name = head.summary.as_ref().map(|summary| summary.name.as_str());
         Self {
             skeleton: skeleton(name.unwrap_or(head.id.slug())).into(),
             confusable: false,
             number: facts.number,
             meaning: facts.meaning,
+            signature,
             has_tests: facts.has_tests,
             has_examples: facts.has_examples,
             head,

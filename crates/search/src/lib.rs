@@ -29,6 +29,7 @@
 //! | `retrieve`, `fuse` | words and meaning, read and put together |
 //! | `query`, `search`, `top_k`, `tie_break` | what is asked, a search, the best of what it finds, order among equals |
 //! | `filter`, `explain`, `analysis` | what is let through, why it was found, how the query was understood |
+//! | `signature`, `similar` | how much of their texts skills share, which share nearly all of it |
 //! | `cache` | vectors that were made, in a file |
 //! | `local` | an index in memory, of few skills that are in front of the others |
 //!
@@ -62,6 +63,8 @@ mod repair;
 mod retrieve;
 mod schema;
 mod search;
+mod signature;
+mod similar;
 mod snapshot;
 mod terms;
 #[cfg(test)]
@@ -83,7 +86,7 @@ use tokio_util::sync::CancellationToken;
 
 pub use analysis::{Analysis, Repair};
 pub use error::Error;
-pub use explain::Why;
+pub use explain::{Snippet, Why};
 pub use filter::Filters;
 pub use fuse::Tier;
 use local::Front;
@@ -91,6 +94,7 @@ pub use local::LocalIndex;
 pub use query::{SearchQuery, Sort, SortBy};
 pub use schema::Part;
 pub use search::{Facet, Hit, SearchResults};
+pub use similar::{SimilarSkill, SimilarSkills};
 
 use embed::Embedder;
 use executor::{Kind, Stop};

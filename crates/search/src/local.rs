@@ -18,6 +18,7 @@ use super::analysis::{self, BUILDING};
 use super::indexer::Indexer;
 use super::query::by_score;
 use super::search::{FACET_VALUES, Layer};
+use super::snapshot::Snapshot;
 use super::{
     Error, Facet, Hit, Inner, SearchIndex, SearchQuery, SearchResults, Sort, SortBy, document,
     row_of,
@@ -113,6 +114,11 @@ impl SearchIndex {
 }
 
 impl Front {
+    /// The state of the index in front.
+    pub(super) fn snapshot(&self) -> Option<Arc<Snapshot>> {
+        self.index.inner.snapshot.load_full()
+    }
+
     /// Searches both.
     pub(super) fn search(
         &self,

@@ -79,6 +79,8 @@ pub(super) struct Fields {
     pub(super) ordinal: Field,
     /// What is remembered of it.
     pub(super) facts: Field,
+    /// The signature of its text: none where it has no words.
+    pub(super) signature: Field,
     /// Its parts.
     pub(super) parts: [Field; PARTS],
     /// Whole words of its name: they are found by how they begin.
@@ -102,6 +104,7 @@ pub(super) fn schema() -> (Schema, Fields) {
         key: builder.add_text_field("key", STRING),
         ordinal: builder.add_u64_field(ORDINAL, NumericOptions::default() | FAST),
         facts: builder.add_bytes_field("facts", STORED),
+        signature: builder.add_bytes_field("signature", STORED),
         names: builder.add_text_field("names", words.clone()),
         vocabulary: builder.add_text_field("vocabulary", words),
     };

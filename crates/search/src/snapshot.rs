@@ -7,6 +7,7 @@ use tantivy::error::DataCorruption;
 use tantivy::{Searcher, SegmentReader};
 
 use super::schema::Fields;
+use super::signature::Signature;
 use super::tie_break::TieBreakKeys;
 use super::vectors::Vectors;
 use super::vocabulary::Vocabulary;
@@ -22,6 +23,8 @@ pub(super) struct Slot {
     pub(super) number: VersionNumber,
     /// Digest of the text that its meaning is taken from.
     pub(super) meaning: Digest,
+    /// The signature of its text; none where it has no words.
+    pub(super) signature: Option<Signature>,
     /// A file looks like a test.
     pub(super) has_tests: bool,
     /// It holds examples.

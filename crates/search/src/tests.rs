@@ -5,6 +5,7 @@ mod behind;
 mod consistency;
 mod damaged;
 mod ranking;
+mod similar;
 
 use std::path::Path;
 use std::sync::Arc;

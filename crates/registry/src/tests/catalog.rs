@@ -3,7 +3,7 @@
 use imbl::OrdMap;
 
 use super::*;
-use model::{Location, TrustTier};
+use model::{Location, Reference, TrustTier};
 
 /// One skill that changes: its id, its name, and what became of it.
 type Step = (&'static str, &'static str, State);
@@ -26,6 +26,18 @@ const IDS: [&str; 8] = [
     "zoo/x/a",
 ];
 const NAMES: [&str; 5] = ["a", "B", "a desk", "A Desk", "desk"];
+
+/// What a skill of a name requires.
+fn required(name: &str) -> Vec<String> {
+    let texts: &[&str] = match name {
+        "a" => &["b", "nowhere"],
+        "B" => &["A Desk", "GitHub/acme/a@^1"],
+        "a desk" => &["a@1", "b/b/gone"],
+        "desk" => &["zoo/x/a", "desk"],
+        _ => &[],
+    };
+    texts.iter().map(|text| (*text).to_owned()).collect()
+}
 
 fn head((id, name, state): Step) -> Head {
     let live = state == State::Live;
@@ -50,6 +62,7 @@ fn head((id, name, state): Step) -> Head {
             display_name: String::new(),
             disable_model_invocation: false,
             problems: Some(0),
+            requires: Some(required(name)),
         }),
         withdrawn: imbl::OrdSet::new(),
         held: imbl::OrdSet::new(),
@@ -187,6 +200,25 @@ proptest! {
             let wins = winner.is_some_and(|winner| winner.id == head.id);
             let expected = if wins { head.id.slug() } else { head.id.as_str() };
             prop_assert_eq!(catalog.short_name(head), expected);
+        }
+        // What a text means: a skill that there is, else what is not there.
+        let meant = |text: &str| {
+            let text = text.split('@').next().unwrap_or_default().to_lowercase();
+            let found = ranked.iter().find(|head| *head.id.key().as_str() == text || goes_by(head, &text));
+            found.map_or(text, id_of)
+        };
+        for wanted in ["a", "B", "a desk", "desk", "nowhere", "b/b/gone", "github/acme/A", "zoo/x/a"] {
+            let expected: Vec<_> = all
+                .values()
+                .filter(|head| head.active.is_some() && head.id.as_str() != meant(wanted))
+                .filter(|head| {
+                    let requires = head.summary.iter().flat_map(|summary| summary.requires.iter().flatten());
+                    requires.map(|text| meant(text)).any(|meaning| meaning == meant(wanted))
+                })
+                .map(|head| head.id.key())
+                .collect();
+            let found: Vec<_> = catalog.dependents(&Reference::parse(wanted)).into_iter().collect();
+            prop_assert_eq!(found, expected, "{}", wanted);
         }
         for prefix in ["", "A", "a ", "d", "x"] {
             let found: Vec<_> = catalog.names_with_prefix(prefix).map(|(name, head)| (name, id_of(head))).collect();

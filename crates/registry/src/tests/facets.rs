@@ -22,6 +22,7 @@ async fn make_old(world: &World, id: &str) {
     let summary = head.summary.as_mut().expect("a summary");
     summary.inferred = ::facets::Facets::default();
     summary.problems = None;
+    summary.requires = None;
     let mut batch = Batch::new();
     batch.put(&HEADS, &key, &head);
     world.registry.store().commit(batch).await.expect("written");
@@ -136,9 +137,10 @@ async fn what_is_written_before_the_facets_are_kept_has_them() {
 }
 
 #[tokio::test]
-async fn skills_with_warnings_are_gathered_also_those_of_before_they_were_counted() {
+async fn warnings_and_requirements_are_gathered_also_of_skills_of_before_they_were_counted() {
     let world = World::new();
-    let dead = "---\nname: index-advice\ndescription: Tunes.\n---\n[a](a.md) [b](b.md)\n";
+    let dead = "---\nname: index-advice\ndescription: Tunes.\n\
+         composability_rules: [{type: requires, skill: base}]\n---\n[a](a.md) [b](b.md)\n";
     let fine = "---\nname: index-advice\ndescription: Tunes.\nunknown: x\n---\nBody.\n";
     let (old, new) = ("local/global/old", "local/global/new");
     for id in [old, new] {
@@ -158,6 +160,8 @@ async fn skills_with_warnings_are_gathered_also_those_of_before_they_were_counte
     assert_eq!(gathered(&world.registry, &Facet::Problems), [new, old]);
     let counts = [old, new, "local/global/fine"].map(count);
     assert_eq!(counts, [Some(2), Some(2), Some(0)]);
+    let base = Facet::Requires("base".to_owned());
+    assert_eq!(gathered(&world.registry, &base), [new, old]);
     assert_eq!(world.registry.keep_facets().await, 1);
     // Whoever mends a skill has none any more.
     world.publish(new, fine).await.expect("published");

@@ -1,0 +1,91 @@
+//! Which skills require another one.
+//!
+//! A rule names what it requires by id or by short name, and a short name leads to whichever
+//! skill wins it at the time. So skills are gathered by what their rules say, and where that
+//! leads is looked up when somebody asks: for the few whose rules say what may lead there.
+
+use std::sync::Arc;
+
+use imbl::OrdSet;
+
+use super::facet::Facet;
+use super::head::Summary;
+use super::{Catalog, Head, spellings};
+use model::{Reference, SkillId, SkillKey, VersionedReference};
+
+/// Dependents of a skill that are told where it goes away, at most.
+const TOLD: usize = 100;
+
+/// What a skill requires, without versions.
+pub(super) fn requirements(summary: &Summary) -> impl Iterator<Item = Reference> {
+    let texts = summary.requires.iter().flatten();
+    texts.map(|text| VersionedReference::parse(text).skill)
+}
+
+/// What a reference is gathered by: an id in lower case, or a name without what its spellings
+/// differ in.
+pub(super) fn called(reference: &Reference) -> String {
+    match reference {
+        Reference::Id(id) => id.key().as_str().to_owned(),
+        Reference::Name(name) => {
+            let differs = |c: char| c.is_whitespace() || "-_/`'\"@$".contains(c);
+            name.to_lowercase().replace(differs, "")
+        }
+    }
+}
+
+impl Catalog {
+    /// The spelling of a short name that skills have: the name itself, else another one.
+    #[must_use]
+    pub fn spelled(&self, name: &str) -> Option<String> {
+        let mut all = std::iter::once(name.to_owned()).chain(spellings(name));
+        all.find(|name| self.named(name).next().is_some())
+    }
+
+    /// The skill of an id, or the one that wins a short name.
+    fn led_to(&self, reference: &Reference) -> Option<&Arc<Head>> {
+        match reference {
+            Reference::Id(id) => self.get(&id.key()),
+            Reference::Name(name) => self.named(&self.spelled(name)?).next(),
+        }
+    }
+
+    /// The live skills whose active versions require a skill, whichever versions of it. Where
+    /// the reference leads nowhere, those that require what is not there.
+    #[must_use]
+    pub fn dependents(&self, reference: &Reference) -> OrdSet<SkillKey> {
+        let target = self.led_to(reference);
+        let mut names = vec![called(reference)];
+        if let Some(head) = target {
+            let id = &head.id;
+            names.push(id.key().as_str().to_owned());
+            names.push(called(&Reference::Name(id.slug().to_owned())));
+            let summary = head.summary.as_ref();
+            names.extend(summary.map(|summary| called(&Reference::Name(summary.name.clone()))));
+        }
+        let is_meant = |required: &Reference| match (target, self.led_to(required)) {
+            (Some(target), Some(head)) => Arc::ptr_eq(target, head),
+            (None, None) => called(required) == called(reference),
+            _ => false,
+        };
+        let gathered = names.into_iter().map(Facet::Requires);
+        let gathered = gathered
+            .filter_map(|facet| self.with_facet(&facet))
+            .flatten();
+        let dependents = gathered.filter(|key| {
+            let head = self.get(key);
+            // A skill that requires its own name means others of that name.
+            let is_itself = target.is_some_and(|target| target.id.key() == **key);
+            let summary = head.and_then(|head| head.summary.as_ref());
+            !is_itself && summary.is_some_and(|summary| requirements(summary).any(|r| is_meant(&r)))
+        });
+        dependents.cloned().collect()
+    }
+
+    /// Some of the dependents of a skill, for whoever takes it away.
+    pub(super) fn told_dependents(&self, id: &SkillId) -> Vec<SkillId> {
+        let dependents = self.dependents(&Reference::Id(id.clone()));
+        let heads = dependents.iter().filter_map(|key| self.get(key));
+        heads.take(TOLD).map(|head| head.id.clone()).collect()
+    }
+}
