@@ -201,7 +201,7 @@ fn a_skipped_test_is_said_and_summed_up_and_fails_in_ci() {
                 d\tNode is missing\na\ta thing is missing\n";
     fs::write(&noted, format!("{line}{more}")).expect("notes");
     let sum = "
-*** skipped, whole or in part: 5 tests ***
+*** tests that were skipped, whole or in part: 5 ***
     4  Node is missing: a, b, c and 1 more
     2  a thing is missing: a, child_that_is_skipped
 ";

@@ -99,7 +99,9 @@ def pytest_unconfigure(config):
     if reporter is None or config.option.collectonly:
         return
     count = {name: len(reporter.stats.get(name, [])) for name in ("passed", "failed", "error", "skipped")}
-    if noted := os.environ.get("REPERTOIRE_SKIPPED"):
+    noted = os.environ.get("REPERTOIRE_SKIPPED")
+    # Of two processes each has seen its own tests, and this one those of both.
+    if noted and "PYTEST_XDIST_WORKER" not in os.environ:
         reasons = {report.nodeid: report.longrepr[2] for report in reporter.stats.get("skipped", [])}
         lines = [f"{test}\t{' '.join(why.removeprefix('Skipped: ').split())}\n" for test, why in reasons.items()]
         with open(noted, "a") as file:
