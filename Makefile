@@ -22,16 +22,18 @@ lint:
 	cargo fmt --check
 	cargo clippy --workspace --all-targets -- -D warnings
 
-# The packages that tests need, where they can be had, a real model for the search, and
-# the clients of others.
+# The packages that tests need, where they can be had, a real model for the search, what
+# writes the SBOM of a release, and the clients of others.
 tools:
 	tests/packages
 	tests/model $(MODEL) || echo '*** tools: the model of the search cannot be had ***' >&2
+	deploy/sbom --install || echo '*** tools: cargo-cyclonedx cannot be had ***' >&2
 	tests/interop/run --install
 
 unit:
 	tests/packages
 	tests/model $(MODEL) || echo '*** unit: the model of the search cannot be had ***' >&2
+	deploy/sbom --install || echo '*** unit: cargo-cyclonedx cannot be had ***' >&2
 	$(MAKE) build
 	$(BESIDE) -j3 of-libraries of-binary of-machines
 
@@ -63,6 +65,7 @@ release:
 
 # The archive of a release, in target/dist: see docs/setup.md.
 dist:
+	deploy/sbom --install || echo '*** dist: cargo-cyclonedx cannot be had: the archive has no SBOM ***' >&2
 	deploy/dist
 
 # The server from outside, with clients that others wrote: see tests/interop/run.

@@ -7,6 +7,7 @@ use std::process::{Command, Output, Stdio};
 
 use clap::CommandFactory as _;
 use repertoire::cli::Cli;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_repertoire");
@@ -231,7 +232,9 @@ fn the_archive_of_a_release_is_whole_and_the_same_each_time() {
     system(place, "chmod", &["755", "repertoire"]);
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/deploy/dist");
     let dist = |folder: &str, umask: &str| {
-        let command = format!("umask {umask}; REPERTOIRE_BIN=$PWD/repertoire '{script}' {folder}");
+        // What it says where there is no SBOM is for a person.
+        let command =
+            format!("umask {umask}; REPERTOIRE_BIN=$PWD/repertoire '{script}' {folder} 2>said");
         let path = system(place, "sh", &["-c", &command]);
         place.join(path.trim_end())
     };
@@ -285,6 +288,9 @@ fn the_archive_of_a_release_is_whole_and_the_same_each_time() {
         "755 repertoire",
     ];
     expected.extend(files.map(str::to_owned));
+    if sbom(&place.join("sbom")).is_some() {
+        expected.insert("644 repertoire.cdx.json".to_owned());
+    }
     assert_eq!(found, expected);
     let sums = std::fs::read_to_string(root.join("SHA256SUMS")).expect("checksums");
     assert_eq!(
@@ -296,6 +302,102 @@ fn the_archive_of_a_release_is_whole_and_the_same_each_time() {
         system(&root, "./repertoire", &["--version"]),
         concat!("repertoire ", env!("CARGO_PKG_VERSION"), "\n")
     );
+}
+
+/// What `deploy/sbom` writes. None: it has not what it needs.
+fn sbom(file: &Path) -> Option<String> {
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/deploy/sbom");
+    let output = Command::new(script).arg(file).output().expect("a script");
+    if output.status.code() == Some(3) {
+        testing::skip("there is no cargo-cyclonedx (`deploy/sbom --install`)");
+        return None;
+    }
+    assert_eq!(told(&output), (Some(0), String::new(), String::new()));
+    Some(std::fs::read_to_string(file).expect("an SBOM"))
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn the_sbom_names_every_crate_in_the_program_with_licence_and_checksum() {
+    let place = TempDir::new().expect("a folder");
+    let Some(text) = sbom(&place.path().join("sbom")) else {
+        return;
+    };
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    assert!(!text.contains(env!("CARGO_MANIFEST_DIR")), "whose machine");
+    let sbom: Value = serde_json::from_str(&text).expect("JSON");
+    let program = &sbom["metadata"]["component"];
+    assert_eq!(
+        (
+            &sbom["bomFormat"],
+            &sbom["specVersion"],
+            &program["name"],
+            &program["version"]
+        ),
+        (
+            &json!("CycloneDX"),
+            &json!("1.5"),
+            &json!("repertoire"),
+            &json!(env!("CARGO_PKG_VERSION"))
+        )
+    );
+
+    // What cargo locked: checksums by name and version; none for crates of the project.
+    let lock = std::fs::read_to_string(root.join("Cargo.lock")).expect("a lock file");
+    let line = |package: &str, key: &str| {
+        let mut lines = package.lines();
+        let value = lines.find_map(|line| line.strip_prefix(&format!("{key} = \"")));
+        value.map(|value| value.trim_end_matches('"').to_owned())
+    };
+    let locked: BTreeMap<String, Option<String>> = lock
+        .split("[[package]]")
+        .skip(1)
+        .map(|package| {
+            let of = |key| line(package, key).expect("a package");
+            (
+                format!("{} v{}", of("name"), of("version")),
+                line(package, "checksum"),
+            )
+        })
+        .collect();
+    let mut listed = BTreeSet::new();
+    for component in sbom["components"].as_array().expect("components") {
+        let of = |key: &str| component[key].as_str().expect("text");
+        let crate_name = format!("{} v{}", of("name"), of("version"));
+        let hash = component["hashes"][0]["content"].as_str();
+        assert_eq!(hash, locked[&crate_name].as_deref(), "{crate_name}");
+        assert!(component["licenses"][0].is_object(), "{crate_name}");
+        listed.insert(crate_name);
+    }
+
+    let tree =
+        "tree --locked --offline --package repertoire --edges normal --prefix none --format {p}";
+    let tree = system(root, env!("CARGO"), &tree.split(' ').collect::<Vec<_>>());
+    let crate_name = |line: &str| {
+        line.split_whitespace()
+            .take(2)
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
+    let mut needed: BTreeSet<String> = tree.lines().skip(1).map(crate_name).collect();
+    needed.retain(|name| !name.is_empty() && !name.starts_with("repertoire v"));
+    assert!(needed.len() > 100 && needed.contains("repertoire-store v0.1.0"));
+    let missing: Vec<_> = needed.difference(&listed).collect();
+    assert_eq!(missing, Vec::<&String>::new());
+    // Nothing that only builds or tests it.
+    for other in [
+        "protox",
+        "tonic-prost-build",
+        "proptest",
+        "repertoire-testing",
+    ] {
+        assert!(
+            !listed
+                .iter()
+                .any(|name| name.starts_with(&format!("{other} "))),
+            "{other}"
+        );
+    }
 }
 
 /// Where systemd is, which in CI it must be: it knows every line of the unit.

@@ -97,6 +97,8 @@ impl Document<'_> {
                 "license": {"name": env!("CARGO_PKG_LICENSE"), "identifier": env!("CARGO_PKG_LICENSE")},
             },
             "servers": [{"url": "/"}],
+            // Nobody signs in: what a proxy asks for is not the server's to say.
+            "security": [],
             "tags": self.tags(),
             "paths": paths,
             // A server without sign-in wants none; one with it says what needs one.
@@ -300,7 +302,11 @@ impl Document<'_> {
                     "Content-Disposition": {"description": "A name for the file.", "schema": {"type": "string"}},
                     "ETag": {"description": "Digest of the file.", "schema": {"type": "string"}},
                 },
-                "content": {"*/*": {}, "text/event-stream": events},
+                // What generators know as bytes, though to OpenAPI 3.1 a file needs no schema.
+                "content": {
+                    "*/*": {"schema": {"type": "string", "format": "binary"}},
+                    "text/event-stream": events,
+                },
             }),
             (true, None) => json!({
                 "description": "What happens, as it happens.",
@@ -318,7 +324,9 @@ impl Document<'_> {
             responses.insert("304".to_owned(), json!({"description": unchanged}));
         }
         let problem = json!({"$ref": "#/components/responses/Problem"});
-        responses.insert("default".to_owned(), problem);
+        for statuses in ["4XX", "5XX"] {
+            responses.insert(statuses.to_owned(), problem.clone());
+        }
         Json::Object(responses)
     }
 }

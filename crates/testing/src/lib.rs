@@ -2,7 +2,8 @@
 //!
 //! A feature adds what needs more than the standard library, so that a crate at the
 //! bottom is tested without the crates above it:
-//! * always: [`fuzz`](fn@fuzz), and what may be tried on a database ([`attempts`]);
+//! * always: [`fuzz`](fn@fuzz), [`skip`](fn@skip), and what may be tried on a database
+//!   ([`attempts`]);
 //! * `registry`: a clock that a test moves, a registry in a folder, skills in it;
 //! * `databases`: `PostgreSQL` and `MariaDB` from the packages of the system.
 //!
@@ -20,7 +21,9 @@ pub mod databases;
 mod fuzz;
 #[cfg(feature = "registry")]
 mod registry;
+mod skip;
 
 pub use fuzz::fuzz;
 #[cfg(feature = "registry")]
 pub use registry::{Hands, caller, options, publish, registry, skill_md};
+pub use skip::skip;
