@@ -207,6 +207,7 @@ pub(super) fn start_failed(error: &StartError) -> Failed {
         | StartError::Tools(_)
         | StartError::Embedder(_)
         | StartError::Source(_) => Code::ConfigInvalid,
+        StartError::NotBuilt(_) => Code::FeatureNotBuilt,
         StartError::Sync(_) => Code::StoreUnavailable,
         StartError::Reflection(_)
         | StartError::Contract(_)

@@ -8,10 +8,10 @@ use tokio_util::sync::CancellationToken;
 use tower::ServiceExt as _;
 use tower::util::BoxCloneSyncService;
 
+use super::learning::Learning;
 use super::{LearningConfig, Limits, Settings, StartError};
-use super::{bundled, calls, graders, learning, services, sources, unknown};
+use super::{bundled, calls, features, learning, services, sources, unknown};
 use ::checks::Checks;
-use ::learning::Learning;
 use ::search::SearchIndex;
 use ::sync::Engine;
 use ::tools::Tools;
@@ -66,6 +66,7 @@ impl Domain {
     }
 
     async fn opened(settings: &Settings) -> Result<Self, StartError> {
+        features::require(settings, None)?;
         let (directory, options) = (settings.data.clone(), settings.store.clone());
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let host = Host::new(settings.tools.host()?);
@@ -98,9 +99,8 @@ impl Domain {
             let search = search.index(&directory, registry.clone())?;
             let composition = Composition::new(registry.clone(), search.clone());
             let (reads, sets) = (registry.clone(), composition.clone());
-            let graders = graders::of_server(&paths, &host, &registry);
-            let graders = graders.map_err(StartError::Sandbox)?;
-            let learning = learning::open(store.clone(), Arc::clone(&clock), graders);
+            let (stored, at) = (store.clone(), Arc::clone(&clock));
+            let learning = learning::open(stored, at, &paths, &host, &registry)?;
             let stored = (store.clone(), registry.clone());
             let engine = sources::open(stored, &directory, &sync, configured)?;
             let tools = Tools::open(store, reads, sets, Arc::clone(&clock), handlers, limits)

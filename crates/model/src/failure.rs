@@ -135,6 +135,8 @@ codes! {
     /// The body of the request is of a kind that the server does not read.
     MediaTypeRefused = "MEDIA_TYPE_REFUSED", 1035, Invalid;
 
+    /// This build of the program leaves out what the call needs; the message names the feature.
+    FeatureNotBuilt = "FEATURE_NOT_BUILT", 1037, State;
     /// Only who is on the server's machine may do this.
     OperatorOnly = "OPERATOR_ONLY", 1036, Denied;
 
@@ -299,6 +301,17 @@ impl Failure {
             retry_after: None,
             cause: None,
         }
+    }
+
+    /// This build of the program leaves out a feature.
+    #[must_use]
+    pub fn not_built(feature: &str) -> Self {
+        let message = format!("This build leaves out the feature `{feature}`");
+        Self::new(Code::FeatureNotBuilt, message)
+            .detail("feature", feature)
+            .suggest(format!(
+                "Use a program that was built with `--features {feature}`, or with all features, which is the default"
+            ))
     }
 
     /// A fault: the cause goes to the log, the caller learns only that it was

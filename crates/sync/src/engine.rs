@@ -261,13 +261,13 @@ impl Engine {
     pub async fn add(&self, source: Source, caller: &Principal) -> Result<Listed, Error> {
         permit("add sources", caller)?;
         source.check()?;
-        self.0
-            .fetchers
-            .open(&source)
-            .map_err(|error| Error::Parameter {
+        self.0.fetchers.open(&source).map_err(|error| match error {
+            sources::Error::NotBuilt(feature) => Error::NotBuilt { feature },
+            error => Error::Parameter {
                 field: "location",
                 message: error.to_string(),
-            })?;
+            },
+        })?;
         let id = source.id.clone();
         if self.0.configured.contains_key(&id) {
             return Err(Error::Configured { id });
