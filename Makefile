@@ -8,12 +8,13 @@ ifeq ($(CI),true)
 export CARGO_INCREMENTAL = 0
 endif
 
-.PHONY: test lint tools unit build of-libraries of-binary of-machines doc release dist interop bench grading mutants deny
+.PHONY: test lint tools unit slim build of-libraries of-binary of-machines doc release dist interop bench grading mutants deny
 
 # Two cores are used throughout: what comes from elsewhere is fetched while clippy is at
 # work, and tests run beside each other.
 test:
 	$(MAKE) -j2 --output-sync=target lint tools
+	$(MAKE) slim
 	$(MAKE) build
 	$(BESIDE) -j4 of-libraries of-binary of-machines doc
 	REPERTOIRE_BIN=$(BUILT)/repertoire tests/interop/run
@@ -34,6 +35,12 @@ unit:
 	tests/model $(MODEL) || echo '*** unit: the model of the search cannot be had ***' >&2
 	$(MAKE) build
 	$(BESIDE) -j3 of-libraries of-binary of-machines
+
+# The program without its features. It takes the place of the other one in target/debug until
+# `build` puts that back, so nothing runs beside it; what both need is compiled once.
+slim:
+	cargo clippy --no-default-features --lib --bins --test slim -- -D warnings
+	cargo test --no-default-features --test slim
 
 build:
 	cargo test --workspace --no-run

@@ -293,8 +293,21 @@ fn the_archive_of_a_release_is_whole_and_the_same_each_time() {
         "it lists all but itself"
     );
     assert_eq!(
-        system(&root, "./repertoire", &["--version"]),
+        system(&root, "./repertoire", &["-V"]),
         concat!("repertoire ", env!("CARGO_PKG_VERSION"), "\n")
+    );
+}
+
+#[test]
+fn the_version_says_that_every_feature_is_in() {
+    let home = TempDir::new().expect("a folder");
+    assert_eq!(
+        printed(home.path(), &["--version"]),
+        concat!(
+            "repertoire ",
+            env!("CARGO_PKG_VERSION"),
+            "\nfeatures: databases, jemalloc, jira, learning, otlp, remote-sources, transformer\nleft out: none\n"
+        )
     );
 }
 
