@@ -390,7 +390,7 @@ async fn what_the_full_build_stored_is_served_and_kept() {
 
     let server = Server::over(folder.path(), &[], "");
     let (_, shown) = printed(&server.command(&["show", "local/global/kept"]));
-    assert_eq!(shown["id"], "local/global/kept", "{shown:#}");
+    assert_eq!(shown["skill"]["id"], "local/global/kept", "{shown:#}");
     let mut registry = server.local_registry().await;
     let sources = registry
         .list_sources(v1::ListSourcesRequest::default())
