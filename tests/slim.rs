@@ -60,9 +60,10 @@ fn missing(feature: &str) -> (Code, String, String, String, Vec<String>) {
 
 /// What a command prints as JSON, which may be an error, and its exit code.
 fn printed(output: &std::process::Output) -> (Option<i32>, Value) {
-    let bytes = match output.stdout.is_empty() {
-        true => &output.stderr,
-        false => &output.stdout,
+    let bytes = if output.stdout.is_empty() {
+        &output.stderr
+    } else {
+        &output.stdout
     };
     let text = String::from_utf8_lossy(bytes);
     let value = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"));
@@ -229,11 +230,12 @@ async fn folders_are_synced_and_other_sources_are_refused() {
     assert_eq!(synced.into_inner().total_skills_updated, 1);
 }
 
-/// Runs `serve` where nothing is set but this, and returns its exit code and what it said.
+/// Runs `serve` where nothing is set but this, and returns its exit code and what it said. A
+/// start that is not refused ends, too: at an address that is not of this machine.
 fn refused_start(folder: &Path, config: &str, args: &[&str]) -> (Option<i32>, String) {
     std::fs::write(folder.join("r.yaml"), config).expect("a file");
     let output = Command::new(BINARY)
-        .args(["serve", "--config", "r.yaml"])
+        .args(["serve", "--config", "r.yaml", "--listen", "192.0.2.1:1"])
         .args(args)
         .env_clear()
         .env("HOME", folder)
