@@ -8,12 +8,24 @@ ifeq ($(CI),true)
 export CARGO_INCREMENTAL = 0
 endif
 
-.PHONY: test lint tools unit build of-libraries of-binary of-machines doc release dist interop bench grading mutants deny
+.PHONY: test unit all-tests unit-tests lint tools slim build of-libraries of-binary of-machines doc release dist interop bench grading mutants deny
+
+# What is installed is said first, and what was skipped last: a skipped test in `SKIPPED`.
+SKIPPED = $(CURDIR)/target/skipped
+SUMMED = tests/packages --plan; mkdir -p target; rm -f $(SKIPPED); export REPERTOIRE_SKIPPED=$(SKIPPED); \
+	status=0; $(MAKE) $(1) || status=$$?; tests/skipped $(SKIPPED); exit $$status
+
+test:
+	+@$(call SUMMED,all-tests)
+
+unit:
+	+@$(call SUMMED,unit-tests)
 
 # Two cores are used throughout: what comes from elsewhere is fetched while clippy is at
 # work, and tests run beside each other.
-test:
+all-tests:
 	$(MAKE) -j2 --output-sync=target lint tools
+	$(MAKE) slim
 	$(MAKE) build
 	$(BESIDE) -j4 of-libraries of-binary of-machines doc
 	REPERTOIRE_BIN=$(BUILT)/repertoire tests/interop/run
@@ -30,12 +42,18 @@ tools:
 	deploy/sbom --install || echo '*** tools: cargo-cyclonedx cannot be had ***' >&2
 	tests/interop/run --install
 
-unit:
+unit-tests:
 	tests/packages
 	tests/model $(MODEL) || echo '*** unit: the model of the search cannot be had ***' >&2
 	deploy/sbom --install || echo '*** unit: cargo-cyclonedx cannot be had ***' >&2
 	$(MAKE) build
 	$(BESIDE) -j3 of-libraries of-binary of-machines
+
+# The program without its features. It takes the place of the other one in target/debug until
+# `build` puts that back, so nothing runs beside it; what both need is compiled once.
+slim:
+	cargo clippy --no-default-features --lib --bins --test slim -- -D warnings
+	cargo test --no-default-features --test slim
 
 build:
 	cargo test --workspace --no-run

@@ -3,21 +3,16 @@
 use std::process::ExitCode;
 
 use repertoire::cli::{Cli, run};
-use repertoire::server::SANDBOX;
+use repertoire::server::learning;
 
 /// glibc keeps what many threads once needed: after importing thousands of real skills it
 /// held three times the memory of jemalloc, whose settings are in `.cargo/config.toml`
 /// (docs/performance.md).
+#[cfg(feature = "jemalloc")]
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> ExitCode {
     // Before anything else: the child that runs solutions has no use for the rest.
-    if std::env::args_os()
-        .nth(1)
-        .is_some_and(|first| first == SANDBOX)
-    {
-        return sandbox::child();
-    }
-    run(Cli::read())
+    learning::child().unwrap_or_else(|| run(Cli::read()))
 }

@@ -10,6 +10,7 @@ use gateway::{Context, Gateway, Method, RouteBody, Transport};
 use http::Request;
 use repertoire::contract::v1;
 use repertoire::contract::v1::access_client::AccessClient;
+use repertoire::contract::v1::admin_client::AdminClient;
 use repertoire::contract::v1::registry_client::RegistryClient;
 use serde_json::{Map, Value, json};
 use support::Server;
@@ -298,7 +299,6 @@ fn skill(id: &str) -> v1::PublishSkillRequest {
         files: vec![v1::File {
             path: "SKILL.md".to_owned(),
             content: format!("---\nname: {name}\ndescription: Says hello.\n---\nHello.\n").into(),
-            ..Default::default()
         }],
         ..Default::default()
     }
@@ -555,4 +555,46 @@ async fn an_agent_that_may_do_nothing_is_asked_for_a_token_by_http() {
     let operator = role_token(&server, Role::Operator);
     assert_eq!(metrics(&format!("Bearer {operator}")).await, 200);
     assert_eq!(ask(&server.url, "GET", "/healthz").send().await.status, 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn tools_are_listed_for_whoever_has_a_token_with_the_skills_of_who_may_see_them() {
+    let server = Server::with(&[], "access: {sign_in: tokens}\n");
+    let list = async |text: &str| {
+        let list = json!({
+            "jsonrpc": "2.0", "id": 1, "method": "tools/list",
+            "params": {"_meta": {
+                "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+                "io.modelcontextprotocol/clientCapabilities": {},
+                "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
+            }},
+        });
+        let answer = ask(&server.url, "POST", "/mcp")
+            .header("authorization", &format!("Bearer {text}"))
+            .header("accept", "application/json, text/event-stream")
+            .header("mcp-protocol-version", "2026-07-28")
+            .header("mcp-method", "tools/list")
+            .json(&list)
+            .send()
+            .await;
+        let text = answer.text();
+        assert_eq!(answer.status, 200, "{text}");
+        assert!(text.contains("\"get_skill\""), "{text}");
+        // The list that a description ends with.
+        text.contains("write_sql")
+    };
+    let publisher = token(&server, &["ci", "--action", "publish"]);
+    assert!(!list(&publisher).await);
+    let agent = role_token(&server, Role::Agent);
+    assert!(list(&agent).await);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_network_offers_the_service_of_the_machine_to_nobody() {
+    let server = Server::with(&[], CONFIG);
+    let text = role_token(&server, Role::Administrator);
+    let mut admin = AdminClient::new(transport(&server, &text).await);
+    let refused = admin.get_status(v1::GetStatusRequest {}).await;
+    let code = refused.expect_err("a refusal").code();
+    assert_eq!(code, tonic::Code::Unimplemented);
 }

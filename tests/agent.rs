@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use gateway::Gateway;
+use gateway::{Context, Gateway};
 use model::Digest;
 use repertoire::contract::v1::PublishSkillRequest;
 use repertoire::mcp::McpServer;
@@ -994,7 +994,9 @@ async fn what_an_author_leaves_to_people_is_told_to_no_model_unasked() {
         repertoire::contract::load().expect("the contract"),
         world.transport.clone(),
     );
-    let found = gateway.ask("Search", json!({"query": "zebra"})).await;
+    let found = gateway
+        .ask("Search", json!({"query": "zebra"}), Context::default())
+        .await;
     assert_eq!(found.expect("an answer")["total"], 2);
     let mut agent = Agent::new(&world).await;
     let loaded = agent

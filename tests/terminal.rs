@@ -32,11 +32,7 @@ fn in_terminal_of(columns: u16, args: &[&str]) -> Option<String> {
     match output {
         Ok(output) => Some(String::from_utf8_lossy(&output.stdout).into_owned()),
         Err(error) => {
-            assert!(
-                std::env::var_os("CI").is_none(),
-                "there is no `script`: {error}"
-            );
-            eprintln!("NOT TESTED in a terminal: there is no `script` of util-linux");
+            testing::skip(&format!("there is no `script` of util-linux: {error}"));
             None
         }
     }

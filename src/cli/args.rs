@@ -17,7 +17,7 @@ use super::{
     author, blocklist, checks, data, export, install, learn, manual, review, scan, search, similar,
     sources, sync, token, tools,
 };
-use crate::server::{AllowedHost, LogFormat, listen_address};
+use crate::server::{self, AllowedHost, LogFormat, listen_address};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -46,7 +46,7 @@ starts, and each sees the skills around it: those of its folder and of the home.
 
 /// Keeps an organisation's agent skills and serves them to any agent.
 #[derive(Debug, Parser)]
-#[command(name = "repertoire", version, about, after_help = EXAMPLES)]
+#[command(name = "repertoire", version, long_version = server::version(), about, after_help = EXAMPLES)]
 pub struct Cli {
     #[command(flatten)]
     pub(super) global: Global,

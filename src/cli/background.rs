@@ -10,7 +10,7 @@ use super::args::Global;
 use super::connect::{settings, start_failed};
 use super::output::{self, Failed};
 use crate::server::{
-    Background, Config, LOG, LogFile, Settings, StartError, Started, Telemetry, connect_local,
+    self, Background, Config, LOG, LogFile, Settings, StartError, Started, Telemetry, connect_local,
 };
 use model::Code;
 use store::OpenError;
@@ -24,6 +24,9 @@ pub(super) async fn background(global: &Global, config: Config) -> Result<ExitCo
     let _had_one = store::begin_session();
     store::keep_files_private();
     let settings = settings(global, &config);
+    if let Err(error) = server::require(&settings, config.otlp_endpoint.as_deref()) {
+        return Ok(refused(start_failed(&error)));
+    }
     let filter = config.log.as_deref().unwrap_or(LOG);
     let (format, log) = (
         config.log_format.unwrap_or_default(),

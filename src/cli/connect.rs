@@ -227,6 +227,7 @@ pub(super) fn start_failed(error: &StartError) -> Failed {
         | StartError::Embedder(_)
         | StartError::Source(_)
         | StartError::Unsafe { .. } => Code::ConfigInvalid,
+        StartError::NotBuilt(_) => Code::FeatureNotBuilt,
         StartError::Sync(_) | StartError::Tokens(_) => Code::StoreUnavailable,
         StartError::Reflection(_)
         | StartError::Contract(_)

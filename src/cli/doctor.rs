@@ -8,34 +8,30 @@ use serde_json::json;
 use super::args::Global;
 use super::connect::settings;
 use super::output::{Failed, HINT, Output, Table, note};
-use super::status;
+use super::{grading, status};
 use crate::contract::v1::GetStatusRequest;
 use crate::contract::v1::admin_client::AdminClient;
 use crate::server::{self, Config, connect_local};
 
 /// What was looked at.
-struct Finding {
+pub(super) struct Finding {
     /// Stable name.
-    check: &'static str,
-    state: State,
+    pub(super) check: &'static str,
+    pub(super) state: State,
     /// What was found.
-    found: String,
+    pub(super) found: String,
     /// What to do.
-    next: &'static str,
+    pub(super) next: &'static str,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum State {
+pub(super) enum State {
     Ok,
     Warning,
     Failed,
 }
 
 impl State {
-    fn of(holds: bool, otherwise: Self) -> Self {
-        if holds { Self::Ok } else { otherwise }
-    }
-
     fn word(self) -> &'static str {
         match self {
             Self::Ok => "ok",
@@ -51,7 +47,8 @@ pub(super) async fn doctor(
     config: &Config,
     output: &Output,
 ) -> Result<ExitCode, Failed> {
-    let mut findings = confinement(config).await?;
+    let mut findings = vec![features()];
+    findings.extend(grading::confinement(config).await?);
     if global.server.is_none() {
         findings.push(directory(&settings(global, config).data).await);
     }
@@ -76,6 +73,20 @@ pub(super) async fn doctor(
     } else {
         ExitCode::SUCCESS
     })
+}
+
+/// What this program was built with.
+fn features() -> Finding {
+    Finding {
+        check: "features",
+        state: State::Ok,
+        found: format!(
+            "{}; left out: {}",
+            server::features(true),
+            server::features(false)
+        ),
+        next: "",
+    }
 }
 
 /// Who has the data directory open.
@@ -111,48 +122,4 @@ async fn directory(data: &Path) -> Finding {
         ),
         Err(error) => finding(State::Warning, format!("{at} cannot be looked at: {error}")),
     }
-}
-
-/// Which confinements hold for the process that runs learners' solutions.
-async fn confinement(config: &Config) -> Result<Vec<Finding>, Failed> {
-    let sandbox = server::sandbox(&config.learning)?;
-    let demanded = if config.learning.require_confinement {
-        State::Failed
-    } else {
-        State::Warning
-    };
-    let held = match sandbox.confinement().await {
-        Ok(held) => held,
-        Err(error) => {
-            return Ok(vec![Finding {
-                check: "sandbox",
-                state: State::Failed,
-                found: error.to_string(),
-                next: "solutions that run cannot be graded here; the log of the server says more",
-            }]);
-        }
-    };
-    let yes = |holds: bool| if holds { "yes" } else { "no" }.to_owned();
-    Ok(vec![
-        Finding {
-            check: "sandbox.rlimits",
-            state: State::of(held.rlimits, State::Failed),
-            found: yes(held.rlimits),
-            next: "limits on processor time and memory could not be set",
-        },
-        Finding {
-            check: "sandbox.landlock",
-            state: State::of(held.landlock.is_some(), demanded),
-            found: held
-                .landlock
-                .map_or_else(|| "no".to_owned(), |version| format!("version {version}")),
-            next: "needs Linux 5.13 with Landlock; without it seccomp alone keeps solutions from files",
-        },
-        Finding {
-            check: "sandbox.seccomp",
-            state: State::of(held.seccomp, demanded),
-            found: yes(held.seccomp),
-            next: "needs Linux with seccomp filters; without it solutions could open sockets",
-        },
-    ])
 }

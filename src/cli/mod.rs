@@ -26,6 +26,11 @@ mod doctor;
 mod exercise;
 mod export;
 mod fate;
+#[cfg(feature = "learning")]
+mod grading;
+#[cfg(not(feature = "learning"))]
+#[path = "without_grading.rs"]
+mod grading;
 mod import;
 mod install;
 mod learn;
@@ -155,7 +160,7 @@ async fn command(cli: Cli, output: &Output) -> Result<ExitCode, Failed> {
         Command::Learn(learn::Learn {
             action: learn::Action::Check { folders },
             ..
-        }) => teach::check(&folders, &config, output).await,
+        }) => grading::check(&folders, &config, output).await,
         command => {
             let mut client = match command {
                 Command::Mcp(ref options) => {

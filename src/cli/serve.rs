@@ -14,7 +14,7 @@ use super::output::Failed;
 use crate::contract::v1::LeaveRequest;
 use crate::contract::v1::admin_client::AdminClient;
 use crate::server::{
-    Config, LOG, LogFormat, Server, Settings, StartError, Telemetry, connect_local,
+    self, Config, LOG, LogFormat, Server, Settings, StartError, Telemetry, connect_local,
 };
 use access_log::AccessMode;
 use model::{Clock as _, Code, SystemClock};
@@ -48,6 +48,9 @@ impl Serve {
         settings.web.allowed_hosts.extend(self.allowed_hosts);
         let filter = self.log.or_else(|| config.log.clone());
         let format = self.log_format.or(config.log_format).unwrap_or_default();
+        if self.otlp_endpoint.is_some() {
+            settings.places.forget("otlp_endpoint");
+        }
         let endpoint = self.otlp_endpoint.or_else(|| config.otlp_endpoint.clone());
         (filter.unwrap_or_else(|| LOG.to_owned()), format, endpoint)
     }
@@ -60,6 +63,7 @@ pub(super) async fn serve(
 ) -> Result<ExitCode, Failed> {
     let mut settings = settings(global, &config);
     let (filter, format, endpoint) = options.apply(&mut settings, &config);
+    server::require(&settings, endpoint.as_deref()).map_err(|error| start_failed(&error))?;
     let telemetry = Telemetry::start(&filter, format, endpoint.as_deref())
         .map_err(|error| Failed::new(Code::ConfigInvalid, error))?;
 

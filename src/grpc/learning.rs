@@ -1,16 +1,27 @@
 //! The Learning service.
 
+mod learned;
+
 use courses::{Solution, Verdict};
 use futures_util::{StreamExt as _, stream};
 use tonic::{Request, Response, Status};
 
 use super::convert::{count, time};
-use super::{
-    ACTIVITIES, EXERCISES, FEEDBACK, Messages, PROGRESS, SUBMISSIONS, learned, page_size, token,
-    waited,
-};
+use super::{Messages, page_size, token, waited};
 use crate::contract::{status, v1};
 use ::learning::{Learner, Learning, Reset, Review, Submit};
+
+// What an answer has where its caller leaves that open.
+/// Submissions that wait for a reviewer.
+const SUBMISSIONS: usize = 20;
+/// What a learner did, with the progress of one.
+const ACTIVITIES: usize = 20;
+/// How far the learner is, with a path of a list.
+const PROGRESS: bool = true;
+/// Its exercises, with a path.
+const EXERCISES: bool = true;
+/// Case by case, with what came of a solution.
+const FEEDBACK: bool = true;
 
 /// The Learning service over the domain.
 #[derive(Debug, Clone)]

@@ -21,7 +21,7 @@ pub mod composition;
 mod convert;
 mod facets;
 mod installed;
-mod learned;
+#[cfg(feature = "learning")]
 pub mod learning;
 pub mod lookup;
 mod publish;
@@ -183,8 +183,6 @@ const HEALTH: bool = true;
 const LOCK: bool = true;
 /// Records of calls.
 const CALLS: usize = 100;
-/// Submissions that wait for a reviewer.
-const SUBMISSIONS: usize = 20;
 
 /// A skill is compared with those that are installed.
 const AGAINST_INSTALLED: bool = true;
@@ -192,15 +190,6 @@ const AGAINST_INSTALLED: bool = true;
 const WITH_CURRENT: bool = true;
 /// What to do, with what is wrong.
 const RECOMMENDATIONS: bool = true;
-
-/// What a learner did, with the progress of one.
-const ACTIVITIES: usize = 20;
-/// How far the learner is, with a path of a list.
-const PROGRESS: bool = true;
-/// Its exercises, with a path.
-const EXERCISES: bool = true;
-/// Case by case, with what came of a solution.
-const FEEDBACK: bool = true;
 
 fn page_size(asked: i32, default: usize) -> usize {
     usize::try_from(asked)

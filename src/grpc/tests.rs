@@ -25,6 +25,15 @@ struct World {
     lookup: LookupService,
 }
 
+/// Sources are folders here.
+struct Folders;
+
+impl ::sync::Fetchers for Folders {
+    fn open(&self, at: &::sync::Source) -> Result<Arc<dyn ::sources::Fetch>, ::sources::Error> {
+        Ok(Arc::new(::sources::Directory::new(&at.location)?))
+    }
+}
+
 fn tools(store: Store, registry: &Registry, index: &::search::SearchIndex) -> ::tools::Tools {
     let options = ::tools::ToolsOptions {
         session_idle: jiff::SignedDuration::from_hours(1),
@@ -88,7 +97,7 @@ impl World {
         let engine = ::sync::Engine::open(
             store.clone(),
             domain.clone(),
-            ::sync::Places::new(&[]).expect("no networks"),
+            Folders,
             data.join("sources"),
             Vec::new(),
             ::sync::Options::default(),

@@ -16,7 +16,7 @@ use rmcp::service::{RequestContext, RoleServer};
 use serde_json::{Map, Value, json};
 
 use super::error::protocol;
-use super::handler::{Handler, context};
+use super::handler::{Handler, caller, context};
 use super::tools::result;
 use gateway::{Block, Refusal};
 use model::{Code, SkillId, beginning, inert_line};
@@ -182,12 +182,14 @@ impl Handler {
         for session in sessions.iter().skip(usize::from(session.is_empty())) {
             let listed = self
                 .gateway()
-                .ask("ListTools", json!({SESSION: session}))
+                .ask("ListTools", json!({SESSION: session}), caller())
                 .await;
             let listed = match listed {
                 Ok(listed) => listed,
                 // It has ended; the tools of the server are still there.
                 Err(refusal) if refusal.is_missing() && !session.is_empty() => continue,
+                // Who may not load skills has the other tools.
+                Err(refusal) if refusal.is_denied() => break,
                 Err(refusal) => return Err(protocol(&refusal)),
             };
             let infos = listed.get("tools").and_then(Value::as_array);

@@ -22,7 +22,7 @@ use gateway::{Context, Gateway, MAX_MESSAGE_BYTES, Transport};
 
 tokio::task_local! {
     /// Who sent the request that is in work: the services hold its calls against that
-    /// peer's share.
+    /// peer's share, and look at what it may do.
     static CALLER: Context;
 }
 
@@ -125,10 +125,14 @@ impl Handler {
 
     /// The calls of generated code, for the peer whose request is in work.
     pub(super) fn lookup(&self) -> LookupClient<Transport> {
-        let caller = CALLER.try_with(Clone::clone).unwrap_or_default();
-        let transport = self.gateway().transport_for(caller);
+        let transport = self.gateway().transport_for(caller());
         LookupClient::new(transport).max_decoding_message_size(MAX_MESSAGE_BYTES)
     }
+}
+
+/// Who sent the request that is in work.
+pub(super) fn caller() -> Context {
+    CALLER.try_with(Clone::clone).unwrap_or_default()
 }
 
 /// What of a caller's HTTP headers concerns a call.

@@ -15,7 +15,7 @@ use rmcp::model::{
 use serde_json::{Map, Value as Json, json};
 
 use super::error::{self, protocol};
-use super::handler::{Handler, TTL_MS};
+use super::handler::{Handler, TTL_MS, caller};
 use super::resources::{MARKDOWN, cursor, select};
 use gateway::Refusal;
 use model::{
@@ -165,7 +165,7 @@ impl Handler {
         let request = json!({
             "skill_id": skill_id, "version_number": number, "semantic_version": semantic,
         });
-        let answer = self.gateway().ask("GetVersion", request).await?;
+        let answer = self.gateway().ask("GetVersion", request, caller()).await?;
         ServedVersion::read(&answer)
             .ok_or_else(|| model::Failure::fault("a version without its front matter").into())
     }

@@ -167,8 +167,12 @@ impl Handler {
     /// The list of skills that a description ends with.
     async fn catalog(&self) -> Result<String, ErrorData> {
         let prompt = self.lookup().render_prompt(catalog_request()).await;
-        let prompt = prompt.map_err(|status| protocol(&Refusal::from(status)))?;
-        Ok(prompt.into_inner().text)
+        match prompt.map_err(Refusal::from) {
+            Ok(prompt) => Ok(prompt.into_inner().text),
+            // Who may not see skills is told what the tool does all the same.
+            Err(refusal) if refusal.is_denied() => Ok(String::new()),
+            Err(refusal) => Err(protocol(&refusal)),
+        }
     }
 
     pub(super) async fn call(

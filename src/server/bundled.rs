@@ -10,15 +10,20 @@ use gateway::Contract;
 use model::{FilePath, Principal, SkillId};
 use registry::{Bundle, Caller, Error, Names, Registry};
 
-static SKILLS: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/skills");
+pub(super) static SKILLS: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/skills");
 
 /// The folder of the learning paths.
-const PATHS: &str = "paths";
+pub(super) const PATHS: &str = "paths";
 
 /// Author of the skills that come with the server.
 const AUTHOR: &str = "repertoire";
 
-fn collect(dir: &'static Dir<'static>, root: &Path, files: &mut BTreeMap<FilePath, Bytes>) {
+/// Adds the files of a folder, by their paths below `root`.
+pub(super) fn collect(
+    dir: &'static Dir<'static>,
+    root: &Path,
+    files: &mut BTreeMap<FilePath, Bytes>,
+) {
     for entry in dir.entries() {
         match entry {
             DirEntry::Dir(dir) => collect(dir, root, files),
@@ -37,23 +42,6 @@ fn collect(dir: &'static Dir<'static>, root: &Path, files: &mut BTreeMap<FilePat
 fn skills() -> impl Iterator<Item = &'static Dir<'static>> {
     let dirs = SKILLS.dirs();
     dirs.filter(|dir| dir.path() != Path::new(PATHS))
-}
-
-/// The files of the learning paths that come with the server, by the path's folder.
-#[must_use]
-pub(super) fn bundled_paths() -> BTreeMap<String, BTreeMap<String, Bytes>> {
-    let mut paths = BTreeMap::new();
-    for dir in SKILLS.get_dir(PATHS).into_iter().flat_map(Dir::dirs) {
-        let Some(folder) = dir.path().file_name().and_then(|name| name.to_str()) else {
-            continue;
-        };
-        let mut files = BTreeMap::new();
-        collect(dir, dir.path(), &mut files);
-        let files = files.into_iter();
-        let files = files.map(|(path, bytes)| (path.to_string(), bytes));
-        paths.insert(folder.to_owned(), files.collect());
-    }
-    paths
 }
 
 /// The skills that come with the server, each under the id it is published as.

@@ -13,10 +13,8 @@
 //!   for calls in work need them.
 //! * **Span** per call, child of the caller's W3C `traceparent`.
 //! * **Counted** by rpc and status, whatever face the call came through.
-//! * **Access**: what the listener says of the caller, else nobody in particular. A call whose
-//!   action the caller may not do is refused before its message is read; whether to the skill
-//!   that the message names, where it is decoded (`contract`). A stream ends with the token
-//!   that it was opened with.
+//! * **Access**: what the listener says of the caller. A call whose action the caller may not
+//!   do is refused before its message is read. A stream ends with the token that opened it.
 //! * A panic is a fault of ours, never of the connection.
 
 use std::collections::HashMap;
@@ -287,8 +285,7 @@ where
             _memory,
         } = admitted;
         request.extensions_mut().insert(Deadline(work_until));
-        let action = self.method.action;
-        let authorizer = action.and_then(|action| self.access.authorizer(action));
+        let authorizer = self.method.action.and_then(|of| self.access.authorizer(of));
         let answer = match authorizer {
             None => Either::Left(self.inner.call(request)),
             // The decoder is made while the call is polled, so the call is made there as well.

@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer};
 
 use super::LogFormat;
 use super::guard::WebConfig;
-use super::learning::LearningConfig;
+use super::learning_config::LearningConfig;
 use super::limits::Limits;
 use super::search::{AnalysisConfig, SearchConfig};
 use super::sign_in::SignInConfig;

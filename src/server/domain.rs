@@ -8,12 +8,12 @@ use tokio_util::sync::CancellationToken;
 use tower::ServiceExt as _;
 use tower::util::BoxCloneSyncService;
 
+use super::learning::Learning;
 use super::sign_in::SignIn;
 use super::{LearningConfig, Limits, Settings, StartError};
-use super::{bundled, calls, graders, learning, services, sources, unknown};
+use super::{bundled, calls, features, learning, services, sources, unknown};
 use crate::grpc::AccessService;
 use ::checks::Checks;
-use ::learning::Learning;
 use ::search::SearchIndex;
 use ::sync::Engine;
 use ::tools::Tools;
@@ -73,6 +73,7 @@ impl Domain {
     }
 
     async fn opened(settings: &Settings) -> Result<Self, StartError> {
+        features::require(settings, None)?;
         let (directory, options) = (settings.data.clone(), settings.store.clone());
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let wanted = settings.sign_in.clone();
@@ -109,9 +110,8 @@ impl Domain {
             let tokens = Tokens::open(store.clone()).map_err(StartError::Tokens)?;
             let sign_in = SignIn::new(&wanted, tokens.clone(), Arc::clone(&clock));
             let access = AccessService::new(tokens.clone(), Arc::clone(&clock));
-            let graders = graders::of_server(&paths, &host, &registry);
-            let graders = graders.map_err(StartError::Sandbox)?;
-            let learning = learning::open(store.clone(), Arc::clone(&clock), graders);
+            let (stored, at) = (store.clone(), Arc::clone(&clock));
+            let learning = learning::open(stored, at, &paths, &host, &registry)?;
             let stored = (store.clone(), registry.clone());
             let engine = sources::open(stored, &directory, &sync, configured)?;
             let tools = Tools::open(store, reads, sets, Arc::clone(&clock), handlers, limits)

@@ -3,18 +3,30 @@
 //! The operator's are served once they passed their gate: their starters fail, and their
 //! reference solutions pass. Those that come with the server passed it in its tests.
 
+mod graders;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use serde::Deserialize;
+use include_dir::Dir;
+use tonic::codec::CompressionEncoding::Gzip;
+use tonic::service::RoutesBuilder;
 
-use super::bundled::bundled_paths;
-use ::learning::Learning;
+pub(super) use ::learning::Learning;
+pub use graders::{graders, sandbox};
+
+use super::bundled::{PATHS, SKILLS, collect};
+use super::{LearningConfig, StartError};
+use crate::contract::v1::learning_server::LearningServer;
+use crate::grpc::learning::LearningService;
+use ::tools::host::Host;
 use courses::{Catalog, Graders, LearningPath};
 use model::{Clock, Problem, Severity};
+use registry::Registry;
 use store::Store;
 
 /// How soon paths are tried again whose grader was not there.
@@ -22,17 +34,6 @@ const RETRY: Duration = Duration::from_secs(5);
 /// Files of a path's folder, and bytes of all of them.
 const MAX_FILES: usize = 4_096;
 const MAX_BYTES: u64 = 32 * 1024 * 1024;
-
-/// How people learn.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct LearningConfig {
-    /// Folders of learning paths, or of such folders, beside the paths that come with the
-    /// server.
-    pub paths: Vec<PathBuf>,
-    /// Grade nothing that runs unless the kernel confines it wholly.
-    pub require_confinement: bool,
-}
 
 /// A folder cannot be read as learning paths.
 #[derive(Debug, thiserror::Error)]
@@ -71,6 +72,22 @@ impl FoundPath {
     }
 }
 
+/// The files of the learning paths that come with the server, by the path's folder.
+fn bundled_paths() -> BTreeMap<String, BTreeMap<String, Bytes>> {
+    let mut paths = BTreeMap::new();
+    for dir in SKILLS.get_dir(PATHS).into_iter().flat_map(Dir::dirs) {
+        let Some(folder) = dir.path().file_name().and_then(|name| name.to_str()) else {
+            continue;
+        };
+        let mut files = BTreeMap::new();
+        collect(dir, dir.path(), &mut files);
+        let files = files.into_iter();
+        let files = files.map(|(path, bytes)| (path.to_string(), bytes));
+        paths.insert(folder.to_owned(), files.collect());
+    }
+    paths
+}
+
 /// The paths that come with the server.
 fn bundled() -> Vec<LearningPath> {
     let folders = bundled_paths().into_iter();
@@ -79,9 +96,53 @@ fn bundled() -> Vec<LearningPath> {
 }
 
 /// Learning over a store, with the paths that come with the server.
-pub(super) fn open(store: Store, clock: Arc<dyn Clock>, graders: Graders) -> Learning {
+///
+/// # Errors
+/// Nothing can run solutions.
+pub(super) fn open(
+    store: Store,
+    clock: Arc<dyn Clock>,
+    config: &LearningConfig,
+    host: &Host,
+    registry: &Registry,
+) -> Result<Learning, StartError> {
+    let graders = graders::of_server(config, host, registry).map_err(StartError::Sandbox)?;
     let paths = bundled().into_iter().map(Arc::new).collect();
-    Learning::new(store, clock, Catalog::new(paths), graders)
+    Ok(Learning::new(store, clock, Catalog::new(paths), graders))
+}
+
+/// Adds the Learning service.
+pub(super) fn add(routes: &mut RoutesBuilder, learning: &Learning) {
+    let service = LearningServer::new(LearningService::new(learning.clone()));
+    routes.add_service(service.accept_compressed(Gzip).send_compressed(Gzip));
+}
+
+/// Runs this process as the child that runs solutions, where it was started as that.
+pub fn child() -> Option<ExitCode> {
+    let first = std::env::args_os().nth(1);
+    let is_child = first.is_some_and(|first| first == graders::SANDBOX);
+    is_child.then(::sandbox::child)
+}
+
+/// What is wrong with the folders of the settings, each by its key. Blocks.
+pub(super) fn mistakes(config: &LearningConfig) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    for (at, folder) in config.paths.iter().enumerate() {
+        let key = format!("learning.paths[{at}]");
+        match read_paths(folder) {
+            Err(error) => found.push((key, error.to_string())),
+            Ok(paths) => {
+                for path in paths.iter().filter(|path| !path.is_sound()) {
+                    let folder = path.folder.display();
+                    let message = format!(
+                        "`{folder}` has a mistake; `repertoire learn check {folder}` says which"
+                    );
+                    found.push((key.clone(), message));
+                }
+            }
+        }
+    }
+    found
 }
 
 /// Reads the learning paths of a folder, which is one, or has some.

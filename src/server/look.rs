@@ -3,10 +3,9 @@
 
 use std::path::Path;
 
-use super::learning::read_paths;
+use super::remote_sources::Places;
 use super::sources::{self, SourceConfig};
-use super::{EmbedderError, Settings, telemetry};
-use ::sync::Places;
+use super::{EmbedderError, Settings, features, learning, telemetry};
 
 /// Something that is wrong with a setting: its key, and what.
 type Found = (String, String);
@@ -17,6 +16,9 @@ type Found = (String, String);
 pub fn look(settings: &Settings, filter: &str, endpoint: Option<&str>) -> Vec<(String, String)> {
     let mut found = Vec::new();
     let mut tell = |key: String, message: String| found.push((key, message));
+    for (key, message) in features::refused(settings, endpoint) {
+        tell(key, message);
+    }
     if let Some(message) = not_a_data_directory(&settings.data) {
         tell("data".to_owned(), message);
     }
@@ -52,22 +54,8 @@ pub fn look(settings: &Settings, filter: &str, endpoint: Option<&str>) -> Vec<(S
             tell(format!("install.roots[{at}]"), message);
         }
     }
-    for (at, folder) in settings.learning.paths.iter().enumerate() {
-        let key = format!("learning.paths[{at}]");
-        match read_paths(folder) {
-            Err(error) => tell(key, error.to_string()),
-            Ok(paths) => {
-                for path in paths.iter().filter(|path| !path.is_sound()) {
-                    let folder = path.folder.display();
-                    tell(
-                        key.clone(),
-                        format!(
-                            "`{folder}` has a mistake; `repertoire learn check {folder}` says which"
-                        ),
-                    );
-                }
-            }
-        }
+    for (key, message) in learning::mistakes(&settings.learning) {
+        tell(key, message);
     }
     if let Some(feed) = &settings.trust.blocklist_feed
         && let Err(error) = std::fs::read(feed)

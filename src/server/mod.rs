@@ -21,10 +21,15 @@ mod bundled;
 mod calls;
 mod config;
 mod domain;
-mod graders;
+mod features;
 mod guard;
 mod health;
-mod learning;
+#[cfg(feature = "learning")]
+pub mod learning;
+#[cfg(not(feature = "learning"))]
+#[path = "without/learning.rs"]
+pub mod learning;
+mod learning_config;
 mod limits;
 mod listen;
 mod local;
@@ -32,9 +37,19 @@ mod log_file;
 mod look;
 mod mcp;
 mod metrics;
+#[cfg(feature = "otlp")]
+mod otlp;
+#[cfg(not(feature = "otlp"))]
+#[path = "without/otlp.rs"]
+mod otlp;
 mod overload;
 mod protocol;
 mod reader;
+#[cfg(feature = "remote-sources")]
+mod remote_sources;
+#[cfg(not(feature = "remote-sources"))]
+#[path = "without/remote_sources.rs"]
+mod remote_sources;
 mod rpc;
 mod search;
 mod secret;
@@ -69,9 +84,9 @@ pub use background::Background;
 pub use bundled::bundled_skills;
 pub use config::{Config, ConfigError, LOG, Settings, default_data_directory, listen_address};
 pub use domain::Domain;
-pub use graders::{SANDBOX, graders, sandbox};
+pub use features::{Feature, listed as features, require, version};
 pub use guard::{AllowedHost, AllowedOrigin, Origin, WebConfig};
-pub use learning::{FoundPath, LearningConfig, check, read_paths};
+pub use learning_config::LearningConfig;
 pub use limits::Limits;
 pub use log_file::LogFile;
 pub use look::look;
@@ -145,6 +160,9 @@ pub enum StartError {
     /// A setting of the config file cannot be used; it says where it is.
     #[error("{0}")]
     Setting(String),
+    /// A setting asks for what this build leaves out; it says where it is.
+    #[error("{0}")]
+    NotBuilt(String),
     /// A setting of the tools cannot be used.
     #[error(transparent)]
     Tools(#[from] ToolsError),

@@ -4,11 +4,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use http::HeaderMap;
-use opentelemetry::propagation::Extractor;
 use tracing::{Span, field};
-use tracing_opentelemetry::OpenTelemetrySpanExt as _;
 
 use super::metrics::{Meter, Metrics};
+use super::otlp;
 use crate::contract::v1::tool_host_server;
 use crate::contract::{self, FILE_DESCRIPTOR_SET};
 use access::Action;
@@ -71,18 +70,6 @@ pub(super) fn methods(metrics: &Metrics) -> HashMap<String, Arc<RpcMethod>> {
     methods
 }
 
-struct Headers<'a>(&'a HeaderMap);
-
-impl Extractor for Headers<'_> {
-    fn get(&self, key: &str) -> Option<&str> {
-        self.0.get(key)?.to_str().ok()
-    }
-
-    fn keys(&self) -> Vec<&str> {
-        self.0.keys().map(http::HeaderName::as_str).collect()
-    }
-}
-
 /// The span of a call: where spans leave the process, with the names of the
 /// OpenTelemetry conventions for rpc; else with what the log needs, since it
 /// writes every field of every span.
@@ -100,9 +87,7 @@ pub(super) fn span(method: &RpcMethod, headers: &HeaderMap, exports: bool) -> Sp
         rpc.method = method.name,
         rpc.grpc.status_code = field::Empty,
     );
-    let parent = opentelemetry::global::get_text_map_propagator(|p| p.extract(&Headers(headers)));
-    // An error means that the span is not recorded: then it needs no parent.
-    let _unrecorded = span.set_parent(parent);
+    otlp::set_parent(&span, headers);
     span
 }
 

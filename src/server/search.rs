@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
-use embed::{Both, Embedder, Table, Transformer};
+use embed::{Both, Embedder, Table};
 use registry::Registry;
 use search::SearchIndex;
 
@@ -48,6 +48,20 @@ impl EmbedderError {
     }
 }
 
+#[cfg(feature = "transformer")]
+fn transformer(folder: &Path) -> Result<Arc<dyn Embedder>, EmbedderError> {
+    let transformer = embed::Transformer::open(folder);
+    let transformer = transformer.map_err(|error| EmbedderError(error.into()))?;
+    Ok(Arc::new(transformer))
+}
+
+#[cfg(not(feature = "transformer"))]
+fn transformer(_folder: &Path) -> Result<Arc<dyn Embedder>, EmbedderError> {
+    Err(EmbedderError(
+        super::Feature::Transformer.missing().message.into(),
+    ))
+}
+
 impl SearchConfig {
     /// Reads a model where one is named: some hundred MiB. Blocks.
     pub(super) fn open(&self) -> Result<Option<Arc<dyn Embedder>>, EmbedderError> {
@@ -58,9 +72,7 @@ impl SearchConfig {
         let Some(folder) = &self.embedder else {
             return Ok(table);
         };
-        let transformer = Transformer::open(folder);
-        let transformer = transformer.map_err(|error| EmbedderError(error.into()))?;
-        let transformer: Arc<dyn Embedder> = Arc::new(transformer);
+        let transformer = transformer(folder)?;
         Ok(Some(match table {
             None => transformer,
             Some(table) => {

@@ -8,7 +8,7 @@ use axum::Router;
 use tonic::codec::CompressionEncoding::Gzip;
 use tonic::service::Routes;
 
-use super::{Domain, MAX_MESSAGE_BYTES};
+use super::{Domain, MAX_MESSAGE_BYTES, learning};
 use crate::contract::{self, FILE_DESCRIPTOR_SET, v1};
 use crate::grpc;
 
@@ -54,8 +54,7 @@ pub(super) fn routes(domain: &Domain) -> Router {
         grpc::composition::CompositionService::new(composition, tools, installer, checks)
             .with_local(domain.local.clone());
     add!(v1::composition_server::CompositionServer::new(composition));
-    let learning = grpc::learning::LearningService::new(domain.learning.clone());
-    add!(v1::learning_server::LearningServer::new(learning));
+    learning::add(&mut routes, &domain.learning);
     add!(v1::access_server::AccessServer::new(domain.access.clone()));
     let bytes = domain.host.max_message_bytes();
     let host = grpc::tool_host::ToolHostService::new(domain.host.clone());

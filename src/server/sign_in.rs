@@ -16,12 +16,11 @@ use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderValue};
 use serde::{Deserialize, Deserializer};
 
+use crate::contract::v1::tool_host_server;
 use access::{Access, Action, Actions, Caller, Rights, Role};
 use model::{Clock, Code, Failure, Principal};
 use tokens::{Secret, Tokens, Unrecognized};
 
-/// The rpc of workers.
-const ATTACH: &str = "/repertoire.v1.ToolHost/Attach";
 /// What only who is on the server's machine may do where nobody signs in.
 const OPERATORS: [Action; 3] = [Action::Review, Action::Operate, Action::Administer];
 
@@ -133,7 +132,7 @@ impl SignIn {
         };
         let secret = bearer(shown).and_then(Secret::parse);
         let Some(secret) = secret else {
-            if path == ATTACH {
+            if path.split('/').nth(1) == Some(tool_host_server::SERVICE_NAME) {
                 let rights = Rights::to_all([Action::Serve].into_iter().collect());
                 return Ok(Access {
                     caller: Arc::new(Caller::new(Principal::anonymous(), rights)),
@@ -277,7 +276,8 @@ mod tests {
             );
         }
         // A worker's own token is looked at where workers are let in.
-        let worker = sign_in.recognize(&shows("Bearer 0123456789abcdef"), ATTACH);
+        let attach = format!("/{}/Attach", tool_host_server::SERVICE_NAME);
+        let worker = sign_in.recognize(&shows("Bearer 0123456789abcdef"), &attach);
         let rights = worker.expect("a worker").caller.rights.clone();
         assert_eq!(rights.actions.iter().collect::<Vec<_>>(), [Action::Serve]);
     }

@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
+use super::remote_sources::Places;
 use super::secret::SecretRef;
-use ::sync::{CredentialRef, Engine, Options, Places, Source, SourceKind};
+use ::sync::{CredentialRef, Engine, Options, Source, SourceKind};
 use registry::{Registry, Tiers};
 use sources::Limits;
 use store::Store;
@@ -52,6 +53,13 @@ pub struct SourceConfig {
     /// Where the secret is by which its webhooks are signed.
     #[serde(default)]
     webhook_secret: Option<SecretRef>,
+}
+
+impl SourceConfig {
+    /// It is no folder of this machine.
+    pub(super) fn is_remote(&self) -> bool {
+        self.kind != SourceKind::Directory
+    }
 }
 
 /// How far skills of a source are trusted.

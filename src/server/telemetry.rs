@@ -6,13 +6,7 @@
 use std::borrow::Cow;
 use std::io::IsTerminal as _;
 
-use opentelemetry::trace::TracerProvider as _;
-use opentelemetry_otlp::{WithExportConfig as _, WithTonicConfig as _};
-use opentelemetry_sdk::Resource;
-use opentelemetry_sdk::propagation::TraceContextPropagator;
-use opentelemetry_sdk::trace::SdkTracerProvider;
 use serde::Deserialize;
-use tonic::transport::ClientTlsConfig;
 use tracing::level_filters::LevelFilter;
 use tracing_log::{AsLog as _, LogTracer};
 use tracing_subscriber::field::MakeExt as _;
@@ -22,6 +16,7 @@ use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::{EnvFilter, Layer as _};
 
 use super::LogFile;
+use super::otlp::Exporter;
 use model::printable;
 
 /// Crates whose records are dropped at every level. They free memory when a thread ends,
@@ -43,7 +38,7 @@ pub enum LogFormat {
 /// What was set up; dropped or shut down at the end, so that the last spans leave.
 #[derive(Debug, Default)]
 pub struct Telemetry {
-    provider: Option<SdkTracerProvider>,
+    exporter: Option<Exporter>,
 }
 
 impl Telemetry {
@@ -85,24 +80,19 @@ impl Telemetry {
         endpoint: Option<&str>,
     ) -> Result<Self, String> {
         let filter = self::filter(filter)?;
-        let provider = endpoint.map(provider).transpose()?;
+        let exporter = endpoint.map(exporter).transpose()?;
         let log = tracing_subscriber::fmt::layer().with_writer(writer);
         let log = match format {
             LogFormat::Text => log.fmt_fields(fields()).with_ansi(colours).boxed(),
             LogFormat::Json => log.json().boxed(),
         };
-        let export = provider
-            .as_ref()
-            .map(|provider| {
-                tracing_opentelemetry::layer().with_tracer(provider.tracer("repertoire"))
-            })
-            // Of our own spans only: those of the exporter would export themselves.
-            .map(|layer| {
-                layer.with_filter(
-                    tracing_subscriber::filter::Targets::new()
-                        .with_target("repertoire", tracing::Level::INFO),
-                )
-            });
+        // Of our own spans only: those of the exporter would export themselves.
+        let export = exporter.as_ref().map(|exporter| {
+            exporter.layer().with_filter(
+                tracing_subscriber::filter::Targets::new()
+                    .with_target("repertoire", tracing::Level::INFO),
+            )
+        });
         let subscriber = tracing_subscriber::registry()
             .with(export)
             .with(log.with_filter(filter));
@@ -114,20 +104,19 @@ impl Telemetry {
             .with_max_level(LevelFilter::current().as_log())
             .init()
             .map_err(|error| format!("the log: {error}"))?;
-        opentelemetry::global::set_text_map_propagator(TraceContextPropagator::new());
-        Ok(Self { provider })
+        Ok(Self { exporter })
     }
 
     /// Spans leave the process.
     #[must_use]
     pub fn exports(&self) -> bool {
-        self.provider.is_some()
+        self.exporter.is_some()
     }
 
     /// Sends the spans that wait. Blocks for some seconds at most.
     pub fn stop(self) {
-        if let Some(Err(error)) = self.provider.map(|provider| provider.shutdown()) {
-            tracing::warn!(%error, "the last spans were not sent");
+        if let Some(exporter) = self.exporter {
+            exporter.stop();
         }
     }
 }
@@ -177,19 +166,9 @@ pub(super) fn endpoint(endpoint: &str) -> Result<(), String> {
     ))
 }
 
-fn provider(endpoint: &str) -> Result<SdkTracerProvider, String> {
+fn exporter(endpoint: &str) -> Result<Exporter, String> {
     self::endpoint(endpoint)?;
-    let exporter = opentelemetry_otlp::SpanExporter::builder()
-        .with_tonic()
-        .with_endpoint(endpoint)
-        .with_tls_config(ClientTlsConfig::new().with_native_roots())
-        .build()
-        .map_err(|error| format!("the OTLP endpoint '{endpoint}': {error}"))?;
-    let resource = Resource::builder().with_service_name("repertoire").build();
-    Ok(SdkTracerProvider::builder()
-        .with_batch_exporter(exporter)
-        .with_resource(resource)
-        .build())
+    Exporter::new(endpoint)
 }
 
 #[cfg(test)]
@@ -257,7 +236,7 @@ mod tests {
 
     #[test]
     fn an_endpoint_says_whether_it_has_tls() {
-        let error = provider("localhost:4317").expect_err("refused");
+        let error = exporter("localhost:4317").expect_err("refused");
         let expected =
             "the OTLP endpoint 'localhost:4317' begins with neither http:// nor https://";
         assert_eq!(error, expected);

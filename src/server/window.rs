@@ -41,7 +41,7 @@ use tonic::transport::{Channel, Endpoint};
 use tower::util::BoxCloneSyncService;
 use tower::{BoxError, Service as _, ServiceExt as _};
 
-use super::{graders, local};
+use super::local;
 use crate::contract::{FILE_DESCRIPTOR_SET, status};
 use crate::grpc::{CallerFolder, CallerPlace};
 use ::local::Place;
@@ -292,7 +292,7 @@ impl Window {
     /// Starts a server. It outlives this process.
     fn start(&self) -> Result<Lines<BufReader<ChildStdout>>, NotStarted> {
         let start = || {
-            let mut command = Command::new(graders::own_program()?);
+            let mut command = Command::new(own_program()?);
             command.arg0("repertoire").arg(BACKGROUND);
             command.arg("--data").arg(&self.data);
             if let Some(config) = &self.config {
@@ -416,6 +416,16 @@ fn transport(channel: Channel, local: bool) -> Transport {
         }
     });
     BoxCloneSyncService::new(service)
+}
+
+/// This program, to be started once more.
+pub(super) fn own_program() -> std::io::Result<PathBuf> {
+    // The file may be replaced while the server runs; its process stays what it is.
+    let own = Path::new("/proc/self/exe");
+    if own.exists() {
+        return Ok(own.to_owned());
+    }
+    std::env::current_exe()
 }
 
 #[cfg(test)]

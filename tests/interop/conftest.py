@@ -94,10 +94,17 @@ def need(program, name):
 
 
 def pytest_unconfigure(config):
-    """The last line of a run."""
+    """The last line of a run, and a line for each skipped test where `make test` sums them up."""
     reporter = config.pluginmanager.get_plugin("terminalreporter")
     if reporter is None or config.option.collectonly:
         return
     count = {name: len(reporter.stats.get(name, [])) for name in ("passed", "failed", "error", "skipped")}
+    noted = os.environ.get("REPERTOIRE_SKIPPED")
+    # Of two processes each has seen its own tests, and this one those of both.
+    if noted and "PYTEST_XDIST_WORKER" not in os.environ:
+        reasons = {report.nodeid: report.longrepr[2] for report in reporter.stats.get("skipped", [])}
+        lines = [f"{test}\t{' '.join(why.removeprefix('Skipped: ').split())}\n" for test, why in reasons.items()]
+        with open(noted, "a") as file:
+            file.writelines(lines)
     failed = count["failed"] + count["error"]
     print(f"interop: {count['passed']} passed, {failed} failed, {count['skipped']} skipped")

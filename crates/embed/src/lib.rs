@@ -26,12 +26,14 @@
 mod both;
 mod pieces;
 mod table;
+#[cfg(feature = "transformer")]
 mod transformer;
 
 use std::fmt::Debug;
 
 pub use both::{Both, BothError};
 pub use table::Table;
+#[cfg(feature = "transformer")]
 pub use transformer::{OpenError, Transformer};
 
 use model::Digest;

@@ -244,13 +244,18 @@ impl Gateway {
     ///
     /// # Errors
     /// The call is refused, or the contract has no such method.
-    pub async fn ask(&self, method: &str, request: Json) -> Result<Json, Refusal> {
+    pub async fn ask(
+        &self,
+        method: &str,
+        request: Json,
+        context: Context,
+    ) -> Result<Json, Refusal> {
         let method = &*self.method(method)?;
         let Json::Object(request) = request else {
             return Err(Failure::fault("a request that is no object").into());
         };
         let ask = self.read(method, request)?;
-        Ok(self.call(method, ask, Context::default()).await?.json())
+        Ok(self.call(method, ask, context).await?.json())
     }
 
     /// Calls a method that streams its answer. Dropping the stream ends the call.

@@ -97,8 +97,6 @@ impl Document<'_> {
                 "license": {"name": env!("CARGO_PKG_LICENSE"), "identifier": env!("CARGO_PKG_LICENSE")},
             },
             "servers": [{"url": "/"}],
-            // Nobody signs in: what a proxy asks for is not the server's to say.
-            "security": [],
             "tags": self.tags(),
             "paths": paths,
             // A server without sign-in wants none; one with it says what needs one.

@@ -41,6 +41,12 @@ impl Refusal {
         self.status == Code::NotFound
     }
 
+    /// It is not for this caller, who may have other calls.
+    #[must_use]
+    pub fn is_denied(&self) -> bool {
+        matches!(self.status, Code::PermissionDenied | Code::Unauthenticated)
+    }
+
     /// The request is wrong, whatever the state.
     #[must_use]
     pub fn is_invalid(&self) -> bool {

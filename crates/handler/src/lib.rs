@@ -41,6 +41,11 @@ pub trait Handler: Send + Sync + fmt::Debug {
     /// Skills that it serves now, for lists of tools.
     fn skills(&self) -> Vec<SkillId>;
 
+    /// Why none of its calls can succeed, for lists of tools; none: they may.
+    fn unavailable(&self) -> Option<String> {
+        None
+    }
+
     /// Runs a method.
     fn call(&self, invocation: Invocation) -> Work<'_, Result<Output, ToolError>>;
 }
@@ -118,6 +123,8 @@ pub enum ToolErrorKind {
     Unavailable,
     /// It took longer than the caller waits.
     Timeout,
+    /// This build of the program leaves out what runs it.
+    NotBuilt,
 }
 
 /// A call failed, in words for the caller. Never holds a secret, nor a text of
@@ -173,6 +180,7 @@ impl From<ToolError> for Failure {
             ToolErrorKind::Denied => Code::ToolDenied,
             ToolErrorKind::Unavailable => Code::ToolUnavailable,
             ToolErrorKind::Timeout => Code::Timeout,
+            ToolErrorKind::NotBuilt => Code::FeatureNotBuilt,
         };
         let mut failure = Self::new(code, error.message.clone());
         failure.suggestions = error.suggestions;

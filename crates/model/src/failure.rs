@@ -137,18 +137,20 @@ codes! {
     /// The body of the request is of a kind that the server does not read.
     MediaTypeRefused = "MEDIA_TYPE_REFUSED", 1035, Invalid;
 
+    /// This build of the program leaves out what the call needs; the message names the feature.
+    FeatureNotBuilt = "FEATURE_NOT_BUILT", 1037, State;
     /// Only who is on the server's machine may do this.
     OperatorOnly = "OPERATOR_ONLY", 1036, Denied;
     /// The server wants to know who calls: show a token.
-    SignInRequired = "SIGN_IN_REQUIRED", 1037, Unauthenticated;
+    SignInRequired = "SIGN_IN_REQUIRED", 1038, Unauthenticated;
     /// The token that was shown is not accepted, or is none.
-    TokenRefused = "TOKEN_REFUSED", 1038, Unauthenticated;
+    TokenRefused = "TOKEN_REFUSED", 1039, Unauthenticated;
     /// The caller is known, and may not do this.
-    PermissionDenied = "PERMISSION_DENIED", 1039, Denied;
+    PermissionDenied = "PERMISSION_DENIED", 1040, Denied;
     /// There is no token of this name.
-    TokenNotFound = "TOKEN_NOT_FOUND", 1040, NotFound;
+    TokenNotFound = "TOKEN_NOT_FOUND", 1041, NotFound;
     /// There is a token of this name, or no more can be made.
-    TokenExists = "TOKEN_EXISTS", 1041, State;
+    TokenExists = "TOKEN_EXISTS", 1042, State;
 
     /// No skill of this id or name.
     SkillNotFound = "SKILL_NOT_FOUND", 2000, NotFound;
@@ -311,6 +313,17 @@ impl Failure {
             retry_after: None,
             cause: None,
         }
+    }
+
+    /// This build of the program leaves out a feature.
+    #[must_use]
+    pub fn not_built(feature: &str) -> Self {
+        let message = format!("This build leaves out the feature `{feature}`");
+        Self::new(Code::FeatureNotBuilt, message)
+            .detail("feature", feature)
+            .suggest(format!(
+                "Use a program that was built with `--features {feature}`, or with all features, which is the default"
+            ))
     }
 
     /// A fault: the cause goes to the log, the caller learns only that it was

@@ -4,8 +4,7 @@ use std::path::{Path, PathBuf};
 
 use futures_util::future::BoxFuture;
 
-use super::kept::aside;
-use super::{Error, Fetch, Files, Item, Listing, Look, Work};
+use super::{Error, Fetch, Files, Item, Listing, Look, Work, aside};
 use model::{Digest, FilePath, Problem, bundle_digest};
 
 /// Rules of files that could not be read, or not all of them, as [`skill_folder::read`] names them.

@@ -11,6 +11,9 @@ pub enum Error {
     /// again changes nothing.
     #[error("{0}")]
     Invalid(String),
+    /// This build leaves out what looks at such places, the feature of this name.
+    #[error("this build leaves out the feature `{0}`")]
+    NotBuilt(&'static str),
     /// The place is not there, or does not let the caller in. Trying again changes nothing
     /// until somebody does.
     #[error("{0}")]

@@ -98,7 +98,7 @@ pub struct Listing {
 
 impl Listing {
     /// Puts the skills in the order that they are to have: those with the fewest segments first.
-    pub(crate) fn sort(&mut self) {
+    pub fn sort(&mut self) {
         let place = |item: &Item| item.path.matches('/').count();
         self.items
             .sort_by(|a, b| (place(a), &a.path).cmp(&(place(b), &b.path)));

@@ -1,4 +1,4 @@
-//! Where skills come from: folders, repositories, indexes and other servers.
+//! Where skills come from: what every place of skills does, and folders on this machine.
 //!
 //! A [`Fetch`] is one such place. It is looked at, and lists what it has; what is new there is
 //! read, skill by skill.
@@ -14,7 +14,8 @@
 //!   checked after names are resolved, and no text of a place becomes a path.
 //! * A secret is in no error, no log and no record.
 //!
-//! Not here: what becomes of what is read (`sync`), schedules, state.
+//! Not here: places elsewhere (`remote_sources`), what becomes of what is read (`sync`),
+//! schedules, state.
 
 // What may fail in a test may not in the product; the rest is in Cargo.toml.
 #![warn(
@@ -25,27 +26,14 @@
     clippy::print_stderr
 )]
 
-mod archive;
-mod clawhub;
+mod aside;
 mod directory;
 mod error;
 mod fetch;
-mod git;
-mod github;
-mod journal;
-mod kept;
-mod repertoire;
 #[cfg(test)]
 mod tests;
-mod web;
-mod well_known;
 
-pub use self::git::{Git, GitOptions};
-pub use ::git::Credential as GitCredential;
-pub use clawhub::ClawHub;
+pub use aside::aside;
 pub use directory::Directory;
 pub use error::Error;
 pub use fetch::{Fetch, Files, Item, Limits, Listing, Look, RateLimit, RepositoryFacts, Work};
-pub use github::{GitHub, GitHubOptions};
-pub use repertoire::Repertoire;
-pub use well_known::WellKnown;

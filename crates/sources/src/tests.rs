@@ -1,27 +1,13 @@
-//! Places with skills, each played by a small server on loopback.
+//! Folders on disk as places with skills.
 
-mod archives;
-mod directory;
-mod double;
-mod github;
-mod places;
-mod repertoire;
-mod requests;
-mod trees;
-mod well_known;
+use std::fs;
 
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
 use super::*;
-use double::{Double, Reply};
-use egress::Egress;
 
 const SKILL: &str = "---\nname: x\ndescription: For a test.\n---\nDo it.\n";
-
-fn loopback() -> Egress {
-    Egress::permitting(&["127.0.0.1"]).expect("networks")
-}
 
 /// A folder, and work in it.
 fn work() -> (TempDir, Work) {
@@ -63,34 +49,106 @@ fn texts(files: &Files) -> Vec<(&str, String)> {
         .collect()
 }
 
-/// A `.tar.gz` of regular files.
-fn tar_gz(files: &[(&str, &[u8])]) -> Vec<u8> {
-    let packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
-    let mut archive = tar::Builder::new(packer);
-    for (path, content) in files {
-        let mut header = tar::Header::new_gnu();
-        // As it is: the safe way refuses hostile names.
-        let name = header.as_gnu_mut().expect("a header");
-        name.name[..path.len()].copy_from_slice(path.as_bytes());
-        header.set_size(content.len() as u64);
-        header.set_mode(0o644);
-        header.set_cksum();
-        archive.append(&header, *content).expect("an entry");
-    }
-    archive
-        .into_inner()
-        .expect("a tar")
-        .finish()
-        .expect("a gzip")
+fn write(root: &std::path::Path, path: &str, text: &str) {
+    let path = root.join(path);
+    fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+    fs::write(path, text).expect("a file");
 }
 
-fn zip(files: &[(&str, &[u8])]) -> Vec<u8> {
-    use std::io::Write as _;
-    let mut archive = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
-    for (path, content) in files {
-        let options = zip::write::SimpleFileOptions::default();
-        archive.start_file(*path, options).expect("an entry");
-        archive.write_all(content).expect("content");
+#[tokio::test]
+async fn a_folder_lists_its_skills_and_says_when_nothing_changed() {
+    let (root, (_folder, work)) = (TempDir::new().expect("a folder"), work());
+    write(root.path(), "one/SKILL.md", SKILL);
+    write(root.path(), "deep/two/SKILL.md", SKILL);
+    write(root.path(), "deep/two/a.md", "a");
+    write(root.path(), "node_modules/x/SKILL.md", SKILL);
+    let place = Directory::new(root.path()).expect("a place");
+    let found = listing(&place, None, &work).await;
+    assert_eq!(paths(&found), ["one", "deep/two"]);
+    assert_eq!(found.skipped[0].0, "node_modules");
+    assert!(is_unchanged(&place, &found.mark, &work).await);
+    let read = place.read(&found.items[1], &work).await.expect("files");
+    assert_eq!(
+        texts(&read),
+        [("SKILL.md", SKILL.to_owned()), ("a.md", "a".to_owned())]
+    );
+
+    write(root.path(), "one/b.md", "b");
+    let error = place
+        .read(&found.items[0], &work)
+        .await
+        .expect_err("changed");
+    assert!(error.is_transient(), "{error}");
+    let again = listing(&place, Some(&found.mark), &work).await;
+    assert_ne!(again.items[0].fingerprint, found.items[0].fingerprint);
+    assert_eq!(again.items[1], found.items[1]);
+}
+
+#[tokio::test]
+async fn a_folder_that_is_gone_or_none_is_an_error_and_no_empty_list() {
+    let (root, (_folder, work)) = (TempDir::new().expect("a folder"), work());
+    write(root.path(), "file", "x");
+    for path in ["gone", "file"] {
+        let place = Directory::new(root.path().join(path)).expect("a place");
+        let error = place.look(None, &work).await.expect_err("refused");
+        assert!(matches!(error, Error::Refused(_)), "{error}");
     }
-    archive.finish().expect("a zip").into_inner()
+    assert!(Directory::new("relative").is_err());
+}
+
+#[tokio::test]
+async fn no_item_leads_out_of_the_folder() {
+    let (root, (_folder, work)) = (TempDir::new().expect("a folder"), work());
+    write(root.path(), "in/SKILL.md", SKILL);
+    write(root.path(), "out/SKILL.md", SKILL);
+    let place = Directory::new(root.path().join("in")).expect("a place");
+    let found = listing(&place, None, &work).await;
+    assert_eq!(paths(&found), ["."]);
+    for handle in ["../out", "/etc", "a/../../out"] {
+        let item = Item {
+            handle: handle.to_owned(),
+            ..found.items[0].clone()
+        };
+        let error = place.read(&item, &work).await.expect_err("refused");
+        assert!(matches!(error, Error::Invalid(_)), "{error}");
+    }
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_file_that_may_not_be_read_is_a_problem_of_its_skill_alone() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let (root, (_folder, work)) = (TempDir::new().expect("a folder"), work());
+    write(root.path(), "one/SKILL.md", SKILL);
+    write(root.path(), "two/SKILL.md", SKILL);
+    write(root.path(), "two/locked.md", "x");
+    let locked = root.path().join("two/locked.md");
+    fs::set_permissions(&locked, fs::Permissions::from_mode(0o0)).expect("a file");
+    let may_read_all = fs::read(&locked).is_ok();
+    let place = Directory::new(root.path()).expect("a place");
+    let found = listing(&place, None, &work).await;
+    assert_eq!(paths(&found), ["one", "two"]);
+    let read = place.read(&found.items[1], &work).await.expect("files");
+    // Who is root reads it.
+    let rules: Vec<_> = read
+        .problems
+        .iter()
+        .map(|problem| problem.rule.as_str())
+        .collect();
+    let expected: &[&str] = if may_read_all {
+        &[]
+    } else {
+        &["file-unreadable"]
+    };
+    assert_eq!(rules, expected);
+}
+
+#[tokio::test]
+async fn a_search_that_nobody_wants_ends() {
+    let (root, (_folder, work)) = (TempDir::new().expect("a folder"), work());
+    write(root.path(), "one/a.md", "a");
+    work.stop.cancel();
+    let ended = crate::directory::list(root.path(), &work);
+    assert!(matches!(ended, Err(Error::Stopped)), "{ended:?}");
 }

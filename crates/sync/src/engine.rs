@@ -259,13 +259,13 @@ impl Engine {
     /// What names it is wrong, its secret cannot be had, or there is one of this id.
     pub async fn add(&self, source: Source) -> Result<Listed, Error> {
         source.check()?;
-        self.0
-            .fetchers
-            .open(&source)
-            .map_err(|error| Error::Parameter {
+        self.0.fetchers.open(&source).map_err(|error| match error {
+            sources::Error::NotBuilt(feature) => Error::NotBuilt { feature },
+            error => Error::Parameter {
                 field: "location",
                 message: error.to_string(),
-            })?;
+            },
+        })?;
         let id = source.id.clone();
         if self.0.configured.contains_key(&id) {
             return Err(Error::Configured { id });

@@ -15,6 +15,12 @@ pub enum Error {
         /// What is wrong.
         message: String,
     },
+    /// This build leaves out what looks at such places.
+    #[error("This build leaves out the feature `{feature}`")]
+    NotBuilt {
+        /// The name of the feature.
+        feature: &'static str,
+    },
     /// There is no such source.
     #[error("There is no source '{id}'")]
     SourceNotFound {
@@ -126,6 +132,7 @@ impl From<Error> for Failure {
                 Failure::new(Code::InvalidParameter, format!("{field}: {message}"))
                     .field(field, message)
             }
+            Error::NotBuilt { feature } => Failure::not_built(feature),
             Error::SourceNotFound { known, .. } => {
                 let failure = Failure::new(Code::SourceNotFound, message);
                 if known.is_empty() {

@@ -122,6 +122,10 @@ impl Engine {
         let mut found = Vec::new();
         for id in ids {
             let source = self.source(id)?;
+            // Told now, not when the sync has failed. Whatever else is wrong is told then.
+            if let Err(sources::Error::NotBuilt(feature)) = self.0.fetchers.open(&source) {
+                return Err(Error::NotBuilt { feature });
+            }
             if !found.contains(&source) {
                 found.push(source);
             }

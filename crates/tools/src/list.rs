@@ -99,8 +99,11 @@ impl Tools {
         config: &ToolConfig,
         is_loaded: bool,
     ) -> ListedTool {
-        let is_served =
-            config.method == LOAD_DETAILS || self.inner.handler(&head.id, &config.method).is_some();
+        let unavailable = match self.inner.handler(&head.id, &config.method) {
+            _ if config.method == LOAD_DETAILS => None,
+            Some(handler) => handler.unavailable(),
+            None => Some(super::gate::unserved(&head.id, &config.method)),
+        };
         ListedTool {
             schema: arguments::schema(config),
             config: config.clone(),
@@ -108,7 +111,7 @@ impl Tools {
             skill_name: self.registry.catalog().short_name(head).to_owned(),
             version: version.number,
             is_loaded,
-            unavailable: (!is_served).then(|| super::gate::unserved(&head.id, &config.method)),
+            unavailable,
         }
     }
 }

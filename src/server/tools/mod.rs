@@ -1,7 +1,13 @@
 //! Settings of the tools that skills unlock.
 
+#[cfg(feature = "databases")]
+mod databases;
 mod jira;
+#[cfg(feature = "jira")]
+mod jira_site;
 mod sql;
+#[cfg(not(all(feature = "databases", feature = "jira")))]
+mod without;
 mod workers;
 
 use std::sync::Arc;
@@ -14,11 +20,8 @@ pub use sql::SqlConfig;
 pub use workers::WorkerConfig;
 
 use super::bundled::bundled_skills;
-use ::jira::Jira;
-use ::sql::Sql;
 use ::tools::ToolsOptions;
 use handler::Handler;
-use model::SkillId;
 
 /// A setting of the tools cannot be used. Never holds a secret.
 #[derive(Debug, thiserror::Error)]
@@ -47,7 +50,8 @@ impl ToolsError {
 }
 
 /// Ids of skills, of a setting.
-fn ids(key: &str, ids: &[String]) -> Result<Vec<SkillId>, ToolsError> {
+#[cfg(any(feature = "databases", feature = "jira"))]
+fn ids(key: &str, ids: &[String]) -> Result<Vec<model::SkillId>, ToolsError> {
     let id = |text: &String| {
         text.parse().map_err(|_| {
             let message = format!("`{text}` is not the id of a skill, such as local/user/triage");
@@ -115,23 +119,17 @@ impl ToolsConfig {
     /// # Errors
     /// A setting cannot be used.
     pub(super) fn handlers(&self) -> Result<Vec<Arc<dyn Handler>>, ToolsError> {
-        Ok(vec![Arc::new(self.sql()?), Arc::new(self.jira()?)])
-    }
-
-    fn sql(&self) -> Result<Sql, ToolsError> {
-        let sql = Sql::open(self.sql.resolve()?);
-        sql.map_err(|error| ToolsError::new("tools.sql", error))
-    }
-
-    fn jira(&self) -> Result<Jira, ToolsError> {
-        let jira = Jira::new(self.jira.resolve()?);
-        jira.map_err(|error| ToolsError::new("tools.jira", error))
+        Ok(vec![self.sql.handler()?, self.jira.handler()?])
     }
 
     /// What is wrong with each of them.
     pub(super) fn mistakes(&self) -> impl Iterator<Item = ToolsError> {
-        [self.sql().err(), self.jira().err(), self.host().err()]
-            .into_iter()
-            .flatten()
+        [
+            self.sql.handler().err(),
+            self.jira.handler().err(),
+            self.host().err(),
+        ]
+        .into_iter()
+        .flatten()
     }
 }

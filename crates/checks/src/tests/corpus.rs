@@ -10,7 +10,7 @@ use super::*;
 fn skills() -> Option<Vec<(Subject, String)>> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus");
     if !root.is_dir() {
-        assert!(std::env::var_os("CI").is_none(), "no corpus");
+        testing::skip("there are no public skills at ../shared/corpus");
         return None;
     }
     let mut found = Vec::new();

@@ -42,16 +42,21 @@ fn read(file: &Path) -> String {
 }
 
 impl Sshd {
-    /// None: there is no sshd, which is told.
+    /// None: there is no sshd, or no place for it.
     fn start(version: &str) -> Option<Self> {
         if !Path::new(SSHD).exists() {
-            eprintln!("LEFT OUT: {SSHD} is not there (apt-get install openssh-server)");
-            let is_ci = std::env::var("CI").is_ok_and(|value| value == "true");
-            assert!(!is_ci, "sshd is needed in CI");
+            testing::skip("openssh-server is not installed (`tests/packages`)");
             return None;
         }
-        // Where root starts it, it wants this folder.
-        std::fs::create_dir_all("/run/sshd").ok();
+        // Where root starts it, it wants this folder, which is the machine's.
+        let place = Path::new("/run/sshd");
+        if rustix::process::geteuid().is_root() && !place.is_dir() {
+            if std::env::var("CI").as_deref() != Ok("true") {
+                testing::skip("sshd has no place (`mkdir /run/sshd`)");
+                return None;
+            }
+            std::fs::create_dir_all(place).expect("a folder");
+        }
         let folder = TempDir::new().expect("a folder");
         let path = folder.path();
         let host = key(path, "host");

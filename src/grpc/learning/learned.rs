@@ -6,7 +6,7 @@ use courses::{
 };
 use model::Code;
 
-use super::convert::{count, time};
+use super::super::convert::{count, time};
 use crate::contract::v1;
 use ::learning::{
     Activity, ActivityKind, Completion, Earned, LastReview, Opened, PathStatus, Reason, Standing,

@@ -1,22 +1,22 @@
-//! What looks at the places of sources.
+//! What looks at the places of sources, wherever they are.
 
 use std::sync::Arc;
 
 use egress::Egress;
 use secrecy::{ExposeSecret as _, SecretString};
 
-use super::{Fetchers, Source, SourceKind};
-use sources::{
-    ClawHub, Directory, Error, Fetch, Git, GitCredential, GitHub, GitHubOptions, GitOptions,
-    Repertoire, WellKnown,
+use ::remote_sources::{
+    ClawHub, Git, GitCredential, GitHub, GitHubOptions, GitOptions, Repertoire, WellKnown,
 };
+use ::sync::{CredentialRef, Fetchers, Source, SourceKind};
+use sources::{Directory, Error, Fetch};
 
 /// What stands before a topic of GitHub.
 const TOPIC: &str = "topic:";
 
 /// Looks at real places.
 #[derive(Debug, Clone)]
-pub struct Places {
+pub(super) struct Places {
     egress: Egress,
 }
 
@@ -25,7 +25,7 @@ impl Places {
     ///
     /// # Errors
     /// What is no network, such as `10.0.0.0/8`.
-    pub fn new(networks: &[String]) -> Result<Self, String> {
+    pub(super) fn new(networks: &[String]) -> Result<Self, String> {
         let egress = Egress::permitting(networks).map_err(|error| error.to_string())?;
         Ok(Self { egress })
     }
@@ -74,10 +74,7 @@ impl Places {
 
 impl Fetchers for Places {
     fn open(&self, source: &Source) -> Result<Arc<dyn Fetch>, Error> {
-        let secret = source
-            .credential
-            .as_ref()
-            .map(super::CredentialRef::resolve);
+        let secret = source.credential.as_ref().map(CredentialRef::resolve);
         let secret = secret.transpose().map_err(Error::Invalid)?;
         let (secret, egress, at) = (secret.as_ref(), self.egress.clone(), &source.location);
         Ok(match source.kind {

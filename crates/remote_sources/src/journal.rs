@@ -16,8 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::Error;
-use super::kept::aside;
+use super::{Error, aside};
 use model::{Clock as _, Digest, SystemClock};
 
 const NAME: &str = "answers";

@@ -7,27 +7,11 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::Error;
+use super::{Error, aside};
 
 /// Bytes that one file of what is kept may have, as it is written and as it is read: what is
 /// written can be read again.
 const MAX_KEPT: u64 = 256 * 1024 * 1024;
-
-/// Does what blocks on a thread that may. What panics there is broken by what it was given: that
-/// is wrong, and nothing else is.
-pub(crate) async fn aside<T: Send + 'static>(
-    does: impl FnOnce() -> Result<T, Error> + Send + 'static,
-) -> Result<T, Error> {
-    match tokio::task::spawn_blocking(does).await {
-        Ok(done) => done,
-        Err(error) if error.is_panic() => {
-            let message = "what it sent could not be dealt with: that is a fault of this server";
-            Err(Error::Invalid(message.to_owned()))
-        }
-        // The runtime ends.
-        Err(_) => Err(Error::Stopped),
-    }
-}
 
 /// What an earlier look left in the folder; none where it is gone, too large or of another form.
 pub(crate) async fn kept<T>(folder: &Path, name: &str) -> Option<T>

@@ -11,8 +11,7 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 
-use super::kept::aside;
-use super::{Error, Fetch, Files, Item, Limits, Listing, Look, Work};
+use super::{Error, Fetch, Files, Item, Limits, Listing, Look, Work, aside};
 
 /// Characters of a commit that people read.
 const SHORT: usize = 12;
@@ -62,18 +61,16 @@ struct Mark {
     reference: String,
 }
 
-impl From<::git::Error> for Error {
-    fn from(error: ::git::Error) -> Self {
-        match error {
-            ::git::Error::Invalid(words) => Self::Invalid(words),
-            ::git::Error::Refused(words) => Self::Refused(words),
-            ::git::Error::Address { address, what } => Self::Address { address, what },
-            ::git::Error::TooLarge(words) => Self::TooLarge(words),
-            ::git::Error::RateLimited { after } => Self::RateLimited { after, limit: None },
-            ::git::Error::Unavailable(words) => Self::Unavailable(words),
-            error @ ::git::Error::Damaged(_) => Self::Unavailable(error.to_string()),
-            ::git::Error::Stopped => Self::Stopped,
-        }
+fn failed(error: ::git::Error) -> Error {
+    match error {
+        ::git::Error::Invalid(words) => Error::Invalid(words),
+        ::git::Error::Refused(words) => Error::Refused(words),
+        ::git::Error::Address { address, what } => Error::Address { address, what },
+        ::git::Error::TooLarge(words) => Error::TooLarge(words),
+        ::git::Error::RateLimited { after } => Error::RateLimited { after, limit: None },
+        ::git::Error::Unavailable(words) => Error::Unavailable(words),
+        error @ ::git::Error::Damaged(_) => Error::Unavailable(error.to_string()),
+        ::git::Error::Stopped => Error::Stopped,
     }
 }
 
@@ -93,7 +90,7 @@ async fn blocking<T: Send + 'static>(
 ) -> Result<T, Error> {
     let stop = Arc::new(AtomicBool::new(false));
     let _stops = StopOnDrop(Arc::clone(&stop));
-    let task = aside(move || does(stop).map_err(Error::from));
+    let task = aside(move || does(stop).map_err(failed));
     let done = work.stop.run_until_cancelled(task).await;
     done.unwrap_or(Err(Error::Stopped))
 }
@@ -119,7 +116,8 @@ impl Git {
             known_hosts: options.known_hosts,
             permits_files: options.permits_files,
             egress: options.egress,
-        })?;
+        })
+        .map_err(failed)?;
         Ok(Self {
             remote: Arc::new(remote),
             folder: folder.to_owned(),

@@ -6,8 +6,8 @@ use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 
-use super::super::Error;
-use super::super::kept::{aside, keep, kept};
+use super::super::kept::{keep, kept};
+use super::super::{Error, aside};
 use model::Digest;
 
 /// Bytes of a mark that has its repositories in itself.

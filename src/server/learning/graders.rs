@@ -1,14 +1,15 @@
 //! What grades learners' solutions: the sandbox, workers, and the server's own settings.
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-use super::config::Config;
-use super::learning::LearningConfig;
+use super::super::config::Config;
+use super::super::window::own_program;
+use super::super::{ConfigError, LearningConfig};
 use ::tools::host::Host;
 use courses::{Documents, Graders, Worker};
 use handler::{Handler as _, Invocation, Work};
@@ -17,7 +18,7 @@ use registry::Registry;
 use sandbox::Sandbox;
 
 /// The argument by which this program becomes the child that runs solutions.
-pub const SANDBOX: &str = "sandbox-child";
+pub(super) const SANDBOX: &str = "sandbox-child";
 
 /// What runs solutions: this program, as a child of itself.
 ///
@@ -26,16 +27,6 @@ pub const SANDBOX: &str = "sandbox-child";
 pub fn sandbox(config: &LearningConfig) -> std::io::Result<Sandbox> {
     let sandbox = Sandbox::new(own_program()?, vec![OsString::from(SANDBOX)]);
     Ok(sandbox.require(config.require_confinement))
-}
-
-/// This program, to be started once more.
-pub(super) fn own_program() -> std::io::Result<PathBuf> {
-    // The file may be replaced while the server runs; its process stays what it is.
-    let own = Path::new("/proc/self/exe");
-    if own.exists() {
-        return Ok(own.to_owned());
-    }
-    std::env::current_exe()
 }
 
 /// What grades solutions without a server.
@@ -73,7 +64,7 @@ impl Documents for Configs {
         const FILE: &str = "config.yaml";
         let problems = match Config::parse(text, &PathBuf::from(FILE)) {
             Ok(_) => Vec::new(),
-            Err(super::ConfigError::Wrong { mistakes, .. }) => {
+            Err(ConfigError::Wrong { mistakes, .. }) => {
                 let problem = |it: config_file::Mistake| {
                     let message = format!("{} {}", it.key, it.message);
                     Problem::error("config-invalid", FILE, it.line, message.trim_start())
@@ -137,6 +128,8 @@ impl Worker for Workers {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use courses::Verdict;
 
     use super::*;

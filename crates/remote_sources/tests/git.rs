@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use egress::Egress;
 use futures_util::FutureExt as _;
-use repertoire_sources::{Error, Fetch, Git, GitOptions, Item, Limits, Listing, Look, Work};
+use repertoire_remote_sources::{Git, GitOptions};
+use sources::{Error, Fetch, Item, Limits, Listing, Look, Work};
 use tempfile::TempDir;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;

@@ -6,8 +6,7 @@ use std::io::{Cursor, Read};
 
 use bytes::Bytes;
 
-use super::kept::aside;
-use super::{Error, Files};
+use super::{Error, Files, aside};
 use model::{FilePath, MAX_FILES, MAX_SKILL_BYTES, Problem};
 use skill_folder::{
     MAX_PATTERNS, Patterns, SKILLIGNORE, Taken, left_out, pointer, too_many_patterns,

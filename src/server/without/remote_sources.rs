@@ -1,0 +1,32 @@
+//! What looks at the places of sources that are folders: this build leaves out all others.
+
+#![expect(
+    clippy::unnecessary_wraps,
+    reason = "it is called as what it stands for"
+)]
+
+use std::sync::Arc;
+
+use super::Feature;
+use ::sync::{Fetchers, Source, SourceKind};
+use sources::{Directory, Error, Fetch};
+
+/// Looks at folders.
+#[derive(Debug, Clone)]
+pub(super) struct Places;
+
+impl Places {
+    /// Networks are refused before: see `features`.
+    pub(super) fn new(_networks: &[String]) -> Result<Self, String> {
+        Ok(Self)
+    }
+}
+
+impl Fetchers for Places {
+    fn open(&self, source: &Source) -> Result<Arc<dyn Fetch>, Error> {
+        match source.kind {
+            SourceKind::Directory => Ok(Arc::new(Directory::new(&source.location)?)),
+            _ => Err(Error::NotBuilt(Feature::RemoteSources.name())),
+        }
+    }
+}
