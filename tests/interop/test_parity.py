@@ -485,7 +485,6 @@ VERSIONS = [
     case("a skill that is held", "GetSkill", {"skill_id": "held"}, "VERSION_HELD"),
     case("a version that is approved by who is elsewhere", "ApproveVersion", REVIEW, "OPERATOR_ONLY", NO_TOOL),
     case("a version that is rejected by who is elsewhere", "RejectVersion", REVIEW, "OPERATOR_ONLY", NO_TOOL),
-    case("a version that is rejected for no reason", "RejectVersion", {**REVIEW, "reason": ""}, "MISSING_PARAMETER", NO_TOOL),
     case("a skill that is blocked", "UpdateBlocklist", {"action": "add", "skill_id": "github/acme/sealed", "reason": "Old"}),
     case("a block without a reason", "UpdateBlocklist", {"action": "add", "skill_id": "history"}, "MISSING_PARAMETER"),
     case("a refresh without a feed", "UpdateBlocklist", {"action": "refresh"}, "SOURCE_UNAVAILABLE"),
