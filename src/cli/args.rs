@@ -17,7 +17,8 @@ use super::{
     author, blocklist, checks, data, export, install, learn, manual, review, scan, search, similar,
     sources, sync, token, tools,
 };
-use crate::server::{self, AllowedHost, LogFormat, listen_address};
+use crate::server::{self, LogFormat, listen_address};
+use origins::AllowedHost;
 
 const EXAMPLES: &str = "\
 Examples:

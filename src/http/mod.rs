@@ -39,7 +39,6 @@ mod rest;
 mod routes;
 mod skill_reader;
 mod stream;
-mod template;
 
 use std::sync::Arc;
 
@@ -51,9 +50,8 @@ pub use body::take;
 pub use hooks::hooks;
 pub use problem::refused;
 pub use rest::no_such_method;
-pub use template::TemplateError;
 
-use gateway::Gateway;
+use gateway::{Gateway, TemplateError};
 
 /// The face of a gateway. `stop` says that the server is about to stop, `writable`
 /// whether it takes writes.

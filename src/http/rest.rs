@@ -12,10 +12,9 @@ use super::pages::CachedPage;
 use super::problem::refused;
 use super::routes::{RouteMatch, Routes, RpcRoute};
 use super::stream;
-use super::template::{Path, TemplateError, decode};
 use crate::contract::INDEX_VERSION;
 use admission::Peer;
-use gateway::{Context, Gateway, Parts, Refusal};
+use gateway::{Context, Gateway, Parts, Refusal, TemplateError, UrlPath, decode_part};
 use model::{Code, Failure};
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -90,7 +89,7 @@ pub(super) async fn answer(State(rest): State<Arc<Rest>>, request: Request) -> R
     let (parts, body) = request.into_parts();
     let mut context = Context::of(&parts);
     let id = HeaderValue::from_str(&context.request_id());
-    let found = Path::parse(parts.uri.path());
+    let found = UrlPath::parse(parts.uri.path());
     let found = found
         .as_ref()
         .map(|path| rest.routes.find(&parts.method, path));
@@ -159,7 +158,7 @@ fn shown(text: &str) -> String {
 
 /// The pairs of a query.
 pub(super) fn query(text: &str) -> Result<Vec<(String, String)>, Refusal> {
-    let part = |text: &str| decode(&text.replace('+', " "), "query");
+    let part = |text: &str| decode_part(&text.replace('+', " "), "query");
     let pairs = text.split('&').filter(|pair| !pair.is_empty());
     pairs
         .map(|pair| {

@@ -11,9 +11,8 @@ use std::sync::Arc;
 
 use http::Method as Verb;
 
-use super::template::{Path, Segment, Template, TemplateError};
 use access_log::RouteName;
-use gateway::{Contract, Method, Route};
+use gateway::{Contract, Method, Route, Segment, Template, TemplateError, UrlPath};
 
 /// The routes of a contract.
 #[derive(Debug)]
@@ -91,7 +90,7 @@ impl Routes {
     }
 
     /// Where a request leads. `HEAD` goes where `GET` goes.
-    pub(super) fn find(&self, verb: &Verb, path: &Path) -> RouteMatch<'_> {
+    pub(super) fn find(&self, verb: &Verb, path: &UrlPath) -> RouteMatch<'_> {
         let takes = |shape: &&PathRoutes| {
             shape
                 .ways
@@ -128,7 +127,7 @@ mod tests {
 
     /// `GetSkill skill_id=a`, `405 GET HEAD`, `404`.
     fn found(routes: &Routes, verb: &Verb, path: &str) -> String {
-        match routes.find(verb, &Path::parse(path).expect("a path")) {
+        match routes.find(verb, &UrlPath::parse(path).expect("a path")) {
             RouteMatch::Rpc(way, values) => {
                 let values = values
                     .into_iter()

@@ -15,11 +15,10 @@ use quick_cache::sync::Cache;
 use tonic::Code;
 
 use super::stream::{sandbox, unchanged};
-use super::template::decode;
 use crate::contract::v1;
 use crate::contract::v1::lookup_client::LookupClient;
 use crate::contract::v1::registry_client::RegistryClient;
-use gateway::{Context, Gateway, MAX_MESSAGE_BYTES, Refusal, Transport};
+use gateway::{Context, Gateway, MAX_MESSAGE_BYTES, Refusal, Transport, decode_part};
 use model::Failure;
 
 /// Digests of archives that are remembered: some 200 bytes each.
@@ -223,7 +222,7 @@ impl ReadRequest {
     pub(super) fn read(request: &http::request::Parts, prefix: &str) -> Result<Self, Refusal> {
         let path = request.uri.path();
         let rest = path.strip_prefix(prefix).unwrap_or_default();
-        let segments = rest.split('/').map(|segment| decode(segment, "path"));
+        let segments = rest.split('/').map(|segment| decode_part(segment, "path"));
         Ok(Self {
             context: Context::of(request),
             path: segments.collect::<Result<_, _>>()?,

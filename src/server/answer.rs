@@ -20,11 +20,11 @@ use tracing::Span;
 use super::calls::{late, note};
 use super::metrics::CountedCall;
 use super::reader::{self, Polled};
-use super::sign_in::Ended;
 use crate::contract::status;
 use access_log::LoggedCall;
 use admission::{Full, Peer, Permit, Resource};
 use model::{Code, Failure};
+use tokens::Ended;
 
 /// Bytes that go out at once: a frame of HTTP/2.
 const PIECE: usize = 16 * 1024;

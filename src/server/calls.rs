@@ -45,7 +45,6 @@ use super::answer::{AnswerBody, Booked, Guard};
 use super::metrics::{CountedCall, Metrics};
 use super::overload::{self, Patience};
 use super::rpc::{RpcMethod, methods, span};
-use super::sign_in::SignIn;
 use super::timeout::timeout;
 use crate::contract::{status, with_authorizer};
 use crate::grpc::Deadline;
@@ -56,6 +55,7 @@ use admission::{
 use executor::with_deadline;
 use gateway::Transport;
 use model::{Code, Failure};
+use tokens::SignIn;
 
 /// How long calls may take.
 #[derive(Debug, Clone, Copy)]

@@ -8,17 +8,17 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Deserializer};
 
 use super::LogFormat;
-use super::guard::WebConfig;
 use super::learning_config::LearningConfig;
 use super::limits::Limits;
 use super::search::{AnalysisConfig, SearchConfig};
-use super::sign_in::SignInConfig;
 use super::sources::{SourceConfig, SyncConfig};
 use super::tools::ToolsConfig;
 use super::trust::TrustConfig;
 use access_log::{AccessConfig, AccessMode};
 use config_file::{Document, Mistake, Places, Read, Setting, told};
+use origins::WebConfig;
 use preflight::InstallConfig;
+use tokens::SignInConfig;
 
 /// What is logged where nobody says.
 pub const LOG: &str = "info";

@@ -9,7 +9,6 @@ use tower::ServiceExt as _;
 use tower::util::BoxCloneSyncService;
 
 use super::learning::Learning;
-use super::sign_in::SignIn;
 use super::{LearningConfig, Limits, Settings, StartError};
 use super::{bundled, calls, features, learning, services, sources, unknown};
 use crate::grpc::AccessService;
@@ -28,7 +27,7 @@ use preflight::Installer;
 use recommend::Advisor;
 use registry::{Caller, Feed, Policy, Registry};
 use store::Store;
-use tokens::Tokens;
+use tokens::{SignIn, Tokens};
 
 /// How long work may take to end when it is told to stop.
 const WORK_GRACE: Duration = Duration::from_millis(500);

@@ -326,9 +326,9 @@ mod tests {
 
     use super::*;
     use crate::server::calls::CallLayer;
-    use crate::server::sign_in::{SignIn, SignInConfig};
     use crate::server::window::connect_local;
     use model::SystemClock;
+    use tokens::{SignIn, SignInConfig, Tokens};
 
     fn mode(path: &Path) -> u32 {
         fs::metadata(path).expect("a file").permissions().mode() & 0o777
@@ -365,7 +365,7 @@ mod tests {
     fn services() -> CallService<Router> {
         let (limits, stop) = (crate::server::Limits::default(), CancellationToken::new());
         let store = store::Store::in_memory(&store::Options::default());
-        let tokens = tokens::Tokens::open(store).expect("tokens");
+        let tokens = Tokens::open(store).expect("tokens");
         let sign_in = SignIn::new(&SignInConfig::default(), tokens, Arc::new(SystemClock));
         let calls = CallLayer::new(limits.admission(), limits.times(), sign_in, stop, false);
         calls.layer(Router::new())

@@ -13,13 +13,13 @@ use http::{Method, StatusCode, header};
 use http_body_util::{BodyExt as _, Full};
 use tokio_util::sync::CancellationToken;
 
-use super::guard::WebConfig;
 use crate::http::{refused, take};
 use crate::mcp::{
     DeferredBody, Handler, HttpService, McpServer, MessageKind, Sessions, check, http_service,
 };
 use admission::{Peer, Permit, Resource};
 use model::{Code, Failure};
+use origins::WebConfig;
 
 /// Bytes of a request for a stream of what changes, which are kept while it is open.
 const MAX_LISTEN_BYTES: usize = 128 * 1024;

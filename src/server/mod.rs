@@ -54,7 +54,6 @@ mod rpc;
 mod search;
 mod secret;
 mod services;
-mod sign_in;
 mod sources;
 mod telemetry;
 mod timeout;
@@ -85,14 +84,12 @@ pub use bundled::bundled_skills;
 pub use config::{Config, ConfigError, LOG, Settings, default_data_directory, listen_address};
 pub use domain::Domain;
 pub use features::{Feature, listed as features, require, version};
-pub use guard::{AllowedHost, AllowedOrigin, Origin, WebConfig};
 pub use learning_config::LearningConfig;
 pub use limits::Limits;
 pub use log_file::LogFile;
 pub use look::look;
 pub use search::{AnalysisConfig, EmbedderError, Meaning, SearchConfig};
 pub use secret::{SecretError, SecretRef};
-pub use sign_in::{Mode, SignInConfig};
 pub use sources::{SourceConfig, SourceTrust, SourcesError, SyncConfig};
 pub use telemetry::{LogFormat, Telemetry};
 pub use tools::{JiraConfig, SqlConfig, ToolsConfig, ToolsError, WorkerConfig};
@@ -191,7 +188,7 @@ pub enum StartError {
     Sandbox(std::io::Error),
     /// A route of the contract cannot be read.
     #[error(transparent)]
-    Route(#[from] crate::http::TemplateError),
+    Route(#[from] gateway::TemplateError),
 }
 
 impl StartError {
@@ -269,7 +266,8 @@ impl Server {
         let service = ProtocolRouter {
             grpc: front.layer(routes.clone().fallback(unknown)),
             // Before CORS, which answers for itself.
-            web: settings.web.guard(
+            web: guard::guard(
+                settings.web.clone(),
                 routes
                     .clone()
                     .layer(front)

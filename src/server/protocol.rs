@@ -22,13 +22,14 @@ use tower::Service;
 use super::answer::{AnswerBody, log_answer, to_peer, until};
 use super::calls::CallService;
 use super::mcp::{Answering, Endpoints};
-use super::sign_in::SignIn;
 use crate::contract::status;
+use crate::contract::v1::tool_host_server;
 use crate::http::refused;
 use access::{Access, Action};
 use access_log::AccessLog;
 use admission::Peer;
 use model::Failure;
+use tokens::SignIn;
 
 /// What serves each protocol.
 #[derive(Clone)]
@@ -76,7 +77,7 @@ impl Service<Request<Incoming>> for ProtocolRouter {
         request.extensions_mut().insert(peer.clone());
         let caller = self
             .sign_in
-            .recognize(request.headers(), request.uri().path());
+            .recognize(request.headers(), is_of_worker(&request));
         if native {
             let logged = self.access.begin("grpc", &request, self.address);
             let caller = match caller {
@@ -137,6 +138,11 @@ fn permit(face: &str, path: &str, caller: &Access) -> Result<(), Failure> {
         _ if path == "/metrics" => caller.require(Action::Operate),
         _ => Ok(()),
     }
+}
+
+/// It is for the service of workers, who show tokens of the config file.
+fn is_of_worker<B>(request: &Request<B>) -> bool {
+    request.uri().path().split('/').nth(1) == Some(tool_host_server::SERVICE_NAME)
 }
 
 /// What the access log calls the face of a request that is no native gRPC.

@@ -41,6 +41,7 @@ mod refusal;
 mod schema;
 mod shape;
 mod strict;
+mod template;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -64,6 +65,7 @@ pub use json::escape;
 pub use method::{Method, Route, RouteBody};
 pub use refusal::Refusal;
 pub use strict::strict_json;
+pub use template::{Segment, Template, TemplateError, UrlPath, Variable, decode_part};
 pub use text::Parts;
 pub use tool::{Hints, Tool};
 

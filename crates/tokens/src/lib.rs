@@ -1,4 +1,4 @@
-//! The tokens of a server: made, recognized, listed, revoked.
+//! The tokens of a server: made, recognized, listed, revoked; and who a request is of.
 //!
 //! Rules:
 //!
@@ -8,7 +8,7 @@
 //!   ([`Caller::ended`](access::Caller::ended)).
 //! * Randomness is handed in, and so is the time.
 //!
-//! Not here: what the actions of a token are (`access`), where a call brings it (`server`).
+//! Not here: what the actions of a token are (`access`), where a request comes in (`server`).
 
 // What may fail in a test may not in the product; the rest is in Cargo.toml.
 #![warn(
@@ -21,10 +21,12 @@
 
 mod error;
 mod secret;
+mod sign_in;
 #[cfg(test)]
 mod tests;
 mod tokens;
 
 pub use error::{Error, Unrecognized};
 pub use secret::{PREFIX, Secret};
+pub use sign_in::{Ended, Mode, SignIn, SignInConfig};
 pub use tokens::{NewToken, Token, Tokens};

@@ -1,4 +1,4 @@
-//! Path templates of `google.api.http`, and the paths they are compared with.
+//! UrlPath templates of `google.api.http`, and the paths they are compared with.
 //!
 //! A path is split at `/` before its segments are decoded, so that `a%2Fb` is one
 //! segment with a slash in it: an id of three parts can stand where one segment is
@@ -7,21 +7,23 @@
 
 use percent_encoding::percent_decode_str;
 
-use gateway::Refusal;
+use super::Refusal;
 use model::{Code, Failure};
 
 /// A template, such as `/api/v1/skills/{skill_id=*/*/*}/files/{path=**}`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Template {
-    pub(super) segments: Vec<Segment>,
+pub struct Template {
+    /// Its segments, in their order.
+    pub segments: Vec<Segment>,
     /// What follows the last segment after a colon.
-    pub(super) verb: Option<String>,
-    pub(super) variables: Vec<Variable>,
+    pub verb: Option<String>,
+    /// Its variables, in their order.
+    pub variables: Vec<Variable>,
 }
 
 /// One segment. In the order in which one beats another.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Segment {
+pub enum Segment {
     /// This text.
     Literal(String),
     /// Any text that is not empty: `*`.
@@ -32,10 +34,13 @@ pub(super) enum Segment {
 
 /// A variable, and the segments it takes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Variable {
-    pub(super) name: String,
-    pub(super) from: usize,
-    pub(super) to: usize,
+pub struct Variable {
+    /// Its name: the field of the request that it fills.
+    pub name: String,
+    /// The first segment that it takes.
+    pub from: usize,
+    /// The first one that it does not.
+    pub to: usize,
 }
 
 /// A template cannot be read.
@@ -44,15 +49,19 @@ pub(super) struct Variable {
 pub struct TemplateError(String);
 
 impl TemplateError {
-    pub(super) fn of(text: &str) -> Self {
+    /// Of a route that cannot be read.
+    #[must_use]
+    pub fn of(text: &str) -> Self {
         Self(text.to_owned())
     }
 }
 
 impl Template {
+    /// Reads a template.
+    ///
     /// # Errors
     /// It is no template, or has segments after `**`.
-    pub(super) fn parse(text: &str) -> Result<Self, TemplateError> {
+    pub fn parse(text: &str) -> Result<Self, TemplateError> {
         Self::read(text).ok_or_else(|| TemplateError::of(text))
     }
 
@@ -105,7 +114,8 @@ impl Template {
     }
 
     /// The path is one of this template.
-    pub(super) fn takes(&self, path: &Path) -> bool {
+    #[must_use]
+    pub fn takes(&self, path: &UrlPath) -> bool {
         let Some(segments) = path.segments(self.verb.as_deref()) else {
             return false;
         };
@@ -129,7 +139,8 @@ impl Template {
     }
 
     /// What the variables are in a path that the template takes.
-    pub(super) fn values(&self, path: &Path) -> Vec<(String, String)> {
+    #[must_use]
+    pub fn values(&self, path: &UrlPath) -> Vec<(String, String)> {
         let segments = path.segments(self.verb.as_deref()).unwrap_or_default();
         let values = self.variables.iter().map(|variable| {
             let open = self.segments.get(variable.to - 1) == Some(&Segment::Rest);
@@ -153,23 +164,25 @@ fn segment(text: &str) -> Option<Segment> {
 
 /// The path of a request, split and decoded.
 #[derive(Debug)]
-pub(super) struct Path {
+pub struct UrlPath {
     segments: Vec<String>,
     /// The last segment without its verb, and the verb.
     verb: Option<(String, String)>,
 }
 
-impl Path {
+impl UrlPath {
+    /// Splits and decodes a path.
+    ///
     /// # Errors
     /// Its percent-encoding is broken, or no UTF-8.
-    pub(super) fn parse(path: &str) -> Result<Self, Refusal> {
+    pub fn parse(path: &str) -> Result<Self, Refusal> {
         let raw: Vec<_> = path.strip_prefix('/').unwrap_or(path).split('/').collect();
         let verb = raw.last().and_then(|last| last.rsplit_once(':'));
         let verb = match verb {
-            Some((last, verb)) => Some((decode(last, "path")?, decode(verb, "path")?)),
+            Some((last, verb)) => Some((decode_part(last, "path")?, decode_part(verb, "path")?)),
             None => None,
         };
-        let segments = raw.iter().map(|segment| decode(segment, "path"));
+        let segments = raw.iter().map(|segment| decode_part(segment, "path"));
         Ok(Self {
             segments: segments.collect::<Result<_, Refusal>>()?,
             verb,
@@ -193,7 +206,7 @@ impl Path {
 ///
 /// # Errors
 /// A `%` is not followed by two hex digits, or the bytes are no UTF-8.
-pub(super) fn decode(text: &str, part: &str) -> Result<String, Refusal> {
+pub fn decode_part(text: &str, part: &str) -> Result<String, Refusal> {
     let mut escapes = text.split('%').skip(1);
     let whole = escapes.all(|rest| {
         let digits = rest.as_bytes().get(..2);
@@ -217,7 +230,7 @@ mod tests {
 
     fn values(template: &str, path: &str) -> Option<Vec<String>> {
         let template = Template::parse(template).expect("a template");
-        let path = Path::parse(path).expect("a path");
+        let path = UrlPath::parse(path).expect("a path");
         let values = || {
             template
                 .values(&path)
@@ -251,7 +264,7 @@ mod tests {
         takes("/a/{x}", "/a/%C3%A9%20+", &["x=é +"]);
         takes("/a/{x}", "/%61/b", &["x=b"]);
         for bad in ["/a/%ff", "/a/%", "/a/%4", "/a/%zz", "/a/%c3%28"] {
-            let refused = Path::parse(bad).expect_err("a refusal");
+            let refused = UrlPath::parse(bad).expect_err("a refusal");
             assert_eq!(refused.code, "INVALID_PARAMETER", "{bad}");
         }
     }

@@ -16,10 +16,9 @@ use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderValue};
 use serde::{Deserialize, Deserializer};
 
-use crate::contract::v1::tool_host_server;
+use crate::{Secret, Tokens, Unrecognized};
 use access::{Access, Action, Actions, Caller, Rights, Role};
 use model::{Clock, Code, Failure, Principal};
-use tokens::{Secret, Tokens, Unrecognized};
 
 /// What only who is on the server's machine may do where nobody signs in.
 const OPERATORS: [Action; 3] = [Action::Review, Action::Operate, Action::Administer];
@@ -79,7 +78,7 @@ impl SignInConfig {
 
 /// Finds out who calls. Cheap to clone.
 #[derive(Clone)]
-pub(super) struct SignIn {
+pub struct SignIn {
     /// None: nobody signs in.
     tokens: Option<Tokens>,
     anonymous: Access,
@@ -96,10 +95,12 @@ impl std::fmt::Debug for SignIn {
 }
 
 /// What ends with a token, as a failure that says why.
-pub(super) type Ended = Pin<Box<dyn Future<Output = Failure> + Send>>;
+pub type Ended = Pin<Box<dyn Future<Output = Failure> + Send>>;
 
 impl SignIn {
-    pub(super) fn new(config: &SignInConfig, tokens: Tokens, clock: Arc<dyn Clock>) -> Self {
+    /// Of a server with these settings.
+    #[must_use]
+    pub fn new(config: &SignInConfig, tokens: Tokens, clock: Arc<dyn Clock>) -> Self {
         let signs_in = config.sign_in == Mode::Tokens;
         let actions = if signs_in {
             config.anonymous
@@ -118,21 +119,23 @@ impl SignIn {
     }
 
     /// Who shows nothing.
-    pub(super) fn anonymous(&self) -> Access {
+    #[must_use]
+    pub fn anonymous(&self) -> Access {
         self.anonymous.clone()
     }
 
-    /// Who makes a request.
+    /// Who makes a request. `is_worker`: it is for the service of workers, which looks at
+    /// tokens of its own.
     ///
     /// # Errors
     /// It shows what is not accepted.
-    pub(super) fn recognize(&self, headers: &HeaderMap, path: &str) -> Result<Access, Failure> {
+    pub fn recognize(&self, headers: &HeaderMap, is_worker: bool) -> Result<Access, Failure> {
         let (Some(tokens), Some(shown)) = (&self.tokens, headers.get(AUTHORIZATION)) else {
             return Ok(self.anonymous());
         };
         let secret = bearer(shown).and_then(Secret::parse);
         let Some(secret) = secret else {
-            if path.split('/').nth(1) == Some(tool_host_server::SERVICE_NAME) {
+            if is_worker {
                 let rights = Rights::to_all([Action::Serve].into_iter().collect());
                 return Ok(Access {
                     caller: Arc::new(Caller::new(Principal::anonymous(), rights)),
@@ -155,7 +158,8 @@ impl SignIn {
     }
 
     /// When what a caller began ends, before it is done. None: its caller has no token.
-    pub(super) fn ended(&self, access: &Access) -> Option<Ended> {
+    #[must_use]
+    pub fn ended(&self, access: &Access) -> Option<Ended> {
         let caller = &access.caller;
         if !access.signs_in || caller.is_anonymous() {
             return None;
@@ -206,7 +210,7 @@ mod tests {
         let config: SignInConfig = serde_yaml::from_str(config).expect("a config");
         let tokens = Tokens::open(Store::in_memory(&Options::default())).expect("tokens");
         let secret = Secret::new([7; 32]);
-        let new = tokens::NewToken {
+        let new = crate::NewToken {
             name: "ci".to_owned(),
             rights: Rights::to_all(Role::Reader.actions()),
             expires_at: None,
@@ -227,7 +231,7 @@ mod tests {
     async fn without_sign_in_everybody_may_do_all_but_look_after_the_server() {
         let (sign_in, secret) = sign_in("{}").await;
         let access = sign_in
-            .recognize(&shows(&format!("Bearer {}", secret.reveal())), "/x")
+            .recognize(&shows(&format!("Bearer {}", secret.reveal())), false)
             .expect("anonymous");
         assert!(access.caller.is_anonymous());
         let denied: Vec<_> = Action::ALL
@@ -250,13 +254,13 @@ mod tests {
         let (sign_in, secret) =
             sign_in("{sign_in: tokens, anonymous: [read, reader, learn]}").await;
         let anonymous = sign_in
-            .recognize(&HeaderMap::new(), "/x")
+            .recognize(&HeaderMap::new(), false)
             .expect("anonymous");
         let allowed: Vec<_> = anonymous.caller.rights.actions.iter().collect();
         assert_eq!(allowed, [Action::Read, Action::Load, Action::Learn]);
         let text = secret.reveal();
         for shown in [format!("Bearer {text}"), format!("bEARER  {text} ")] {
-            let access = sign_in.recognize(&shows(&shown), "/x").expect("known");
+            let access = sign_in.recognize(&shows(&shown), false).expect("known");
             assert_eq!(access.caller.principal, Principal::token("ci"));
         }
         for shown in [
@@ -268,7 +272,9 @@ mod tests {
             &format!("Bearer {text}x"),
             &format!("Bearer {}", Secret::new([8; 32]).reveal()),
         ] {
-            let refused = sign_in.recognize(&shows(shown), "/x").expect_err("refused");
+            let refused = sign_in
+                .recognize(&shows(shown), false)
+                .expect_err("refused");
             assert_eq!(
                 refused.to_string(),
                 "TOKEN_REFUSED: What the call shows is no token of this server",
@@ -276,8 +282,7 @@ mod tests {
             );
         }
         // A worker's own token is looked at where workers are let in.
-        let attach = format!("/{}/Attach", tool_host_server::SERVICE_NAME);
-        let worker = sign_in.recognize(&shows("Bearer 0123456789abcdef"), &attach);
+        let worker = sign_in.recognize(&shows("Bearer 0123456789abcdef"), true);
         let rights = worker.expect("a worker").caller.rights.clone();
         assert_eq!(rights.actions.iter().collect::<Vec<_>>(), [Action::Serve]);
     }
