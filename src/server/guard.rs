@@ -14,7 +14,7 @@ use crate::http::refused;
 use origins::WebConfig;
 
 /// Stands before routes, and lets through what may pass.
-pub(super) fn guard(web: WebConfig, routes: Router) -> Router {
+pub fn guard(web: WebConfig, routes: Router) -> Router {
     routes.layer(middleware::from_fn_with_state(Arc::new(web), check))
 }
 

@@ -84,6 +84,7 @@ pub use bundled::bundled_skills;
 pub use config::{Config, ConfigError, LOG, Settings, default_data_directory, listen_address};
 pub use domain::Domain;
 pub use features::{Feature, listed as features, require, version};
+pub use guard::guard;
 pub use learning_config::LearningConfig;
 pub use limits::Limits;
 pub use log_file::LogFile;

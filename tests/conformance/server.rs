@@ -45,7 +45,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let stop = CancellationToken::new();
     let service = http_service(handler, sessions, stop.clone());
     let routes = axum::Router::new().route_service("/mcp", service);
-    let routes = settings.web.guard(routes);
+    let routes = repertoire::server::guard(settings.web, routes);
 
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?;
     eprintln!("listening on http://{}", listener.local_addr()?);

@@ -1,4 +1,4 @@
-//! UrlPath templates of `google.api.http`, and the paths they are compared with.
+//! Path templates of `google.api.http`, and the paths they are compared with.
 //!
 //! A path is split at `/` before its segments are decoded, so that `a%2Fb` is one
 //! segment with a slash in it: an id of three parts can stand where one segment is
