@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 
 use super::connect::Client;
 use super::output::{Exit, FAINT, GOOD, HINT, Output, Table, counted, note, time};
-use crate::contract::v1;
+use crate::contract::{action_from_wire, action_on_wire, v1};
 use access::{Action as Allowed, Role};
 
 const TOKEN_EXAMPLES: &str = "\
@@ -73,12 +73,9 @@ struct Create {
 }
 
 fn names(actions: &[i32]) -> String {
-    let names = actions.iter().map(|action| {
-        let action = v1::Action::try_from(*action).unwrap_or_default();
-        let name = action.as_str_name().trim_start_matches("ACTION_");
-        name.to_ascii_lowercase()
-    });
-    names.collect::<Vec<_>>().join(" ")
+    let actions = actions.iter();
+    let known = actions.filter_map(|action| action_from_wire(v1::Action::try_from(*action).ok()?));
+    known.map(Allowed::name).collect::<Vec<_>>().join(" ")
 }
 
 fn skills(skills: &[String]) -> String {
@@ -135,13 +132,12 @@ async fn create(client: &mut Client, options: Create, output: &Output) -> Exit {
     } = options;
     let allowed = roles.iter().flat_map(|role| role.actions().iter());
     let allowed: std::collections::BTreeSet<_> = allowed.chain(actions).collect();
-    let on_wire = |action: Allowed| {
-        let name = format!("ACTION_{}", action.name().to_ascii_uppercase());
-        v1::Action::from_str_name(&name).map(Into::into)
-    };
     let request = v1::CreateTokenRequest {
         name,
-        actions: allowed.into_iter().filter_map(on_wire).collect(),
+        actions: allowed
+            .into_iter()
+            .map(|action| action_on_wire(action).into())
+            .collect(),
         skills,
         expires_in_days: expires,
     };

@@ -9,6 +9,7 @@
 use std::future::Future;
 use std::sync::Arc;
 
+use super::v1;
 use access::Authorize;
 use model::Failure;
 
@@ -24,6 +25,21 @@ pub fn actions() -> impl Iterator<Item = (&'static str, Option<access::Action>)>
 )]
 fn action(name: &str) -> Option<access::Action> {
     (name != "anything").then(|| name.parse().expect("an action of the contract"))
+}
+
+/// An action as the contract has it.
+#[must_use]
+#[expect(clippy::expect_used, reason = "a test compares all names")]
+pub fn action_on_wire(action: access::Action) -> v1::Action {
+    let name = format!("ACTION_{}", action.name().to_ascii_uppercase());
+    v1::Action::from_str_name(&name).expect("an action of the contract")
+}
+
+/// An action of the contract; none: everybody may do it, or it is none.
+#[must_use]
+pub fn action_from_wire(action: v1::Action) -> Option<access::Action> {
+    let mut all = access::Action::ALL.iter().copied();
+    all.find(|known| action_on_wire(*known) == action)
 }
 
 tokio::task_local! {
@@ -45,4 +61,24 @@ pub(super) fn authorizer() -> Option<Arc<dyn Authorize>> {
 /// Asks whether a request may do its action to the skill that it names.
 pub(super) fn allowed(authorizer: &dyn Authorize, name: &str, skill: &str) -> Result<(), Failure> {
     action(name).map_or(Ok(()), |action| authorizer.allow(action, skill))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ::access::Action;
+
+    #[test]
+    fn the_contract_and_the_product_name_the_same_actions() {
+        for action in Action::ALL {
+            assert_eq!(action_from_wire(action_on_wire(*action)), Some(*action));
+        }
+        let known = (0..).map_while(|number| v1::Action::try_from(number).ok());
+        let unknown: Vec<_> = known
+            .filter(|action| action_from_wire(*action).is_none())
+            .collect();
+        assert_eq!(unknown, [v1::Action::Unspecified, v1::Action::Anything]);
+        // Reads the whole table, which panics where the build wrote another name.
+        assert!(actions().count() > 70);
+    }
 }

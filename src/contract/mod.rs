@@ -14,7 +14,7 @@ mod status;
 
 use prost::Message as _;
 
-pub use access::{actions, with_authorizer};
+pub use access::{action_from_wire, action_on_wire, actions, with_authorizer};
 pub use check::{Checked, Violation};
 pub use codec::CheckedCodec;
 pub use gateway::{FOR_MODEL, INDEX_VERSION, SESSION_REMEMBERED, values as json};

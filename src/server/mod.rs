@@ -344,7 +344,7 @@ impl Server {
 /// # Errors
 /// Callers on other machines would not be told apart, or not safely.
 fn permit(settings: &Settings) -> Result<(), StartError> {
-    match settings.sign_in.is_unsafe() {
+    match settings.sign_in.why_unsafe() {
         Some(why) if !settings.listen.ip().is_loopback() => Err(StartError::Unsafe {
             address: settings.listen,
             why,

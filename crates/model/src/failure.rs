@@ -149,7 +149,7 @@ codes! {
     PermissionDenied = "PERMISSION_DENIED", 1040, Denied;
     /// There is no token of this name.
     TokenNotFound = "TOKEN_NOT_FOUND", 1041, NotFound;
-    /// There is a token of this name, or no more can be made.
+    /// There is a token of this name already.
     TokenExists = "TOKEN_EXISTS", 1042, State;
 
     /// No skill of this id or name.

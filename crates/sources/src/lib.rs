@@ -30,6 +30,8 @@ mod aside;
 mod directory;
 mod error;
 mod fetch;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 #[cfg(test)]
 mod tests;
 

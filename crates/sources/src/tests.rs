@@ -3,51 +3,11 @@
 use std::fs;
 
 use tempfile::TempDir;
-use tokio_util::sync::CancellationToken;
 
+use super::testing::{is_unchanged, listing, paths, texts, work};
 use super::*;
 
 const SKILL: &str = "---\nname: x\ndescription: For a test.\n---\nDo it.\n";
-
-/// A folder, and work in it.
-fn work() -> (TempDir, Work) {
-    let folder = TempDir::new().expect("a folder");
-    let work = Work {
-        folder: folder.path().to_owned(),
-        limits: Limits::default(),
-        stop: CancellationToken::new(),
-    };
-    (folder, work)
-}
-
-async fn listing(place: &dyn Fetch, mark: Option<&str>, work: &Work) -> Listing {
-    match place.look(mark, work).await.expect("a look") {
-        Look::Listing(listing) => listing,
-        Look::Unchanged { .. } => panic!("it is unchanged"),
-    }
-}
-
-async fn is_unchanged(place: &dyn Fetch, mark: &str, work: &Work) -> bool {
-    let look = place.look(Some(mark), work).await.expect("a look");
-    matches!(look, Look::Unchanged { .. })
-}
-
-fn paths(listing: &Listing) -> Vec<&str> {
-    listing
-        .items
-        .iter()
-        .map(|item| item.path.as_str())
-        .collect()
-}
-
-fn texts(files: &Files) -> Vec<(&str, String)> {
-    let text = |content: &[u8]| String::from_utf8_lossy(content).into_owned();
-    files
-        .files
-        .iter()
-        .map(|(path, content)| (path.as_str(), text(content)))
-        .collect()
-}
 
 fn write(root: &std::path::Path, path: &str, text: &str) {
     let path = root.join(path);

@@ -46,13 +46,13 @@ impl From<Error> for Failure {
         let message = error.to_string();
         match error {
             Error::Parameter { field, message } => {
-                Self::new(Code::InvalidParameter, "").field(field, &message)
+                Self::new(Code::InvalidParameter, &message).field(field, &message)
             }
             Error::Exists { .. } => Self::new(Code::TokenExists, message)
                 .suggest("Choose another name, or revoke that one first"),
             Error::NotFound { .. } => Self::new(Code::TokenNotFound, message)
                 .suggest("List the tokens with ListTokens, or `repertoire token list`"),
-            Error::TooMany { .. } => Self::new(Code::TokenExists, message)
+            Error::TooMany { .. } => Self::new(Code::InvalidParameter, message)
                 .suggest("Revoke those that nobody uses: ListTokens says when each was last used"),
             Error::Read(error) => error.into(),
             Error::Write(error) => error.into(),

@@ -63,7 +63,7 @@ fn actions<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Actions, D::Err
 impl SignInConfig {
     /// Why a server with callers on other machines does not start with these; none: it does.
     #[must_use]
-    pub fn is_unsafe(&self) -> Option<&'static str> {
+    pub fn why_unsafe(&self) -> Option<&'static str> {
         match (self.sign_in, self.behind_proxy) {
             (Mode::None, _) => Some(
                 "whoever reaches it could do everything. Set `access.sign_in: tokens`, with what everybody may do in `access.anonymous`, such as [reader]; or listen on 127.0.0.1",
@@ -202,6 +202,7 @@ fn bearer(value: &HeaderValue) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use futures_util::FutureExt as _;
     use jiff::Timestamp;
     use model::SystemClock;
     use store::{Options, Store};
@@ -285,6 +286,52 @@ mod tests {
         let worker = sign_in.recognize(&shows("Bearer 0123456789abcdef"), true);
         let rights = worker.expect("a worker").caller.rights.clone();
         assert_eq!(rights.actions.iter().collect::<Vec<_>>(), [Action::Serve]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_a_token_began_ends_with_it_and_says_why() {
+        let tokens = Tokens::open(Store::in_memory(&Options::default())).expect("tokens");
+        let config = SignInConfig {
+            sign_in: Mode::Tokens,
+            ..SignInConfig::default()
+        };
+        let sign_in = SignIn::new(&config, tokens.clone(), Arc::new(SystemClock));
+        let (by, now) = (Principal::local(), SystemClock.now());
+        let create = async |name: &str, secret: &Secret, expires_at| {
+            let rights = Rights::to_all(Role::Reader.actions());
+            let name = name.to_owned();
+            let new = crate::NewToken {
+                name,
+                rights,
+                expires_at,
+            };
+            tokens.create(new, secret, &by, now).await.expect("made");
+            let shown = shows(&format!("Bearer {}", secret.reveal()));
+            let access = sign_in.recognize(&shown, false).expect("known");
+            sign_in.ended(&access).expect("an end")
+        };
+        // Time that stands still goes on where nothing else is to do.
+        let hour = jiff::SignedDuration::from_hours(1);
+        let expires = create("a", &Secret::new([1; 32]), Some(now + hour)).await;
+        let begun = tokio::time::Instant::now();
+        assert_eq!(
+            expires.await.to_string(),
+            "TOKEN_REFUSED: The token has expired"
+        );
+        assert!(
+            begun.elapsed() > Duration::from_secs(3590),
+            "{:?}",
+            begun.elapsed()
+        );
+        let mut revoked = create("b", &Secret::new([2; 32]), None).await;
+        assert!(revoked.as_mut().now_or_never().is_none());
+        tokens.revoke("b").await.expect("revoked");
+        assert_eq!(
+            revoked.await.to_string(),
+            "TOKEN_REFUSED: The token was revoked"
+        );
+        assert!(sign_in.ended(&sign_in.anonymous()).is_none());
+        assert!(sign_in.ended(&Access::local()).is_none());
     }
 
     #[test]

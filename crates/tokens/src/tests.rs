@@ -3,6 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
 
+use crate::tokens::MAX_TOKENS;
 use crate::{Error, NewToken, Secret, Tokens, Unrecognized};
 use access::{Rights, Role};
 use model::Principal;
@@ -155,4 +156,24 @@ async fn the_minute_of_the_last_use_is_told_and_written_down() {
     tokens.revoke("ci").await.expect("revoked");
     tokens.write_uses().await.expect("written");
     assert_eq!(Tokens::open(store).expect("tokens").list(), []);
+}
+
+#[tokio::test]
+async fn there_are_so_many_tokens_and_no_more() {
+    let tokens = Tokens::open(Store::in_memory(&Options::default())).expect("tokens");
+    let create = async |at: usize| {
+        let mut random = [0; 32];
+        random[..8].copy_from_slice(&at.to_be_bytes());
+        let new = new(&format!("t{at}"), None);
+        let by = Principal::local();
+        tokens.create(new, &Secret::new(random), &by, NOW).await
+    };
+    for at in 0..MAX_TOKENS {
+        create(at).await.expect("made");
+    }
+    let refused = create(MAX_TOKENS).await;
+    assert!(matches!(refused, Err(Error::TooMany { max: MAX_TOKENS })));
+    tokens.revoke("t7").await.expect("revoked");
+    create(MAX_TOKENS).await.expect("there is room again");
+    assert_eq!(tokens.list().len(), MAX_TOKENS);
 }

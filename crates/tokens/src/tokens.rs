@@ -1,11 +1,11 @@
 //! The tokens of a server.
 
-use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use arc_swap::ArcSwap;
+use imbl::{HashMap, OrdMap};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use tokio::sync::Mutex;
@@ -19,7 +19,7 @@ use store::{Batch, Expect, Store, Table, TableId};
 /// By name.
 const TOKENS: Table<str, Token> = Table::new(TableId::Tokens);
 /// Tokens that there may be: all are in memory, and a list has all.
-const MAX_TOKENS: usize = 10_000;
+pub(crate) const MAX_TOKENS: usize = 10_000;
 /// Characters of a name.
 const MAX_NAME: usize = 64;
 const MINUTE: i64 = 60;
@@ -62,6 +62,8 @@ struct Entry {
     caller: Arc<Caller>,
     /// Second at which it was last shown, to the minute; 0: not yet.
     used: AtomicI64,
+    /// The same as it was written down.
+    written: AtomicI64,
 }
 
 impl Entry {
@@ -75,6 +77,7 @@ impl Entry {
                 ended: CancellationToken::new(),
             }),
             used: AtomicI64::new(used),
+            written: AtomicI64::new(used),
             token,
         })
     }
@@ -89,9 +92,10 @@ impl Entry {
     }
 }
 
+/// Persistent maps: a copy with one token more shares the rest.
 #[derive(Default, Clone)]
 struct Known {
-    by_name: BTreeMap<String, Arc<Entry>>,
+    by_name: OrdMap<String, Arc<Entry>>,
     by_digest: HashMap<Digest, Arc<Entry>>,
 }
 
@@ -187,11 +191,11 @@ impl Tokens {
         } = new;
         check_name(&name)?;
         let _writing = self.0.writing.lock().await;
-        let count = self.0.known.load().by_name.len();
-        if self.0.known.load().by_name.contains_key(&name) {
+        let known = self.0.known.load_full();
+        if known.by_name.contains_key(&name) {
             return Err(Error::Exists { name });
         }
-        if count >= MAX_TOKENS {
+        if known.by_name.len() >= MAX_TOKENS {
             return Err(Error::TooMany { max: MAX_TOKENS });
         }
         let token = Token {
@@ -248,25 +252,19 @@ impl Tokens {
         let mut batch = Batch::new();
         let mut written = Vec::new();
         for entry in self.0.known.load().by_name.values() {
-            let now = entry.now();
-            if now != entry.token {
-                batch.put(&TOKENS, &now.name, &now);
-                written.push((Arc::clone(entry), now));
+            let used = entry.used.load(Ordering::Relaxed);
+            if used != entry.written.load(Ordering::Relaxed) {
+                batch.put(&TOKENS, &entry.token.name, &entry.now());
+                written.push((Arc::clone(entry), used));
             }
         }
         if written.is_empty() {
             return Ok(());
         }
         self.0.store.commit(batch).await?;
-        self.change(|known| {
-            for (entry, token) in &written {
-                known.add(Arc::new(Entry {
-                    token: token.clone(),
-                    caller: Arc::clone(&entry.caller),
-                    used: AtomicI64::new(entry.used.load(Ordering::Relaxed)),
-                }));
-            }
-        });
+        for (entry, used) in written {
+            entry.written.store(used, Ordering::Relaxed);
+        }
         Ok(())
     }
 
