@@ -28,6 +28,10 @@ fn action(name: &str) -> Option<access::Action> {
 }
 
 /// An action as the contract has it.
+///
+/// # Panics
+///
+/// Never: a test compares the names of both.
 #[must_use]
 #[expect(clippy::expect_used, reason = "a test compares all names")]
 pub fn action_on_wire(action: access::Action) -> v1::Action {

@@ -307,15 +307,15 @@ mod tests {
             };
             tokens.create(new, secret, &by, now).await.expect("made");
             let shown = shows(&format!("Bearer {}", secret.reveal()));
-            let access = sign_in.recognize(&shown, false).expect("known");
-            sign_in.ended(&access).expect("an end")
+            sign_in.recognize(&shown, false).expect("known")
         };
         // Time that stands still goes on where nothing else is to do.
         let hour = jiff::SignedDuration::from_hours(1);
-        let expires = create("a", &Secret::new([1; 32]), Some(now + hour)).await;
+        let expiring = create("a", &Secret::new([1; 32]), Some(now + hour)).await;
+        let expired = sign_in.ended(&expiring).expect("an end");
         let begun = tokio::time::Instant::now();
         assert_eq!(
-            expires.await.to_string(),
+            expired.await.to_string(),
             "TOKEN_REFUSED: The token has expired"
         );
         assert!(
@@ -323,7 +323,8 @@ mod tests {
             "{:?}",
             begun.elapsed()
         );
-        let mut revoked = create("b", &Secret::new([2; 32]), None).await;
+        let lasting = create("b", &Secret::new([2; 32]), None).await;
+        let mut revoked = sign_in.ended(&lasting).expect("an end");
         assert!(revoked.as_mut().now_or_never().is_none());
         tokens.revoke("b").await.expect("revoked");
         assert_eq!(
