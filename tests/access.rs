@@ -1,6 +1,8 @@
 //! Who may do what, with the real server: every call of the contract, over gRPC, REST and
 //! MCP, with each kind of token and with none.
 
+#[path = "access/owned.rs"]
+mod owned;
 mod support;
 
 use std::process::Output;

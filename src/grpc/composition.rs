@@ -7,7 +7,9 @@ use tonic::{Request, Response, Status};
 use super::around::Around;
 use super::composed::{self, attributed, names, texts};
 use super::search::rounded;
-use super::{AGAINST_INSTALLED, RECOMMENDATIONS, WITH_CURRENT, checks, convert, installed};
+use super::{
+    AGAINST_INSTALLED, RECOMMENDATIONS, WITH_CURRENT, checks, convert, installed, principal,
+};
 use crate::contract::json::from_struct;
 use crate::contract::{status, v1};
 use ::checks::Checks;
@@ -182,6 +184,7 @@ impl v1::composition_server::Composition for CompositionService {
         request: Request<v1::CheckToolRequest>,
     ) -> Result<Response<v1::CheckToolResponse>, Status> {
         let this = self.seen_by(request.extensions()).await;
+        let caller = principal(&request);
         let v1::CheckToolRequest {
             tool,
             arguments,
@@ -192,7 +195,8 @@ impl v1::composition_server::Composition for CompositionService {
         } = request.into_inner();
         let arguments = arguments.map(from_struct).unwrap_or_default();
         let set = composed::query(skills, tool_policy, false, lock);
-        let verdict = this.tools.check(&session_id, set, &tool, &arguments).await;
+        let session = (session_id.as_str(), &caller);
+        let verdict = this.tools.check(session, set, &tool, &arguments).await;
         let verdict = verdict.map_err(status)?;
         let (skill, pattern) = verdict.by.unzip();
         Ok(Response::new(v1::CheckToolResponse {

@@ -172,8 +172,9 @@ pub(super) fn list_loaded_skills(
     tools: &Tools,
     request: Request<v1::ListLoadedSkillsRequest>,
 ) -> Result<Response<v1::ListLoadedSkillsResponse>, Status> {
+    let caller = principal(&request);
     let v1::ListLoadedSkillsRequest { session_id } = request.into_inner();
-    let page = tools.session(&session_id).map_err(status)?;
+    let page = tools.session(&session_id, &caller).map_err(status)?;
     Ok(Response::new(v1::ListLoadedSkillsResponse {
         session_id,
         skills: page.skills.into_iter().map(loaded_skill).collect(),
@@ -221,12 +222,14 @@ pub(super) fn unload_skill(
     tools: &Tools,
     request: Request<v1::UnloadSkillRequest>,
 ) -> Result<Response<v1::UnloadSkillResponse>, Status> {
+    let caller = principal(&request);
     let v1::UnloadSkillRequest {
         session_id,
         skill_id,
     } = request.into_inner();
     let skill = Reference::parse(&skill_id);
-    let (id, was_loaded) = tools.unload(&session_id, &skill).map_err(status)?;
+    let unloaded = tools.unload(&session_id, &caller, &skill);
+    let (id, was_loaded) = unloaded.map_err(status)?;
     Ok(Response::new(v1::UnloadSkillResponse {
         session_id,
         skill_id: id.to_string(),
@@ -238,12 +241,14 @@ pub(super) fn list_tools(
     tools: &Tools,
     request: Request<v1::ListToolsRequest>,
 ) -> Result<Response<v1::ListToolsResponse>, Status> {
+    let caller = principal(&request);
     let v1::ListToolsRequest {
         session_id,
         skill_id,
     } = request.into_inner();
     let query = ToolQuery {
         session: session_id,
+        caller,
         skill: some(&skill_id).map(Reference::parse),
     };
     let listed = tools.list(&query).map_err(status)?;

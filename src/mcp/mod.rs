@@ -36,6 +36,6 @@ mod tools;
 pub use deferred::{DeferredBody, NoPlace};
 pub use handler::{Handler, McpServer};
 pub use http::{HttpService, http_service};
-pub use sessions::Sessions;
+pub use sessions::{SessionRequest, Sessions};
 pub use stdio::{StdioError, serve_stdio};
 pub use strict::{MessageKind, check};

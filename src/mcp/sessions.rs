@@ -6,8 +6,10 @@
 //! every notice, is off. Where there are as many sessions as there may be, the one that
 //! is idle for longest ends: of the peer that asks, where it has its share, else of the
 //! peer with most. Its client is told that there is no such session, and begins another.
+//!
+//! A session belongs to the caller that began it; another one is told the same.
 
-use std::cell::Cell;
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -36,8 +38,17 @@ const CLOSING: Duration = Duration::from_secs(1);
 const SWEEP: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
 
 tokio::task_local! {
-    /// The permit of the session that the request in work begins.
-    static PERMIT: Cell<Option<Permit>>;
+    /// Of the request in work.
+    static REQUEST: SessionRequest;
+}
+
+/// What is known of a request that may begin or name a session.
+#[derive(Debug, Default)]
+pub struct SessionRequest {
+    /// Whom a session belongs to that it begins. None: a caller that does not sign in.
+    pub owner: Option<String>,
+    /// For the session that it begins.
+    pub permit: RefCell<Option<Permit>>,
 }
 
 /// Sessions over HTTP.
@@ -52,6 +63,7 @@ type OpenSessions = Mutex<HashMap<SessionId, OpenSession>>;
 
 #[derive(Debug)]
 struct OpenSession {
+    owner: Option<String>,
     /// None: it was begun where nobody counts.
     permit: Option<Permit>,
     touch: Instant,
@@ -99,13 +111,21 @@ impl Sessions {
         }
     }
 
-    /// Handles a request that begins a session, whose permit this is. The session has it
-    /// from its first moment: its client may be gone before the answer is there.
-    pub fn begin<F: Future>(
-        permit: Permit,
+    /// Handles a request. A session that it begins has its permit from the first moment: its
+    /// client may be gone before the answer is there.
+    pub fn handle<F: Future>(
+        request: SessionRequest,
         handling: F,
     ) -> impl Future<Output = F::Output> + use<F> {
-        PERMIT.scope(Cell::new(Some(permit)), handling)
+        REQUEST.scope(request, handling)
+    }
+
+    /// The session is one that the request in work may name.
+    fn is_own(&self, id: &SessionId) -> bool {
+        let owner = REQUEST.try_with(|request| request.owner.clone());
+        let open = lock(&self.open);
+        open.get(id)
+            .is_none_or(|session| session.owner == owner.ok().flatten())
     }
 
     /// Ends idle sessions until `stop`.
@@ -253,8 +273,11 @@ impl SessionManager for Sessions {
 
     async fn create_session(&self) -> Result<(SessionId, Self::Transport), Self::Error> {
         let (id, transport) = self.inner.create_session().await?;
+        let begun = |request: &SessionRequest| (request.owner.clone(), request.permit.take());
+        let (owner, permit) = REQUEST.try_with(begun).unwrap_or_default();
         let session = OpenSession {
-            permit: PERMIT.try_with(Cell::take).ok().flatten(),
+            owner,
+            permit,
             touch: Instant::now(),
             streams: 0,
         };
@@ -272,11 +295,17 @@ impl SessionManager for Sessions {
 
     /// Asked for with every message of a client.
     async fn has_session(&self, id: &SessionId) -> Result<bool, Self::Error> {
+        if !self.is_own(id) {
+            return Ok(false);
+        }
         self.touch(id);
         self.inner.has_session(id).await
     }
 
     async fn close_session(&self, id: &SessionId) -> Result<(), Self::Error> {
+        if !self.is_own(id) {
+            return Ok(());
+        }
         lock(&self.open).remove(id);
         self.inner.close_session(id).await
     }
@@ -331,9 +360,46 @@ mod tests {
         Admission::new(amounts, 50, Pace::default())
     }
 
+    fn with(permit: Permit) -> SessionRequest {
+        SessionRequest {
+            owner: None,
+            permit: RefCell::new(Some(permit)),
+        }
+    }
+
+    fn by(owner: Option<&str>) -> SessionRequest {
+        SessionRequest {
+            owner: owner.map(ToOwned::to_owned),
+            ..SessionRequest::default()
+        }
+    }
+
+    #[tokio::test]
+    async fn a_session_belongs_to_the_caller_that_began_it() {
+        let sessions = Sessions::new(HOUR);
+        let begun = Sessions::handle(by(Some("token:ada")), sessions.create_session());
+        let (id, _transport) = begun.await.expect("a session");
+        for (owner, is_there) in [
+            (Some("token:ada"), true),
+            (Some("token:bob"), false),
+            (None, false),
+        ] {
+            if !is_there {
+                let closed = Sessions::handle(by(owner), sessions.close_session(&id));
+                closed.await.expect("as one that there is none of");
+            }
+            let has = Sessions::handle(by(owner), sessions.has_session(&id));
+            assert_eq!(has.await.expect("an answer"), is_there, "{owner:?}");
+        }
+        let closed = Sessions::handle(by(Some("token:ada")), sessions.close_session(&id));
+        closed.await.expect("closed");
+        let has = Sessions::handle(by(Some("token:ada")), sessions.has_session(&id));
+        assert!(!has.await.expect("an answer"));
+    }
+
     async fn begin(sessions: &Sessions, peer: &Peer) -> SessionId {
         let permit = sessions.admit(peer).await.expect("a place");
-        let begun = Sessions::begin(permit, sessions.create_session());
+        let begun = Sessions::handle(with(permit), sessions.create_session());
         let (id, _transport) = begun.await.expect("a session");
         // The order of sessions is that of their times.
         tokio::time::advance(Duration::from_secs(1)).await;
@@ -397,7 +463,7 @@ mod tests {
         let (sessions, admission) = (Sessions::new(HOUR), admission(2));
         let peer = admission.peer([10, 0, 0, 1].into());
         let permit = sessions.admit(&peer).await.expect("a place");
-        let beginning = Sessions::begin(permit, async {
+        let beginning = Sessions::handle(with(permit), async {
             let _transport = sessions.create_session().await.expect("a session");
             futures_util::future::pending::<()>().await;
         });

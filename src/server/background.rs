@@ -50,10 +50,8 @@ impl Background {
         let (writable, _) = watch::channel(true);
         let mode = domain.registry().mode();
         let health = tokio::spawn(health::follow(health, mode, writable, stop.clone()));
-        let (admission, times) = (settings.limits.admission(), settings.limits.times());
         let calls = CallLayer::new(
-            admission,
-            times,
+            (settings.limits.admission(), &settings.limits),
             domain.sign_in.clone(),
             stop.clone(),
             telemetry.exports(),

@@ -1,10 +1,11 @@
 //! What every call passes, whatever face it came through.
 //!
-//! * **Admission.** So many calls in work at once, and so many streams, of which an
-//!   address has a share. A call takes its permit when its message is there, and gives it
+//! * **Admission.** So many calls in work at once, and so many streams, of which a
+//!   caller has a share. A call takes its permit when its message is there, and gives it
 //!   back when its answer is made: what a peer sends or reads slowly is booked by its
 //!   bytes and takes no permit. A stream keeps its permit until it ends. A call for which
 //!   there is no permit waits for one, but not for long ([`overload`]).
+//! * **Quotas.** A call is taken from what its caller may do over time.
 //! * **Deadline.** `grpc-timeout`, which neither the listener nor axum looks at, is
 //!   honoured up to the server's own, which a unary call
 //!   without one gets from the moment its message is there. When it passes, the work is
@@ -42,6 +43,7 @@ use tracing::{Instrument as _, Span};
 
 use super::MAX_MESSAGE_BYTES;
 use super::answer::{AnswerBody, Booked, Guard};
+use super::limits::Limits;
 use super::metrics::{CountedCall, Metrics};
 use super::overload::{self, Patience};
 use super::rpc::{RpcMethod, methods, span};
@@ -55,6 +57,7 @@ use admission::{
 use executor::with_deadline;
 use gateway::Transport;
 use model::{Code, Failure};
+use quotas::Quotas;
 use tokens::SignIn;
 
 /// How long calls may take.
@@ -75,6 +78,7 @@ struct Inner {
     /// Who calls without coming through the listener.
     local: Peer,
     times: Times,
+    quotas: Quotas,
     sign_in: SignIn,
     stop: CancellationToken,
     exports: bool,
@@ -91,8 +95,7 @@ pub(super) struct CallLayer(Arc<Inner>);
 impl CallLayer {
     /// `exports`: spans leave the process, so the caller's trace is continued.
     pub(super) fn new(
-        admission: Admission,
-        times: Times,
+        (admission, limits): (Admission, &Limits),
         sign_in: SignIn,
         stop: CancellationToken,
         exports: bool,
@@ -103,7 +106,8 @@ impl CallLayer {
             metrics,
             local: admission.local(),
             admission,
-            times,
+            times: limits.times(),
+            quotas: Quotas::new(&limits.quotas),
             sign_in,
             stop,
             exports,
@@ -273,6 +277,9 @@ where
         asked: Option<Duration>,
         patience: Patience,
     ) -> Result<Response<AnswerBody>, Infallible> {
+        if let Err(failure) = self.use_quota() {
+            return Ok(self.refuse(failure));
+        }
         let admitted = match self.admit(request, asked, patience).await {
             Ok(admitted) => admitted,
             Err(failure) => return Ok(self.refuse(failure)),
@@ -417,6 +424,15 @@ where
             permit,
             _memory: memory,
         })
+    }
+
+    /// Takes the call from the quotas of its caller.
+    fn use_quota(&self) -> Result<(), Failure> {
+        let quotas = &self.state.quotas;
+        match self.peer.name() {
+            Some(caller) if !quotas.is_empty() => quotas.take(&caller, self.method.action),
+            _ => Ok(()),
+        }
     }
 
     fn refuse(mut self, failure: Failure) -> Response<AnswerBody> {

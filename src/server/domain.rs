@@ -229,8 +229,7 @@ impl Domain {
     #[must_use]
     pub fn transport(&self, limits: &Limits) -> Transport {
         let (admission, stop) = (limits.admission(), CancellationToken::new());
-        let front =
-            calls::CallLayer::new(admission, limits.times(), self.sign_in.clone(), stop, false);
+        let front = calls::CallLayer::new((admission, limits), self.sign_in.clone(), stop, false);
         let transport = front.transport(services::routes(self).fallback(unknown));
         let local = transport.map_request(|mut request: http::Request<tonic::body::Body>| {
             request.extensions_mut().insert(Access::local());

@@ -7,13 +7,14 @@ use serde::Deserialize;
 use super::calls::Times;
 use admission::{Admission, Amounts, Pace};
 use executor::DEFAULT_DEADLINE;
+use quotas::QuotasConfig;
 
-/// Limits of the server. Of each that says so, one address has a share at most.
+/// Limits of the server. Of each that says so, one caller has a share at most.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Limits {
-    /// What one address may have of connections, calls, streams, sessions, and the bytes
-    /// of requests and answers, in percent.
+    /// What one caller may have of connections, calls, streams, sessions, and the bytes
+    /// of requests and answers, in percent. A caller is a token, or else an address.
     pub share_percent: u8,
     /// Unary calls in work at once; more wait, then are refused. Shared.
     pub calls: usize,
@@ -22,7 +23,7 @@ pub struct Limits {
     /// Streams of workers open at once; more wait, then are refused. Not shared: they have a
     /// token.
     pub workers: usize,
-    /// Connections open at once; more wait. Shared: more of one address are closed.
+    /// Connections open at once; more wait. Shared by addresses: more of one are closed.
     pub connections: usize,
     /// MCP sessions open at once; for more, the one idle for longest ends. Shared.
     /// Requests of protocol version 2026-07-28 need none.
@@ -55,6 +56,8 @@ pub struct Limits {
     pub idle_seconds: u64,
     /// Seconds that a server which a window started stays when nobody is connected.
     pub linger_seconds: u64,
+    /// How many calls a caller may make over time.
+    pub quotas: QuotasConfig,
 }
 
 impl Default for Limits {
@@ -78,6 +81,7 @@ impl Default for Limits {
             read_seconds: 60,
             idle_seconds: 300,
             linger_seconds: 60,
+            quotas: QuotasConfig::default(),
         }
     }
 }

@@ -367,7 +367,7 @@ mod tests {
         let store = store::Store::in_memory(&store::Options::default());
         let tokens = Tokens::open(store).expect("tokens");
         let sign_in = SignIn::new(&SignInConfig::default(), tokens, Arc::new(SystemClock));
-        let calls = CallLayer::new(limits.admission(), limits.times(), sign_in, stop, false);
+        let calls = CallLayer::new((limits.admission(), &limits), sign_in, stop, false);
         calls.layer(Router::new())
     }
 

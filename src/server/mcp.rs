@@ -1,6 +1,8 @@
 //! Where MCP is served: `/mcp` with all tools, `/mcp/<toolset>` with some.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,13 +12,16 @@ use axum::extract::Request;
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::any;
 use http::{Method, StatusCode, header};
+use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt as _, Full};
 use tokio_util::sync::CancellationToken;
 
 use crate::http::{refused, take};
 use crate::mcp::{
-    DeferredBody, Handler, HttpService, McpServer, MessageKind, Sessions, check, http_service,
+    DeferredBody, Handler, HttpService, McpServer, MessageKind, SessionRequest, Sessions, check,
+    http_service,
 };
+use access::Access;
 use admission::{Peer, Permit, Resource};
 use model::{Code, Failure};
 use origins::WebConfig;
@@ -141,7 +146,7 @@ impl Endpoint {
             Method::POST => {}
             // What changes, for as long as the client likes.
             Method::GET => return self.stream(request, &peer).await,
-            _ => return self.service.handle(request).await.map(Body::new),
+            _ => return self.handle(request, None).await.map(Body::new),
         }
         let CheckedRequest {
             mut request,
@@ -155,11 +160,11 @@ impl Endpoint {
             MessageKind::Newest => {}
             MessageKind::Listen => return self.stream(request, &peer).await,
             MessageKind::Initialize => return self.begin(request, &peer).await,
-            MessageKind::Other => return self.service.handle(request).await.map(Body::new),
+            MessageKind::Other => return self.handle(request, None).await.map(Body::new),
         }
         let deferred = DeferredBody::default();
         request.extensions_mut().insert(deferred.clone());
-        let answer = self.service.handle(request).await;
+        let answer = self.handle(request, None).await;
         if !deferred.is_left() {
             return answer.map(Body::new);
         }
@@ -181,7 +186,7 @@ impl Endpoint {
             Ok(permit) => permit,
             Err(full) => return refused(Failure::from(full)),
         };
-        let answer = self.service.handle(request).await;
+        let answer = self.handle(request, None).await;
         answer.map(|body| {
             Body::new(body.map_frame(move |frame| {
                 let _until_its_end = &permit;
@@ -200,7 +205,7 @@ impl Endpoint {
                         "The server has as many MCP sessions as it takes on at once"
                     }
                     admission::Full::Share => {
-                        "This address has as many MCP sessions as one address may have"
+                        "This caller has as many MCP sessions as one caller may have"
                     }
                 };
                 let sentence = format!("{whose}, and all of them have streams open");
@@ -212,8 +217,26 @@ impl Endpoint {
                 return refused(failure);
             }
         };
-        let answer = Sessions::begin(permit, self.service.handle(request)).await;
-        answer.map(Body::new)
+        self.handle(request, Some(permit)).await.map(Body::new)
+    }
+
+    /// Hands a request on, with the permit for a session that it begins.
+    fn handle<B>(
+        &self,
+        request: http::Request<B>,
+        permit: Option<Permit>,
+    ) -> impl Future<Output = http::Response<BoxBody<bytes::Bytes, Infallible>>> + use<'_, B>
+    where
+        B: http_body::Body + Send + 'static,
+        B::Error: std::fmt::Display,
+    {
+        let caller = request.extensions().get::<Access>();
+        let owner = caller.and_then(|access| access.caller.principal.owner());
+        let of = SessionRequest {
+            owner: owner.map(ToOwned::to_owned),
+            permit: RefCell::new(permit),
+        };
+        Sessions::handle(of, self.service.handle(request))
     }
 }
 

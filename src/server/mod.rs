@@ -235,12 +235,17 @@ impl Server {
         let others = supporting(health_service)?;
         let services = services::routes(&domain);
         let stop = CancellationToken::new();
-        let (admission, times) = (settings.limits.admission(), settings.limits.times());
+        let admission = settings.limits.admission();
+        // All addresses are that of the proxy.
+        let admission = if settings.sign_in.names_callers() {
+            admission.by_caller()
+        } else {
+            admission
+        };
         let exports = telemetry.exports();
         let sign_in = domain.sign_in.clone();
         let front = calls::CallLayer::new(
-            admission.clone(),
-            times,
+            (admission.clone(), &settings.limits),
             sign_in.clone(),
             stop.clone(),
             exports,
@@ -279,7 +284,9 @@ impl Server {
                     .layer(guard::cors()),
             ),
             mcp,
+            names_callers: settings.sign_in.names_callers(),
             peer: admission.local(),
+            admission: admission.clone(),
             address: settings.listen.ip(),
             access,
             sign_in,

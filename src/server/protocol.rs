@@ -27,8 +27,8 @@ use crate::contract::v1::tool_host_server;
 use crate::http::refused;
 use access::{Access, Action};
 use access_log::AccessLog;
-use admission::Peer;
-use model::Failure;
+use admission::{Admission, Peer};
+use model::{Failure, Principal};
 use tokens::SignIn;
 
 /// What serves each protocol.
@@ -40,7 +40,11 @@ pub(super) struct ProtocolRouter {
     pub(super) mcp: Endpoints,
     /// For everything else.
     pub(super) web: Router,
-    /// Who asks.
+    /// Who has how much at once.
+    pub(super) admission: Admission,
+    /// Addresses say nothing of who calls.
+    pub(super) names_callers: bool,
+    /// The address that asks.
     pub(super) peer: Peer,
     /// From where.
     pub(super) address: IpAddr,
@@ -50,6 +54,17 @@ pub(super) struct ProtocolRouter {
 }
 
 impl ProtocolRouter {
+    /// Who has a share: the caller, where it signed in, else the address. Behind a proxy
+    /// all that did not sign in are one.
+    fn peer_of(&self, caller: Option<&Access>) -> Peer {
+        let principal = caller.map(|access| &access.caller.principal);
+        let name = match principal.and_then(Principal::owner) {
+            None if self.names_callers => Some("anonymous"),
+            name => name,
+        };
+        name.map_or_else(|| self.peer.clone(), |name| self.admission.caller(name))
+    }
+
     /// The same for the connections of a peer.
     pub(super) fn for_peer(self, peer: Peer, address: IpAddr) -> Self {
         Self {
@@ -73,11 +88,11 @@ impl Service<Request<Incoming>> for ProtocolRouter {
     fn call(&mut self, request: Request<Incoming>) -> Self::Future {
         let native = is_grpc(&request);
         let mut request = request.map(Body::new);
-        let peer = self.peer.for_call();
-        request.extensions_mut().insert(peer.clone());
         let caller = self
             .sign_in
             .recognize(request.headers(), is_of_worker(&request));
+        let peer = self.peer_of(caller.as_ref().ok()).for_call();
+        request.extensions_mut().insert(peer.clone());
         if native {
             let logged = self.access.begin("grpc", &request, self.address);
             let caller = match caller {

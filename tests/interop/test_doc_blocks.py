@@ -217,7 +217,7 @@ TABLE = {
     "docs/mcp.md": [Shell()],
     "docs/operations.md": [
         Mistakes(),
-        Config({"127.0.0.1:50051": "127.0.0.1:0", "/var/lib/repertoire": "{folder}/data"}), Shell(),
+        Config({"127.0.0.1:50051": "127.0.0.1:0", "/var/lib/repertoire": "{folder}/data"}), Config(), Shell(),
         Shell("repertoire list; repertoire backup skills.backup", served=False),
     ],
     "docs/proxies.md": [YAML, ELSEWHERE],

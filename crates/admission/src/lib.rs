@@ -7,10 +7,11 @@
 //!   requests and answers. There is one mechanism for all of them: a [`Peer`] takes a
 //!   [`Permit`], and dropping the permit gives it back. Behind it are two semaphores each,
 //!   the peer's and the one for all, so that waiting is in order.
-//! * A peer is an address. Clients behind one proxy are one peer, which is what
-//!   `limits.share_percent` is for. What runs in the server's own process, or comes
-//!   through a local socket, is no peer that could lock others out: it has no share,
-//!   only the limits for all.
+//! * A peer is a caller that signed in, wherever it calls from, else an address. What runs
+//!   in the server's own process, or comes through a local socket, is no peer that could
+//!   lock others out: it has no share, only the limits for all. Behind a proxy all clients
+//!   are one address, so that addresses have no shares where callers sign in
+//!   ([`Admission::by_caller`]).
 //! * A peer that sends a request sends it at a least rate ([`Pace`]), and its bytes are
 //!   booked as they arrive ([`Intake`]).
 //! * An answer that is large has its memory before it is made ([`reserve`]).
@@ -193,14 +194,24 @@ struct Inner {
     share_percent: u8,
     pace: Pace,
     free: Free,
-    peers: Mutex<HashMap<IpAddr, Weak<Account>>>,
+    /// Addresses have shares.
+    by_address: bool,
+    peers: Mutex<HashMap<Who, Weak<Account>>>,
+}
+
+/// Who is one peer.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum Who {
+    Address(IpAddr),
+    Caller(String),
 }
 
 /// What one peer has.
 #[derive(Debug)]
 struct Account {
     admission: Arc<Inner>,
-    address: Option<IpAddr>,
+    /// None: there is no other.
+    who: Option<Who>,
     /// What is free of its shares. None: it has no share.
     free: Option<Free>,
 }
@@ -220,7 +231,7 @@ pub enum Full {
     #[error("the server has as much of this as it takes on at once")]
     All,
     /// The peer has its share.
-    #[error("this address has as much of this as one address may have at once")]
+    #[error("this caller has as much of this as one caller may have at once")]
     Share,
 }
 
@@ -233,6 +244,21 @@ impl Admission {
             amounts,
             share_percent: share_percent.clamp(1, 100),
             pace,
+            by_address: true,
+            peers: Mutex::default(),
+        }))
+    }
+
+    /// The same, with shares for callers alone: all come from one address, that of a proxy.
+    #[must_use]
+    pub fn by_caller(self) -> Self {
+        let inner = &*self.0;
+        Self(Arc::new(Inner {
+            free: Free::new(|resource| inner.amounts.of(resource)),
+            amounts: inner.amounts,
+            share_percent: inner.share_percent,
+            pace: inner.pace,
+            by_address: false,
             peers: Mutex::default(),
         }))
     }
@@ -253,16 +279,26 @@ impl Admission {
             }
             address @ IpAddr::V4(_) => address,
         };
+        self.known(Who::Address(address), self.0.by_address)
+    }
+
+    /// A caller, by the name that it signed in with.
+    #[must_use]
+    pub fn caller(&self, name: &str) -> Peer {
+        self.known(Who::Caller(name.to_owned()), true)
+    }
+
+    fn known(&self, who: Who, has_share: bool) -> Peer {
         let mut peers = self.peers();
-        if let Some(account) = peers.get(&address).and_then(Weak::upgrade) {
+        if let Some(account) = peers.get(&who).and_then(Weak::upgrade) {
             return account.into();
         }
         let account = Arc::new(Account {
             admission: Arc::clone(&self.0),
-            address: Some(address),
-            free: Some(Free::new(|resource| self.share(resource))),
+            who: Some(who.clone()),
+            free: has_share.then(|| Free::new(|resource| self.share(resource))),
         });
-        peers.insert(address, Arc::downgrade(&account));
+        peers.insert(who, Arc::downgrade(&account));
         account.into()
     }
 
@@ -271,7 +307,7 @@ impl Admission {
     pub fn local(&self) -> Peer {
         let account = Account {
             admission: Arc::clone(&self.0),
-            address: None,
+            who: None,
             free: None,
         };
         Arc::new(account).into()
@@ -311,22 +347,22 @@ impl Admission {
         self.peers().len()
     }
 
-    fn peers(&self) -> std::sync::MutexGuard<'_, HashMap<IpAddr, Weak<Account>>> {
+    fn peers(&self) -> std::sync::MutexGuard<'_, HashMap<Who, Weak<Account>>> {
         self.0.peers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Drop for Account {
     fn drop(&mut self) {
-        let Some(address) = self.address else { return };
+        let Some(who) = &self.who else { return };
         let peers = &self.admission.peers;
         let mut peers = peers.lock().unwrap_or_else(PoisonError::into_inner);
         // Unless the peer came back in the meantime.
         if peers
-            .get(&address)
+            .get(who)
             .is_some_and(|known| known.strong_count() == 0)
         {
-            peers.remove(&address);
+            peers.remove(who);
         }
     }
 }
@@ -352,6 +388,16 @@ impl Peer {
     #[must_use]
     pub fn of(extensions: &http::Extensions) -> Self {
         extensions.get().cloned().unwrap_or_else(Self::unlimited)
+    }
+
+    /// What it is called: the name that it signed in with, or its address. None: it is of
+    /// this process, or came through a local socket.
+    #[must_use]
+    pub fn name(&self) -> Option<String> {
+        Some(match self.account.who.as_ref()? {
+            Who::Caller(name) => name.clone(),
+            Who::Address(address) => address.to_string(),
+        })
     }
 
     /// How fast it has to send.

@@ -15,10 +15,10 @@ impl From<Full> for Failure {
             .suggest(again),
             Full::Share => Self::new(
                 Code::Overloaded,
-                "This address has as much to do here as one address may have at once",
+                "This caller has as much to do here as one caller may have at once",
             )
             .suggest(again)
-            .suggest("Behind a proxy all clients are one address: raise limits.share_percent"),
+            .suggest("Callers without a token are one caller for each address, and behind a proxy all one: raise limits.share_percent"),
         }
     }
 }

@@ -49,6 +49,32 @@ fn an_address_has_its_share_and_others_have_the_rest() {
 }
 
 #[test]
+fn a_caller_has_its_share_wherever_it_calls_from_and_behind_a_proxy_nobody_else_has_one() {
+    let admission = admission().by_caller();
+    let take = |peer: &Peer| peer.try_take(Resource::Calls, 1);
+    let ada = [admission.caller("token:ada"), admission.caller("token:ada")];
+    let permits = ada.each_ref().map(|peer| take(peer).expect("its share"));
+    assert_eq!(take(&ada[0]).map(drop), Err(Full::Share));
+    let proxy = admission.peer(address("10.0.0.1"));
+    let names = [&ada[0], &proxy, &admission.local()].map(Peer::name);
+    assert_eq!(
+        names,
+        [
+            Some("token:ada".to_owned()),
+            Some("10.0.0.1".to_owned()),
+            None
+        ]
+    );
+    let all = [take(&proxy), take(&admission.caller("token:bob"))];
+    let all = all.map(|permit| permit.expect("of the rest"));
+    drop(permits);
+    let rest = [take(&proxy), take(&proxy)].map(|permit| permit.expect("more than a share"));
+    assert_eq!(take(&proxy).map(drop), Err(Full::All));
+    drop((all, rest, proxy, ada));
+    assert_eq!(admission.peer_count(), 0);
+}
+
+#[test]
 fn a_share_is_at_least_one_and_workers_have_no_share() {
     let admission = admission();
     let shares = Resource::ALL.map(|resource| admission.share(resource));

@@ -33,6 +33,21 @@ impl Learner {
         Ok(Self(name.to_owned()))
     }
 
+    /// A learner of a caller that signed in, which shares no progress with those of others:
+    /// the caller itself, or one that the caller names.
+    ///
+    /// # Errors
+    /// As of [`Learner::new`].
+    pub fn of(owner: &str, name: &str) -> Result<Self, Error> {
+        if name.is_empty() || name == owner {
+            return Self::new(owner);
+        }
+        let own = name
+            .strip_prefix(owner)
+            .and_then(|rest| rest.strip_prefix('/'));
+        Self::new(&format!("{owner}/{}", own.unwrap_or(name)))
+    }
+
     /// The name.
     #[must_use]
     pub fn as_str(&self) -> &str {
@@ -43,5 +58,30 @@ impl Learner {
 impl fmt::Display for Learner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_signed_in_has_learners_of_its_own() {
+        for (name, expected) in [
+            ("", "token:ada"),
+            ("token:ada", "token:ada"),
+            ("bob", "token:ada/bob"),
+            ("token:ada/bob", "token:ada/bob"),
+            ("token:eve", "token:ada/token:eve"),
+            ("token:adam", "token:ada/token:adam"),
+            ("token:ada/", "token:ada/"),
+        ] {
+            let learner = Learner::of("token:ada", name).expect("a learner");
+            assert_eq!(learner.as_str(), expected, "{name}");
+        }
+        assert!(
+            Learner::of("token:ada", &"b".repeat(128)).is_err(),
+            "too long"
+        );
     }
 }

@@ -151,6 +151,8 @@ codes! {
     TokenNotFound = "TOKEN_NOT_FOUND", 1041, NotFound;
     /// There is a token of this name already.
     TokenExists = "TOKEN_EXISTS", 1042, State;
+    /// The caller has used what its quota allows for now; the message says which, and how much.
+    QuotaExceeded = "QUOTA_EXCEEDED", 1045, Exhausted;
 
     /// No skill of this id or name.
     SkillNotFound = "SKILL_NOT_FOUND", 2000, NotFound;

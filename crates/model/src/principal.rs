@@ -40,6 +40,13 @@ impl Principal {
         Self(format!("token:{name}"))
     }
 
+    /// The name that what it began belongs to. None: nobody asked who it is, so it shares
+    /// what it began with all who do not sign in.
+    #[must_use]
+    pub fn owner(&self) -> Option<&str> {
+        (self.0 != "anonymous" && self.0 != "local").then_some(self.as_str())
+    }
+
     /// It is a source.
     #[must_use]
     pub fn is_source(&self) -> bool {

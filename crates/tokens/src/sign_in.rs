@@ -61,6 +61,12 @@ fn actions<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Actions, D::Err
 }
 
 impl SignInConfig {
+    /// Callers are known by what they show alone, since all come from the address of a proxy.
+    #[must_use]
+    pub fn names_callers(&self) -> bool {
+        self.sign_in != Mode::None && self.behind_proxy
+    }
+
     /// Why a server with callers on other machines does not start with these; none: it does.
     #[must_use]
     pub fn why_unsafe(&self) -> Option<&'static str> {

@@ -125,7 +125,7 @@ impl Tools {
         if call.session.is_empty() {
             return Err(self.locked(&call.tool, call.skill.as_ref()));
         }
-        let state = inner.sessions.get(&call.session)?;
+        let state = inner.sessions.get(&call.session, &call.caller)?;
         record.in_session(&state);
         let (loaded, tool) = self.find(&state, &call)?;
         record.found(&loaded);
@@ -149,7 +149,6 @@ impl Tools {
                 level::resource(&head.id, resource, detail.content, &call.session)
             })
         } else {
-            let key = call.idempotency_key;
             let invocation = Invocation {
                 id: id.to_owned(),
                 skill: head.id.clone(),
@@ -160,7 +159,7 @@ impl Tools {
                 arguments,
                 context: loaded.context.clone(),
                 timeout: call.timeout,
-                idempotency_key: if key.is_empty() { id.to_owned() } else { key },
+                idempotency_key: idempotency_key(id, &call.idempotency_key, &call.caller),
                 caller: call.caller.to_string(),
                 progress: call.progress,
             };
@@ -389,7 +388,7 @@ impl Tools {
     /// at.
     pub async fn check(
         &self,
-        session: &str,
+        (session, caller): (&str, &Principal),
         set: SetQuery,
         tool: &str,
         arguments: &Map<String, Value>,
@@ -398,7 +397,7 @@ impl Tools {
             if !set.skills.is_empty() || set.lock.is_some() {
                 return Err(Error::SessionAndSkills);
             }
-            let state = self.inner.sessions.get(session)?;
+            let state = self.inner.sessions.get(session, caller)?;
             return self.judge(&state, tool, arguments).await;
         }
         let set = self.composition.valid_set(set).await?;
@@ -466,6 +465,15 @@ impl Tools {
             signature: level::signature(tool),
             problems,
         })
+    }
+}
+
+/// The key by which a handler knows a call again, which nobody but its caller can repeat.
+fn idempotency_key(id: &str, given: &str, caller: &Principal) -> String {
+    match caller.owner() {
+        _ if given.is_empty() => id.to_owned(),
+        Some(owner) => format!("{owner}/{given}"),
+        None => given.to_owned(),
     }
 }
 

@@ -6,14 +6,16 @@ use serde_json::{Map, Value};
 
 use super::gate::LOAD_DETAILS;
 use super::{Error, Tools, arguments};
-use model::{Reference, ToolConfig, Version, VersionNumber, VersionSelector};
+use model::{Principal, Reference, ToolConfig, Version, VersionNumber, VersionSelector};
 use registry::Head;
 
 /// Whose tools to list.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct ToolQuery {
     /// Session whose skills have them; empty: of no session.
     pub session: String,
+    /// Who asks.
+    pub caller: Principal,
     /// Skill that declares them; none: any.
     pub skill: Option<Reference>,
 }
@@ -46,7 +48,7 @@ impl Tools {
         let inner = &*self.inner;
         let session = match query.session.as_str() {
             "" => None,
-            session => Some(inner.sessions.get(session)?),
+            session => Some(inner.sessions.get(session, &query.caller)?),
         };
         let mut tools = Vec::new();
         let mut add = |head: &Arc<Head>, version: &Arc<Version>, is_loaded: bool| {

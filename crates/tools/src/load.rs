@@ -128,7 +128,8 @@ impl Tools {
                 .loaded(&key)
                 .is_some_and(|loaded| loaded.digest == version.digest)
         };
-        let is_again = !load.session.is_empty() && is_known(&*inner.sessions.get(&load.session)?);
+        let is_again = !load.session.is_empty()
+            && is_known(&*inner.sessions.get(&load.session, &load.caller)?);
         // Before anything changes, so that a skill is loaded whole or not at all.
         let level = if is_again {
             None
@@ -146,34 +147,37 @@ impl Tools {
         let digest = version.digest;
         let now = inner.clock.now();
         let (session, state, (loaded, replaced)) =
-            inner.sessions.change(&load.session, |session| {
-                let Some(at) = session.skills.iter().position(|one| one.skill.key() == key) else {
-                    let loaded = Loaded {
-                        skill: head.id.clone(),
-                        number,
-                        digest,
-                        is_local: head.is_local(),
-                        count: 1,
-                        loaded_at: now,
-                        context: given.unwrap_or_default(),
+            inner
+                .sessions
+                .change(&load.session, &load.caller, |session| {
+                    let Some(at) = session.skills.iter().position(|one| one.skill.key() == key)
+                    else {
+                        let loaded = Loaded {
+                            skill: head.id.clone(),
+                            number,
+                            digest,
+                            is_local: head.is_local(),
+                            count: 1,
+                            loaded_at: now,
+                            context: given.unwrap_or_default(),
+                        };
+                        session.skills.push(loaded.clone());
+                        return Ok((loaded, None));
                     };
-                    session.skills.push(loaded.clone());
-                    return Ok((loaded, None));
-                };
-                let Some(loaded) = session.skills.get_mut(at) else {
-                    return Err(Error::Internal("a skill left its session".to_owned()));
-                };
-                let replaced = (loaded.digest != digest).then_some(loaded.number);
-                loaded.count = loaded.count.saturating_add(1);
-                loaded.is_local = head.is_local();
-                if replaced.is_some() {
-                    (loaded.number, loaded.digest, loaded.loaded_at) = (number, digest, now);
-                }
-                if let Some(given) = given {
-                    loaded.context = given;
-                }
-                Ok((loaded.clone(), replaced))
-            })?;
+                    let Some(loaded) = session.skills.get_mut(at) else {
+                        return Err(Error::Internal("a skill left its session".to_owned()));
+                    };
+                    let replaced = (loaded.digest != digest).then_some(loaded.number);
+                    loaded.count = loaded.count.saturating_add(1);
+                    loaded.is_local = head.is_local();
+                    if replaced.is_some() {
+                        (loaded.number, loaded.digest, loaded.loaded_at) = (number, digest, now);
+                    }
+                    if let Some(given) = given {
+                        loaded.context = given;
+                    }
+                    Ok((loaded.clone(), replaced))
+                })?;
         self.registry.count(head, number, UsageKind::Load, &session);
         let is_withdrawn = head.is_withdrawn(number);
         let told = (!load.is_remembered).then_some(session.as_str());
@@ -244,7 +248,7 @@ impl Tools {
         timeout: Duration,
     ) -> Result<Detail, Error> {
         let inner = &*self.inner;
-        let state = inner.sessions.get(session)?;
+        let state = inner.sessions.get(session, caller)?;
         let head = self.loaded_head(&state, skill)?;
         let Some(loaded) = state.loaded(&head.id.key()) else {
             return Err(self.not_loaded("load_skill_detail", &head));
@@ -319,9 +323,9 @@ impl Tools {
     ///
     /// # Errors
     /// There is no such session, or a record cannot be read.
-    pub fn session(&self, session: &str) -> Result<SessionPage, Error> {
+    pub fn session(&self, session: &str, caller: &Principal) -> Result<SessionPage, Error> {
         let inner = &*self.inner;
-        let state = inner.sessions.get(session)?;
+        let state = inner.sessions.get(session, caller)?;
         let catalog = self.registry.catalog();
         let skill = |loaded: &Loaded| {
             let head = catalog.get(&loaded.skill.key());
@@ -359,9 +363,14 @@ impl Tools {
     ///
     /// # Errors
     /// There is no such session or skill.
-    pub fn unload(&self, session: &str, skill: &Reference) -> Result<(SkillId, bool), Error> {
+    pub fn unload(
+        &self,
+        session: &str,
+        caller: &Principal,
+        skill: &Reference,
+    ) -> Result<(SkillId, bool), Error> {
         let sessions = &self.inner.sessions;
-        let state = sessions.get(session)?;
+        let state = sessions.get(session, caller)?;
         // A skill that was deleted can be unloaded by its id.
         let id = match skill {
             Reference::Id(id) => id.clone(),
@@ -377,7 +386,7 @@ impl Tools {
             session.skills.retain(|loaded| loaded.skill.key() != key);
             Ok(session.skills.len() < before)
         };
-        let (_, _, was_loaded) = sessions.change(session, remove)?;
+        let (_, _, was_loaded) = sessions.change(session, caller, remove)?;
         Ok((id, was_loaded))
     }
 }

@@ -1,7 +1,8 @@
 //! Sessions: which skills an agent has loaded, at which versions.
 //!
-//! A session is a handle that the server makes up and nobody can guess. All of
-//! them are in memory, within bounds; what changed is written every few
+//! A session is a handle that the server makes up and nobody can guess, and belongs to the
+//! caller that began it: for another one it does not exist. Callers that nobody asked who
+//! they are share theirs. All sessions are in memory, within bounds; what changed is written every few
 //! milliseconds and before the server stops. Like counts of use they are this
 //! server's own: no events, and a server that is killed may have forgotten the
 //! last moment, in which case an agent is told to load the skill again. A session
@@ -22,10 +23,10 @@ mod tests;
 
 use super::Error;
 use super::pages::Pages;
-use model::{Clock, Digest, SkillId, SkillKey, VersionNumber};
+use model::{Clock, Digest, Principal, SkillId, SkillKey, VersionNumber};
 use store::{Batch, CommitError, Expect, Packed, Packer, Store, StoreError, Table, TableId};
 
-/// Sessions by the digest of their ids, so that a copy of the data opens none.
+/// Sessions by their keys.
 const PAGES: Table<u64, Packed> = Table::new(TableId::Sessions);
 
 /// What is on a page.
@@ -54,6 +55,15 @@ pub(super) struct Bounds {
     pub(super) sessions: usize,
     /// Bytes that they take in memory, about.
     pub(super) bytes: usize,
+}
+
+/// The key of a session: a digest of its id, so that a copy of the data opens none, and of
+/// who began it.
+fn key(id: &str, caller: &Principal) -> Digest {
+    caller.owner().map_or_else(
+        || Digest::of(id.as_bytes()),
+        |owner| Digest::of(format!("{owner}\0{id}").as_bytes()),
+    )
 }
 
 /// What an agent has loaded.
@@ -276,12 +286,12 @@ impl Sessions {
         work(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// A session and its last use, which is now.
+    /// A caller's session and its last use, which is now.
     ///
     /// # Errors
-    /// There is no such session, or it has ended.
-    pub(super) fn get(&self, id: &str) -> Result<Arc<Session>, Error> {
-        let (key, now) = (Digest::of(id.as_bytes()), self.clock.now());
+    /// The caller has no such session, or it has ended.
+    pub(super) fn get(&self, id: &str, caller: &Principal) -> Result<Arc<Session>, Error> {
+        let (key, now) = (key(id, caller), self.clock.now());
         self.with(|state| {
             let session = self.alive(state, &key, now)?;
             // To the second is near enough, and spares most calls the work.
@@ -314,14 +324,15 @@ impl Sessions {
             .unwrap_or(Timestamp::MAX)
     }
 
-    /// Changes a session, whole or not at all; without an id a new one. Gives
+    /// Changes a caller's session, whole or not at all; without an id a new one. Gives
     /// its id.
     ///
     /// # Errors
-    /// There is no such session, or the change is refused.
+    /// The caller has no such session, or the change is refused.
     pub(super) fn change<T>(
         &self,
         id: &str,
+        caller: &Principal,
         change: impl FnOnce(&mut Session) -> Result<T, Error>,
     ) -> Result<(String, Arc<Session>, T), Error> {
         let now = self.clock.now();
@@ -333,7 +344,7 @@ impl Sessions {
         } else {
             id.to_owned()
         };
-        let key = Digest::of(id.as_bytes());
+        let key = key(&id, caller);
         self.with(|state| {
             let mut session = if is_new {
                 Session {

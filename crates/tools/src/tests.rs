@@ -240,7 +240,7 @@ async fn a_tool_runs_once_its_skill_is_loaded_and_never_before() {
 
     world
         .tools
-        .unload(&session, &Reference::parse("echo"))
+        .unload(&session, &Principal::anonymous(), &Reference::parse("echo"))
         .expect("unloaded");
     let after = world.call(&session, "say", json!({"text": "hi"})).await;
     assert_eq!(refusal(after), locked);
@@ -319,7 +319,10 @@ async fn a_version_that_changed_meanwhile_still_runs_is_reported_and_is_replaced
         )
         .await;
     let statuses = |world: &World| -> Vec<_> {
-        let page = world.tools.session(&session).expect("a session");
+        let page = world
+            .tools
+            .session(&session, &Principal::anonymous())
+            .expect("a session");
         let skills = page.skills.into_iter();
         skills
             .map(|skill| (skill.loaded.number.get(), skill.status))
@@ -363,11 +366,18 @@ async fn a_version_that_was_withdrawn_since_is_locked() {
         .expect("deleted");
     let (code, _) = refusal(world.call(&session, "say", json!({"text": "a"})).await);
     assert_eq!(code, Code::ToolNotFound);
-    let page = world.tools.session(&session).expect("a session");
+    let page = world
+        .tools
+        .session(&session, &Principal::anonymous())
+        .expect("a session");
     assert_eq!(page.skills[0].status, LoadedStatus::Withdrawn);
     let (_, was_loaded) = world
         .tools
-        .unload(&session, &Reference::parse("a/b/echo"))
+        .unload(
+            &session,
+            &Principal::anonymous(),
+            &Reference::parse("a/b/echo"),
+        )
         .expect("unloaded");
     assert!(was_loaded);
 }
@@ -397,10 +407,11 @@ async fn what_a_loaded_skill_forbids_is_refused_whichever_skill_has_the_tool() {
     assert_eq!(made.expect("an answer").output.text, "made now");
     let verdict = |tool: &'static str| {
         let (world, session) = (&world, &session);
+        let caller = Principal::anonymous();
         async move {
             let verdict = world
                 .tools
-                .check(session, SetQuery::default(), tool, &Map::new())
+                .check((session, &caller), SetQuery::default(), tool, &Map::new())
                 .await;
             verdict.expect("a verdict").rule.allows()
         }
@@ -594,6 +605,70 @@ async fn a_tool_of_two_loaded_skills_must_be_named_with_its_skill() {
 }
 
 #[tokio::test]
+async fn a_session_and_a_key_belong_to_whoever_began_them() {
+    let world = World::new().await;
+    let (ada, bob) = (Principal::token("ada"), Principal::token("bob"));
+    let load = |session: &str, caller: &Principal| {
+        let load = Load {
+            is_remembered: false,
+            skill: Reference::parse("echo"),
+            version: VersionSelector::Active,
+            session: session.to_owned(),
+            context: None,
+            caller: caller.clone(),
+            timeout: Duration::from_secs(5),
+        };
+        async { world.tools.load(load).await.map_err(Failure::from) }
+    };
+    let call = |session: &str, caller: &Principal| ToolCall {
+        idempotency_key: "again".to_owned(),
+        caller: caller.clone(),
+        ..asked(session, "say", json!({"text": "a"}))
+    };
+    let session = load("", &ada).await.expect("loaded").session;
+    let none = |code| assert_eq!(code, Code::SessionNotFound);
+    for other in [&bob, &Principal::anonymous(), &Principal::local()] {
+        none(refusal(load(&session, other).await).0);
+        none(refusal(world.tools.call(call(&session, other)).await).0);
+        let nothing = Map::new();
+        let asked = (session.as_str(), other);
+        let verdict = world
+            .tools
+            .check(asked, SetQuery::default(), "say", &nothing);
+        none(refusal(verdict.await.map(drop).map_err(Failure::from)).0);
+        let page = world.tools.session(&session, other).map(drop);
+        none(refusal(page.map_err(Failure::from)).0);
+        let echo = Reference::parse("echo");
+        let unloaded = world.tools.unload(&session, other, &echo);
+        none(refusal(unloaded.map_err(Failure::from)).0);
+        let time = Duration::from_secs(5);
+        let detail = world.tools.detail(&session, &echo, "notes", other, time);
+        none(refusal(detail.await.map_err(Failure::from)).0);
+        let query = ToolQuery {
+            session: session.clone(),
+            caller: other.clone(),
+            skill: None,
+        };
+        none(refusal(world.tools.list(&query).map(drop).map_err(Failure::from)).0);
+    }
+    let of_bob = load("", &bob).await.expect("loaded").session;
+    // Callers that nobody asked who they are share what they begin.
+    let shared = load("", &Principal::anonymous())
+        .await
+        .expect("loaded")
+        .session;
+    for (session, caller, key) in [
+        (&session, &ada, "token:ada/again"),
+        (&of_bob, &bob, "token:bob/again"),
+        (&shared, &Principal::local(), "again"),
+    ] {
+        world.tools.call(call(session, caller)).await.expect("said");
+        let last = world.echo.last.lock().expect("the last").take();
+        assert_eq!(last.expect("a call").idempotency_key, key);
+    }
+}
+
+#[tokio::test]
 async fn a_session_has_so_many_calls_in_work_and_no_more() {
     let world = World::new().await;
     let session = world.session().await;
@@ -722,7 +797,13 @@ async fn a_session_outlives_a_restart_and_ends_when_it_is_not_used() {
     assert_eq!((loaded.is_again, loaded.count), (true, 2));
     world.pass(20);
     let world = world.restarted().await;
-    assert!(world.tools.session(&session).is_ok(), "its use was kept");
+    assert!(
+        world
+            .tools
+            .session(&session, &Principal::anonymous())
+            .is_ok(),
+        "its use was kept"
+    );
     world.pass(24);
     let ended = world.call(&session, "say", json!({"text": "a"})).await;
     assert_eq!(refusal(ended).0, Code::SessionNotFound);
@@ -741,11 +822,22 @@ async fn the_session_that_was_unused_for_longest_makes_room_for_another() {
         sessions.push(world.session().await);
     }
     world.pass(1);
-    assert!(world.tools.session(&sessions[0]).is_ok(), "used again");
+    assert!(
+        world
+            .tools
+            .session(&sessions[0], &Principal::anonymous())
+            .is_ok(),
+        "used again"
+    );
     sessions.push(world.session().await);
     let alive: Vec<_> = sessions
         .iter()
-        .map(|session| world.tools.session(session).is_ok())
+        .map(|session| {
+            world
+                .tools
+                .session(session, &Principal::anonymous())
+                .is_ok()
+        })
         .collect();
     assert_eq!(alive, [true, false, true, true, true]);
 }
@@ -898,6 +990,7 @@ async fn tools_are_listed_with_their_schemas_and_whether_they_can_be_called() {
     let session = world.session().await;
     let query = ToolQuery {
         session,
+        caller: Principal::anonymous(),
         skill: None,
     };
     let listed = world.tools.list(&query).expect("tools");
@@ -929,7 +1022,12 @@ async fn tools_are_listed_with_their_schemas_and_whether_they_can_be_called() {
             "additionalProperties": false
         })
     );
-    let unloaded = world.tools.list(&ToolQuery::default()).expect("tools");
+    let of_no_session = ToolQuery {
+        session: String::new(),
+        caller: Principal::anonymous(),
+        skill: None,
+    };
+    let unloaded = world.tools.list(&of_no_session).expect("tools");
     assert!(unloaded.iter().all(|tool| !tool.is_loaded));
     assert_eq!(unloaded.len(), listed.len());
 }

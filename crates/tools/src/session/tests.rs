@@ -58,7 +58,7 @@ impl World {
     /// Loads a skill into a session; without an id into a new one.
     fn load(&self, id: &str, skill: usize) -> Result<String, Error> {
         let skill: SkillId = format!("a/b/skill-{skill}").parse().expect("an id");
-        let changed = self.sessions.change(id, |session| {
+        let changed = self.sessions.change(id, &Principal::local(), |session| {
             let known = session.skills.iter_mut().find(|one| one.skill == skill);
             match known {
                 Some(one) => one.count += 1,
@@ -267,7 +267,9 @@ async fn what_another_writer_stored_is_not_written_over() {
     };
     let open = || Sessions::open(store.clone(), Arc::clone(&clock), bounds).expect("sessions");
     let new = |sessions: &Sessions| {
-        let (id, ..) = sessions.change("", |_| Ok(())).expect("a session");
+        let (id, ..) = sessions
+            .change("", &Principal::local(), |_| Ok(()))
+            .expect("a session");
         id
     };
     let (one, other) = (open(), open());
@@ -281,6 +283,6 @@ async fn what_another_writer_stored_is_not_written_over() {
     let all = open();
     assert_eq!(all.len(), ids.len());
     for id in ids {
-        all.get(&id).expect("it is there");
+        all.get(&id, &Principal::local()).expect("it is there");
     }
 }

@@ -53,7 +53,10 @@ async fn notes(world: &World, session: &str) -> Result<String, (Code, String)> {
 }
 
 fn statuses(world: &World, session: &str) -> Vec<LoadedStatus> {
-    let page = world.tools.session(session).expect("a session");
+    let page = world
+        .tools
+        .session(session, &Principal::anonymous())
+        .expect("a session");
     page.skills.iter().map(|skill| skill.status).collect()
 }
 
@@ -129,6 +132,7 @@ async fn sets_of_skills_of_two_folders_are_two_sets_though_their_numbers_are_the
     };
     let worlds = ["Read", "Write"].map(|tool| seen(&world, &[skill(&world, &text(tool), "")]));
     let (mut permitted, none) = (Vec::new(), Map::new());
+    let caller = Principal::anonymous();
     // Twice, since what was composed is remembered.
     for world in worlds.iter().chain(&worlds) {
         for tool in ["Read", "Write"] {
@@ -136,14 +140,14 @@ async fn sets_of_skills_of_two_folders_are_two_sets_though_their_numbers_are_the
                 skills: vec!["x".to_owned()],
                 ..SetQuery::default()
             };
-            let verdict = world.tools.check("", set, tool, &none).await;
+            let verdict = world.tools.check(("", &caller), set, tool, &none).await;
             permitted.push(verdict.expect("a verdict").rule.allows());
         }
         let session = world.load("x", "").await.expect("loaded").session;
         for tool in ["Read", "Write"] {
             let verdict = world
                 .tools
-                .check(&session, SetQuery::default(), tool, &none);
+                .check((&session, &caller), SetQuery::default(), tool, &none);
             permitted.push(verdict.await.expect("a verdict").rule.allows());
         }
     }
