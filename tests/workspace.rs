@@ -45,7 +45,7 @@ const ONLY: &[(&str, &[&str])] = &[
     ("axum", &["server"]),
     ("rmcp", &["server"]),
     ("hyper", &["server"]),
-    ("opentelemetry", &["server"]),
+    ("opentelemetry", &["telemetry"]),
     ("clap", &["server"]),
     ("clap_complete", &["server"]),
     ("clap_mangen", &["server"]),

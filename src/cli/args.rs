@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use access_log::AccessMode;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
 use http::{HeaderName, HeaderValue};
 
@@ -275,7 +276,7 @@ pub(super) struct Serve {
     #[arg(long, env = "REPERTOIRE_LOG", value_name = "FILTER")]
     pub(super) log: Option<String>,
     /// Form of the log.
-    #[arg(long, env = "REPERTOIRE_LOG_FORMAT", value_name = "FORMAT")]
+    #[arg(long, env = "REPERTOIRE_LOG_FORMAT", value_name = "FORMAT", value_parser = log_format())]
     pub(super) log_format: Option<LogFormat>,
     /// Which calls have a line in the access log. [default: errors]
     #[arg(long, env = "REPERTOIRE_ACCESS_LOG", value_name = "WHICH", value_parser = AccessMode::ALL.map(|(name, _)| name))]
@@ -314,4 +315,14 @@ pub(super) struct Mcp {
     /// and their like, of the current folder and of the home.
     #[arg(long, env = "REPERTOIRE_NO_LOCAL")]
     pub(super) no_local: bool,
+}
+
+/// The forms of a log by their names.
+fn log_format() -> impl TypedValueParser<Value = LogFormat> {
+    let text = PossibleValue::new("text").help("A line for a person");
+    let json = PossibleValue::new("json").help("A JSON object a line");
+    PossibleValuesParser::new([text, json]).map(|name| match name.as_str() {
+        "json" => LogFormat::Json,
+        _ => LogFormat::Text,
+    })
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::remote_sources::Places;
 use super::sources::{self, SourceConfig};
-use super::{EmbedderError, Settings, features, learning, telemetry};
+use super::{EmbedderError, Settings, features, learning};
 
 /// Something that is wrong with a setting: its key, and what.
 type Found = (String, String);

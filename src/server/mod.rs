@@ -33,15 +33,9 @@ mod learning_config;
 mod limits;
 mod listen;
 mod local;
-mod log_file;
 mod look;
 mod mcp;
 mod metrics;
-#[cfg(feature = "otlp")]
-mod otlp;
-#[cfg(not(feature = "otlp"))]
-#[path = "without/otlp.rs"]
-mod otlp;
 mod overload;
 mod protocol;
 mod reader;
@@ -55,7 +49,6 @@ mod search;
 mod secret;
 mod services;
 mod sources;
-mod telemetry;
 mod timeout;
 mod tools;
 mod trust;
@@ -79,6 +72,7 @@ use tonic::service::Routes;
 use tonic_health::pb::health_server::HealthServer;
 use tower::{Layer as _, ServiceExt as _};
 
+pub use ::telemetry::{LogFile, LogFormat, Telemetry};
 pub use background::Background;
 pub use bundled::bundled_skills;
 pub use config::{Config, ConfigError, LOG, Settings, default_data_directory, listen_address};
@@ -87,12 +81,10 @@ pub use features::{Feature, listed as features, require, version};
 pub use guard::guard;
 pub use learning_config::LearningConfig;
 pub use limits::Limits;
-pub use log_file::LogFile;
 pub use look::look;
 pub use search::{AnalysisConfig, EmbedderError, Meaning, SearchConfig};
 pub use secret::{SecretError, SecretRef};
 pub use sources::{SourceConfig, SourceTrust, SourcesError, SyncConfig};
-pub use telemetry::{LogFormat, Telemetry};
 pub use tools::{JiraConfig, SqlConfig, ToolsConfig, ToolsError, WorkerConfig};
 pub use trust::TrustConfig;
 pub use window::{BACKGROUND, NotStarted, Started, Window, connect_local};

@@ -7,7 +7,6 @@ use http::HeaderMap;
 use tracing::{Span, field};
 
 use super::metrics::{Meter, Metrics};
-use super::otlp;
 use crate::contract::v1::tool_host_server;
 use crate::contract::{self, FILE_DESCRIPTOR_SET};
 use access::Action;
@@ -87,7 +86,7 @@ pub(super) fn span(method: &RpcMethod, headers: &HeaderMap, exports: bool) -> Sp
         rpc.method = method.name,
         rpc.grpc.status_code = field::Empty,
     );
-    otlp::set_parent(&span, headers);
+    telemetry::set_parent(&span, headers);
     span
 }
 

@@ -65,7 +65,7 @@ impl Extractor for Headers<'_> {
 }
 
 /// The span of a call belongs to the one that its caller names.
-pub(super) fn set_parent(span: &Span, headers: &HeaderMap) {
+pub fn set_parent(span: &Span, headers: &HeaderMap) {
     let parent = opentelemetry::global::get_text_map_propagator(|p| p.extract(&Headers(headers)));
     // An error means that the span is not recorded: then it needs no parent.
     let _unrecorded = span.set_parent(parent);

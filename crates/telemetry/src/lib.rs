@@ -1,7 +1,31 @@
 //! Logs on stderr or in a file, and spans to a collector where one is named.
 //!
-//! A record of the text log is one line, whatever callers, skills and workers put
-//! into its fields: each field is written by [`fields`].
+//! Rules:
+//!
+//! * A record of the text log is one line, whatever callers, skills and workers put
+//!   into its fields: each field is escaped.
+//! * Only the server's own spans are exported, and only from `info` up.
+//! * A log file is never longer than its limit: it is moved aside.
+//!
+//! Without the feature `otlp` there is no exporter, and a setting that wants one is refused.
+//!
+//! Not here: metrics (`server`), the access log (`access_log`).
+
+// What may fail in a test may not in the product; the rest is in Cargo.toml.
+#![warn(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    clippy::print_stderr
+)]
+
+mod log_file;
+#[cfg(feature = "otlp")]
+mod otlp;
+#[cfg(not(feature = "otlp"))]
+#[path = "without.rs"]
+mod otlp;
 
 use std::borrow::Cow;
 use std::io::IsTerminal as _;
@@ -15,9 +39,11 @@ use tracing_subscriber::fmt::writer::BoxMakeWriter;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::{EnvFilter, Layer as _};
 
-use super::LogFile;
-use super::otlp::Exporter;
 use model::printable;
+use otlp::Exporter;
+
+pub use log_file::LogFile;
+pub use otlp::set_parent;
 
 /// Crates whose records are dropped at every level. They free memory when a thread ends,
 /// and log what they free: by then the filters' thread-locals may be gone, and the panic
@@ -25,7 +51,7 @@ use model::printable;
 const SILENT: [&str; 3] = ["crossbeam_epoch", "crossbeam_utils", "sled"];
 
 /// Form of the log.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, clap::ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LogFormat {
     /// A line for a person.
@@ -150,14 +176,20 @@ fn quiet(filter: &str) -> Cow<'_, str> {
 }
 
 /// What is logged.
-pub(super) fn filter(filter: &str) -> Result<EnvFilter, String> {
+///
+/// # Errors
+/// It is no filter.
+pub fn filter(filter: &str) -> Result<EnvFilter, String> {
     EnvFilter::try_new(quiet(filter)).map_err(|_| {
         format!("`{filter}` is no log filter; write a level, such as info, or levels by target, such as warn,repertoire=debug")
     })
 }
 
 /// An endpoint says whether it has TLS.
-pub(super) fn endpoint(endpoint: &str) -> Result<(), String> {
+///
+/// # Errors
+/// It does not.
+pub fn endpoint(endpoint: &str) -> Result<(), String> {
     if endpoint.starts_with("http://") || endpoint.starts_with("https://") {
         return Ok(());
     }
