@@ -406,6 +406,9 @@ fn a_skill_says_who_requires_it_and_so_does_taking_it_away() {
     assert!(listed.contains("\nlocal/global/disputes  "), "{listed}");
     assert!(listed.ends_with("\n1 skill\n"), "{listed}");
     let told = "it is required by local/global/disputes";
+    let blocked = said(&["block", "refunds", "--reason", "It lies."]);
+    assert!(blocked.lines().any(|line| line == told), "{blocked}");
+    said(&["unblock", "refunds"]);
     let yanked = said(&["yank", "refunds", "1"]);
     assert!(yanked.lines().any(|line| line == told), "{yanked}");
     let deleted = said(&["delete", "local/global/refunds", "--yes"]);
@@ -423,7 +426,13 @@ fn copies_of_a_skill_are_listed_also_where_it_is_blocked() {
     for (folder, location) in [(&folder, "user"), (&folder, "project"), (&copy, "user")] {
         desk.json(&["publish", folder, "--location", location]);
     }
-    desk.json(&["block", "local/project/refunds", "--reason", "It lies."]);
+    let block = ["block", "local/project/refunds", "--reason", "It lies."];
+    let blocked = desk.run(&[block.as_slice(), &["--format", "plain"]].concat());
+    assert_eq!(
+        String::from_utf8(blocked.stdout).expect("UTF-8"),
+        "blocked local/project/refunds; 1 skill is blocked\n\
+         copies are not blocked: local/user/paybacks, local/user/refunds\n"
+    );
     let rows = desk.run(&["similar", "local/project/refunds", "--format", "tsv"]);
     let rows = String::from_utf8(rows.stdout).expect("UTF-8");
     let rows: Vec<Vec<&str>> = rows.lines().map(|row| row.split('\t').collect()).collect();

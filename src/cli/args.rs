@@ -319,10 +319,13 @@ pub(super) struct Mcp {
 
 /// The forms of a log by their names.
 fn log_format() -> impl TypedValueParser<Value = LogFormat> {
-    let text = PossibleValue::new("text").help("A line for a person");
-    let json = PossibleValue::new("json").help("A JSON object a line");
-    PossibleValuesParser::new([text, json]).map(|name| match name.as_str() {
-        "json" => LogFormat::Json,
-        _ => LogFormat::Text,
+    let text = PossibleValue::new(LogFormat::Text.name()).help("A line for a person");
+    let json = PossibleValue::new(LogFormat::Json.name()).help("A JSON object a line");
+    PossibleValuesParser::new([text, json]).map(|name| {
+        if name == LogFormat::Json.name() {
+            LogFormat::Json
+        } else {
+            LogFormat::Text
+        }
     })
 }

@@ -5,7 +5,8 @@ use std::process::ExitCode;
 use clap::Args;
 
 use super::connect::Client;
-use super::output::{BAD, Exit, FAINT, GOOD, Output, Table, time};
+use super::output::{BAD, Exit, FAINT, Failed, GOOD, Output, Table, WARN, time};
+use super::versions::without;
 use crate::contract::v1;
 
 #[derive(Debug, Args)]
@@ -23,6 +24,9 @@ pub(super) struct Blocklist {
     #[arg(long)]
     pub(super) refresh: bool,
 }
+
+/// How similar texts are of which one is a copy of the other.
+const COPY: f64 = 0.9;
 
 fn many(size: u32) -> String {
     match size {
@@ -57,7 +61,34 @@ pub(super) async fn block(client: &mut Client, options: Block, output: &Output) 
     }
     let (id, size) = (answer.skill_id.unwrap_or_default(), answer.blocklist_size);
     output.line(&format!("{BAD}blocked{BAD:#} {id}; {}", many(size)))?;
+    for installed in &answer.affected_installed_skills {
+        output.line(&format!(
+            "{WARN}it is installed:{WARN:#} repertoire uninstall {installed}"
+        ))?;
+    }
+    without(&answer.dependents, output)?;
+    copies(client, &id, output).await?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Skills with nearly the same text, which somebody may use in its place.
+async fn copies(client: &mut Client, id: &str, output: &Output) -> Result<(), Failed> {
+    let request = v1::ListSimilarSkillsRequest {
+        skill_id: id.to_owned(),
+        min_similarity: Some(COPY),
+        limit: None,
+    };
+    // Blocked it is; what lists copies may not be there yet.
+    let Ok(found) = client.lookup().list_similar_skills(request).await else {
+        return Ok(());
+    };
+    let found = found.into_inner().skills.into_iter();
+    let copies: Vec<_> = found.filter_map(|one| Some(one.skill?.id)).collect();
+    if !copies.is_empty() {
+        let copies = copies.join(", ");
+        output.line(&format!("{WARN}copies are not blocked:{WARN:#} {copies}"))?;
+    }
+    Ok(())
 }
 
 pub(super) async fn unblock(

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::parser::ValueSource;
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand};
 use serde_json::json;
 
 use super::args::{Global, Serve};
@@ -119,9 +119,7 @@ fn flags(global: &Global, serve: &Serve) -> Vec<Flag> {
         (
             "log_format",
             "log_format",
-            serve
-                .log_format
-                .and_then(|it| Some(it.to_possible_value()?.get_name().to_owned())),
+            serve.log_format.map(|it| it.name().to_owned()),
         ),
         ("access_log", "access_log", serve.access_log.clone()),
         (

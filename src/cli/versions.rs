@@ -220,7 +220,7 @@ pub(super) async fn yank(client: &mut Client, options: Yank, output: &Output) ->
 }
 
 /// Skills that require what was taken away.
-fn without(dependents: &[String], output: &Output) -> Result<(), Failed> {
+pub(super) fn without(dependents: &[String], output: &Output) -> Result<(), Failed> {
     if !dependents.is_empty() {
         let dependents = dependents.join(", ");
         output.line(&format!("{WARN}it is required by{WARN:#} {dependents}"))?;

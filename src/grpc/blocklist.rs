@@ -52,13 +52,15 @@ pub(super) async fn update(
         v1::BlocklistAction::Refresh => None,
     };
     let only = changed.as_ref().map(|Blocked { id, .. }| id.clone());
-    let affected = installer.blocked(only).await.map_err(status)?;
+    let affected = installer.blocked(only.clone()).await.map_err(status)?;
+    let dependents = changed.map(|changed| changed.dependents);
     Ok(v1::UpdateBlocklistResponse {
         action,
         blocklist_size: convert::count(registry.catalog().blocked()),
-        skill_id: changed.map(|Blocked { id, .. }| id.to_string()),
+        skill_id: only.map(|id| id.to_string()),
         last_community_refresh: feed.taken_in().map(convert::time),
         affected_installed_skills: affected.iter().map(ToString::to_string).collect(),
+        dependents: convert::ids(dependents.unwrap_or_default()),
     })
 }
 

@@ -62,7 +62,7 @@ async fn a_session_of_mcp_is_there_for_its_token_alone() {
     });
     let begun = send("POST", &ada, "", &initialize).await;
     let session = begun.header("mcp-session-id").to_owned();
-    assert!(!session.is_empty(), "{begun:?}");
+    assert!(!session.is_empty(), "{}", begun.text());
     let ping = json!({"jsonrpc": "2.0", "id": 2, "method": "ping"});
     let unknown = send("POST", &ada, "no-such-session", &ping).await;
     for other in [bob.as_str(), ""] {
@@ -88,7 +88,7 @@ async fn who_signs_in_has_learners_of_its_own_and_a_reviewer_sees_them() {
         let all = learning.get_paths(v1::GetPathsRequest::default()).await;
         all.expect("paths").into_inner().paths
     };
-    let path = paths(&ada).await.remove(0).path_id;
+    let path = paths(&ada).await.remove(0).id;
     let next = async |token: &str, learner: &str| {
         let mut learning = LearningClient::new(transport(&server, token).await);
         let request = v1::NextExerciseRequest {
@@ -96,7 +96,7 @@ async fn who_signs_in_has_learners_of_its_own_and_a_reviewer_sees_them() {
             learner: learner.to_owned(),
         };
         let next = learning.next_exercise(request).await.expect("an exercise");
-        next.into_inner().exercise.expect("one").exercise_id
+        next.into_inner().exercise.expect("one").id
     };
     let hint = async |token: &str, learner: &str, exercise: &str| {
         let mut learning = LearningClient::new(transport(&server, token).await);

@@ -35,6 +35,9 @@ pub struct Blocked {
     pub id: SkillId,
     /// How many skills are on the list since.
     pub size: usize,
+    /// Some of the skills that required it, where it was put on the list.
+    #[serde(default)]
+    pub dependents: Vec<SkillId>,
 }
 
 /// The blocklist follows a feed.
@@ -97,8 +100,12 @@ impl Registry {
         if id.is_builtin() && caller.principal != Principal::local() {
             return Err(Error::ReadOnly { id });
         }
+        let dependents = self.catalog().told_dependents(&id);
         self.put_block(&id, reason, false, caller).await?;
-        Ok(self.blocked(id))
+        Ok(Blocked {
+            dependents,
+            ..self.blocked(id)
+        })
     }
 
     /// Takes a skill off the blocklist.
@@ -112,7 +119,11 @@ impl Registry {
 
     fn blocked(&self, id: SkillId) -> Blocked {
         let size = self.catalog().blocked();
-        Blocked { id, size }
+        Blocked {
+            id,
+            size,
+            dependents: Vec::new(),
+        }
     }
 
     /// Has the list say what a feed says, beside what people put there. Each entry is written

@@ -61,6 +61,17 @@ pub enum LogFormat {
     Json,
 }
 
+impl LogFormat {
+    /// Its name in settings.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::Json => "json",
+        }
+    }
+}
+
 /// What was set up; dropped or shut down at the end, so that the last spans leave.
 #[derive(Debug, Default)]
 pub struct Telemetry {
