@@ -37,7 +37,7 @@ const ONLY: &[(&str, &[&str])] = &[
     ("reqwest", &["egress", "jira", "git"]),
     ("ipnet", &["egress"]),
     ("jsonschema", &["tools"]),
-    ("tonic", &["gateway", "server"]),
+    ("tonic", &["gateway", "server", "telemetry"]),
     ("tonic-types", &["gateway", "server"]),
     ("prost", &["gateway", "server"]),
     ("prost-types", &["gateway", "server"]),
