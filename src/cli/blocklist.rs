@@ -73,6 +73,7 @@ pub(super) async fn block(client: &mut Client, options: Block, output: &Output) 
 
 /// Skills with nearly the same text, which somebody may use in its place.
 async fn copies(client: &mut Client, id: &str, output: &Output) -> Result<(), Failed> {
+    client.index().await;
     let request = v1::ListSimilarSkillsRequest {
         skill_id: id.to_owned(),
         min_similarity: Some(COPY),
