@@ -3,11 +3,15 @@
 //!
 //! `protox` reads the `.proto` files, so no `protoc` is needed.
 
+#[path = "build/access.rs"]
+mod access;
+
 use std::error::Error;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::{env, fs};
 
+use access::{Access, item_of};
 use prost_reflect::{Cardinality, DescriptorPool, DynamicMessage, FieldDescriptor, Kind, Value};
 
 /// Where the contract is, below `proto`: every file there is a part of it.
@@ -49,102 +53,6 @@ fn main() -> Result<(), Box<dyn Error>> {
     let checks = Checks::new(&pool, access)?;
     fs::write(out.join("checks.rs"), checks.generate()?)?;
     Ok(())
-}
-
-/// What a caller of each rpc must be allowed to do.
-struct Access(Vec<MethodAccess>);
-
-struct MethodAccess {
-    /// As it stands in the path of a call.
-    path: String,
-    /// Name of the action, as the enum of the contract writes it.
-    action: String,
-    /// Name of the request.
-    request: String,
-    /// The field of the request that names a skill, with the messages that it is in; empty
-    /// where none does.
-    skill: Vec<String>,
-}
-
-impl Access {
-    /// Fails for an rpc that does not say it: nothing is open because somebody forgot.
-    fn read(pool: &DescriptorPool) -> Result<Self, Box<dyn Error>> {
-        let option = pool
-            .get_extension_by_name("repertoire.v1.access")
-            .ok_or("no extension repertoire.v1.access")?;
-        let actions = pool
-            .get_enum_by_name("repertoire.v1.Action")
-            .ok_or("no enum repertoire.v1.Action")?;
-        let mut all = Vec::new();
-        for service in pool.services().filter(|s| s.package_name() == PACKAGE) {
-            for method in service.methods() {
-                let options = method.options();
-                let access = options.get_extension(&option);
-                let access = access.as_message().ok_or("access is a message")?;
-                let field = |name: &str| access.get_field_by_name(name);
-                let number = field("action").and_then(|action| action.as_enum_number());
-                let action = actions
-                    .get_value(number.unwrap_or(0))
-                    .filter(|action| action.number() != 0)
-                    .ok_or_else(|| {
-                        format!(
-                            "{}: say what its caller must be allowed to do, with the option (repertoire.v1.access).action",
-                            method.full_name()
-                        )
-                    })?;
-                let skill = field("skill").and_then(|skill| skill.as_str().map(str::to_owned));
-                let skill = skill.unwrap_or_default();
-                let mut message = Some(method.input());
-                for part in skill.split('.').filter(|part| !part.is_empty()) {
-                    let known = message.and_then(|message| message.get_field_by_name(part));
-                    let known = known.ok_or_else(|| {
-                        format!("{}: its request has no field {skill}", method.full_name())
-                    })?;
-                    message = known.kind().as_message().cloned();
-                }
-                all.push(MethodAccess {
-                    path: format!("/{}/{}", service.full_name(), method.name()),
-                    action: action.name().to_owned(),
-                    request: method.input().name().to_owned(),
-                    skill: skill
-                        .split('.')
-                        .filter(|part| !part.is_empty())
-                        .map(str::to_owned)
-                        .collect(),
-                });
-            }
-        }
-        Ok(Self(all))
-    }
-
-    /// The action of each rpc, by its path.
-    fn table(&self) -> Result<String, std::fmt::Error> {
-        let mut code = String::from("&[\n");
-        for MethodAccess { path, action, .. } in &self.0 {
-            writeln!(code, "({path:?}, {:?}),", action_name(action))?;
-        }
-        code.push(']');
-        Ok(code)
-    }
-
-    /// The body of `Checked::authorize` of a message.
-    fn of(&self, request: &str) -> Option<String> {
-        let method = self.0.iter().find(|method| method.request == request)?;
-        let (name, messages) = method.skill.split_last()?;
-        let mut code = format!(
-            "allowed(authorizer, {:?}, &v.{name})",
-            action_name(&method.action)
-        );
-        for message in messages.iter().rev() {
-            code = format!("match &v.{message} {{ Some(v) => {{ {code} }} None => Ok(()) }}");
-        }
-        Some(format!("let v = self; {code}"))
-    }
-}
-
-/// `ACTION_READ` as `read`.
-fn action_name(action: &str) -> String {
-    action.trim_start_matches("ACTION_").to_ascii_lowercase()
 }
 
 /// The files of the contract: the first ones, then the others by name.
@@ -230,6 +138,15 @@ impl Checks {
                 writeln!(
                     code,
                     "fn authorize(&self, authorizer: &dyn Authorize) -> Result<(), Failure> {{\n{body}\n}}"
+                )?;
+            }
+            if let Some(body) = self.access.names_of(&message) {
+                writeln!(code, "fn names(&self) -> Option<Vec<&str>> {{\n{body}\n}}")?;
+            }
+            if let Some(body) = item_of(&message) {
+                writeln!(
+                    code,
+                    "fn item(&self) -> Option<Option<&str>> {{\n{body}\n}}"
                 )?;
             }
             code.push_str("}\n");

@@ -287,7 +287,7 @@ fn the_page_of_access_lists_what_each_call_needs() {
         .split_once(TABLE)
         .map(|(above, table)| (format!("{above}{TABLE}"), table))
         .expect("a table");
-    out.push_str("| call | action | done to | tools |\n|---|---|---|---|\n");
+    out.push_str("| call | action | done to | recorded | tools |\n|---|---|---|---|---|\n");
     let contract = repertoire::contract::load().expect("the contract");
     for method in contract.methods() {
         let tools = method.tool_names().map(|name| format!("`{name}`"));
@@ -296,9 +296,15 @@ fn the_page_of_access_lists_what_each_call_needs() {
             "" => String::new(),
             field => format!("`{field}`"),
         };
+        let path = format!("/repertoire.v1.{}/{}", method.service, method.name);
+        let recorded = if repertoire::contract::is_recorded(&path) {
+            "yes"
+        } else {
+            ""
+        };
         writeln!(
             out,
-            "| `{}.{}` | `{}` | {skill} | {} |",
+            "| `{}.{}` | `{}` | {skill} | {recorded} | {} |",
             method.service,
             method.name,
             method.action,

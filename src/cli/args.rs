@@ -15,8 +15,8 @@ use super::skill_args::{
 };
 use super::versions;
 use super::{
-    author, blocklist, checks, data, export, install, learn, manual, review, scan, search, similar,
-    sources, sync, token, tools,
+    audit, author, blocklist, checks, data, export, install, learn, manual, review, scan, search,
+    similar, sources, sync, token, tools,
 };
 use crate::server::{self, LogFormat, listen_address};
 use origins::AllowedHost;
@@ -121,6 +121,7 @@ impl Command {
             | Self::Session(_)
             | Self::Tools(_)
             | Self::Calls(_)
+            | Self::AuditTrail(_)
             | Self::Doctor
             | Self::Config(_) => true,
             Self::Held(held) => held.skill.is_none(),
@@ -209,6 +210,8 @@ pub(super) enum Command {
     Token(token::Token),
     /// Say who the server takes you for, and what you may do.
     Whoami,
+    /// Say who did what: the audit trail, newest first, or as it grows.
+    AuditTrail(audit::Audit),
     /// Say how often a skill is read and loaded.
     Metrics(OfSkill),
     /// Write a version as an archive, or all skills as a tree of files.

@@ -69,7 +69,7 @@ pub(super) const GROUPS: &[(&str, &[&str])] = &[
     ),
     ("Learn", &["learn"]),
     ("Serve", &["serve", "mcp", "status", "doctor", "config"]),
-    ("Say who may do what", &["token", "whoami"]),
+    ("Say who may do what", &["token", "whoami", "audit-trail"]),
     (
         "Look after the data directory",
         &[

@@ -21,6 +21,7 @@ use super::remote::Remote;
 use crate::contract::status;
 use crate::contract::v1::access_client::AccessClient;
 use crate::contract::v1::admin_client::AdminClient;
+use crate::contract::v1::audit_client::AuditClient;
 use crate::contract::v1::composition_client::CompositionClient;
 use crate::contract::v1::learning_client::LearningClient;
 use crate::contract::v1::lookup_client::LookupClient;
@@ -59,6 +60,10 @@ impl Client {
 
     pub(super) fn access(&self) -> AccessClient<Transport> {
         AccessClient::new(self.transport.clone())
+    }
+
+    pub(super) fn audit(&self) -> AuditClient<Transport> {
+        AuditClient::new(self.transport.clone())
     }
 
     pub(super) fn composition(&self) -> CompositionClient<Transport> {
@@ -228,7 +233,9 @@ pub(super) fn start_failed(error: &StartError) -> Failed {
         | StartError::Source(_)
         | StartError::Unsafe { .. } => Code::ConfigInvalid,
         StartError::NotBuilt(_) => Code::FeatureNotBuilt,
-        StartError::Sync(_) | StartError::Tokens(_) => Code::StoreUnavailable,
+        StartError::Sync(_) | StartError::Tokens(_) | StartError::Audit(_) => {
+            Code::StoreUnavailable
+        }
         StartError::Reflection(_)
         | StartError::Contract(_)
         | StartError::Route(_)

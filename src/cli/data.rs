@@ -70,8 +70,10 @@ fn open(settings: &Settings) -> Result<Store, Failed> {
 }
 
 /// What is damaged: the store's records, then what does not fit together.
-fn check(store: &Store, progress: impl FnMut(u64)) -> (store::Verified, u64, u64) {
+fn check(store: &Store, progress: impl FnMut(u64)) -> (store::Verified, [u64; 3]) {
     let mut verified = store.verify(progress);
+    let trail = ::audit::verify(store);
+    verified.damage.extend(trail.damage);
     let clock = Arc::new(SystemClock);
     let audit = Registry::open(store.clone(), clock).and_then(|registry| registry.audit());
     let (skills, versions) = match audit {
@@ -85,7 +87,7 @@ fn check(store: &Store, progress: impl FnMut(u64)) -> (store::Verified, u64, u64
         }
     };
     verified.damage.dedup();
-    (verified, skills, versions)
+    (verified, [skills, versions, trail.records])
 }
 
 pub(super) async fn verify(global: &Global, config: &Config, output: &Output) -> Exit {
@@ -103,7 +105,7 @@ pub(super) async fn verify(global: &Global, config: &Config, output: &Output) ->
     })
     .await;
     bar.finish_and_clear();
-    let (verified, skills, versions) = result?;
+    let (verified, [skills, versions, events]) = result?;
     let whole = verified.damage.is_empty();
     if output.is_json() {
         output.value(&json!({
@@ -112,11 +114,12 @@ pub(super) async fn verify(global: &Global, config: &Config, output: &Output) ->
             "contents": verified.contents,
             "skills": skills,
             "versions": versions,
+            "audit_events": events,
             "damage": verified.damage,
         }))?;
     } else if whole {
         output.line(&format!(
-            "{GOOD}whole{GOOD:#} {} records, {} contents, {skills} skills, {versions} versions",
+            "{GOOD}whole{GOOD:#} {} records, {} contents, {skills} skills, {versions} versions, {events} audit events",
             verified.records, verified.contents
         ))?;
     } else {

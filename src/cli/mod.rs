@@ -13,6 +13,7 @@
 //! Not here: what the calls do.
 
 mod args;
+mod audit;
 mod author;
 mod background;
 mod blocklist;
@@ -206,6 +207,7 @@ async fn with_client(
         Command::Source(options) => sources::source(client, options, output).await,
         Command::Sync(options) => sync::sync(client, options, output).await,
         Command::Token(options) => token::token(client, options, output).await,
+        Command::AuditTrail(options) => audit::audit(client, options, output).await,
         Command::Whoami => token::whoami(client, output).await,
         Command::Held(options) => review::held(client, options, output).await,
         Command::Approve(options) => review::approve(client, options, output).await,

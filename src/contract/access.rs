@@ -13,10 +13,22 @@ use super::v1;
 use access::Authorize;
 use model::Failure;
 
+/// Of each rpc by its path: the action, and whether the audit trail has its calls.
+const RPCS: &[(&str, &str, bool)] = include!(concat!(env!("OUT_DIR"), "/access.rs"));
+
 /// The action of each rpc, by its path; none: everybody may call it.
 pub fn actions() -> impl Iterator<Item = (&'static str, Option<access::Action>)> {
-    const ACTIONS: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/access.rs"));
-    ACTIONS.iter().map(|(path, name)| (*path, action(name)))
+    RPCS.iter().map(|(path, name, _)| (*path, action(name)))
+}
+
+/// The audit trail has an event of each call of an rpc, by its path. One that there is none of
+/// would be recorded.
+#[must_use]
+pub fn is_recorded(path: &str) -> bool {
+    let unrecorded = RPCS
+        .iter()
+        .any(|(known, _, recorded)| *known == path && !recorded);
+    !unrecorded
 }
 
 #[expect(
@@ -46,20 +58,28 @@ pub fn action_from_wire(action: v1::Action) -> Option<access::Action> {
     all.find(|known| action_on_wire(*known) == action)
 }
 
+/// What is asked and told where the messages of a call are decoded and encoded.
+#[derive(Clone, Default)]
+pub struct Looks {
+    /// Who decides. None: its caller may do its action to every skill, or the call is the
+    /// server's own.
+    pub authorizer: Option<Arc<dyn Authorize>>,
+    /// Who notes what the call is done to. None: its calls are not recorded.
+    pub noted: Option<audit::Noted>,
+}
+
 tokio::task_local! {
-    static AUTHORIZER: Arc<dyn Authorize>;
+    static LOOKS: Looks;
 }
 
-/// Has what is decoded while a future is polled, and by decoders that are made meanwhile,
-/// decided on.
-pub async fn with_authorizer<F: Future>(authorizer: Arc<dyn Authorize>, future: F) -> F::Output {
-    AUTHORIZER.scope(authorizer, future).await
+/// Has codecs that are made while a future is polled look at their messages so.
+pub async fn looked_at<F: Future>(looks: Looks, future: F) -> F::Output {
+    LOOKS.scope(looks, future).await
 }
 
-/// Who decides on the call in work. None: its caller may do its action to every skill, or the
-/// call is the server's own.
-pub(super) fn authorizer() -> Option<Arc<dyn Authorize>> {
-    AUTHORIZER.try_with(Arc::clone).ok()
+/// How codecs that are made now look at their messages.
+pub(super) fn looks() -> Looks {
+    LOOKS.try_with(Clone::clone).unwrap_or_default()
 }
 
 /// Asks whether a request may do its action to the skill that it names.

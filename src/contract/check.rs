@@ -21,6 +21,16 @@ pub trait Checked {
         // It names none.
         Ok(())
     }
+
+    /// What it says that its call is done to. None: calls with it are not recorded.
+    fn names(&self) -> Option<Vec<&str>> {
+        None
+    }
+
+    /// It answers one message of a stream: the code of a refusal.
+    fn item(&self) -> Option<Option<&str>> {
+        None
+    }
 }
 
 /// A rule that a request breaks.

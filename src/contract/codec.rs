@@ -1,17 +1,15 @@
 //! The codec that refuses a request which breaks its rules, or which its caller may not make.
 
 use std::marker::PhantomData;
-use std::sync::Arc;
 
 use prost::Message;
 use tonic::Status;
-use tonic::codec::{BufferSettings, Codec, DecodeBuf, Decoder};
+use tonic::codec::{BufferSettings, Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
 use tonic_prost::{ProstDecoder, ProstEncoder};
 
 use super::Checked;
-use super::access::authorizer;
+use super::access::{Looks, looks};
 use super::status::{invalid, status};
-use ::access::Authorize;
 use model::{Code, Failure};
 
 /// Bytes of the buffer that each request gets before any of it is there; it grows with
@@ -32,22 +30,25 @@ impl<T, U> Default for CheckedCodec<T, U> {
 
 impl<T, U> Codec for CheckedCodec<T, U>
 where
-    T: Message + Send + 'static,
+    T: Message + Checked + Send + 'static,
     U: Message + Default + Checked + Send + 'static,
 {
     type Encode = T;
     type Decode = U;
-    type Encoder = ProstEncoder<T>;
+    type Encoder = NotedEncoder<T>;
     type Decoder = CheckedDecoder<U>;
 
     fn encoder(&mut self) -> Self::Encoder {
-        ProstEncoder::default()
+        NotedEncoder {
+            inner: ProstEncoder::default(),
+            noted: looks().noted,
+        }
     }
 
     fn decoder(&mut self) -> Self::Decoder {
         CheckedDecoder {
             inner: ProstDecoder::default(),
-            authorizer: U::REQUEST.then(authorizer).flatten(),
+            looks: U::REQUEST.then(looks).unwrap_or_default(),
         }
     }
 }
@@ -55,7 +56,31 @@ where
 /// Decodes a message and, where it is a request, checks it.
 pub struct CheckedDecoder<U> {
     inner: ProstDecoder<U>,
-    authorizer: Option<Arc<dyn Authorize>>,
+    looks: Looks,
+}
+
+/// Encodes a message and, where it answers one of a stream that is recorded, notes it.
+pub struct NotedEncoder<T> {
+    inner: ProstEncoder<T>,
+    noted: Option<audit::Noted>,
+}
+
+impl<T: Message + Checked> Encoder for NotedEncoder<T> {
+    type Item = T;
+    type Error = Status;
+
+    fn encode(&mut self, message: T, buf: &mut EncodeBuf<'_>) -> Result<(), Status> {
+        if let Some(noted) = &self.noted
+            && let Some(code) = message.item()
+        {
+            noted.item(code);
+        }
+        self.inner.encode(message, buf)
+    }
+
+    fn buffer_settings(&self) -> BufferSettings {
+        self.inner.buffer_settings()
+    }
 }
 
 impl<U: Message + Default + Checked> Decoder for CheckedDecoder<U> {
@@ -78,7 +103,12 @@ impl<U: Message + Default + Checked> Decoder for CheckedDecoder<U> {
             if !violations.is_empty() {
                 return Err(status(invalid(violations)));
             }
-            if let Some(authorizer) = &self.authorizer {
+            if let Some(noted) = &self.looks.noted
+                && let Some(names) = message.names()
+            {
+                noted.names(names);
+            }
+            if let Some(authorizer) = &self.looks.authorizer {
                 message.authorize(&**authorizer).map_err(status)?;
             }
         }

@@ -14,11 +14,11 @@ mod status;
 
 use prost::Message as _;
 
-pub use access::{action_from_wire, action_on_wire, actions, with_authorizer};
+pub use access::{Looks, action_from_wire, action_on_wire, actions, is_recorded, looked_at};
 pub use check::{Checked, Violation};
 pub use codec::CheckedCodec;
 pub use gateway::{FOR_MODEL, INDEX_VERSION, SESSION_REMEMBERED, values as json};
-pub use status::{DOMAIN, invalid, refusal, status};
+pub use status::{DOMAIN, invalid, outcome, refusal, status};
 
 /// Messages and services of `repertoire.v1`.
 #[allow(

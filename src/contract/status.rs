@@ -81,6 +81,18 @@ pub fn status(failure: impl Into<Failure>) -> Status {
         .unwrap_or_else(|| spell(&failure, 0, 0))
 }
 
+/// How an answer says that its call ended: none where it ended well, or does not say; else the
+/// stable code, or gRPC's own where another library refused it.
+#[must_use]
+pub fn outcome(headers: &http::HeaderMap) -> Option<String> {
+    let status = Status::from_header_map(headers)?;
+    if status.code() == tonic::Code::Ok {
+        return None;
+    }
+    let info = status.get_details_error_info();
+    Some(info.map_or_else(|| format!("{:?}", status.code()), |info| info.reason))
+}
+
 /// With so many findings and next steps at most, and so many characters of each
 /// text.
 fn spell(failure: &Failure, max: usize, chars: usize) -> Status {

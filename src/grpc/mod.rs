@@ -12,6 +12,7 @@
 mod access;
 pub mod admin;
 mod around;
+mod audit;
 mod blocklist;
 mod bulk;
 mod checks;
@@ -39,6 +40,7 @@ mod watch;
 
 pub use access::AccessService;
 pub use around::CallerPlace;
+pub use audit::AuditService;
 
 use std::path::PathBuf;
 use std::pin::Pin;

@@ -20,9 +20,10 @@ use tracing::Span;
 use super::calls::{late, note};
 use super::metrics::CountedCall;
 use super::reader::{self, Polled};
-use crate::contract::status;
+use crate::contract::{outcome, status};
 use access_log::LoggedCall;
 use admission::{Full, Peer, Permit, Resource};
+use audit::Call;
 use model::{Code, Failure};
 use tokens::Ended;
 
@@ -66,6 +67,8 @@ pub(super) struct Guard {
     pub(super) token_end: Option<Ended>,
     pub(super) span: Span,
     pub(super) record: Option<CountedCall>,
+    /// What the audit trail says of it.
+    pub(super) call: Option<Call>,
     pub(super) ended: bool,
 }
 
@@ -274,6 +277,9 @@ impl Guard {
     fn note(&mut self, headers: &HeaderMap) {
         if let Some(record) = &mut self.record {
             note(&self.span, record, headers);
+        }
+        if let Some(call) = &mut self.call {
+            call.note(outcome(headers));
         }
     }
 

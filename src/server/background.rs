@@ -43,6 +43,7 @@ impl Background {
                 });
             }
         };
+        domain.starts(settings.config).await?;
         domain.follow().await;
         let stop = CancellationToken::new();
         let (health, health_service) = tonic_health::server::health_reporter();
@@ -52,7 +53,7 @@ impl Background {
         let health = tokio::spawn(health::follow(health, mode, writable, stop.clone()));
         let calls = CallLayer::new(
             (settings.limits.admission(), &settings.limits),
-            domain.sign_in.clone(),
+            (domain.sign_in.clone(), domain.audit.clone()),
             stop.clone(),
             telemetry.exports(),
         );

@@ -4,7 +4,7 @@
 //!   caller has a share. A call takes its permit when its message is there, and gives it
 //!   back when its answer is made: what a peer sends or reads slowly is booked by its
 //!   bytes and takes no permit. A stream keeps its permit until it ends. A call for which
-//!   there is no permit waits for one, but not for long ([`overload`]).
+//!   there is no permit waits for one, but not for long ([`Patience`]).
 //! * **Quotas.** A call is taken from what its caller may do over time.
 //! * **Deadline.** `grpc-timeout`, which neither the listener nor axum looks at, is
 //!   honoured up to the server's own, which a unary call
@@ -16,6 +16,8 @@
 //! * **Counted** by rpc and status, whatever face the call came through.
 //! * **Access**: what the listener says of the caller. A call whose action the caller may not
 //!   do is refused before its message is read. A stream ends with the token that opened it.
+//! * **Recorded**: calls that change something, and refusals of who may not, in the audit trail.
+//!   Which ones, the contract says; no handler records anything.
 //! * A panic is a fault of ours, never of the connection.
 
 use std::collections::HashMap;
@@ -34,7 +36,6 @@ use futures_util::FutureExt as _;
 use futures_util::future::Either;
 use http::{HeaderMap, Request, Response};
 use http_body::Body as HttpBody;
-use http_body_util::BodyExt as _;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tower::util::BoxCloneSyncService;
@@ -43,33 +44,22 @@ use tracing::{Instrument as _, Span};
 
 use super::MAX_MESSAGE_BYTES;
 use super::answer::{AnswerBody, Booked, Guard};
-use super::limits::Limits;
+use super::beside::{metered, other};
+use super::limits::{Limits, Times};
 use super::metrics::{CountedCall, Metrics};
-use super::overload::{self, Patience};
 use super::rpc::{RpcMethod, methods, span};
-use super::timeout::timeout;
-use crate::contract::{status, with_authorizer};
+use crate::contract::{Looks, looked_at, outcome, status};
 use crate::grpc::Deadline;
 use access::Access;
 use admission::{
-    Admission, Intake, IntakeError, Length, Metered, Peer, Permit, Resource, with_reader,
+    Admission, Intake, Length, Patience, Peer, Permit, is_refusal, timeout, with_reader,
 };
+use audit::{Audit, Call};
 use executor::with_deadline;
 use gateway::Transport;
 use model::{Code, Failure};
 use quotas::Quotas;
 use tokens::SignIn;
-
-/// How long calls may take.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Times {
-    /// A unary call that brings no deadline.
-    pub(super) deadline: Duration,
-    /// A stream whose client sends nothing, where it is the client's turn.
-    pub(super) idle: Duration,
-    /// A call for which there is no permit.
-    pub(super) wait: Duration,
-}
 
 struct Inner {
     methods: HashMap<String, Arc<RpcMethod>>,
@@ -80,13 +70,10 @@ struct Inner {
     times: Times,
     quotas: Quotas,
     sign_in: SignIn,
+    audit: Audit,
     stop: CancellationToken,
     exports: bool,
 }
-
-/// The service that says whether the server is well, and its rpc that is asked once.
-const HEALTH: &str = "/grpc.health.v1.Health/";
-const HEALTH_CHECK: &str = "/grpc.health.v1.Health/Check";
 
 /// Puts the call layer before a service.
 #[derive(Clone)]
@@ -96,7 +83,7 @@ impl CallLayer {
     /// `exports`: spans leave the process, so the caller's trace is continued.
     pub(super) fn new(
         (admission, limits): (Admission, &Limits),
-        sign_in: SignIn,
+        (sign_in, audit): (SignIn, Audit),
         stop: CancellationToken,
         exports: bool,
     ) -> Self {
@@ -109,6 +96,7 @@ impl CallLayer {
             times: limits.times(),
             quotas: Quotas::new(&limits.quotas),
             sign_in,
+            audit,
             stop,
             exports,
         }))
@@ -207,7 +195,8 @@ where
         let reader = self.is_remote.then(|| peer.clone());
         let method = state.methods.get(request.uri().path()).cloned();
         let Some(method) = method else {
-            return Box::pin(other(inner, request, state, reader));
+            let times = (state.times.idle, state.stop.clone());
+            return Box::pin(other(inner, request, times, reader));
         };
         let span = span(&method, request.headers(), state.exports);
         let call = InboundCall {
@@ -256,6 +245,8 @@ where
         if let Some(action) = self.method.action
             && let Err(failure) = self.access.require(action)
         {
+            let (audit, rpc) = (&self.state.audit, &self.method.audited);
+            audit.refused(rpc, &self.access, request.headers(), failure.code);
             return Ok(self.refuse(failure));
         }
         let asked = match timeout(request.headers()) {
@@ -264,8 +255,12 @@ where
         };
         let patience = Patience::new(self.state.times.wait, asked);
         let (peer, stop) = (self.peer.clone(), self.state.stop.clone());
-        let answer = self.work(request, asked, patience).await?;
-        if overload::is_refusal(answer.headers()) {
+        let call = self.method.is_recorded.then(|| {
+            let rpc = &self.method.audited;
+            self.state.audit.begin(rpc, &self.access, request.headers())
+        });
+        let answer = self.work(request, asked, patience, call).await?;
+        if is_refusal(answer.headers()) {
             patience.before_refusal(&peer, &stop).await;
         }
         Ok(answer)
@@ -276,13 +271,17 @@ where
         request: Request<Body>,
         asked: Option<Duration>,
         patience: Patience,
+        call: Option<Call>,
     ) -> Result<Response<AnswerBody>, Infallible> {
         if let Err(failure) = self.use_quota() {
             return Ok(self.refuse(failure));
         }
         let admitted = match self.admit(request, asked, patience).await {
             Ok(admitted) => admitted,
-            Err(failure) => return Ok(self.refuse(failure)),
+            Err(failure) => {
+                let refusal = recorded(call, refused(failure)).await;
+                return Ok(self.refusal(refusal));
+            }
         };
         let ReadyCall {
             mut request,
@@ -293,14 +292,18 @@ where
         } = admitted;
         request.extensions_mut().insert(Deadline(work_until));
         let authorizer = self.method.action.and_then(|of| self.access.authorizer(of));
-        let answer = match authorizer {
-            None => Either::Left(self.inner.call(request)),
-            // The decoder is made while the call is polled, so the call is made there as well.
-            Some(authorizer) => {
-                let inner = &mut self.inner;
-                let call = async move { inner.call(request).await };
-                Either::Right(with_authorizer(authorizer, call))
-            }
+        let noted = call.as_ref().map(Call::noted);
+        let answer = if authorizer.is_none() && noted.is_none() {
+            Either::Left(self.inner.call(request))
+        } else {
+            // The codec is made while the call is polled, so the call is made there as well.
+            let inner = &mut self.inner;
+            let answer = async move { inner.call(request).await };
+            Either::Right(looked_at(Looks { authorizer, noted }, answer))
+        };
+        let answer = match &call {
+            None => Either::Left(answer),
+            Some(call) => Either::Right(call.work(answer)),
         };
         let answer = with_deadline(work_until, answer);
         let answer = with_reader(self.peer.clone(), answer);
@@ -316,6 +319,16 @@ where
             Ok(Ok(answer)) => answer,
             Ok(Err(never)) => match never {},
             Err(_panic) => refused(Failure::fault("a handler panicked")),
+        };
+        let goes_on = self.method.streams && outcome(answer.headers()).is_none();
+        let (answer, call) = if goes_on {
+            if let Some(call) = call.as_ref().filter(|_| self.method.worker) {
+                call.goes_on();
+            }
+            (answer, call)
+        } else {
+            let answer = tokio::time::timeout_at(work_until, recorded(call, answer)).await;
+            (answer.unwrap_or_else(|_passed| refused(late())), None)
         };
         let Self {
             state,
@@ -346,6 +359,7 @@ where
             token_end,
             span,
             record: Some(record),
+            call,
             ended: false,
         };
         if method.streams || !is_remote {
@@ -435,62 +449,14 @@ where
         }
     }
 
-    fn refuse(mut self, failure: Failure) -> Response<AnswerBody> {
-        let answer = refused(failure);
+    fn refuse(self, failure: Failure) -> Response<AnswerBody> {
+        self.refusal(refused(failure))
+    }
+
+    fn refusal(mut self, answer: Response<Body>) -> Response<AnswerBody> {
         self.record.note(answer.headers());
         answer.map(|body| AnswerBody::new(body, None, None))
     }
-}
-
-/// The body of a request that streams messages.
-fn metered(peer: &Peer, body: Body, idle: Option<Duration>) -> Body {
-    let body = Metered::new(peer, body, idle);
-    Body::new(body.map_err(|error| match error {
-        IntakeError::Broken(error) => error.into_inner(),
-        // tonic finds the status, and ends the stream with it.
-        error => status(error).into(),
-    }))
-}
-
-/// Health, reflection, and what is no rpc. None of it does work of ours, but streams
-/// are streams, and whoever sends does so within limits.
-async fn other<S>(
-    mut inner: S,
-    request: Request<Body>,
-    state: Arc<Inner>,
-    reader: Option<Peer>,
-) -> Result<Response<AnswerBody>, Infallible>
-where
-    S: Service<Request<Body>, Response = Response<Body>, Error = Infallible>,
-{
-    let Some(peer) = reader else {
-        let answer = inner.call(request).await?;
-        return Ok(answer.map(|body| AnswerBody::new(body, None, None)));
-    };
-    // Whether the server is well can always be asked.
-    let permit = if request.uri().path() == HEALTH_CHECK {
-        Ok(None)
-    } else {
-        peer.try_take(Resource::Streams, 1).map(Some)
-    };
-    let permit = match permit {
-        Ok(permit) => permit,
-        Err(full) => return Ok(refused(full.into()).map(|body| AnswerBody::new(body, None, None))),
-    };
-    let request = request.map(|body| metered(&peer, body, Some(state.times.idle)));
-    let guard = Guard {
-        _permit: permit,
-        deadline: None,
-        // Who watches the server's health is told by it that the server stops.
-        stop: (!request.uri().path().starts_with(HEALTH))
-            .then(|| Box::pin(state.stop.clone().cancelled_owned())),
-        token_end: None,
-        span: Span::none(),
-        record: None,
-        ended: false,
-    };
-    let answer = inner.call(request).await?;
-    Ok(answer.map(|body| AnswerBody::new(body, Some(peer), Some(guard))))
 }
 
 pub(super) fn late() -> Failure {
@@ -509,7 +475,17 @@ pub(super) fn note(span: &Span, record: &mut CountedCall, headers: &HeaderMap) {
     }
 }
 
+/// The answer of a call whose end is recorded; where that cannot be, it says so.
+async fn recorded(call: Option<Call>, answer: Response<Body>) -> Response<Body> {
+    let Some(call) = call else { return answer };
+    let code = outcome(answer.headers());
+    match call.end(code.as_deref()).await {
+        Ok(()) => answer,
+        Err(failure) => refused(failure),
+    }
+}
+
 /// A failure as a whole gRPC answer.
-fn refused(failure: Failure) -> Response<Body> {
+pub(super) fn refused(failure: Failure) -> Response<Body> {
     status(failure).into_http()
 }

@@ -15,7 +15,9 @@ use super::sources::{SourceConfig, SyncConfig};
 use super::tools::ToolsConfig;
 use super::trust::TrustConfig;
 use access_log::{AccessConfig, AccessMode};
+use audit::AuditConfig;
 use config_file::{Document, Mistake, Places, Read, Setting, told};
+use model::Digest;
 use origins::WebConfig;
 use preflight::InstallConfig;
 use tokens::SignInConfig;
@@ -44,6 +46,8 @@ pub struct Config {
     pub access_log_sample: Option<u64>,
     /// Who may do what.
     pub access: SignInConfig,
+    /// How long the audit trail is kept.
+    pub audit: AuditConfig,
     /// Bounds of the server.
     pub limits: Limits,
     /// Bounds of the store.
@@ -69,6 +73,9 @@ pub struct Config {
     /// Where each of these is in the file.
     #[serde(skip)]
     pub places: Places,
+    /// The digest of the file.
+    #[serde(skip)]
+    pub digest: Option<Digest>,
 }
 
 /// Bounds of the store.
@@ -145,6 +152,8 @@ fn bounds(key: &str) -> RangeInclusive<u64> {
         "limits.share_percent" => 1..=100,
         "limits.wait_seconds" | "limits.linger_seconds" => 0..=MAX,
         "access_log_sample"
+        | "audit.keep_days"
+        | "audit.max_records"
         | "store.keep_events"
         | "tools.session_hours"
         | "tools.sessions"
@@ -179,6 +188,7 @@ impl Config {
             let without = document.read_without::<Self>(&it.key, bounds);
             let without = without.map(|mut without| {
                 without.places.clone_from(&config.places);
+                without.digest = config.digest;
                 without.effective()
             });
             without.as_ref() != Some(&config)
@@ -194,6 +204,7 @@ impl Config {
         let document = Document::parse(text).map_err(|mistake| wrong(vec![mistake]))?;
         let mut read = document.read::<Self>(bounds).map_err(wrong)?;
         read.value.places = Places::new(path, &document);
+        read.value.digest = Some(Digest::of(text.as_bytes()));
         Ok((document, read))
     }
 
@@ -259,6 +270,10 @@ pub struct Settings {
     pub sync: SyncConfig,
     /// Where each of these is in the config file.
     pub places: Places,
+    /// How long the audit trail is kept.
+    pub audit: AuditConfig,
+    /// The digest of the config file.
+    pub config: Option<Digest>,
 }
 
 impl Settings {
@@ -300,6 +315,8 @@ impl Settings {
             sources: config.sources.clone(),
             sync: config.sync.clone(),
             places: config.places.clone(),
+            audit: config.audit,
+            config: config.digest,
             store: store::Options {
                 cache_bytes: cache_mib.max(1) << 20,
                 keep_events,

@@ -18,11 +18,12 @@ use ::sync::Engine;
 use ::tools::Tools;
 use ::tools::host::Host;
 use access::Access;
+use audit::Audit;
 use composition::Composition;
 use executor::Executor;
 use gateway::Transport;
 use local::Overlays;
-use model::{Clock, Principal, SystemClock};
+use model::{Clock, Digest, Principal, SystemClock};
 use preflight::Installer;
 use recommend::Advisor;
 use registry::{Caller, Feed, Policy, Registry};
@@ -50,6 +51,7 @@ pub struct Domain {
     pub(super) tokens: Tokens,
     pub(super) sign_in: SignIn,
     pub(super) access: AccessService,
+    pub(super) audit: Audit,
     paths: LearningConfig,
     following: Arc<Following>,
 }
@@ -76,6 +78,7 @@ impl Domain {
         let (directory, options) = (settings.data.clone(), settings.store.clone());
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let wanted = settings.sign_in.clone();
+        let kept = settings.audit;
         let host = Host::new(settings.tools.host()?);
         let mut handlers = settings.tools.handlers()?;
         handlers.push(Arc::new(host.clone()));
@@ -109,6 +112,7 @@ impl Domain {
             let tokens = Tokens::open(store.clone()).map_err(StartError::Tokens)?;
             let sign_in = SignIn::new(&wanted, tokens.clone(), Arc::clone(&clock));
             let access = AccessService::new(tokens.clone(), Arc::clone(&clock));
+            let audit = Audit::new(store.clone(), kept, Arc::clone(&clock));
             let (stored, at) = (store.clone(), Arc::clone(&clock));
             let learning = learning::open(stored, at, &paths, &host, &registry)?;
             let stored = (store.clone(), registry.clone());
@@ -138,6 +142,7 @@ impl Domain {
                 tokens,
                 sign_in,
                 access,
+                audit,
                 paths,
                 following: Arc::new(Following {
                     stop: CancellationToken::new(),
@@ -148,9 +153,16 @@ impl Domain {
         let domain = opened
             .await
             .map_err(|error| registry::Error::Internal(error.to_string()))??;
+        domain.audit.resume().await.map_err(StartError::Audit)?;
         bundled::publish(&domain.registry).await?;
         domain.block_by_feed().await;
         Ok(domain)
+    }
+
+    /// Records that a server starts, and which config file it has read.
+    pub(super) async fn starts(&self, config: Option<Digest>) -> Result<(), StartError> {
+        let started = self.audit.started(env!("CARGO_PKG_VERSION"), config).await;
+        started.map_err(|error| StartError::Audit(error.into()))
     }
 
     /// The registry.
@@ -229,7 +241,8 @@ impl Domain {
     #[must_use]
     pub fn transport(&self, limits: &Limits) -> Transport {
         let (admission, stop) = (limits.admission(), CancellationToken::new());
-        let front = calls::CallLayer::new((admission, limits), self.sign_in.clone(), stop, false);
+        let guards = (self.sign_in.clone(), self.audit.clone());
+        let front = calls::CallLayer::new((admission, limits), guards, stop, false);
         let transport = front.transport(services::routes(self).fallback(unknown));
         let local = transport.map_request(|mut request: http::Request<tonic::body::Body>| {
             request.extensions_mut().insert(Access::local());
@@ -258,6 +271,9 @@ impl Domain {
         }
         if let Err(error) = self.tokens.write_uses().await {
             tracing::warn!(%error, "when tokens were last used was not written");
+        }
+        if let Err(error) = self.audit.close().await {
+            tracing::warn!(%error, "the end of the audit trail was not written");
         }
         self.following.stop.cancel();
         self.local.stop();

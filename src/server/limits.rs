@@ -4,10 +4,20 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use super::calls::Times;
 use admission::{Admission, Amounts, Pace};
 use executor::DEFAULT_DEADLINE;
 use quotas::QuotasConfig;
+
+/// How long calls may take.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Times {
+    /// A unary call that brings no deadline.
+    pub(super) deadline: Duration,
+    /// A stream whose client sends nothing, where it is the client's turn.
+    pub(super) idle: Duration,
+    /// A call for which there is no permit.
+    pub(super) wait: Duration,
+}
 
 /// Limits of the server. Of each that says so, one caller has a share at most.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]

@@ -41,7 +41,7 @@ use super::answer::AnswerBody;
 use super::calls::CallService;
 use super::window::Caller;
 use crate::contract::status;
-use access::Access;
+use access::{Access, Origin};
 use connection::ShortPath;
 
 const NAME: &str = "socket";
@@ -260,7 +260,7 @@ impl Serving {
         if !is_let_in {
             return;
         }
-        let access = Access::local();
+        let access = Access::local().from(Origin::local("socket"));
         let service = self.service.clone();
         let service = tower::service_fn(move |mut request: Request<Incoming>| {
             let (service, access) = (service.clone(), access.clone());
@@ -365,9 +365,11 @@ mod tests {
     fn services() -> CallService<Router> {
         let (limits, stop) = (crate::server::Limits::default(), CancellationToken::new());
         let store = store::Store::in_memory(&store::Options::default());
+        let audit = audit::Audit::new(store.clone(), Default::default(), Arc::new(SystemClock));
         let tokens = Tokens::open(store).expect("tokens");
         let sign_in = SignIn::new(&SignInConfig::default(), tokens, Arc::new(SystemClock));
-        let calls = CallLayer::new((limits.admission(), &limits), sign_in, stop, false);
+        let guards = (sign_in, audit);
+        let calls = CallLayer::new((limits.admission(), &limits), guards, stop, false);
         calls.layer(Router::new())
     }
 

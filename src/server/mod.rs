@@ -6,7 +6,7 @@
 //!   HTTP/2); a socket in the data directory serves this machine (`local`). A server that
 //!   a window started has the socket alone (`window`, `background`).
 //! * Every call passes one call layer (`calls`): a permit among those in work, for which it
-//!   waits a little (`overload`), the caller's deadline, a span, the caller's name.
+//!   waits a little (`admission`), the caller's deadline, a span, the caller's name.
 //! * Nothing waits for a client without a limit: for its first bytes, its headers, its
 //!   body, or until it has read its answer (`listen`, `answer`). What it holds
 //!   meanwhile is its share (`admission`).
@@ -17,6 +17,7 @@
 
 mod answer;
 mod background;
+mod beside;
 mod bundled;
 mod calls;
 mod config;
@@ -36,7 +37,6 @@ mod local;
 mod look;
 mod mcp;
 mod metrics;
-mod overload;
 mod protocol;
 mod reader;
 #[cfg(feature = "remote-sources")]
@@ -49,7 +49,6 @@ mod search;
 mod secret;
 mod services;
 mod sources;
-mod timeout;
 mod tools;
 mod trust;
 mod vitals;
@@ -96,6 +95,7 @@ use crate::mcp::McpServer;
 use ::tokens::Tokens;
 use ::tools::Tools;
 use access_log::AccessLog;
+use audit::Audit;
 use config_file::Places;
 use gateway::Gateway;
 use local::LocalSocket;
@@ -165,6 +165,9 @@ pub enum StartError {
     /// What is known of tokens cannot be read.
     #[error("cannot read the tokens: {0}")]
     Tokens(::tokens::Error),
+    /// The audit trail cannot be read or written.
+    #[error("the audit trail: {0}")]
+    Audit(audit::Error),
     /// Callers on other machines would not be told apart, or not safely.
     #[error("the server does not listen on {address}, where other machines reach it: {why}")]
     Unsafe {
@@ -238,7 +241,7 @@ impl Server {
         let sign_in = domain.sign_in.clone();
         let front = calls::CallLayer::new(
             (admission.clone(), &settings.limits),
-            sign_in.clone(),
+            (sign_in.clone(), domain.audit.clone()),
             stop.clone(),
             exports,
         );
@@ -282,7 +285,9 @@ impl Server {
             address: settings.listen.ip(),
             access,
             sign_in,
+            audit: domain.audit.clone(),
         };
+        domain.starts(settings.config).await?;
 
         let kind = Kind::Serve {
             url: format!("http://{address}"),
@@ -364,7 +369,8 @@ async fn bind(address: SocketAddr) -> Result<(TcpListener, SocketAddr), StartErr
 fn keep(domain: &Domain, stop: &CancellationToken) -> (JoinHandle<()>, JoinHandle<()>) {
     let (registry, tokens) = (domain.registry().clone(), domain.tokens.clone());
     let counting = tokio::spawn(write_usage(registry, tokens, stop.clone()));
-    let keeping = tokio::spawn(write_sessions(domain.tools.clone(), stop.clone()));
+    let (tools, audit) = (domain.tools.clone(), domain.audit.clone());
+    let keeping = tokio::spawn(write_sessions(tools, audit, stop.clone()));
     (counting, keeping)
 }
 
@@ -423,8 +429,8 @@ async fn write_usage(registry: Registry, tokens: Tokens, stop: CancellationToken
     }
 }
 
-/// Writes sessions and records of calls, soon after they change.
-async fn write_sessions(tools: Tools, stop: CancellationToken) {
+/// Writes sessions, records of calls and the audit trail, soon after they change.
+async fn write_sessions(tools: Tools, audit: Audit, stop: CancellationToken) {
     let mut pause = SESSION_INTERVAL;
     while stop
         .run_until_cancelled(tokio::time::sleep(pause))
@@ -434,6 +440,10 @@ async fn write_sessions(tools: Tools, stop: CancellationToken) {
         pause = SESSION_INTERVAL;
         if let Err(error) = tools.write().await {
             tracing::warn!(%error, "sessions and records of calls wait to be written");
+            pause = USAGE_INTERVAL;
+        }
+        if let Err(error) = audit.write().await {
+            tracing::warn!(%error, "the audit trail waits to be written");
             pause = USAGE_INTERVAL;
         }
     }

@@ -28,6 +28,7 @@ use crate::http::refused;
 use access::{Access, Action};
 use access_log::AccessLog;
 use admission::{Admission, Peer};
+use audit::Audit;
 use model::{Failure, Principal};
 use tokens::SignIn;
 
@@ -51,6 +52,7 @@ pub(super) struct ProtocolRouter {
     pub(super) access: Arc<AccessLog>,
     /// Finds out who that is.
     pub(super) sign_in: SignIn,
+    pub(super) audit: Audit,
 }
 
 impl ProtocolRouter {
@@ -88,13 +90,21 @@ impl Service<Request<Incoming>> for ProtocolRouter {
     fn call(&mut self, request: Request<Incoming>) -> Self::Future {
         let native = is_grpc(&request);
         let mut request = request.map(Body::new);
-        let caller = self
-            .sign_in
-            .recognize(request.headers(), is_of_worker(&request));
+        let face = if native { "grpc" } else { face(&request) };
+        let (sign_in, headers) = (&self.sign_in, request.headers());
+        let origin = sign_in.origin(headers, face, self.address);
+        let caller = sign_in.recognize(headers, is_of_worker(&request));
+        let caller = caller.map(|caller| caller.from(origin)).and_then(|caller| {
+            permit(face, request.uri().path(), &caller)?;
+            Ok(caller)
+        });
+        if let Err(failure) = &caller {
+            self.audit.refused_unknown(origin, failure.code);
+        }
         let peer = self.peer_of(caller.as_ref().ok()).for_call();
         request.extensions_mut().insert(peer.clone());
         if native {
-            let logged = self.access.begin("grpc", &request, self.address);
+            let logged = self.access.begin(face, &request, self.address);
             let caller = match caller {
                 Ok(caller) => caller,
                 Err(failure) => {
@@ -111,12 +121,7 @@ impl Service<Request<Incoming>> for ProtocolRouter {
             };
         }
         let access = Arc::clone(&self.access);
-        let face = face(&request);
         let logged = access.begin(face, &request, self.address);
-        let caller = caller.and_then(|caller| {
-            permit(face, request.uri().path(), &caller)?;
-            Ok(caller)
-        });
         let mut token_end = None;
         let answer: Answering = match caller {
             Err(failure) => Box::pin(std::future::ready(refused(failure))),
@@ -150,7 +155,7 @@ fn permit(face: &str, path: &str, caller: &Access) -> Result<(), Failure> {
     }
     match face {
         "mcp" if caller.caller.rights.actions.is_empty() => caller.require(Action::Read),
-        _ if path == "/metrics" => caller.require(Action::Operate),
+        "http" if path == "/metrics" => caller.require(Action::Operate),
         _ => Ok(()),
     }
 }

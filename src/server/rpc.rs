@@ -11,6 +11,7 @@ use crate::contract::v1::tool_host_server;
 use crate::contract::{self, FILE_DESCRIPTOR_SET};
 use access::Action;
 use admission::Resource;
+use audit::Rpc;
 
 /// What is known of an rpc before it is called.
 pub(super) struct RpcMethod {
@@ -24,6 +25,10 @@ pub(super) struct RpcMethod {
     pub(super) worker: bool,
     /// What its caller must be allowed to do; none: everybody may call it.
     pub(super) action: Option<Action>,
+    /// As the audit trail names it.
+    pub(super) audited: Arc<Rpc>,
+    /// The audit trail has an event of each call.
+    pub(super) is_recorded: bool,
     pub(super) meter: Arc<Meter>,
 }
 
@@ -52,10 +57,14 @@ pub(super) fn methods(metrics: &Metrics) -> HashMap<String, Arc<RpcMethod>> {
                 .get(path.as_str())
                 .copied()
                 .unwrap_or(Some(Action::Administer));
+            let short = service.name.rsplit('.').next().unwrap_or_default();
+            let name = format!("{short}.{}", method.name());
             methods.insert(
-                path,
+                path.clone(),
                 Arc::new(RpcMethod {
                     action,
+                    audited: Arc::new(Rpc { name, action }),
+                    is_recorded: contract::is_recorded(&path),
                     service: service.name.clone(),
                     name: method.name().to_owned(),
                     streams_in: method.client_streaming(),

@@ -56,6 +56,8 @@ pub(super) fn routes(domain: &Domain) -> Router {
     add!(v1::composition_server::CompositionServer::new(composition));
     learning::add(&mut routes, &domain.learning);
     add!(v1::access_server::AccessServer::new(domain.access.clone()));
+    let audit = grpc::AuditService(domain.audit.clone());
+    add!(v1::audit_server::AuditServer::new(audit));
     let bytes = domain.host.max_message_bytes();
     let host = grpc::tool_host::ToolHostService::new(domain.host.clone());
     add!(v1::tool_host_server::ToolHostServer::new(host).max_decoding_message_size(bytes));

@@ -196,6 +196,7 @@ TABLE = {
         Shell("echo 'grpcurl() { command grpcurl -max-time 5 \"$@\"; }' >variables", ends=68),
     ],
     "docs/access.md": [Config({"0.0.0.0:50051": "127.0.0.1:0"}), Shell()],
+    "docs/audit.md": [Shell(), Shell(), Shell(replaced={"repertoire audit-trail --follow": "timeout --preserve-status -s INT 2 repertoire audit-trail --follow"}), Config()],
     "docs/checks.md": [Shell(SKILL + "skill DIR 1.0.0 'Ask.'; sed -i 's/name: DIR/name: dir/' DIR/SKILL.md"), Shell(), JSON],
     "docs/cli.md": [Shell()],
     "docs/clients.md": [Elsewhere("test_clients.py::test_clients_publish_search_load_and_call_in_the_lines_of_their_readme")],

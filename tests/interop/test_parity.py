@@ -476,6 +476,10 @@ ACCESS = [
     case("a token by who is elsewhere", "CreateToken", {"name": "ci", "actions": ["read"]}, "OPERATOR_ONLY", NO_TOOL),
     case("tokens by who is elsewhere", "ListTokens", {}, "OPERATOR_ONLY", NO_TOOL),
     case("a token that is revoked by who is elsewhere", "RevokeToken", {"name": "ci"}, "OPERATOR_ONLY", NO_TOOL),
+    case("audit events of nobody", "ListAuditEvents", {"principal": "token:nobody"}, faces=NO_TOOL),
+    case("audit events by a forged token", "ListAuditEvents", {"page_token": "x"}, "PAGE_TOKEN_INVALID", NO_TOOL),
+    case("too many audit events", "ListAuditEvents", {"page_size": 1001}, "INVALID_PARAMETER", NO_TOOL),
+    case("a watch of a caller with too long a name", "WatchAuditEvents", {"principal": "x" * 257}, "INVALID_PARAMETER", NO_TOOL),
 ]
 
 HISTORY = {"skill_id": "github/acme/history"}

@@ -56,7 +56,7 @@ actions! {
     Sync = "sync", false;
     /// Approve and reject held versions, and take skills off the blocklist.
     Review = "review", true;
-    /// See who called which tool.
+    /// See who did what.
     Audit = "audit", false;
     /// Run the tools of skills, as a worker.
     Serve = "serve", false;

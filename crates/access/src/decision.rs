@@ -1,5 +1,6 @@
 //! What a caller may do, decided and told.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use crate::{Action, Actions, Caller, Rights};
@@ -19,6 +20,35 @@ pub struct Access {
     pub caller: Arc<Caller>,
     /// The server wants to know who calls.
     pub signs_in: bool,
+    /// Where the call came from.
+    pub origin: Origin,
+}
+
+/// Where a call came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Origin {
+    /// What it came through, as the access log calls it; `socket` for the one in the data
+    /// directory, `process` for a command that has the directory open itself.
+    pub face: &'static str,
+    /// The other end of its connection, where that is on a network.
+    pub address: Option<IpAddr>,
+    /// The client, as the proxy in front of the server says; none where none is trusted.
+    pub forwarded: Option<IpAddr>,
+}
+
+impl Origin {
+    /// Of this process.
+    pub const PROCESS: Self = Self::local("process");
+
+    /// Of this machine, over no network.
+    #[must_use]
+    pub const fn local(face: &'static str) -> Self {
+        Self {
+            face,
+            address: None,
+            forwarded: None,
+        }
+    }
 }
 
 impl Access {
@@ -29,7 +59,14 @@ impl Access {
         Self {
             caller: Arc::new(Caller::new(principal, Rights::to_all(actions))),
             signs_in: false,
+            origin: Origin::PROCESS,
         }
+    }
+
+    /// The same of a call that came from there.
+    #[must_use]
+    pub fn from(self, origin: Origin) -> Self {
+        Self { origin, ..self }
     }
 
     /// Of whoever may open the data directory, who may do everything.
@@ -136,7 +173,7 @@ const fn phrase(action: Action) -> &'static str {
         Action::Block => "block skills",
         Action::Sync => "have sources synced",
         Action::Review => "review held versions and blocked skills",
-        Action::Audit => "see who called which tool",
+        Action::Audit => "see who did what",
         Action::Serve => "serve tools",
         Action::Operate => "look after the server",
         Action::Administer => "give and take rights",

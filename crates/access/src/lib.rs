@@ -30,5 +30,5 @@ mod tests;
 
 pub use action::{Action, Role};
 pub use caller::Caller;
-pub use decision::{Access, Authorize};
+pub use decision::{Access, Authorize, Origin};
 pub use rights::{Actions, Rights};

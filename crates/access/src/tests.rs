@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 
-use crate::{Access, Action, Actions, Authorize as _, Caller, Rights, Role};
+use crate::{Access, Action, Actions, Authorize as _, Caller, Origin, Rights, Role};
 use model::{Principal, SkillId};
 
 proptest! {
@@ -70,6 +70,7 @@ fn access(principal: Principal, rights: Rights, signs_in: bool) -> Access {
     Access {
         caller: Arc::new(Caller::new(principal, rights)),
         signs_in,
+        origin: Origin::PROCESS,
     }
 }
 

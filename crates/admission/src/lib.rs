@@ -19,8 +19,10 @@
 //!   peer waits than it has of those; and no more of its memory than a little, since those
 //!   that hold a part and wait for the rest would wait for one another.
 //!
+//! * A call for which there is no permit waits a little, and so does a refusal ([`Patience`]).
+//!
 //! Not here: what is refused with which words (`server`, `http`, `mcp`), deadlines of
-//! calls (`server::calls`).
+//! calls (`server::calls`), but for how a caller writes one ([`timeout`]).
 
 // What may fail in a test may not in the product; the rest is in Cargo.toml.
 #![warn(
@@ -34,11 +36,13 @@
 mod intake;
 mod metered;
 mod pace;
+mod patience;
 mod permit;
 mod refusal;
 mod reserved;
 #[cfg(test)]
 mod tests;
+mod timeout;
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -50,9 +54,11 @@ use tokio::time::Instant;
 pub use intake::{Collected, Intake, IntakeError, Length, Replay};
 pub use metered::Metered;
 pub use pace::Pace;
+pub use patience::{Patience, is_refusal};
 pub use permit::Permit;
 use reserved::Reserved;
 pub use reserved::{reserve, with_reader};
+pub use timeout::timeout;
 
 /// What a peer can hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

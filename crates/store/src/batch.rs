@@ -28,6 +28,8 @@ pub struct Batch {
     pub(super) expects: Vec<(Vec<u8>, Expect)>,
     pub(super) writes: Vec<(Vec<u8>, Option<Vec<u8>>)>,
     pub(super) event: Option<Event>,
+    /// Bodies of records that are appended to the chain.
+    pub(super) bodies: Vec<Vec<u8>>,
     pub(super) pinned: Option<Arc<Pinned>>,
     pub(super) bytes: usize,
 }
@@ -38,6 +40,7 @@ impl std::fmt::Debug for Batch {
             .field("expects", &self.expects.len())
             .field("writes", &self.writes.len())
             .field("event", &self.event)
+            .field("bodies", &self.bodies.len())
             .field("bytes", &self.bytes)
             .finish_non_exhaustive()
     }
@@ -92,7 +95,7 @@ impl Batch {
         Ok(())
     }
 
-    fn write(&mut self, key: Vec<u8>, value: Option<Vec<u8>>) {
+    pub(super) fn write(&mut self, key: Vec<u8>, value: Option<Vec<u8>>) {
         self.bytes += key.len() + value.as_ref().map_or(0, Vec::len) + 64;
         self.writes.push((key, value));
     }

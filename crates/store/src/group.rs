@@ -6,6 +6,7 @@ use sled::IVec;
 
 use super::backend::{Records, Writes};
 use super::batch::Batch;
+use super::chain::{self, ChainMark};
 use super::view::Before;
 use super::{CommitError, Expect, LogPosition, Revision, StoreError, chunks, log, record};
 use model::Event;
@@ -89,6 +90,10 @@ impl<'a> Group<'a> {
             let old = old.map_or(Vec::new(), |old| chunks::keys(&key, &old));
             writes.push((key, value, old));
         }
+        let end = match batch.bodies.as_slice() {
+            [] => None,
+            _ => Some(self.chain_end()?),
+        };
         self.revision += 1;
         let revision = self.revision;
         for (key, payload, old_chunks) in writes {
@@ -112,7 +117,28 @@ impl<'a> Group<'a> {
             self.changes.insert(key, value);
             self.events.push((revision, event));
         }
+        if let Some(mut end) = end {
+            for body in batch.bodies.drain(..) {
+                end = end.next(&body);
+                self.put(chain::link_key(end), &end.payload(&body));
+            }
+            self.put(chain::end_key(), &chain::end_payload(end));
+        }
         Ok(revision)
+    }
+
+    fn put(&mut self, key: Vec<u8>, payload: &[u8]) {
+        let value = record::seal(&key, self.revision, payload);
+        self.changes.insert(key, value);
+    }
+
+    /// Where this group has left the end of the chain so far.
+    fn chain_end(&mut self) -> Result<ChainMark, StoreError> {
+        let key = chain::end_key();
+        match self.current(&key)? {
+            Some(end) => chain::mark(&key, &end),
+            None => chain::last(self.records),
+        }
     }
 
     /// A record as this group leaves it so far.

@@ -19,6 +19,7 @@
 //!   No read waits for a write.
 //! * **A failed write is taken back**: the store is read-only until the database was
 //!   opened again and takes writes (`recovery`).
+//! * Records of the chain get their numbers and digests where their group is written (`chain`).
 //! * No record is so large that sled would put a leaf into a file (`chunks`).
 //! * sled is opened and read behind a guard, since it panics on damage.
 //!
@@ -36,11 +37,13 @@
 )]
 
 mod atomic_file;
+mod attached;
 mod backend;
 mod backup;
 mod batch;
 mod blob;
 mod bounded;
+mod chain;
 mod chunks;
 mod claim;
 mod committer;
@@ -53,6 +56,8 @@ mod failure;
 #[cfg(any(test, feature = "testing"))]
 pub mod faults;
 mod follow;
+#[cfg(any(test, feature = "testing"))]
+mod forgery;
 mod group;
 mod guard;
 mod high_water_mark;
@@ -85,15 +90,19 @@ use serde::de::DeserializeOwned;
 use tokio::sync::watch;
 
 pub use atomic_file::AtomicFile;
+pub use attached::{Attached, with_attached};
 pub use backup::{Backup, Verified, restore};
 pub use batch::{Batch, Expect};
 pub use blob::Content;
 pub use bounded::bounded;
+pub use chain::{ChainMark, Link};
 pub use committer::Limits;
 pub use compact::{Compacted, Compaction};
 pub use engine::FileSync;
 pub use error::{CommitError, OpenError, StoreError};
 pub use follow::Pinned;
+#[cfg(any(test, feature = "testing"))]
+pub use forgery::Forgery;
 pub use lock::{Holder, holder};
 pub use log::LogPosition;
 pub use packed::{Packed, Packer};
@@ -103,7 +112,7 @@ pub use salvage::{Salvaged, Saved, salvage};
 pub use space::{bytes_on_disk, free_bytes};
 pub use table::{Key, Table, TableId, prefix};
 
-use backend::Backend;
+use backend::{Backend, Order};
 use guard::guarded;
 use in_memory::InMemory;
 use model::{Digest, Event};
@@ -277,8 +286,52 @@ impl Store {
     ///
     /// # Errors
     /// A precondition does not hold, or the disk refuses.
-    pub async fn commit(&self, batch: Batch) -> Result<Revision, CommitError> {
-        self.backend.commit(batch).await
+    pub async fn commit(&self, mut batch: Batch) -> Result<Revision, CommitError> {
+        let attached = attached::attached().filter(|attached| {
+            let body = attached.take(batch.event.as_ref());
+            body.map(|body| batch.append(body)).is_some()
+        });
+        let written = self.backend.commit(batch).await;
+        if let Some(attached) = attached {
+            attached.ended(written.is_ok());
+        }
+        written
+    }
+
+    /// Records of the chain with numbers from `from` on and below `below`, in order.
+    ///
+    /// Not a snapshot: a record appended meanwhile may or may not be seen.
+    pub fn links(
+        &self,
+        from: u64,
+        below: u64,
+    ) -> impl Iterator<Item = Result<Link, StoreError>> + '_ {
+        chain::links(self.backend.records(), from, below, Order::Ascending)
+    }
+
+    /// The same, last first.
+    pub fn links_back(
+        &self,
+        from: u64,
+        below: u64,
+    ) -> impl Iterator<Item = Result<Link, StoreError>> + '_ {
+        chain::links(self.backend.records(), from, below, Order::Descending)
+    }
+
+    /// Before the oldest record of the chain that is kept.
+    ///
+    /// # Errors
+    /// The record is damaged, or the store cannot be read.
+    pub fn chain_start(&self) -> Result<ChainMark, StoreError> {
+        chain::start(self.backend.records())
+    }
+
+    /// The last record of the chain, as it was written down with it. None: it was not.
+    ///
+    /// # Errors
+    /// As [`Store::chain_start`].
+    pub fn chain_end(&self) -> Result<Option<ChainMark>, StoreError> {
+        chain::stored_end(self.backend.records())
     }
 
     /// Has a function called with the events of each group of commits from now on, in the

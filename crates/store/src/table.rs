@@ -99,6 +99,10 @@ tables! {
     Syncs = 64, "syncs";
     /// Tokens, by name.
     Tokens = 70, "tokens";
+    /// The audit trail, by number: a chain.
+    Audit = 80, "audit";
+    /// What is known of the audit trail as a whole.
+    AuditState = 81, "audit_state";
 }
 
 /// Part of a key, written so that keys sort as their parts do.

@@ -8,6 +8,7 @@
 //! * Workers show tokens of the config file, which `tools` knows: that is their sign-in.
 //! * The socket in the data directory needs none: who may open the directory may do everything.
 
+use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +18,7 @@ use http::{HeaderMap, HeaderValue};
 use serde::{Deserialize, Deserializer};
 
 use crate::{Secret, Tokens, Unrecognized};
-use access::{Access, Action, Actions, Caller, Rights, Role};
+use access::{Access, Action, Actions, Caller, Origin, Rights, Role};
 use model::{Clock, Code, Failure, Principal};
 
 /// What only who is on the server's machine may do where nobody signs in.
@@ -88,6 +89,7 @@ pub struct SignIn {
     /// None: nobody signs in.
     tokens: Option<Tokens>,
     anonymous: Access,
+    behind_proxy: bool,
     clock: Arc<dyn Clock>,
 }
 
@@ -119,7 +121,9 @@ impl SignIn {
             anonymous: Access {
                 caller: Arc::new(Caller::new(Principal::anonymous(), rights)),
                 signs_in,
+                origin: Origin::PROCESS,
             },
+            behind_proxy: config.behind_proxy,
             clock,
         }
     }
@@ -128,6 +132,16 @@ impl SignIn {
     #[must_use]
     pub fn anonymous(&self) -> Access {
         self.anonymous.clone()
+    }
+
+    /// Where a request comes from, by its connection, and by its proxy where there is one.
+    #[must_use]
+    pub fn origin(&self, headers: &HeaderMap, face: &'static str, address: IpAddr) -> Origin {
+        Origin {
+            face,
+            address: Some(address.to_canonical()),
+            forwarded: self.behind_proxy.then(|| forwarded(headers)).flatten(),
+        }
     }
 
     /// Who makes a request. `is_worker`: it is for the service of workers, which looks at
@@ -146,6 +160,7 @@ impl SignIn {
                 return Ok(Access {
                     caller: Arc::new(Caller::new(Principal::anonymous(), rights)),
                     signs_in: true,
+                    origin: Origin::PROCESS,
                 });
             }
             return Err(refused("What the call shows is no token of this server"));
@@ -154,6 +169,7 @@ impl SignIn {
             Ok(caller) => Ok(Access {
                 caller,
                 signs_in: true,
+                origin: Origin::PROCESS,
             }),
             // The same for what never was one and for what was revoked.
             Err(Unrecognized::Unknown) => {
@@ -194,6 +210,14 @@ fn refused(message: &str) -> Failure {
     Failure::new(Code::TokenRefused, message)
         .suggest("Show a token that whoever runs the server made with `repertoire token create`, as `authorization: Bearer TOKEN`")
         .suggest("Leave `authorization` away to be nobody in particular")
+}
+
+/// The client of the nearest proxy, which adds it at the end; what stands before it is what
+/// the client wrote itself.
+fn forwarded(headers: &HeaderMap) -> Option<IpAddr> {
+    let lines = headers.get_all("x-forwarded-for").iter();
+    let last = lines.last()?.to_str().ok()?.rsplit(',').next()?.trim();
+    last.parse::<IpAddr>().ok().map(|it| it.to_canonical())
 }
 
 /// The token of an `authorization: Bearer TOKEN`, whose scheme is compared without case
@@ -339,6 +363,25 @@ mod tests {
         );
         assert!(sign_in.ended(&sign_in.anonymous()).is_none());
         assert!(sign_in.ended(&Access::local()).is_none());
+    }
+
+    #[tokio::test]
+    async fn a_proxy_is_asked_who_its_client_is_where_the_operator_has_one_alone() {
+        let address: IpAddr = [10, 0, 0, 1].into();
+        let mut headers = HeaderMap::new();
+        for line in ["6.6.6.6", "7.7.7.7, ::ffff:192.0.2.9"] {
+            headers.append("x-forwarded-for", line.parse().expect("a value"));
+        }
+        let origin = async |config: &str, headers: &HeaderMap| {
+            let found = sign_in(config).await.0.origin(headers, "http", address);
+            assert_eq!((found.face, found.address), ("http", Some(address)));
+            found.forwarded.map(|it| it.to_string())
+        };
+        let behind = "{behind_proxy: true}";
+        assert_eq!(origin("{}", &headers).await, None);
+        assert_eq!(origin(behind, &headers).await.as_deref(), Some("192.0.2.9"));
+        headers.insert("x-forwarded-for", "unknown".parse().expect("a value"));
+        assert_eq!(origin(behind, &headers).await, None);
     }
 
     #[test]

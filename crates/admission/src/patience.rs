@@ -22,11 +22,11 @@ use http::HeaderMap;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use admission::{Full, Peer, Permit, Resource};
+use crate::{Full, Peer, Permit, Resource};
 
 /// How long a call waits for a permit, and for a refusal.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Patience {
+pub struct Patience {
     for_permit: Duration,
     /// When the caller may be told of a refusal.
     refusal: Instant,
@@ -34,7 +34,8 @@ pub(super) struct Patience {
 
 impl Patience {
     /// Of a call that begins now and has so much time; none: as much as it needs.
-    pub(super) fn new(max: Duration, time: Option<Duration>) -> Self {
+    #[must_use]
+    pub fn new(max: Duration, time: Option<Duration>) -> Self {
         let shorter = |time: Option<Duration>| time.map_or(max, |time| max.min(time));
         Self {
             for_permit: shorter(time.map(|time| time / 2)),
@@ -47,7 +48,7 @@ impl Patience {
     ///
     /// # Errors
     /// None was free in time.
-    pub(super) async fn permit(
+    pub async fn permit(
         &self,
         peer: &Peer,
         resource: Resource,
@@ -64,7 +65,7 @@ impl Patience {
     }
 
     /// Waits until a call may be told that there is too much to do, or the server stops.
-    pub(super) async fn before_refusal(&self, peer: &Peer, stop: &CancellationToken) {
+    pub async fn before_refusal(&self, peer: &Peer, stop: &CancellationToken) {
         let Ok(_waiting) = peer.try_take(Resource::Requests, 1) else {
             return;
         };
@@ -76,15 +77,16 @@ impl Patience {
 }
 
 /// The answer says that there is too much to do.
-pub(super) fn is_refusal(headers: &HeaderMap) -> bool {
+#[must_use]
+pub fn is_refusal(headers: &HeaderMap) -> bool {
     let exhausted = http::HeaderValue::from_static("8");
-    headers.get(tonic::Status::GRPC_STATUS) == Some(&exhausted)
+    headers.get("grpc-status") == Some(&exhausted)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use admission::{Admission, Amounts, Pace};
+    use crate::{Admission, Amounts, Pace};
 
     const SECOND: Duration = Duration::from_secs(1);
 

@@ -11,7 +11,7 @@ use model::{Code, Failure};
 ///
 /// # Errors
 /// It is written otherwise.
-pub(super) fn timeout(headers: &HeaderMap) -> Result<Option<Duration>, Failure> {
+pub fn timeout(headers: &HeaderMap) -> Result<Option<Duration>, Failure> {
     let Some(value) = headers.get("grpc-timeout") else {
         return Ok(None);
     };

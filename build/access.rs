@@ -1,0 +1,209 @@
+//! What the contract says of who may call, and of what the audit trail records.
+
+use std::error::Error;
+use std::fmt::Write as _;
+
+use prost_reflect::{DescriptorPool, FieldDescriptor, Kind, MessageDescriptor};
+
+use super::PACKAGE;
+
+/// What a caller of each rpc must be allowed to do.
+pub(super) struct Access(Vec<MethodAccess>);
+
+struct MethodAccess {
+    /// As it stands in the path of a call.
+    path: String,
+    /// Name of the action, as the enum of the contract writes it.
+    action: String,
+    /// Name of the request.
+    request: String,
+    /// The field of the request that names a skill, with the messages that it is in; empty
+    /// where none does.
+    skill: Vec<String>,
+    /// The fields that the audit trail names, in the same way.
+    names: Vec<String>,
+    /// The audit trail has an event of each call.
+    recorded: bool,
+}
+
+/// Actions that change nothing.
+const READING: [&str; 4] = [
+    "ACTION_ANYTHING",
+    "ACTION_READ",
+    "ACTION_LOAD",
+    "ACTION_AUDIT",
+];
+
+impl Access {
+    /// Fails for an rpc that does not say it: nothing is open because somebody forgot.
+    pub(super) fn read(pool: &DescriptorPool) -> Result<Self, Box<dyn Error>> {
+        let option = pool
+            .get_extension_by_name("repertoire.v1.access")
+            .ok_or("no extension repertoire.v1.access")?;
+        let actions = pool
+            .get_enum_by_name("repertoire.v1.Action")
+            .ok_or("no enum repertoire.v1.Action")?;
+        let mut all = Vec::new();
+        for service in pool.services().filter(|s| s.package_name() == PACKAGE) {
+            for method in service.methods() {
+                let options = method.options();
+                let access = options.get_extension(&option);
+                let access = access.as_message().ok_or("access is a message")?;
+                let field = |name: &str| access.get_field_by_name(name);
+                let number = field("action").and_then(|action| action.as_enum_number());
+                let action = actions
+                    .get_value(number.unwrap_or(0))
+                    .filter(|action| action.number() != 0)
+                    .ok_or_else(|| {
+                        format!(
+                            "{}: say what its caller must be allowed to do, with the option (repertoire.v1.access).action",
+                            method.full_name()
+                        )
+                    })?;
+                let text = |name: &str| {
+                    let text = field(name).and_then(|text| text.as_str().map(str::to_owned));
+                    text.unwrap_or_default()
+                };
+                let (skill, listed) = (text("skill"), text("names"));
+                let listed = if listed.is_empty() {
+                    skill.clone()
+                } else {
+                    listed
+                };
+                let names = listed.split(',').filter(|name| !name.is_empty());
+                let names: Vec<String> = names.map(str::to_owned).collect();
+                for path in names.iter().chain(Some(&skill)) {
+                    let mut message = Some(method.input());
+                    for part in path.split('.').filter(|part| !part.is_empty()) {
+                        let known = message.and_then(|message| message.get_field_by_name(part));
+                        let known = known.ok_or_else(|| {
+                            format!("{}: its request has no field {path}", method.full_name())
+                        })?;
+                        message = known.kind().as_message().cloned();
+                    }
+                }
+                let unrecorded = field("unrecorded").and_then(|it| it.as_bool()) == Some(true);
+                let reads = READING.contains(&action.name());
+                if unrecorded && reads {
+                    return Err(format!(
+                        "{}: its action is not recorded anyway",
+                        method.full_name()
+                    )
+                    .into());
+                }
+                all.push(MethodAccess {
+                    path: format!("/{}/{}", service.full_name(), method.name()),
+                    action: action.name().to_owned(),
+                    request: method.input().name().to_owned(),
+                    skill: skill
+                        .split('.')
+                        .filter(|part| !part.is_empty())
+                        .map(str::to_owned)
+                        .collect(),
+                    names,
+                    recorded: !reads && !unrecorded,
+                });
+            }
+        }
+        Ok(Self(all))
+    }
+
+    /// The action of each rpc, by its path, and whether its calls are recorded.
+    pub(super) fn table(&self) -> Result<String, std::fmt::Error> {
+        let mut code = String::from("&[\n");
+        for method in &self.0 {
+            let (path, action) = (&method.path, action_name(&method.action));
+            writeln!(code, "({path:?}, {action:?}, {}),", method.recorded)?;
+        }
+        code.push(']');
+        Ok(code)
+    }
+
+    /// The body of `Checked::authorize` of a message.
+    pub(super) fn of(&self, request: &str) -> Option<String> {
+        let method = self.0.iter().find(|method| method.request == request)?;
+        let (name, messages) = method.skill.split_last()?;
+        let mut code = format!(
+            "allowed(authorizer, {:?}, &v.{name})",
+            action_name(&method.action)
+        );
+        for message in messages.iter().rev() {
+            code = format!("match &v.{message} {{ Some(v) => {{ {code} }} None => Ok(()) }}");
+        }
+        Some(format!("let v = self; {code}"))
+    }
+
+    /// The body of `Checked::names` of a message.
+    pub(super) fn names_of(&self, request: &MessageDescriptor) -> Option<String> {
+        let mut methods = self.0.iter();
+        let method = methods
+            .find(|it| it.recorded && it.request == request.name() && !it.names.is_empty())?;
+        let mut code = String::new();
+        for path in &method.names {
+            let parts: Vec<_> = path.split('.').collect();
+            let (last, messages) = parts.split_last()?;
+            let mut message = Some(request.clone());
+            for part in messages {
+                let field = message?.get_field_by_name(part)?;
+                message = field.kind().as_message().cloned();
+            }
+            let mut push = if message?.get_field_by_name(last)?.is_list() {
+                format!("names.extend(v.{last}.iter().map(String::as_str));")
+            } else {
+                format!("names.push(v.{last}.as_str());")
+            };
+            for part in messages.iter().rev() {
+                push = format!("if let Some(v) = &v.{part} {{ {push} }}");
+            }
+            code.push_str(&push);
+        }
+        Some(format!(
+            "let v = self; let mut names = Vec::new(); {code} Some(names)"
+        ))
+    }
+}
+
+/// The body of `Checked::item` of an answer that a stream gives to each of its messages: the
+/// code where it is a refusal.
+pub(super) fn item_of(answer: &MessageDescriptor) -> Option<String> {
+    let pool = answer.parent_pool();
+    let mut methods = pool
+        .services()
+        .flat_map(|service| service.methods().collect::<Vec<_>>());
+    methods.find(|it| it.is_client_streaming() && it.output() == *answer)?;
+    let is_refusal =
+        |field: &FieldDescriptor| matches!(field.kind(), Kind::Message(m) if m.name() == "Refusal");
+    let field = answer.fields().find(is_refusal)?;
+    let oneof = field.containing_oneof()?;
+    let (module, oneof) = (snake(answer.name()), oneof.name());
+    let (kind, variant) = (camel(oneof), camel(field.name()));
+    Some(format!(
+        "use super::v1::{module}::{kind} as Item;
+         Some(match self.{oneof}.as_ref()? {{ Item::{variant}(v) => Some(v.code.as_str()), _ => None }})"
+    ))
+}
+
+/// `OneName` as `one_name`.
+fn snake(name: &str) -> String {
+    let mut snake = String::new();
+    for (at, letter) in name.char_indices() {
+        if letter.is_ascii_uppercase() && at > 0 {
+            snake.push('_');
+        }
+        snake.push(letter.to_ascii_lowercase());
+    }
+    snake
+}
+
+/// `one_name` as `OneName`.
+fn camel(name: &str) -> String {
+    let words = name.split('_').filter_map(|word| word.split_at_checked(1));
+    words
+        .map(|(first, rest)| first.to_ascii_uppercase() + rest)
+        .collect()
+}
+
+/// `ACTION_READ` as `read`.
+fn action_name(action: &str) -> String {
+    action.trim_start_matches("ACTION_").to_ascii_lowercase()
+}

@@ -1,0 +1,84 @@
+//! Pruning what is too old.
+
+use jiff::{SignedDuration, Timestamp};
+
+use crate::{Audit, Event, EventKind};
+use store::{Batch, ChainMark, CommitError, StoreError};
+
+/// Records that one write removes at most.
+const MAX_PRUNED: u64 = 1_000;
+const HOUR: SignedDuration = SignedDuration::from_hours(1);
+
+/// When to look again.
+#[derive(Debug, Default)]
+pub(crate) struct Retention {
+    next: Option<Timestamp>,
+}
+
+impl Audit {
+    /// Removes the oldest records, where there are too many or they are too old.
+    pub(crate) async fn prune(&self, retention: &mut Retention) -> Result<(), CommitError> {
+        let (store, config) = (&self.0.store, self.0.config);
+        let start = store.chain_start()?;
+        let end = store.chain_end()?.unwrap_or_default();
+        let count = end.number.saturating_sub(start.number);
+        let now = self.0.clock.now();
+        let through = if count > config.max_records {
+            let share = (config.max_records / 10).clamp(1, MAX_PRUNED);
+            // The record that says so is one more.
+            Some((count - config.max_records + 1).max(share).min(MAX_PRUNED))
+        } else if retention.next.is_none_or(|next| next <= now) {
+            let old = self.too_old(start, now)?;
+            // Where there may be more, the next look is the next time.
+            retention.next = (old < MAX_PRUNED).then(|| now + HOUR);
+            (old > 0).then_some(old)
+        } else {
+            None
+        };
+        let Some(through) = through.map(|count| start.number + count) else {
+            return Ok(());
+        };
+        // The last that there is stays: it is what the next one is chained to.
+        let last = store.links_back(0, through.min(end.number.saturating_sub(1)) + 1);
+        let Some(last) = last.take(1).next().transpose()? else {
+            return Ok(());
+        };
+        let through = last.mark;
+        let mut event = Event::new(now, EventKind::Pruned);
+        event.count = through.number.saturating_sub(start.number);
+        event.details = through_details(through);
+        let mut batch = Batch::new();
+        batch.prune(start.number + 1, through);
+        batch.append(event.encode());
+        store.commit(batch).await?;
+        self.grew();
+        Ok(())
+    }
+
+    /// How many of the oldest are older than they are kept.
+    fn too_old(&self, start: ChainMark, now: Timestamp) -> Result<u64, StoreError> {
+        let days = i64::try_from(self.0.config.keep_days).unwrap_or(i64::MAX);
+        let kept = SignedDuration::from_hours(days.saturating_mul(24));
+        let Ok(oldest) = now.checked_sub(kept) else {
+            return Ok(0);
+        };
+        let mut count = 0;
+        for link in self.0.store.links(start.number + 1, u64::MAX) {
+            let entry = Self::read(link?)?;
+            if entry.event.at >= oldest || count >= MAX_PRUNED {
+                break;
+            }
+            count = entry.number - start.number;
+        }
+        Ok(count)
+    }
+}
+
+/// Which record was pruned last, as the record of that says it.
+pub(crate) fn through_details(through: ChainMark) -> crate::Details {
+    [
+        ("through".to_owned(), through.number.to_string()),
+        ("digest".to_owned(), through.digest.to_string()),
+    ]
+    .into()
+}

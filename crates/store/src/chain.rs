@@ -1,0 +1,188 @@
+//! A chain of records: each has a digest over the one before it and over itself, so that one
+//! that was changed, removed or put elsewhere shows.
+//!
+//! ```text
+//! key:    table | number: u64 BE, from 1
+//! value:  SHA-256(digest before | number: u64 BE | body) | body
+//! start:  under number 0: number and digest of the last record that was pruned
+//! end:    under the highest number: number and digest of the last record
+//! ```
+//!
+//! A record gets its number and its digest where its group is written, so batches that wait
+//! together append in one order. It is durable with its batch, or absent with it. Who knows an
+//! old digest of the end can tell whether the chain still contains it; who can write to the
+//! files can write another chain, but none that contains that digest.
+//!
+//! Not here: what the records say (`audit`).
+
+use super::backend::{Order, Records, walk};
+use super::{Batch, Key as _, StoreError, TableId, record};
+use model::Digest;
+
+/// A place in a chain: a record's number and its digest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ChainMark {
+    /// Its number; 0: before the first.
+    pub number: u64,
+    /// Its digest.
+    pub digest: Digest,
+}
+
+impl Default for ChainMark {
+    fn default() -> Self {
+        Self {
+            number: 0,
+            digest: Digest::from([0; 32]),
+        }
+    }
+}
+
+/// A record of a chain.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Link {
+    /// Its place.
+    pub mark: ChainMark,
+    /// What it says.
+    pub body: Vec<u8>,
+}
+
+const START: u64 = 0;
+const END: u64 = u64::MAX;
+
+impl ChainMark {
+    /// The place of a record that is appended after this one.
+    #[must_use]
+    pub fn next(&self, body: &[u8]) -> Self {
+        let number = self.number.saturating_add(1);
+        let before = self.digest.as_bytes();
+        let bytes = [&before[..], &number.to_be_bytes(), body].concat();
+        Self {
+            number,
+            digest: Digest::of(&bytes),
+        }
+    }
+
+    fn to_bytes(self) -> Vec<u8> {
+        [&self.number.to_be_bytes()[..], self.digest.as_bytes()].concat()
+    }
+
+    fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let (number, digest) = bytes.split_at_checked(8)?;
+        Some(Self {
+            number: u64::from_be_bytes(number.try_into().ok()?),
+            digest: Digest::from(<[u8; 32]>::try_from(digest).ok()?),
+        })
+    }
+
+    /// The payload of its record.
+    pub(super) fn payload(self, body: &[u8]) -> Vec<u8> {
+        [self.digest.as_bytes(), body].concat()
+    }
+}
+
+pub(super) fn key(number: u64) -> Vec<u8> {
+    let mut key = vec![TableId::Audit.byte()];
+    number.write(&mut key);
+    key
+}
+
+pub(super) fn link_key(mark: ChainMark) -> Vec<u8> {
+    key(mark.number)
+}
+
+pub(super) fn end_key() -> Vec<u8> {
+    key(END)
+}
+
+pub(super) fn end_payload(mark: ChainMark) -> Vec<u8> {
+    mark.to_bytes()
+}
+
+fn damaged(key: &[u8], reason: &str) -> StoreError {
+    StoreError::Damaged {
+        key: record::printable(key),
+        reason: reason.to_owned(),
+    }
+}
+
+/// The place that a record of the start or the end names.
+pub(super) fn mark(key: &[u8], value: &[u8]) -> Result<ChainMark, StoreError> {
+    let (_, payload) = record::open(key, value)?;
+    ChainMark::from_bytes(payload).ok_or_else(|| damaged(key, "it is no place in a chain"))
+}
+
+fn link(key: &[u8], value: &[u8]) -> Result<Link, StoreError> {
+    let number = key.get(1..).and_then(|number| number.try_into().ok());
+    let number = number.ok_or_else(|| damaged(key, "its key is cut short"))?;
+    let (_, payload) = record::open(key, value)?;
+    let parts = payload.split_at_checked(32);
+    let (digest, body) = parts.ok_or_else(|| damaged(key, "it has no digest"))?;
+    let digest = <[u8; 32]>::try_from(digest).map_err(|_| damaged(key, "it has no digest"))?;
+    Ok(Link {
+        mark: ChainMark {
+            number: u64::from_be_bytes(number),
+            digest: Digest::from(digest),
+        },
+        body: body.to_vec(),
+    })
+}
+
+/// The records with numbers in `from..below`.
+pub(super) fn links(
+    records: &dyn Records,
+    from: u64,
+    below: u64,
+    order: Order,
+) -> impl Iterator<Item = Result<Link, StoreError>> + '_ {
+    let range = key(from.max(START + 1))..key(below);
+    walk(records, range, order).map(|entry| {
+        let (key, value) = entry?;
+        link(&key, &value)
+    })
+}
+
+fn stored(records: &dyn Records, number: u64) -> Result<Option<ChainMark>, StoreError> {
+    let key = key(number);
+    let value = records.get(&key)?;
+    value.map(|value| mark(&key, &value)).transpose()
+}
+
+/// Before the oldest record that is kept.
+pub(super) fn start(records: &dyn Records) -> Result<ChainMark, StoreError> {
+    Ok(stored(records, START)?.unwrap_or_default())
+}
+
+/// The end that was written down.
+pub(super) fn stored_end(records: &dyn Records) -> Result<Option<ChainMark>, StoreError> {
+    stored(records, END)
+}
+
+/// Where the next record is appended, where no end is written down.
+pub(super) fn last(records: &dyn Records) -> Result<ChainMark, StoreError> {
+    match links(records, START, END, Order::Descending).next() {
+        Some(last) => Ok(last?.mark),
+        None => start(records),
+    }
+}
+
+impl Batch {
+    /// Appends a record to the chain: it gets its number where the batch is written.
+    pub fn append(&mut self, body: Vec<u8>) {
+        self.bytes += body.len() + 256;
+        self.bodies.push(body);
+    }
+
+    /// Removes the records of the chain from `from` up to a place, which is the start of what
+    /// is left.
+    pub fn prune(&mut self, from: u64, through: ChainMark) {
+        for number in from.max(START + 1)..=through.number {
+            self.write(key(number), None);
+        }
+        self.write(key(START), Some(through.to_bytes()));
+    }
+
+    /// Forgets where the chain ended: it goes on after the last record that there is.
+    pub fn forget_end(&mut self) {
+        self.write(key(END), None);
+    }
+}
