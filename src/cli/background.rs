@@ -10,8 +10,9 @@ use super::args::Global;
 use super::connect::{settings, start_failed};
 use super::output::{self, Failed};
 use crate::server::{
-    self, Background, Config, LOG, LogFile, Settings, StartError, Started, Telemetry, connect_local,
+    self, Background, Config, LOG, Settings, StartError, Started, Telemetry, connect_local,
 };
+use log_file::LogFile;
 use model::Code;
 use store::OpenError;
 

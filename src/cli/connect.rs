@@ -17,7 +17,7 @@ use tower::{BoxError, ServiceExt as _};
 
 use super::args::Global;
 use super::output::{self, Failed, open_code, registry_code};
-use super::remote::Remote;
+use super::remote::{ALERT, Remote, SHOW_ONE, causes};
 use crate::contract::status;
 use crate::contract::v1::access_client::AccessClient;
 use crate::contract::v1::admin_client::AdminClient;
@@ -124,7 +124,11 @@ fn unanswered(error: &tonic::transport::Error, is_first: bool) -> TransportError
         absent = absent.or(error.downcast_ref::<ConnectError>());
         cause = error.source();
     }
-    let failure = if let Some(said) = absent {
+    let causes = causes(error);
+    let failure = if causes.contains(ALERT) {
+        let message = format!("The server ended TLS ({causes})");
+        Failure::new(Code::ServerUnreachable, message).suggest(SHOW_ONE)
+    } else if let Some(said) = absent {
         Failure::new(
             Code::ServerUnreachable,
             format!("The server does not answer: {said}"),
@@ -223,6 +227,7 @@ pub(super) fn start_failed(error: &StartError) -> Failed {
         StartError::Registry(error) => registry_code(error),
         StartError::Listen { .. } | StartError::Socket { .. } => Code::AddressUnusable,
         StartError::Setting(_)
+        | StartError::Tls(_)
         | StartError::Tools(_)
         | StartError::Embedder(_)
         | StartError::Source(_)

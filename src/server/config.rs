@@ -18,6 +18,7 @@ use access_log::{AccessConfig, AccessMode};
 use config_file::{Document, Mistake, Places, Read, Setting, told};
 use origins::WebConfig;
 use preflight::InstallConfig;
+use tls::TlsConfig;
 use tokens::SignInConfig;
 
 /// What is logged where nobody says.
@@ -42,6 +43,8 @@ pub struct Config {
     pub access_log: AccessMode,
     /// Of how many of those that went well one has.
     pub access_log_sample: Option<u64>,
+    /// TLS of the port.
+    pub tls: TlsConfig,
     /// Who may do what.
     pub access: SignInConfig,
     /// Bounds of the server.
@@ -233,6 +236,8 @@ pub struct Settings {
     pub data: PathBuf,
     /// Which calls have a line in the access log.
     pub access: AccessConfig,
+    /// TLS of the port.
+    pub tls: TlsConfig,
     /// Who may do what.
     pub sign_in: SignInConfig,
     /// Bounds of the server.
@@ -288,6 +293,7 @@ impl Settings {
                 log: config.access_log,
                 sample: config.access_log_sample.unwrap_or(1),
             },
+            tls: config.tls.clone(),
             sign_in: config.access.clone(),
             limits: config.limits.clone(),
             web: config.web.clone(),

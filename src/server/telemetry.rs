@@ -15,8 +15,8 @@ use tracing_subscriber::fmt::writer::BoxMakeWriter;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::{EnvFilter, Layer as _};
 
-use super::LogFile;
 use super::otlp::Exporter;
+use log_file::LogFile;
 use model::printable;
 
 /// Crates whose records are dropped at every level. They free memory when a thread ends,

@@ -12,6 +12,7 @@ use super::*;
 
 const LIMITS: Amounts = Amounts {
     connections: 10,
+    handshakes: 2,
     calls: 4,
     streams: 1,
     workers: 4,

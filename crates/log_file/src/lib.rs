@@ -2,6 +2,17 @@
 //!
 //! Once it is full it becomes `server.log.1`, in place of the one before, and begins anew. A
 //! log that cannot be written is no reason not to serve.
+//!
+//! Not here: what is logged, and in which form (`server`).
+
+// What may fail in a test may not in the product; the rest is in Cargo.toml.
+#![warn(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    clippy::print_stderr
+)]
 
 use std::fs::{self, File};
 use std::io::{self, Write};
