@@ -297,7 +297,7 @@ async fn a_certificate_signs_its_caller_in_by_the_rule_for_it() {
     }
     let channel = files.channel(&server, Some(&ci)).await;
     let mut registry = RegistryClient::new(channel);
-    let skill = |id| support::skill(id, "description: What it is for\n", "# Steps\n");
+    let skill = |id| support::skill(id, "", "# Steps\n");
     let published = registry.publish_skill(skill("github/acme/refunds")).await;
     published.expect("published");
     let version = registry.get_version(v1::GetVersionRequest {
@@ -365,8 +365,8 @@ async fn who_shows_no_certificate_gets_no_connection_where_one_is_required() {
         let output = files.command(&server, shown, &["list", "--json"]).await;
         let (code, message, hint) = refused(&output);
         assert_eq!(code, "SERVER_UNREACHABLE", "{message}");
-        assert!(message.contains("received fatal alert"), "{message}");
-        let expected = "show a certificate that the server accepts: --cert FILE --key FILE, in PEM";
+        let expected =
+            "Where the server asks for certificates, show one: --cert FILE --key FILE, in PEM";
         assert_eq!(hint, expected, "{message}");
     }
 }
@@ -417,11 +417,7 @@ async fn files_change_while_streams_run_and_only_what_is_trusted_no_more_ends() 
     })
     .await;
     // Who was there stays, also whoever signed in.
-    let skill = support::skill(
-        "github/acme/refunds",
-        "description: What it is for\n",
-        "# Steps\n",
-    );
+    let skill = support::skill("github/acme/refunds", "", "# Steps\n");
     publisher
         .publish_skill(skill.clone())
         .await

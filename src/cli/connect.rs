@@ -17,7 +17,7 @@ use tower::{BoxError, ServiceExt as _};
 
 use super::args::Global;
 use super::output::{self, Failed, open_code, registry_code};
-use super::remote::{ALERT, Remote, SHOW_ONE, causes};
+use super::remote::Remote;
 use crate::contract::status;
 use crate::contract::v1::access_client::AccessClient;
 use crate::contract::v1::admin_client::AdminClient;
@@ -116,19 +116,16 @@ pub(super) async fn index(domain: &Domain) {
     bar.finish_and_clear();
 }
 
-/// What a caller is told whose call has no answer. `is_first`: nor had any before it.
-fn unanswered(error: &tonic::transport::Error, is_first: bool) -> TransportError {
+/// What a caller is told whose call has no answer. `first`: what to do, too, where no call
+/// before it had one.
+fn unanswered(error: &tonic::transport::Error, first: Option<&str>) -> TransportError {
     let mut cause = error.source();
     let mut absent = None;
     while let Some(error) = cause {
         absent = absent.or(error.downcast_ref::<ConnectError>());
         cause = error.source();
     }
-    let causes = causes(error);
-    let failure = if causes.contains(ALERT) {
-        let message = format!("The server ended TLS ({causes})");
-        Failure::new(Code::ServerUnreachable, message).suggest(SHOW_ONE)
-    } else if let Some(said) = absent {
+    let failure = if let Some(said) = absent {
         Failure::new(
             Code::ServerUnreachable,
             format!("The server does not answer: {said}"),
@@ -141,10 +138,9 @@ fn unanswered(error: &tonic::transport::Error, is_first: bool) -> TransportError
         )
         .suggest("Look whether it was done, and call again if it was not")
     };
-    let failure = if is_first && absent.is_none() {
-        failure.suggest("Where the server has TLS, write https:// in its address")
-    } else {
-        failure
+    let failure = match first.filter(|_| absent.is_none()) {
+        Some(next) => failure.suggest(next),
+        None => failure,
     };
     TransportError::from(BoxError::from(status(failure)))
 }
@@ -173,10 +169,14 @@ pub(super) async fn vacate(settings: &Settings) {
     }
 }
 
-/// Calls over a connection, each with these headers. `is_tls_unknown`: an address without
-/// TLS was named, so a peer that ends the first call may be one that has it.
-pub(super) fn transport(channel: Channel, headers: HeaderMap, is_tls_unknown: bool) -> Transport {
-    let is_first = Arc::new(AtomicBool::new(is_tls_unknown));
+/// Calls over a connection, each with these headers. `first`: what to do, too, where the
+/// peer ends the first of them.
+pub(super) fn transport(
+    channel: Channel,
+    headers: HeaderMap,
+    first: Option<&'static str>,
+) -> Transport {
+    let is_first = Arc::new(AtomicBool::new(true));
     let answered = Arc::clone(&is_first);
     let transport = channel
         .map_request(move |mut request: Request<Body>| {
@@ -187,13 +187,15 @@ pub(super) fn transport(channel: Channel, headers: HeaderMap, is_tls_unknown: bo
             answered.store(false, Ordering::Relaxed);
             response
         })
-        .map_err(move |error| unanswered(&error, is_first.load(Ordering::Relaxed)));
+        .map_err(move |error| {
+            unanswered(&error, first.filter(|_| is_first.load(Ordering::Relaxed)))
+        });
     BoxCloneSyncService::new(transport)
 }
 
 fn over(channel: Channel) -> Client {
     Client {
-        transport: transport(channel, HeaderMap::new(), false),
+        transport: transport(channel, HeaderMap::new(), None),
         url: None,
         domain: None,
     }

@@ -22,10 +22,9 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Names the token. There is no option of it: all of a machine may read what a command was
 /// started with.
 const TOKEN: &str = "REPERTOIRE_TOKEN";
-/// What rustls says of a server that ends TLS: mostly for want of a certificate.
-pub(super) const ALERT: &str = "received fatal alert";
-pub(super) const SHOW_ONE: &str =
-    "show a certificate that the server accepts: --cert FILE --key FILE, in PEM";
+/// What to do where a server ends TLS, or the first call over it.
+const SHOW_ONE: &str =
+    "Where the server asks for certificates, show one: --cert FILE --key FILE, in PEM";
 /// Headers that the protocol itself needs.
 const RESERVED: [&str; 5] = [
     "host",
@@ -129,7 +128,8 @@ impl Remote {
                 let hint = "name the authority that signed its certificate: --ca FILE, in PEM";
                 return failed.hint(hint);
             }
-            if cause.contains(ALERT) {
+            // What rustls says of a server that ends TLS.
+            if cause.contains("received fatal alert") {
                 return failed.hint(SHOW_ONE);
             }
             // What rustls says of an answer that is no TLS.
@@ -138,8 +138,13 @@ impl Remote {
             }
             failed.hint("start one with `repertoire serve`, or name another with --server")
         })?;
-        let is_tls_unknown = self.endpoint.uri().scheme() == Some(&Scheme::HTTP);
-        Ok(transport(channel, self.headers.clone(), is_tls_unknown))
+        // A peer that ends the first call may be one that has TLS, or wants a certificate.
+        let first = if self.endpoint.uri().scheme() == Some(&Scheme::HTTPS) {
+            SHOW_ONE
+        } else {
+            "Where the server has TLS, write https:// in its address"
+        };
+        Ok(transport(channel, self.headers.clone(), Some(first)))
     }
 }
 
@@ -180,7 +185,7 @@ fn is_local(uri: &Uri) -> bool {
 }
 
 /// An error and what is below it, each said once.
-pub(super) fn causes(error: &dyn std::error::Error) -> String {
+fn causes(error: &dyn std::error::Error) -> String {
     let mut words = Vec::new();
     let mut next = Some(error);
     while let Some(error) = next {

@@ -350,6 +350,7 @@ mod tests {
             .and_then(|rest| rest.split("```").next());
         let config = parse(block.expect("a block of YAML")).expect("a config");
         assert_eq!(config.limits, Limits::default());
+        assert_eq!(config.tls, TlsConfig::default());
         assert_eq!(config.store, StoreConfig::default());
         assert_eq!(config.web, WebConfig::default());
         assert_eq!(config.tools, ToolsConfig::default());

@@ -78,7 +78,8 @@ struct Taken {
 impl Taken {
     /// Serves it behind a handshake, for which there are so many places.
     async fn secured(self, stream: TcpStream, tls: Tls) {
-        let until = Instant::now() + self.first;
+        // Those before it are gone by then, or have theirs done.
+        let until = Instant::now() + self.first.saturating_mul(2);
         let peer = &self.service.peer;
         let place = peer.take_until(Resource::Handshakes, 1, until);
         let Some(Ok(place)) = self.closing.run_until_cancelled(place).await else {

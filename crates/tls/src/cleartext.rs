@@ -25,8 +25,13 @@ pub(crate) async fn answer(mut stream: TcpStream) -> io::Result<()> {
     } else {
         return Ok(());
     }
+    drain(stream).await
+}
+
+/// Closes a connection after its last answer: a socket that is closed with bytes unread takes
+/// its answer back.
+pub(crate) async fn drain(mut stream: TcpStream) -> io::Result<()> {
     stream.shutdown().await?;
-    // A socket that is closed with bytes unread takes its answer back.
     let mut rest = tokio::io::sink();
     let mut unread = stream.take(MAX_REST);
     let unread = tokio::io::copy(&mut unread, &mut rest);

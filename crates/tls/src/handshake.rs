@@ -67,7 +67,15 @@ impl Tls {
         // Before the configuration is chosen.
         let authorities = self.0.authorities();
         let config = Arc::clone(&self.0.loaded().config);
-        let stream = TlsAcceptor::from(config).accept(stream).await?;
+        let accepting = TlsAcceptor::from(config).accept(stream).into_fallible();
+        let stream = match accepting.await {
+            Ok(stream) => stream,
+            Err((error, stream)) => {
+                // So that the client hears why. Where it is gone there is nobody to tell.
+                let _told = cleartext::drain(stream).await;
+                return Err(error.into());
+            }
+        };
         let (_, session) = stream.get_ref();
         let client = match session.peer_certificates() {
             None => None,

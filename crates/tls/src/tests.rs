@@ -14,7 +14,8 @@ use rustls::client::Resumption;
 use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
-use rustls::{ClientConfig, HandshakeKind, RootCertStore};
+use rustls::version::{TLS12, TLS13};
+use rustls::{ClientConfig, HandshakeKind, RootCertStore, SupportedProtocolVersion};
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
@@ -116,11 +117,21 @@ impl Files {
 
     /// A client that trusts the server's authority, and shows a certificate or none.
     fn client(&self, shown: Option<&(String, String)>, protocols: &[&str]) -> TlsConnector {
+        self.client_of(&[&TLS12, &TLS13], shown, protocols)
+    }
+
+    /// The same with these versions alone.
+    fn client_of(
+        &self,
+        versions: &[&'static SupportedProtocolVersion],
+        shown: Option<&(String, String)>,
+        protocols: &[&str],
+    ) -> TlsConnector {
         let mut roots = RootCertStore::empty();
         let authority = CertificateDer::from_pem_slice(self.authority.pem().as_bytes());
         roots.add(authority.expect("PEM")).expect("an authority");
         let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
-            .with_safe_default_protocol_versions()
+            .with_protocol_versions(versions)
             .expect("versions")
             .with_root_certificates(roots);
         let mut config = match shown {
@@ -262,21 +273,23 @@ async fn resumed(tls: &Tls, client: &TlsConnector) -> Option<(HandshakeKind, Vec
 
 #[tokio::test]
 async fn a_session_is_resumed_until_any_file_changes_and_never_by_an_authority_that_is_gone() {
-    let (files, authority) = (Files::new(), Authority::new("clients"));
-    let config = files.with_clients(&authority, ClientCertificates::Optional);
-    let tls = Tls::load(&config).expect("loaded");
-    let ci = client_of(&authority, "spiffe://acme/ci");
-    let client = files.client(Some(&ci), &[]);
-    let is_ci = |kind| Some((kind, vec!["spiffe://acme/ci".to_owned()]));
-    assert_eq!(resumed(&tls, &client).await, is_ci(HandshakeKind::Full));
-    assert_eq!(resumed(&tls, &client).await, is_ci(HandshakeKind::Resumed));
-    files.renew();
-    assert_eq!(look(&tls), (Look::Unsettled, Look::Replaced));
-    assert_eq!(resumed(&tls, &client).await, is_ci(HandshakeKind::Full));
-    assert_eq!(resumed(&tls, &client).await, is_ci(HandshakeKind::Resumed));
-    files.write("clients.pem", &Authority::new("others").pem());
-    assert_eq!(look(&tls), (Look::Unsettled, Look::Replaced));
-    assert_eq!(resumed(&tls, &client).await, None);
+    for version in [&TLS12, &TLS13] {
+        let (files, authority) = (Files::new(), Authority::new("clients"));
+        let config = files.with_clients(&authority, ClientCertificates::Optional);
+        let tls = Tls::load(&config).expect("loaded");
+        let ci = client_of(&authority, "spiffe://acme/ci");
+        let client = files.client_of(&[version], Some(&ci), &[]);
+        let is_ci = |kind| Some((kind, vec!["spiffe://acme/ci".to_owned()]));
+        assert_eq!(resumed(&tls, &client).await, is_ci(HandshakeKind::Full));
+        assert_eq!(resumed(&tls, &client).await, is_ci(HandshakeKind::Resumed));
+        files.renew();
+        assert_eq!(look(&tls), (Look::Unsettled, Look::Replaced));
+        assert_eq!(resumed(&tls, &client).await, is_ci(HandshakeKind::Full));
+        assert_eq!(resumed(&tls, &client).await, is_ci(HandshakeKind::Resumed));
+        files.write("clients.pem", &Authority::new("others").pem());
+        assert_eq!(look(&tls), (Look::Unsettled, Look::Replaced));
+        assert_eq!(resumed(&tls, &client).await, None);
+    }
 }
 
 #[tokio::test]
