@@ -53,7 +53,7 @@ fn an_address_has_its_share_and_others_have_the_rest() {
 fn a_share_is_at_least_one_and_workers_have_no_share() {
     let admission = admission();
     let shares = Resource::ALL.map(|resource| admission.share(resource));
-    assert_eq!(shares, [5, 2, 1, 4, 2, 200, 50]);
+    assert_eq!(shares, [5, 1, 2, 1, 4, 2, 200, 50]);
 }
 
 #[test]

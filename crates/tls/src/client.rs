@@ -12,6 +12,7 @@ use x509_parser::prelude::{FromDer as _, X509Certificate};
 use crate::loaded;
 use crate::server::Inner;
 use access::CertificateNames;
+use model::{Clock as _, SystemClock};
 
 /// A certificate that was verified when its connection began.
 pub struct ClientCertificate {
@@ -45,7 +46,7 @@ impl ClientCertificate {
         let first = chain.first()?;
         let not_after = loaded::not_after(first)?;
         // One that was verified some time ago, where its session is resumed.
-        if not_after <= Timestamp::now() {
+        if not_after <= SystemClock.now() {
             return None;
         }
         Some(Self {
@@ -61,7 +62,7 @@ impl ClientCertificate {
     /// signed it.
     pub async fn lapsed(mut self) {
         loop {
-            let left = self.not_after.duration_since(Timestamp::now());
+            let left = self.not_after.duration_since(SystemClock.now());
             let Ok(left) = Duration::try_from(left) else {
                 return;
             };
@@ -83,8 +84,8 @@ impl ClientCertificate {
         else {
             return false;
         };
-        let verified = verifier.verify_client_cert(first, rest, UnixTime::now());
-        verified.is_ok()
+        let now = UnixTime::now();
+        verifier.verify_client_cert(first, rest, now).is_ok()
     }
 }
 

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use crate::config::{CERTIFICATE, Mistake, Places, TlsConfig};
 use crate::files::{Contents, is_open_to_others};
 use crate::loaded::Loaded;
-use model::Digest;
+use model::{Clock as _, Digest, SystemClock};
 
 /// How often the files are looked at.
 const INTERVAL: Duration = Duration::from_secs(2);
@@ -85,7 +85,7 @@ impl Inner {
         let (new, old, now) = (
             Loaded::new(contents, &self.places)?,
             self.loaded(),
-            Timestamp::now(),
+            SystemClock.now(),
         );
         if new.not_after <= now && old.not_after > now {
             return Err(ended(&new, &self.places));
@@ -231,7 +231,7 @@ impl Tls {
     /// stopped.
     pub async fn follow(self, stop: CancellationToken) {
         let tls = self.clone();
-        let warnings = tokio::task::spawn_blocking(move || tls.warnings(Timestamp::now()));
+        let warnings = tokio::task::spawn_blocking(move || tls.warnings(SystemClock.now()));
         for warning in warnings.await.unwrap_or_default() {
             tracing::warn!("{warning}");
         }

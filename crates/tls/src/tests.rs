@@ -24,6 +24,7 @@ use tokio_rustls::client::TlsStream;
 
 use crate::{ClientCertificates, HandshakeError, Look, Report, Secured, Tls, TlsConfig};
 use access::CertificateNames;
+use model::{Clock as _, SystemClock};
 
 const LIMIT: Duration = Duration::from_secs(30);
 
@@ -582,7 +583,7 @@ fn an_operator_is_told_of_an_end_that_is_near_and_of_a_key_that_others_may_read(
         "{end}, in 395 days; tls.key: everybody on this machine may read or write `{key}`; `chmod 0640` or stricter keeps the key"
     );
     assert_eq!(report("2029-01-01T00:00:00Z"), of(&open, true));
-    assert_eq!(TlsConfig::default().report(Timestamp::now()), Ok(None));
+    assert_eq!(TlsConfig::default().report(SystemClock.now()), Ok(None));
 }
 
 #[tokio::test]
