@@ -107,8 +107,12 @@ const MISTAKES: &[(&str, &str)] = &[
         "2 limits.calls: needs a whole number from 1 to 1000000000",
     ),
     (
+        "tls:\n  certificate: a\n  cert: a\n  client_certificates: maybe\n",
+        "3 tls.cert: there is no such key; here are certificate, key, client_ca, client_certificates\n4 tls.client_certificates: `maybe` is none of none, optional, required",
+    ),
+    (
         "limits:\n  cals: 7\n",
-        "2 limits.cals: there is no such key; here are share_percent, calls, streams, workers, connections, sessions, session_minutes, streams_per_connection, request_mib, answer_mib, deadline_seconds, wait_seconds, header_seconds, body_seconds, body_bytes_per_second, read_seconds, idle_seconds, linger_seconds, quotas",
+        "2 limits.cals: there is no such key; here are share_percent, calls, streams, workers, connections, handshakes, sessions, session_minutes, streams_per_connection, request_mib, answer_mib, deadline_seconds, wait_seconds, header_seconds, body_seconds, body_bytes_per_second, read_seconds, idle_seconds, linger_seconds, quotas",
     ),
     (
         "limits:\n  share_percent: 101\n",
@@ -300,7 +304,7 @@ const MISTAKES: &[(&str, &str)] = &[
     ),
     (
         "listen: here\nlimits:\n  calls: 0\n  x: 1\nlog_format: xml\n",
-        "1 listen: `here` is no address to listen on; write an IP address and a port, such as 127.0.0.1:50051 for this machine alone, or 0.0.0.0:50051 for every network\n3 limits.calls: needs a whole number from 1 to 1000000000\n4 limits.x: there is no such key; here are share_percent, calls, streams, workers, connections, sessions, session_minutes, streams_per_connection, request_mib, answer_mib, deadline_seconds, wait_seconds, header_seconds, body_seconds, body_bytes_per_second, read_seconds, idle_seconds, linger_seconds, quotas\n5 log_format: `xml` is none of text, json",
+        "1 listen: `here` is no address to listen on; write an IP address and a port, such as 127.0.0.1:50051 for this machine alone, or 0.0.0.0:50051 for every network\n3 limits.calls: needs a whole number from 1 to 1000000000\n4 limits.x: there is no such key; here are share_percent, calls, streams, workers, connections, handshakes, sessions, session_minutes, streams_per_connection, request_mib, answer_mib, deadline_seconds, wait_seconds, header_seconds, body_seconds, body_bytes_per_second, read_seconds, idle_seconds, linger_seconds, quotas\n5 log_format: `xml` is none of text, json",
     ),
     (
         "tools:\n  jira: {url: 'https://a.example'}\nanalysis:\n  roots: [/nope]\n",

@@ -35,6 +35,8 @@ const ONLY: &[(&str, &[&str])] = &[
     ("libc", &["sandbox"]),
     ("sqlparser", &["sql"]),
     ("reqwest", &["egress", "jira", "git"]),
+    ("tokio-rustls", &["tls"]),
+    ("x509-parser", &["tls"]),
     ("ipnet", &["egress"]),
     ("jsonschema", &["tools"]),
     ("tonic", &["gateway", "server", "telemetry"]),

@@ -69,6 +69,12 @@ pub(super) struct Global {
     /// Certificates (PEM) of authorities to trust beside the system's, for `https://`.
     #[arg(long, global = true, env = "REPERTOIRE_CA", value_name = "FILE")]
     pub(super) ca: Option<PathBuf>,
+    /// The certificate (PEM) that this caller shows, where the server asks for one.
+    #[arg(long, global = true, env = "REPERTOIRE_CERT", value_name = "FILE")]
+    pub(super) cert: Option<PathBuf>,
+    /// The key (PEM) of that certificate.
+    #[arg(long, global = true, env = "REPERTOIRE_KEY", value_name = "FILE")]
+    pub(super) key: Option<PathBuf>,
     /// The data directory. [default: the platform's, such as ~/.local/share/repertoire]
     #[arg(long, global = true, env = "REPERTOIRE_DATA", value_name = "DIR")]
     pub(super) data: Option<PathBuf>,

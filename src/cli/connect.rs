@@ -121,8 +121,9 @@ pub(super) async fn index(domain: &Domain) {
     bar.finish_and_clear();
 }
 
-/// What a caller is told whose call has no answer. `is_first`: nor had any before it.
-fn unanswered(error: &tonic::transport::Error, is_first: bool) -> TransportError {
+/// What a caller is told whose call has no answer. `first`: what to do, too, where no call
+/// before it had one.
+fn unanswered(error: &tonic::transport::Error, first: Option<&str>) -> TransportError {
     let mut cause = error.source();
     let mut absent = None;
     while let Some(error) = cause {
@@ -142,10 +143,9 @@ fn unanswered(error: &tonic::transport::Error, is_first: bool) -> TransportError
         )
         .suggest("Look whether it was done, and call again if it was not")
     };
-    let failure = if is_first && absent.is_none() {
-        failure.suggest("Where the server has TLS, write https:// in its address")
-    } else {
-        failure
+    let failure = match first.filter(|_| absent.is_none()) {
+        Some(next) => failure.suggest(next),
+        None => failure,
     };
     TransportError::from(BoxError::from(status(failure)))
 }
@@ -174,10 +174,14 @@ pub(super) async fn vacate(settings: &Settings) {
     }
 }
 
-/// Calls over a connection, each with these headers. `is_tls_unknown`: an address without
-/// TLS was named, so a peer that ends the first call may be one that has it.
-pub(super) fn transport(channel: Channel, headers: HeaderMap, is_tls_unknown: bool) -> Transport {
-    let is_first = Arc::new(AtomicBool::new(is_tls_unknown));
+/// Calls over a connection, each with these headers. `first`: what to do, too, where the
+/// peer ends the first of them.
+pub(super) fn transport(
+    channel: Channel,
+    headers: HeaderMap,
+    first: Option<&'static str>,
+) -> Transport {
+    let is_first = Arc::new(AtomicBool::new(true));
     let answered = Arc::clone(&is_first);
     let transport = channel
         .map_request(move |mut request: Request<Body>| {
@@ -188,13 +192,15 @@ pub(super) fn transport(channel: Channel, headers: HeaderMap, is_tls_unknown: bo
             answered.store(false, Ordering::Relaxed);
             response
         })
-        .map_err(move |error| unanswered(&error, is_first.load(Ordering::Relaxed)));
+        .map_err(move |error| {
+            unanswered(&error, first.filter(|_| is_first.load(Ordering::Relaxed)))
+        });
     BoxCloneSyncService::new(transport)
 }
 
 fn over(channel: Channel) -> Client {
     Client {
-        transport: transport(channel, HeaderMap::new(), false),
+        transport: transport(channel, HeaderMap::new(), None),
         url: None,
         domain: None,
     }
@@ -228,6 +234,7 @@ pub(super) fn start_failed(error: &StartError) -> Failed {
         StartError::Registry(error) => registry_code(error),
         StartError::Listen { .. } | StartError::Socket { .. } => Code::AddressUnusable,
         StartError::Setting(_)
+        | StartError::Tls(_)
         | StartError::Tools(_)
         | StartError::Embedder(_)
         | StartError::Source(_)

@@ -12,6 +12,7 @@ use super::{grading, status};
 use crate::contract::v1::GetStatusRequest;
 use crate::contract::v1::admin_client::AdminClient;
 use crate::server::{self, Config, connect_local};
+use model::{Clock as _, SystemClock};
 
 /// What was looked at.
 pub(super) struct Finding {
@@ -49,6 +50,7 @@ pub(super) async fn doctor(
 ) -> Result<ExitCode, Failed> {
     let mut findings = vec![features()];
     findings.extend(grading::confinement(config).await?);
+    findings.extend(certificate(config).await?);
     if global.server.is_none() {
         findings.push(directory(&settings(global, config).data).await);
     }
@@ -87,6 +89,24 @@ fn features() -> Finding {
         ),
         next: "",
     }
+}
+
+/// How long the certificate of the server holds.
+async fn certificate(config: &Config) -> Result<Option<Finding>, Failed> {
+    let tls = config.tls.clone();
+    let report = tokio::task::spawn_blocking(move || tls.report(SystemClock.now()));
+    let (state, found) = match report.await.map_err(Failed::fault)? {
+        Ok(None) => return Ok(None),
+        Ok(Some(it)) if it.is_urgent => (State::Warning, it.found),
+        Ok(Some(it)) => (State::Ok, it.found),
+        Err(mistake) => (State::Failed, mistake.to_string()),
+    };
+    Ok(Some(Finding {
+        check: "tls.certificate",
+        state,
+        found,
+        next: "put a certificate that holds, and its key, in place of the files: the server takes them by itself",
+    }))
 }
 
 /// Who has the data directory open.

@@ -4,12 +4,13 @@
 //! A token goes over TLS, or to this machine alone: whoever is on the way reads it otherwise.
 
 use std::net::IpAddr;
+use std::path::Path;
 use std::time::Duration;
 
 use http::header::AUTHORIZATION;
 use http::uri::Scheme;
 use http::{HeaderMap, HeaderName, HeaderValue, Uri};
-use tonic::transport::{Certificate, ClientTlsConfig, Endpoint};
+use tonic::transport::{Certificate, ClientTlsConfig, Endpoint, Identity};
 
 use super::args::Global;
 use super::connect::transport;
@@ -21,6 +22,9 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Names the token. There is no option of it: all of a machine may read what a command was
 /// started with.
 const TOKEN: &str = "REPERTOIRE_TOKEN";
+/// What to do where a server ends TLS, or the first call over it.
+const SHOW_ONE: &str =
+    "Where the server asks for certificates, show one: --cert FILE --key FILE, in PEM";
 /// Headers that the protocol itself needs.
 const RESERVED: [&str; 5] = [
     "host",
@@ -85,15 +89,21 @@ impl Remote {
         if is_secure {
             let mut tls = ClientTlsConfig::new().with_native_roots();
             if let Some(path) = &global.ca {
-                let pem = std::fs::read(path).map_err(|error| {
-                    let path = path.display();
-                    Failed::new(Code::LocalFileFailed, format!("{path}: {error}"))
-                })?;
-                tls = tls.ca_certificate(Certificate::from_pem(pem));
+                tls = tls.ca_certificate(Certificate::from_pem(read(path)?));
+            }
+            match (&global.cert, &global.key) {
+                (Some(cert), Some(key)) => {
+                    tls = tls.identity(Identity::from_pem(read(cert)?, read(key)?));
+                }
+                (None, None) => {}
+                _ => {
+                    let message = "a certificate is shown with its key".to_owned();
+                    return Err(invalid(message).hint("name both: --cert FILE --key FILE"));
+                }
             }
             endpoint = endpoint.tls_config(tls).map_err(|error| {
                 invalid(format!("TLS for {url}: {}", causes(&error)))
-                    .hint("--ca names a file of certificates in PEM")
+                    .hint("--ca and --cert name files of certificates in PEM, --key that of a key")
             })?;
         }
         Ok(Some(Self {
@@ -118,15 +128,32 @@ impl Remote {
                 let hint = "name the authority that signed its certificate: --ca FILE, in PEM";
                 return failed.hint(hint);
             }
+            // What rustls says of a server that ends TLS.
+            if cause.contains("received fatal alert") {
+                return failed.hint(SHOW_ONE);
+            }
             // What rustls says of an answer that is no TLS.
             if cause.contains("InvalidContentType") {
                 return failed.hint("the server has no TLS there: write http:// in its address");
             }
             failed.hint("start one with `repertoire serve`, or name another with --server")
         })?;
-        let is_tls_unknown = self.endpoint.uri().scheme() == Some(&Scheme::HTTP);
-        Ok(transport(channel, self.headers.clone(), is_tls_unknown))
+        // A peer that ends the first call may be one that has TLS, or wants a certificate.
+        let first = if self.endpoint.uri().scheme() == Some(&Scheme::HTTPS) {
+            SHOW_ONE
+        } else {
+            "Where the server has TLS, write https:// in its address"
+        };
+        Ok(transport(channel, self.headers.clone(), Some(first)))
     }
+}
+
+/// A file of PEM.
+fn read(path: &Path) -> Result<Vec<u8>, Failed> {
+    std::fs::read(path).map_err(|error| {
+        let path = path.display();
+        Failed::new(Code::LocalFileFailed, format!("{path}: {error}"))
+    })
 }
 
 fn address(url: &str) -> Result<Uri, Failed> {

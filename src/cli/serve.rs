@@ -1,7 +1,6 @@
 //! `repertoire serve`.
 
 use std::io::Write as _;
-use std::net::SocketAddr;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -79,13 +78,10 @@ pub(super) async fn serve(
         _ = terminate.recv() => return Ok(ExitCode::SUCCESS),
     };
     // The first line on stderr: whoever started us on port 0 reads it.
-    writeln!(std::io::stderr(), "{}", listening(server.address, format))?;
+    writeln!(std::io::stderr(), "{}", listening(&server.url, format))?;
     server.follow().await;
     for root in settings.analysis.roots.iter().filter(|root| !root.is_dir()) {
         tracing::warn!(root = %root.display(), "analysis.roots: there is no such folder, and nothing below it can be read");
-    }
-    if !server.address.ip().is_loopback() {
-        tracing::warn!(address = %server.address, "serving beyond this machine, and every caller may write: keep the port behind a proxy that checks who calls");
     }
     tracing::info!(data = %settings.data.display(), version = env!("CARGO_PKG_VERSION"), "serving");
     tokio::select! {
@@ -121,8 +117,8 @@ async fn start(settings: &Settings, telemetry: &Telemetry) -> Result<Server, Sta
 }
 
 /// The line that says where the server is, in the form of the log.
-fn listening(address: SocketAddr, format: LogFormat) -> String {
-    let message = format!("listening on http://{address}");
+fn listening(url: &str, format: LogFormat) -> String {
+    let message = format!("listening on {url}");
     match format {
         LogFormat::Text => message,
         LogFormat::Json => serde_json::json!({

@@ -20,6 +20,7 @@ use config_file::{Document, Mistake, Places, Read, Setting, told};
 use model::Digest;
 use origins::WebConfig;
 use preflight::InstallConfig;
+use tls::TlsConfig;
 use tokens::SignInConfig;
 
 /// What is logged where nobody says.
@@ -44,6 +45,8 @@ pub struct Config {
     pub access_log: AccessMode,
     /// Of how many of those that went well one has.
     pub access_log_sample: Option<u64>,
+    /// TLS of the port.
+    pub tls: TlsConfig,
     /// Who may do what.
     pub access: SignInConfig,
     /// How long the audit trail is kept.
@@ -244,6 +247,8 @@ pub struct Settings {
     pub data: PathBuf,
     /// Which calls have a line in the access log.
     pub access: AccessConfig,
+    /// TLS of the port.
+    pub tls: TlsConfig,
     /// Who may do what.
     pub sign_in: SignInConfig,
     /// Bounds of the server.
@@ -303,6 +308,7 @@ impl Settings {
                 log: config.access_log,
                 sample: config.access_log_sample.unwrap_or(1),
             },
+            tls: config.tls.clone(),
             sign_in: config.access.clone(),
             limits: config.limits.clone(),
             web: config.web.clone(),
@@ -361,6 +367,7 @@ mod tests {
             .and_then(|rest| rest.split("```").next());
         let config = parse(block.expect("a block of YAML")).expect("a config");
         assert_eq!(config.limits, Limits::default());
+        assert_eq!(config.tls, TlsConfig::default());
         assert_eq!(config.store, StoreConfig::default());
         assert_eq!(config.web, WebConfig::default());
         assert_eq!(config.tools, ToolsConfig::default());

@@ -35,6 +35,8 @@ pub struct Limits {
     pub workers: usize,
     /// Connections open at once; more wait. Shared by addresses: more of one are closed.
     pub connections: usize,
+    /// Handshakes of TLS in work at once; more wait, then are closed. Shared.
+    pub handshakes: usize,
     /// MCP sessions open at once; for more, the one idle for longest ends. Shared.
     /// Requests of protocol version 2026-07-28 need none.
     pub sessions: usize,
@@ -78,6 +80,7 @@ impl Default for Limits {
             streams: 1024,
             workers: 256,
             connections: 4096,
+            handshakes: 512,
             sessions: 1024,
             session_minutes: 60,
             streams_per_connection: 256,
@@ -125,6 +128,7 @@ impl Limits {
     pub(super) fn admission(&self) -> Admission {
         let amounts = Amounts {
             connections: self.connections,
+            handshakes: self.handshakes,
             calls: self.calls,
             streams: self.streams,
             workers: self.workers,

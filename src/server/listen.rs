@@ -1,6 +1,7 @@
-//! The listener: one port, HTTP/1.1 and HTTP/2, with limits on connections.
+//! The listener: one port, HTTP/1.1 and HTTP/2, with TLS or without, with limits on
+//! connections.
 //!
-//! Each step of a client has a time: its first bytes (`socket`), the headers of a
+//! Each step of a client has a time: its handshake (`tls`), its first bytes (`socket`), the headers of a
 //! request, an answer to a ping, and what it reads (`socket`, `reader`). Bodies have a
 //! least rate (`admission`). So a connection that stalls at any of them ends.
 
@@ -8,16 +9,19 @@ use std::time::Duration;
 
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
-use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
-use tokio::net::TcpListener;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use super::limits::Limits;
 use super::protocol::ProtocolRouter;
 use super::reader::Watched;
 use admission::{Admission, Full, Resource};
-use connection::{Coalesce, Socket};
+use connection::{Coalesce, Socket, served_until};
+use tls::{ClientCertificate, Secured, Tls};
 
 /// Bytes of a request's headers.
 const MAX_HEADER_BYTES: u32 = 16 * 1024;
@@ -52,10 +56,82 @@ fn builder(limits: &Limits) -> Builder<Watched> {
     builder
 }
 
+/// Where connections come in.
+pub(super) struct Port {
+    pub(super) listener: TcpListener,
+    /// None: they have none.
+    pub(super) tls: Option<Tls>,
+}
+
+/// A connection that was taken, and what serves it.
+struct Taken {
+    service: ProtocolRouter,
+    builder: Builder<Watched>,
+    /// For each step of its beginning.
+    first: Duration,
+    /// For what it does not read.
+    read: Duration,
+    /// It is to finish.
+    closing: CancellationToken,
+}
+
+impl Taken {
+    /// Serves it behind a handshake, for which there are so many places.
+    async fn secured(self, stream: TcpStream, tls: Tls) {
+        // Those before it are gone by then, or have theirs done.
+        let until = Instant::now() + self.first.saturating_mul(2);
+        let peer = &self.service.peer;
+        let place = peer.take_until(Resource::Handshakes, 1, until);
+        let Some(Ok(place)) = self.closing.run_until_cancelled(place).await else {
+            tracing::debug!("a connection found no place for its handshake");
+            return;
+        };
+        let handshake = tls.accept(stream, self.first);
+        let handshake = self.closing.run_until_cancelled(handshake).await;
+        drop(place);
+        match handshake {
+            Some(Ok(Secured { stream, client })) => self.serve(stream, client).await,
+            Some(Err(error)) => tracing::debug!(%error, "a connection has no TLS"),
+            None => {}
+        }
+    }
+
+    /// Serves it until it ends, or what it signed in with does.
+    async fn serve<S>(mut self, stream: S, client: Option<ClientCertificate>)
+    where
+        S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    {
+        let ended = CancellationToken::new();
+        if let Some(it) = &client {
+            let sign_in = &self.service.sign_in;
+            self.service.sign_in = sign_in.of_certificate(&it.names, it.not_after, ended.clone());
+        }
+        let lapsed = async {
+            match client {
+                Some(client) => client.lapsed().await,
+                None => std::future::pending().await,
+            }
+        };
+        let end = async {
+            tokio::select! {
+                () = self.closing.cancelled() => {}
+                () = lapsed => ended.cancel(),
+            }
+        };
+        let socket = TokioIo::new(Socket::new(stream, self.first, self.read));
+        let service = TowerToHyperService::new(self.service);
+        let connection = self.builder.serve_connection(socket, service);
+        let served = served_until(connection, end, |connection| connection.graceful_shutdown());
+        if let Err(error) = Coalesce::new(served).await {
+            tracing::debug!(%error, "a connection ended early");
+        }
+    }
+}
+
 /// Serves until `stop`; then `stopping` runs, no connection is taken any more, and
 /// those that are open have `grace` to finish.
 pub(super) async fn serve(
-    listener: TcpListener,
+    Port { listener, tls }: Port,
     service: ProtocolRouter,
     admission: Admission,
     limits: Limits,
@@ -64,7 +140,7 @@ pub(super) async fn serve(
     stopping: impl Future<Output = ()>,
 ) {
     let builder = builder(&limits);
-    let connections = GracefulShutdown::new();
+    let (connections, closing) = (TaskTracker::new(), CancellationToken::new());
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
@@ -99,22 +175,27 @@ pub(super) async fn serve(
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!(%error, "a connection goes without TCP_NODELAY");
         }
-        let service = TowerToHyperService::new(service.clone().for_peer(peer, address.ip()));
-        let socket = Socket::new(stream, limits.header_time(), limits.read_time());
-        let connection = builder
-            .serve_connection(TokioIo::new(socket), service)
-            .into_owned();
-        let connection = connections.watch(connection);
-        tokio::spawn(async move {
-            if let Err(error) = Coalesce::new(connection).await {
-                tracing::debug!(%error, "a connection ended early");
+        let taken = Taken {
+            service: service.clone().for_peer(peer, address.ip()),
+            builder: builder.clone(),
+            first: limits.header_time(),
+            read: limits.read_time(),
+            closing: closing.child_token(),
+        };
+        let tls = tls.clone();
+        connections.spawn(async move {
+            match tls {
+                Some(tls) => taken.secured(stream, tls).await,
+                None => taken.serve(stream, None).await,
             }
             drop(permit);
         });
     }
     stopping.await;
     drop(listener);
-    if tokio::time::timeout(grace, connections.shutdown())
+    closing.cancel();
+    connections.close();
+    if tokio::time::timeout(grace, connections.wait())
         .await
         .is_err()
     {

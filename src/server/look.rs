@@ -28,6 +28,12 @@ pub fn look(settings: &Settings, filter: &str, endpoint: Option<&str>) -> Vec<(S
     if let Some(Err(error)) = endpoint.map(telemetry::endpoint) {
         tell("otlp_endpoint".to_owned(), error);
     }
+    if let Some(error) = settings.tls.mistake() {
+        tell(error.key().to_owned(), error.message().to_owned());
+    }
+    if let Some((key, why)) = settings.sign_in.mistake(settings.tls.asks_clients()) {
+        tell(key.to_owned(), why.to_owned());
+    }
     for error in settings.tools.mistakes() {
         tell(error.key().to_owned(), error.message().to_owned());
     }

@@ -184,7 +184,7 @@ pub(super) fn page<S: Clone + Send + Sync + 'static>(
 }
 
 /// What peers hold, by name.
-fn held(admission: &Admission) -> [(&'static str, &'static str, u64); 8] {
+fn held(admission: &Admission) -> [(&'static str, &'static str, u64); 9] {
     let taken = |resource| u64::try_from(admission.taken(resource)).unwrap_or(u64::MAX);
     [
         (
@@ -201,6 +201,11 @@ fn held(admission: &Admission) -> [(&'static str, &'static str, u64); 8] {
             "repertoire_connections",
             "Connections that are open",
             taken(Resource::Connections),
+        ),
+        (
+            "repertoire_handshakes",
+            "Handshakes of TLS in work",
+            taken(Resource::Handshakes),
         ),
         (
             "repertoire_peers",

@@ -46,7 +46,6 @@ mod remote_sources;
 mod remote_sources;
 mod rpc;
 mod search;
-mod secret;
 mod services;
 mod sources;
 mod tools;
@@ -82,7 +81,6 @@ pub use learning_config::LearningConfig;
 pub use limits::Limits;
 pub use look::look;
 pub use search::{AnalysisConfig, EmbedderError, Meaning, SearchConfig};
-pub use secret::{SecretError, SecretRef};
 pub use sources::{SourceConfig, SourceTrust, SourcesError, SyncConfig};
 pub use tools::{JiraConfig, SqlConfig, ToolsConfig, ToolsError, WorkerConfig};
 pub use trust::TrustConfig;
@@ -92,12 +90,14 @@ use crate::contract::FILE_DESCRIPTOR_SET;
 use crate::contract::v1::admin_server::AdminServer;
 use crate::grpc::admin::{AdminService, Kind};
 use crate::mcp::McpServer;
+use ::tls::Tls;
 use ::tokens::Tokens;
 use ::tools::Tools;
 use access_log::AccessLog;
 use audit::Audit;
 use config_file::Places;
 use gateway::Gateway;
+use listen::Port;
 use local::LocalSocket;
 use model::{Clock as _, SystemClock};
 use protocol::ProtocolRouter;
@@ -153,6 +153,9 @@ pub enum StartError {
     /// A setting asks for what this build leaves out; it says where it is.
     #[error("{0}")]
     NotBuilt(String),
+    /// A setting of TLS cannot be used.
+    #[error(transparent)]
+    Tls(#[from] ::tls::Mistake),
     /// A setting of the tools cannot be used.
     #[error(transparent)]
     Tools(#[from] ToolsError),
@@ -191,6 +194,7 @@ impl StartError {
     /// What is wrong with a setting says where in the file it is.
     fn located(self, places: &Places) -> Self {
         let key = match &self {
+            Self::Tls(error) => error.key(),
             Self::Tools(error) => error.key(),
             Self::Embedder(_) => EmbedderError::KEY,
             Self::Source(error) => error.key(),
@@ -205,6 +209,9 @@ impl StartError {
 pub struct Server {
     /// Where it listens.
     pub address: SocketAddr,
+    /// The same with the scheme that it speaks there.
+    pub url: String,
+    tls: Option<Tls>,
     domain: Domain,
     stop: CancellationToken,
     running: JoinHandle<()>,
@@ -215,6 +222,9 @@ impl Server {
     /// paths, scans by new rules. It may have something to log, so whoever started the server
     /// is told first that it listens.
     pub async fn follow(&self) {
+        if let Some(tls) = self.tls.clone() {
+            tokio::spawn(tls.follow(self.stop.clone()));
+        }
         self.domain.follow().await;
     }
 
@@ -224,6 +234,8 @@ impl Server {
     /// The directory cannot be opened, or the address cannot be had.
     pub async fn start(settings: Settings, telemetry: &Telemetry) -> Result<Self, StartError> {
         permit(&settings)?;
+        let tls = Tls::start(&settings.tls).await;
+        let tls = tls.map_err(|error| StartError::Tls(error).located(&settings.places))?;
         let domain = Domain::open(&settings).await?;
         let (listener, address) = bind(settings.listen).await?;
         let (health, health_service) = tonic_health::server::health_reporter();
@@ -252,7 +264,7 @@ impl Server {
         let mode = domain.registry().mode();
         let health = tokio::spawn(health::follow(health, mode, writable, stop.clone()));
         let access = Arc::new(AccessLog::new(settings.access));
-        let beside = Others::new(&domain, settings.data.clone(), Arc::clone(&access));
+        let beside = Others::new(&domain, settings.data.clone(), access.clone(), tls.clone());
         let metrics = metrics::page(front.clone(), &domain, beside);
         let hooks = crate::http::hooks(domain.engine.clone());
         let http = crate::http::router(&gateway, stop.clone(), takes_writes)?
@@ -289,9 +301,9 @@ impl Server {
         };
         domain.starts(settings.config).await?;
 
-        let kind = Kind::Serve {
-            url: format!("http://{address}"),
-        };
+        let scheme = if tls.is_some() { "https" } else { "http" };
+        let url = format!("{scheme}://{address}");
+        let kind = Kind::Serve { url: url.clone() };
         let local = LocalSocket::bind(&settings.data).map(|socket| {
             let admin = admin(&settings.data, &domain, &socket, kind);
             let routes = local_front.layer(routes.merge(admin).fallback(unknown));
@@ -302,12 +314,12 @@ impl Server {
             tracing::warn!(%error, "the local socket cannot be made; commands need --server");
         }
         let (counting, keeping) = keep(&domain, &stop);
-        let followed = domain.clone();
+        let (followed, renewed) = (domain.clone(), tls.clone());
         let running = tokio::spawn({
             let (stop, host) = (stop.clone(), domain.host().clone());
             async move {
                 listen::serve(
-                    listener,
+                    Port { listener, tls },
                     service,
                     admission,
                     settings.limits,
@@ -330,6 +342,8 @@ impl Server {
         });
         Ok(Self {
             address,
+            url,
+            tls: renewed,
             domain: followed,
             stop,
             running,
@@ -346,9 +360,14 @@ impl Server {
 }
 
 /// # Errors
-/// Callers on other machines would not be told apart, or not safely.
+/// Callers on other machines would not be told apart, or not safely; or it has settings for
+/// telling them apart that do not work together.
 fn permit(settings: &Settings) -> Result<(), StartError> {
-    match settings.sign_in.why_unsafe() {
+    if let Some((key, why)) = settings.sign_in.mistake(settings.tls.asks_clients()) {
+        let at = settings.places.at(key);
+        return Err(StartError::Setting(format!("{at}{key}: {why}")));
+    }
+    match settings.sign_in.why_unsafe(settings.tls.is_on()) {
         Some(why) if !settings.listen.ip().is_loopback() => Err(StartError::Unsafe {
             address: settings.listen,
             why,

@@ -14,6 +14,7 @@ use super::metrics::Labels;
 use ::tools::Tools;
 use ::vitals::Vitals;
 use access_log::AccessLog;
+use tls::Tls;
 
 /// How long the size of the store is taken for what it was: looking goes through its files.
 const FRESH: Duration = Duration::from_secs(30);
@@ -24,10 +25,16 @@ pub(super) struct Others {
     disk: Disk,
     tools: Tools,
     access: Arc<AccessLog>,
+    tls: Option<Tls>,
 }
 
 impl Others {
-    pub(super) fn new(domain: &Domain, directory: PathBuf, access: Arc<AccessLog>) -> Self {
+    pub(super) fn new(
+        domain: &Domain,
+        directory: PathBuf,
+        access: Arc<AccessLog>,
+        tls: Option<Tls>,
+    ) -> Self {
         Self {
             disk: Disk {
                 directory,
@@ -35,6 +42,7 @@ impl Others {
             },
             tools: domain.tools.clone(),
             access,
+            tls,
         }
     }
 
@@ -56,6 +64,14 @@ impl Others {
             "Answers over HTTP by the class of their status: REST, MCP, pages, gRPC-Web",
             responses,
         );
+        if let Some(tls) = &self.tls {
+            for (name, help, value) in tls.gauges() {
+                page.register(name, help, ConstGauge::new(value));
+            }
+            let help = "Handshakes of TLS that came to nothing";
+            let failed = ConstCounter::new(tls.failed_handshakes());
+            page.register("repertoire_tls_handshakes_failed", help, failed);
+        }
         self.disk.register(page);
     }
 }

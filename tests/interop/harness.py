@@ -86,7 +86,7 @@ class Program:
     def ready(self, loud=False):
         """Waits for the first line on stderr, which names the address; a loud server has others before it."""
         # Alone, or the message of a record in JSON.
-        wanted = re.compile(r'(?:\{.*")?listening on http://(127\.0\.0\.1:\d+)(?:".*\})?\n')
+        wanted = re.compile(r'(?:\{.*")?listening on (https?)://(127\.0\.0\.1:\d+)(?:".*\})?\n')
         line = self.log.next(START_SECONDS)
         while loud and line and not wanted.fullmatch(line):
             line = self.log.next(START_SECONDS)
@@ -94,7 +94,7 @@ class Program:
         if not found:
             self.kill()
             raise AssertionError(f"the first line on stderr is not an address: {self.log.text()!r}")
-        self.address = found[1]
+        self.scheme, self.address = found.groups()
         return self
 
     def terminate(self):

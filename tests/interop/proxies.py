@@ -1,4 +1,4 @@
-"""nginx in front of a server, with TLS, as docs/proxies.md has it."""
+"""A server with TLS: its own, or that of nginx in front of it, as docs/proxies.md has it."""
 
 import contextlib
 import datetime
@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 
 import grpc
+import pytest
 from conftest import need
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
@@ -71,7 +72,9 @@ def config(folder, port, upstream):
     return f"daemon off;\npid {folder}/nginx.pid;\nerror_log stderr;\n{block}"
 
 
-class Proxy:
+class Endpoint:
+    """An address with TLS, and clients that trust it."""
+
     def __init__(self, port, ca):
         self.port, self.ca = port, ca
         self.url = f"https://{HOST}:{port}"
@@ -104,7 +107,25 @@ def in_front_of(server, folder):
         with socket.socket() as probe:
             while probe.connect_ex(("127.0.0.1", port)) != 0:
                 assert process.poll() is None and time.monotonic() < until, "nginx does not start"
-        yield Proxy(port, ca)
+        yield Endpoint(port, ca)
     finally:
         process.terminate()
         process.wait(CALL_SECONDS)
+
+
+@pytest.fixture(params=["nginx", "own"])
+def secured(request, start, tmp_path):
+    """A server with TLS, whoever speaks it."""
+    settings = tmp_path / "config.yaml"
+    settings.write_text("limits: {share_percent: 100}\n")
+    if request.param == "nginx":
+        with in_front_of(start("--config", str(settings)).ready(), tmp_path) as endpoint:
+            yield endpoint
+        return
+    ca = certificate(tmp_path)
+    (tmp_path / "skills.key").chmod(0o600)
+    with settings.open("a") as file:
+        file.write(f"tls: {{certificate: {ca}, key: {tmp_path}/skills.key}}\n")
+    server = start("--config", str(settings)).ready()
+    assert server.scheme == "https"
+    yield Endpoint(int(server.address.rpartition(":")[2]), ca)

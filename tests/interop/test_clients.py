@@ -12,7 +12,8 @@ import proxies
 import pytest
 from conftest import need
 from harness import CALL_SECONDS, skill_md
-from repertoire.v1 import lookup_pb2, registry_pb2
+from proxies import secured  # noqa: F401
+from repertoire.v1 import lookup_pb2, registry_pb2, registry_pb2_grpc
 from test_examples import SAID, Worker, hosting  # noqa: F401
 
 CLIENTS = Path(__file__).parent / ".tools" / "clients"
@@ -263,16 +264,18 @@ def test_clients_send_no_token_in_clear_to_another_machine(language):
 
 
 @each_language
-def test_clients_reach_a_server_behind_tls_and_trust_nobody_else(server, tmp_path, language):
-    publish(server, "hidden")
-    with proxies.in_front_of(server, tmp_path) as proxy:
-        trusting = {"REPERTOIRE_CA": str(proxy.ca), "REPERTOIRE_TOKEN": "a-token"}
-        wait_for(
-            lambda: drive(language, proxy.url, "search", "hidden", **trusting) == [{"found": ["github/acme/hidden"]}],
-            "what was published is not found",
-        )
-        (told,) = drive(language, proxy.url, "search", "hidden")
-        assert (told["code"], told["kind"]) == ("SERVER_UNREACHABLE", "unavailable")
-        # An empty variable is not set; what is not TLS is not tried.
-        (told,) = drive(language, f"https://{server.address}", "search", "hidden", REPERTOIRE_CA="")
-        assert told["code"] == "SERVER_UNREACHABLE"
+def test_clients_reach_a_server_with_tls_and_trust_nobody_else(secured, server, language):  # noqa: F811
+    files = [registry_pb2.File(path="SKILL.md", content=skill_md("hidden"))]
+    with secured.channel() as channel:
+        request = registry_pb2.PublishSkillRequest(skill_id="github/acme/hidden", files=files)
+        registry_pb2_grpc.RegistryStub(channel).PublishSkill(request, timeout=CALL_SECONDS)
+    trusting = {"REPERTOIRE_CA": str(secured.ca), "REPERTOIRE_TOKEN": "a-token"}
+    wait_for(
+        lambda: drive(language, secured.url, "search", "hidden", **trusting) == [{"found": ["github/acme/hidden"]}],
+        "what was published is not found",
+    )
+    (told,) = drive(language, secured.url, "search", "hidden")
+    assert (told["code"], told["kind"]) == ("SERVER_UNREACHABLE", "unavailable")
+    # An empty variable is not set; what is not TLS is not tried.
+    (told,) = drive(language, f"https://{server.address}", "search", "hidden", REPERTOIRE_CA="")
+    assert told["code"] == "SERVER_UNREACHABLE"

@@ -12,6 +12,7 @@ import pytest
 import yaml
 from conftest import need
 from harness import BIN, GRPCURL, clean_environment, skill_md
+from proxies import certificate
 from test_claude_code import CLAUDE
 
 TOP = Path(__file__).parents[2]
@@ -126,6 +127,16 @@ class Config:
         start("--config", str(folder / "config.yaml"), data=folder / "data", environment=secrets).ready(loud=True)
 
 
+class Certificates(Config):
+    """The same with the files of TLS that it names."""
+
+    def take(self, text, start, folder):
+        ca = certificate(folder)
+        for said, here in [("tls.crt", ca), ("tls.key", folder / "skills.key"), ("clients.crt", ca)]:
+            text = text.replace(f"/etc/repertoire/{said}", str(here))
+        super().take(text.replace("0.0.0.0:50051", "127.0.0.1:0"), start, folder)
+
+
 class Mistakes:
     """What `config check` says of a file that has a mistake in two of its lines."""
 
@@ -232,6 +243,7 @@ TABLE = {
     "docs/sources.md": [
         ELSEWHERE, Config({"https://github.com/": "https://10.0.0.1/"}), ELSEWHERE, ELSEWHERE,
     ],
+    "docs/tls.md": [Certificates(), Shell(), Certificates(), ELSEWHERE, ELSEWHERE],
     "docs/tool-workers.md": [FrontMatter(), Config()],
     "docs/tools-jira.md": [Config({"/run/secrets/jira": "{folder}/secret"}), Config()],
     "docs/tools-sql.md": [Config()],

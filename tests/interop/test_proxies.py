@@ -1,24 +1,15 @@
-"""TLS by nginx, as docs/proxies.md has it, in front of a real server: gRPC, REST, events, MCP, the command line and the bridge."""
+"""A server with TLS, its own or that of nginx as docs/proxies.md has it: gRPC, REST, events, MCP, the command line and the bridge."""
 
 import json
 
-import proxies
-import pytest
 from harness import CALL_SECONDS, skill_md
+from proxies import secured  # noqa: F401
 from repertoire.v1 import lookup_pb2, lookup_pb2_grpc, registry_pb2, registry_pb2_grpc
 
 
-@pytest.fixture
-def proxy(start, tmp_path):
-    settings = tmp_path / "config.yaml"
-    settings.write_text("limits: {share_percent: 100}\n")
-    with proxies.in_front_of(start("--config", str(settings)).ready(), tmp_path) as proxy:
-        yield proxy
-
-
-def test_everything_goes_through_nginx_as_the_document_has_it(proxy):
+def test_everything_goes_over_tls(secured):  # noqa: F811
     files = [registry_pb2.File(path="SKILL.md", content=skill_md("refunds"))]
-    with proxy.channel() as channel:
+    with secured.channel() as channel:
         registry, lookup = registry_pb2_grpc.RegistryStub(channel), lookup_pb2_grpc.LookupStub(channel)
         begun = registry.Watch(registry_pb2.WatchRequest(max_events=1, max_wait_seconds=CALL_SECONDS))
         token = next(begun).resume_token
@@ -27,18 +18,18 @@ def test_everything_goes_through_nginx_as_the_document_has_it(proxy):
         found = lookup.GetSkill(lookup_pb2.GetSkillRequest(skill_id="acme/team/refunds"))
         assert found.skill.id == "acme/team/refunds"
 
-    rest = proxy.connection()
+    rest = secured.connection()
     rest.request("GET", "/api/v1/skills/acme%2Fteam%2Frefunds")
     answer = rest.getresponse()
     assert (answer.status, json.loads(answer.read())["skill"]["id"]) == (200, "acme/team/refunds")
 
-    events = proxy.connection()
+    events = secured.connection()
     events.request("GET", f"/api/v1/events?resume_token={token}&max_events=1")
     answer = events.getresponse()
     assert answer.headers["content-type"].startswith("text/event-stream")
     assert "acme/team/refunds" in answer.read().decode()
 
-    mcp = proxy.connection()
+    mcp = secured.connection()
     ask = {
         "jsonrpc": "2.0", "id": 1, "method": "initialize",
         "params": {
@@ -51,7 +42,7 @@ def test_everything_goes_through_nginx_as_the_document_has_it(proxy):
     assert answer.status == 200
     assert '"repertoire"' in answer.read().decode()
 
-    listed = proxy.command("list", "--source", "acme", "--json")
+    listed = secured.command("list", "--source", "acme", "--json")
     assert [skill["id"] for skill in json.loads(listed.stdout)["skills"]] == ["acme/team/refunds"], listed.stderr
-    bridge = proxy.command("mcp", input=json.dumps(ask) + "\n")
+    bridge = secured.command("mcp", input=json.dumps(ask) + "\n")
     assert json.loads(bridge.stdout.splitlines()[0])["result"]["serverInfo"]["name"] == "repertoire", bridge.stderr

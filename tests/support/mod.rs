@@ -49,13 +49,26 @@ impl Server {
         server
     }
 
+    /// Starts where its config file says that it listens.
+    pub fn listening(config: &str) -> Self {
+        let directory = TempDir::new().expect("a folder");
+        let mut server = Self::spawned(directory.path(), &["serve"], &[], config);
+        server.directory = Some(directory);
+        server
+    }
+
     /// The same over a folder that stays.
     pub fn over(directory: &Path, args: &[&str], config: &str) -> Self {
+        let serve = ["serve", "--listen", "127.0.0.1:0"];
+        Self::spawned(directory, &serve, args, config)
+    }
+
+    fn spawned(directory: &Path, serve: &[&str], args: &[&str], config: &str) -> Self {
         let data = directory.join("data");
         let config_file = directory.join("config.yaml");
         std::fs::write(&config_file, config).expect("a config file");
         let mut child = Command::new(BINARY)
-            .args(["serve", "--listen", "127.0.0.1:0"])
+            .args(serve)
             .args(if args.contains(&"--log") {
                 &[][..]
             } else {

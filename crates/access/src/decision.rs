@@ -113,8 +113,18 @@ impl Access {
         Failure::new(Code::PermissionDenied, format!("{caller} may not {what}"))
             .detail("action", action)
             .suggest(format!(
-                "Ask whoever runs the server for a token that allows `{action}`"
+                "Ask whoever runs the server for a {} that allows `{action}`",
+                self.by()
             ))
+    }
+
+    /// What the caller signed in with.
+    fn by(&self) -> &'static str {
+        if self.caller.principal.is_certificate() {
+            "rule for the certificate"
+        } else {
+            "token"
+        }
     }
 }
 
@@ -154,7 +164,8 @@ impl Authorize for Access {
         .detail("action", action)
         .detail("skill_id", &id)
         .suggest(format!(
-            "Ask whoever runs the server for a token that allows `{action}` for this skill"
+            "Ask whoever runs the server for a {} that allows `{action}` for this skill",
+            self.by()
         )))
     }
 }

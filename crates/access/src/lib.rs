@@ -23,6 +23,7 @@
 
 mod action;
 mod caller;
+mod certificate;
 mod decision;
 mod rights;
 #[cfg(test)]
@@ -30,5 +31,6 @@ mod tests;
 
 pub use action::{Action, Role};
 pub use caller::Caller;
+pub use certificate::CertificateNames;
 pub use decision::{Access, Authorize, Origin};
 pub use rights::{Actions, Rights};

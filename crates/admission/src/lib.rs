@@ -3,7 +3,7 @@
 //! Rules:
 //!
 //! * Every resource that a peer can hold has a limit for all, and a share of it that
-//!   one peer has at most: connections, calls, streams, sessions, and the bytes of
+//!   one peer has at most: connections, handshakes, calls, streams, sessions, and the bytes of
 //!   requests and answers. There is one mechanism for all of them: a [`Peer`] takes a
 //!   [`Permit`], and dropping the permit gives it back. Behind it are two semaphores each,
 //!   the peer's and the one for all, so that waiting is in order.
@@ -65,6 +65,8 @@ pub use timeout::timeout;
 pub enum Resource {
     /// Open connections.
     Connections,
+    /// Handshakes of TLS in work.
+    Handshakes,
     /// Unary calls in work.
     Calls,
     /// Open streams.
@@ -82,8 +84,9 @@ pub enum Resource {
 
 impl Resource {
     /// All of them.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Connections,
+        Self::Handshakes,
         Self::Calls,
         Self::Streams,
         Self::Workers,
@@ -97,6 +100,7 @@ impl Resource {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Connections => "connections",
+            Self::Handshakes => "handshakes",
             Self::Calls => "calls",
             Self::Streams => "streams",
             Self::Workers => "workers",
@@ -112,6 +116,8 @@ impl Resource {
 pub struct Amounts {
     /// Connections.
     pub connections: usize,
+    /// Handshakes of TLS.
+    pub handshakes: usize,
     /// Unary calls.
     pub calls: usize,
     /// Streams.
@@ -130,6 +136,7 @@ impl Amounts {
     /// No limits to speak of.
     pub const UNLIMITED: Self = Self {
         connections: Semaphore::MAX_PERMITS,
+        handshakes: Semaphore::MAX_PERMITS,
         calls: Semaphore::MAX_PERMITS,
         streams: Semaphore::MAX_PERMITS,
         workers: Semaphore::MAX_PERMITS,
@@ -141,6 +148,7 @@ impl Amounts {
     const fn of(&self, resource: Resource) -> usize {
         match resource {
             Resource::Connections => self.connections,
+            Resource::Handshakes => self.handshakes,
             Resource::Calls => self.calls,
             Resource::Streams => self.streams,
             Resource::Workers => self.workers,
@@ -155,6 +163,7 @@ impl Amounts {
 #[derive(Debug)]
 struct Free {
     connections: Semaphore,
+    handshakes: Semaphore,
     calls: Semaphore,
     streams: Semaphore,
     workers: Semaphore,
@@ -168,6 +177,7 @@ impl Free {
         let semaphore = |resource| Semaphore::new(amount(resource).min(Semaphore::MAX_PERMITS));
         Self {
             connections: semaphore(Resource::Connections),
+            handshakes: semaphore(Resource::Handshakes),
             calls: semaphore(Resource::Calls),
             streams: semaphore(Resource::Streams),
             workers: semaphore(Resource::Workers),
@@ -180,6 +190,7 @@ impl Free {
     fn of(&self, resource: Resource) -> &Semaphore {
         match resource {
             Resource::Connections => &self.connections,
+            Resource::Handshakes => &self.handshakes,
             Resource::Calls => &self.calls,
             Resource::Streams => &self.streams,
             Resource::Workers => &self.workers,

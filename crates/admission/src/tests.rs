@@ -12,6 +12,7 @@ use super::*;
 
 const LIMITS: Amounts = Amounts {
     connections: 10,
+    handshakes: 2,
     calls: 4,
     streams: 1,
     workers: 4,
@@ -78,7 +79,7 @@ fn a_caller_has_its_share_wherever_it_calls_from_and_behind_a_proxy_nobody_else_
 fn a_share_is_at_least_one_and_workers_have_no_share() {
     let admission = admission();
     let shares = Resource::ALL.map(|resource| admission.share(resource));
-    assert_eq!(shares, [5, 2, 1, 4, 2, 200, 50]);
+    assert_eq!(shares, [5, 1, 2, 1, 4, 2, 200, 50]);
 }
 
 #[test]

@@ -1,5 +1,5 @@
 //! The bytes of a connection, whatever protocol they are: limits on its socket that no layer
-//! above has, one write for all that is ready, and short paths to sockets in deep folders.
+//! above has, one write for all that is ready, an end that it is told of, and short paths to sockets in deep folders.
 //!
 //! Not here: which protocol it speaks, who may connect, what is served (the server).
 
@@ -13,9 +13,11 @@
 )]
 
 mod coalesce;
+mod served;
 mod short_path;
 mod socket;
 
 pub use coalesce::Coalesce;
+pub use served::served_until;
 pub use short_path::ShortPath;
 pub use socket::Socket;

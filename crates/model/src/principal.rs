@@ -47,6 +47,18 @@ impl Principal {
         (self.0 != "anonymous" && self.0 != "local").then_some(self.as_str())
     }
 
+    /// Who shows a certificate, by the name of the rule for it.
+    #[must_use]
+    pub fn certificate(name: &str) -> Self {
+        Self(format!("certificate:{name}"))
+    }
+
+    /// It was signed in by a certificate.
+    #[must_use]
+    pub fn is_certificate(&self) -> bool {
+        self.0.starts_with("certificate:")
+    }
+
     /// It is a source.
     #[must_use]
     pub fn is_source(&self) -> bool {

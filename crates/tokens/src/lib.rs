@@ -1,4 +1,5 @@
-//! The tokens of a server: made, recognized, listed, revoked; and who a request is of.
+//! The tokens of a server: made, recognized, listed, revoked; whom certificates of clients sign
+//! in; and who a request is of.
 //!
 //! Rules:
 //!
@@ -6,9 +7,12 @@
 //!   guesses them, and a look-up by digest takes as long for a near miss as for a far one.
 //! * A token that is revoked ends what was begun with it
 //!   ([`Caller::ended`](access::Caller::ended)).
+//! * A certificate belongs to a connection, a token to a request: where both are shown, the
+//!   token says who calls.
 //! * Randomness is handed in, and so is the time.
 //!
-//! Not here: what the actions of a token are (`access`), where a request comes in (`server`).
+//! Not here: what the actions of a token are (`access`), whether a certificate is genuine
+//! (`tls`), where a request comes in (`server`).
 
 // What may fail in a test may not in the product; the rest is in Cargo.toml.
 #![warn(
@@ -19,6 +23,7 @@
     clippy::print_stderr
 )]
 
+mod certificates;
 mod error;
 mod secret;
 mod sign_in;
@@ -26,6 +31,7 @@ mod sign_in;
 mod tests;
 mod tokens;
 
+pub use certificates::{CertificateName, CertificateRule};
 pub use error::{Error, Unrecognized};
 pub use secret::{PREFIX, Secret};
 pub use sign_in::{Ended, Mode, SignIn, SignInConfig};

@@ -1,10 +1,13 @@
-//! Who calls, by the token that a request shows; and what nobody in particular may do.
+//! Who calls, by the token that a request shows or the certificate of its connection; and what
+//! nobody in particular may do.
 //!
 //! * Without sign-in everybody may do all but look after the server, as whoever reaches a
 //!   loopback port is on this machine. With it, who shows no token may do what the operator
 //!   says.
 //! * A token that is shown is accepted or refused, whatever the call: nobody takes an expired
 //!   token for none.
+//! * A certificate signs in who shows no token, where a rule of the operator names it. Without a
+//!   rule it is as if there were none.
 //! * Workers show tokens of the config file, which `tools` knows: that is their sign-in.
 //! * The socket in the data directory needs none: who may open the directory may do everything.
 
@@ -15,10 +18,13 @@ use std::time::Duration;
 
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderValue};
+use jiff::Timestamp;
 use serde::{Deserialize, Deserializer};
+use tokio_util::sync::CancellationToken;
 
-use crate::{Secret, Tokens, Unrecognized};
-use access::{Access, Action, Actions, Caller, Origin, Rights, Role};
+use crate::certificates::{rule_for, rules};
+use crate::{CertificateRule, Secret, Tokens, Unrecognized};
+use access::{Access, Action, Actions, Caller, CertificateNames, Origin, Rights, Role};
 use model::{Clock, Code, Failure, Principal};
 
 /// What only who is on the server's machine may do where nobody signs in.
@@ -31,7 +37,7 @@ pub enum Mode {
     /// They do not.
     #[default]
     None,
-    /// They show a token of this server.
+    /// They show a token of this server, or a certificate for which there is a rule.
     Tokens,
 }
 
@@ -44,12 +50,15 @@ pub struct SignInConfig {
     /// What who shows no token may do, where callers sign in: actions, and roles.
     #[serde(deserialize_with = "actions")]
     pub anonymous: Actions,
+    /// Whom the certificates of clients sign in.
+    #[serde(deserialize_with = "rules")]
+    pub certificates: Vec<CertificateRule>,
     /// A proxy in front of the server has TLS, so that tokens do not go over a network in
     /// clear.
     pub behind_proxy: bool,
 }
 
-fn actions<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Actions, D::Error> {
+pub(crate) fn actions<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Actions, D::Error> {
     let names = Vec::<String>::deserialize(deserializer)?;
     let mut all = Vec::new();
     for name in names {
@@ -68,15 +77,32 @@ impl SignInConfig {
         self.sign_in != Mode::None && self.behind_proxy
     }
 
-    /// Why a server with callers on other machines does not start with these; none: it does.
+    /// The key of what would have no effect, and why. `asks`: the server asks clients for
+    /// certificates.
     #[must_use]
-    pub fn why_unsafe(&self) -> Option<&'static str> {
-        match (self.sign_in, self.behind_proxy) {
+    pub fn mistake(&self, asks: bool) -> Option<(&'static str, &'static str)> {
+        let why = match (self.certificates.is_empty(), self.sign_in) {
+            (false, Mode::None) => {
+                "certificates sign nobody in without `access.sign_in: tokens`, which is for both"
+            }
+            (false, Mode::Tokens) if !asks => {
+                "the server asks for no certificates: set `tls.client_certificates` to optional or required, and `tls.client_ca`"
+            }
+            _ => return None,
+        };
+        Some(("access.certificates", why))
+    }
+
+    /// Why a server with callers on other machines does not start with these; none: it does.
+    /// `has_tls`: it speaks TLS itself.
+    #[must_use]
+    pub fn why_unsafe(&self, has_tls: bool) -> Option<&'static str> {
+        match (self.sign_in, self.behind_proxy || has_tls) {
             (Mode::None, _) => Some(
                 "whoever reaches it could do everything. Set `access.sign_in: tokens`, with what everybody may do in `access.anonymous`, such as [reader]; or listen on 127.0.0.1",
             ),
             (Mode::Tokens, false) => Some(
-                "tokens would go over the network in clear. Put a proxy with TLS in front (docs/proxies.md) and set `access.behind_proxy: true`; or listen on 127.0.0.1",
+                "tokens would go over the network in clear. Set `tls.certificate` and `tls.key` (docs/tls.md), or put a proxy with TLS in front (docs/proxies.md) and set `access.behind_proxy: true`; or listen on 127.0.0.1",
             ),
             (Mode::Tokens, true) => None,
         }
@@ -88,6 +114,8 @@ impl SignInConfig {
 pub struct SignIn {
     /// None: nobody signs in.
     tokens: Option<Tokens>,
+    rules: Arc<[CertificateRule]>,
+    /// Who shows no token: anybody, or the owner of the connection's certificate.
     anonymous: Access,
     behind_proxy: bool,
     clock: Arc<dyn Clock>,
@@ -118,6 +146,7 @@ impl SignIn {
         let rights = Rights::to_all(actions);
         Self {
             tokens: signs_in.then_some(tokens),
+            rules: config.certificates.as_slice().into(),
             anonymous: Access {
                 caller: Arc::new(Caller::new(Principal::anonymous(), rights)),
                 signs_in,
@@ -128,7 +157,7 @@ impl SignIn {
         }
     }
 
-    /// Who shows nothing.
+    /// Who shows no token.
     #[must_use]
     pub fn anonymous(&self) -> Access {
         self.anonymous.clone()
@@ -144,6 +173,39 @@ impl SignIn {
         }
     }
 
+    /// The same for a connection whose client has shown a certificate, which an authority of
+    /// the operator has signed: its owner signs in by it, where there is a rule. `not_after`:
+    /// when it ends. `ended` is cancelled when it holds no longer.
+    #[must_use]
+    pub fn of_certificate(
+        &self,
+        names: &CertificateNames,
+        not_after: Timestamp,
+        ended: CancellationToken,
+    ) -> Self {
+        let mut sign_in = self.clone();
+        let Some(rule) = rule_for(&self.rules, names).filter(|_| self.tokens.is_some()) else {
+            return sign_in;
+        };
+        sign_in.anonymous.caller = Arc::new(Caller {
+            principal: Principal::certificate(&rule.name),
+            rights: rule.rights.clone(),
+            expires_at: Some(not_after),
+            ended,
+        });
+        sign_in
+    }
+
+    /// Who shows no token now.
+    fn without_token(&self) -> Result<Access, Failure> {
+        let caller = &self.anonymous.caller;
+        let has_ended = caller.expires_at.is_some_and(|at| at <= self.clock.now());
+        if has_ended || caller.ended.is_cancelled() {
+            return Err(lapsed());
+        }
+        Ok(self.anonymous())
+    }
+
     /// Who makes a request. `is_worker`: it is for the service of workers, which looks at
     /// tokens of its own.
     ///
@@ -151,7 +213,7 @@ impl SignIn {
     /// It shows what is not accepted.
     pub fn recognize(&self, headers: &HeaderMap, is_worker: bool) -> Result<Access, Failure> {
         let (Some(tokens), Some(shown)) = (&self.tokens, headers.get(AUTHORIZATION)) else {
-            return Ok(self.anonymous());
+            return self.without_token();
         };
         let secret = bearer(shown).and_then(Secret::parse);
         let Some(secret) = secret else {
@@ -179,7 +241,8 @@ impl SignIn {
         }
     }
 
-    /// When what a caller began ends, before it is done. None: its caller has no token.
+    /// When what a caller began ends, before it is done. None: its caller has neither token nor
+    /// certificate.
     #[must_use]
     pub fn ended(&self, access: &Access) -> Option<Ended> {
         let caller = &access.caller;
@@ -191,6 +254,7 @@ impl SignIn {
             let left = at.duration_since(self.clock.now());
             Duration::try_from(left).unwrap_or(Duration::ZERO)
         });
+        let is_certificate = caller.principal.is_certificate();
         Some(Box::pin(async move {
             let expired = async {
                 match left {
@@ -198,12 +262,23 @@ impl SignIn {
                     None => std::future::pending().await,
                 }
             };
-            tokio::select! {
+            let failure = tokio::select! {
                 () = revoked => refused("The token was revoked"),
                 () = expired => refused("The token has expired"),
-            }
+            };
+            if is_certificate { lapsed() } else { failure }
         }))
     }
+}
+
+/// The certificate of a connection holds no longer.
+fn lapsed() -> Failure {
+    Failure::new(
+        Code::CertificateRefused,
+        "The certificate of the connection has ended, or its authority is trusted no more",
+    )
+    .suggest("Connect again with a certificate that holds")
+    .suggest("Or show a token, as `authorization: Bearer TOKEN`")
 }
 
 fn refused(message: &str) -> Failure {
@@ -230,167 +305,4 @@ fn bearer(value: &HeaderValue) -> Option<&str> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use futures_util::FutureExt as _;
-    use jiff::Timestamp;
-    use model::SystemClock;
-    use store::{Options, Store};
-
-    async fn sign_in(config: &str) -> (SignIn, Secret) {
-        let config: SignInConfig = serde_yaml::from_str(config).expect("a config");
-        let tokens = Tokens::open(Store::in_memory(&Options::default())).expect("tokens");
-        let secret = Secret::new([7; 32]);
-        let new = crate::NewToken {
-            name: "ci".to_owned(),
-            rights: Rights::to_all(Role::Reader.actions()),
-            expires_at: None,
-        };
-        let by = Principal::local();
-        let made = tokens.create(new, &secret, &by, Timestamp::UNIX_EPOCH);
-        made.await.expect("made");
-        (SignIn::new(&config, tokens, Arc::new(SystemClock)), secret)
-    }
-
-    fn shows(value: &str) -> HeaderMap {
-        let mut headers = HeaderMap::new();
-        headers.insert(AUTHORIZATION, value.parse().expect("a value"));
-        headers
-    }
-
-    #[tokio::test]
-    async fn without_sign_in_everybody_may_do_all_but_look_after_the_server() {
-        let (sign_in, secret) = sign_in("{}").await;
-        let access = sign_in
-            .recognize(&shows(&format!("Bearer {}", secret.reveal())), false)
-            .expect("anonymous");
-        assert!(access.caller.is_anonymous());
-        let denied: Vec<_> = Action::ALL
-            .iter()
-            .filter(|action| !access.caller.rights.allow(**action))
-            .collect();
-        assert_eq!(
-            denied,
-            [&Action::Review, &Action::Operate, &Action::Administer]
-        );
-        assert!(
-            Action::ALL
-                .iter()
-                .all(|a| Access::local().caller.rights.allow(*a))
-        );
-    }
-
-    #[tokio::test]
-    async fn with_tokens_nobody_in_particular_may_do_what_the_operator_says() {
-        let (sign_in, secret) =
-            sign_in("{sign_in: tokens, anonymous: [read, reader, learn]}").await;
-        let anonymous = sign_in
-            .recognize(&HeaderMap::new(), false)
-            .expect("anonymous");
-        let allowed: Vec<_> = anonymous.caller.rights.actions.iter().collect();
-        assert_eq!(allowed, [Action::Read, Action::Load, Action::Learn]);
-        let text = secret.reveal();
-        for shown in [format!("Bearer {text}"), format!("bEARER  {text} ")] {
-            let access = sign_in.recognize(&shows(&shown), false).expect("known");
-            assert_eq!(access.caller.principal, Principal::token("ci"));
-        }
-        for shown in [
-            "Bearer",
-            "Basic dXNlcjpwYXNz",
-            "Bearer ",
-            "Bearer rpt_",
-            &text,
-            &format!("Bearer {text}x"),
-            &format!("Bearer {}", Secret::new([8; 32]).reveal()),
-        ] {
-            let refused = sign_in
-                .recognize(&shows(shown), false)
-                .expect_err("refused");
-            assert_eq!(
-                refused.to_string(),
-                "TOKEN_REFUSED: What the call shows is no token of this server",
-                "{shown}"
-            );
-        }
-        // A worker's own token is looked at where workers are let in.
-        let worker = sign_in.recognize(&shows("Bearer 0123456789abcdef"), true);
-        let rights = worker.expect("a worker").caller.rights.clone();
-        assert_eq!(rights.actions.iter().collect::<Vec<_>>(), [Action::Serve]);
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn what_a_token_began_ends_with_it_and_says_why() {
-        let tokens = Tokens::open(Store::in_memory(&Options::default())).expect("tokens");
-        let config = SignInConfig {
-            sign_in: Mode::Tokens,
-            ..SignInConfig::default()
-        };
-        let sign_in = SignIn::new(&config, tokens.clone(), Arc::new(SystemClock));
-        let (by, now) = (Principal::local(), SystemClock.now());
-        let create = async |name: &str, secret: &Secret, expires_at| {
-            let rights = Rights::to_all(Role::Reader.actions());
-            let name = name.to_owned();
-            let new = crate::NewToken {
-                name,
-                rights,
-                expires_at,
-            };
-            tokens.create(new, secret, &by, now).await.expect("made");
-            let shown = shows(&format!("Bearer {}", secret.reveal()));
-            sign_in.recognize(&shown, false).expect("known")
-        };
-        // Time that stands still goes on where nothing else is to do.
-        let hour = jiff::SignedDuration::from_hours(1);
-        let expiring = create("a", &Secret::new([1; 32]), Some(now + hour)).await;
-        let expired = sign_in.ended(&expiring).expect("an end");
-        let begun = tokio::time::Instant::now();
-        assert_eq!(
-            expired.await.to_string(),
-            "TOKEN_REFUSED: The token has expired"
-        );
-        assert!(
-            begun.elapsed() > Duration::from_secs(3590),
-            "{:?}",
-            begun.elapsed()
-        );
-        let lasting = create("b", &Secret::new([2; 32]), None).await;
-        let mut revoked = sign_in.ended(&lasting).expect("an end");
-        assert!(revoked.as_mut().now_or_never().is_none());
-        tokens.revoke("b").await.expect("revoked");
-        assert_eq!(
-            revoked.await.to_string(),
-            "TOKEN_REFUSED: The token was revoked"
-        );
-        assert!(sign_in.ended(&sign_in.anonymous()).is_none());
-        assert!(sign_in.ended(&Access::local()).is_none());
-    }
-
-    #[tokio::test]
-    async fn a_proxy_is_asked_who_its_client_is_where_the_operator_has_one_alone() {
-        let address: IpAddr = [10, 0, 0, 1].into();
-        let mut headers = HeaderMap::new();
-        for line in ["6.6.6.6", "7.7.7.7, ::ffff:192.0.2.9"] {
-            headers.append("x-forwarded-for", line.parse().expect("a value"));
-        }
-        let origin = async |config: &str, headers: &HeaderMap| {
-            let found = sign_in(config).await.0.origin(headers, "http", address);
-            assert_eq!((found.face, found.address), ("http", Some(address)));
-            found.forwarded.map(|it| it.to_string())
-        };
-        let behind = "{behind_proxy: true}";
-        assert_eq!(origin("{}", &headers).await, None);
-        assert_eq!(origin(behind, &headers).await.as_deref(), Some("192.0.2.9"));
-        headers.insert("x-forwarded-for", "unknown".parse().expect("a value"));
-        assert_eq!(origin(behind, &headers).await, None);
-    }
-
-    #[test]
-    fn an_action_that_there_is_none_of_is_told_with_those_there_are() {
-        let wrong = serde_yaml::from_str::<SignInConfig>("{anonymous: [write]}");
-        let said = wrong.expect_err("refused").to_string();
-        assert!(
-            said.contains("`write` is no action; write read, load,"),
-            "{said}"
-        );
-    }
-}
+mod tests;

@@ -124,7 +124,7 @@ impl fmt::Debug for Tokens {
     }
 }
 
-fn check_name(name: &str) -> Result<(), Error> {
+pub(crate) fn check_name(name: &str) -> Result<(), Error> {
     let is_right = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
     if !name.is_empty() && name.len() <= MAX_NAME && name.chars().all(is_right) {
         return Ok(());

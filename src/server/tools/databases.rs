@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::super::secret::SecretRef;
 use super::{SqlConfig, ToolsError, ids};
 use ::sql::{Config, FunctionName, FunctionNameError, Sql};
 use handler::Handler;
+use secret::SecretRef;
 
 impl SqlConfig {
     /// What runs the tools.

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::super::secret::SecretRef;
+use secret::SecretRef;
 
 /// A Jira.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]

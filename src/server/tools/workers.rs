@@ -5,9 +5,9 @@ use std::time::Duration;
 use secrecy::ExposeSecret as _;
 use serde::Deserialize;
 
-use super::super::secret::SecretRef;
 use super::{ToolsConfig, ToolsError};
 use model::PatternError;
+use secret::SecretRef;
 use tools::host::{self, Admitted};
 
 /// Characters that a worker's token has at least: fewer can be guessed.

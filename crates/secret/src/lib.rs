@@ -1,5 +1,16 @@
 //! Secrets of the config file: written there, or better in a variable of the
 //! environment or a file.
+//!
+//! Not here: which settings are secrets (`server`), tokens that the server makes (`tokens`).
+
+// What may fail in a test may not in the product; the rest is in Cargo.toml.
+#![warn(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    clippy::print_stderr
+)]
 
 use std::fmt;
 
@@ -7,7 +18,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 use serde::Deserialize;
 use serde::de::{self, MapAccess, Visitor};
 
-use ::sync::CredentialRef;
+use sync::CredentialRef;
 
 /// Where a secret is. In YAML: the secret itself, `{env: NAME}` or
 /// `{file: PATH}`. Never prints it.

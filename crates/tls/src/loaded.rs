@@ -1,0 +1,116 @@
+//! A configuration as it was loaded, with all that belongs to it and to no other.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use rustls::crypto::{CryptoProvider, ring};
+use rustls::pki_types::CertificateDer;
+use rustls::server::danger::ClientCertVerifier;
+use rustls::server::{ServerSessionMemoryCache, WebPkiClientVerifier};
+use rustls::version::{TLS12, TLS13};
+use rustls::{CertificateError, Error, InconsistentKeys, RootCertStore, ServerConfig};
+use x509_parser::prelude::{FromDer as _, X509Certificate};
+
+use crate::config::{CERTIFICATE, CLIENT_CA, KEY, Mistake, Places};
+use crate::files::Contents;
+use model::Digest;
+
+/// Sessions that clients may resume.
+const SESSIONS: usize = 1024;
+/// By ALPN, in the order in which the server likes them.
+const PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
+
+/// A configuration.
+pub(crate) struct Loaded {
+    pub(crate) config: Arc<ServerConfig>,
+    /// Verifies what clients show; none: they are not asked.
+    pub(crate) verifier: Option<Arc<dyn ClientCertVerifier>>,
+    /// When the server's certificate ends.
+    pub(crate) not_after: Timestamp,
+    pub(crate) digest: Digest,
+    pub(crate) client_ca_digest: Option<Digest>,
+}
+
+impl Loaded {
+    /// Makes one of what is in the files.
+    pub(crate) fn new(contents: &Contents, places: &Places) -> Result<Self, Mistake> {
+        let provider = Arc::new(ring::default_provider());
+        let (chain, key) = (contents.chain(places)?, contents.key(places)?);
+        let first = chain.first().map(AsRef::as_ref).unwrap_or_default();
+        let shown = places.certificate.display();
+        let not_after = not_after(first).ok_or_else(|| {
+            let message = format!("`{shown}` has no certificate that can be read");
+            Mistake::new(CERTIFICATE, message)
+        })?;
+        let verifier = match contents.authorities(places)? {
+            None => None,
+            Some(authorities) => Some(verifier(authorities, places, &provider)?),
+        };
+        let builder = ServerConfig::builder_with_provider(provider)
+            .with_protocol_versions(&[&TLS13, &TLS12])
+            .map_err(|error| Mistake::new(CERTIFICATE, error.to_string()))?;
+        let builder = match &verifier {
+            None => builder.with_no_client_auth(),
+            Some(verifier) => builder.with_client_cert_verifier(Arc::clone(verifier)),
+        };
+        let mut config = builder
+            .with_single_cert(chain, key)
+            .map_err(|error| unusable(&error, places))?;
+        config.alpn_protocols = PROTOCOLS.map(<[u8]>::to_vec).to_vec();
+        config.session_storage = ServerSessionMemoryCache::new(SESSIONS);
+        config.send_tls13_tickets = 1;
+        Ok(Self {
+            config: Arc::new(config),
+            verifier,
+            not_after,
+            digest: contents.digest,
+            client_ca_digest: contents.client_ca_digest,
+        })
+    }
+}
+
+fn verifier(
+    authorities: Vec<CertificateDer<'static>>,
+    places: &Places,
+    provider: &Arc<CryptoProvider>,
+) -> Result<Arc<dyn ClientCertVerifier>, Mistake> {
+    let mistake = |error: &dyn std::fmt::Display| {
+        let path = places.client_ca.as_deref().unwrap_or("".as_ref());
+        let message = format!("`{}` has no authority: {error}", path.display());
+        Mistake::new(CLIENT_CA, message)
+    };
+    let mut roots = RootCertStore::empty();
+    for authority in authorities {
+        roots.add(authority).map_err(|error| mistake(&error))?;
+    }
+    let builder =
+        WebPkiClientVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider));
+    let builder = if places.is_required {
+        builder
+    } else {
+        builder.allow_unauthenticated()
+    };
+    builder.build().map_err(|error| mistake(&error))
+}
+
+/// Why a certificate and a key make no pair.
+fn unusable(error: &Error, places: &Places) -> Mistake {
+    let (certificate, key) = (places.certificate.display(), places.key.display());
+    match error {
+        Error::InconsistentKeys(InconsistentKeys::KeyMismatch) => Mistake::new(
+            KEY,
+            format!("the key in `{key}` is not that of the certificate in `{certificate}`"),
+        ),
+        Error::InvalidCertificate(
+            why @ (CertificateError::BadEncoding | CertificateError::Other(_)),
+        ) => Mistake::new(CERTIFICATE, format!("`{certificate}`: {why}")),
+        Error::General(why) => Mistake::new(KEY, format!("`{key}`: {why}")),
+        error => Mistake::new(CERTIFICATE, format!("`{certificate}`: {error}")),
+    }
+}
+
+/// When a certificate ends.
+pub(crate) fn not_after(certificate: &[u8]) -> Option<Timestamp> {
+    let (_, certificate) = X509Certificate::from_der(certificate).ok()?;
+    Timestamp::from_second(certificate.validity().not_after.timestamp()).ok()
+}

@@ -1,0 +1,43 @@
+//! What an operator is told who asks whether all is well.
+
+use jiff::Timestamp;
+
+use crate::{Mistake, Tls, TlsConfig};
+
+/// Days before its end from which on a certificate should be renewed: the usual ones have 90
+/// days or less, and are renewed when a third is left.
+const SOON: i64 = 21;
+const DAY: i64 = 24 * 3600;
+
+/// How the files of TLS are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Report {
+    /// In a sentence.
+    pub found: String,
+    /// Something should be done.
+    pub is_urgent: bool,
+}
+
+impl TlsConfig {
+    /// How the files are. None: there is no TLS. Blocks.
+    ///
+    /// # Errors
+    /// They cannot be used.
+    pub fn report(&self, now: Timestamp) -> Result<Option<Report>, Mistake> {
+        if !self.is_on() {
+            return Ok(None);
+        }
+        let tls = Tls::load(self)?;
+        let (end, mut warnings) = (tls.not_after(), tls.warnings(now));
+        let days = (end.as_second() - now.as_second()).div_euclid(DAY);
+        let is_urgent = days < SOON || !warnings.is_empty();
+        if end > now {
+            let said = format!("the certificate ends at {end}, in {days} days");
+            warnings.insert(0, said);
+        }
+        Ok(Some(Report {
+            found: warnings.join("; "),
+            is_urgent,
+        }))
+    }
+}
