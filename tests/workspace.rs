@@ -36,6 +36,8 @@ const ONLY: &[(&str, &[&str])] = &[
     ("sqlparser", &["sql"]),
     ("reqwest", &["egress", "jira", "git"]),
     ("ipnet", &["egress"]),
+    ("jsonwebtoken", &["oidc"]),
+    ("ring", &["oidc"]),
     ("jsonschema", &["tools"]),
     ("tonic", &["gateway", "server", "telemetry"]),
     ("tonic-types", &["gateway", "server"]),

@@ -366,7 +366,8 @@ mod tests {
         let (limits, stop) = (crate::server::Limits::default(), CancellationToken::new());
         let store = store::Store::in_memory(&store::Options::default());
         let tokens = Tokens::open(store).expect("tokens");
-        let sign_in = SignIn::new(&SignInConfig::default(), tokens, Arc::new(SystemClock));
+        let sign_in = SignIn::new(&SignInConfig::default(), tokens, Arc::new(SystemClock))
+            .expect("a sign-in");
         let calls = CallLayer::new((limits.admission(), &limits), sign_in, stop, false);
         calls.layer(Router::new())
     }

@@ -46,7 +46,6 @@ mod remote_sources;
 mod remote_sources;
 mod rpc;
 mod search;
-mod secret;
 mod services;
 mod sources;
 mod timeout;
@@ -83,7 +82,6 @@ pub use learning_config::LearningConfig;
 pub use limits::Limits;
 pub use look::look;
 pub use search::{AnalysisConfig, EmbedderError, Meaning, SearchConfig};
-pub use secret::{SecretError, SecretRef};
 pub use sources::{SourceConfig, SourceTrust, SourcesError, SyncConfig};
 pub use tools::{JiraConfig, SqlConfig, ToolsConfig, ToolsError, WorkerConfig};
 pub use trust::TrustConfig;
@@ -258,7 +256,7 @@ impl Server {
         let face = McpServer::new(gateway, calls::inside(inside));
         let web = Arc::new(settings.web.clone());
         let idle = settings.limits.session_time();
-        let mcp = mcp::Endpoints::new(&face, idle, web, &stop);
+        let mcp = mcp::Endpoints::new(&face, idle, web, sign_in.resource(), &stop);
         let routes = services.merge(others);
         let local_front = front.clone();
         let service = ProtocolRouter {
@@ -343,6 +341,10 @@ impl Server {
 /// # Errors
 /// Callers on other machines would not be told apart, or not safely.
 fn permit(settings: &Settings) -> Result<(), StartError> {
+    let checked = settings.sign_in.check();
+    let place = settings.places.at("access.issuers");
+    let told = |message| StartError::Setting(format!("{place}access.issuers: {message}"));
+    checked.map_err(told)?;
     match settings.sign_in.why_unsafe() {
         Some(why) if !settings.listen.ip().is_loopback() => Err(StartError::Unsafe {
             address: settings.listen,

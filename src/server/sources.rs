@@ -8,8 +8,7 @@ use std::time::Duration;
 use serde::Deserialize;
 
 use super::remote_sources::Places;
-use super::secret::SecretRef;
-use ::sync::{CredentialRef, Engine, Options, Source, SourceKind};
+use ::sync::{CredentialRef, Engine, Options, SecretRef, Source, SourceKind};
 use registry::{Registry, Tiers};
 use sources::Limits;
 use store::Store;

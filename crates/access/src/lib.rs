@@ -29,6 +29,6 @@ mod rights;
 mod tests;
 
 pub use action::{Action, Role};
-pub use caller::Caller;
+pub use caller::{Caller, Scope};
 pub use decision::{Access, Authorize};
 pub use rights::{Actions, Rights};

@@ -47,6 +47,13 @@ impl Principal {
         (self.0 != "anonymous" && self.0 != "local").then_some(self.as_str())
     }
 
+    /// Whom an issuer of OpenID Connect vouches for, by the issuer's name in the config file,
+    /// which has no `/`, and what the issuer calls its caller.
+    #[must_use]
+    pub fn oidc(issuer: &str, name: &str) -> Self {
+        Self(format!("oidc:{issuer}/{name}"))
+    }
+
     /// It is a source.
     #[must_use]
     pub fn is_source(&self) -> bool {

@@ -1,4 +1,5 @@
-//! Who calls, by the token that a request shows; and what nobody in particular may do.
+//! Who calls, by what a request shows: a token of this server, or of an issuer (`oidc`); and
+//! what nobody in particular may do.
 //!
 //! * Without sign-in everybody may do all but look after the server, as whoever reaches a
 //!   loopback port is on this machine. With it, who shows no token may do what the operator
@@ -15,10 +16,12 @@ use std::time::Duration;
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderValue};
 use serde::{Deserialize, Deserializer};
+use tokio_util::sync::CancellationToken;
 
 use crate::{Secret, Tokens, Unrecognized};
 use access::{Access, Action, Actions, Caller, Rights, Role};
 use model::{Clock, Code, Failure, Principal};
+use oidc::{IssuerConfig, Issuers, ProtectedResource, PublicUrl, Waiting};
 
 /// What only who is on the server's machine may do where nobody signs in.
 const OPERATORS: [Action; 3] = [Action::Review, Action::Operate, Action::Administer];
@@ -46,6 +49,10 @@ pub struct SignInConfig {
     /// A proxy in front of the server has TLS, so that tokens do not go over a network in
     /// clear.
     pub behind_proxy: bool,
+    /// The address by which clients know the server, such as `https://skills.example.com`.
+    pub public_url: Option<PublicUrl>,
+    /// Issuers of OpenID Connect whose tokens are accepted.
+    pub issuers: Vec<IssuerConfig>,
 }
 
 fn actions<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Actions, D::Error> {
@@ -65,6 +72,21 @@ impl SignInConfig {
     #[must_use]
     pub fn names_callers(&self) -> bool {
         self.sign_in != Mode::None && self.behind_proxy
+    }
+
+    /// Looks at settings together that are right by themselves.
+    ///
+    /// # Errors
+    /// They make no sense together; the message says why.
+    pub fn check(&self) -> Result<(), String> {
+        if self.sign_in == Mode::None && !self.issuers.is_empty() {
+            return Err(
+                "there are issuers, and nobody is asked to sign in: set `access.sign_in: tokens`"
+                    .to_owned(),
+            );
+        }
+        let checked = oidc::check(&self.issuers, self.public_url.as_ref());
+        checked.map_err(|error| error.to_string())
     }
 
     /// Why a server with callers on other machines does not start with these; none: it does.
@@ -87,6 +109,8 @@ impl SignInConfig {
 pub struct SignIn {
     /// None: nobody signs in.
     tokens: Option<Tokens>,
+    issuers: Issuers,
+    resource: Arc<ProtectedResource>,
     anonymous: Access,
     clock: Arc<dyn Clock>,
 }
@@ -95,6 +119,7 @@ impl std::fmt::Debug for SignIn {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("SignIn")
             .field("tokens", &self.tokens)
+            .field("issuers", &self.issuers)
             .field("anonymous", &self.anonymous)
             .finish_non_exhaustive()
     }
@@ -105,8 +130,17 @@ pub type Ended = Pin<Box<dyn Future<Output = Failure> + Send>>;
 
 impl SignIn {
     /// Of a server with these settings.
-    #[must_use]
-    pub fn new(config: &SignInConfig, tokens: Tokens, clock: Arc<dyn Clock>) -> Self {
+    ///
+    /// # Errors
+    /// Its issuers cannot be used together; the message says why.
+    pub fn new(
+        config: &SignInConfig,
+        tokens: Tokens,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, String> {
+        config.check()?;
+        let issuers = Issuers::new(&config.issuers, config.public_url.as_ref());
+        let issuers = issuers.map_err(|error| error.to_string())?;
         let signs_in = config.sign_in == Mode::Tokens;
         let actions = if signs_in {
             config.anonymous
@@ -114,14 +148,36 @@ impl SignIn {
             Actions::all().without(&OPERATORS)
         };
         let rights = Rights::to_all(actions);
-        Self {
+        Ok(Self {
             tokens: signs_in.then_some(tokens),
+            resource: Arc::new(issuers.resource()),
+            issuers,
             anonymous: Access {
                 caller: Arc::new(Caller::new(Principal::anonymous(), rights)),
                 signs_in,
             },
             clock,
-        }
+        })
+    }
+
+    /// Keeps the keys of issuers up to date, until it is stopped.
+    pub async fn keep(&self, stop: CancellationToken) {
+        self.issuers.keep(stop).await;
+    }
+
+    /// What clients of OAuth are told of the server.
+    #[must_use]
+    pub fn resource(&self) -> Arc<ProtectedResource> {
+        Arc::clone(&self.resource)
+    }
+
+    /// What to wait for before a request is looked at: keys of the issuer of its token, for
+    /// some seconds. None: it can be looked at now.
+    #[must_use]
+    pub fn waiting(&self, headers: &HeaderMap) -> Option<Waiting> {
+        let token = headers.get(AUTHORIZATION).and_then(bearer)?;
+        let is_of_issuer = self.issuers.takes(token);
+        is_of_issuer.then(|| self.issuers.waiting(token)).flatten()
     }
 
     /// Who shows nothing.
@@ -139,7 +195,15 @@ impl SignIn {
         let (Some(tokens), Some(shown)) = (&self.tokens, headers.get(AUTHORIZATION)) else {
             return Ok(self.anonymous());
         };
-        let secret = bearer(shown).and_then(Secret::parse);
+        let shown = bearer(shown);
+        if let Some(jwt) = shown.filter(|shown| !is_worker && self.issuers.takes(shown)) {
+            let caller = self.issuers.recognize(jwt, self.clock.now())?;
+            return Ok(Access {
+                caller,
+                signs_in: true,
+            });
+        }
+        let secret = shown.and_then(Secret::parse);
         let Some(secret) = secret else {
             if is_worker {
                 let rights = Rights::to_all([Action::Serve].into_iter().collect());
@@ -192,7 +256,7 @@ impl SignIn {
 
 fn refused(message: &str) -> Failure {
     Failure::new(Code::TokenRefused, message)
-        .suggest("Show a token that whoever runs the server made with `repertoire token create`, as `authorization: Bearer TOKEN`")
+        .suggest("Show a token that whoever runs the server made with `repertoire token create`, or one of an issuer in `access.issuers`, as `authorization: Bearer TOKEN`")
         .suggest("Leave `authorization` away to be nobody in particular")
 }
 
@@ -225,7 +289,8 @@ mod tests {
         let by = Principal::local();
         let made = tokens.create(new, &secret, &by, Timestamp::UNIX_EPOCH);
         made.await.expect("made");
-        (SignIn::new(&config, tokens, Arc::new(SystemClock)), secret)
+        let sign_in = SignIn::new(&config, tokens, Arc::new(SystemClock));
+        (sign_in.expect("a sign-in"), secret)
     }
 
     fn shows(value: &str) -> HeaderMap {
@@ -302,6 +367,7 @@ mod tests {
             ..SignInConfig::default()
         };
         let sign_in = SignIn::new(&config, tokens.clone(), Arc::new(SystemClock));
+        let sign_in = sign_in.expect("a sign-in");
         let (by, now) = (Principal::local(), SystemClock.now());
         let create = async |name: &str, secret: &Secret, expires_at| {
             let rights = Rights::to_all(Role::Reader.actions());
@@ -339,6 +405,20 @@ mod tests {
         );
         assert!(sign_in.ended(&sign_in.anonymous()).is_none());
         assert!(sign_in.ended(&Access::local()).is_none());
+    }
+
+    #[test]
+    fn issuers_of_a_server_where_nobody_signs_in_are_refused() {
+        let config = "issuers: [{issuer: https://a.example.com, name: a, rules: [{claims: {sub: x}, role: reader}]}]";
+        let config: SignInConfig = serde_yaml::from_str(config).expect("settings");
+        let said = config.check().expect_err("refused");
+        assert!(said.contains("set `access.sign_in: tokens`"), "{said}");
+        let config = SignInConfig {
+            sign_in: Mode::Tokens,
+            ..config
+        };
+        let said = config.check().expect_err("refused");
+        assert!(said.contains("has no `audiences`"), "{said}");
     }
 
     #[test]

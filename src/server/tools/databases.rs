@@ -1,9 +1,9 @@
 //! The tools of `write_sql` by their settings.
 
+use ::sync::SecretRef;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::super::secret::SecretRef;
 use super::{SqlConfig, ToolsError, ids};
 use ::sql::{Config, FunctionName, FunctionNameError, Sql};
 use handler::Handler;

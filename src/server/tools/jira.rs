@@ -1,8 +1,7 @@
 //! Settings of the Jira of `jira`.
 
+use ::sync::SecretRef;
 use serde::Deserialize;
-
-use super::super::secret::SecretRef;
 
 /// A Jira.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]

@@ -1,8 +1,7 @@
 //! Settings of the database of `write_sql`.
 
+use ::sync::SecretRef;
 use serde::Deserialize;
-
-use super::super::secret::SecretRef;
 
 /// A database.
 #[derive(Debug, Clone, PartialEq, Deserialize)]

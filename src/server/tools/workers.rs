@@ -1,11 +1,11 @@
 //! Settings of workers that may dial in.
 
+use ::sync::SecretRef;
 use std::time::Duration;
 
 use secrecy::ExposeSecret as _;
 use serde::Deserialize;
 
-use super::super::secret::SecretRef;
 use super::{ToolsConfig, ToolsError};
 use model::PatternError;
 use tools::host::{self, Admitted};

@@ -7,7 +7,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 use serde::Deserialize;
 use serde::de::{self, MapAccess, Visitor};
 
-use ::sync::CredentialRef;
+use crate::CredentialRef;
 
 /// Where a secret is. In YAML: the secret itself, `{env: NAME}` or
 /// `{file: PATH}`. Never prints it.
