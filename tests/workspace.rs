@@ -38,6 +38,8 @@ const ONLY: &[(&str, &[&str])] = &[
     ("tokio-rustls", &["tls"]),
     ("x509-parser", &["tls"]),
     ("ipnet", &["egress"]),
+    ("jsonwebtoken", &["oidc"]),
+    ("ring", &["oidc"]),
     ("jsonschema", &["tools"]),
     ("tonic", &["gateway", "server", "telemetry"]),
     ("tonic-types", &["gateway", "server"]),

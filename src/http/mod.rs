@@ -33,6 +33,7 @@ mod clawhub;
 mod discovery;
 mod fingerprint;
 mod hooks;
+mod oauth;
 mod pages;
 mod problem;
 mod rest;
@@ -48,6 +49,7 @@ use tokio_util::sync::CancellationToken;
 
 pub use body::take;
 pub use hooks::hooks;
+pub use oauth::oauth;
 pub use problem::refused;
 pub use rest::no_such_method;
 

@@ -22,15 +22,30 @@ pub fn refused(refusal: impl Into<Refusal>) -> Response {
         header::CONTENT_TYPE,
         HeaderValue::from_static("application/problem+json"),
     );
-    if status == StatusCode::UNAUTHORIZED {
-        // RFC 6750, 3: a client that has no token is told that one is wanted.
-        let bearer = HeaderValue::from_static("Bearer realm=\"repertoire\"");
+    if let Some(bearer) = bearer(&refusal) {
         headers.insert(header::WWW_AUTHENTICATE, bearer);
     }
     if let Some(after) = retry_after(status, &refusal) {
         headers.insert(header::RETRY_AFTER, after.into());
     }
     answer
+}
+
+/// What a client is told of the token that it has to get (RFC 6750, 3).
+fn bearer(refusal: &Refusal) -> Option<HeaderValue> {
+    let error = match refusal.status {
+        GrpcCode::Unauthenticated if refusal.code == Code::TokenRefused.name() => "invalid_token",
+        GrpcCode::Unauthenticated => {
+            return Some(HeaderValue::from_static("Bearer realm=\"repertoire\""));
+        }
+        _ => "insufficient_scope",
+    };
+    let mut text = format!("Bearer realm=\"repertoire\", error=\"{error}\"");
+    if error == "insufficient_scope" {
+        let scope = refusal.details.get("scope").and_then(Json::as_str)?;
+        text = format!("{text}, scope=\"{scope}\"");
+    }
+    HeaderValue::from_str(&text).ok()
 }
 
 /// Whole seconds, as the header wants them, and at least one.

@@ -110,7 +110,8 @@ impl Domain {
             let composition = Composition::new(registry.clone(), search.clone());
             let (reads, sets) = (registry.clone(), composition.clone());
             let tokens = Tokens::open(store.clone()).map_err(StartError::Tokens)?;
-            let sign_in = SignIn::new(&wanted, tokens.clone(), Arc::clone(&clock));
+            let sign_in = SignIn::new(&wanted, tokens.clone(), Arc::clone(&clock))
+                .map_err(StartError::Setting)?;
             let access = AccessService::new(tokens.clone(), Arc::clone(&clock));
             let audit = Audit::new(store.clone(), kept, Arc::clone(&clock));
             let (stored, at) = (store.clone(), Arc::clone(&clock));
@@ -184,7 +185,8 @@ impl Domain {
                 let scans = stop.run_until_cancelled(domain.rescan());
                 let sync = stop.run_until_cancelled(domain.engine.keep());
                 let index = domain.search.follow(stop.clone());
-                tokio::join!(index, paths, facets, scans, sync);
+                let keys = domain.sign_in.keep(stop.clone());
+                tokio::join!(index, paths, facets, scans, sync, keys);
             }));
         }
     }

@@ -39,6 +39,7 @@ pub(super) fn cors() -> CorsLayer {
         "mcp-protocol-version",
         "mcp-session-id",
         "retry-after",
+        "www-authenticate",
         "x-request-id",
     ];
     CorsLayer::new()

@@ -367,7 +367,8 @@ mod tests {
         let store = store::Store::in_memory(&store::Options::default());
         let audit = audit::Audit::new(store.clone(), Default::default(), Arc::new(SystemClock));
         let tokens = Tokens::open(store).expect("tokens");
-        let sign_in = SignIn::new(&SignInConfig::default(), tokens, Arc::new(SystemClock));
+        let sign_in = SignIn::new(&SignInConfig::default(), tokens, Arc::new(SystemClock))
+            .expect("a sign-in");
         let guards = (sign_in, audit);
         let calls = CallLayer::new((limits.admission(), &limits), guards, stop, false);
         calls.layer(Router::new())

@@ -19,6 +19,9 @@ pub fn look(settings: &Settings, filter: &str, endpoint: Option<&str>) -> Vec<(S
     for (key, message) in features::refused(settings, endpoint) {
         tell(key, message);
     }
+    if let Err(message) = settings.sign_in.check() {
+        tell("access.issuers".to_owned(), message);
+    }
     if let Some(message) = not_a_data_directory(&settings.data) {
         tell("data".to_owned(), message);
     }

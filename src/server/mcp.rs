@@ -16,7 +16,7 @@ use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt as _, Full};
 use tokio_util::sync::CancellationToken;
 
-use crate::http::{refused, take};
+use crate::http::{oauth, refused, take};
 use crate::mcp::{
     DeferredBody, Handler, HttpService, McpServer, MessageKind, SessionRequest, Sessions, check,
     http_service,
@@ -24,6 +24,7 @@ use crate::mcp::{
 use access::Access;
 use admission::{Peer, Permit, Resource};
 use model::{Code, Failure};
+use oidc::{ProtectedResource, StepUp};
 use origins::WebConfig;
 
 /// Bytes of a request for a stream of what changes, which are kept while it is open.
@@ -39,12 +40,14 @@ struct Inner {
     /// Names of the sets.
     names: Vec<String>,
     web: Arc<WebConfig>,
+    resource: Arc<ProtectedResource>,
 }
 
 /// One set of tools.
 struct Endpoint {
     service: HttpService<Handler>,
     sessions: Arc<Sessions>,
+    step_up: Arc<StepUp>,
 }
 
 /// A request with a message that a handler may see.
@@ -62,8 +65,15 @@ impl Endpoints {
         face: &McpServer,
         idle: Duration,
         web: Arc<WebConfig>,
+        resource: Arc<ProtectedResource>,
         stop: &CancellationToken,
     ) -> Self {
+        let methods = face.gateway().contract().methods().iter();
+        let needs = methods.flat_map(|method| {
+            let names = method.tool_names();
+            names.map(|name| (name.to_owned(), method.action.parse().ok()))
+        });
+        let step_up = Arc::new(StepUp::new(Arc::clone(&resource), needs));
         let sessions = Arc::new(Sessions::new(idle));
         tokio::spawn(Arc::clone(&sessions).sweep(stop.clone()));
         let names: Vec<_> = face.gateway().contract().toolsets().into_keys().collect();
@@ -73,18 +83,25 @@ impl Endpoints {
             let sessions = Arc::clone(&sessions);
             let service = http_service(face.handlers(set)?, Arc::clone(&sessions), stop.clone());
             let path = set.map_or_else(|| "/mcp".to_owned(), |set| format!("/mcp/{set}"));
-            Some((path, Arc::new(Endpoint { service, sessions })))
+            let step_up = Arc::clone(&step_up);
+            let endpoint = Endpoint {
+                service,
+                sessions,
+                step_up,
+            };
+            Some((path, Arc::new(endpoint)))
         });
         Self(Arc::new(Inner {
             endpoints: endpoints.collect(),
             names,
             web,
+            resource,
         }))
     }
 
     /// The endpoints for who comes through the layers that browsers need.
     pub(super) fn routes(&self) -> Router {
-        let mut routes = Router::new();
+        let mut routes = oauth(&self.0.resource);
         for (path, endpoint) in &self.0.endpoints {
             let endpoint = Arc::clone(endpoint);
             let answer = move |request| Arc::clone(&endpoint).answer(request);
@@ -124,7 +141,7 @@ impl Inner {
     async fn unknown(self: Arc<Self>, request: Request) -> Response {
         let asked = request.uri().path().to_owned();
         if request.method() == Method::POST
-            && let Err(refusal) = admit(request).await
+            && let Err(refusal) = admit(request, None).await
         {
             return refusal;
         }
@@ -152,7 +169,7 @@ impl Endpoint {
             mut request,
             kind,
             _memory,
-        } = match admit(request).await {
+        } = match admit(request, Some(&self.step_up)).await {
             Ok(admitted) => admitted,
             Err(refusal) => return refusal,
         };
@@ -242,7 +259,7 @@ impl Endpoint {
 
 /// Refuses what no handler should see: a text that is no message, or has a key twice,
 /// and a request for a stream that would be kept at any length.
-async fn admit(request: Request) -> Result<CheckedRequest, Response> {
+async fn admit(request: Request, step_up: Option<&StepUp>) -> Result<CheckedRequest, Response> {
     let (parts, body) = request.into_parts();
     let peer = Peer::of(&parts.extensions);
     let (body, memory) = take(&peer, body).await.map_err(refused)?;
@@ -250,6 +267,8 @@ async fn admit(request: Request) -> Result<CheckedRequest, Response> {
         let json = [(header::CONTENT_TYPE, "application/json")];
         (StatusCode::BAD_REQUEST, json, answer).into_response()
     })?;
+    let checked = step_up.map_or(Ok(()), |it| it.check(parts.extensions.get(), &body));
+    checked.map_err(refused)?;
     if kind == MessageKind::Listen && body.len() > MAX_LISTEN_BYTES {
         let kib = MAX_LISTEN_BYTES >> 10;
         let sentence = format!("A request for a stream of changes has {kib} KiB at most");

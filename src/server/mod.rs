@@ -273,7 +273,7 @@ impl Server {
         let face = McpServer::new(gateway, calls::inside(inside));
         let web = Arc::new(settings.web.clone());
         let idle = settings.limits.session_time();
-        let mcp = mcp::Endpoints::new(&face, idle, web, &stop);
+        let mcp = mcp::Endpoints::new(&face, idle, web, sign_in.resource(), &stop);
         let routes = services.merge(others);
         let local_front = front.clone();
         let service = ProtocolRouter {
@@ -367,6 +367,10 @@ fn permit(settings: &Settings) -> Result<(), StartError> {
         let at = settings.places.at(key);
         return Err(StartError::Setting(format!("{at}{key}: {why}")));
     }
+    let checked = settings.sign_in.check();
+    let place = settings.places.at("access.issuers");
+    let told = |message| StartError::Setting(format!("{place}access.issuers: {message}"));
+    checked.map_err(told)?;
     match settings.sign_in.why_unsafe(settings.tls.is_on()) {
         Some(why) if !settings.listen.ip().is_loopback() => Err(StartError::Unsafe {
             address: settings.listen,

@@ -88,6 +88,25 @@ impl Service<Request<Incoming>> for ProtocolRouter {
     }
 
     fn call(&mut self, request: Request<Incoming>) -> Self::Future {
+        match self.sign_in.waiting(request.headers()) {
+            None => self.answer(request),
+            Some(waiting) => {
+                let mut router = self.clone();
+                Box::pin(async move {
+                    waiting.await;
+                    router.answer(request).await
+                })
+            }
+        }
+    }
+}
+
+impl ProtocolRouter {
+    /// Answers a request, of whose token all is known that can be.
+    fn answer(
+        &mut self,
+        request: Request<Incoming>,
+    ) -> <Self as Service<Request<Incoming>>>::Future {
         let native = is_grpc(&request);
         let mut request = request.map(Body::new);
         let face = if native { "grpc" } else { face(&request) };
@@ -122,6 +141,7 @@ impl Service<Request<Incoming>> for ProtocolRouter {
         }
         let access = Arc::clone(&self.access);
         let logged = access.begin(face, &request, self.address);
+        let (resource, asked) = (self.sign_in.resource(), request.uri().clone());
         let mut token_end = None;
         let answer: Answering = match caller {
             Err(failure) => Box::pin(std::future::ready(refused(failure))),
@@ -140,7 +160,8 @@ impl Service<Request<Incoming>> for ProtocolRouter {
         };
         Box::pin(async move {
             let answer = to_peer(answer.await, &peer, refused).await;
-            let answer = until(answer, token_end);
+            let mut answer = until(answer, token_end);
+            resource.challenge(asked.path(), answer.headers_mut());
             access.responded(answer.status());
             Ok(log_answer(answer, logged))
         })

@@ -200,13 +200,20 @@ NPX = NotRun("npx fetches a program of somebody else's; what it reads is tested 
 BUILDS = NotRun("it builds the project, which is how the binary under test was made")
 ELSEWHERE = NotRun("it names a server that is elsewhere")
 
+# A port that is free.
+LOOPBACK = {"web:\n": "listen: 127.0.0.1:0\nweb:\n"}
+
 TABLE = {
     "README.md": [
         BUILDS, Shell(SKILL + "skill path/to/your/skills/refunds 1.0.0 'Ask.'"), Shell(), NPX, Shell(),
         # The last of its commands watches until it is stopped.
         Shell("echo 'grpcurl() { command grpcurl -max-time 5 \"$@\"; }' >variables", ends=68),
     ],
-    "docs/access.md": [Config({"0.0.0.0:50051": "127.0.0.1:0"}), Shell()],
+    "docs/access.md": [
+        Config({"0.0.0.0:50051": "127.0.0.1:0"}), Shell(),
+        # What they cannot reach, issuers try again.
+        Config(LOOPBACK), Config(LOOPBACK), YAML,
+    ],
     "docs/audit.md": [Shell(), Shell(), Shell(replaced={"repertoire audit-trail --follow": "timeout --preserve-status -s INT 2 repertoire audit-trail --follow"}), Config()],
     "docs/checks.md": [Shell(SKILL + "skill DIR 1.0.0 'Ask.'; sed -i 's/name: DIR/name: dir/' DIR/SKILL.md"), Shell(), JSON],
     "docs/cli.md": [Shell()],

@@ -272,6 +272,14 @@ def unknown_setting(scene):
     scene.run("serve", "--config", "config.yaml")
 
 
+def issuer_without_audience(scene):
+    (scene.folder / "config.yaml").write_text(
+        "access: {sign_in: tokens, issuers: [{issuer: 'https://login.example.com', name: acme, "
+        "rules: [{claims: {groups: agents}, role: agent}]}]}\n"
+    )
+    scene.run("serve", "--config", "config.yaml")
+
+
 def private_source(scene):
     scene.serve()
     subprocess.run([BIN, "source", "add", "team", "git", "https://10.0.0.1/team.git"], timeout=9, check=True,
@@ -307,6 +315,7 @@ CASES = [
     token_in_clear_text, foreign_host, foreign_origin, no_such_endpoint, no_such_toolset, skill_without_front_matter,
     same_version_again, held, withdrawn, misspelt, install_what_is_risky, install_over_a_folder,
     worker_with_a_wrong_token, tool_without_a_worker, damaged, of_a_later_version, not_a_data_directory, unknown_setting,
+    issuer_without_audience,
     private_source, too_much_at_once, full_disk,
 ]
 

@@ -8,6 +8,7 @@
 )]
 
 pub mod corpus;
+pub mod issuer;
 pub mod web;
 
 use std::io::{BufRead as _, BufReader};

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
 
-use crate::Rights;
+use crate::{Action, Actions, Rights};
 use model::Principal;
 
 /// Who makes a call.
@@ -17,6 +17,27 @@ pub struct Caller {
     pub expires_at: Option<Timestamp>,
     /// Cancelled when its token is revoked.
     pub ended: CancellationToken,
+    /// The scopes of its token, where these bound what it may do.
+    pub scope: Option<Scope>,
+}
+
+/// The scopes of a token (RFC 6749, 3.3), which bound what may be done with it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Scope {
+    /// Those that mean something here: names of actions and roles.
+    pub granted: Vec<String>,
+    /// What its caller may do, and not with this token.
+    pub withheld: Actions,
+}
+
+impl Scope {
+    /// The scopes to ask for to do an action too.
+    #[must_use]
+    pub fn with(&self, action: Action) -> String {
+        let names = self.granted.iter().map(String::as_str);
+        let all: Vec<_> = names.chain([action.name()]).collect();
+        all.join(" ")
+    }
 }
 
 impl Caller {
@@ -28,6 +49,7 @@ impl Caller {
             rights,
             expires_at: None,
             ended: CancellationToken::new(),
+            scope: None,
         }
     }
 

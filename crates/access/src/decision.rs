@@ -110,6 +110,18 @@ impl Access {
             .suggest("Whoever runs the server makes tokens: `repertoire token create NAME --role ROLE`");
         }
         let caller = &self.caller.principal;
+        let scope = self.caller.scope.as_ref();
+        if let Some(scope) = scope.filter(|scope| scope.withheld.has(action)) {
+            let failure = Failure::new(
+                Code::PermissionDenied,
+                format!("{caller} may {what}, but its token has no scope `{action}`"),
+            );
+            // Old and new, since a client asks for what it is told.
+            return failure
+                .detail("action", action)
+                .detail("scope", scope.with(action))
+                .suggest(format!("Sign in again, and ask for the scope `{action}`"));
+        }
         Failure::new(Code::PermissionDenied, format!("{caller} may not {what}"))
             .detail("action", action)
             .suggest(format!(

@@ -30,7 +30,7 @@ mod rights;
 mod tests;
 
 pub use action::{Action, Role};
-pub use caller::Caller;
+pub use caller::{Caller, Scope};
 pub use certificate::CertificateNames;
 pub use decision::{Access, Authorize, Origin};
 pub use rights::{Actions, Rights};

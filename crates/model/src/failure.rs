@@ -155,6 +155,8 @@ codes! {
     CertificateRefused = "CERTIFICATE_REFUSED", 1043, Unauthenticated;
     /// The caller has used what its quota allows for now; the message says which, and how much.
     QuotaExceeded = "QUOTA_EXCEEDED", 1045, Exhausted;
+    /// The keys of the issuer of a token cannot be fetched at present; try again in a moment.
+    IssuerUnavailable = "ISSUER_UNAVAILABLE", 1048, Unavailable;
 
     /// No skill of this id or name.
     SkillNotFound = "SKILL_NOT_FOUND", 2000, NotFound;

@@ -59,6 +59,13 @@ impl Principal {
         self.0.starts_with("certificate:")
     }
 
+    /// Whom an issuer of OpenID Connect vouches for, by the issuer's name in the config file,
+    /// which has no `/`, and what the issuer calls its caller.
+    #[must_use]
+    pub fn oidc(issuer: &str, name: &str) -> Self {
+        Self(format!("oidc:{issuer}/{name}"))
+    }
+
     /// It is a source.
     #[must_use]
     pub fn is_source(&self) -> bool {

@@ -3,20 +3,7 @@
 //! Once it is full it becomes `server.log.1`, in place of the one before, and begins anew. A
 //! log that cannot be written is no reason not to serve.
 //!
-<<<<<<<< HEAD:crates/telemetry/src/log_file.rs
-//! Not here: what is logged, and in which form (`server::telemetry`).
-========
-//! Not here: what is logged, and in which form (`server`).
->>>>>>>> tls:crates/log_file/src/lib.rs
-
-// What may fail in a test may not in the product; the rest is in Cargo.toml.
-#![warn(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::print_stdout,
-    clippy::print_stderr
-)]
+//! Not here: what is logged, and in which form, which is the front page of this crate.
 
 use std::fs::{self, File};
 use std::io::{self, Write};

@@ -11,8 +11,8 @@
 //!   token says who calls.
 //! * Randomness is handed in, and so is the time.
 //!
-//! Not here: what the actions of a token are (`access`), whether a certificate is genuine
-//! (`tls`), where a request comes in (`server`).
+//! Not here: tokens of other issuers (`oidc`), what the actions of a token are (`access`),
+//! whether a certificate is genuine (`tls`), where a request comes in (`server`).
 
 // What may fail in a test may not in the product; the rest is in Cargo.toml.
 #![warn(

@@ -1,5 +1,5 @@
-//! Who calls, by the token that a request shows or the certificate of its connection; and what
-//! nobody in particular may do.
+//! Who calls, by the token that a request shows, of this server or of an issuer (`oidc`), or by
+//! the certificate of its connection; and what nobody in particular may do.
 //!
 //! * Without sign-in everybody may do all but look after the server, as whoever reaches a
 //!   loopback port is on this machine. With it, who shows no token may do what the operator
@@ -26,6 +26,7 @@ use crate::certificates::{rule_for, rules};
 use crate::{CertificateRule, Secret, Tokens, Unrecognized};
 use access::{Access, Action, Actions, Caller, CertificateNames, Origin, Rights, Role};
 use model::{Clock, Code, Failure, Principal};
+use oidc::{IssuerConfig, Issuers, ProtectedResource, PublicUrl, Waiting};
 
 /// What only who is on the server's machine may do where nobody signs in.
 const OPERATORS: [Action; 3] = [Action::Review, Action::Operate, Action::Administer];
@@ -37,7 +38,8 @@ pub enum Mode {
     /// They do not.
     #[default]
     None,
-    /// They show a token of this server, or a certificate for which there is a rule.
+    /// They show a token of this server or of an issuer, or a certificate for which there is a
+    /// rule.
     Tokens,
 }
 
@@ -56,6 +58,10 @@ pub struct SignInConfig {
     /// A proxy in front of the server has TLS, so that tokens do not go over a network in
     /// clear.
     pub behind_proxy: bool,
+    /// The address by which clients know the server, such as `https://skills.example.com`.
+    pub public_url: Option<PublicUrl>,
+    /// Issuers of OpenID Connect whose tokens are accepted.
+    pub issuers: Vec<IssuerConfig>,
 }
 
 pub(crate) fn actions<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Actions, D::Error> {
@@ -93,6 +99,21 @@ impl SignInConfig {
         Some(("access.certificates", why))
     }
 
+    /// Looks at settings together that are right by themselves.
+    ///
+    /// # Errors
+    /// They make no sense together; the message says why.
+    pub fn check(&self) -> Result<(), String> {
+        if self.sign_in == Mode::None && !self.issuers.is_empty() {
+            return Err(
+                "there are issuers, and nobody is asked to sign in: set `access.sign_in: tokens`"
+                    .to_owned(),
+            );
+        }
+        let checked = oidc::check(&self.issuers, self.public_url.as_ref());
+        checked.map_err(|error| error.to_string())
+    }
+
     /// Why a server with callers on other machines does not start with these; none: it does.
     /// `has_tls`: it speaks TLS itself.
     #[must_use]
@@ -114,6 +135,8 @@ impl SignInConfig {
 pub struct SignIn {
     /// None: nobody signs in.
     tokens: Option<Tokens>,
+    issuers: Issuers,
+    resource: Arc<ProtectedResource>,
     rules: Arc<[CertificateRule]>,
     /// Who shows no token: anybody, or the owner of the connection's certificate.
     anonymous: Access,
@@ -125,6 +148,7 @@ impl std::fmt::Debug for SignIn {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("SignIn")
             .field("tokens", &self.tokens)
+            .field("issuers", &self.issuers)
             .field("anonymous", &self.anonymous)
             .finish_non_exhaustive()
     }
@@ -135,8 +159,17 @@ pub type Ended = Pin<Box<dyn Future<Output = Failure> + Send>>;
 
 impl SignIn {
     /// Of a server with these settings.
-    #[must_use]
-    pub fn new(config: &SignInConfig, tokens: Tokens, clock: Arc<dyn Clock>) -> Self {
+    ///
+    /// # Errors
+    /// Its issuers cannot be used together; the message says why.
+    pub fn new(
+        config: &SignInConfig,
+        tokens: Tokens,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, String> {
+        config.check()?;
+        let issuers = Issuers::new(&config.issuers, config.public_url.as_ref());
+        let issuers = issuers.map_err(|error| error.to_string())?;
         let signs_in = config.sign_in == Mode::Tokens;
         let actions = if signs_in {
             config.anonymous
@@ -144,8 +177,10 @@ impl SignIn {
             Actions::all().without(&OPERATORS)
         };
         let rights = Rights::to_all(actions);
-        Self {
+        Ok(Self {
             tokens: signs_in.then_some(tokens),
+            resource: Arc::new(issuers.resource()),
+            issuers,
             rules: config.certificates.as_slice().into(),
             anonymous: Access {
                 caller: Arc::new(Caller::new(Principal::anonymous(), rights)),
@@ -154,7 +189,27 @@ impl SignIn {
             },
             behind_proxy: config.behind_proxy,
             clock,
-        }
+        })
+    }
+
+    /// Keeps the keys of issuers up to date, until it is stopped.
+    pub async fn keep(&self, stop: CancellationToken) {
+        self.issuers.keep(stop).await;
+    }
+
+    /// What clients of OAuth are told of the server.
+    #[must_use]
+    pub fn resource(&self) -> Arc<ProtectedResource> {
+        Arc::clone(&self.resource)
+    }
+
+    /// What to wait for before a request is looked at: keys of the issuer of its token, for
+    /// some seconds. None: it can be looked at now.
+    #[must_use]
+    pub fn waiting(&self, headers: &HeaderMap) -> Option<Waiting> {
+        let token = headers.get(AUTHORIZATION).and_then(bearer)?;
+        let is_of_issuer = self.issuers.takes(token);
+        is_of_issuer.then(|| self.issuers.waiting(token)).flatten()
     }
 
     /// Who shows no token.
@@ -192,6 +247,7 @@ impl SignIn {
             rights: rule.rights.clone(),
             expires_at: Some(not_after),
             ended,
+            scope: None,
         });
         sign_in
     }
@@ -215,7 +271,16 @@ impl SignIn {
         let (Some(tokens), Some(shown)) = (&self.tokens, headers.get(AUTHORIZATION)) else {
             return self.without_token();
         };
-        let secret = bearer(shown).and_then(Secret::parse);
+        let shown = bearer(shown);
+        if let Some(jwt) = shown.filter(|shown| !is_worker && self.issuers.takes(shown)) {
+            let caller = self.issuers.recognize(jwt, self.clock.now())?;
+            return Ok(Access {
+                caller,
+                signs_in: true,
+                origin: Origin::PROCESS,
+            });
+        }
+        let secret = shown.and_then(Secret::parse);
         let Some(secret) = secret else {
             if is_worker {
                 let rights = Rights::to_all([Action::Serve].into_iter().collect());
@@ -283,7 +348,7 @@ fn lapsed() -> Failure {
 
 fn refused(message: &str) -> Failure {
     Failure::new(Code::TokenRefused, message)
-        .suggest("Show a token that whoever runs the server made with `repertoire token create`, as `authorization: Bearer TOKEN`")
+        .suggest("Show a token that whoever runs the server made with `repertoire token create`, or one of an issuer in `access.issuers`, as `authorization: Bearer TOKEN`")
         .suggest("Leave `authorization` away to be nobody in particular")
 }
 

@@ -75,6 +75,7 @@ impl Entry {
                 rights: token.rights.clone(),
                 expires_at: token.expires_at,
                 ended: CancellationToken::new(),
+                scope: None,
             }),
             used: AtomicI64::new(used),
             written: AtomicI64::new(used),

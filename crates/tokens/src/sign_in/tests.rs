@@ -18,7 +18,8 @@ async fn sign_in(config: &str) -> (SignIn, Secret) {
     let by = Principal::local();
     let made = tokens.create(new, &secret, &by, Timestamp::UNIX_EPOCH);
     made.await.expect("made");
-    (SignIn::new(&config, tokens, Arc::new(SystemClock)), secret)
+    let sign_in = SignIn::new(&config, tokens, Arc::new(SystemClock));
+    (sign_in.expect("a sign-in"), secret)
 }
 
 fn shows(value: &str) -> HeaderMap {
@@ -94,6 +95,7 @@ async fn what_a_token_began_ends_with_it_and_says_why() {
         ..SignInConfig::default()
     };
     let sign_in = SignIn::new(&config, tokens.clone(), Arc::new(SystemClock));
+    let sign_in = sign_in.expect("a sign-in");
     let (by, now) = (Principal::local(), SystemClock.now());
     let create = async |name: &str, secret: &Secret, expires_at| {
         let rights = Rights::to_all(Role::Reader.actions());
@@ -150,6 +152,20 @@ async fn a_proxy_is_asked_who_its_client_is_where_the_operator_has_one_alone() {
     assert_eq!(origin(behind, &headers).await.as_deref(), Some("192.0.2.9"));
     headers.insert("x-forwarded-for", "unknown".parse().expect("a value"));
     assert_eq!(origin(behind, &headers).await, None);
+}
+
+#[test]
+fn issuers_of_a_server_where_nobody_signs_in_are_refused() {
+    let config = "issuers: [{issuer: https://a.example.com, name: a, rules: [{claims: {sub: x}, role: reader}]}]";
+    let config: SignInConfig = serde_yaml::from_str(config).expect("settings");
+    let said = config.check().expect_err("refused");
+    assert!(said.contains("set `access.sign_in: tokens`"), "{said}");
+    let config = SignInConfig {
+        sign_in: Mode::Tokens,
+        ..config
+    };
+    let said = config.check().expect_err("refused");
+    assert!(said.contains("has no `audiences`"), "{said}");
 }
 
 #[test]

@@ -1,0 +1,158 @@
+//! What the claims of a verified token say: who the caller is, and what it may do.
+
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Map, Value};
+
+use crate::Refused;
+use crate::config::{IssuerConfig, PublicUrl, Rule, ScopeUse, text};
+use access::{Action, Actions, Rights, Role, Scope};
+use model::Principal;
+
+/// The claims of a token.
+pub(crate) type Claims = Map<String, Value>;
+
+/// What clocks may differ by.
+pub(crate) const LEEWAY: SignedDuration = SignedDuration::from_secs(60);
+/// Characters of the claim that names a caller.
+pub(crate) const MAX_PRINCIPAL: usize = 256;
+/// Characters of the scopes of a token.
+const MAX_SCOPE: usize = 4_096;
+
+/// A claim by its name; else by its path, such as `realm_access.roles`.
+fn claim<'a>(claims: &'a Claims, name: &str) -> Option<&'a Value> {
+    if let Some(value) = claims.get(name) {
+        return Some(value);
+    }
+    let mut path = name.split('.');
+    let first = claims.get(path.next()?)?;
+    path.try_fold(first, |value, part| value.get(part))
+}
+
+/// The claim is one of the values; of a list: some part of it is.
+fn matches(claim: &Value, wanted: &[String]) -> bool {
+    let is_wanted = |value: &Value| text(value).is_some_and(|text| wanted.contains(&text));
+    match claim {
+        Value::Array(values) => values.iter().any(is_wanted),
+        value => is_wanted(value),
+    }
+}
+
+impl Rule {
+    fn matches(&self, claims: &Claims) -> bool {
+        self.claims
+            .iter()
+            .all(|(name, wanted)| claim(claims, name).is_some_and(|it| matches(it, wanted)))
+    }
+}
+
+fn moment(claims: &Claims, name: &'static str) -> Result<Option<Timestamp>, Refused> {
+    let Some(value) = claims.get(name) else {
+        return Ok(None);
+    };
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "a number beyond all times is none after it, too"
+    )]
+    let seconds = value
+        .as_i64()
+        .or_else(|| value.as_f64().map(|seconds| seconds.floor() as i64));
+    let moment = seconds.and_then(|seconds| Timestamp::from_second(seconds).ok());
+    moment.map(Some).ok_or(Refused::Claim(name))
+}
+
+/// Until when a token is valid.
+///
+/// # Errors
+/// It is not valid now, or does not say.
+pub(crate) fn valid_until(claims: &Claims, now: Timestamp) -> Result<Timestamp, Refused> {
+    let until = |at: Timestamp| at.checked_add(LEEWAY).unwrap_or(Timestamp::MAX);
+    let expires = moment(claims, "exp")?.ok_or(Refused::Claim("exp"))?;
+    if until(expires) <= now {
+        return Err(Refused::Expired(expires));
+    }
+    for name in ["nbf", "iat"] {
+        let begins = moment(claims, name)?;
+        if let Some(begins) = begins.filter(|begins| *begins > until(now)) {
+            return Err(Refused::NotYet(begins));
+        }
+    }
+    Ok(until(expires))
+}
+
+/// The token is for this server.
+pub(crate) fn is_for(
+    claims: &Claims,
+    config: &IssuerConfig,
+    public_url: Option<&PublicUrl>,
+) -> bool {
+    let is_ours = |audience: &str| {
+        let listed = config.audiences.iter().any(|ours| ours == audience);
+        // The server, or what it serves to clients of MCP.
+        let rest = public_url.and_then(|url| audience.strip_prefix(url.0.as_str()));
+        let is_address =
+            rest.is_some_and(|rest| matches!(rest, "" | "/" | "/mcp") || rest.starts_with("/mcp/"));
+        listed || is_address
+    };
+    match claims.get("aud") {
+        Some(Value::String(audience)) => is_ours(audience),
+        Some(Value::Array(all)) => all.iter().filter_map(Value::as_str).any(is_ours),
+        _ => false,
+    }
+}
+
+/// What the caller is called: never the same for callers of two issuers.
+pub(crate) fn principal(claims: &Claims, config: &IssuerConfig) -> Result<Principal, Refused> {
+    let name = claim(claims, &config.principal_claim).and_then(text);
+    let is_right = |c: char| c.is_ascii_graphic() || c.is_alphanumeric();
+    let name = name.filter(|name| {
+        let chars = name.chars().count();
+        (1..=MAX_PRINCIPAL).contains(&chars) && name.chars().all(is_right)
+    });
+    let name = name.ok_or_else(|| Refused::Principal(config.principal_claim.clone()))?;
+    Ok(Principal::oidc(&config.name.0, &name))
+}
+
+/// What the first rule that matches allows, as far as the scopes of the token name it.
+pub(crate) fn rights(claims: &Claims, config: &IssuerConfig) -> (Rights, Option<Scope>) {
+    let rule = config.rules.iter().find(|rule| rule.matches(claims));
+    let mut rights = rule.map(|rule| rule.rights.clone()).unwrap_or_default();
+    if config.scopes == ScopeUse::Ignore {
+        return (rights, None);
+    }
+    let granted = scopes(claims);
+    let named: Actions = granted.iter().flat_map(|name| actions(name)).collect();
+    let all: Vec<_> = rights.actions.iter().collect();
+    let (kept, withheld): (Vec<_>, Vec<_>) = all.into_iter().partition(|it| named.has(*it));
+    rights.actions = kept.into_iter().collect();
+    let scope = Scope {
+        granted,
+        withheld: withheld.into_iter().collect(),
+    };
+    (rights, Some(scope))
+}
+
+/// The scopes of a token that mean something here: `scope` (RFC 8693, 4.2), or `scp`.
+fn scopes(claims: &Claims) -> Vec<String> {
+    let value = claims.get("scope").or_else(|| claims.get("scp"));
+    let all: Vec<&str> = match value {
+        Some(Value::String(text)) if text.len() <= MAX_SCOPE => text.split(' ').collect(),
+        Some(Value::Array(all)) => all.iter().filter_map(Value::as_str).collect(),
+        _ => Vec::new(),
+    };
+    let known = all.into_iter().filter(|name| !actions(name).is_empty());
+    let mut found = Vec::new();
+    for name in known {
+        if !found.iter().any(|it| it == name) {
+            found.push(name.to_owned());
+        }
+    }
+    found
+}
+
+/// The actions of a scope: its name is that of an action, or of a role.
+fn actions(scope: &str) -> Vec<Action> {
+    match scope.parse::<Role>() {
+        Ok(role) => role.actions().iter().collect(),
+        Err(_) => scope.parse::<Action>().into_iter().collect(),
+    }
+}

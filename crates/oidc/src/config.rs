@@ -1,0 +1,298 @@
+//! Settings: which issuers are trusted, and what their claims are worth.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
+use url::{Host, Url};
+
+use access::{Action, Actions, Rights, Role};
+use egress::Egress;
+use model::SkillPattern;
+
+/// Issuers of a server.
+pub(crate) const MAX_ISSUERS: usize = 32;
+/// Rules of an issuer, and claims of a rule.
+const MAX_RULES: usize = 1_000;
+const MAX_NAME: usize = 32;
+
+/// An issuer whose tokens are accepted.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct IssuerConfig {
+    /// Its address, as the claim `iss` has it.
+    pub issuer: IssuerUrl,
+    /// What it is called here: a part of the name of each caller, and of the log.
+    pub name: IssuerName,
+    /// What the claim `aud` may be, beside the server's `public_url`.
+    #[serde(default)]
+    pub audiences: Vec<String>,
+    /// The claim that names a caller.
+    #[serde(default = "subject")]
+    pub principal_claim: String,
+    /// What the scopes of a token are for.
+    #[serde(default)]
+    pub scopes: ScopeUse,
+    /// Networks inside the company that it may be in; else only public addresses.
+    #[serde(default)]
+    pub allow_networks: Networks,
+    /// What callers may do, by the claims of their tokens. The first that matches says.
+    #[serde(deserialize_with = "rules")]
+    pub rules: Vec<Rule>,
+}
+
+fn subject() -> String {
+    "sub".to_owned()
+}
+
+/// What the scopes of a token are for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ScopeUse {
+    /// Nothing: the rules alone say what a caller may do.
+    #[default]
+    Ignore,
+    /// A caller may do what its rule says and its scopes name: actions, or roles.
+    Require,
+}
+
+/// What a caller whose claims match may do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rule {
+    /// All of these have to match.
+    pub(crate) claims: BTreeMap<String, Vec<String>>,
+    pub(crate) rights: Rights,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawRule {
+    claims: BTreeMap<String, OneOrMore>,
+    role: Option<String>,
+    #[serde(default)]
+    actions: Vec<String>,
+    #[serde(default)]
+    skills: Vec<SkillPattern>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum OneOrMore {
+    One(Value),
+    More(Vec<Value>),
+}
+
+/// A claim's value as it is compared; none for what has parts.
+pub(crate) fn text(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Bool(value) => Some(value.to_string()),
+        Value::Number(value) if value.is_i64() || value.is_u64() => Some(value.to_string()),
+        _ => None,
+    }
+}
+
+impl<'de> Deserialize<'de> for Rule {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let raw = RawRule::deserialize(deserializer)?;
+        Self::new(raw).map_err(serde::de::Error::custom)
+    }
+}
+
+impl Rule {
+    fn new(raw: RawRule) -> Result<Self, String> {
+        if raw.claims.is_empty() {
+            return Err("`claims` names no claim, so it would be for every caller of the issuer; where that is meant, write the claim `iss` with the address of the issuer".to_owned());
+        }
+        let mut claims = BTreeMap::new();
+        for (name, values) in raw.claims {
+            let values = match values {
+                OneOrMore::One(Value::Array(values)) | OneOrMore::More(values) => values,
+                OneOrMore::One(value) => vec![value],
+            };
+            let texts: Option<Vec<_>> = values.iter().map(text).collect();
+            let texts = texts.filter(|texts| !texts.is_empty()).ok_or_else(|| {
+                format!("the claim `{name}` is compared with text, a whole number, true or false, or a list of these")
+            })?;
+            claims.insert(name, texts);
+        }
+        let mut actions = Vec::new();
+        if let Some(role) = raw.role {
+            actions.extend(role.parse::<Role>()?.actions().iter());
+        }
+        for action in raw.actions {
+            actions.push(action.parse::<Action>()?);
+        }
+        if actions.is_empty() {
+            return Err("it allows nothing: write `role`, `actions` or both".to_owned());
+        }
+        Ok(Self {
+            claims,
+            rights: Rights {
+                actions: actions.into_iter().collect::<Actions>(),
+                skills: raw.skills,
+            },
+        })
+    }
+}
+
+fn rules<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Rule>, D::Error> {
+    let rules = Vec::<Rule>::deserialize(deserializer)?;
+    if rules.is_empty() || rules.len() > MAX_RULES {
+        let message = format!("an issuer has 1 to {MAX_RULES} rules");
+        return Err(serde::de::Error::custom(message));
+    }
+    Ok(rules)
+}
+
+/// The host of a URL is this machine, as the URL itself says.
+fn is_loopback(url: &Url) -> bool {
+    match url.host() {
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => address.is_loopback(),
+        Some(Host::Domain(name)) => name == "localhost",
+        None => false,
+    }
+}
+
+/// A URL whose answers nobody on the way can change: of `https`, or of this machine.
+pub(crate) fn is_safe(url: &Url) -> bool {
+    match url.scheme() {
+        "https" => url.host().is_some(),
+        "http" => is_loopback(url),
+        _ => false,
+    }
+}
+
+/// A URL with nothing that an issuer or a server has no use for.
+fn plain(text: &str) -> Option<Url> {
+    let url = Url::parse(text).ok()?;
+    let is_plain = url.query().is_none()
+        && url.fragment().is_none()
+        && url.username().is_empty()
+        && url.password().is_none();
+    (is_plain && is_safe(&url) && text.len() <= 512).then_some(url)
+}
+
+/// The address of an issuer.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub struct IssuerUrl {
+    /// As it was written: it is compared as text.
+    pub(crate) text: String,
+    /// Where its metadata are.
+    pub(crate) discovery: Url,
+}
+
+impl TryFrom<String> for IssuerUrl {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        let place = format!(
+            "{}/.well-known/openid-configuration",
+            text.trim_end_matches('/')
+        );
+        let discovery = plain(&text).and_then(|_| Url::parse(&place).ok());
+        let Some(discovery) = discovery else {
+            return Err(format!(
+                "`{text}` is no issuer; write its address as the claim `iss` has it, such as https://login.example.com"
+            ));
+        };
+        Ok(Self { text, discovery })
+    }
+}
+
+/// What an issuer is called.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub struct IssuerName(pub(crate) String);
+
+impl TryFrom<String> for IssuerName {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        let is_right = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+        if text.is_empty() || text.len() > MAX_NAME || !text.chars().all(is_right) {
+            return Err(format!(
+                "a name has 1 to {MAX_NAME} lower-case letters, digits and `-`"
+            ));
+        }
+        Ok(Self(text))
+    }
+}
+
+/// Networks that an issuer may be in.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(try_from = "Vec<String>")]
+pub struct Networks(pub(crate) Egress);
+
+impl TryFrom<Vec<String>> for Networks {
+    type Error = String;
+
+    fn try_from(networks: Vec<String>) -> Result<Self, String> {
+        let egress = Egress::permitting(&networks);
+        egress.map(Self).map_err(|error| error.to_string())
+    }
+}
+
+/// The address by which clients know a server: scheme, host and port.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub struct PublicUrl(pub(crate) String);
+
+impl TryFrom<String> for PublicUrl {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        let origin = text.strip_suffix('/').unwrap_or(&text);
+        match plain(origin) {
+            Some(url) if url.path() == "/" => Ok(Self(url.origin().ascii_serialization())),
+            _ => Err(format!(
+                "`{text}` is no address of this server; write scheme and host as clients do, such as https://skills.example.com"
+            )),
+        }
+    }
+}
+
+/// Why issuers cannot be used together.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ConfigError {
+    /// There are more than may be.
+    #[error("there are {0} issuers, of at most {MAX_ISSUERS}")]
+    TooMany(usize),
+    /// Two have a name or an address in common.
+    #[error("two issuers are called `{0}`")]
+    Twice(String),
+    /// Every token of the issuer would be accepted, whomever it is for.
+    #[error(
+        "the issuer `{0}` has no `audiences`: write for whom its tokens are, or set `access.public_url`"
+    )]
+    NoAudience(String),
+    /// TLS cannot be set up.
+    #[error("issuers cannot be called: {0}")]
+    Client(String),
+}
+
+/// Looks at the issuers of a server together.
+///
+/// # Errors
+/// They cannot be used together.
+pub fn check(issuers: &[IssuerConfig], public_url: Option<&PublicUrl>) -> Result<(), ConfigError> {
+    if issuers.len() > MAX_ISSUERS {
+        return Err(ConfigError::TooMany(issuers.len()));
+    }
+    for (at, issuer) in issuers.iter().enumerate() {
+        for other in issuers.iter().skip(at + 1) {
+            if other.name == issuer.name {
+                return Err(ConfigError::Twice(issuer.name.0.clone()));
+            }
+            if other.issuer.text == issuer.issuer.text {
+                return Err(ConfigError::Twice(issuer.issuer.text.clone()));
+            }
+        }
+        if issuer.audiences.is_empty() && public_url.is_none() {
+            return Err(ConfigError::NoAudience(issuer.name.0.clone()));
+        }
+    }
+    Ok(())
+}

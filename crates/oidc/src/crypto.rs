@@ -1,0 +1,101 @@
+//! Signatures, which `ring` checks, for `jsonwebtoken`, which knows no cryptography by itself.
+
+use jsonwebtoken::crypto::{CryptoProvider, JwtVerifier, KeyUtils};
+use jsonwebtoken::errors::{Error, ErrorKind};
+use jsonwebtoken::signature::{self, Verifier};
+use jsonwebtoken::{Algorithm, DecodingKey, DecodingKeyKind};
+use ring::signature as by_ring;
+
+/// Signs nothing, and makes no keys.
+static PROVIDER: CryptoProvider = CryptoProvider {
+    signer_factory: |_, _| Err(unsupported()),
+    verifier_factory: |algorithm, key| verifier(*algorithm, key),
+    key_utils: KeyUtils {
+        rsa_pub_components_from_private_key: |_| Err(unsupported()),
+        rsa_pub_components_from_public_key: |_| Err(unsupported()),
+        ec_pub_components_from_private_key: |_, _| Err(unsupported()),
+        ed_pub_components_from_private_key: |_, _| Err(unsupported()),
+        compute_digest: |_, _| Err(unsupported()),
+    },
+};
+
+/// Has `ring` check signatures, for the whole process. Whoever was first chose.
+pub(crate) fn provide() {
+    PROVIDER.install_default().ok();
+}
+
+fn unsupported() -> Error {
+    ErrorKind::UnsupportedAlgorithm.into()
+}
+
+enum How {
+    Rsa {
+        by: &'static by_ring::RsaParameters,
+        n: Vec<u8>,
+        e: Vec<u8>,
+    },
+    Point {
+        by: &'static dyn by_ring::VerificationAlgorithm,
+        key: Vec<u8>,
+    },
+}
+
+struct ByRing {
+    algorithm: Algorithm,
+    how: How,
+}
+
+fn verifier(algorithm: Algorithm, key: &DecodingKey) -> Result<Box<dyn JwtVerifier>, Error> {
+    // A key of another family is never read as one of this.
+    if key.family() != algorithm.family() {
+        return Err(ErrorKind::InvalidAlgorithm.into());
+    }
+    let rsa: Option<&'static by_ring::RsaParameters> = match algorithm {
+        Algorithm::RS256 => Some(&by_ring::RSA_PKCS1_2048_8192_SHA256),
+        Algorithm::RS384 => Some(&by_ring::RSA_PKCS1_2048_8192_SHA384),
+        Algorithm::RS512 => Some(&by_ring::RSA_PKCS1_2048_8192_SHA512),
+        Algorithm::PS256 => Some(&by_ring::RSA_PSS_2048_8192_SHA256),
+        Algorithm::PS384 => Some(&by_ring::RSA_PSS_2048_8192_SHA384),
+        Algorithm::PS512 => Some(&by_ring::RSA_PSS_2048_8192_SHA512),
+        _ => None,
+    };
+    let point: Option<&'static dyn by_ring::VerificationAlgorithm> = match algorithm {
+        Algorithm::ES256 => Some(&by_ring::ECDSA_P256_SHA256_FIXED),
+        Algorithm::ES384 => Some(&by_ring::ECDSA_P384_SHA384_FIXED),
+        Algorithm::EdDSA => Some(&by_ring::ED25519),
+        _ => None,
+    };
+    let how = match (rsa, point, key.kind()) {
+        (Some(by), _, DecodingKeyKind::RsaModulusExponent { n, e }) => How::Rsa {
+            by,
+            n: n.clone(),
+            e: e.clone(),
+        },
+        (_, Some(by), DecodingKeyKind::SecretOrDer(key)) => How::Point {
+            by,
+            key: key.clone(),
+        },
+        _ => return Err(unsupported()),
+    };
+    Ok(Box::new(ByRing { algorithm, how }))
+}
+
+impl Verifier<Vec<u8>> for ByRing {
+    fn verify(&self, message: &[u8], signature: &Vec<u8>) -> Result<(), signature::Error> {
+        let verified = match &self.how {
+            How::Rsa { by, n, e } => {
+                by_ring::RsaPublicKeyComponents { n, e }.verify(by, message, signature)
+            }
+            How::Point { by, key } => {
+                by_ring::UnparsedPublicKey::new(*by, key).verify(message, signature)
+            }
+        };
+        verified.map_err(|_| signature::Error::new())
+    }
+}
+
+impl JwtVerifier for ByRing {
+    fn algorithm(&self) -> Algorithm {
+        self.algorithm
+    }
+}

@@ -1,0 +1,105 @@
+//! The keys of an issuer, fetched: its metadata, then what these point to.
+
+use std::time::Duration;
+
+use egress::{Client, Timeouts};
+use http::{HeaderMap, HeaderValue, StatusCode, header};
+use serde::Deserialize;
+use url::Url;
+
+use crate::ConfigError;
+use crate::config::{IssuerConfig, IssuerUrl, is_safe};
+
+/// Bytes of the metadata, and of the keys.
+const MAX_METADATA: usize = 64 * 1024;
+const MAX_KEYS: usize = 512 * 1024;
+/// How long a fetch takes at most, both of its requests together.
+pub(crate) const FETCH_TIME: Duration = Duration::from_secs(10);
+
+/// Why there are no keys. What stands in it is for the operator's log.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum FetchError {
+    #[error(transparent)]
+    Client(#[from] egress::Error),
+    #[error("it took longer than {} seconds", FETCH_TIME.as_secs())]
+    Late,
+    #[error("{0} was answered with {1}")]
+    Status(&'static str, StatusCode),
+    #[error("{0} have more than {1} KiB")]
+    TooLarge(&'static str, usize),
+    #[error("{0} broke off")]
+    Broken(&'static str),
+    #[error("its metadata are no OpenID configuration")]
+    Metadata,
+    #[error("its metadata are those of another issuer")]
+    OtherIssuer,
+    #[error("its metadata name no address of https for its keys")]
+    KeysAddress,
+    #[error(transparent)]
+    Keys(#[from] crate::keys::KeysError),
+}
+
+#[derive(Deserialize)]
+struct Metadata {
+    issuer: String,
+    jwks_uri: String,
+}
+
+/// A client that calls an issuer, and follows no redirect.
+pub(crate) fn client(config: &IssuerConfig) -> Result<Client, ConfigError> {
+    let timeouts = Timeouts {
+        connect: FETCH_TIME / 2,
+        silence: FETCH_TIME / 2,
+        total: FETCH_TIME,
+    };
+    let client = Client::new(config.allow_networks.0.clone(), timeouts, 0);
+    client.map_err(|error| ConfigError::Client(error.to_string()))
+}
+
+/// The JWK set of an issuer.
+pub(crate) async fn keys(client: &Client, issuer: &IssuerUrl) -> Result<Vec<u8>, FetchError> {
+    let fetch = async {
+        let text = get(client, &issuer.discovery, "its metadata", MAX_METADATA).await?;
+        let metadata: Metadata = serde_json::from_slice(&text).map_err(|_| FetchError::Metadata)?;
+        // OpenID Connect Discovery 4.3: else another issuer's keys would do.
+        if metadata.issuer != issuer.text {
+            return Err(FetchError::OtherIssuer);
+        }
+        let place = Url::parse(&metadata.jwks_uri).ok();
+        let place = place.filter(|url| {
+            is_safe(url) && (url.scheme() == "https" || issuer.discovery.scheme() == "http")
+        });
+        let place = place.ok_or(FetchError::KeysAddress)?;
+        get(client, &place, "its keys", MAX_KEYS).await
+    };
+    match tokio::time::timeout(FETCH_TIME, fetch).await {
+        Ok(fetched) => fetched,
+        Err(_late) => Err(FetchError::Late),
+    }
+}
+
+async fn get(
+    client: &Client,
+    url: &Url,
+    what: &'static str,
+    max: usize,
+) -> Result<Vec<u8>, FetchError> {
+    let mut headers = HeaderMap::new();
+    headers.insert(header::ACCEPT, HeaderValue::from_static("application/json"));
+    let mut response = client.get(url, &headers, None).await?.response;
+    if response.status() != StatusCode::OK {
+        return Err(FetchError::Status(what, response.status()));
+    }
+    let mut body = Vec::new();
+    while let Some(piece) = response
+        .chunk()
+        .await
+        .map_err(|_| FetchError::Broken(what))?
+    {
+        if body.len() + piece.len() > max {
+            return Err(FetchError::TooLarge(what, max >> 10));
+        }
+        body.extend_from_slice(&piece);
+    }
+    Ok(body)
+}

@@ -1,0 +1,151 @@
+//! An issuer: its keys, and when they are fetched.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use egress::Client;
+use tokio::sync::{Notify, watch};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::ConfigError;
+use crate::config::IssuerConfig;
+use crate::fetch::{self, FetchError};
+use crate::keys::Keys;
+
+/// How often keys are fetched that nobody asks for.
+pub(crate) const REFRESH: Duration = Duration::from_secs(15 * 60);
+/// How soon after a fetch that failed the next begins.
+pub(crate) const RETRY: Duration = Duration::from_secs(30);
+/// How soon after a fetch the next begins where a token names a key that is not known.
+pub(crate) const MIN_PAUSE: Duration = Duration::from_secs(10);
+/// How long keys are good for that cannot be fetched again.
+pub(crate) const MAX_AGE: Duration = Duration::from_secs(24 * 60 * 60);
+/// How long a call waits for keys.
+pub(crate) const WAIT: Duration = Duration::from_secs(3);
+
+/// Where the fetching is.
+#[derive(Debug, Clone, Copy)]
+struct Fetches {
+    done: u64,
+    running: bool,
+    /// The next may begin.
+    next: Instant,
+}
+
+/// An issuer, and what is known of it.
+pub(crate) struct Issuer {
+    pub(crate) config: IssuerConfig,
+    client: Client,
+    keys: ArcSwap<Keys>,
+    wanted: Notify,
+    fetches: watch::Sender<Fetches>,
+}
+
+impl Issuer {
+    pub(crate) fn new(config: IssuerConfig) -> Result<Self, ConfigError> {
+        Ok(Self {
+            client: fetch::client(&config)?,
+            config,
+            keys: ArcSwap::from_pointee(Keys::none()),
+            wanted: Notify::new(),
+            fetches: watch::Sender::new(Fetches {
+                done: 0,
+                // The first begins with the server.
+                running: true,
+                next: Instant::now(),
+            }),
+        })
+    }
+
+    /// Its keys; none where they are not known, or too old.
+    pub(crate) fn keys(&self) -> Option<Arc<Keys>> {
+        let keys = self.keys.load_full();
+        let is_good = keys.known_at.is_some_and(|at| at.elapsed() < MAX_AGE);
+        is_good.then_some(keys)
+    }
+
+    /// Waits for a fetch that may bring a key. None: there is such a key, or nothing new would
+    /// be known by asking again so soon.
+    pub(crate) fn wait_for(
+        self: &Arc<Self>,
+        kid: Option<&str>,
+    ) -> Option<impl Future<Output = ()> + Send + use<>> {
+        if self.keys().is_some_and(|keys| keys.has(kid)) {
+            return None;
+        }
+        let Fetches {
+            done,
+            running,
+            next,
+        } = *self.fetches.borrow();
+        if !running {
+            if Instant::now() < next {
+                return None;
+            }
+            self.wanted.notify_one();
+        }
+        let mut fetches = self.fetches.subscribe();
+        Some(async move {
+            let brought = fetches.wait_for(|now| now.done > done);
+            // Whatever comes of it: the call is then judged by what is known.
+            let _judged = tokio::time::timeout(WAIT, brought).await;
+        })
+    }
+
+    /// Keeps the keys up to date until it is stopped.
+    pub(crate) async fn keep(self: Arc<Self>, stop: CancellationToken) {
+        let mut failing = false;
+        loop {
+            self.fetches.send_modify(|now| now.running = true);
+            let Some(fetched) = stop.run_until_cancelled(self.fetch()).await else {
+                return;
+            };
+            self.fetches.send_modify(|now| {
+                now.running = false;
+                now.done += 1;
+                now.next = Instant::now() + MIN_PAUSE;
+            });
+            self.tell(&fetched, failing);
+            failing = fetched.is_err();
+            let pause = if failing { RETRY } else { REFRESH };
+            let next = self.fetches.borrow().next;
+            let waited = async {
+                tokio::select! {
+                    () = tokio::time::sleep(pause) => {}
+                    () = self.wanted.notified() => tokio::time::sleep_until(next).await,
+                }
+            };
+            if stop.run_until_cancelled(waited).await.is_none() {
+                return;
+            }
+        }
+    }
+
+    async fn fetch(&self) -> Result<usize, FetchError> {
+        let set = fetch::keys(&self.client, &self.config.issuer).await?;
+        let keys = self.keys.load().replaced(&set)?;
+        let count = keys.len();
+        self.keys.store(Arc::new(keys));
+        Ok(count)
+    }
+
+    /// Once for each change, so that an issuer that is away does not fill the log.
+    fn tell(&self, fetched: &Result<usize, FetchError>, failing: bool) {
+        let issuer = self.config.name.0.as_str();
+        match fetched {
+            Ok(0) => tracing::warn!(issuer, "the issuer has no key that can be used"),
+            Ok(keys) if failing => {
+                tracing::info!(issuer, keys, "the keys of the issuer are there again");
+            }
+            Ok(keys) => tracing::debug!(issuer, keys, "the keys of the issuer were fetched"),
+            Err(error) if failing => {
+                tracing::debug!(issuer, %error, "the keys of the issuer cannot be fetched");
+            }
+            Err(error) => {
+                tracing::warn!(issuer, %error, "the keys of the issuer cannot be fetched");
+            }
+        }
+    }
+}

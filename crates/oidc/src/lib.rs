@@ -1,0 +1,51 @@
+//! Sign-in by the JWTs of OpenID Connect issuers, and what MCP clients are told so that they
+//! get one.
+//!
+//! Rules:
+//!
+//! * Signatures are asymmetric. A key takes the algorithms of its own family and no others, so
+//!   that no public key is ever a secret of HMAC. `crit`, a type that is no access or ID token,
+//!   and a token that is bound to a key of its holder (`cnf`) are refused.
+//! * `iss`, `aud` and `exp` have to be there and right; `nbf` and `iat` where they are there.
+//!   Clocks may differ by a minute. Time is handed in.
+//! * Before the signature is right, a refusal says nothing that the token does not say itself.
+//! * Keys are fetched in the background, one fetch of an issuer at a time, within limits on
+//!   time and size, at addresses that `egress` permits, without following redirects. A call
+//!   waits for them only where its token names a key that is not known, and not for long. Keys
+//!   of an issuer that does not answer stay usable for a day.
+//! * A token that was verified is remembered by its SHA-256, until it expires or the keys of its
+//!   issuer change. What was begun with it ends when its key is withdrawn.
+//! * Rules are tried in order, and the first that matches says what the caller may do. Scopes
+//!   of a token take from that, and never add.
+//!
+//! Not here: tokens of this server (`tokens`), where a request comes in and what it wants
+//! (`server`), cryptography (`ring`), and the form of JWTs (`jsonwebtoken`).
+
+// What may fail in a test may not in the product; the rest is in Cargo.toml.
+#![warn(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    clippy::print_stderr
+)]
+
+mod claims;
+mod config;
+mod crypto;
+mod fetch;
+mod issuer;
+mod issuers;
+mod keys;
+mod refused;
+mod resource;
+mod step_up;
+#[cfg(test)]
+mod tests;
+mod verify;
+
+pub use config::{ConfigError, IssuerConfig, PublicUrl, ScopeUse, check};
+pub use issuers::{Issuers, Waiting};
+pub use refused::Refused;
+pub use resource::{HEADER, ProtectedResource};
+pub use step_up::StepUp;

@@ -1,0 +1,79 @@
+//! Why a token is not accepted.
+
+use jiff::Timestamp;
+
+use model::{Code, Failure};
+
+/// Why a token is not accepted. What is told before its signature is right says nothing that
+/// the token does not say itself.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Refused {
+    /// It is longer than any that is read.
+    #[error("The token has more than {0} characters")]
+    TooLong(usize),
+    /// It is no JWT, or its header cannot be read.
+    #[error(
+        "What the call shows is no JWT that can be read, or is signed in a way that is not accepted"
+    )]
+    Form,
+    /// Its header has what this server does not know.
+    #[error("The token has `crit` in its header, which nobody here knows the meaning of")]
+    Critical,
+    /// It is of another type.
+    #[error("The token is of a type that is no access token and no ID token")]
+    Type,
+    /// It is bound to a key of its holder, which a bearer does not show.
+    #[error("The token is bound to a key (`cnf`), so it is not accepted from a bearer")]
+    Bound,
+    /// Its issuer is not in the config file.
+    #[error("The token is from an issuer that this server does not accept tokens of")]
+    Issuer,
+    /// No key of its issuer can have signed it.
+    #[error(
+        "The token names a key that its issuer does not have, or an algorithm that the key is not for"
+    )]
+    Key,
+    /// It was not signed by the key that it names.
+    #[error("The signature of the token is wrong")]
+    Signature,
+    /// A claim is not there, or cannot be read.
+    #[error("The claim `{0}` of the token is not there, or is wrong")]
+    Claim(&'static str),
+    /// It is for somebody else.
+    #[error("The token is for another audience (`aud`)")]
+    Audience,
+    /// It has expired.
+    #[error("The token expired at {0}")]
+    Expired(Timestamp),
+    /// It is not valid yet.
+    #[error("The token is not valid before {0}")]
+    NotYet(Timestamp),
+    /// The claim that names callers names none.
+    #[error("The claim `{0}` of the token is not there, or cannot name a caller")]
+    Principal(String),
+    /// The keys of its issuer are not known.
+    #[error(
+        "The keys of the issuer `{0}` cannot be fetched at present, so its tokens cannot be checked"
+    )]
+    Unavailable(String),
+}
+
+impl From<Refused> for Failure {
+    fn from(refused: Refused) -> Self {
+        let message = refused.to_string();
+        let failure = |code| Self::new(code, message);
+        match refused {
+            Refused::Unavailable(_) => failure(Code::IssuerUnavailable)
+                .suggest("Try again in a few seconds")
+                .suggest("Whoever runs the server finds the cause in its log"),
+            Refused::Expired(_) => failure(Code::TokenRefused)
+                .suggest("Get a new token from the issuer: sign in again"),
+            Refused::NotYet(_) => failure(Code::TokenRefused)
+                .suggest("Set the clocks of the issuer and of the server: they differ by more than a minute"),
+            Refused::Audience => failure(Code::TokenRefused)
+                .suggest("Ask the issuer for a token for this server: its audience is what `access.issuers` of the server says, or the server's address"),
+            _ => failure(Code::TokenRefused)
+                .suggest("Show a token of an issuer in `access.issuers` of the server's config file (docs/access.md)"),
+        }
+    }
+}
