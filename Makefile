@@ -8,7 +8,7 @@ ifeq ($(CI),true)
 export CARGO_INCREMENTAL = 0
 endif
 
-.PHONY: test unit all-tests unit-tests lint tools slim build of-libraries of-binary of-machines doc release dist interop bench grading mutants deny
+.PHONY: test unit all-tests unit-tests lint tools slim build of-libraries of-binary of-machines doc release dist deb image site interop bench grading mutants deny
 
 # What is installed is said first, and what was skipped last: a skipped test in `SKIPPED`.
 SKIPPED = $(CURDIR)/target/skipped
@@ -85,6 +85,23 @@ release:
 dist:
 	deploy/sbom --install || echo '*** dist: cargo-cyclonedx cannot be had: the archive has no SBOM ***' >&2
 	deploy/dist
+
+# The package for Debian and Ubuntu, in target/dist.
+deb:
+	deploy/deb --install
+	deploy/deb
+
+# An image of the server, by podman: `make image TAG=registry.example/repertoire:1`, and
+# `ENGINE=docker make image`.
+TAG =
+
+image:
+	deploy/image $(TAG)
+
+# The pages as a site, in target/site.
+site:
+	deploy/site --install
+	deploy/site
 
 # The server from outside, with clients that others wrote: see tests/interop/run.
 interop: release

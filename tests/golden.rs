@@ -1,6 +1,8 @@
 //! Forms that others rely on, held as files. `UPDATE_GOLDEN=1 cargo test --test
 //! golden` writes them anew; read what changed before you commit it.
 
+#[path = "golden/reference.rs"]
+mod reference;
 mod support;
 
 use std::fmt::Write as _;

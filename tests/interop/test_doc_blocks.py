@@ -219,6 +219,11 @@ TABLE = {
     "docs/cli.md": [Shell()],
     "docs/clients.md": [Elsewhere("test_clients.py::test_clients_publish_search_load_and_call_in_the_lines_of_their_readme")],
     "docs/composition.md": [Shell(), Shell(), JSON, Shell(), Shell()],
+    "docs/containers.md": [
+        NotRun("it compiles the project in an image from a registry; test_containers.py packs a binary"),
+        Elsewhere("test_containers.py::test_it_serves_without_rights_on_a_root_that_cannot_be_written"),
+        YAML, NotRun("it wants a cluster; test_helm.py renders the chart"),
+    ],
     "docs/install.md": [Shell(REFUNDS), TOML],
     "docs/learning.md": [
         # The starter of an exercise does not pass.
