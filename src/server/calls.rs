@@ -273,10 +273,11 @@ where
         patience: Patience,
         call: Option<Call>,
     ) -> Result<Response<AnswerBody>, Infallible> {
-        if let Err(failure) = self.use_quota() {
-            return Ok(self.refuse(failure));
-        }
-        let admitted = match self.admit(request, asked, patience).await {
+        let admitted = match self.use_quota() {
+            Ok(()) => self.admit(request, asked, patience).await,
+            Err(failure) => Err(failure),
+        };
+        let admitted = match admitted {
             Ok(admitted) => admitted,
             Err(failure) => {
                 let refusal = recorded(call, refused(failure)).await;

@@ -111,6 +111,7 @@ fn scopes_take_from_what_a_rule_allows_and_add_nothing() {
     let access = Access {
         caller: caller.into(),
         signs_in: true,
+        origin: access::Origin::PROCESS,
     };
     let refused = access.require(Action::Call).expect_err("refused");
     assert_eq!(
