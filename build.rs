@@ -141,7 +141,10 @@ impl Checks {
                 )?;
             }
             if let Some(body) = self.access.names_of(&message) {
-                writeln!(code, "fn names(&self) -> Option<Vec<&str>> {{\n{body}\n}}")?;
+                writeln!(
+                    code,
+                    "fn names<'a>(&'a self, names: &mut Vec<&'a str>) -> bool {{\n{body}\n}}"
+                )?;
             }
             if let Some(body) = item_of(&message) {
                 writeln!(

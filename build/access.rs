@@ -157,9 +157,7 @@ impl Access {
             }
             code.push_str(&push);
         }
-        Some(format!(
-            "let v = self; let mut names = Vec::new(); {code} Some(names)"
-        ))
+        Some(format!("let v = self; {code} true"))
     }
 }
 
@@ -179,7 +177,8 @@ pub(super) fn item_of(answer: &MessageDescriptor) -> Option<String> {
     let (kind, variant) = (camel(oneof), camel(field.name()));
     Some(format!(
         "use super::v1::{module}::{kind} as Item;
-         Some(match self.{oneof}.as_ref()? {{ Item::{variant}(v) => Some(v.code.as_str()), _ => None }})"
+         let item = self.{oneof}.as_ref()?;
+         Some(if let Item::{variant}(v) = item {{ Some(v.code.as_str()) }} else {{ None }})"
     ))
 }
 

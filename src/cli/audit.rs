@@ -34,7 +34,7 @@ pub(super) struct Audit {
     /// Only those of this caller, such as token:ci.
     #[arg(long, value_name = "CALLER", default_value = "")]
     principal: String,
-    /// Only those of this rpc, such as PublishSkill.
+    /// Only those of this rpc, such as `PublishSkill`.
     #[arg(long, value_name = "RPC", default_value = "")]
     rpc: String,
     /// Only those of rpcs that need this action.

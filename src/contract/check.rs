@@ -22,9 +22,9 @@ pub trait Checked {
         Ok(())
     }
 
-    /// What it says that its call is done to. None: calls with it are not recorded.
-    fn names(&self) -> Option<Vec<&str>> {
-        None
+    /// Adds what it says that its call is done to. False: it says nothing of that.
+    fn names<'a>(&'a self, _: &mut Vec<&'a str>) -> bool {
+        false
     }
 
     /// It answers one message of a stream: the code of a refusal.

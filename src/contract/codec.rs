@@ -103,8 +103,9 @@ impl<U: Message + Default + Checked> Decoder for CheckedDecoder<U> {
             if !violations.is_empty() {
                 return Err(status(invalid(violations)));
             }
+            let mut names = Vec::new();
             if let Some(noted) = &self.looks.noted
-                && let Some(names) = message.names()
+                && message.names(&mut names)
             {
                 noted.names(names);
             }

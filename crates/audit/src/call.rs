@@ -35,6 +35,8 @@ pub struct Rpc {
     pub name: String,
     /// What its caller must be allowed to do.
     pub action: Option<Action>,
+    /// The trail has each of its calls, not only those that are refused to who is known.
+    pub is_recorded: bool,
 }
 
 /// What a call says of itself, before it is known how it ends.
@@ -119,9 +121,9 @@ impl Noted {
     pub fn names<'a>(&self, names: impl IntoIterator<Item = &'a str>) {
         let names = names.into_iter().filter(|text| !text.is_empty());
         let names = names.take(MAX_NAMES).map(name).collect();
-        let mut named = self.0.named();
-        if named.len() < MAX_ITEMS {
-            named.push_back(names);
+        let mut items = self.0.named();
+        if items.len() < MAX_ITEMS {
+            items.push_back(names);
         }
     }
 

@@ -207,7 +207,6 @@ impl Audit {
     }
 
     /// What a call of an rpc that is recorded leaves.
-    #[must_use]
     pub fn begin(&self, rpc: &Arc<Rpc>, access: &Access, headers: &HeaderMap) -> Call {
         Call::begin(self, rpc, access, headers)
     }
@@ -301,7 +300,9 @@ impl Audit {
                 break;
             }
             let mut batch = Batch::new();
-            bodies.into_iter().for_each(|body| batch.append(body));
+            for body in bodies {
+                batch.append(body);
+            }
             self.0.store.commit(batch).await?;
             self.waiting().written(records, lost);
             self.grew();
@@ -309,8 +310,8 @@ impl Audit {
         self.prune(&mut retention).await
     }
 
-    fn read(link: store::Link) -> Result<Entry, StoreError> {
-        let event = Event::decode(&link)?;
+    fn read(link: &store::Link) -> Result<Entry, StoreError> {
+        let event = Event::decode(link)?;
         Ok(Entry {
             number: link.mark.number,
             digest: link.mark.digest,

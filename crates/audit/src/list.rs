@@ -96,15 +96,13 @@ impl Audit {
                 .ok_or(Error::PageToken)?,
         };
         let mut entries = Vec::new();
-        let mut looked_at = 0;
         let mut last = None;
-        for link in self.0.store.links_back(0, below) {
+        for (looked_at, link) in self.0.store.links_back(0, below).enumerate() {
             if entries.len() >= limit || looked_at >= MAX_LOOKED_AT {
                 let next = last.map(|number: u64| seal_token(PAGE, &binding, &number.to_string()));
                 return Ok(Page { entries, next });
             }
-            looked_at += 1;
-            let entry = Self::read(link?)?;
+            let entry = Self::read(&link?)?;
             let earliest = filter.since.map(|since| since - OUT_OF_ORDER);
             if earliest.is_some_and(|earliest| entry.event.at < earliest) {
                 break;
@@ -129,7 +127,7 @@ impl Audit {
         let mut last = number;
         let links = self.0.store.links(number.saturating_add(1), u64::MAX);
         for link in links.take(crate::RECORDS_A_WRITE) {
-            let entry = Self::read(link?)?;
+            let entry = Self::read(&link?)?;
             last = entry.number;
             if filter.finds(&entry.event) {
                 found.push(entry);

@@ -64,7 +64,7 @@ impl Audit {
         };
         let mut count = 0;
         for link in self.0.store.links(start.number + 1, u64::MAX) {
-            let entry = Self::read(link?)?;
+            let entry = Self::read(&link?)?;
             if entry.event.at >= oldest || count >= MAX_PRUNED {
                 break;
             }

@@ -215,8 +215,8 @@ fn refused(message: &str) -> Failure {
 /// The client of the nearest proxy, which adds it at the end; what stands before it is what
 /// the client wrote itself.
 fn forwarded(headers: &HeaderMap) -> Option<IpAddr> {
-    let lines = headers.get_all("x-forwarded-for").iter();
-    let last = lines.last()?.to_str().ok()?.rsplit(',').next()?.trim();
+    let mut lines = headers.get_all("x-forwarded-for").iter();
+    let last = lines.next_back()?.to_str().ok()?.rsplit(',').next()?.trim();
     last.parse::<IpAddr>().ok().map(|it| it.to_canonical())
 }
 
