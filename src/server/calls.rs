@@ -33,7 +33,6 @@ use axum::Router;
 use axum::body::Body;
 use bytes::Bytes;
 use futures_util::FutureExt as _;
-use futures_util::future::Either;
 use http::{HeaderMap, Request, Response};
 use http_body::Body as HttpBody;
 use tokio::time::Instant;
@@ -255,7 +254,7 @@ where
         };
         let patience = Patience::new(self.state.times.wait, asked);
         let (peer, stop) = (self.peer.clone(), self.state.stop.clone());
-        let call = self.method.is_recorded.then(|| {
+        let call = self.method.audited.is_recorded.then(|| {
             let rpc = &self.method.audited;
             self.state.audit.begin(rpc, &self.access, request.headers())
         });
@@ -292,22 +291,9 @@ where
             _memory,
         } = admitted;
         request.extensions_mut().insert(Deadline(work_until));
-        let authorizer = self.method.action.and_then(|of| self.access.authorizer(of));
-        let noted = call.as_ref().map(Call::noted);
-        let answer = if authorizer.is_none() && noted.is_none() {
-            Either::Left(self.inner.call(request))
-        } else {
-            // The codec is made while the call is polled, so the call is made there as well.
-            let inner = &mut self.inner;
-            let answer = async move { inner.call(request).await };
-            Either::Right(looked_at(Looks { authorizer, noted }, answer))
-        };
-        let answer = match &call {
-            None => Either::Left(answer),
-            Some(call) => Either::Right(call.work(answer)),
-        };
-        let answer = with_deadline(work_until, answer);
-        let answer = with_reader(self.peer.clone(), answer);
+        let peer = self.peer.clone();
+        let answer = with_deadline(work_until, self.handled(request, call.as_ref()));
+        let answer = with_reader(peer, answer);
         let answer = AssertUnwindSafe(answer).catch_unwind();
         let answer = match deadline {
             None => answer.await,
@@ -383,6 +369,28 @@ where
         // The answer is made: however long its reader takes, others may call.
         drop(permit);
         Ok(Response::from_parts(head, body))
+    }
+
+    /// What the service answers. Its codec asks and tells where the messages are.
+    async fn handled(
+        &mut self,
+        request: Request<Body>,
+        call: Option<&Call>,
+    ) -> Result<Response<Body>, Infallible> {
+        let looks = Looks {
+            authorizer: self.method.action.and_then(|of| self.access.authorizer(of)),
+            noted: call.map(Call::noted),
+        };
+        let inner = &mut self.inner;
+        if looks.authorizer.is_none() && looks.noted.is_none() {
+            return inner.call(request).await;
+        }
+        // The codec is made while the call is polled, so the call is made there as well.
+        let answer = looked_at(looks, async move { inner.call(request).await });
+        match call {
+            None => answer.await,
+            Some(call) => call.work(answer).await,
+        }
     }
 
     /// Waits for the message of a call, and takes its permit.

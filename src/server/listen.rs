@@ -8,7 +8,7 @@
 use std::time::Duration;
 
 use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::server::conn::auto::Builder;
+use hyper_util::server::conn::auto::{self, Builder};
 use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
@@ -121,7 +121,7 @@ impl Taken {
         let socket = TokioIo::new(Socket::new(stream, self.first, self.read));
         let service = TowerToHyperService::new(self.service);
         let connection = self.builder.serve_connection(socket, service);
-        let served = served_until(connection, end, |connection| connection.graceful_shutdown());
+        let served = served_until(connection, end, auto::Connection::graceful_shutdown);
         if let Err(error) = Coalesce::new(served).await {
             tracing::debug!(%error, "a connection ended early");
         }

@@ -303,16 +303,8 @@ impl Server {
 
         let scheme = if tls.is_some() { "https" } else { "http" };
         let url = format!("{scheme}://{address}");
-        let kind = Kind::Serve { url: url.clone() };
-        let local = LocalSocket::bind(&settings.data).map(|socket| {
-            let admin = admin(&settings.data, &domain, &socket, kind);
-            let routes = local_front.layer(routes.merge(admin).fallback(unknown));
-            tokio::spawn(socket.serve(routes, stop.clone(), GRACE, None))
-        });
-        // A directory that takes no sockets is served all the same.
-        if let Err(error) = &local {
-            tracing::warn!(%error, "the local socket cannot be made; commands need --server");
-        }
+        let fronts = (local_front, routes);
+        let local = serve_locally(&settings.data, &domain, url.clone(), fronts, &stop);
         let (counting, keeping) = keep(&domain, &stop);
         let (followed, renewed) = (domain.clone(), tls.clone());
         let running = tokio::spawn({
@@ -357,6 +349,26 @@ impl Server {
             tracing::error!(%error, "the server did not stop as it should");
         }
     }
+}
+
+/// Serves the socket in the data directory. A directory that takes no sockets is served all the
+/// same.
+fn serve_locally(
+    data: &Path,
+    domain: &Domain,
+    url: String,
+    (front, routes): (calls::CallLayer, Router),
+    stop: &CancellationToken,
+) -> std::io::Result<JoinHandle<()>> {
+    let local = LocalSocket::bind(data).map(|socket| {
+        let admin = admin(data, domain, &socket, Kind::Serve { url });
+        let routes = front.layer(routes.merge(admin).fallback(unknown));
+        tokio::spawn(socket.serve(routes, stop.clone(), GRACE, None))
+    });
+    if let Err(error) = &local {
+        tracing::warn!(%error, "the local socket cannot be made; commands need --server");
+    }
+    local
 }
 
 /// # Errors

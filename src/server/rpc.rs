@@ -27,8 +27,6 @@ pub(super) struct RpcMethod {
     pub(super) action: Option<Action>,
     /// As the audit trail names it.
     pub(super) audited: Arc<Rpc>,
-    /// The audit trail has an event of each call.
-    pub(super) is_recorded: bool,
     pub(super) meter: Arc<Meter>,
 }
 
@@ -63,8 +61,11 @@ pub(super) fn methods(metrics: &Metrics) -> HashMap<String, Arc<RpcMethod>> {
                 path.clone(),
                 Arc::new(RpcMethod {
                     action,
-                    audited: Arc::new(Rpc { name, action }),
-                    is_recorded: contract::is_recorded(&path),
+                    audited: Arc::new(Rpc {
+                        name,
+                        action,
+                        is_recorded: contract::is_recorded(&path),
+                    }),
                     service: service.name.clone(),
                     name: method.name().to_owned(),
                     streams_in: method.client_streaming(),

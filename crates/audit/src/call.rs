@@ -35,6 +35,8 @@ pub struct Rpc {
     pub name: String,
     /// What its caller must be allowed to do.
     pub action: Option<Action>,
+    /// The trail has each of its calls, not only those that are refused to who is known.
+    pub is_recorded: bool,
 }
 
 /// What a call says of itself, before it is known how it ends.

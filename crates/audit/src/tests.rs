@@ -73,6 +73,7 @@ fn rpc(action: Action) -> Arc<Rpc> {
     Arc::new(Rpc {
         name: "Registry.PublishSkill".to_owned(),
         action: Some(action),
+        is_recorded: true,
     })
 }
 
