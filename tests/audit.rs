@@ -87,7 +87,9 @@ fn call(rpc: &str, action: &str, names: &[&str], outcome: &str, by: Value) -> Va
     if !names.is_empty() {
         fields.insert("names".to_owned(), json!(names));
     }
-    fields.extend(by.as_object().expect("an object").clone());
+    if let Value::Object(by) = by {
+        fields.extend(by);
+    }
     record
 }
 
@@ -124,7 +126,7 @@ fn web<'a>(server: &'a Server, token: &str, verb: &str, path: &str) -> Ask<'a> {
     ask(&server.url, verb, path).header("authorization", &format!("Bearer {token}"))
 }
 
-fn tool_call(name: &str, arguments: Value) -> Value {
+fn tool_call(name: &str, arguments: &Value) -> Value {
     json!({
         "jsonrpc": "2.0", "id": 1, "method": "tools/call",
         "params": {
@@ -144,7 +146,7 @@ async fn mcp(server: &Server, token: &str, name: &str, arguments: Value) -> Stri
         .header("mcp-protocol-version", "2026-07-28")
         .header("mcp-method", "tools/call")
         .header("mcp-name", name)
-        .json(&tool_call(name, arguments))
+        .json(&tool_call(name, &arguments))
         .send()
         .await;
     answer.text()
@@ -415,8 +417,8 @@ async fn what_was_acknowledged_is_recorded_though_the_server_is_killed() {
         .collect();
     let expected: Vec<_> = (0..20).map(|it| format!("github/acme/s{it}")).collect();
     assert_eq!(names, expected);
-    let published = local(&data, &["list", "--format", "ids"]);
-    let ids = String::from_utf8(published.stdout).expect("text");
+    let listed = local(&data, &["list", "--format", "ids"]);
+    let ids = String::from_utf8(listed.stdout).expect("text");
     for id in expected {
         assert!(ids.contains(&id), "{id}");
     }

@@ -48,13 +48,14 @@ mod rpc;
 mod search;
 mod services;
 mod sources;
+mod start_error;
 mod tools;
 mod trust;
 mod vitals;
 mod window;
 
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -82,6 +83,7 @@ pub use limits::Limits;
 pub use look::look;
 pub use search::{AnalysisConfig, EmbedderError, Meaning, SearchConfig};
 pub use sources::{SourceConfig, SourceTrust, SourcesError, SyncConfig};
+pub use start_error::StartError;
 pub use tools::{JiraConfig, SqlConfig, ToolsConfig, ToolsError, WorkerConfig};
 pub use trust::TrustConfig;
 pub use window::{BACKGROUND, NotStarted, Started, Window, connect_local};
@@ -94,8 +96,8 @@ use ::tls::Tls;
 use ::tokens::Tokens;
 use ::tools::Tools;
 use access_log::AccessLog;
+use admission::Admission;
 use audit::Audit;
-use config_file::Places;
 use gateway::Gateway;
 use listen::Port;
 use local::LocalSocket;
@@ -115,94 +117,6 @@ const GRACE: Duration = Duration::from_secs(4);
 const WORKERS_GRACE: Duration = Duration::from_secs(3);
 /// The largest message a client may send: a skill of 16 MiB with its paths.
 const MAX_MESSAGE_BYTES: usize = 20 * 1024 * 1024;
-
-/// The server cannot start.
-#[derive(Debug, thiserror::Error)]
-pub enum StartError {
-    /// The data directory cannot be opened.
-    #[error(transparent)]
-    Open(#[from] store::OpenError),
-    /// What is stored cannot be read.
-    #[error(transparent)]
-    Registry(#[from] registry::Error),
-    /// The address is taken, or not ours.
-    #[error("cannot listen on {address}: {cause}")]
-    Listen {
-        /// The address.
-        address: SocketAddr,
-        /// Why.
-        cause: std::io::Error,
-    },
-    /// The data directory takes no socket, which is all that a server without a port has.
-    #[error("cannot listen on a socket in the data directory `{}`: {cause}", directory.display())]
-    Socket {
-        /// The directory.
-        directory: PathBuf,
-        /// Why.
-        cause: std::io::Error,
-    },
-    /// The contract cannot be reflected.
-    #[error("reflection: {0}")]
-    Reflection(#[from] tonic_reflection::server::Error),
-    /// The contract cannot be read.
-    #[error(transparent)]
-    Contract(#[from] gateway::Error),
-    /// A setting of the config file cannot be used; it says where it is.
-    #[error("{0}")]
-    Setting(String),
-    /// A setting asks for what this build leaves out; it says where it is.
-    #[error("{0}")]
-    NotBuilt(String),
-    /// A setting of TLS cannot be used.
-    #[error(transparent)]
-    Tls(#[from] ::tls::Mistake),
-    /// A setting of the tools cannot be used.
-    #[error(transparent)]
-    Tools(#[from] ToolsError),
-    /// The model of the search cannot be used.
-    #[error(transparent)]
-    Embedder(#[from] EmbedderError),
-    /// A source of the settings cannot be used.
-    #[error(transparent)]
-    Source(#[from] SourcesError),
-    /// What is known of tokens cannot be read.
-    #[error("cannot read the tokens: {0}")]
-    Tokens(::tokens::Error),
-    /// The audit trail cannot be read or written.
-    #[error("the audit trail: {0}")]
-    Audit(audit::Error),
-    /// Callers on other machines would not be told apart, or not safely.
-    #[error("the server does not listen on {address}, where other machines reach it: {why}")]
-    Unsafe {
-        /// Where it was to listen.
-        address: SocketAddr,
-        /// Why not, and what to do.
-        why: &'static str,
-    },
-    /// What is known of sources cannot be read.
-    #[error(transparent)]
-    Sync(#[from] ::sync::Error),
-    /// Nothing can run solutions.
-    #[error("cannot find out which program this is: {0}")]
-    Sandbox(std::io::Error),
-    /// A route of the contract cannot be read.
-    #[error(transparent)]
-    Route(#[from] gateway::TemplateError),
-}
-
-impl StartError {
-    /// What is wrong with a setting says where in the file it is.
-    fn located(self, places: &Places) -> Self {
-        let key = match &self {
-            Self::Tls(error) => error.key(),
-            Self::Tools(error) => error.key(),
-            Self::Embedder(_) => EmbedderError::KEY,
-            Self::Source(error) => error.key(),
-            _ => return self,
-        };
-        Self::Setting(format!("{}{self}", places.at(key)))
-    }
-}
 
 /// A server that listens.
 #[derive(Debug)]
@@ -242,13 +156,7 @@ impl Server {
         let others = supporting(health_service)?;
         let services = services::routes(&domain);
         let stop = CancellationToken::new();
-        let admission = settings.limits.admission();
-        // All addresses are that of the proxy.
-        let admission = if settings.sign_in.names_callers() {
-            admission.by_caller()
-        } else {
-            admission
-        };
+        let admission = admission(&settings);
         let exports = telemetry.exports();
         let sign_in = domain.sign_in.clone();
         let front = calls::CallLayer::new(
@@ -390,6 +298,16 @@ fn permit(settings: &Settings) -> Result<(), StartError> {
         }),
         _ => Ok(()),
     }
+}
+
+/// Who has how much at once, with nobody there yet.
+fn admission(settings: &Settings) -> Admission {
+    let admission = settings.limits.admission();
+    if settings.sign_in.names_callers() {
+        // All addresses are that of the proxy.
+        return admission.by_caller();
+    }
+    admission
 }
 
 /// Binds the port, and says which it is.
