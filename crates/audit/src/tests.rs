@@ -177,7 +177,7 @@ async fn a_record_goes_with_the_first_write_of_its_call_and_with_no_other() {
     let refused = refused.await.expect_err("another revision");
     assert!(matches!(refused, CommitError::Conflict { .. }));
     let ok = ("token:ci".to_owned(), "OK".to_owned(), 0);
-    assert_eq!(world.outcomes(), [ok.clone()], "before the answer");
+    assert_eq!(world.outcomes(), std::slice::from_ref(&ok), "before the answer");
     call.end(None).await.expect("recorded");
     // What fails after it was written has a second one.
     let call = world
@@ -331,8 +331,8 @@ async fn what_there_was_no_place_for_is_counted_in_a_record() {
     let lost: Vec<_> = page.entries.into_iter().chain(rest.entries).collect();
     let counts: Vec<_> = lost.iter().map(|it| it.event.count).collect();
     assert_eq!(counts, [3]);
-    let last = world.audit.last().expect("a number");
-    assert_eq!(last, MAX_WAITING as u64 + 1);
+    let newest = world.audit.last().expect("a number");
+    assert_eq!(newest, MAX_WAITING as u64 + 1);
 }
 
 #[tokio::test]

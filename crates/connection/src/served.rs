@@ -52,7 +52,7 @@ mod tests {
             };
             let told = async {
                 if told.await.is_err() {
-                    std::future::pending().await
+                    std::future::pending::<()>().await;
                 }
             };
             let served = served_until(connection, told, |mut it| it.is_told = true);

@@ -64,10 +64,13 @@ fn claims(issuer: &str) -> Value {
 fn with(issuer: &str, changes: Value) -> Value {
     let mut all = claims(issuer);
     let object = all.as_object_mut().expect("claims");
-    for (name, value) in changes.as_object().expect("changes") {
+    let Value::Object(changes) = changes else {
+        panic!("changes are an object")
+    };
+    for (name, value) in changes {
         match value {
-            Value::Null => object.remove(name),
-            value => object.insert(name.clone(), value.clone()),
+            Value::Null => object.remove(&name),
+            value => object.insert(name, value),
         };
     }
     all
@@ -85,7 +88,12 @@ async fn outcome(issuers: &Issuers, token: &str) -> Result<Arc<Caller>, Refused>
 async fn said(issuers: &Issuers, token: &str) -> String {
     match outcome(issuers, token).await {
         Ok(caller) => {
-            let actions: Vec<_> = caller.rights.actions.iter().map(|it| it.name()).collect();
+            let actions: Vec<_> = caller
+                .rights
+                .actions
+                .iter()
+                .map(access::Action::name)
+                .collect();
             format!("{}: {}", caller.principal, actions.join(" "))
         }
         Err(refused) => refused.to_string(),
