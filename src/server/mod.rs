@@ -199,7 +199,6 @@ impl Server {
                     .layer(guard::cors()),
             ),
             mcp,
-            names_callers: settings.sign_in.names_callers(),
             peer: admission.local(),
             admission: admission.clone(),
             address: settings.listen.ip(),

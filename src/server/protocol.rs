@@ -43,8 +43,6 @@ pub(super) struct ProtocolRouter {
     pub(super) web: Router,
     /// Who has how much at once.
     pub(super) admission: Admission,
-    /// Addresses say nothing of who calls.
-    pub(super) names_callers: bool,
     /// The address that asks.
     pub(super) peer: Peer,
     /// From where.
@@ -61,7 +59,7 @@ impl ProtocolRouter {
     fn peer_of(&self, caller: Option<&Access>) -> Peer {
         let principal = caller.map(|access| &access.caller.principal);
         let name = match principal.and_then(Principal::owner) {
-            None if self.names_callers => Some("anonymous"),
+            None if self.admission.is_by_caller() => Some("anonymous"),
             name => name,
         };
         name.map_or_else(|| self.peer.clone(), |name| self.admission.caller(name))

@@ -40,6 +40,7 @@ mod patience;
 mod permit;
 mod refusal;
 mod reserved;
+mod resource;
 #[cfg(test)]
 mod tests;
 mod timeout;
@@ -58,106 +59,8 @@ pub use patience::{Patience, is_refusal};
 pub use permit::Permit;
 use reserved::Reserved;
 pub use reserved::{reserve, with_reader};
+pub use resource::{Amounts, Resource};
 pub use timeout::timeout;
-
-/// What a peer can hold.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Resource {
-    /// Open connections.
-    Connections,
-    /// Handshakes of TLS in work.
-    Handshakes,
-    /// Unary calls in work.
-    Calls,
-    /// Open streams.
-    Streams,
-    /// Streams of workers, which have a limit of their own, so that watchers cannot
-    /// lock them out. They prove themselves by a token, so one address may have all.
-    Workers,
-    /// MCP sessions.
-    Sessions,
-    /// KiB of requests that arrive or are in work.
-    Requests,
-    /// KiB of answers that wait for their readers.
-    Answers,
-}
-
-impl Resource {
-    /// All of them.
-    pub const ALL: [Self; 8] = [
-        Self::Connections,
-        Self::Handshakes,
-        Self::Calls,
-        Self::Streams,
-        Self::Workers,
-        Self::Sessions,
-        Self::Requests,
-        Self::Answers,
-    ];
-
-    /// Its name in metrics.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Connections => "connections",
-            Self::Handshakes => "handshakes",
-            Self::Calls => "calls",
-            Self::Streams => "streams",
-            Self::Workers => "workers",
-            Self::Sessions => "sessions",
-            Self::Requests => "request_kib",
-            Self::Answers => "answer_kib",
-        }
-    }
-}
-
-/// How many of each resource there are, for all peers together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Amounts {
-    /// Connections.
-    pub connections: usize,
-    /// Handshakes of TLS.
-    pub handshakes: usize,
-    /// Unary calls.
-    pub calls: usize,
-    /// Streams.
-    pub streams: usize,
-    /// Streams of workers.
-    pub workers: usize,
-    /// MCP sessions.
-    pub sessions: usize,
-    /// KiB of requests.
-    pub request_kib: usize,
-    /// KiB of answers.
-    pub answer_kib: usize,
-}
-
-impl Amounts {
-    /// No limits to speak of.
-    pub const UNLIMITED: Self = Self {
-        connections: Semaphore::MAX_PERMITS,
-        handshakes: Semaphore::MAX_PERMITS,
-        calls: Semaphore::MAX_PERMITS,
-        streams: Semaphore::MAX_PERMITS,
-        workers: Semaphore::MAX_PERMITS,
-        sessions: Semaphore::MAX_PERMITS,
-        request_kib: Semaphore::MAX_PERMITS,
-        answer_kib: Semaphore::MAX_PERMITS,
-    };
-
-    const fn of(&self, resource: Resource) -> usize {
-        match resource {
-            Resource::Connections => self.connections,
-            Resource::Handshakes => self.handshakes,
-            Resource::Calls => self.calls,
-            Resource::Streams => self.streams,
-            Resource::Workers => self.workers,
-            Resource::Sessions => self.sessions,
-            Resource::Requests => self.request_kib,
-            Resource::Answers => self.answer_kib,
-        }
-    }
-}
 
 /// What is free of each resource.
 #[derive(Debug)]
@@ -256,12 +159,16 @@ impl Admission {
     /// Limits for all, of which one peer has `share_percent` at most, and at least one.
     #[must_use]
     pub fn new(amounts: Amounts, share_percent: u8, pace: Pace) -> Self {
+        Self::with(amounts, share_percent.clamp(1, 100), pace, true)
+    }
+
+    fn with(amounts: Amounts, share_percent: u8, pace: Pace, by_address: bool) -> Self {
         Self(Arc::new(Inner {
             free: Free::new(|resource| amounts.of(resource)),
             amounts,
-            share_percent: share_percent.clamp(1, 100),
+            share_percent,
             pace,
-            by_address: true,
+            by_address,
             peers: Mutex::default(),
         }))
     }
@@ -269,15 +176,19 @@ impl Admission {
     /// The same, with shares for callers alone: all come from one address, that of a proxy.
     #[must_use]
     pub fn by_caller(self) -> Self {
-        let inner = &*self.0;
-        Self(Arc::new(Inner {
-            free: Free::new(|resource| inner.amounts.of(resource)),
-            amounts: inner.amounts,
-            share_percent: inner.share_percent,
-            pace: inner.pace,
-            by_address: false,
-            peers: Mutex::default(),
-        }))
+        let Inner {
+            amounts,
+            share_percent,
+            pace,
+            ..
+        } = *self.0;
+        Self::with(amounts, share_percent, pace, false)
+    }
+
+    /// Addresses have no shares.
+    #[must_use]
+    pub fn is_by_caller(&self) -> bool {
+        !self.0.by_address
     }
 
     /// The peer at an address. An IPv6 host has as many addresses as it likes, so a

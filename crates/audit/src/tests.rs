@@ -177,7 +177,11 @@ async fn a_record_goes_with_the_first_write_of_its_call_and_with_no_other() {
     let refused = refused.await.expect_err("another revision");
     assert!(matches!(refused, CommitError::Conflict { .. }));
     let ok = ("token:ci".to_owned(), "OK".to_owned(), 0);
-    assert_eq!(world.outcomes(), std::slice::from_ref(&ok), "before the answer");
+    assert_eq!(
+        world.outcomes(),
+        std::slice::from_ref(&ok),
+        "before the answer"
+    );
     call.end(None).await.expect("recorded");
     // What fails after it was written has a second one.
     let call = world
