@@ -421,7 +421,7 @@ fn the_version_says_that_every_feature_is_in() {
         concat!(
             "repertoire ",
             env!("CARGO_PKG_VERSION"),
-            "\nfeatures: databases, jemalloc, jira, learning, otlp, remote-sources, transformer\nleft out: none\n"
+            "\nfeatures: databases, jemalloc, jira, learning, oidc, otlp, remote-sources, transformer\nleft out: none\n"
         )
     );
 }

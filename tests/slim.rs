@@ -6,6 +6,7 @@
     feature = "jemalloc",
     feature = "jira",
     feature = "learning",
+    feature = "oidc",
     feature = "otlp",
     feature = "remote-sources",
     feature = "transformer",
@@ -281,6 +282,13 @@ fn settings_that_ask_for_a_feature_are_refused_before_anything_is_opened() {
             "transformer",
         ),
         (
+            "access:\n  sign_in: tokens\n  issuers: [{issuer: https://a.example.com, name: a, audiences: [b], rules: [{claims: {sub: c}, role: reader}]}]\n",
+            &[],
+            "access.issuers",
+            "r.yaml:3: ",
+            "oidc",
+        ),
+        (
             "otlp_endpoint: http://localhost:4317\n",
             &[],
             "otlp_endpoint",
@@ -351,7 +359,7 @@ fn a_config_file_that_spells_out_the_defaults_is_no_request() {
 
 #[test]
 fn the_program_says_what_it_leaves_out() {
-    let left_out = "databases, jemalloc, jira, learning, otlp, remote-sources, transformer";
+    let left_out = "databases, jemalloc, jira, learning, oidc, otlp, remote-sources, transformer";
     let version = command(&["--version"]);
     assert_eq!(
         String::from_utf8_lossy(&version.stdout),

@@ -19,6 +19,8 @@ pub enum Feature {
     Jira,
     /// Sentence transformers for the search.
     Transformer,
+    /// Tokens of OpenID Connect issuers.
+    Oidc,
     /// Spans to a collector.
     Otlp,
     /// Sources that are not folders of this machine.
@@ -31,11 +33,12 @@ pub enum Feature {
 
 impl Feature {
     /// Every feature, by name.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Databases,
         Self::Jemalloc,
         Self::Jira,
         Self::Learning,
+        Self::Oidc,
         Self::Otlp,
         Self::RemoteSources,
         Self::Transformer,
@@ -48,6 +51,7 @@ impl Feature {
             Self::Databases => "databases",
             Self::Jira => "jira",
             Self::Transformer => "transformer",
+            Self::Oidc => "oidc",
             Self::Otlp => "otlp",
             Self::RemoteSources => "remote-sources",
             Self::Learning => "learning",
@@ -62,6 +66,7 @@ impl Feature {
             Self::Databases => cfg!(feature = "databases"),
             Self::Jira => cfg!(feature = "jira"),
             Self::Transformer => cfg!(feature = "transformer"),
+            Self::Oidc => cfg!(feature = "oidc"),
             Self::Otlp => cfg!(feature = "otlp"),
             Self::RemoteSources => cfg!(feature = "remote-sources"),
             Self::Learning => cfg!(feature = "learning"),
@@ -118,6 +123,11 @@ pub(super) fn refused(settings: &Settings, endpoint: Option<&str>) -> Vec<(Strin
             "search.embedder",
             Feature::Transformer,
             settings.search.embedder.is_some(),
+        ),
+        (
+            "access.issuers",
+            Feature::Oidc,
+            !settings.sign_in.issuers.is_empty(),
         ),
         ("otlp_endpoint", Feature::Otlp, endpoint.is_some()),
         (

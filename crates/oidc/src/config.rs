@@ -7,6 +7,7 @@ use serde_json::Value;
 use url::{Host, Url};
 
 use access::{Action, Actions, Rights, Role};
+#[cfg(feature = "issuers")]
 use egress::Egress;
 use model::SkillPattern;
 
@@ -222,10 +223,17 @@ impl TryFrom<String> for IssuerName {
 }
 
 /// Networks that an issuer may be in.
+#[cfg(feature = "issuers")]
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(try_from = "Vec<String>")]
 pub struct Networks(pub(crate) Egress);
 
+/// Networks that an issuer may be in, which nobody looks at.
+#[cfg(not(feature = "issuers"))]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+pub struct Networks(pub(crate) Vec<String>);
+
+#[cfg(feature = "issuers")]
 impl TryFrom<Vec<String>> for Networks {
     type Error = String;
 
@@ -268,6 +276,9 @@ pub enum ConfigError {
         "the issuer `{0}` has no `audiences`: write for whom its tokens are, or set `access.public_url`"
     )]
     NoAudience(String),
+    /// There are some, and this build knows none.
+    #[error("this build leaves out the feature `oidc`")]
+    NotBuilt,
     /// TLS cannot be set up.
     #[error("issuers cannot be called: {0}")]
     Client(String),

@@ -18,6 +18,8 @@
 //! * Rules are tried in order, and the first that matches says what the caller may do. Scopes
 //!   of a token take from that, and never add.
 //!
+//! Without the feature `issuers` there are none, and settings that name one are refused.
+//!
 //! Not here: tokens of this server (`tokens`), where a request comes in and what it wants
 //! (`server`), cryptography (`ring`), and the form of JWTs (`jsonwebtoken`).
 
@@ -30,18 +32,28 @@
     clippy::print_stderr
 )]
 
+#[cfg(feature = "issuers")]
 mod claims;
 mod config;
+#[cfg(feature = "issuers")]
 mod crypto;
+#[cfg(feature = "issuers")]
 mod fetch;
+#[cfg(feature = "issuers")]
 mod issuer;
+#[cfg(feature = "issuers")]
 mod issuers;
+#[cfg(not(feature = "issuers"))]
+#[path = "without.rs"]
+mod issuers;
+#[cfg(feature = "issuers")]
 mod keys;
 mod refused;
 mod resource;
 mod step_up;
-#[cfg(test)]
+#[cfg(all(test, feature = "issuers"))]
 mod tests;
+#[cfg(feature = "issuers")]
 mod verify;
 
 pub use config::{ConfigError, IssuerConfig, PublicUrl, ScopeUse, check};

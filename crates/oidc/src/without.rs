@@ -1,0 +1,74 @@
+//! Issuers of a server: this build leaves them out.
+
+use std::pin::Pin;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use tokio_util::sync::CancellationToken;
+
+use crate::config::{IssuerConfig, PublicUrl, check};
+use crate::{ConfigError, ProtectedResource, Refused};
+use access::Caller;
+
+/// What a call waits for before its token is looked at.
+pub type Waiting = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// The issuers whose tokens a server accepts: none.
+#[derive(Debug, Clone)]
+pub struct Issuers {
+    public_url: Option<PublicUrl>,
+}
+
+impl Issuers {
+    /// None of them.
+    ///
+    /// # Errors
+    /// There are some.
+    pub fn new(
+        configs: &[IssuerConfig],
+        public_url: Option<&PublicUrl>,
+    ) -> Result<Self, ConfigError> {
+        check(configs, public_url)?;
+        if !configs.is_empty() {
+            return Err(ConfigError::NotBuilt);
+        }
+        Ok(Self {
+            public_url: public_url.cloned(),
+        })
+    }
+
+    /// No token is of one.
+    #[must_use]
+    pub fn takes(&self, _shown: &str) -> bool {
+        false
+    }
+
+    /// Has nothing to keep.
+    pub async fn keep(&self, stop: CancellationToken) {
+        stop.cancelled().await;
+    }
+
+    /// There is nothing to wait for.
+    #[must_use]
+    pub fn waiting(&self, _token: &str) -> Option<Waiting> {
+        None
+    }
+
+    /// Nobody's.
+    ///
+    /// # Errors
+    /// Always.
+    pub fn recognize(&self, _token: &str, _now: Timestamp) -> Result<Arc<Caller>, Refused> {
+        Err(Refused::Issuer)
+    }
+
+    /// What clients of OAuth are told of the server.
+    #[must_use]
+    pub fn resource(&self) -> ProtectedResource {
+        ProtectedResource {
+            public_url: self.public_url.clone(),
+            issuers: Vec::new(),
+            has_scopes: false,
+        }
+    }
+}
