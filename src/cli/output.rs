@@ -428,7 +428,7 @@ mod tests {
             }
             // The address of a server that started; the transport of MCP is no terminal's.
             let text = text.replace(
-                "writeln!(std::io::stderr(), \"{}\", listening(server.address, format))",
+                "writeln!(std::io::stderr(), \"{}\", listening(&server.url, format))",
                 "",
             );
             for word in [
