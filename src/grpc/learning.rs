@@ -42,9 +42,9 @@ impl LearningService {
 /// reviews may ask about everybody's.
 fn learner<T>(request: &Request<T>, name: &str) -> Result<Learner, Status> {
     let caller = access(request).caller;
-    let learner = match caller.principal.owner() {
-        Some(owner) if name.is_empty() || !caller.rights.allow(Action::Grade) => {
-            Learner::of(owner, name)
+    let learner = match caller.principal.namespace() {
+        Some(namespace) if name.is_empty() || !caller.rights.allow(Action::Grade) => {
+            Learner::of(&namespace, name)
         }
         _ => Learner::new(name),
     };

@@ -1,5 +1,6 @@
 //! Who calls.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -47,6 +48,19 @@ impl Principal {
         (self.0 != "anonymous" && self.0 != "local").then_some(self.as_str())
     }
 
+    /// The owner as the beginning of names within what belongs to it, `NAMESPACE/NAME`. What an
+    /// issuer calls its caller may have a `/`, which is written `%2F` here: else the caller `a`
+    /// could name what belongs to the caller `a/b`.
+    #[must_use]
+    pub fn namespace(&self) -> Option<Cow<'_, str>> {
+        let owner = self.owner()?;
+        let Some((issuer, name)) = owner.split_once('/') else {
+            return Some(owner.into());
+        };
+        let name = name.replace('%', "%25").replace('/', "%2F");
+        Some(format!("{issuer}/{name}").into())
+    }
+
     /// Who shows a certificate, by the name of the rule for it.
     #[must_use]
     pub fn certificate(name: &str) -> Self {
@@ -82,5 +96,36 @@ impl Principal {
 impl fmt::Display for Principal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nobody_can_name_what_belongs_to_another_one() {
+        let names = [
+            Principal::anonymous(),
+            Principal::local(),
+            Principal::token("ada"),
+            Principal::certificate("ci"),
+            Principal::oidc("corp", "ada"),
+            Principal::oidc("corp", "ada/bob"),
+            Principal::oidc("corp", "ada%2Fbob"),
+        ];
+        let namespaces = names
+            .each_ref()
+            .map(|it| it.namespace().map(Cow::into_owned));
+        let expected = [
+            None,
+            None,
+            Some("token:ada"),
+            Some("certificate:ci"),
+            Some("oidc:corp/ada"),
+            Some("oidc:corp/ada%2Fbob"),
+            Some("oidc:corp/ada%252Fbob"),
+        ];
+        assert_eq!(namespaces, expected.map(|it| it.map(str::to_owned)));
     }
 }

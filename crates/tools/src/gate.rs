@@ -470,9 +470,9 @@ impl Tools {
 
 /// The key by which a handler knows a call again, which nobody but its caller can repeat.
 fn idempotency_key(id: &str, given: &str, caller: &Principal) -> String {
-    match caller.owner() {
+    match caller.namespace() {
         _ if given.is_empty() => id.to_owned(),
-        Some(owner) => format!("{owner}/{given}"),
+        Some(namespace) => format!("{namespace}/{given}"),
         None => given.to_owned(),
     }
 }
