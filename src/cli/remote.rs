@@ -124,6 +124,10 @@ impl Remote {
                 Code::ServerUnreachable,
                 format!("no server answers at {} ({cause})", self.url),
             );
+            // What rustls says of a certificate that signs itself, unless it was made with care.
+            if cause.contains("CaUsedAsEndEntity") {
+                return failed.hint("the server's certificate is that of an authority: make one with `basicConstraints=CA:FALSE`, signed by an authority or by itself");
+            }
             if cause.contains("certificate") {
                 let hint = "name the authority that signed its certificate: --ca FILE, in PEM";
                 return failed.hint(hint);
