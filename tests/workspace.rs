@@ -48,7 +48,7 @@ const ONLY: &[(&str, &[&str])] = &[
     ("prost-reflect", &["gateway"]),
     ("axum", &["server"]),
     ("rmcp", &["server"]),
-    ("hyper", &["server"]),
+    ("hyper", &["server", "connection"]),
     ("opentelemetry", &["telemetry"]),
     ("clap", &["server"]),
     ("clap_complete", &["server"]),

@@ -19,11 +19,11 @@ use tracing::Span;
 
 use super::calls::{late, note};
 use super::metrics::CountedCall;
-use super::reader::{self, Polled};
 use crate::contract::{outcome, status};
 use access_log::LoggedCall;
 use admission::{Full, Peer, Permit, Resource};
 use audit::Call;
+use connection::{Polled, note_polled};
 use model::{Code, Failure};
 use tokens::Ended;
 
@@ -320,7 +320,7 @@ impl HttpBody for AnswerBody {
             }
         }
         if self.is_outermost {
-            reader::note(if polled.is_ready() {
+            note_polled(if polled.is_ready() {
                 Polled::Gave
             } else {
                 Polled::Waits

@@ -18,9 +18,8 @@ use tokio_util::task::TaskTracker;
 
 use super::limits::Limits;
 use super::protocol::ProtocolRouter;
-use super::reader::Watched;
 use admission::{Admission, Full, Resource};
-use connection::{Coalesce, Socket, served_until};
+use connection::{Coalesce, Socket, Watched, served_until};
 use tls::{ClientCertificate, Secured, Tls};
 
 /// Bytes of a request's headers.

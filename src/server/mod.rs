@@ -38,7 +38,6 @@ mod look;
 mod mcp;
 mod metrics;
 mod protocol;
-mod reader;
 #[cfg(feature = "remote-sources")]
 mod remote_sources;
 #[cfg(not(feature = "remote-sources"))]

@@ -255,7 +255,7 @@ TABLE = {
     "docs/sources.md": [
         ELSEWHERE, Config({"https://github.com/": "https://10.0.0.1/"}), ELSEWHERE, ELSEWHERE,
     ],
-    "docs/tls.md": [Certificates(), Shell(), Certificates(), ELSEWHERE, ELSEWHERE],
+    "docs/tls.md": [Certificates(), Shell(), Shell(), Certificates(), ELSEWHERE, ELSEWHERE],
     "docs/tool-workers.md": [FrontMatter(), Config()],
     "docs/tools-jira.md": [Config({"/run/secrets/jira": "{folder}/secret"}), Config()],
     "docs/tools-sql.md": [Config()],

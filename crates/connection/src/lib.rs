@@ -1,5 +1,6 @@
 //! The bytes of a connection, whatever protocol they are: limits on its socket that no layer
-//! above has, one write for all that is ready, an end that it is told of, and short paths to sockets in deep folders.
+//! above has, one write for all that is ready, an end that it is told of, clients of HTTP/2
+//! that do not read an answer, and short paths to sockets in deep folders.
 //!
 //! Not here: which protocol it speaks, who may connect, what is served (the server).
 
@@ -13,11 +14,13 @@
 )]
 
 mod coalesce;
+mod reader;
 mod served;
 mod short_path;
 mod socket;
 
 pub use coalesce::Coalesce;
+pub use reader::{Polled, Watched, note_polled};
 pub use served::served_until;
 pub use short_path::ShortPath;
 pub use socket::Socket;

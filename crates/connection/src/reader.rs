@@ -16,7 +16,7 @@ use tokio::time::sleep;
 
 /// What an answer said when it was polled last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Polled {
+pub enum Polled {
     /// Here is a piece.
     Gave,
     /// There is none yet: the client has nothing to wait for.
@@ -30,13 +30,13 @@ thread_local! {
 }
 
 /// An answer says what it said.
-pub(super) fn note(polled: Polled) {
+pub fn note_polled(polled: Polled) {
     POLLED.set(Some(polled));
 }
 
 /// Runs the tasks of streams, and ends those whose client takes nothing for so long.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Watched(pub(super) Duration);
+pub struct Watched(pub Duration);
 
 impl<F> Executor<F> for Watched
 where
@@ -86,7 +86,7 @@ mod tests {
             poll_fn(move |_| {
                 // While the client takes nothing, its answer is not polled again.
                 if let Some(polled) = last.take() {
-                    note(polled);
+                    note_polled(polled);
                 }
                 Poll::<()>::Pending
             })
