@@ -1075,9 +1075,10 @@ async fn the_process_its_disk_and_the_answers_are_measured() {
     ] {
         assert!(value(name) > 0.0, "{name}");
     }
-    // And those of calls and of sources, of which there was none.
+    // And those of calls, of sources and of TLS, of which there was none.
     let families = 3
         + 4
+        + 3
         + text
             .lines()
             .filter(|line| line.starts_with("# TYPE "))

@@ -70,7 +70,7 @@ impl Machine {
 }
 
 const INSTALL: &str = "apt-get install -y -qq --no-install-recommends";
-const ALL: &str = "postgresql mariadb-server strace git openssh-server systemd nginx-light libreoffice-calc-nogui";
+const ALL: &str = "postgresql mariadb-server strace git openssh-server systemd nginx-light libreoffice-calc-nogui podman runc";
 
 #[test]
 fn what_is_missing_is_said_and_nothing_is_installed() {
@@ -86,6 +86,8 @@ fn what_is_missing_is_said_and_nothing_is_installed() {
     systemd                        the unit for systemd
     nginx-light                    TLS by a proxy
     libreoffice-calc-nogui         workbooks of the skill xlsx
+    podman                         the image of the server
+    runc                           the image of the server
     apt-get install {ALL} ***
 
 "
@@ -135,7 +137,7 @@ fn a_plan_says_what_is_installed_where() {
         format!(
             "\
 make test installs, and asks nothing:
-    target/                crates, a model for the search (90 MB), cargo-cyclonedx
+    target/                crates, a model for the search (90 MB), cargo-cyclonedx, cargo-deb, mdBook
     tests/interop/.tools/  packages of Python, Node, Go and Java (1 GB), each at one version
     caches                 those of cargo, pip, npm, go and mvn, where they always are
     the system             {system}

@@ -51,7 +51,7 @@ mod keys;
 mod refused;
 mod resource;
 mod step_up;
-#[cfg(all(test, feature = "issuers"))]
+#[cfg(test)]
 mod tests;
 #[cfg(feature = "issuers")]
 mod verify;

@@ -1,5 +1,7 @@
 //! Tokens that real keys have signed, of issuers on this machine.
 
+#![cfg(feature = "issuers")]
+
 mod double;
 mod fetches;
 mod rules;
