@@ -491,7 +491,7 @@ async fn an_address_has_its_share_of_streams_and_workers_have_a_reserve() {
         .await
         .expect_err("more than its share");
     assert_eq!(refused.code(), tonic::Code::ResourceExhausted);
-    assert!(refused.message().contains("This address"), "{refused:?}");
+    assert!(refused.message().contains("This caller"), "{refused:?}");
 
     // Another address takes what is left; a worker still attaches.
     let mut sender = stalled::connect_h2(&server.url, 65_535).await;
