@@ -22,7 +22,7 @@
 //! * A call for which there is no permit waits a little, and so does a refusal ([`Patience`]).
 //!
 //! Not here: what is refused with which words (`server`, `http`, `mcp`), deadlines of
-//! calls (`server::calls`), but for how a caller writes one ([`timeout`]).
+//! calls (`server::calls`), but for how a caller writes one ([`timeout()`]).
 
 // What may fail in a test may not in the product; the rest is in Cargo.toml.
 #![warn(
