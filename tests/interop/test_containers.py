@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import subprocess
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -24,8 +25,8 @@ RUNTIME = ["--runtime", "runc"] if shutil.which("runc", path=f"{os.environ['PATH
 class Podman:
     """podman with storage of its own, on any machine: without systemd, without limits that it may not raise."""
 
-    def __init__(self, folder):
-        self.options = ["--root", str(folder / "storage"), "--runroot", str(folder / "run"), "--storage-driver", "vfs"]
+    def __init__(self, folder, run):
+        self.options = ["--root", str(folder / "storage"), "--runroot", run, "--storage-driver", "vfs"]
         self.engine = ["--cgroup-manager", "cgroupfs", *RUNTIME]
 
     def __call__(self, *words, code=0):
@@ -50,7 +51,9 @@ class Podman:
 def podman(tmp_path_factory):
     need(PODMAN, "podman")
     folder = tmp_path_factory.mktemp("podman")
-    podman = Podman(folder)
+    # It takes 50 characters at most, which the folders of tests have before they begin.
+    run = tempfile.mkdtemp(prefix="podman", dir="/tmp")
+    podman = Podman(folder, run)
     binary = folder / "repertoire"
     # What a release leaves out makes the binary of tests five times as large.
     subprocess.run(["strip", "-o", str(binary), BIN], check=True, timeout=SECONDS)
@@ -58,6 +61,7 @@ def podman(tmp_path_factory):
     yield podman
     podman("rm", "--all", "--force", "--volumes")
     podman("rmi", "--all", "--force")
+    shutil.rmtree(run)
 
 
 @pytest.fixture
