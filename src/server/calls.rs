@@ -452,10 +452,12 @@ where
     /// Takes the call from the quotas of its caller.
     fn use_quota(&self) -> Result<(), Failure> {
         let quotas = &self.state.quotas;
-        match self.peer.name() {
-            Some(caller) if !quotas.is_empty() => quotas.take(&caller, self.method.action),
-            _ => Ok(()),
+        if !quotas.is_empty()
+            && let Some(caller) = self.peer.name()
+        {
+            quotas.take(&caller, self.method.action)?;
         }
+        Ok(())
     }
 
     fn refuse(self, failure: Failure) -> Response<AnswerBody> {
