@@ -6,10 +6,8 @@
 //!   bytes and takes no permit. A stream keeps its permit until it ends. A call for which
 //!   there is no permit waits for one, but not for long ([`Patience`]).
 //! * **Quotas.** A call is taken from what its caller may do over time.
-//! * **Deadline.** `grpc-timeout`, which neither the listener nor axum looks at, is
-//!   honoured up to the server's own, which a unary call
-//!   without one gets from the moment its message is there. When it passes, the work is
-//!   dropped and the answer is `DEADLINE_EXCEEDED`.
+//! * **Deadline.** `grpc-timeout` is honoured up to the server's own, which a unary call without
+//!   one gets once its message is there. When it passes, the work is dropped.
 //! * **Stopping** ends streams with `UNAVAILABLE`; those of workers end themselves,
 //!   for calls in work need them.
 //! * **Span** per call, child of the caller's W3C `traceparent`.
