@@ -53,15 +53,17 @@ def podman(tmp_path_factory):
     folder = tmp_path_factory.mktemp("podman")
     # It takes 50 characters at most, which the folders of tests have before they begin.
     run = tempfile.mkdtemp(prefix="podman", dir="/tmp")
-    podman = Podman(folder, run)
-    binary = folder / "repertoire"
-    # What a release leaves out makes the binary of tests five times as large.
-    subprocess.run(["strip", "-o", str(binary), BIN], check=True, timeout=SECONDS)
-    podman.log = podman.build("localhost/repertoire:test", binary)
-    yield podman
-    podman("rm", "--all", "--force", "--volumes")
-    podman("rmi", "--all", "--force")
-    shutil.rmtree(run)
+    try:
+        podman = Podman(folder, run)
+        binary = folder / "repertoire"
+        # What a release leaves out makes the binary of tests five times as large.
+        subprocess.run(["strip", "-o", str(binary), BIN], check=True, timeout=SECONDS)
+        podman.log = podman.build("localhost/repertoire:test", binary)
+        yield podman
+        podman("rm", "--all", "--force", "--volumes")
+        podman("rmi", "--all", "--force")
+    finally:
+        shutil.rmtree(run, ignore_errors=True)
 
 
 @pytest.fixture

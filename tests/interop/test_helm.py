@@ -120,6 +120,10 @@ def test_one_process_without_rights_has_the_volume(tmp_path):
 def test_the_server_is_asked_by_grpc_or_where_it_has_tls_by_itself(tmp_path):
     probes = ("startupProbe", "livenessProbe", "readinessProbe")
     (plain,), (tls,) = (pod(rendered(tmp_path, values))["containers"] for values in ({}, CASES["tls"]))
+    # A certificate may come another way, and settings of which nothing is known may have one.
+    for values in ({"config": {"tls": {"certificate": "/c", "key": "/k"}}}, {"existingConfigSecret": "mine"}):
+        (other,) = pod(rendered(tmp_path, values))["containers"]
+        assert [other[probe]["exec"] for probe in probes] == [tls[probe]["exec"] for probe in probes], values
     assert [plain[probe]["grpc"] for probe in probes] == [{"port": 50051, "service": "repertoire.v1.Lookup"}] * 3
     assert [tls[probe]["exec"] for probe in probes] == [{"command": ["/usr/bin/repertoire", "status"]}] * 3
     assert {"name": "tls", "mountPath": "/etc/repertoire/tls", "readOnly": True} in tls["volumeMounts"]
@@ -130,7 +134,6 @@ def test_the_settings_are_under_what_the_values_say(tmp_path):
     assert settings(rendered(tmp_path, EVERYTHING)) == {
         "listen": "0.0.0.0:50051", "log_format": "json",
         "access": {"sign_in": "tokens", "behind_proxy": True, "anonymous": ["reader"]},
-        "limits": {"share_percent": 100},
         "web": {"allowed_hosts": [*names, "skills.example.com"]},
         "tools": {"jira": {"token": {"env": "JIRA_TOKEN"}}},
     }

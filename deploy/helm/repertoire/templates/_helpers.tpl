@@ -51,16 +51,17 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- if .Values.tls.secretName -}}
 {{- $_ := set $config "tls" (dict "certificate" "/etc/repertoire/tls/tls.crt" "key" "/etc/repertoire/tls/tls.key") -}}
 {{- $_ := set $config "access" (dict "sign_in" "tokens") -}}
+{{- else if hasKey .Values.config "tls" -}}
+{{- $_ := set $config "access" (dict "sign_in" "tokens") -}}
 {{- else -}}
 {{- $_ := set $config "access" (dict "sign_in" "tokens" "behind_proxy" true) -}}
-{{- $_ := set $config "limits" (dict "share_percent" 100) -}}
 {{- end -}}
 {{- toYaml (mergeOverwrite $config (deepCopy .Values.config)) -}}
 {{- end -}}
 
 {{/* How a probe asks: Kubernetes speaks gRPC without TLS alone; the program itself asks over the socket in its data directory. */}}
 {{- define "repertoire.probe" -}}
-{{- if .tls -}}
+{{- if .exec -}}
 exec:
   command: [/usr/bin/repertoire, status]
 {{- else -}}
