@@ -596,6 +596,19 @@ async fn an_agent_that_may_do_nothing_is_asked_for_a_token_by_http() {
     );
     let text = role_token(&server, Role::Agent);
     assert_eq!(begin(Some(format!("Bearer {text}"))).await.status, 200);
+    // A page asks first whether it may show one.
+    let first = ask(&server.url, "OPTIONS", "/mcp")
+        .header("origin", "http://localhost:3000")
+        .header("access-control-request-method", "POST")
+        .header("access-control-request-headers", "authorization");
+    let first = first.send().await;
+    assert_eq!(
+        (
+            first.status.as_u16(),
+            first.header("access-control-allow-headers")
+        ),
+        (200, "authorization")
+    );
     // Figures of the server are for those who look after it; whether it is well, for all.
     let metrics = async |signed: &str| {
         let ask = ask(&server.url, "GET", "/metrics").header("authorization", signed);

@@ -362,8 +362,11 @@ async fn a_flood_of_refusals_leaves_some_counts_and_pushes_out_nothing() {
     let folder = TempDir::new().expect("a folder");
     let config = format!("{CONFIG}audit:\n  max_records: 20\n");
     let server = Server::over(folder.path(), &[], &config);
-    token(&server, &["ci", "--role", "publisher"]);
+    let ci = token(&server, &["ci", "--role", "publisher"]);
     let mut registry = RegistryClient::new(server.channel().await);
+    // Who is known keeps its name, also where it is no call of the contract.
+    let figures = web(&server, &ci, "GET", "/metrics").send().await;
+    assert_eq!(figures.status, 403);
     for _ in 0..1_000 {
         let refused = registry.publish_skill(skill("github/acme/one")).await;
         refused.expect_err("not without a token");
@@ -389,8 +392,12 @@ async fn a_flood_of_refusals_leaves_some_counts_and_pushes_out_nothing() {
         "OK",
         by_socket(),
     );
+    let mut figures = json!({"kind": "call", "outcome": "PERMISSION_DENIED"});
+    let fields = figures.as_object_mut().expect("an object");
+    fields.extend(by("ci", "http").as_object().expect("an object").clone());
     let expected = [
         made,
+        figures,
         refusals("SIGN_IN_REQUIRED"),
         refusals("TOKEN_REFUSED"),
         json!({"kind": "stop"}),

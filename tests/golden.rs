@@ -293,7 +293,9 @@ fn the_page_of_access_lists_what_each_call_needs() {
     let contract = repertoire::contract::load().expect("the contract");
     for method in contract.methods() {
         let tools = method.tool_names().map(|name| format!("`{name}`"));
-        let tools: Vec<_> = tools.collect();
+        let mut tools: Vec<_> = tools.collect();
+        // One of two forms, by what the client can take.
+        tools.dedup();
         let skill = match method.skill.as_str() {
             "" => String::new(),
             field => format!("`{field}`"),

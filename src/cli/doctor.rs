@@ -105,7 +105,7 @@ async fn certificate(config: &Config) -> Result<Option<Finding>, Failed> {
         check: "tls.certificate",
         state,
         found,
-        next: "put a certificate that holds, and its key, in place of the files: the server takes them by itself",
+        next: "mend what is said, or put a certificate that holds, and its key, in place of the files: the server takes them by itself",
     }))
 }
 

@@ -244,18 +244,18 @@ where
         {
             let (audit, rpc) = (&self.state.audit, &self.method.audited);
             audit.refused(rpc, &self.access, request.headers(), failure.code);
-            return Ok(self.refuse(failure));
+            return Ok(self.refuse(None, failure).await);
         }
-        let asked = match timeout(request.headers()) {
-            Ok(asked) => asked,
-            Err(failure) => return Ok(self.refuse(failure)),
-        };
-        let patience = Patience::new(self.state.times.wait, asked);
-        let (peer, stop) = (self.peer.clone(), self.state.stop.clone());
         let call = self.method.audited.is_recorded.then(|| {
             let rpc = &self.method.audited;
             self.state.audit.begin(rpc, &self.access, request.headers())
         });
+        let asked = match timeout(request.headers()) {
+            Ok(asked) => asked,
+            Err(failure) => return Ok(self.refuse(call, failure).await),
+        };
+        let patience = Patience::new(self.state.times.wait, asked);
+        let (peer, stop) = (self.peer.clone(), self.state.stop.clone());
         let answer = self.work(request, asked, patience, call).await?;
         if is_refusal(answer.headers()) {
             patience.before_refusal(&peer, &stop).await;
@@ -276,10 +276,7 @@ where
         };
         let admitted = match admitted {
             Ok(admitted) => admitted,
-            Err(failure) => {
-                let refusal = recorded(call, refused(failure)).await;
-                return Ok(self.refusal(refusal));
-            }
+            Err(failure) => return Ok(self.refuse(call, failure).await),
         };
         let ReadyCall {
             mut request,
@@ -458,11 +455,9 @@ where
         Ok(())
     }
 
-    fn refuse(self, failure: Failure) -> Response<AnswerBody> {
-        self.refusal(refused(failure))
-    }
-
-    fn refusal(mut self, answer: Response<Body>) -> Response<AnswerBody> {
+    /// Refuses a call whose end is recorded, where that is to be.
+    async fn refuse(mut self, call: Option<Call>, failure: Failure) -> Response<AnswerBody> {
+        let answer = recorded(call, refused(failure)).await;
         self.record.note(answer.headers());
         answer.map(|body| AnswerBody::new(body, None, None))
     }

@@ -154,9 +154,10 @@ fn bounds(key: &str) -> RangeInclusive<u64> {
     match key {
         "limits.share_percent" => 1..=100,
         "limits.wait_seconds" | "limits.linger_seconds" => 0..=MAX,
+        // The last one stays, and that others were removed is one more.
+        "audit.max_records" => 2..=MAX,
         "access_log_sample"
         | "audit.keep_days"
-        | "audit.max_records"
         | "store.keep_events"
         | "tools.session_hours"
         | "tools.sessions"

@@ -15,7 +15,7 @@ use std::task::{Context, Poll};
 use axum::Router;
 use axum::body::Body;
 use futures_util::FutureExt as _;
-use http::{Request, Response, Version, header};
+use http::{Method, Request, Response, Version, header};
 use hyper::body::Incoming;
 use tower::Service;
 
@@ -111,14 +111,21 @@ impl ProtocolRouter {
         let (sign_in, headers) = (&self.sign_in, request.headers());
         let origin = sign_in.origin(headers, face, self.address);
         let caller = sign_in.recognize(headers, is_of_worker(&request));
-        let caller = caller.map(|caller| caller.from(origin)).and_then(|caller| {
-            permit(face, request.uri().path(), &caller)?;
+        let caller = caller.map(|caller| caller.from(origin));
+        let peer = self.peer_of(caller.as_ref().ok()).for_call();
+        let known = caller.as_ref().ok().map(|it| it.caller.principal.clone());
+        // A browser asks so before it shows a token, and is told by the layers of the web.
+        let asks_first = request.method() == Method::OPTIONS;
+        let caller = caller.and_then(|caller| {
+            if !asks_first {
+                permit(face, request.uri().path(), &caller)?;
+            }
             Ok(caller)
         });
         if let Err(failure) = &caller {
-            self.audit.refused_unknown(origin, failure.code);
+            let known = known.unwrap_or_else(Principal::anonymous);
+            self.audit.refused_early(&known, origin, failure.code);
         }
-        let peer = self.peer_of(caller.as_ref().ok()).for_call();
         request.extensions_mut().insert(peer.clone());
         if native {
             let logged = self.access.begin(face, &request, self.address);

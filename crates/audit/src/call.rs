@@ -84,6 +84,15 @@ impl Shared {
         self.ended(names, outcome)
     }
 
+    /// What its first write was done to, then what its request named.
+    fn names_with(&self, skill: &str) -> Vec<String> {
+        let mut names = self.named().front().cloned().unwrap_or_default();
+        names.retain(|name| name != skill);
+        names.insert(0, skill.to_owned());
+        names.truncate(MAX_NAMES);
+        names
+    }
+
     fn is_anonymous(&self) -> bool {
         self.event.principal == Principal::anonymous().as_str()
     }
@@ -97,7 +106,7 @@ impl Attached for Shared {
             .compare_exchange(WAITS, GOES, order, Ordering::Acquire);
         taken.ok()?;
         let record = match event {
-            Some(event) => self.ended(vec![event.skill_id.to_string()], OK),
+            Some(event) => self.ended(self.names_with(event.skill_id.as_str()), OK),
             None => self.whole(OK),
         };
         Some(record.encode())

@@ -220,10 +220,11 @@ impl Audit {
         });
     }
 
-    /// A request was refused before it was known whose it is.
-    pub fn refused_unknown(&self, origin: Origin, code: Code) {
+    /// A request was refused before it was known which call it is; `caller` is anonymous where
+    /// that was not known either.
+    pub fn refused_early(&self, caller: &Principal, origin: Origin, code: Code) {
         let mut event = Event::new(self.0.clock.now(), EventKind::Call);
-        event.came_from(&Principal::anonymous(), origin);
+        event.came_from(caller, origin);
         code.name().clone_into(&mut event.outcome);
         self.failed(event);
     }

@@ -28,9 +28,13 @@ impl Audit {
             // The record that says so is one more.
             Some((count - config.max_records + 1).max(share).min(MAX_PRUNED))
         } else if retention.next.is_none_or(|next| next <= now) {
+            // Also after a fault: a damaged record is no reason to look all the time.
+            retention.next = Some(now + HOUR);
             let old = self.too_old(start, now)?;
-            // Where there may be more, the next look is the next time.
-            retention.next = (old < MAX_PRUNED).then(|| now + HOUR);
+            if old >= MAX_PRUNED {
+                // There may be more, so the next look is the next time.
+                retention.next = None;
+            }
             (old > 0).then_some(old)
         } else {
             None
@@ -40,7 +44,9 @@ impl Audit {
         };
         // The last that there is stays: it is what the next one is chained to.
         let last = store.links_back(0, through.min(end.number.saturating_sub(1)) + 1);
-        let Some(last) = last.take(1).next().transpose()? else {
+        // Where so many were lost at once, the first that there is.
+        let first = || store.links(start.number + 1, end.number);
+        let Some(last) = last.take(1).chain(first().take(1)).next().transpose()? else {
             return Ok(());
         };
         let through = last.mark;

@@ -281,7 +281,7 @@ async fn refusals_of_nobody_in_particular_are_counted_and_push_out_nothing() {
     // The next ones are due an hour after the last.
     world
         .audit
-        .refused_unknown(Origin::PROCESS, Code::TokenRefused);
+        .refused_early(&Principal::anonymous(), Origin::PROCESS, Code::TokenRefused);
     world.clock.pass(SignedDuration::from_mins(59));
     world.audit.write().await.expect("written");
     assert_eq!(world.listed(&Filter::default()).len(), entries.len());
@@ -497,6 +497,21 @@ async fn who_follows_gets_each_record_once_from_where_it_was() {
     let ci = token("ci");
     let (next, ()) = tokio::join!(follow.next(), world.call(&ci, None));
     assert_eq!(numbers(next.expect("read")), [4]);
+}
+
+#[tokio::test]
+async fn the_fewest_records_that_may_be_kept_are_pruned_once_and_not_for_ever() {
+    let world = world(kept(2));
+    for _ in 0..5 {
+        world.call(&token("ci"), None).await;
+    }
+    for _ in 0..3 {
+        world.audit.write().await.expect("written");
+        let kinds: Vec<_> = world.listed(&Filter::default());
+        let kinds: Vec<_> = kinds.into_iter().map(|it| it.event.kind).collect();
+        assert_eq!(kinds, [EventKind::Pruned, EventKind::Call]);
+    }
+    assert_eq!(verify(&world.store), whole(2));
 }
 
 #[tokio::test]

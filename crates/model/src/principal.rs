@@ -80,6 +80,12 @@ impl Principal {
         Self(format!("oidc:{issuer}/{name}"))
     }
 
+    /// An issuer of OpenID Connect vouches for it.
+    #[must_use]
+    pub fn is_of_issuer(&self) -> bool {
+        self.0.starts_with("oidc:")
+    }
+
     /// It is a source.
     #[must_use]
     pub fn is_source(&self) -> bool {

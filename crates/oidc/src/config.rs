@@ -13,7 +13,7 @@ use model::SkillPattern;
 
 /// Issuers of a server.
 pub(crate) const MAX_ISSUERS: usize = 32;
-/// Rules of an issuer, and claims of a rule.
+/// Rules of an issuer.
 const MAX_RULES: usize = 1_000;
 const MAX_NAME: usize = 32;
 
@@ -68,19 +68,13 @@ pub struct Rule {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RawRule {
-    claims: BTreeMap<String, OneOrMore>,
+    /// A value, or a list of which any is meant.
+    claims: BTreeMap<String, Value>,
     role: Option<String>,
     #[serde(default)]
     actions: Vec<String>,
     #[serde(default)]
     skills: Vec<SkillPattern>,
-}
-
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum OneOrMore {
-    One(Value),
-    More(Vec<Value>),
 }
 
 /// A claim's value as it is compared; none for what has parts.
@@ -108,8 +102,8 @@ impl Rule {
         let mut claims = BTreeMap::new();
         for (name, values) in raw.claims {
             let values = match values {
-                OneOrMore::One(Value::Array(values)) | OneOrMore::More(values) => values,
-                OneOrMore::One(value) => vec![value],
+                Value::Array(values) => values,
+                value => vec![value],
             };
             let texts: Option<Vec<_>> = values.iter().map(text).collect();
             let texts = texts.filter(|texts| !texts.is_empty()).ok_or_else(|| {

@@ -320,6 +320,11 @@ impl SignIn {
             Duration::try_from(left).unwrap_or(Duration::ZERO)
         });
         let is_certificate = caller.principal.is_certificate();
+        let why = if caller.principal.is_of_issuer() {
+            "The issuer of the token has withdrawn its key"
+        } else {
+            "The token was revoked"
+        };
         Some(Box::pin(async move {
             let expired = async {
                 match left {
@@ -328,7 +333,7 @@ impl SignIn {
                 }
             };
             let failure = tokio::select! {
-                () = revoked => refused("The token was revoked"),
+                () = revoked => refused(why),
                 () = expired => refused("The token has expired"),
             };
             if is_certificate { lapsed() } else { failure }
