@@ -15,8 +15,8 @@ use super::skill_args::{
 };
 use super::versions;
 use super::{
-    audit, author, blocklist, checks, data, export, install, learn, manual, review, scan, search,
-    similar, sources, sync, token, tools,
+    audit, author, blocklist, checks, data, export, install, learn, manual, namespace, review,
+    scan, search, similar, sources, sync, token, tools,
 };
 use crate::server::{self, LogFormat, listen_address};
 use origins::AllowedHost;
@@ -134,6 +134,7 @@ impl Command {
             Self::Source(source) => source.prints_rows(),
             Self::Sync(sync) => sync.prints_rows(),
             Self::Token(token) => token.prints_rows(),
+            Self::Namespace(namespace) => namespace.prints_rows(),
             Self::Learn(learn) => {
                 matches!(
                     learn.action,
@@ -214,6 +215,8 @@ pub(super) enum Command {
     Sync(sync::Sync),
     /// Make, list and revoke tokens: who may do what on a server that wants sign-in.
     Token(token::Token),
+    /// Say whose namespaces are, and who sees the skills in them.
+    Namespace(namespace::Namespace),
     /// Say who the server takes you for, and what you may do.
     Whoami,
     /// Say who did what: the audit trail, newest first, or as it grows.

@@ -69,7 +69,10 @@ pub(super) const GROUPS: &[(&str, &[&str])] = &[
     ),
     ("Learn", &["learn"]),
     ("Serve", &["serve", "mcp", "status", "doctor", "config"]),
-    ("Say who may do what", &["token", "whoami", "audit-trail"]),
+    (
+        "Say who may do what",
+        &["token", "namespace", "whoami", "audit-trail"],
+    ),
     (
         "Look after the data directory",
         &[

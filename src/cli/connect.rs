@@ -240,9 +240,10 @@ pub(super) fn start_failed(error: &StartError) -> Failed {
         | StartError::Source(_)
         | StartError::Unsafe { .. } => Code::ConfigInvalid,
         StartError::NotBuilt(_) => Code::FeatureNotBuilt,
-        StartError::Sync(_) | StartError::Tokens(_) | StartError::Audit(_) => {
-            Code::StoreUnavailable
-        }
+        StartError::Sync(_)
+        | StartError::Tokens(_)
+        | StartError::Namespaces(_)
+        | StartError::Audit(_) => Code::StoreUnavailable,
         StartError::Reflection(_)
         | StartError::Contract(_)
         | StartError::Route(_)

@@ -38,6 +38,7 @@ mod learn;
 mod manual;
 mod mcp;
 mod mirror;
+mod namespace;
 mod output;
 mod remote;
 mod review;
@@ -207,6 +208,7 @@ async fn with_client(
         Command::Source(options) => sources::source(client, options, output).await,
         Command::Sync(options) => sync::sync(client, options, output).await,
         Command::Token(options) => token::token(client, options, output).await,
+        Command::Namespace(options) => namespace::namespace(client, options, output).await,
         Command::AuditTrail(options) => audit::audit(client, options, output).await,
         Command::Whoami => token::whoami(client, output).await,
         Command::Held(options) => review::held(client, options, output).await,

@@ -13,6 +13,7 @@ const TOKEN_EXAMPLES: &str = "\
 Examples:
   repertoire token create laptop-of-ada --role publisher --expires 90
   repertoire token create ci --role publisher --skills 'github/acme/*' --expires 30
+  repertoire token create bot --role agent --sees 'github/acme/*'   private skills, too
   repertoire token create scraper --action operate      for /metrics
   repertoire token                                      what there is, and when it was last used
   repertoire token revoke ci                            at once: what it began ends, too
@@ -67,6 +68,10 @@ struct Create {
     /// `SOURCE/AUTHOR/*` or an id, with commas between them. [default: all]
     #[arg(long, value_name = "PATTERNS", value_delimiter = ',')]
     skills: Vec<String>,
+    /// Skills of private namespaces that it sees, beside those that it may change, written in the
+    /// same way. [default: none]
+    #[arg(long, value_name = "PATTERNS", value_delimiter = ',')]
+    sees: Vec<String>,
     /// Days until it expires. [default: it does not]
     #[arg(long, value_name = "DAYS", default_value_t = 0, hide_default_value = true, value_parser = clap::value_parser!(u32).range(0..=3650))]
     expires: u32,
@@ -128,6 +133,7 @@ async fn create(client: &mut Client, options: Create, output: &Output) -> Exit {
         roles,
         actions,
         skills,
+        sees,
         expires,
     } = options;
     let allowed = roles.iter().flat_map(|role| role.actions().iter());
@@ -139,6 +145,7 @@ async fn create(client: &mut Client, options: Create, output: &Output) -> Exit {
             .map(|action| action_on_wire(action).into())
             .collect(),
         skills,
+        sees,
         expires_in_days: expires,
     };
     let answer = client.access().create_token(request).await?.into_inner();
@@ -184,6 +191,9 @@ pub(super) async fn whoami(client: &mut Client, output: &Output) -> Exit {
     output.line(&format!("may: {}", names(&answer.actions)))?;
     if !answer.skills.is_empty() {
         output.line(&format!("for: {}", answer.skills.join(" ")))?;
+    }
+    if !answer.sees.is_empty() {
+        output.line(&format!("sees: {}", answer.sees.join(" ")))?;
     }
     if let Some(expires) = answer.expires_at {
         output.line(&format!("until: {}", time(Some(expires))))?;

@@ -6,12 +6,13 @@ use jiff::{SignedDuration, Timestamp};
 use tonic::{Request, Response, Status};
 
 use super::convert::time;
-use super::{access, principal, wrong};
+use super::{access, namespace, principal, wrong};
 use crate::contract::v1::access_server;
 use crate::contract::{action_from_wire, action_on_wire, status, v1};
 use ::access::{Access, Action, Actions, Rights};
 use ::tokens::{NewToken, Secret, Token, Tokens};
-use model::{Clock, Failure};
+use model::{Clock, Failure, SkillPattern};
+use namespaces::Namespaces;
 
 fn actions_on_wire(actions: Actions) -> Vec<i32> {
     actions
@@ -20,14 +21,15 @@ fn actions_on_wire(actions: Actions) -> Vec<i32> {
         .collect()
 }
 
-fn patterns_on_wire(rights: &Rights) -> Vec<String> {
-    rights.skills.iter().map(ToString::to_string).collect()
+fn patterns_on_wire(patterns: &[SkillPattern]) -> Vec<String> {
+    patterns.iter().map(ToString::to_string).collect()
 }
 
 fn info(token: Token) -> v1::TokenInfo {
     v1::TokenInfo {
         actions: actions_on_wire(token.rights.actions),
-        skills: patterns_on_wire(&token.rights),
+        skills: patterns_on_wire(&token.rights.skills),
+        sees: patterns_on_wire(&token.rights.sees),
         created_at: Some(time(token.created_at)),
         created_by: token.created_by.to_string(),
         expires_at: token.expires_at.map(time),
@@ -36,7 +38,16 @@ fn info(token: Token) -> v1::TokenInfo {
     }
 }
 
-fn rights(actions: &[i32], skills: &[String]) -> Result<Rights, Status> {
+fn patterns(field: &str, texts: &[String]) -> Result<Vec<SkillPattern>, Status> {
+    let patterns = texts.iter().enumerate().map(|(at, text)| {
+        text.parse().map_err(|error: model::PatternError| {
+            wrong(&format!("{field}[{at}]"), error.to_string())
+        })
+    });
+    patterns.collect()
+}
+
+fn rights(actions: &[i32], skills: &[String], sees: &[String]) -> Result<Rights, Status> {
     let mut allowed = Vec::new();
     for (at, action) in actions.iter().enumerate() {
         let known = v1::Action::try_from(*action)
@@ -51,17 +62,10 @@ fn rights(actions: &[i32], skills: &[String]) -> Result<Rights, Status> {
         })?;
         allowed.push(known);
     }
-    let mut patterns = Vec::new();
-    for (at, text) in skills.iter().enumerate() {
-        let pattern = text.parse();
-        let pattern = pattern.map_err(|error: model::PatternError| {
-            wrong(&format!("skills[{at}]"), error.to_string())
-        })?;
-        patterns.push(pattern);
-    }
     Ok(Rights {
         actions: allowed.into_iter().collect(),
-        skills: patterns,
+        skills: patterns("skills", skills)?,
+        sees: patterns("sees", sees)?,
     })
 }
 
@@ -69,6 +73,7 @@ fn rights(actions: &[i32], skills: &[String]) -> Result<Rights, Status> {
 #[derive(Clone)]
 pub struct AccessService {
     tokens: Tokens,
+    namespaces: Namespaces,
     clock: Arc<dyn Clock>,
 }
 
@@ -79,10 +84,14 @@ impl std::fmt::Debug for AccessService {
 }
 
 impl AccessService {
-    /// The service over the tokens of a server.
+    /// The service over the tokens of a server, and over its namespaces.
     #[must_use]
-    pub fn new(tokens: Tokens, clock: Arc<dyn Clock>) -> Self {
-        Self { tokens, clock }
+    pub fn new(tokens: Tokens, namespaces: Namespaces, clock: Arc<dyn Clock>) -> Self {
+        Self {
+            tokens,
+            namespaces,
+            clock,
+        }
     }
 }
 
@@ -96,7 +105,8 @@ impl access_server::Access for AccessService {
         Ok(Response::new(v1::GetCallerResponse {
             caller: caller.principal.to_string(),
             actions: actions_on_wire(caller.rights.actions),
-            skills: patterns_on_wire(&caller.rights),
+            skills: patterns_on_wire(&caller.rights.skills),
+            sees: patterns_on_wire(&caller.rights.sees),
             expires_at: caller.expires_at.map(time),
         }))
     }
@@ -110,11 +120,12 @@ impl access_server::Access for AccessService {
             name,
             actions,
             skills,
+            sees,
             expires_in_days,
         } = request.into_inner();
         let now = self.clock.now();
         let new = NewToken {
-            rights: rights(&actions, &skills)?,
+            rights: rights(&actions, &skills, &sees)?,
             expires_at: expiry(now, expires_in_days)?,
             name,
         };
@@ -145,6 +156,24 @@ impl access_server::Access for AccessService {
         Ok(Response::new(v1::RevokeTokenResponse {
             info: Some(info(revoked.map_err(status)?)),
         }))
+    }
+
+    async fn list_namespaces(
+        &self,
+        request: Request<v1::ListNamespacesRequest>,
+    ) -> Result<Response<v1::ListNamespacesResponse>, Status> {
+        let caller = access(&request).caller;
+        let listed = namespace::list(&self.namespaces, &caller, request.get_ref())?;
+        Ok(Response::new(listed))
+    }
+
+    async fn set_namespace(
+        &self,
+        request: Request<v1::SetNamespaceRequest>,
+    ) -> Result<Response<v1::SetNamespaceResponse>, Status> {
+        let (access, now) = (access(&request), self.clock.now());
+        let set = namespace::set(&self.namespaces, &access, request.into_inner(), now);
+        Ok(Response::new(set.await?))
     }
 }
 

@@ -14,9 +14,9 @@ use super::publish;
 use crate::contract::v1;
 use crate::contract::v1::publish_skills_response::Result as Published;
 use crate::contract::{Checked as _, refusal};
-use access::Access;
+use access::Authorize;
 use executor::Kind;
-use model::Failure;
+use model::{Failure, Principal};
 use registry::{Registry, Submitted};
 
 /// Items of one stream in work at once.
@@ -52,22 +52,31 @@ impl Bulk {
         }
     }
 
+    /// The same for who sees the skills of another registry.
+    pub(super) fn with_registry(&self, registry: Registry) -> Self {
+        Self {
+            registry,
+            ..self.clone()
+        }
+    }
+
     /// Publishes the items of a stream; their answers come in their order. Where the
     /// client leaves, what has begun is finished, and no more is begun.
     pub(super) fn publish(
         &self,
         items: Streaming<v1::PublishSkillsRequest>,
-        access: Access,
+        by: Principal,
+        authorizer: Option<Arc<dyn Authorize>>,
     ) -> impl Stream<Item = ItemAnswer> + Send + use<> {
         let (send, answers) = mpsc::channel(UNREAD);
-        tokio::spawn(self.clone().run(items, access, send));
+        tokio::spawn(self.clone().run(items, (by, authorizer), send));
         tokio_stream::wrappers::ReceiverStream::new(answers)
     }
 
     async fn run(
         self,
         items: Streaming<v1::PublishSkillsRequest>,
-        access: Access,
+        caller: (Principal, Option<Arc<dyn Authorize>>),
         send: mpsc::Sender<ItemAnswer>,
     ) {
         let state = (items, send, self.clone());
@@ -94,7 +103,7 @@ impl Bulk {
         // which keeps versions of one skill in order.
         let bulk = self.clone();
         let read = items.map(move |item| {
-            let access = access.clone();
+            let caller = caller.clone();
             let Item {
                 request,
                 answer,
@@ -103,7 +112,7 @@ impl Bulk {
             let bulk = bulk.clone();
             async move {
                 let read = match request {
-                    Ok(item) => Ok(bulk.read(item, &access).await),
+                    Ok(item) => Ok(bulk.read(item, caller).await),
                     Err(broken) => Err(broken),
                 };
                 (read, answer, memory)
@@ -141,13 +150,14 @@ impl Bulk {
     async fn read(
         &self,
         item: v1::PublishSkillsRequest,
-        access: &Access,
+        (by, authorizer): (Principal, Option<Arc<dyn Authorize>>),
     ) -> Result<Submitted, Failure> {
         let request = publish::item(item)?;
         // One that the caller may not publish is refused by itself, and ends nothing.
-        request.authorize(access)?;
-        let principal = access.caller.principal.clone();
-        let submission = publish::submission(request, principal);
+        if let Some(authorizer) = authorizer {
+            request.authorize(&*authorizer)?;
+        }
+        let submission = publish::submission(request, by);
         Ok(self.registry.read(Kind::Import, submission).await?)
     }
 

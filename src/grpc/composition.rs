@@ -4,9 +4,9 @@ use std::borrow::Cow;
 
 use tonic::{Request, Response, Status};
 
-use super::around::Around;
 use super::composed::{self, attributed, names, texts};
 use super::search::rounded;
+use super::viewer::Viewer;
 use super::{
     AGAINST_INSTALLED, RECOMMENDATIONS, WITH_CURRENT, checks, convert, installed, principal,
 };
@@ -14,7 +14,7 @@ use crate::contract::json::from_struct;
 use crate::contract::{status, v1};
 use ::checks::Checks;
 use composition::{Composition, Spawn, Wanted};
-use local::Overlays;
+use namespaces::Seen;
 use preflight::Installer;
 use tools::Tools;
 
@@ -25,7 +25,7 @@ pub struct CompositionService {
     tools: Tools,
     installer: Installer,
     checks: Checks,
-    around: Around,
+    viewer: Viewer,
 }
 
 impl CompositionService {
@@ -43,29 +43,28 @@ impl CompositionService {
             tools,
             installer,
             checks,
-            around: Around::default(),
+            viewer: Viewer::default(),
         }
     }
 
-    /// The same for callers with skills in folders of their own.
+    /// The same for callers who do not all see the same.
     #[must_use]
-    pub fn with_local(mut self, local: Overlays) -> Self {
-        self.around = Around(Some(local));
+    pub fn with_viewer(mut self, viewer: Viewer) -> Self {
+        self.viewer = viewer;
         self
     }
 
     /// What a caller sees.
     async fn seen_by(&self, call: &http::Extensions) -> Cow<'_, Self> {
-        let Some(seen) = self.around.seen(call).await else {
+        let Some(Seen { registry, search }) = self.viewer.seen(call).await else {
             return Cow::Borrowed(self);
         };
-        let (registry, search) = (seen.registry.clone(), seen.search.clone());
         let composition = self.composition.with_skills(registry.clone(), search);
         let tools = self
             .tools
             .with_skills(registry.clone(), composition.clone());
-        let checks = self.checks.with_skills(registry);
-        let installer = self.installer.clone();
+        let checks = self.checks.with_skills(registry.clone());
+        let installer = self.installer.with_skills(registry);
         Cow::Owned(Self::new(composition, tools, installer, checks))
     }
 }
@@ -272,7 +271,8 @@ impl v1::composition_server::Composition for CompositionService {
         &self,
         request: Request<v1::ListInstalledRequest>,
     ) -> Result<Response<v1::ListInstalledResponse>, Status> {
-        let listed = installed::list(&self.installer, request.into_inner()).await?;
+        let this = self.seen_by(request.extensions()).await;
+        let listed = installed::list(&this.installer, request.into_inner()).await?;
         Ok(Response::new(listed))
     }
 
@@ -280,7 +280,8 @@ impl v1::composition_server::Composition for CompositionService {
         &self,
         request: Request<v1::GetPrioritiesRequest>,
     ) -> Result<Response<v1::GetPrioritiesResponse>, Status> {
-        let found = installed::priorities(&self.installer, request.into_inner()).await?;
+        let this = self.seen_by(request.extensions()).await;
+        let found = installed::priorities(&this.installer, request.into_inner()).await?;
         Ok(Response::new(found))
     }
 

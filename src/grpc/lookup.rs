@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use tonic::metadata::AsciiMetadataValue;
 use tonic::{Request, Response, Status};
 
-use super::around::Around;
 use super::convert::{self, ids, info, location_of, trust_tier_of};
+use super::viewer::Viewer;
 use super::{DEPENDENTS, Messages, NAMES, README, SKILLS, VERSIONS_OF_A_SKILL};
 use super::{codebase, page_size, search, similar, sources, target, token, tools, trust};
 use crate::contract::{FOR_MODEL, INDEX_VERSION, status, v1};
@@ -14,7 +14,7 @@ use ::lookup::{ListQuery, Lookup};
 use ::search::SearchIndex;
 use ::sync::Engine;
 use ::tools::Tools;
-use local::Overlays;
+use namespaces::Seen;
 use recommend::Advisor;
 use registry::Registry;
 
@@ -26,7 +26,7 @@ pub struct LookupService {
     tools: Tools,
     search: SearchIndex,
     advisor: Advisor,
-    around: Around,
+    viewer: Viewer,
     sources: Option<Engine>,
 }
 
@@ -41,15 +41,15 @@ impl LookupService {
             tools,
             search,
             advisor,
-            around: Around::default(),
+            viewer: Viewer::default(),
             sources: None,
         }
     }
 
-    /// The same for callers with skills in folders of their own.
+    /// The same for callers who do not all see the same.
     #[must_use]
-    pub fn with_local(mut self, local: Overlays) -> Self {
-        self.around = Around(Some(local));
+    pub fn with_viewer(mut self, viewer: Viewer) -> Self {
+        self.viewer = viewer;
         self
     }
 
@@ -62,15 +62,25 @@ impl LookupService {
 
     /// What a caller sees.
     async fn seen_by(&self, call: &http::Extensions) -> Cow<'_, Self> {
-        let Some(seen) = self.around.seen(call).await else {
+        let Some(Seen { registry, search }) = self.viewer.seen(call).await else {
             return Cow::Borrowed(self);
         };
-        let (registry, search) = (seen.registry.clone(), seen.search.clone());
         let composition = self.tools.composition();
         let composition = composition.with_skills(registry.clone(), search.clone());
         let tools = self.tools.with_skills(registry.clone(), composition);
         let advisor = self.advisor.with_skills(registry.clone(), search.clone());
-        Cow::Owned(Self::new(registry, tools, search, advisor))
+        // What repositories show, they show of the store's.
+        let sources = registry.view().and(self.sources.clone());
+        let lookup = Lookup::new(registry.clone());
+        Cow::Owned(Self {
+            registry,
+            lookup,
+            tools,
+            search,
+            advisor,
+            sources,
+            viewer: Viewer::default(),
+        })
     }
 
     /// The state that an answer is at least of, when it is taken before the index is asked.

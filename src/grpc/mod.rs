@@ -11,7 +11,6 @@
 
 mod access;
 pub mod admin;
-mod around;
 mod audit;
 mod blocklist;
 mod bulk;
@@ -20,11 +19,13 @@ mod codebase;
 mod composed;
 pub mod composition;
 mod convert;
+mod export;
 mod facets;
 mod installed;
 #[cfg(feature = "learning")]
 pub mod learning;
 pub mod lookup;
+mod namespace;
 mod publish;
 pub mod registry;
 mod search;
@@ -36,11 +37,13 @@ mod tests;
 pub mod tool_host;
 mod tools;
 mod trust;
+mod usage;
+mod viewer;
 mod watch;
 
 pub use access::AccessService;
-pub use around::CallerPlace;
 pub use audit::AuditService;
+pub use viewer::{CallerPlace, Viewer};
 
 use std::path::PathBuf;
 use std::pin::Pin;
@@ -58,7 +61,12 @@ use model::{Code, Digest, Failure, Principal, Reference, VersionNumber, VersionS
 
 /// Who makes a call and what it may do, as the server's layers found out.
 fn access<T>(request: &Request<T>) -> Access {
-    let found = request.extensions().get().cloned();
+    access_of(request.extensions())
+}
+
+/// The same of what a call carries.
+fn access_of(call: &http::Extensions) -> Access {
+    let found = call.get().cloned();
     found.unwrap_or_else(|| Access::without_sign_in(Principal::anonymous(), Actions::default()))
 }
 
@@ -173,6 +181,8 @@ const VERSIONS: usize = 50;
 const VERSIONS_OF_A_SKILL: usize = 20;
 /// Skills that require the one that is asked for.
 const DEPENDENTS: usize = 100;
+/// Namespaces of a page.
+const NAMESPACES: usize = 100;
 /// Skills on the blocklist.
 const BLOCKED: usize = 100;
 /// Versions that are held, on a page.

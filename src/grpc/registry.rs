@@ -1,28 +1,26 @@
 //! The Registry service.
 
-use futures_util::stream;
+use std::borrow::Cow;
+
 use tonic::{Request, Response, Status, Streaming};
 
-use super::around::Around;
 use super::bulk::Bulk;
 use super::convert::{self, info};
+use super::viewer::Viewer;
 use super::{
-    Messages, VERSIONS, access, blocklist, caller, named, number, page_size, principal, publish,
-    selector, sources, sync, target, time_left, token, trust, watch,
+    Messages, VERSIONS, access, blocklist, caller, export, named, number, page_size, principal,
+    publish, selector, sources, sync, target, time_left, token, trust, usage, watch,
 };
 use crate::contract::{status, v1};
 use ::access::Action;
 use ::search::SearchIndex;
 use ::sync::Engine;
 use admission::Peer;
-use local::Overlays;
 use lookup::Lookup;
 use model::{Reference, VersionSelector};
+use namespaces::Seen;
 use preflight::Installer;
-use registry::{ExportQuery, Feed, Registry, Upload};
-
-/// Bytes of an archive in one message.
-const CHUNK: usize = 64 * 1024;
+use registry::{Feed, Registry, Upload};
 
 /// The Registry service over the domain.
 #[derive(Debug, Clone)]
@@ -34,7 +32,7 @@ pub struct RegistryService {
     pub(super) engine: Engine,
     pub(super) search: SearchIndex,
     bulk: Bulk,
-    around: Around,
+    viewer: Viewer,
 }
 
 impl RegistryService {
@@ -56,16 +54,39 @@ impl RegistryService {
             engine,
             search,
             registry,
-            around: Around::default(),
+            viewer: Viewer::default(),
         }
     }
 
-    /// The same for callers with skills in folders of their own, which they read here as well:
-    /// what is written is of the store.
+    /// The same for callers who do not all see the same.
     #[must_use]
-    pub fn with_local(mut self, local: Overlays) -> Self {
-        self.around = Around(Some(local));
+    pub fn with_viewer(mut self, viewer: Viewer) -> Self {
+        self.viewer = viewer;
         self
+    }
+
+    /// What a caller sees of the store. Where skills lie around it as well, what it reads is
+    /// looked up in both ([`Viewer::lookup`]), and what it writes is of the store.
+    fn seen_by(&self, call: &http::Extensions) -> Cow<'_, Self> {
+        let Some(Seen { registry, search }) = self.viewer.view(call) else {
+            return Cow::Borrowed(self);
+        };
+        Cow::Owned(Self {
+            lookup: Lookup::new(registry.clone()),
+            bulk: self.bulk.with_registry(registry.clone()),
+            registry,
+            search,
+            ..self.clone()
+        })
+    }
+
+    /// Sources tell of skills by where they come from, so who does not see all skills is told
+    /// of none.
+    fn require_sources(&self, call: &http::Extensions) -> Result<(), Status> {
+        if self.viewer.view(call).is_none() {
+            return Ok(());
+        }
+        Err(status(sources::untold()))
     }
 }
 
@@ -80,9 +101,10 @@ impl v1::registry_server::Registry for RegistryService {
         &self,
         request: Request<v1::PublishSkillRequest>,
     ) -> Result<Response<v1::PublishSkillResponse>, Status> {
+        let this = self.seen_by(request.extensions());
         let principal = principal(&request);
         let submission = publish::submission(request.into_inner(), principal);
-        let published = self.registry.publish_submission(submission).await;
+        let published = this.registry.publish_submission(submission).await;
         Ok(Response::new(publish::answer(published.map_err(status)?)))
     }
 
@@ -90,8 +112,11 @@ impl v1::registry_server::Registry for RegistryService {
         &self,
         request: Request<Streaming<v1::PublishSkillsRequest>>,
     ) -> Result<Response<Self::PublishSkillsStream>, Status> {
+        let this = self.seen_by(request.extensions());
         let access = access(&request);
-        let answers = self.bulk.publish(request.into_inner(), access);
+        let authorizer = this.viewer.authorizer(&access, Action::Publish);
+        let by = access.caller.principal.clone();
+        let answers = this.bulk.publish(request.into_inner(), by, authorizer);
         Ok(Response::new(Box::pin(answers)))
     }
 
@@ -99,12 +124,13 @@ impl v1::registry_server::Registry for RegistryService {
         &self,
         request: Request<v1::DeleteSkillRequest>,
     ) -> Result<Response<v1::DeleteSkillResponse>, Status> {
+        let this = self.seen_by(request.extensions());
         let caller = caller(&request, "DeleteSkill", &request.get_ref().idempotency_key);
         let v1::DeleteSkillRequest {
             skill_id,
             idempotency_key: _,
         } = request.into_inner();
-        let delete = async |id| self.registry.delete(&id, &caller).await;
+        let delete = async |id| this.registry.delete(&id, &caller).await;
         let deleted = self
             .lookup
             .write(&skill_id, &caller, delete)
@@ -121,6 +147,7 @@ impl v1::registry_server::Registry for RegistryService {
         &self,
         request: Request<v1::YankVersionRequest>,
     ) -> Result<Response<v1::YankVersionResponse>, Status> {
+        let this = self.seen_by(request.extensions());
         let caller = caller(&request, "YankVersion", &request.get_ref().idempotency_key);
         let v1::YankVersionRequest {
             skill_id,
@@ -130,7 +157,7 @@ impl v1::registry_server::Registry for RegistryService {
             idempotency_key: _,
         } = request.into_inner();
         let version = named(version_number, &semantic_version)?;
-        let yank = async |id| self.registry.yank(&id, version, &reason, &caller).await;
+        let yank = async |id| this.registry.yank(&id, version, &reason, &caller).await;
         let withdrawn = self
             .lookup
             .write(&skill_id, &caller, yank)
@@ -148,6 +175,7 @@ impl v1::registry_server::Registry for RegistryService {
         &self,
         request: Request<v1::UnyankVersionRequest>,
     ) -> Result<Response<v1::UnyankVersionResponse>, Status> {
+        let this = self.seen_by(request.extensions());
         let caller = caller(
             &request,
             "UnyankVersion",
@@ -160,7 +188,7 @@ impl v1::registry_server::Registry for RegistryService {
             idempotency_key: _,
         } = request.into_inner();
         let version = named(version_number, &semantic_version)?;
-        let unyank = async |id| self.registry.unyank(&id, version, &caller).await;
+        let unyank = async |id| this.registry.unyank(&id, version, &caller).await;
         let withdrawn = self
             .lookup
             .write(&skill_id, &caller, unyank)
@@ -177,7 +205,8 @@ impl v1::registry_server::Registry for RegistryService {
         &self,
         request: Request<v1::ListVersionsRequest>,
     ) -> Result<Response<v1::ListVersionsResponse>, Status> {
-        let lookup = self.around.lookup(request.extensions(), &self.lookup).await;
+        let this = self.seen_by(request.extensions());
+        let lookup = this.viewer.lookup(request.extensions(), &this.lookup).await;
         let v1::ListVersionsRequest {
             skill_id,
             page_size: size,
@@ -201,7 +230,8 @@ impl v1::registry_server::Registry for RegistryService {
         &self,
         request: Request<v1::GetVersionRequest>,
     ) -> Result<Response<v1::GetVersionResponse>, Status> {
-        let lookup = self.around.lookup(request.extensions(), &self.lookup).await;
+        let this = self.seen_by(request.extensions());
+        let lookup = this.viewer.lookup(request.extensions(), &this.lookup).await;
         let v1::GetVersionRequest {
             skill_id,
             version_number,
@@ -220,7 +250,8 @@ impl v1::registry_server::Registry for RegistryService {
         &self,
         request: Request<v1::DiffVersionsRequest>,
     ) -> Result<Response<v1::DiffVersionsResponse>, Status> {
-        let lookup = self.around.lookup(request.extensions(), &self.lookup).await;
+        let this = self.seen_by(request.extensions());
+        let lookup = this.viewer.lookup(request.extensions(), &this.lookup).await;
         let v1::DiffVersionsRequest {
             skill_id,
             from_version,
@@ -239,6 +270,7 @@ impl v1::registry_server::Registry for RegistryService {
         &self,
         request: Request<v1::ActivateVersionRequest>,
     ) -> Result<Response<v1::ActivateVersionResponse>, Status> {
+        let this = self.seen_by(request.extensions());
         let caller = caller(
             &request,
             "ActivateVersion",
@@ -251,7 +283,7 @@ impl v1::registry_server::Registry for RegistryService {
             idempotency_key: _,
         } = request.into_inner();
         let version = named(version_number, &semantic_version)?;
-        let activate = async |id| self.registry.activate(&id, version, &caller).await;
+        let activate = async |id| this.registry.activate(&id, version, &caller).await;
         let activated = self
             .lookup
             .write(&skill_id, &caller, activate)
@@ -268,31 +300,19 @@ impl v1::registry_server::Registry for RegistryService {
         &self,
         request: Request<v1::GetMetricsRequest>,
     ) -> Result<Response<v1::GetMetricsResponse>, Status> {
-        let lookup = self.around.lookup(request.extensions(), &self.lookup).await;
+        let this = self.seen_by(request.extensions());
+        let lookup = this.viewer.lookup(request.extensions(), &this.lookup).await;
         let v1::GetMetricsRequest { skill_id } = request.into_inner();
         let usage = lookup.usage(&Reference::parse(&skill_id));
         let usage = usage.map_err(status)?;
-        let versions = usage.versions.into_iter();
-        let versions = versions.map(|(version, counts)| v1::VersionMetrics {
-            version_number: version.number.get(),
-            semantic_version: version.semantic.to_string(),
-            loads: counts.loads,
-            reads: counts.reads,
-            distinct_sessions: counts.sessions,
-            last_used_at: counts.last_used_at.map(convert::time),
-        });
-        Ok(Response::new(v1::GetMetricsResponse {
-            skill_id: usage.head.id.to_string(),
-            total_loads: usage.loads,
-            total_reads: usage.reads,
-            versions: versions.collect(),
-        }))
+        Ok(Response::new(usage::metrics(usage)))
     }
 
     async fn validate_skill(
         &self,
         request: Request<v1::ValidateSkillRequest>,
     ) -> Result<Response<v1::ValidateSkillResponse>, Status> {
+        let this = self.seen_by(request.extensions());
         let caller = principal(&request);
         let v1::ValidateSkillRequest {
             skill_id,
@@ -306,7 +326,7 @@ impl v1::registry_server::Registry for RegistryService {
             folder,
             strict,
         };
-        let candidate = self.registry.validate_upload(upload, &caller).await;
+        let candidate = this.registry.validate_upload(upload, &caller).await;
         let candidate = candidate.map_err(status)?;
         let version = |skill: &model::Skill| skill.version.clone().unwrap_or_default();
         Ok(Response::new(v1::ValidateSkillResponse {
@@ -324,58 +344,24 @@ impl v1::registry_server::Registry for RegistryService {
         &self,
         request: Request<v1::ExportSkillRequest>,
     ) -> Result<Response<Self::ExportSkillStream>, Status> {
-        let lookup = self.around.lookup(request.extensions(), &self.lookup).await;
+        let this = self.seen_by(request.extensions());
+        let lookup = this.viewer.lookup(request.extensions(), &this.lookup).await;
         let reader = Peer::of(request.extensions());
-        let v1::ExportSkillRequest {
-            skill_id,
-            version_number,
-            semantic_version,
-            format,
-            info_only,
-        } = request.into_inner();
-        let format = v1::ArchiveFormat::try_from(format).unwrap_or_default();
-        let (skill, version) = target(&skill_id, version_number, &semantic_version)?;
-        let query = ExportQuery {
-            version,
-            format: convert::archive_format(format),
-            info_only,
-        };
-        let archive = lookup.export(&skill, &query).await;
-        let archive = archive.map_err(status)?;
-        let kib = archive.bytes.len().div_ceil(1024);
-        let kib = u32::try_from(kib).unwrap_or(u32::MAX);
-        let memory = reader.reserve(kib).await.map_err(status)?;
-        let info = v1::ArchiveInfo {
-            skill_id: archive.of.head.id.to_string(),
-            version: Some(info(&archive.of)),
-            file_name: archive.file_name(),
-            mime_type: archive.format.mime_type().to_owned(),
-            digest: archive.digest.to_string(),
-            size_bytes: convert::size(archive.size),
-        };
-        let pieces = archive.bytes.len().div_ceil(CHUNK).max(1);
-        let chunks = (0..pieces).map(move |at| {
-            // The memory for its bytes is given back when the last chunk is on its way.
-            let _held = &memory;
-            let end = ((at + 1) * CHUNK).min(archive.bytes.len());
-            Ok(v1::ExportSkillResponse {
-                info: (at == 0).then(|| info.clone()),
-                chunk: archive.bytes.slice(at * CHUNK..end),
-            })
-        });
-        Ok(Response::new(Box::pin(stream::iter(chunks))))
+        let chunks = export::chunks(&lookup, request.into_inner(), &reader).await?;
+        Ok(Response::new(chunks))
     }
 
     async fn update_blocklist(
         &self,
         request: Request<v1::UpdateBlocklistRequest>,
     ) -> Result<Response<v1::UpdateBlocklistResponse>, Status> {
+        let this = self.seen_by(request.extensions());
         // Whoever may put skills on the list cannot take them off.
         if request.get_ref().action() == v1::BlocklistAction::Remove {
             access(&request).require(Action::Review).map_err(status)?;
         }
         let caller = caller(&request, "UpdateBlocklist", "");
-        let updated = blocklist::update(self, request.into_inner(), &caller);
+        let updated = blocklist::update(&this, request.into_inner(), &caller);
         Ok(Response::new(updated.await?))
     }
 
@@ -383,8 +369,9 @@ impl v1::registry_server::Registry for RegistryService {
         &self,
         request: Request<v1::ScanSkillRequest>,
     ) -> Result<Response<v1::ScanSkillResponse>, Status> {
-        let lookup = self.around.lookup(request.extensions(), &self.lookup).await;
-        let scanned = trust::scan(&self.registry, &lookup, request.into_inner());
+        let this = self.seen_by(request.extensions());
+        let lookup = this.viewer.lookup(request.extensions(), &this.lookup).await;
+        let scanned = trust::scan(&this.registry, &lookup, request.into_inner());
         Ok(Response::new(scanned.await?))
     }
 
@@ -392,7 +379,8 @@ impl v1::registry_server::Registry for RegistryService {
         &self,
         request: Request<v1::ListHeldRequest>,
     ) -> Result<Response<v1::ListHeldResponse>, Status> {
-        let page = trust::list_held(&self.registry, request.into_inner())?;
+        let this = self.seen_by(request.extensions());
+        let page = trust::list_held(&this.registry, request.into_inner())?;
         Ok(Response::new(page))
     }
 
@@ -400,9 +388,10 @@ impl v1::registry_server::Registry for RegistryService {
         &self,
         request: Request<v1::ApproveVersionRequest>,
     ) -> Result<Response<v1::ApproveVersionResponse>, Status> {
+        let this = self.seen_by(request.extensions());
         let key = &request.get_ref().idempotency_key;
         let caller = caller(&request, "ApproveVersion", key);
-        let approved = trust::approve(self, request.into_inner(), &caller).await?;
+        let approved = trust::approve(&this, request.into_inner(), &caller).await?;
         Ok(Response::new(approved))
     }
 
@@ -410,9 +399,10 @@ impl v1::registry_server::Registry for RegistryService {
         &self,
         request: Request<v1::RejectVersionRequest>,
     ) -> Result<Response<v1::RejectVersionResponse>, Status> {
+        let this = self.seen_by(request.extensions());
         let key = &request.get_ref().idempotency_key;
         let caller = caller(&request, "RejectVersion", key);
-        let rejected = trust::reject(self, request.into_inner(), &caller).await?;
+        let rejected = trust::reject(&this, request.into_inner(), &caller).await?;
         Ok(Response::new(rejected))
     }
 
@@ -420,7 +410,8 @@ impl v1::registry_server::Registry for RegistryService {
         &self,
         request: Request<v1::ListBlockedRequest>,
     ) -> Result<Response<v1::ListBlockedResponse>, Status> {
-        let page = blocklist::list(&self.registry, request.into_inner())?;
+        let this = self.seen_by(request.extensions());
+        let page = blocklist::list(&this.registry, request.into_inner())?;
         Ok(Response::new(page))
     }
 
@@ -442,8 +433,9 @@ impl v1::registry_server::Registry for RegistryService {
 
     async fn list_sources(
         &self,
-        _: Request<v1::ListSourcesRequest>,
+        request: Request<v1::ListSourcesRequest>,
     ) -> Result<Response<v1::ListSourcesResponse>, Status> {
+        self.require_sources(request.extensions())?;
         Ok(Response::new(sources::list(&self.engine)?))
     }
 
@@ -468,7 +460,11 @@ impl v1::registry_server::Registry for RegistryService {
         &self,
         request: Request<v1::GetSyncStatusRequest>,
     ) -> Result<Response<v1::GetSyncStatusResponse>, Status> {
-        let found = sync::get_status(self, request.into_inner())?;
+        let this = self.seen_by(request.extensions());
+        if !request.get_ref().sync_id.is_empty() {
+            self.require_sources(request.extensions())?;
+        }
+        let found = sync::get_status(&this, request.into_inner())?;
         Ok(Response::new(found))
     }
 
@@ -476,6 +472,7 @@ impl v1::registry_server::Registry for RegistryService {
         &self,
         request: Request<v1::WatchSyncRequest>,
     ) -> Result<Response<Self::WatchSyncStream>, Status> {
+        self.require_sources(request.extensions())?;
         let steps = sync::watch(&self.engine, request.get_ref())?;
         Ok(Response::new(steps))
     }
@@ -484,6 +481,7 @@ impl v1::registry_server::Registry for RegistryService {
         &self,
         request: Request<v1::GetSourceHealthRequest>,
     ) -> Result<Response<v1::GetSourceHealthResponse>, Status> {
+        self.require_sources(request.extensions())?;
         let health = sources::health(&self.engine, request.get_ref())?;
         Ok(Response::new(health))
     }
@@ -492,8 +490,10 @@ impl v1::registry_server::Registry for RegistryService {
         &self,
         request: Request<v1::WatchRequest>,
     ) -> Result<Response<Self::WatchStream>, Status> {
-        let changes = self.around.changes(request.extensions()).await;
-        let answers = watch::answers(&self.registry, changes, request.into_inner())?;
+        let this = self.seen_by(request.extensions());
+        let changes = this.viewer.changes(request.extensions()).await;
+        let sees = this.viewer.sees(request.extensions());
+        let answers = watch::answers(&this.registry, changes, sees, request.into_inner())?;
         Ok(Response::new(Box::pin(answers)))
     }
 }

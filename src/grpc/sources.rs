@@ -9,6 +9,7 @@ use ::sync::{
     CredentialRef, Engine, Health, Listed, Overall, RepositoryFacts, Skip, Source, SourceKind,
     Standing,
 };
+use model::{Code, Failure};
 
 fn kind(kind: v1::SourceKind) -> Option<SourceKind> {
     Some(match kind {
@@ -205,6 +206,16 @@ fn of_source(health: Health) -> v1::SourceHealth {
         last_error: health.last_error,
         skills_contributed: health.skills,
     }
+}
+
+/// Who does not see all skills is told of no source.
+pub(super) fn untold() -> Failure {
+    Failure::new(
+        Code::PermissionDenied,
+        "Sources and syncs are told to those who see every skill of this server",
+    )
+    .suggest("`get_sync_status` without an id counts the skills that you see")
+    .suggest("Or ask whoever runs the server for a token that allows `sync`")
 }
 
 /// Says of a skill what its repository has to show. What its author states goes first.

@@ -184,6 +184,13 @@ pub(super) fn get_status(
         include_history,
     } = request;
     let id = Some(sync_id.as_str()).filter(|id| !id.is_empty());
+    if registry.view().is_some() {
+        // What a sync did tells of skills that not everybody sees.
+        return Ok(v1::GetSyncStatusResponse {
+            index_stats: Some(stats(registry, search)),
+            ..Default::default()
+        });
+    }
     let found = engine.status(id).map_err(status)?;
     let changed = found.history.iter().find(|sync| sync.changed() > 0);
     let last_updated = changed.map(|sync| time(sync.completed_at));
@@ -214,7 +221,11 @@ fn stats(registry: &Registry, search: &SearchIndex) -> v1::IndexStats {
     ];
     let counted =
         tiers.map(|(tier, name)| (name.to_owned(), convert::count(catalog.in_tier(tier))));
-    let bytes = convert::size(search.bytes_on_disk());
+    let bytes = match registry.view() {
+        // That of skills that are not seen, too.
+        Some(_) => 0,
+        None => convert::size(search.bytes_on_disk()),
+    };
     v1::IndexStats {
         total_skills: convert::count(catalog.live()),
         by_source,

@@ -70,8 +70,8 @@ fn installer(domain: &Registry, folder: &std::path::Path) -> preflight::Installe
 }
 
 /// Nobody has skills in folders.
-fn no_local() -> around::LocalEvents {
-    around::LocalEvents::new(None, ::registry::WatchFilter::default())
+fn no_local() -> viewer::LocalEvents {
+    viewer::LocalEvents::new(None, ::registry::WatchFilter::default())
 }
 
 impl World {

@@ -1,16 +1,17 @@
 //! Watching: what happens to skills as a stream of answers, and where it ends.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::{Stream, StreamExt as _, future, stream};
 use tonic::Status;
 
-use super::around::LocalEvents;
+use super::viewer::LocalEvents;
 use super::{convert, number};
 use crate::contract::{status, v1};
 use local::Changes;
 use model::{Event, SkillId, SkillIdError};
-use registry::{Registry, Step, Watch, WatchFilter};
+use registry::{Registry, Sees, Step, Watch, WatchFilter};
 
 /// How often a watcher whose place moved without an event is told its new place.
 const FRESH: Duration = Duration::from_secs(10);
@@ -20,6 +21,7 @@ const FRESH: Duration = Duration::from_secs(10);
 pub(super) fn answers(
     registry: &Registry,
     changes: Option<Changes>,
+    sees: Option<Arc<dyn Sees>>,
     request: v1::WatchRequest,
 ) -> Result<impl Stream<Item = Result<v1::WatchResponse, Status>> + Send + use<>, Status> {
     let v1::WatchRequest {
@@ -29,7 +31,10 @@ pub(super) fn answers(
         max_events,
         max_wait_seconds,
     } = request;
-    let mut filter = WatchFilter::default();
+    let mut filter = WatchFilter {
+        sees,
+        ..WatchFilter::default()
+    };
     for (at, id) in skill_ids.iter().enumerate() {
         let id: SkillId = id.parse().map_err(|error: SkillIdError| {
             super::wrong(&format!("skill_ids[{at}]"), error.to_string())

@@ -18,6 +18,7 @@ use super::stream::{sandbox, unchanged};
 use crate::contract::v1;
 use crate::contract::v1::lookup_client::LookupClient;
 use crate::contract::v1::registry_client::RegistryClient;
+use access::Access;
 use gateway::{Context, Gateway, MAX_MESSAGE_BYTES, Refusal, Transport, decode_part};
 use model::Failure;
 
@@ -214,6 +215,8 @@ pub(super) struct ReadRequest {
     headers: HeaderMap,
     /// It never changes where it came from.
     pub(super) immutable: bool,
+    /// Nobody signed in, so everybody would get the same.
+    is_anonymous: bool,
 }
 
 impl ReadRequest {
@@ -223,12 +226,14 @@ impl ReadRequest {
         let path = request.uri.path();
         let rest = path.strip_prefix(prefix).unwrap_or_default();
         let segments = rest.split('/').map(|segment| decode_part(segment, "path"));
+        let access = request.extensions.get::<Access>();
         Ok(Self {
             context: Context::of(request),
             path: segments.collect::<Result<_, _>>()?,
             query: super::rest::query(request.uri.query().unwrap_or_default())?,
             headers: request.headers.clone(),
             immutable: false,
+            is_anonymous: access.is_none_or(|access| access.caller.is_anonymous()),
         })
     }
 
@@ -251,10 +256,11 @@ impl ReadRequest {
     }
 
     pub(super) fn tagged(&self, tag: &str, media: &str, body: Body) -> Response {
-        let cache = if self.immutable {
-            "public, max-age=31536000, immutable"
-        } else {
-            "no-cache"
+        let cache = match (self.immutable, self.is_anonymous) {
+            (true, true) => "public, max-age=31536000, immutable",
+            // A cache that many share would give it to who may not see it.
+            (true, false) => "private, max-age=31536000, immutable",
+            (false, _) => "no-cache",
         };
         let mut headers = HeaderMap::new();
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static(cache));

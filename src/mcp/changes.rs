@@ -26,6 +26,7 @@ use crate::contract::v1::lookup_client::LookupClient;
 use crate::contract::v1::registry_client::RegistryClient;
 use gateway::{MAX_MESSAGE_BYTES, Refusal, Transport};
 use model::{Reference, SkillUri};
+use registry::Sees;
 
 /// Events that a listener may lag behind.
 const QUEUE: usize = 1024;
@@ -110,6 +111,15 @@ struct Debounced {
 }
 
 impl Debounced {
+    /// What of it a caller may be told; none: nothing.
+    fn seen_by(mut self, sees: Option<&Arc<dyn Sees>>) -> Option<Self> {
+        let (Some(skills), Some(sees)) = (&mut self.skills, sees) else {
+            return Some(self);
+        };
+        skills.retain(|id| id.parse().is_ok_and(|id| sees.sees(&id)));
+        (!skills.is_empty()).then_some(self)
+    }
+
     /// A resource may have changed.
     fn touches(&self, uri: &str) -> bool {
         let (Some(skills), Ok(uri)) = (&self.skills, uri.parse::<SkillUri>()) else {
@@ -289,13 +299,17 @@ impl Listener {
     }
 
     /// Announces changes to a session until it ends.
-    pub(super) fn announce_to(&self, peer: Peer<RoleServer>) {
+    /// `sees`: which skills its caller sees.
+    pub(super) fn announce_to(&self, peer: Peer<RoleServer>, sees: Option<Arc<dyn Sees>>) {
         self.task.get_or_init(|| {
             let mut events = self.changes.listen();
             let (uris, tools) = (Arc::clone(&self.uris), Arc::clone(&self.tools));
             let task = async move {
                 tools.begin().await;
                 while let Some(gathered) = debounce(&mut events).await {
+                    let Some(gathered) = gathered.seen_by(sees.as_ref()) else {
+                        continue;
+                    };
                     let tools = tools.has_changed().await;
                     if let Err(error) = announce(&peer, tools, &gathered, &uris).await {
                         tracing::debug!(%error, "a session that ended is told nothing more");
@@ -309,7 +323,12 @@ impl Listener {
 
     /// Announces changes on a subscription of the stateless era, as far as it asked
     /// for them, until it is cancelled.
-    pub(super) async fn stream(&self, subscription: &SubscriptionContext) {
+    /// `sees`: which skills its caller sees.
+    pub(super) async fn stream(
+        &self,
+        subscription: &SubscriptionContext,
+        sees: Option<Arc<dyn Sees>>,
+    ) {
         let mut events = self.changes.listen();
         // When its caller last asked for the list, and whether, is not known.
         let tools = ToolList::new(&self.changes, self.tools.shows);
@@ -321,6 +340,9 @@ impl Listener {
                 () = subscription.cancelled() => return,
             };
             let Some(gathered) = gathered else { return };
+            let Some(gathered) = gathered.seen_by(sees.as_ref()) else {
+                continue;
+            };
             let sink = subscription.sink();
             let tools = accepted.tools_list_changed == Some(true) && tools.has_changed().await;
             let notify = async {

@@ -18,7 +18,9 @@ use super::changes::{Changes, Listener, Shows, within_limits};
 use super::gated;
 use super::tools::Toolset;
 use crate::contract::v1::lookup_client::LookupClient;
+use crate::grpc::Viewer;
 use gateway::{Context, Gateway, MAX_MESSAGE_BYTES, Transport};
+use registry::Sees;
 
 tokio::task_local! {
     /// Who sent the request that is in work: the services hold its calls against that
@@ -58,6 +60,7 @@ pub struct McpServer {
 struct Shared {
     gateway: Gateway,
     changes: Changes,
+    viewer: Viewer,
 }
 
 impl McpServer {
@@ -68,9 +71,20 @@ impl McpServer {
     /// what a server does for itself takes no place from its callers.
     #[must_use]
     pub fn new(gateway: Gateway, log: Transport) -> Self {
+        Self::for_viewers(gateway, log, Viewer::default())
+    }
+
+    /// The same where callers do not all see the same, so that each is told of the changes of
+    /// what it sees.
+    #[must_use]
+    pub fn for_viewers(gateway: Gateway, log: Transport, viewer: Viewer) -> Self {
         let changes = Changes::new(log);
         Self {
-            shared: Arc::new(Shared { gateway, changes }),
+            shared: Arc::new(Shared {
+                gateway,
+                changes,
+                viewer,
+            }),
         }
     }
 
@@ -121,6 +135,12 @@ pub struct Handler {
 impl Handler {
     pub(super) fn gateway(&self) -> &Gateway {
         self.face.gateway()
+    }
+
+    /// Which skills the caller of a request sees; none: all.
+    fn sees(&self, extensions: &rmcp::model::Extensions) -> Option<Arc<dyn Sees>> {
+        let parts = extensions.get::<http::request::Parts>()?;
+        self.face.shared.viewer.sees(&parts.extensions)
     }
 
     /// The calls of generated code, for the peer whose request is in work.
@@ -300,12 +320,14 @@ impl ServerHandler for Handler {
     }
 
     async fn listen(&self, subscription: SubscriptionContext) -> Result<(), ErrorData> {
-        self.listener.stream(&subscription).await;
+        let sees = self.sees(&subscription.request_context().extensions);
+        self.listener.stream(&subscription, sees).await;
         Ok(())
     }
 
     async fn on_initialized(&self, session: NotificationContext<RoleServer>) {
-        self.listener.announce_to(session.peer);
+        let sees = self.sees(&session.extensions);
+        self.listener.announce_to(session.peer, sees);
     }
 
     async fn subscribe(

@@ -53,7 +53,7 @@ impl Background {
         let health = tokio::spawn(health::follow(health, mode, writable, stop.clone()));
         let calls = CallLayer::new(
             (settings.limits.admission(), &settings.limits),
-            (domain.sign_in.clone(), domain.audit.clone()),
+            domain.guards(),
             stop.clone(),
             telemetry.exports(),
         );

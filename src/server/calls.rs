@@ -29,19 +29,18 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
-use bytes::Bytes;
 use futures_util::FutureExt as _;
 use http::{HeaderMap, Request, Response};
 use http_body::Body as HttpBody;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use tower::util::BoxCloneSyncService;
-use tower::{Layer, Service, ServiceExt as _};
+use tower::{Layer, Service};
 use tracing::{Instrument as _, Span};
 
 use super::MAX_MESSAGE_BYTES;
 use super::answer::{AnswerBody, Booked, Guard};
 use super::beside::{metered, other};
+use super::in_process::transport;
 use super::limits::{Limits, Times};
 use super::metrics::{CountedCall, Metrics};
 use super::rpc::{RpcMethod, methods, span};
@@ -55,6 +54,7 @@ use audit::{Audit, Call};
 use executor::with_deadline;
 use gateway::Transport;
 use model::{Code, Failure};
+use namespaces::Namespaces;
 use quotas::Quotas;
 use tokens::SignIn;
 
@@ -66,10 +66,16 @@ struct Inner {
     local: Peer,
     times: Times,
     quotas: Quotas,
-    sign_in: SignIn,
-    audit: Audit,
+    guards: Guards,
     stop: CancellationToken,
     exports: bool,
+}
+
+/// What a call passes before its handler.
+pub(super) struct Guards {
+    pub(super) sign_in: SignIn,
+    pub(super) audit: Audit,
+    pub(super) namespaces: Namespaces,
 }
 
 /// Puts the call layer before a service.
@@ -80,7 +86,7 @@ impl CallLayer {
     /// `exports`: spans leave the process, so the caller's trace is continued.
     pub(super) fn new(
         (admission, limits): (Admission, &Limits),
-        (sign_in, audit): (SignIn, Audit),
+        guards: Guards,
         stop: CancellationToken,
         exports: bool,
     ) -> Self {
@@ -92,8 +98,7 @@ impl CallLayer {
             admission,
             times: limits.times(),
             quotas: Quotas::new(&limits.quotas),
-            sign_in,
-            audit,
+            guards,
             stop,
             exports,
         }))
@@ -119,26 +124,6 @@ impl CallLayer {
             is_remote: false,
         })
     }
-}
-
-/// What the server's own calls go through: services, and no call layer.
-pub(super) fn inside(services: Router) -> Transport {
-    transport(services)
-}
-
-fn transport<S, B>(services: S) -> Transport
-where
-    S: Service<Request<Body>, Response = Response<B>, Error = Infallible>,
-    S: Clone + Send + Sync + 'static,
-    S::Future: Send + 'static,
-    B: HttpBody<Data = Bytes> + Send + 'static,
-    B::Error: Into<tower::BoxError>,
-{
-    let services = services
-        .map_request(|request: Request<tonic::body::Body>| request.map(Body::new))
-        .map_response(|answer: Response<B>| answer.map(tonic::body::Body::new))
-        .map_err(|never| match never {});
-    BoxCloneSyncService::new(services)
 }
 
 impl<S> Layer<S> for CallLayer {
@@ -187,7 +172,7 @@ where
             .get_or_insert_with(|| state.local.clone())
             .clone();
         let access = extensions
-            .get_or_insert_with(|| state.sign_in.anonymous())
+            .get_or_insert_with(|| state.guards.sign_in.anonymous())
             .clone();
         let reader = self.is_remote.then(|| peer.clone());
         let method = state.methods.get(request.uri().path()).cloned();
@@ -242,13 +227,14 @@ where
         if let Some(action) = self.method.action
             && let Err(failure) = self.access.require(action)
         {
-            let (audit, rpc) = (&self.state.audit, &self.method.audited);
+            let (audit, rpc) = (&self.state.guards.audit, &self.method.audited);
             audit.refused(rpc, &self.access, request.headers(), failure.code);
             return Ok(self.refuse(None, failure).await);
         }
         let call = self.method.audited.is_recorded.then(|| {
             let rpc = &self.method.audited;
-            self.state.audit.begin(rpc, &self.access, request.headers())
+            let audit = &self.state.guards.audit;
+            audit.begin(rpc, &self.access, request.headers())
         });
         let asked = match timeout(request.headers()) {
             Ok(asked) => asked,
@@ -325,7 +311,7 @@ where
         let stop = (method.streams && !method.worker).then(|| state.stop.clone());
         let token_end = method
             .streams
-            .then(|| state.sign_in.ended(&access))
+            .then(|| state.guards.sign_in.ended(&access))
             .flatten();
         let is_remote = reader.is_some();
         let (mut head, body) = answer.into_parts();
@@ -373,7 +359,8 @@ where
         call: Option<&Call>,
     ) -> Result<Response<Body>, Infallible> {
         let looks = Looks {
-            authorizer: self.method.action.and_then(|of| self.access.authorizer(of)),
+            authorizer: (self.method.action)
+                .and_then(|of| self.state.guards.namespaces.authorizer(&self.access, of)),
             noted: call.map(Call::noted),
         };
         let inner = &mut self.inner;

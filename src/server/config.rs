@@ -18,6 +18,7 @@ use access_log::{AccessConfig, AccessMode};
 use audit::AuditConfig;
 use config_file::{Document, Mistake, Places, Read, Setting, told};
 use model::Digest;
+use namespaces::NamespacesConfig;
 use origins::WebConfig;
 use preflight::InstallConfig;
 use tls::TlsConfig;
@@ -49,6 +50,8 @@ pub struct Config {
     pub tls: TlsConfig,
     /// Who may do what.
     pub access: SignInConfig,
+    /// Whose namespaces become, and who sees the skills in them.
+    pub namespaces: NamespacesConfig,
     /// How long the audit trail is kept.
     pub audit: AuditConfig,
     /// Bounds of the server.
@@ -252,6 +255,8 @@ pub struct Settings {
     pub tls: TlsConfig,
     /// Who may do what.
     pub sign_in: SignInConfig,
+    /// Whose namespaces become, and who sees the skills in them.
+    pub namespaces: NamespacesConfig,
     /// Bounds of the server.
     pub limits: Limits,
     /// How to open the store.
@@ -311,6 +316,7 @@ impl Settings {
             },
             tls: config.tls.clone(),
             sign_in: config.access.clone(),
+            namespaces: config.namespaces,
             limits: config.limits.clone(),
             web: config.web.clone(),
             tools: config.tools.clone(),

@@ -11,7 +11,7 @@ use tower::util::BoxCloneSyncService;
 use super::learning::Learning;
 use super::{LearningConfig, Limits, Settings, StartError};
 use super::{bundled, calls, features, learning, services, sources, unknown};
-use crate::grpc::AccessService;
+use crate::grpc::{self, AccessService};
 use ::checks::Checks;
 use ::search::SearchIndex;
 use ::sync::Engine;
@@ -24,6 +24,7 @@ use executor::Executor;
 use gateway::Transport;
 use local::Overlays;
 use model::{Clock, Digest, Principal, SystemClock};
+use namespaces::{Namespaces, Views};
 use preflight::Installer;
 use recommend::Advisor;
 use registry::{Caller, Feed, Policy, Registry};
@@ -48,6 +49,8 @@ pub struct Domain {
     pub(super) installer: Installer,
     pub(super) engine: Engine,
     pub(super) local: Overlays,
+    pub(super) views: Views,
+    pub(super) namespaces: Namespaces,
     pub(super) tokens: Tokens,
     pub(super) sign_in: SignIn,
     pub(super) access: AccessService,
@@ -92,16 +95,20 @@ impl Domain {
         let person = directories::BaseDirs::new().map(|dirs| dirs.home_dir().to_owned());
         let installs = settings.install.policy(&settings.data, person);
         let tiers = sources::tiers(settings.trust.tiers(), &settings.sources);
-        let hold = settings.trust.hold;
+        let (hold, of_namespaces) = (settings.trust.hold, settings.namespaces);
         let configured = sources::configured(&settings.sources)?;
         let sync = settings.sync.clone();
         // Start-up: once, before any call.
         let opened = tokio::task::spawn_blocking(move || {
             let store = Store::open(&directory, &options)?;
+            let namespaces = Namespaces::open(store.clone(), of_namespaces);
+            let namespaces = namespaces.map_err(StartError::Namespaces)?;
             let policy = Policy {
                 names: bundled::names(&crate::contract::load()?, is_shared),
                 hold,
                 tiers,
+                audience: Some(namespaces.as_audience()),
+                claims: Some(namespaces.as_claims()),
             };
             let (read, at) = (store.clone(), Arc::clone(&clock));
             let open = move || Registry::open_with(read, at, executor, policy);
@@ -112,7 +119,7 @@ impl Domain {
             let tokens = Tokens::open(store.clone()).map_err(StartError::Tokens)?;
             let sign_in = SignIn::new(&wanted, tokens.clone(), Arc::clone(&clock))
                 .map_err(StartError::Setting)?;
-            let access = AccessService::new(tokens.clone(), Arc::clone(&clock));
+            let access = AccessService::new(tokens.clone(), namespaces.clone(), Arc::clone(&clock));
             let audit = Audit::new(store.clone(), kept, Arc::clone(&clock));
             let (stored, at) = (store.clone(), Arc::clone(&clock));
             let learning = learning::open(stored, at, &paths, &host, &registry)?;
@@ -127,6 +134,7 @@ impl Domain {
             let advisor = Advisor::new(registry.clone(), search.clone(), roots, clock);
             let around = local::Options::default();
             let local = Overlays::new(registry.clone(), search.clone(), around);
+            let views = Views::new(namespaces.clone(), registry.clone(), search.clone());
             Ok::<_, StartError>(Self {
                 registry,
                 composition,
@@ -140,6 +148,8 @@ impl Domain {
                 installer,
                 engine,
                 local,
+                views,
+                namespaces,
                 tokens,
                 sign_in,
                 access,
@@ -233,6 +243,20 @@ impl Domain {
         &self.search
     }
 
+    /// What calls pass before their handlers.
+    pub(super) fn guards(&self) -> calls::Guards {
+        calls::Guards {
+            sign_in: self.sign_in.clone(),
+            audit: self.audit.clone(),
+            namespaces: self.namespaces.clone(),
+        }
+    }
+
+    /// What finds out what each caller sees.
+    pub(super) fn viewer(&self) -> grpc::Viewer {
+        grpc::Viewer::new(self.local.clone(), self.views.clone())
+    }
+
     /// What gives calls to workers.
     #[must_use]
     pub fn host(&self) -> &Host {
@@ -243,7 +267,7 @@ impl Domain {
     #[must_use]
     pub fn transport(&self, limits: &Limits) -> Transport {
         let (admission, stop) = (limits.admission(), CancellationToken::new());
-        let guards = (self.sign_in.clone(), self.audit.clone());
+        let guards = self.guards();
         let front = calls::CallLayer::new((admission, limits), guards, stop, false);
         let transport = front.transport(services::routes(self).fallback(unknown));
         let local = transport.map_request(|mut request: http::Request<tonic::body::Body>| {

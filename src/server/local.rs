@@ -325,9 +325,10 @@ mod tests {
     use tower::Layer as _;
 
     use super::*;
-    use crate::server::calls::CallLayer;
+    use crate::server::calls::{CallLayer, Guards};
     use crate::server::window::connect_local;
     use model::SystemClock;
+    use namespaces::Namespaces;
     use tokens::{SignIn, SignInConfig, Tokens};
 
     fn mode(path: &Path) -> u32 {
@@ -366,10 +367,15 @@ mod tests {
         let (limits, stop) = (crate::server::Limits::default(), CancellationToken::new());
         let store = store::Store::in_memory(&store::Options::default());
         let audit = audit::Audit::new(store.clone(), Default::default(), Arc::new(SystemClock));
-        let tokens = Tokens::open(store).expect("tokens");
+        let tokens = Tokens::open(store.clone()).expect("tokens");
+        let namespaces = Namespaces::open(store, Default::default()).expect("namespaces");
         let sign_in = SignIn::new(&SignInConfig::default(), tokens, Arc::new(SystemClock))
             .expect("a sign-in");
-        let guards = (sign_in, audit);
+        let guards = Guards {
+            sign_in,
+            audit,
+            namespaces,
+        };
         let calls = CallLayer::new((limits.admission(), &limits), guards, stop, false);
         calls.layer(Router::new())
     }

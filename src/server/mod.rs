@@ -25,6 +25,7 @@ mod domain;
 mod features;
 mod guard;
 mod health;
+mod in_process;
 #[cfg(feature = "learning")]
 pub mod learning;
 #[cfg(not(feature = "learning"))]
@@ -160,7 +161,7 @@ impl Server {
         let sign_in = domain.sign_in.clone();
         let front = calls::CallLayer::new(
             (admission.clone(), &settings.limits),
-            (sign_in.clone(), domain.audit.clone()),
+            domain.guards(),
             stop.clone(),
             exports,
         );
@@ -177,7 +178,7 @@ impl Server {
         let http = crate::http::router(&gateway, stop.clone(), takes_writes)?
             .route("/metrics", metrics)
             .route("/hooks/{source}", hooks);
-        let face = McpServer::new(gateway, calls::inside(inside));
+        let face = McpServer::for_viewers(gateway, in_process::inside(inside), domain.viewer());
         let web = Arc::new(settings.web.clone());
         let idle = settings.limits.session_time();
         let mcp = mcp::Endpoints::new(&face, idle, web, sign_in.resource(), &stop);

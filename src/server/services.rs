@@ -30,6 +30,7 @@ pub(super) fn routes(domain: &Domain) -> Router {
             routes.add_service($server.accept_compressed(Gzip).send_compressed(Gzip))
         };
     }
+    let viewer = domain.viewer();
     let registry = grpc::registry::RegistryService::new(
         domain.registry.clone(),
         domain.feed.clone(),
@@ -37,7 +38,7 @@ pub(super) fn routes(domain: &Domain) -> Router {
         domain.engine.clone(),
         domain.search.clone(),
     )
-    .with_local(domain.local.clone());
+    .with_viewer(viewer.clone());
     add!(
         v1::registry_server::RegistryServer::new(registry)
             .max_decoding_message_size(MAX_MESSAGE_BYTES)
@@ -45,14 +46,14 @@ pub(super) fn routes(domain: &Domain) -> Router {
     let (registry, tools) = (domain.registry.clone(), domain.tools.clone());
     let (search, advisor) = (domain.search.clone(), domain.advisor.clone());
     let lookup = grpc::lookup::LookupService::new(registry, tools, search, advisor)
-        .with_local(domain.local.clone())
+        .with_viewer(viewer.clone())
         .with_sources(domain.engine.clone());
     add!(v1::lookup_server::LookupServer::new(lookup));
     let (composition, tools) = (domain.composition.clone(), domain.tools.clone());
     let (installer, checks) = (domain.installer.clone(), domain.checks.clone());
     let composition =
         grpc::composition::CompositionService::new(composition, tools, installer, checks)
-            .with_local(domain.local.clone());
+            .with_viewer(viewer);
     add!(v1::composition_server::CompositionServer::new(composition));
     learning::add(&mut routes, &domain.learning);
     add!(v1::access_server::AccessServer::new(domain.access.clone()));

@@ -58,6 +58,9 @@ pub enum StartError {
     /// What is known of tokens cannot be read.
     #[error("cannot read the tokens: {0}")]
     Tokens(::tokens::Error),
+    /// What is said of namespaces cannot be read.
+    #[error("cannot read the namespaces: {0}")]
+    Namespaces(::namespaces::Error),
     /// The audit trail cannot be read or written.
     #[error("the audit trail: {0}")]
     Audit(audit::Error),

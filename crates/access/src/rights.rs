@@ -70,6 +70,9 @@ pub struct Rights {
     /// To which skills, where it is done to one. Empty: to all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub skills: Vec<SkillPattern>,
+    /// Which skills of private namespaces are seen, beside those that may be changed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sees: Vec<SkillPattern>,
 }
 
 impl Rights {
@@ -78,7 +81,7 @@ impl Rights {
     pub fn to_all(actions: Actions) -> Self {
         Self {
             actions,
-            skills: Vec::new(),
+            ..Self::default()
         }
     }
 
@@ -100,4 +103,26 @@ impl Rights {
         self.allow_to_all(action)
             || self.allow(action) && self.skills.iter().any(|pattern| pattern.covers(skill))
     }
+
+    /// It is seen whoever a skill belongs to: who may change every skill sees every skill, and
+    /// so does who says who may do what.
+    #[must_use]
+    pub fn see_all(&self) -> bool {
+        self.allow(Action::Administer) || by_skill().any(|action| self.allow_to_all(action))
+    }
+
+    /// The skills of private namespaces that are seen: those that may be changed, too.
+    pub fn seen(&self) -> impl Iterator<Item = &SkillPattern> {
+        let changed = if by_skill().any(|action| self.allow(action)) {
+            self.skills.as_slice()
+        } else {
+            &[]
+        };
+        self.sees.iter().chain(changed)
+    }
+}
+
+fn by_skill() -> impl Iterator<Item = Action> {
+    let all = Action::ALL.iter().copied();
+    all.filter(|action| action.is_by_skill())
 }

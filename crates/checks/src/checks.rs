@@ -135,7 +135,12 @@ impl Checks {
     }
 
     pub(super) fn installed(&self, health: bool) -> Result<Vec<InstalledSkill>, Error> {
-        self.installed.installed(health).map_err(Error::Installed)
+        let installed = self.installed.installed(health);
+        let mut installed = installed.map_err(Error::Installed)?;
+        if let Some(view) = self.registry.view() {
+            installed.retain(|skill| view.sees(&skill.id));
+        }
+        Ok(installed)
     }
 
     /// The version that a text means.

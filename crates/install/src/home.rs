@@ -3,6 +3,7 @@
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use bytes::Bytes;
 
@@ -16,10 +17,23 @@ use model::{Digest, FilePath, SkillId, SkillKey};
 const MAX_DIRECTORIES: usize = 1_024;
 
 /// Where it is kept which directories there are. Cheap to clone.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Home {
     path: PathBuf,
     known: Vec<PathBuf>,
+    shown: Option<Shown>,
+}
+
+/// Says of which skills is told that they are installed.
+type Shown = Arc<dyn Fn(&SkillId) -> bool + Send + Sync>;
+
+impl std::fmt::Debug for Home {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Home")
+            .field("path", &self.path)
+            .field("known", &self.known)
+            .finish_non_exhaustive()
+    }
 }
 
 /// An installed skill, and where.
@@ -50,7 +64,21 @@ impl Home {
     /// and those that something was installed to.
     #[must_use]
     pub fn new(path: PathBuf, known: Vec<PathBuf>) -> Self {
-        Self { path, known }
+        Self {
+            path,
+            known,
+            shown: None,
+        }
+    }
+
+    /// The same for who is told of some skills alone. It reads: what such a one writes would
+    /// put the others out of their places.
+    #[must_use]
+    pub fn showing(&self, shown: impl Fn(&SkillId) -> bool + Send + Sync + 'static) -> Self {
+        Self {
+            shown: Some(Arc::new(shown)),
+            ..self.clone()
+        }
     }
 
     fn contents(&self) -> PathBuf {
@@ -108,6 +136,9 @@ impl Home {
         let mut all = Vec::new();
         for directory in self.directories()? {
             for record in state::list(&directory)? {
+                if self.shown.as_ref().is_some_and(|shown| !shown(&record.id)) {
+                    continue;
+                }
                 all.push(Placed {
                     directory: directory.clone(),
                     record,

@@ -151,6 +151,8 @@ codes! {
     TokenNotFound = "TOKEN_NOT_FOUND", 1041, NotFound;
     /// There is a token of this name already.
     TokenExists = "TOKEN_EXISTS", 1042, State;
+    /// The namespace belongs to others, or to nobody where owners alone may publish.
+    NamespaceNotOwned = "NAMESPACE_NOT_OWNED", 1049, Denied;
     /// The certificate by which a connection signed in holds no longer.
     CertificateRefused = "CERTIFICATE_REFUSED", 1043, Unauthenticated;
     /// The caller has used what its quota allows for now; the message says which, and how much.

@@ -9,11 +9,11 @@ use super::SkillId;
 
 /// Skills by id: `source/author/slug`, `source/author/*` or `source/*`. Compared
 /// without case, as ids are.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct SkillPattern(Pattern);
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum Pattern {
     One(SkillId),
     Author { source: String, author: String },
@@ -36,6 +36,21 @@ impl SkillPattern {
                     && skill.author().eq_ignore_ascii_case(author)
             }
             Pattern::Source(source) => skill.source().eq_ignore_ascii_case(source),
+        }
+    }
+
+    /// The pattern means skills of a namespace, `source/author`.
+    #[must_use]
+    pub fn is_about(&self, namespace: &str) -> bool {
+        let (source, author) = namespace.split_once('/').unwrap_or((namespace, ""));
+        let is = |of_source: &str, of_author: Option<&str>| {
+            source.eq_ignore_ascii_case(of_source)
+                && of_author.is_none_or(|of_author| author.eq_ignore_ascii_case(of_author))
+        };
+        match &self.0 {
+            Pattern::One(id) => is(id.source(), Some(id.author())),
+            Pattern::Author { source, author } => is(source, Some(author)),
+            Pattern::Source(source) => is(source, None),
         }
     }
 }

@@ -75,6 +75,8 @@ struct RawRule {
     actions: Vec<String>,
     #[serde(default)]
     skills: Vec<SkillPattern>,
+    #[serde(default)]
+    sees: Vec<SkillPattern>,
 }
 
 /// A claim's value as it is compared; none for what has parts.
@@ -126,6 +128,7 @@ impl Rule {
             rights: Rights {
                 actions: actions.into_iter().collect::<Actions>(),
                 skills: raw.skills,
+                sees: raw.sees,
             },
         })
     }

@@ -160,6 +160,21 @@ impl Installer {
         }
     }
 
+    /// The same for a caller who sees the skills of another registry alone. It reads: whoever
+    /// installs sees all.
+    #[must_use]
+    pub fn with_skills(&self, registry: Registry) -> Self {
+        let home = match registry.view().cloned() {
+            Some(view) => self.home.showing(move |id| view.sees(id)),
+            None => self.home.clone(),
+        };
+        Self {
+            registry,
+            home,
+            ..self.clone()
+        }
+    }
+
     /// Characters that all installed skills may have.
     #[must_use]
     pub fn budget_chars(&self) -> u64 {

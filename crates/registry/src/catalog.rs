@@ -36,12 +36,12 @@ enum Rank {
 /// no facet.
 #[derive(Debug, Clone, Default)]
 pub struct Catalog {
-    heads: OrdMap<SkillKey, Arc<Head>>,
+    pub(super) heads: OrdMap<SkillKey, Arc<Head>>,
     live_names: Names,
     withdrawn_names: Names,
     pub(super) facets: OrdMap<Facet, OrdSet<SkillKey>>,
     /// The blocklist.
-    blocks: OrdMap<SkillKey, Arc<Block>>,
+    pub(super) blocks: OrdMap<SkillKey, Arc<Block>>,
     /// Skills of the store that those of folders hide, by the id that they share.
     pub(super) hidden: OrdMap<SkillKey, Arc<Head>>,
     /// Why folders that have these names, in lower case, are no skills.
@@ -128,6 +128,15 @@ impl Catalog {
         Ok(catalog)
     }
 
+    /// One without skills, with the same rules.
+    pub(super) fn empty(&self) -> Self {
+        Self {
+            tiers: Arc::clone(&self.tiers),
+            is_shared: self.is_shared,
+            ..Self::default()
+        }
+    }
+
     /// Takes in that a skill is on the blocklist, or is not.
     pub(super) fn set_block(&mut self, key: &SkillKey, block: Option<Block>) {
         match block {
@@ -169,14 +178,20 @@ impl Catalog {
         }
         let key = head.id.key();
         head.set_tier(&self.tiers);
-        for number in &head.held {
-            self.held.insert((key.clone(), *number));
-        }
         head.blocked = self.blocks.get(&key).cloned();
         if head.blocked.is_some() {
             // Whoever asks what is active has nothing of it.
             head.active = None;
             head.summary = None;
+        }
+        self.index(Arc::new(head));
+    }
+
+    /// Adds a head that is as it is shown.
+    pub(super) fn index(&mut self, head: Arc<Head>) {
+        let key = head.id.key();
+        for number in &head.held {
+            self.held.insert((key.clone(), *number));
         }
         let rank = self.rank(&head.id);
         let index = self.names_of(&head);
@@ -187,7 +202,7 @@ impl Catalog {
         for facet in facets(&head) {
             self.facets.entry(facet).or_default().insert(key.clone());
         }
-        self.heads.insert(key, Arc::new(head));
+        self.heads.insert(key, head);
     }
 
     pub(super) fn remove(&mut self, key: &SkillKey) -> Option<Arc<Head>> {

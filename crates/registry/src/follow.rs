@@ -5,7 +5,7 @@
 //! read from the store, where it may be newer than the event. That does no harm: the later
 //! event comes as well, and the catalog is shown once it has taken in a whole group.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use arc_swap::ArcSwap;
 
@@ -31,6 +31,8 @@ pub(super) fn catalog(
     let reading = turn.lock().unwrap_or_else(PoisonError::into_inner);
     store.follow({
         let (current, turn) = (Arc::downgrade(&current), Arc::clone(&turn));
+        // They have the store, which has this.
+        let claims = policy.claims.as_ref().map(Arc::downgrade);
         move |reader, events| {
             // A registry that was closed follows no more.
             let Some(current) = current.upgrade() else {
@@ -46,6 +48,10 @@ pub(super) fn catalog(
                         Ok(block) => catalog.set_block(&key, block.map(|stored| stored.value)),
                         Err(error) => outcome = Err(error),
                     }
+                }
+                let claims = claims.as_ref().and_then(Weak::upgrade);
+                if let Some(claims) = claims.filter(|_| event.kind == EventKind::Published) {
+                    claims.published(&event.skill_id);
                 }
                 match reader.get(&HEADS, &event.skill_id.key()) {
                     Ok(head) => {

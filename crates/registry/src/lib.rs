@@ -30,6 +30,7 @@
 mod blocklist;
 mod bundle;
 mod catalog;
+mod claims;
 mod counts;
 mod delete;
 mod dependents;
@@ -63,6 +64,7 @@ mod tests;
 mod usage;
 mod verify;
 mod versions;
+mod view;
 mod watch;
 mod yanks;
 
@@ -77,6 +79,7 @@ use tokio::sync::{Mutex, MutexGuard};
 pub use blocklist::{BlockPage, Blocked, Refreshed};
 pub use bundle::{Bundle, Candidate};
 pub use catalog::Catalog;
+pub use claims::{Claim, Claims};
 pub use delete::Deleted;
 pub use diff::{Change, ChangeKind, FieldChange, FileChange, Lines, VersionDiff};
 pub use error::Error;
@@ -105,6 +108,7 @@ pub use submit::{Submission, Submitted, Upload};
 pub use usage::{SkillUsage, UsageKind, VersionUsage};
 pub use verify::Audit;
 pub use versions::{Activated, Described, Release, VersionPage, Withdrawn};
+pub use view::{Audience, Sees, View};
 pub use watch::{Step, Watch, WatchFilter};
 
 const HEADS: Table<SkillKey, Head> = Table::new(TableId::Heads);
@@ -140,6 +144,8 @@ pub struct Registry {
     inner: Arc<Inner>,
     /// Skills of folders that are in front of the store's: see [`Registry::with_local`].
     local: Option<Arc<LocalSkills>>,
+    /// What its callers see: see [`Registry::with_view`].
+    view: Option<Arc<View>>,
 }
 
 struct Inner {
@@ -209,6 +215,7 @@ impl Registry {
                 policy,
             }),
             local: None,
+            view: None,
         })
     }
 
@@ -256,6 +263,10 @@ impl Registry {
     #[must_use]
     pub fn catalog(&self) -> Arc<Catalog> {
         let catalog = self.inner.catalog.load_full();
+        let catalog = match &self.view {
+            Some(view) => view.of(catalog),
+            None => catalog,
+        };
         match &self.local {
             Some(local) => local.before(self, catalog),
             None => catalog,

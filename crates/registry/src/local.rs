@@ -227,8 +227,8 @@ impl Registry {
     #[must_use]
     pub fn with_local(&self, local: Arc<LocalSkills>) -> Self {
         Self {
-            inner: Arc::clone(&self.inner),
             local: Some(local),
+            ..self.clone()
         }
     }
 
@@ -312,9 +312,8 @@ impl Registry {
         policy
             .names
             .permit_version(&id, &skill, &Principal::local())?;
-        let catalog = self.inner.catalog.load_full();
         let now = self.inner.clock.now();
-        let scan = scans::scan(&id, &skill, &bundle.files, &catalog, now, stop)?;
+        let scan = scans::scan(&id, &skill, &bundle.files, &self.others(), now, stop)?;
         // Never with one that is held itself, or the next save would let it pass.
         let passed = before.and_then(|before| before.passed());
         let reason = objection(policy.hold, &scan.report, || Ok(passed.cloned()))?;

@@ -1,8 +1,10 @@
 //! What the operator's settings say of trust.
 
+use std::sync::Arc;
+
 use serde::Deserialize;
 
-use super::{Head, Names};
+use super::{Audience, Claims, Head, Names};
 use model::{SkillId, TrustTier};
 
 /// Which new versions wait for somebody's approval. Each holds what the ones before it hold.
@@ -67,6 +69,10 @@ pub struct Policy {
     pub hold: HoldPolicy,
     /// Whose skills are trusted how far.
     pub tiers: Tiers,
+    /// What of other skills may be told with what is said of one; none: all of them.
+    pub audience: Option<Arc<dyn Audience>>,
+    /// Whose namespaces become; none: they stay as they are.
+    pub claims: Option<Arc<dyn Claims>>,
 }
 
 impl Head {

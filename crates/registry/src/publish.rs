@@ -170,7 +170,7 @@ impl Registry {
     /// The files do not make a skill.
     pub async fn prepare_as(&self, kind: Kind, bundle: Bundle) -> Result<Prepared, Error> {
         let store = self.inner.store.clone();
-        let (catalog, now) = (self.catalog(), self.inner.clock.now());
+        let (others, now) = (self.others(), self.inner.clock.now());
         let prepare = move |stop: &Stop| {
             let candidate = bundle.read();
             let Candidate {
@@ -190,7 +190,7 @@ impl Registry {
             let scan = if is_known {
                 None
             } else {
-                let scan = scans::scan(&id, &skill, &bundle.files, &catalog, now, stop)?;
+                let scan = scans::scan(&id, &skill, &bundle.files, &others, now, stop)?;
                 Some(Box::new(scan))
             };
             let mut contents = Vec::with_capacity(files.len());
@@ -259,6 +259,7 @@ impl Registry {
             field: "files",
             message: format!("the version {error}"),
         })?;
+        let mut claims = false;
         let _queue = self.lock(&key).await;
         self.write(caller, || {
             self.refuse_blocked(&key, caller)?;
@@ -330,6 +331,7 @@ impl Registry {
                 verdict: Some(scan.report.verdict),
             };
             put_head(&mut batch, revision, head);
+            self.claim(&mut batch, &id, caller, &mut claims)?;
             Ok(Plan::Write(batch, event, published))
         })
         .await

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use trust::quality::{self, Facts, Part};
 use trust::{Change, Input, KnownNames, Report, Scanner};
 
-use super::{Catalog, Error, Head, Hold, Registry, Review, Upload};
+use super::{Audience, Catalog, Error, Head, Hold, Registry, Review, Upload};
 use executor::{Kind, Stop};
 use model::{
     FilePath, Skill, SkillId, SkillKey, TrustTier, Version, VersionNumber, VersionSelector,
@@ -67,20 +67,34 @@ pub struct Scanned {
 /// Versions that are passed over for one before that can be had.
 const LOOKED_BACK: usize = 1_000;
 
-/// Names worth imitating: of skills that are trusted and somebody else's.
+/// The other skills that a scan looks at.
+#[derive(Debug, Clone)]
+pub(super) struct Others {
+    catalog: Arc<Catalog>,
+    audience: Option<Arc<dyn Audience>>,
+}
+
+/// Names worth imitating: of skills that are trusted and somebody else's, as far as whoever
+/// reads the findings sees them.
 struct Trusted<'a> {
-    catalog: &'a Catalog,
+    others: &'a Others,
     id: &'a SkillId,
 }
 
 impl KnownNames for Trusted<'_> {
     fn is_known(&self, name: &str) -> bool {
-        self.catalog.named(name).any(|head| {
+        let Others { catalog, audience } = self.others;
+        let may_tell = |other: &SkillId| {
+            let audience = audience.as_ref();
+            audience.is_none_or(|audience| audience.also_sees(self.id, other))
+        };
+        catalog.named(name).any(|head| {
             head.trust_tier() <= TrustTier::Verified
                 && !head
                     .id
                     .namespace()
                     .eq_ignore_ascii_case(self.id.namespace())
+                && may_tell(&head.id)
         })
     }
 }
@@ -90,7 +104,7 @@ pub(super) fn scan(
     id: &SkillId,
     skill: &Skill,
     files: &BTreeMap<FilePath, Bytes>,
-    catalog: &Catalog,
+    others: &Others,
     time: Timestamp,
     stop: &Stop,
 ) -> Result<Scan, Error> {
@@ -102,7 +116,7 @@ pub(super) fn scan(
         files: &contents,
         name: &skill.name,
         allowed_tools: &skill.allowed_tools,
-        known_names: &Trusted { catalog, id },
+        known_names: &Trusted { others, id },
     };
     let report = Scanner::bundled().scan_until(&input, &|| stop.is_set());
     let Some(report) = report else {
@@ -141,6 +155,14 @@ pub(super) fn forget(store: &Store, batch: &mut Batch, key: &SkillKey) -> Result
 }
 
 impl Registry {
+    /// The skills that a scan looks at beside its own.
+    pub(super) fn others(&self) -> Others {
+        Others {
+            catalog: self.catalog(),
+            audience: self.inner.policy.audience.clone(),
+        }
+    }
+
     /// What the scanner says of a version; none where it was not scanned yet.
     ///
     /// # Errors
@@ -202,11 +224,11 @@ impl Registry {
     /// They do not make a skill, or the words for it lead nowhere.
     pub async fn scan_upload(&self, upload: Upload) -> Result<Scan, Error> {
         let bundle = self.bundle(upload)?;
-        let (catalog, now) = (self.catalog(), self.inner.clock.now());
+        let (others, now) = (self.others(), self.inner.clock.now());
         let read = move |stop: &Stop| {
             let candidate = bundle.read();
             match (candidate.id, candidate.skill) {
-                (Some(id), Some(skill)) => scan(&id, &skill, &bundle.files, &catalog, now, stop),
+                (Some(id), Some(skill)) => scan(&id, &skill, &bundle.files, &others, now, stop),
                 _ => Err(Error::Invalid {
                     problems: candidate.problems,
                 }),
@@ -227,7 +249,7 @@ impl Registry {
             stop.check()?;
             files.insert(file.path.clone(), self.content(file)?);
         }
-        let (catalog, now) = (self.catalog(), self.inner.clock.now());
-        scan(id, &version.skill, &files, &catalog, now, stop)
+        let (others, now) = (self.others(), self.inner.clock.now());
+        scan(id, &version.skill, &files, &others, now, stop)
     }
 }

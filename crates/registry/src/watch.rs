@@ -4,10 +4,11 @@
 //! and misses nothing, as long as the log reaches back to it.
 
 use std::collections::{HashSet, VecDeque};
+use std::sync::Arc;
 
 use tokio::sync::watch;
 
-use super::{Error, Registry};
+use super::{Error, Registry, Sees};
 use model::{Event, EventKind, SkillId, SkillKey, open_token, seal_token};
 use store::{LogPosition, Store};
 
@@ -24,6 +25,9 @@ pub struct WatchFilter {
     pub skills: HashSet<SkillKey>,
     /// Of these kinds; empty: of all.
     pub kinds: Vec<EventKind>,
+    /// Of skills that this shows; none: of all. It may answer otherwise from one event to the
+    /// next.
+    pub sees: Option<Arc<dyn Sees>>,
 }
 
 impl WatchFilter {
@@ -39,6 +43,7 @@ impl WatchFilter {
     pub fn wants(&self, event: &Event) -> bool {
         (self.skills.is_empty() || self.skills.contains(&event.skill_id.key()))
             && (self.kinds.is_empty() || self.kinds.contains(&event.kind))
+            && (self.sees.as_ref()).is_none_or(|sees| sees.sees(&event.skill_id))
     }
 }
 

@@ -144,6 +144,7 @@ impl Indexer {
             .try_into()?;
         let mut indexer = Self {
             now: Snapshot {
+                seen: None,
                 searcher: reader.searcher(),
                 segments: Vec::new(),
                 slots: Default::default(),

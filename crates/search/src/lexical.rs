@@ -5,11 +5,9 @@
 
 use std::sync::Arc;
 
-use tantivy::fastfield::AliveBitSet;
-
 use super::postings::{self, Posting, Postings, Sums};
 use super::schema::Part;
-use super::snapshot::{Segment, Snapshot};
+use super::snapshot::{SegmentView, Snapshot};
 use super::terms::{Group, WORDS};
 
 /// Share of a score that depends on how much of the query is there.
@@ -167,14 +165,14 @@ pub(super) fn score(
         let key = postings::key(group);
         let mut found = Vec::with_capacity(snapshot.segments.len());
         let mut with = 0;
-        for (reader, _) in snapshot.segments() {
-            let postings = kept.of(reader, &snapshot.fields, group, &key, &mut scratch.sums)?;
-            with += match reader.alive_bitset() {
-                None => postings.len(),
-                Some(alive) => {
-                    let there = postings.iter().filter(|p| alive.is_alive(p.document));
-                    there.count()
-                }
+        for segment in snapshot.segments() {
+            let (reader, sums) = (segment.reader, &mut scratch.sums);
+            let postings = kept.of(reader, &snapshot.fields, group, &key, sums)?;
+            with += if segment.has_all() {
+                postings.len()
+            } else {
+                let there = postings.iter().filter(|p| segment.has(p.document));
+                there.count()
             };
             found.push(postings);
         }
@@ -190,8 +188,8 @@ pub(super) fn score(
     for word in &mut words {
         word.share = share(word.weight * weighed.to_one);
     }
-    for (at, (reader, segment)) in snapshot.segments().enumerate() {
-        add_up(&words, at, segment, reader.alive_bitset(), scratch);
+    for (at, segment) in snapshot.segments().enumerate() {
+        add_up(&words, at, segment, scratch);
     }
     Ok(weighed)
 }
@@ -213,14 +211,9 @@ fn share(share: f32) -> u16 {
     clippy::indexing_slicing,
     reason = "postings for every segment, an ordinal for every document, a cell for every slot"
 )]
-fn add_up(
-    words: &[QueryWord],
-    at: usize,
-    segment: &Segment,
-    alive: Option<&AliveBitSet>,
-    scratch: &mut Scratch,
-) {
+fn add_up(words: &[QueryWord], at: usize, segment: SegmentView<'_>, scratch: &mut Scratch) {
     let (names, fronts) = (parts_that(|part| part == Part::Name), parts_that(is_front));
+    let has_all = segment.has_all();
     let rests = words.iter().map(|word| &*word.postings[at]);
     let mut rests: Vec<&[Posting]> = rests.collect();
     loop {
@@ -236,10 +229,10 @@ fn add_up(
             let (now, later) = rest.split_at(passed);
             *rest = later;
             for posting in now {
-                if alive.is_some_and(|alive| alive.is_deleted(posting.document)) {
+                if !has_all && !segment.has(posting.document) {
                     continue;
                 }
-                let ordinal = segment.ordinals[posting.document as usize];
+                let ordinal = segment.kept.ordinals[posting.document as usize];
                 let cell = &mut scratch.cells[ordinal as usize];
                 if cell.any == 0 {
                     scratch.touched.push(ordinal);

@@ -31,6 +31,7 @@
 //! | `filter`, `explain`, `analysis` | what is let through, why it was found, how the query was understood |
 //! | `signature`, `similar` | how much of their texts skills share, which share nearly all of it |
 //! | `cache` | vectors that were made, in a file |
+//! | `view` | what is seen of it by those who do not see all |
 //! | `local` | an index in memory, of few skills that are in front of the others |
 //!
 //! Not here: how vectors are made (`embed`), names that are known (`lookup`), what skills
@@ -73,6 +74,7 @@ mod tie_break;
 mod tokens;
 mod top_k;
 mod vectors;
+mod view;
 mod vocabulary;
 
 use std::path::PathBuf;
@@ -102,6 +104,7 @@ use postings::Postings;
 use registry::Registry;
 use search::{Layer, SearchScratch};
 use snapshot::Snapshot;
+use view::SearchView;
 
 /// How long a search waits for an index that is being opened.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -114,6 +117,8 @@ pub struct SearchIndex {
     inner: Arc<Inner>,
     /// Another one that is in front of it: see [`SearchIndex::with_local`].
     front: Option<Front>,
+    /// What is seen of it: see [`SearchIndex::with_view`].
+    view: Option<Arc<SearchView>>,
 }
 
 /// How far the index is.
@@ -191,17 +196,22 @@ impl Inner {
         &self,
         query: &SearchQuery,
         layer: Option<Layer<'_>>,
+        view: Option<&SearchView>,
         stop: &Stop,
     ) -> Result<(SearchResults, f32), Error> {
-        let Some(snapshot) = self.snapshot.load_full() else {
+        let Some(whole) = self.snapshot.load_full() else {
             return Ok((SearchResults::nothing(query), 0.0));
+        };
+        let snapshot = match view {
+            Some(view) => view.of(&whole),
+            None => Arc::clone(&whole),
         };
         let mut scratch = self.with_scratches(Vec::pop).unwrap_or_default();
         let found = search::run(self, &snapshot, query, &mut scratch, layer, stop);
         if let Err(error @ (Error::Words(_) | Error::Panicked(_))) = found {
             // The buffers may be left half full.
             tracing::warn!(%error, "a search met damage");
-            self.discard(&snapshot);
+            self.discard(&whole);
             return Err(Error::Rebuilding);
         }
         self.with_scratches(|scratches| {
@@ -262,6 +272,7 @@ impl SearchIndex {
         Self {
             inner: Arc::new(Inner::new(registry, folder, embedder)),
             front: None,
+            view: None,
         }
     }
 
@@ -329,6 +340,15 @@ impl SearchIndex {
         self.until(|progress| progress.without_vector == 0).await;
     }
 
+    /// The registry that shows what is seen.
+    fn registry(&self) -> &Registry {
+        match (&self.front, &self.view) {
+            (Some(front), _) => &front.registry,
+            (None, Some(view)) => &view.registry,
+            (None, None) => &self.inner.registry,
+        }
+    }
+
     async fn until(&self, enough: impl Fn(&IndexProgress) -> bool) {
         let mut progress = self.inner.progress.subscribe();
         // The sender lives as long as `self`.
@@ -348,11 +368,7 @@ impl SearchIndex {
         {
             query
         } else {
-            let catalog = match &self.front {
-                Some(front) => front.registry.catalog(),
-                None => self.inner.registry.catalog(),
-            };
-            let filters = query.filters.meant(&catalog)?;
+            let filters = query.filters.meant(&self.registry().catalog())?;
             asked = SearchQuery {
                 filters,
                 ..query.clone()
@@ -361,7 +377,10 @@ impl SearchIndex {
         };
         match &self.front {
             Some(front) => front.search(&self.inner, query, stop),
-            None => Ok(self.inner.search(query, None, stop)?.0),
+            None => Ok(self
+                .inner
+                .search(query, None, self.view.as_deref(), stop)?
+                .0),
         }
     }
 

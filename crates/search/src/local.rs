@@ -109,6 +109,7 @@ impl SearchIndex {
         Self {
             inner: Arc::clone(&self.inner),
             front: Some(Front { registry, index }),
+            view: None,
         }
     }
 }
@@ -149,11 +150,11 @@ impl Front {
             ..query.clone()
         };
         let here = &self.index.inner;
-        let (mut found, answered) = here.search(&query_here, layer(true, 0.0), stop)?;
-        let (others, best) = behind.search(&behind_query, layer(false, answered), stop)?;
+        let (mut found, answered) = here.search(&query_here, layer(true, 0.0), None, stop)?;
+        let (others, best) = behind.search(&behind_query, layer(false, answered), None, stop)?;
         if best > answered {
             // There they answer it better than here, so meaning counts less.
-            (found, _) = here.search(&query_here, layer(true, best), stop)?;
+            (found, _) = here.search(&query_here, layer(true, best), None, stop)?;
         }
         Ok(self.merged(query, (found, others), passed, &catalog))
     }

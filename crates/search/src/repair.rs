@@ -6,9 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use tantivy::index::InvertedIndexReader;
 use tantivy::postings::TermInfo;
 use tantivy::schema::{Field, IndexRecordOption, Term};
-use tantivy::{DocSet as _, SegmentReader, TERMINATED};
+use tantivy::{DocSet as _, TERMINATED};
 
-use super::snapshot::Snapshot;
+use super::snapshot::{SegmentView, Snapshot};
 
 /// Words that are tried instead of one, at most.
 const NEAR: usize = 3;
@@ -30,8 +30,8 @@ impl<'a> Dictionary<'a> {
     }
 
     fn has(&self, field: Field, text: &str) -> tantivy::Result<bool> {
-        for segment in self.snapshot.searcher.segment_readers() {
-            let index = segment.inverted_index(field)?;
+        for segment in self.snapshot.segments() {
+            let index = segment.reader.inverted_index(field)?;
             let term = Term::from_field_text(field, text);
             if let Some(info) = index.get_term_info(&term)?
                 && is_used(segment, &index, &info)?
@@ -65,8 +65,8 @@ impl<'a> Dictionary<'a> {
         max: usize,
     ) -> tantivy::Result<BTreeSet<String>> {
         let mut found = BTreeSet::new();
-        for segment in self.snapshot.searcher.segment_readers() {
-            let index = segment.inverted_index(self.snapshot.fields.names)?;
+        for segment in self.snapshot.segments() {
+            let index = segment.reader.inverted_index(self.snapshot.fields.names)?;
             let from = index.terms().range().ge(beginning);
             let mut words = from.into_stream()?;
             let mut of_segment = 0;
@@ -97,11 +97,11 @@ impl<'a> Dictionary<'a> {
     ) -> tantivy::Result<BTreeMap<String, u32>> {
         let mut found = BTreeMap::new();
         let field = self.snapshot.fields.vocabulary;
-        for (reader, segment) in self.snapshot.segments() {
-            let index = reader.inverted_index(field)?;
-            for near in segment.vocabulary.within(word, wrong, same_first) {
+        for segment in self.snapshot.segments() {
+            let index = segment.reader.inverted_index(field)?;
+            for near in segment.kept.vocabulary.within(word, wrong, same_first) {
                 let info = index.get_term_info(&Term::from_field_text(field, near))?;
-                let skills = info.map_or(Ok(0), |info| skills_with(reader, &index, &info))?;
+                let skills = info.map_or(Ok(0), |info| skills_with(segment, &index, &info))?;
                 if skills > 0 {
                     *found.entry(near.to_owned()).or_default() += skills;
                 }
@@ -113,16 +113,16 @@ impl<'a> Dictionary<'a> {
 
 /// A skill of a segment has a word.
 fn is_used(
-    segment: &SegmentReader,
+    segment: SegmentView<'_>,
     index: &InvertedIndexReader,
     info: &TermInfo,
 ) -> tantivy::Result<bool> {
-    let Some(alive) = segment.alive_bitset() else {
+    if segment.has_all() {
         return Ok(true);
-    };
+    }
     let mut postings = index.read_postings_from_terminfo(info, IndexRecordOption::Basic)?;
     while postings.doc() != TERMINATED {
-        if alive.is_alive(postings.doc()) {
+        if segment.has(postings.doc()) {
             return Ok(true);
         }
         postings.advance();
@@ -131,19 +131,22 @@ fn is_used(
 }
 
 /// How many skills of a segment have a word. What was deleted stays in a segment until
-/// it is merged, and says nothing any more.
+/// it is merged, and says nothing any more; nor does what is not seen.
 fn skills_with(
-    segment: &SegmentReader,
+    segment: SegmentView<'_>,
     index: &InvertedIndexReader,
     info: &TermInfo,
 ) -> tantivy::Result<u32> {
-    match segment.alive_bitset() {
-        None => Ok(info.doc_freq),
-        Some(alive) => {
-            let postings = index.read_postings_from_terminfo(info, IndexRecordOption::Basic)?;
-            Ok(postings.doc_freq_given_deletes(alive))
-        }
+    if segment.has_all() {
+        return Ok(info.doc_freq);
     }
+    let mut postings = index.read_postings_from_terminfo(info, IndexRecordOption::Basic)?;
+    let mut skills = 0;
+    while postings.doc() != TERMINATED {
+        skills += u32::from(segment.has(postings.doc()));
+        postings.advance();
+    }
+    Ok(skills)
 }
 
 /// The words nearest to one that no skill has, those first that most skills have. The

@@ -74,7 +74,7 @@ impl SearchIndex {
         stop: &Stop,
     ) -> Result<SimilarSkills, Error> {
         let front = self.front.as_ref();
-        let registry = front.map_or(&self.inner.registry, |front| &front.registry);
+        let registry = self.registry();
         let catalog = registry.catalog();
         let version = registry.to_compare(head)?;
         let signature = document::signature_of(registry, &version)?;

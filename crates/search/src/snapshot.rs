@@ -11,7 +11,7 @@ use super::signature::Signature;
 use super::tie_break::TieBreakKeys;
 use super::vectors::Vectors;
 use super::vocabulary::Vocabulary;
-use model::{Digest, VersionNumber};
+use model::{Digest, SkillId, VersionNumber};
 use registry::Head;
 
 /// A skill of the index. Its ordinal is its number in all that is kept by skill.
@@ -65,18 +65,89 @@ pub(super) struct Snapshot {
     pub(super) position: u64,
     /// It has caught up once.
     pub(super) caught_up: bool,
+    /// The skills of it that are seen; none: all of them.
+    pub(super) seen: Option<Ordinals>,
+}
+
+/// A set of ordinals.
+#[derive(Debug, Clone)]
+pub(super) struct Ordinals(Box<[u64]>);
+
+impl Ordinals {
+    /// Those of the skills that are there and for which `has` says so.
+    fn of(slots: &Slots, has: impl Fn(&Slot) -> bool) -> Self {
+        let mut words = vec![0; slots.len().div_ceil(64)];
+        for (ordinal, slot) in slots.iter().enumerate() {
+            if slot.as_ref().is_some_and(&has)
+                && let Some(word) = words.get_mut(ordinal / 64)
+            {
+                *word |= 1 << (ordinal % 64);
+            }
+        }
+        Self(words.into())
+    }
+
+    fn len(&self) -> usize {
+        self.0.iter().map(|word| word.count_ones() as usize).sum()
+    }
+
+    fn has(&self, ordinal: u32) -> bool {
+        let word = self.0.get(ordinal as usize / 64);
+        word.is_some_and(|word| word >> (ordinal % 64) & 1 == 1)
+    }
+}
+
+/// A segment of a state of the index.
+#[derive(Clone, Copy)]
+pub(super) struct SegmentView<'a> {
+    /// What was written.
+    pub(super) reader: &'a SegmentReader,
+    /// What is kept of it.
+    pub(super) kept: &'a Segment,
+    seen: Option<&'a Ordinals>,
+}
+
+impl SegmentView<'_> {
+    /// Every document of it is there.
+    pub(super) fn has_all(&self) -> bool {
+        self.seen.is_none() && self.reader.alive_bitset().is_none()
+    }
+
+    /// A document is there: it was not deleted since, and is seen.
+    pub(super) fn has(&self, document: u32) -> bool {
+        let alive = self.reader.alive_bitset();
+        alive.is_none_or(|alive| alive.is_alive(document))
+            && self.seen.is_none_or(|seen| {
+                let ordinal = self.kept.ordinals.get(document as usize);
+                ordinal.is_some_and(|ordinal| seen.has(*ordinal))
+            })
+    }
 }
 
 impl Snapshot {
+    /// The same for who sees the skills that `sees` says.
+    pub(super) fn seen_by(&self, sees: impl Fn(&SkillId) -> bool) -> Self {
+        let seen = Ordinals::of(&self.slots, |slot| sees(&slot.head.id));
+        Self {
+            live: seen.len(),
+            seen: Some(seen),
+            ..self.clone()
+        }
+    }
+
     /// The skill of an ordinal.
     pub(super) fn slot(&self, ordinal: u32) -> Option<&Slot> {
-        self.slots.get(ordinal as usize)?.as_ref()
+        let is_seen = (self.seen.as_ref()).is_none_or(|seen| seen.has(ordinal));
+        let slot = self.slots.get(ordinal as usize)?.as_ref();
+        slot.filter(|_| is_seen)
     }
 
     /// The segments with what is kept of them.
-    pub(super) fn segments(&self) -> impl Iterator<Item = (&SegmentReader, &Segment)> {
-        let segments = self.segments.iter().map(AsRef::as_ref);
-        self.searcher.segment_readers().iter().zip(segments)
+    pub(super) fn segments(&self) -> impl Iterator<Item = SegmentView<'_>> {
+        let readers = self.searcher.segment_readers().iter();
+        let seen = self.seen.as_ref();
+        let views = readers.zip(&self.segments);
+        views.map(move |(reader, kept)| SegmentView { reader, kept, seen })
     }
 }
 

@@ -24,6 +24,26 @@ pub async fn with_attached<F: Future>(attached: Arc<dyn Attached>, future: F) ->
     ATTACHED.scope(attached, future).await
 }
 
+/// Does work to its end, also where whoever waits for it leaves: for what is written and is
+/// kept in memory as well, which must not fall apart. What was attached goes along.
+pub async fn to_the_end<T: Send + 'static>(work: impl Future<Output = T> + Send + 'static) -> T {
+    let attached = attached();
+    let work = async move {
+        match attached {
+            Some(attached) => with_attached(attached, work).await,
+            None => work.await,
+        }
+    };
+    match tokio::spawn(work).await {
+        Ok(done) => done,
+        Err(error) => match error.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            // The runtime ends, and whoever waits with it.
+            Err(_) => std::future::pending().await,
+        },
+    }
+}
+
 pub(super) fn attached() -> Option<Arc<dyn Attached>> {
     ATTACHED.try_with(Arc::clone).ok()
 }

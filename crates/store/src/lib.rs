@@ -90,7 +90,7 @@ use serde::de::DeserializeOwned;
 use tokio::sync::watch;
 
 pub use atomic_file::AtomicFile;
-pub use attached::{Attached, with_attached};
+pub use attached::{Attached, to_the_end, with_attached};
 pub use backup::{Backup, Verified, restore};
 pub use batch::{Batch, Expect};
 pub use blob::Content;

@@ -99,6 +99,8 @@ tables! {
     Syncs = 64, "syncs";
     /// Tokens, by name.
     Tokens = 70, "tokens";
+    /// What was said of namespaces, by name in lower case.
+    Namespaces = 71, "namespaces";
     /// The audit trail, by number: a chain.
     Audit = 80, "audit";
     /// What is known of the audit trail as a whole.

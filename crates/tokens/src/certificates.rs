@@ -54,6 +54,8 @@ struct Written {
     allow: Actions,
     #[serde(default)]
     skills: Vec<SkillPattern>,
+    #[serde(default)]
+    sees: Vec<SkillPattern>,
 }
 
 impl TryFrom<Written> for CertificateRule {
@@ -86,6 +88,7 @@ impl TryFrom<Written> for CertificateRule {
             rights: Rights {
                 actions: written.allow,
                 skills: written.skills,
+                sees: written.sees,
             },
         })
     }

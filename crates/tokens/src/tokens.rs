@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{Error, Secret, Unrecognized};
 use access::{Caller, Rights};
 use model::{Digest, Principal};
-use store::{Batch, Expect, Store, Table, TableId};
+use store::{Batch, Expect, Store, Table, TableId, to_the_end};
 
 /// By name.
 const TOKENS: Table<str, Token> = Table::new(TableId::Tokens);
@@ -191,16 +191,8 @@ impl Tokens {
             expires_at,
         } = new;
         check_name(&name)?;
-        let _writing = self.0.writing.lock().await;
-        let known = self.0.known.load_full();
-        if known.by_name.contains_key(&name) {
-            return Err(Error::Exists { name });
-        }
-        if known.by_name.len() >= MAX_TOKENS {
-            return Err(Error::TooMany { max: MAX_TOKENS });
-        }
         let token = Token {
-            name: name.clone(),
+            name,
             digest: secret.digest(),
             rights,
             created_at: now,
@@ -208,9 +200,22 @@ impl Tokens {
             expires_at,
             last_used_at: None,
         };
+        let this = self.clone();
+        to_the_end(async move { this.add(token).await }).await
+    }
+
+    async fn add(&self, token: Token) -> Result<Token, Error> {
+        let _writing = self.0.writing.lock().await;
+        let known = self.0.known.load_full();
+        if known.by_name.contains_key(&token.name) {
+            return Err(Error::Exists { name: token.name });
+        }
+        if known.by_name.len() >= MAX_TOKENS {
+            return Err(Error::TooMany { max: MAX_TOKENS });
+        }
         let mut batch = Batch::new();
-        batch.expect(&TOKENS, &name, Expect::Absent);
-        batch.put(&TOKENS, &name, &token);
+        batch.expect(&TOKENS, &token.name, Expect::Absent);
+        batch.put(&TOKENS, &token.name, &token);
         self.0.store.commit(batch).await?;
         self.change(|known| known.add(Entry::new(token.clone())));
         Ok(token)
@@ -228,6 +233,11 @@ impl Tokens {
     /// # Errors
     /// There is none of this name, or the store cannot be written.
     pub async fn revoke(&self, name: &str) -> Result<Token, Error> {
+        let (this, name) = (self.clone(), name.to_owned());
+        to_the_end(async move { this.remove(&name).await }).await
+    }
+
+    async fn remove(&self, name: &str) -> Result<Token, Error> {
         let _writing = self.0.writing.lock().await;
         let entry = self.0.known.load().by_name.get(name).cloned();
         let entry = entry.ok_or_else(|| Error::NotFound {

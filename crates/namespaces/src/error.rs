@@ -1,0 +1,56 @@
+//! What can go wrong.
+
+use model::{Code, Failure, Principal};
+
+/// Nothing can be said of a namespace.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A value of the request is wrong.
+    #[error("{message}")]
+    Parameter {
+        /// Its field.
+        field: &'static str,
+        /// What is wrong with it.
+        message: String,
+    },
+    /// Neither an owner nor an administrator asks.
+    #[error("{caller} does not own {namespace}, so it may not change who does and who sees it")]
+    NotOwner {
+        /// Who asks.
+        caller: Principal,
+        /// The namespace.
+        namespace: String,
+    },
+    /// There are as many as there may be.
+    #[error("There are {max} namespaces of which something is said, and there may be no more")]
+    TooMany {
+        /// The most.
+        max: usize,
+    },
+    /// The store cannot be read.
+    #[error(transparent)]
+    Read(#[from] store::StoreError),
+    /// The store cannot be written.
+    #[error(transparent)]
+    Write(#[from] store::CommitError),
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        let message = error.to_string();
+        match error {
+            Error::Parameter { field, message } => {
+                Self::new(Code::InvalidParameter, &message).field(field, &message)
+            }
+            Error::NotOwner { namespace, .. } => Self::new(Code::PermissionDenied, message)
+                .detail("namespace", &namespace)
+                .suggest(format!(
+                    "Ask an owner of {namespace}, or whoever runs the server"
+                )),
+            Error::TooMany { .. } => Self::new(Code::InvalidParameter, message)
+                .suggest("Set `namespaces.visibility` in the config file for most of them, and say of few what differs"),
+            Error::Read(error) => error.into(),
+            Error::Write(error) => error.into(),
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! Who may write where: the rights of a caller, and whose a namespace is.
+
+use std::sync::Arc;
+
+use crate::known::key;
+use crate::{FirstPublish, Namespaces};
+use access::{Access, Action, Authorize};
+use model::{Code, Failure, SkillId};
+
+/// Decides by both.
+struct Owners {
+    access: Access,
+    namespaces: Namespaces,
+}
+
+/// Owners alone do these.
+const fn is_of_owners(action: Action) -> bool {
+    matches!(action, Action::Publish | Action::Activate | Action::Delete)
+}
+
+impl Namespaces {
+    /// Who decides for which skills a caller may do an action. None: for all.
+    #[must_use]
+    pub fn authorizer(&self, access: &Access, action: Action) -> Option<Arc<dyn Authorize>> {
+        let known = self.known();
+        let is_free = !is_of_owners(action)
+            || !known.has_owners && known.config.first_publish == FirstPublish::Open
+            || access.caller.rights.allow(Action::Administer);
+        if is_free {
+            return access.authorizer(action);
+        }
+        Some(Arc::new(Owners {
+            access: access.clone(),
+            namespaces: self.clone(),
+        }))
+    }
+}
+
+impl Authorize for Owners {
+    fn allow(&self, action: Action, skill: &str) -> Result<(), Failure> {
+        self.access.allow(action, skill)?;
+        let caller = &self.access.caller.principal;
+        // A short name may lead to another skill by the time at which the call is carried out.
+        let Ok(id) = skill.parse::<SkillId>() else {
+            return Err(Failure::new(
+                Code::PermissionDenied,
+                "Namespaces have owners here, so the skill has to be named by its id",
+            )
+            .detail("action", action)
+            .suggest("Name the skill as `source/author/slug`"));
+        };
+        let namespace = id.namespace();
+        let said = self.namespaces.stored(&key(namespace))?;
+        let owners = said.map_or_else(Vec::new, |said| said.value.owners);
+        if owners.contains(caller) {
+            return Ok(());
+        }
+        let first_publish = self.namespaces.known().config.first_publish;
+        let must_own = action == Action::Publish && first_publish == FirstPublish::Refused;
+        if owners.is_empty() && !must_own {
+            return Ok(());
+        }
+        let message = if owners.is_empty() {
+            format!("{namespace} belongs to nobody, and skills are published by owners alone")
+        } else {
+            format!(
+                "{namespace} belongs to others, so {caller} may not publish, activate or delete in it"
+            )
+        };
+        Err(Failure::new(Code::NamespaceNotOwned, message)
+            .detail("namespace", namespace)
+            .suggest(format!(
+                "Ask an owner or whoever runs the server: `repertoire namespace set {namespace} --add-owner {caller}`"
+            ))
+            .suggest("Or publish in a namespace of your own"))
+    }
+}

@@ -1,0 +1,86 @@
+//! Which skills a caller sees.
+
+use std::sync::Arc;
+
+use crate::known::{Known, key};
+use crate::{Namespaces, Visibility};
+use access::Caller;
+use model::{SkillId, SkillPattern};
+use registry::Sees;
+
+/// What decides which skills a caller sees: callers of whom it is the same see the same.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Sight {
+    is_signed_in: bool,
+    /// What its rights name.
+    named: Vec<SkillPattern>,
+    /// Keys of the namespaces that it owns.
+    owned: Vec<Arc<str>>,
+}
+
+impl Sight {
+    /// None: it sees all skills.
+    pub(crate) fn of(caller: &Caller, known: &Known) -> Option<Self> {
+        (known.hides_any && !caller.rights.see_all()).then(|| Self {
+            is_signed_in: !caller.is_anonymous(),
+            named: caller.rights.seen().cloned().collect(),
+            owned: known.owned_by(&caller.principal).to_vec(),
+        })
+    }
+
+    fn sees(&self, skill: &SkillId, known: &Known) -> bool {
+        let is_seen = match known.visibility_of(skill) {
+            Visibility::Public => true,
+            Visibility::Internal => self.is_signed_in,
+            Visibility::Private => false,
+        };
+        is_seen
+            || self.named.iter().any(|pattern| pattern.covers(skill))
+            || !self.owned.is_empty() && self.owns(skill.namespace())
+    }
+
+    /// It sees skills of a namespace, or would if there were any.
+    pub(crate) fn sees_into(&self, namespace: &str, known: &Known) -> bool {
+        match known.visibility(namespace) {
+            Visibility::Public => true,
+            Visibility::Internal if self.is_signed_in => true,
+            Visibility::Internal | Visibility::Private => {
+                let mut named = self.named.iter();
+                self.owns(namespace) || named.any(|pattern| pattern.is_about(namespace))
+            }
+        }
+    }
+
+    fn owns(&self, namespace: &str) -> bool {
+        let key = key(namespace);
+        self.owned.iter().any(|owned| **owned == key)
+    }
+}
+
+/// What a caller sees by what was said of namespaces at a time.
+#[derive(Debug)]
+pub(crate) struct Then {
+    pub(crate) sight: Sight,
+    pub(crate) known: Arc<Known>,
+}
+
+impl Sees for Then {
+    fn sees(&self, id: &SkillId) -> bool {
+        self.sight.sees(id, &self.known)
+    }
+}
+
+/// What a caller sees by what is said of namespaces whenever it is asked.
+#[derive(Debug)]
+pub(crate) struct Now {
+    pub(crate) caller: Arc<Caller>,
+    pub(crate) namespaces: Namespaces,
+}
+
+impl Sees for Now {
+    fn sees(&self, id: &SkillId) -> bool {
+        let known = self.namespaces.known();
+        let sight = Sight::of(&self.caller, &known);
+        sight.is_none_or(|sight| sight.sees(id, &known))
+    }
+}

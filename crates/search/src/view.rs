@@ -1,0 +1,54 @@
+//! A search of those who see some skills alone.
+//!
+//! What they do not see is left out where postings are read, like what was deleted: it counts
+//! in no total, no facet and no idf, corrects no spelling, and no word that it alone has is
+//! known. So an answer is that of an index without it.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::SearchIndex;
+use super::snapshot::Snapshot;
+use registry::{Registry, View};
+
+/// What is seen of an index.
+#[derive(Debug)]
+pub(super) struct SearchView {
+    /// The registry that shows the same.
+    pub(super) registry: Registry,
+    view: Arc<View>,
+    /// The state that was searched last, and what is seen of it.
+    seen: Mutex<Option<(Arc<Snapshot>, Arc<Snapshot>)>>,
+}
+
+impl SearchView {
+    /// What is seen of a state of the index.
+    pub(super) fn of(&self, snapshot: &Arc<Snapshot>) -> Arc<Snapshot> {
+        let seen = || self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((of, seen)) = &*seen()
+            && Arc::ptr_eq(of, snapshot)
+        {
+            return Arc::clone(seen);
+        }
+        // Not under the lock: who else comes now does the same work, and waits for nobody.
+        let shown = snapshot.seen_by(|id| self.view.sees(id));
+        let shown = Arc::new(shown);
+        *seen() = Some((Arc::clone(snapshot), Arc::clone(&shown)));
+        shown
+    }
+}
+
+impl SearchIndex {
+    /// The same for those who see what a registry shows.
+    #[must_use]
+    pub fn with_view(&self, registry: Registry) -> Self {
+        let view = registry.view().map(|view| SearchView {
+            view: Arc::clone(view),
+            registry: registry.clone(),
+            seen: Mutex::default(),
+        });
+        Self {
+            view: view.map(Arc::new),
+            ..self.clone()
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! What a caller sees: the skills of the store, without those that it may not see; and in front
+//! of them those that lie around its agent, where it asks for these.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use http::Extensions as Call;
+
+use ::access::{Access, Action, Authorize};
+use ::lookup::Lookup;
+use ::registry::{Sees, WatchFilter};
+use local::{Changes, Overlays, Place};
+use model::Event;
+use namespaces::{Seen, Views};
+
+/// Where the agent of a caller on this machine looks for skills, which it says itself; the
+/// server's local socket puts it into each request. It may have them read, since it could read
+/// them, too.
+#[derive(Debug, Clone)]
+pub struct CallerPlace(pub Arc<Place>);
+
+/// Finds out what each caller sees. The default shows every skill of the store to everybody,
+/// and no others.
+#[derive(Debug, Clone, Default)]
+pub struct Viewer {
+    /// What lies around callers.
+    local: Option<Overlays>,
+    /// What callers do not see.
+    views: Option<Views>,
+}
+
+impl Viewer {
+    /// Shows callers what they may see, and what lies around them.
+    #[must_use]
+    pub fn new(local: Overlays, views: Views) -> Self {
+        Self {
+            local: Some(local),
+            views: Some(views),
+        }
+    }
+
+    fn place<'a>(&'a self, call: &'a Call) -> Option<(&'a Overlays, &'a Place)> {
+        let CallerPlace(place) = call.get()?;
+        Some((self.local.as_ref()?, place))
+    }
+
+    /// What of the store a caller sees; none: all of it.
+    pub(super) fn view(&self, call: &Call) -> Option<Seen> {
+        self.views.as_ref()?.seen(&super::access_of(call))
+    }
+
+    /// What a caller sees; none: all of the store, and nothing else.
+    pub(super) async fn seen(&self, call: &Call) -> Option<Seen> {
+        // Whoever has a place came over the socket of the data directory, and sees all.
+        let Some((overlays, place)) = self.place(call) else {
+            return self.view(call);
+        };
+        let seen = overlays.seen(place).await?;
+        Some(Seen {
+            registry: seen.registry.clone(),
+            search: seen.search.clone(),
+        })
+    }
+
+    /// What a caller looks names up in; `own` is that of everybody else.
+    pub(super) async fn lookup(&self, call: &Call, own: &Lookup) -> Lookup {
+        match self.seen(call).await {
+            Some(seen) => Lookup::new(seen.registry),
+            None => own.clone(),
+        }
+    }
+
+    /// Whether a caller sees a skill, for as long as its call goes on.
+    #[must_use]
+    pub fn sees(&self, call: &Call) -> Option<Arc<dyn Sees>> {
+        let views = self.views.as_ref()?;
+        Some(views.sees(&super::access_of(call)))
+    }
+
+    /// Who decides to which skills a caller may do an action. None: to all.
+    pub(super) fn authorizer(&self, access: &Access, of: Action) -> Option<Arc<dyn Authorize>> {
+        match &self.views {
+            Some(views) => views.namespaces().authorizer(access, of),
+            None => access.authorizer(of),
+        }
+    }
+
+    /// What happens to the skills around a caller.
+    pub(super) async fn changes(&self, call: &Call) -> Option<Changes> {
+        let (overlays, place) = self.place(call)?;
+        overlays.changes(place).await
+    }
+}
+
+/// Events of skills in folders, for a watcher.
+pub(super) struct LocalEvents {
+    changes: Option<Changes>,
+    filter: WatchFilter,
+    waiting: VecDeque<Event>,
+}
+
+impl LocalEvents {
+    /// Those that a filter wants; none where there are no changes.
+    pub(super) fn new(changes: Option<Changes>, filter: WatchFilter) -> Self {
+        Self {
+            changes,
+            filter,
+            waiting: VecDeque::new(),
+        }
+    }
+
+    /// The next one. Cancelling loses nothing.
+    pub(super) async fn next(&mut self) -> Option<Event> {
+        loop {
+            if let Some(event) = self.waiting.pop_front() {
+                return Some(event);
+            }
+            let change = self.changes.as_mut()?.next().await;
+            let wanted = change.iter().filter(|event| self.filter.wants(event));
+            self.waiting.extend(wanted.cloned());
+        }
+    }
+}
