@@ -3,6 +3,8 @@
 
 #[path = "access/owned.rs"]
 mod owned;
+#[path = "access/seen.rs"]
+mod seen;
 mod support;
 
 use std::process::Output;
@@ -13,6 +15,7 @@ use http::Request;
 use repertoire::contract::v1;
 use repertoire::contract::v1::access_client::AccessClient;
 use repertoire::contract::v1::admin_client::AdminClient;
+use repertoire::contract::v1::lookup_client::LookupClient;
 use repertoire::contract::v1::registry_client::RegistryClient;
 use serde_json::{Map, Value, json};
 use support::Server;
@@ -243,17 +246,17 @@ async fn every_route_and_every_tool_wants_the_action_of_its_call() {
             let outcome = (who.outcome)(method.action.parse().ok());
             let name = format!("{}.{} as {}", method.service, method.name, who.name);
             for route in method.routes.iter().filter(|_| !method.server_streaming) {
-                // `{skill_id=*/*/*}` is three segments, any other variable one.
+                // `{skill_id=*/*/*}` is three segments, `{namespace=*/*}` two, any other variable one.
                 let mut path = String::new();
                 let mut rest = route.template.as_str();
                 let mut body = arguments(&gateway, method);
                 while let Some((before, after)) = rest.split_once('{') {
                     let (variable, after) = after.split_once('}').expect("its end");
                     path.push_str(before);
-                    path.push_str(if variable.ends_with("*/*/*") {
-                        "a/b/c"
-                    } else {
-                        "1"
+                    path.push_str(match variable.split_once('=') {
+                        Some((_, "*/*/*")) => "a/b/c",
+                        Some((_, "*/*")) => "a/b",
+                        _ => "1",
                     });
                     body.remove(variable.split('=').next().expect("a name"));
                     rest = after;

@@ -104,11 +104,14 @@ impl Rights {
             || self.allow(action) && self.skills.iter().any(|pattern| pattern.covers(skill))
     }
 
-    /// It is seen whoever a skill belongs to: who may change every skill sees every skill, and
-    /// so does who says who may do what.
+    /// Every skill is seen: by who may change every one, and by who may do what concerns all
+    /// of the server, such as blocking skills and reading the audit trail.
     #[must_use]
     pub fn see_all(&self) -> bool {
-        self.allow(Action::Administer) || by_skill().any(|action| self.allow_to_all(action))
+        use Action::{Administer, Audit, Block, Operate, Sync};
+        let mut of_server = [Block, Sync, Audit, Operate, Administer].into_iter();
+        of_server.any(|action| self.allow(action))
+            || by_skill().any(|action| self.allow_to_all(action))
     }
 
     /// The skills of private namespaces that are seen: those that may be changed, too.

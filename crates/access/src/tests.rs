@@ -63,6 +63,7 @@ fn publisher() -> Rights {
     Rights {
         actions: Role::Publisher.actions(),
         skills: vec!["github/acme/*".parse().expect("a pattern")],
+        ..Rights::default()
     }
 }
 

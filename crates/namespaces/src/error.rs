@@ -42,7 +42,7 @@ impl From<Error> for Failure {
             Error::Parameter { field, message } => {
                 Self::new(Code::InvalidParameter, &message).field(field, &message)
             }
-            Error::NotOwner { namespace, .. } => Self::new(Code::PermissionDenied, message)
+            Error::NotOwner { namespace, .. } => Self::new(Code::NamespaceNotOwned, message)
                 .detail("namespace", &namespace)
                 .suggest(format!(
                     "Ask an owner of {namespace}, or whoever runs the server"

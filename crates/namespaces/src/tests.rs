@@ -1,1 +1,547 @@
+//! Who sees what, whose namespaces are, and who may say so.
 
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use tempfile::TempDir;
+
+use super::*;
+use access::{Access, Action, Actions, Caller, Origin, Rights, Role};
+use model::{Code, Failure, Principal, SkillId, SystemClock, TrustTier};
+use registry::{Audience as _, Bundle, Policy, Registry, Tiers};
+use search::SearchIndex;
+use store::Store;
+use testing::{options, skill_md};
+
+fn config(text: &str) -> NamespacesConfig {
+    serde_yaml::from_str(text).expect("settings")
+}
+
+fn id(text: &str) -> SkillId {
+    text.parse().expect("an id")
+}
+
+fn by(principal: Principal, rights: Rights) -> Access {
+    Access {
+        caller: Arc::new(Caller::new(principal, rights)),
+        signs_in: true,
+        origin: Origin::PROCESS,
+    }
+}
+
+fn rights(role: Role, skills: &[&str], sees: &[&str]) -> Rights {
+    let patterns = |texts: &[&str]| {
+        texts
+            .iter()
+            .map(|text| text.parse().expect("a pattern"))
+            .collect()
+    };
+    Rights {
+        actions: role.actions(),
+        skills: patterns(skills),
+        sees: patterns(sees),
+    }
+}
+
+fn token(name: &str, role: Role) -> Access {
+    by(Principal::token(name), rights(role, &[], &[]))
+}
+
+fn administrator() -> Access {
+    token("root", Role::Administrator)
+}
+
+/// A registry whose namespaces follow settings.
+struct World {
+    _directory: TempDir,
+    store: Store,
+    namespaces: Namespaces,
+    registry: Registry,
+}
+
+impl World {
+    fn new(settings: &str) -> Self {
+        let directory = TempDir::new().expect("a folder");
+        let store = Store::open(&directory.path().join("data"), &options()).expect("a store");
+        let namespaces = Namespaces::open(store.clone(), config(settings)).expect("namespaces");
+        let policy = Policy {
+            audience: Some(namespaces.as_audience()),
+            claims: Some(namespaces.as_claims()),
+            tiers: Tiers {
+                verified: vec!["github".to_owned()],
+                ..Tiers::default()
+            },
+            ..Policy::default()
+        };
+        let clock = Arc::new(SystemClock);
+        let registry = Registry::open_with(store.clone(), clock, Default::default(), policy);
+        Self {
+            _directory: directory,
+            store,
+            namespaces,
+            registry: registry.expect("a registry"),
+        }
+    }
+
+    async fn set(&self, name: &str, change: Change) {
+        let root = administrator();
+        let set = self
+            .namespaces
+            .change(name, change, &root, Timestamp::UNIX_EPOCH);
+        set.await.expect("said");
+    }
+
+    async fn visibility(&self, name: &str, visibility: Visibility) {
+        let change = Change {
+            visibility: Some(Some(visibility)),
+            ..Change::default()
+        };
+        self.set(name, change).await;
+    }
+
+    async fn owned(&self, name: &str, owners: &[&str]) {
+        let change = Change {
+            add_owners: texts(owners),
+            ..Change::default()
+        };
+        self.set(name, change).await;
+    }
+
+    async fn publish(&self, skill: &str, by: &Principal) -> registry::Published {
+        let text = skill_md(
+            &format!("name: {}\ndescription: Does.", id(skill).slug()),
+            "Body.",
+        );
+        let path = "SKILL.md".parse().expect("a path");
+        let bundle = Bundle {
+            id: Some(id(skill)),
+            files: [(path, text.into())].into(),
+            ..Bundle::default()
+        };
+        let prepared = self.registry.prepare(bundle).await.expect("a skill");
+        let caller = registry::Caller::new(by.clone());
+        let published = self.registry.publish(prepared, "", true, &caller).await;
+        published.expect("published")
+    }
+
+    fn views(&self) -> Views {
+        let search = SearchIndex::new(
+            self.registry.clone(),
+            self._directory.path().join("i"),
+            None,
+        );
+        Views::new(self.namespaces.clone(), self.registry.clone(), search)
+    }
+
+    /// Ids of the skills that a caller sees; none: it sees all.
+    fn seen(&self, views: &Views, access: &Access) -> Option<Vec<String>> {
+        let seen = views.seen(access)?;
+        let catalog = seen.registry.catalog();
+        Some(
+            catalog
+                .after("", None)
+                .map(|head| head.id.to_string())
+                .collect(),
+        )
+    }
+
+    fn may(&self, access: &Access, action: Action, skill: &str) -> Result<(), Failure> {
+        let authorizer = self.namespaces.authorizer(access, action);
+        authorizer.map_or(Ok(()), |authorizer| authorizer.allow(action, skill))
+    }
+}
+
+fn texts(texts: &[&str]) -> Vec<String> {
+    texts.iter().map(|text| (*text).to_owned()).collect()
+}
+
+fn anonymous() -> Access {
+    by(Principal::anonymous(), rights(Role::Reader, &[], &[]))
+}
+
+#[tokio::test]
+async fn each_caller_sees_what_is_public_and_what_is_for_it() {
+    let world = World::new("{}");
+    world.visibility("b/internal", Visibility::Internal).await;
+    world.visibility("C/Private", Visibility::Private).await;
+    world.owned("c/private", &["token:owner"]).await;
+    for skill in ["a/public/x", "b/internal/x", "c/private/x", "c/private/y"] {
+        world.publish(skill, &Principal::system()).await;
+    }
+    let views = world.views();
+    let agent = |sees: &[&str]| by(Principal::token("t"), rights(Role::Agent, &[], sees));
+    let seen = |access: &Access| world.seen(&views, access);
+    let public = ["a/public/x"].as_slice();
+    let internal = [public, &["b/internal/x"]].concat();
+    let all = [internal.as_slice(), &["c/private/x", "c/private/y"]].concat();
+    let one = [internal.as_slice(), &["c/private/x"]].concat();
+    let bound = by(
+        Principal::token("t"),
+        rights(Role::Publisher, &["c/PRIVATE/x"], &[]),
+    );
+    let sighted = [
+        (anonymous(), Some(public)),
+        (agent(&[]), Some(&internal)),
+        (agent(&["c/private/*"]), Some(&all)),
+        (agent(&["C/*"]), Some(&all)),
+        (agent(&["c/private/X"]), Some(&one)),
+        (token("owner", Role::Agent), Some(&all)),
+        (bound, Some(&one)),
+    ];
+    for (access, expected) in &sighted {
+        let expected = expected.map(texts);
+        assert_eq!(seen(access), expected, "{:?}", access.caller);
+    }
+    for role in [
+        Role::Publisher,
+        Role::Reviewer,
+        Role::Operator,
+        Role::Administrator,
+    ] {
+        assert_eq!(seen(&token("t", role)), None, "{role:?}");
+    }
+}
+
+#[tokio::test]
+async fn the_settings_say_who_sees_namespaces_of_which_nothing_is_said() {
+    let world = World::new("visibility: private");
+    world.visibility("a/shown", Visibility::Public).await;
+    for skill in ["a/shown/x", "a/other/x", "builtin/repertoire/x"] {
+        world.publish(skill, &Principal::system()).await;
+    }
+    let views = world.views();
+    let seen = |world: &World| world.seen(&views, &anonymous());
+    assert_eq!(
+        seen(&world),
+        Some(texts(&["a/shown/x", "builtin/repertoire/x"]))
+    );
+    let change = Change {
+        visibility: Some(None),
+        ..Change::default()
+    };
+    world.set("a/shown", change).await;
+    assert_eq!(seen(&world), Some(texts(&["builtin/repertoire/x"])));
+    // Nothing is said of it any more.
+    assert_eq!(world.namespaces.list(&administrator().caller, "", 9), []);
+}
+
+#[tokio::test]
+async fn a_stream_sees_by_what_is_said_when_an_event_comes() {
+    let world = World::new("{}");
+    let sees = world.views().sees(&anonymous());
+    assert!(sees.sees(&id("a/b/c")));
+    world.visibility("a/b", Visibility::Private).await;
+    assert!(!sees.sees(&id("a/b/c")));
+}
+
+#[tokio::test]
+async fn where_a_namespace_has_owners_they_alone_write_in_it() {
+    let world = World::new("{}");
+    world.owned("a/b", &["token:ada", "oidc:acme/bob"]).await;
+    let bob = by(
+        Principal::oidc("acme", "bob"),
+        rights(Role::Publisher, &[], &[]),
+    );
+    let eve = token("eve", Role::Publisher);
+    for action in [Action::Publish, Action::Activate, Action::Delete] {
+        let may = |access: &Access, skill: &str| {
+            let may = world.may(access, action, skill);
+            may.err().map(|failure| failure.code)
+        };
+        let outcomes = [
+            may(&token("ada", Role::Publisher), "a/b/x"),
+            may(&bob, "A/B/x"),
+            may(&administrator(), "a/b/x"),
+            may(&eve, "a/b/x"),
+            may(&eve, "a/other/x"),
+            // A short name may lead into it.
+            may(&eve, "x"),
+        ];
+        let expected = [
+            None,
+            None,
+            None,
+            Some(Code::NamespaceNotOwned),
+            None,
+            Some(Code::PermissionDenied),
+        ];
+        assert_eq!(outcomes, expected, "{action}");
+    }
+    // To own it gives no rights.
+    let failure = world.may(&token("ada", Role::Reader), Action::Publish, "a/b/x");
+    assert_eq!(
+        failure.map_err(|failure| failure.code),
+        Err(Code::PermissionDenied)
+    );
+    // Who reviews is no owner.
+    let reviews = world.may(&token("eve", Role::Reviewer), Action::Review, "a/b/x");
+    assert!(reviews.is_ok(), "{reviews:?}");
+}
+
+#[tokio::test]
+async fn where_nobody_may_publish_first_a_namespace_needs_an_owner() {
+    let world = World::new("first_publish: refused");
+    let ada = token("ada", Role::Publisher);
+    let may = || {
+        world
+            .may(&ada, Action::Publish, "a/b/x")
+            .map_err(|failure| failure.code)
+    };
+    assert_eq!(may(), Err(Code::NamespaceNotOwned));
+    world.owned("a/b", &["token:ada"]).await;
+    assert_eq!(may(), Ok(()));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_first_publish_claims_a_namespace_and_none_after_it() {
+    let world = World::new("{first_publish: claims, visibility: private}");
+    world.publish("old/one/x", &Principal::source("s")).await;
+    let (ada, eve) = (token("ada", Role::Publisher), token("eve", Role::Publisher));
+    world.publish("a/b/x", &ada.caller.principal).await;
+    world.publish("a/b/y", &ada.caller.principal).await;
+    world.publish("old/one/y", &ada.caller.principal).await;
+    let listed = world.namespaces.list(&administrator().caller, "", 9);
+    let owners: Vec<_> = listed
+        .iter()
+        .map(|said| (said.name.as_str(), said.owners.clone()))
+        .collect();
+    assert_eq!(owners, [("a/b", vec![ada.caller.principal.clone()])]);
+    let may = |access, skill| {
+        world
+            .may(access, Action::Publish, skill)
+            .map_err(|it| it.code)
+    };
+    assert_eq!(may(&eve, "a/b/z"), Err(Code::NamespaceNotOwned));
+    assert_eq!(may(&ada, "a/b/z"), Ok(()));
+    // What was there before anybody could own it stays open.
+    assert_eq!(may(&eve, "old/one/z"), Ok(()));
+    // Its owner sees it at once, also after a start.
+    let agent = token("ada", Role::Agent);
+    assert_eq!(
+        world.seen(&world.views(), &agent),
+        Some(texts(&["a/b/x", "a/b/y"]))
+    );
+    let again = Namespaces::open(world.store.clone(), config("first_publish: claims"));
+    let again = again
+        .expect("namespaces")
+        .list(&administrator().caller, "", 9);
+    assert_eq!(again, listed);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_many_who_publish_first_at_once_one_owns_the_namespace() {
+    let world = Arc::new(World::new("first_publish: claims"));
+    let publishers = (0..8).map(|n| {
+        let world = Arc::clone(&world);
+        tokio::spawn(async move {
+            let text = skill_md("name: x\ndescription: Does.", "Body.");
+            let bundle = Bundle {
+                id: Some(id(&format!("a/b/skill-{n}"))),
+                files: [("SKILL.md".parse().expect("a path"), text.into())].into(),
+                ..Bundle::default()
+            };
+            let prepared = world.registry.prepare(bundle).await.expect("a skill");
+            let caller = registry::Caller::new(Principal::token(&n.to_string()));
+            let published = world.registry.publish(prepared, "", true, &caller).await;
+            published.map_err(|error| Failure::from(error).code)
+        })
+    });
+    let publishers: Vec<_> = publishers.collect();
+    let mut refused = Vec::new();
+    for publisher in publishers {
+        refused.extend(publisher.await.expect("a task").err());
+    }
+    // Those that came between are told to try again, and are refused then.
+    assert!(
+        refused.iter().all(|code| *code == Code::WriteContention),
+        "{refused:?}"
+    );
+    let listed = world.namespaces.list(&administrator().caller, "", 9);
+    let owners: Vec<_> = listed.iter().map(|said| said.owners.len()).collect();
+    assert_eq!(owners, [1]);
+}
+
+#[tokio::test]
+async fn owners_say_who_owns_and_sees_and_others_do_not() {
+    let world = World::new("{}");
+    world.owned("a/b", &["token:ada"]).await;
+    let change = |add: &[&str], remove: &[&str]| Change {
+        add_owners: texts(add),
+        remove_owners: texts(remove),
+        ..Change::default()
+    };
+    let set = async |name: &str, change: Change, access: &Access| {
+        let set = world
+            .namespaces
+            .change(name, change, access, Timestamp::UNIX_EPOCH);
+        set.await
+            .map(|said| said.owners)
+            .map_err(|error| error.to_string())
+    };
+    let (ada, eve) = (token("ada", Role::Publisher), token("eve", Role::Publisher));
+    let (of_ada, of_eve) = (ada.caller.principal.clone(), eve.caller.principal.clone());
+    let refused = "token:eve does not own a/b, so it may not change who does and who sees it";
+    assert_eq!(
+        set("a/b", change(&["token:eve"], &[]), &eve).await,
+        Err(refused.to_owned())
+    );
+    let last = "a/b would belong to nobody: add another owner first, or ask an administrator";
+    assert_eq!(
+        set("a/b", change(&[], &["token:ada"]), &ada).await,
+        Err(last.to_owned())
+    );
+    let both = set("a/b", change(&["token:eve", "token:ada"], &[]), &ada).await;
+    assert_eq!(both, Ok(vec![of_ada, of_eve.clone()]));
+    assert_eq!(
+        set("A/B", change(&[], &["token:ada"]), &eve).await,
+        Ok(vec![of_eve])
+    );
+    assert_eq!(
+        set("a/b", change(&[], &["token:eve"]), &administrator()).await,
+        Ok(Vec::new())
+    );
+}
+
+#[tokio::test]
+async fn what_is_no_namespace_and_no_owner_is_refused() {
+    let world = World::new("{}");
+    let many: Vec<_> = (0..=64).map(|n| format!("token:{n}")).collect();
+    let long = format!("oidc:acme/{}", "x".repeat(400));
+    let owners = |owners: Vec<String>| Change {
+        add_owners: owners,
+        ..Change::default()
+    };
+    let mut refused = Vec::new();
+    for (name, change) in [
+        ("acme", Change::default()),
+        ("a/b/c", Change::default()),
+        ("a /b", Change::default()),
+        ("builtin/repertoire", Change::default()),
+        ("a/b", owners(vec!["ada".to_owned()])),
+        ("a/b", owners(vec!["oidc:acme".to_owned()])),
+        ("a/b", owners(vec!["anonymous".to_owned()])),
+        ("a/b", owners(vec![long])),
+        ("a/b", owners(many)),
+        (
+            "a/b",
+            Change {
+                remove_owners: texts(&["token:ada"]),
+                ..Change::default()
+            },
+        ),
+    ] {
+        let root = administrator();
+        let set = world
+            .namespaces
+            .change(name, change, &root, Timestamp::UNIX_EPOCH);
+        match set.await {
+            Err(Error::Parameter { field, .. }) => refused.push(field),
+            other => panic!("{name}: {other:?}"),
+        }
+    }
+    let (namespace, add) = ("namespace", "add_owners");
+    let expected = [
+        namespace,
+        namespace,
+        namespace,
+        namespace,
+        add,
+        add,
+        add,
+        add,
+        add,
+        "remove_owners",
+    ];
+    assert_eq!(refused, expected);
+}
+
+#[tokio::test]
+async fn a_list_has_what_a_caller_sees_into_by_pages() {
+    let world = World::new("{}");
+    for name in ["a/a", "b/b", "c/c"] {
+        world.owned(name, &["token:ada"]).await;
+    }
+    world.visibility("b/b", Visibility::Private).await;
+    let names = |access: &Access, after: &str, size| {
+        let listed = world.namespaces.list(&access.caller, after, size);
+        listed
+            .iter()
+            .map(|said| said.name.clone())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(names(&anonymous(), "", 9), ["a/a", "c/c"]);
+    let one = by(Principal::token("t"), rights(Role::Agent, &[], &["b/b/x"]));
+    assert_eq!(names(&one, "", 9), ["a/a", "b/b", "c/c"]);
+    assert_eq!(names(&one, "A/a", 1), ["b/b"]);
+}
+
+#[tokio::test]
+async fn a_scan_tells_no_name_to_who_does_not_see_its_skill() {
+    let world = World::new("{}");
+    for (name, visibility) in [
+        ("github/open", Visibility::Public),
+        ("github/staff", Visibility::Internal),
+        ("github/secret", Visibility::Private),
+        ("github/other", Visibility::Private),
+    ] {
+        world.visibility(name, visibility).await;
+    }
+    let names = [
+        "github/open/x",
+        "github/staff/x",
+        "github/secret/x",
+        "github/other/x",
+    ];
+    let told = names.map(|one| names.map(|other| world.namespaces.also_sees(&id(one), &id(other))));
+    let expected = [
+        [true, false, false, false],
+        [true, true, false, false],
+        [true, true, true, false],
+        [true, true, false, true],
+    ];
+    assert_eq!(told, expected);
+    // A skill of a verified source has a name; one that looks like it is published elsewhere.
+    world
+        .publish("github/secret/kubernetes-deploy", &Principal::system())
+        .await;
+    let head = world
+        .registry
+        .head(&id("github/secret/kubernetes-deploy"))
+        .expect("a head");
+    assert_eq!(head.trust_tier(), TrustTier::Verified);
+    let found = async |visibility| {
+        world.visibility("github/secret", visibility).await;
+        let skill = format!("local/{visibility}/kubernetes-depl0y");
+        world.publish(&skill, &Principal::system()).await;
+        let head = world.registry.head(&id(&skill)).expect("a head");
+        let scan = world
+            .registry
+            .scan_of(&head, head.last_number)
+            .expect("a scan");
+        let found = scan.expect("a scan").report.findings;
+        found.iter().any(|finding| {
+            finding.evidence.contains("kubernetes-deploy")
+                || finding.description.contains("kubernetes-deploy")
+        })
+    };
+    assert_eq!(
+        (
+            found(Visibility::Private).await,
+            found(Visibility::Public).await
+        ),
+        (false, true)
+    );
+}
+
+#[test]
+fn a_scope_gives_no_sight_of_what_it_may_not_change() {
+    let of = |actions: &[Action]| Rights {
+        actions: actions.iter().copied().collect::<Actions>(),
+        skills: vec!["a/b/*".parse().expect("a pattern")],
+        sees: Vec::new(),
+    };
+    assert_eq!(of(&[Action::Read]).seen().count(), 0);
+    assert_eq!(of(&[Action::Read, Action::Publish]).seen().count(), 1);
+    assert!(!of(&[Action::Publish]).see_all());
+    assert!(of(&[Action::Block]).see_all());
+}

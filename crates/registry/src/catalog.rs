@@ -34,7 +34,7 @@ enum Rank {
 /// A skill is live where it has an active version. Those that are not have
 /// names of their own, so that what wins a name is the first of its set, and
 /// no facet.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Catalog {
     pub(super) heads: OrdMap<SkillKey, Arc<Head>>,
     live_names: Names,

@@ -6,6 +6,7 @@ mod consistency;
 mod damaged;
 mod ranking;
 mod similar;
+mod view;
 
 use std::path::Path;
 use std::sync::Arc;

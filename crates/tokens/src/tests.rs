@@ -21,6 +21,7 @@ fn new(name: &str, expires_at: Option<Timestamp>) -> NewToken {
         rights: Rights {
             actions: Role::Publisher.actions(),
             skills: vec!["github/acme/*".parse().expect("a pattern")],
+            ..Rights::default()
         },
         expires_at,
     }

@@ -3,7 +3,7 @@
 use imbl::OrdMap;
 
 use super::*;
-use model::{Location, Reference, TrustTier};
+use model::{Block, Location, Reference, TrustTier};
 
 /// One skill that changes: its id, its name, and what became of it.
 type Step = (&'static str, &'static str, State);
@@ -346,4 +346,64 @@ fn skills_are_taken_of_each_source_and_author_in_turn_after_those_of_the_server(
         ]
     );
     assert_eq!(live(&[], false).in_turn().count(), 0);
+}
+
+/// Sees what is not of `github/acme`, or nothing else.
+#[derive(Debug)]
+struct Acme {
+    is_seen: bool,
+}
+
+impl Sees for Acme {
+    fn sees(&self, id: &SkillId) -> bool {
+        id.namespace().eq_ignore_ascii_case("github/acme") == self.is_seen
+    }
+}
+
+proptest! {
+    #[test]
+    fn a_view_is_a_catalog_of_what_is_seen_however_it_came_about(
+        steps in proptest::collection::vec((step(), any::<bool>()), 0..40),
+        looks in proptest::collection::vec(any::<bool>(), 40),
+        is_seen in any::<bool>(),
+    ) {
+        let sees = Acme { is_seen };
+        let view = View::new(Arc::new(Acme { is_seen }));
+        let (mut all, mut expected) = (Catalog::default(), Catalog::default());
+        for ((step, blocks), looks) in steps.into_iter().zip(looks) {
+            let head = head(step);
+            let block = blocks.then(|| Block {
+                skill: head.id.clone(),
+                reason: String::new(),
+                time: Timestamp::UNIX_EPOCH,
+                actor: Principal::local(),
+                from_feed: false,
+            });
+            let seen = sees.sees(&head.id).then_some(&mut expected);
+            for catalog in std::iter::once(&mut all).chain(seen) {
+                catalog.set_block(&head.id.key(), block.clone());
+                catalog.apply(&event(&head), Some(head.clone()));
+            }
+            // Looked at now and then: it moves on by what happened since.
+            if looks {
+                prop_assert_eq!(&*view.of(Arc::new(all.clone())), &expected);
+            }
+        }
+        prop_assert_eq!(&*view.of(Arc::new(all)), &expected);
+    }
+}
+
+#[tokio::test]
+async fn a_watcher_is_told_of_what_it_sees_alone() {
+    let world = World::new();
+    let filter = WatchFilter {
+        sees: Some(Arc::new(Acme { is_seen: false })),
+        ..WatchFilter::default()
+    };
+    let mut watch = world.registry.watch("", filter).expect("a watch");
+    for id in ["github/acme/hidden", "local/x/shown"] {
+        world.published(id, &text("", "Does.")).await;
+    }
+    let (_, event) = watch.next().await.expect("an event");
+    assert_eq!(event.skill_id.as_str(), "local/x/shown");
 }
