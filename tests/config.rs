@@ -107,6 +107,10 @@ const MISTAKES: &[(&str, &str)] = &[
         "2 limits.calls: needs a whole number from 1 to 1000000000",
     ),
     (
+        "namespaces:\n  visibility: hidden\n  owner: x\n",
+        "2 namespaces.visibility: `hidden` is none of public, internal, private\n3 namespaces.owner: there is no such key; here are visibility, first_publish",
+    ),
+    (
         "tls:\n  certificate: a\n  cert: a\n  client_certificates: maybe\n",
         "3 tls.cert: there is no such key; here are certificate, key, client_ca, client_certificates\n4 tls.client_certificates: `maybe` is none of none, optional, required",
     ),
