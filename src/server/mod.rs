@@ -180,7 +180,7 @@ impl Server {
         let face = McpServer::new(gateway, calls::inside(inside));
         let web = Arc::new(settings.web.clone());
         let idle = settings.limits.session_time();
-        let mcp = mcp::Endpoints::new(&face, idle, web, sign_in.resource(), &stop);
+        let mcp = mcp::Endpoints::new(&face, idle, web.clone(), sign_in.resource(), &stop);
         let routes = services.merge(others);
         let local_front = front.clone();
         let service = ProtocolRouter {
@@ -197,6 +197,7 @@ impl Server {
                     .fallback_service(any(no_rpc).with_state(http))
                     .layer(guard::cors()),
             ),
+            pages: web,
             mcp,
             peer: admission.local(),
             admission: admission.clone(),
