@@ -180,7 +180,7 @@ impl Server {
         let face = McpServer::new(gateway, calls::inside(inside));
         let web = Arc::new(settings.web.clone());
         let idle = settings.limits.session_time();
-        let mcp = mcp::Endpoints::new(&face, idle, web.clone(), sign_in.resource(), &stop);
+        let mcp = mcp::Endpoints::new(&face, &domain, (idle, web.clone()), &stop);
         let routes = services.merge(others);
         let local_front = front.clone();
         let service = ProtocolRouter {
