@@ -32,7 +32,7 @@ use admission::{Admission, Peer};
 use audit::Audit;
 use model::{Failure, Principal};
 use origins::WebConfig;
-use tokens::SignIn;
+use tokens::{Shown, SignIn};
 
 /// What serves each protocol.
 #[derive(Clone)]
@@ -90,13 +90,14 @@ impl Service<Request<Incoming>> for ProtocolRouter {
     }
 
     fn call(&mut self, request: Request<Incoming>) -> Self::Future {
-        match self.sign_in.waiting(request.headers()) {
-            None => self.answer(request),
+        let shown = self.sign_in.shown(request.headers());
+        match self.sign_in.waiting(&shown) {
+            None => self.answer(request, &shown),
             Some(waiting) => {
                 let mut router = self.clone();
                 Box::pin(async move {
                     waiting.await;
-                    router.answer(request).await
+                    router.answer(request, &shown).await
                 })
             }
         }
@@ -108,13 +109,14 @@ impl ProtocolRouter {
     fn answer(
         &mut self,
         request: Request<Incoming>,
+        shown: &Shown,
     ) -> <Self as Service<Request<Incoming>>>::Future {
         let native = is_grpc(&request);
         let mut request = request.map(Body::new);
         let face = if native { "grpc" } else { face(&request) };
         let (sign_in, headers) = (&self.sign_in, request.headers());
         let origin = sign_in.origin(headers, face, self.address);
-        let caller = sign_in.recognize(headers, is_of_worker(&request));
+        let caller = sign_in.recognize(shown, is_of_worker(&request));
         let caller = caller.map(|caller| caller.from(origin));
         let peer = self.peer_of(caller.as_ref().ok()).for_call();
         let known = caller.as_ref().ok().map(|it| it.caller.principal.clone());
