@@ -624,6 +624,55 @@ async fn an_agent_that_may_do_nothing_is_asked_for_a_token_by_http() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_page_of_an_allowed_origin_reads_why_its_token_was_refused_and_no_other_page_does() {
+    let config =
+        "access: {sign_in: tokens}\nweb: {allowed_origins: [\"https://app.example.com\"]}\n";
+    let server = Server::with(&[], config);
+    let fetch = async |method: &str, path: &str, origin: &str, signed: &str| {
+        let ask = ask(&server.url, method, path)
+            .header("origin", origin)
+            .header("authorization", signed);
+        ask.send().await
+    };
+    let (wrong, allowed) = ("Bearer rpt_wrong", "https://app.example.com");
+    for (method, path) in [("POST", "/mcp"), ("GET", "/v1/skills"), ("GET", "/metrics")] {
+        let refused = fetch(method, path, allowed, wrong).await;
+        assert_eq!(
+            (
+                refused.status.as_u16(),
+                refused.header("access-control-allow-origin"),
+                code(&refused)
+            ),
+            (401, allowed, "TOKEN_REFUSED".to_owned()),
+            "{path}"
+        );
+        assert_ne!(refused.header("www-authenticate"), "", "{path}");
+        let exposed = refused.header("access-control-expose-headers");
+        assert!(exposed.contains("www-authenticate"), "{path}: {exposed}");
+        let other = fetch(method, path, "https://evil.example", wrong).await;
+        assert_eq!(
+            (
+                other.status.as_u16(),
+                other.header("access-control-allow-origin"),
+                code(&other)
+            ),
+            (403, "", "ORIGIN_REFUSED".to_owned()),
+            "{path}"
+        );
+    }
+    // One that is known, and may not: refused as early.
+    let agent = format!("Bearer {}", role_token(&server, Role::Agent));
+    let refused = fetch("GET", "/metrics", allowed, &agent).await;
+    assert_eq!(
+        (
+            refused.status.as_u16(),
+            refused.header("access-control-allow-origin")
+        ),
+        (403, allowed)
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn tools_are_listed_for_whoever_has_a_token_with_the_skills_of_who_may_see_them() {
     let server = Server::with(&[], "access: {sign_in: tokens}\n");
     let list = async |text: &str| {

@@ -388,3 +388,37 @@ fn issuers_that_make_no_sense_are_refused_at_the_start() {
         assert!(started.contains(expected), "{started}");
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_of_a_tool_that_wants_more_scopes_is_in_the_audit_trail_like_any_refusal() {
+    let issuer = Issuer::start().await;
+    let directory = tempfile::tempdir().expect("a directory");
+    let config = format!("access:\n{}", issuer.config("scopes: require", RULES));
+    let server = Server::over(directory.path(), &[], &config);
+    let reader = issuer.token(&json!({"groups": ["admins"], "scope": "read load"}));
+    let refused = mcp(&server, &reader, "tools/call", publish("github/acme/hello")).await;
+    assert_eq!(refused.status, 403, "{}", refused.text());
+    let data = server.data.clone();
+    server.terminate();
+    let data = data.display().to_string();
+    let listed = [
+        "audit-trail",
+        "--principal",
+        "oidc:corp/ada",
+        "--format",
+        "json",
+        "--data",
+        &data,
+    ];
+    let listed = support::command(&listed);
+    assert!(listed.status.success(), "{listed:?}");
+    let text = String::from_utf8(listed.stdout).expect("text");
+    let events = text.lines().map(|line| {
+        let event: Value = line.parse().expect("JSON");
+        json!([event["kind"], event["face"], event["outcome"]])
+    });
+    assert_eq!(
+        events.collect::<Vec<_>>(),
+        [json!(["call", "mcp", "PERMISSION_DENIED"])]
+    );
+}

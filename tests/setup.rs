@@ -318,6 +318,40 @@ fn the_archive_of_a_release_is_whole_and_the_same_each_time() {
     );
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn the_package_for_debian_is_made_from_any_folder_and_named_alone() {
+    let place = TempDir::new().expect("a folder");
+    let place = place.path();
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/deploy/deb");
+    let tools = place.join("built/tools/bin");
+    std::fs::create_dir_all(&tools).expect("a folder");
+    // What packs for minutes: one that only writes where it is told to stands for it.
+    let stand_in = format!(
+        "#!/bin/sh\n\
+         [ \"$1\" = --version ] && exec sed -n 's/^CARGO_DEB_VERSION=/cargo-deb /p' '{script}'\n\
+         while [ \"$1\" != --output ]; do shift; done\n\
+         [ -x \"$CARGO_TARGET_DIR/release/repertoire\" ] || exit 1\n\
+         echo package >\"$2/repertoire_2.0.0-1_amd64.deb\"\n"
+    );
+    std::fs::write(tools.join("cargo-deb"), stand_in).expect("a file");
+    system(&tools, "chmod", &["755", "cargo-deb"]);
+    let dist = place.join("built/dist");
+    std::fs::create_dir_all(&dist).expect("a folder");
+    let old = dist.join("repertoire_1.0.0-1_amd64.deb");
+    std::fs::write(&old, "old").expect("a file");
+    let command = format!("CARGO_TARGET_DIR=built REPERTOIRE_BIN='{BINARY}' '{script}'");
+    let new = dist.join("repertoire_2.0.0-1_amd64.deb");
+    // Again over what it made.
+    for _ in 0..2 {
+        let listed = system(place, "sh", &["-c", &command]);
+        assert_eq!(listed, format!("{}\n", new.display()));
+    }
+    assert_eq!(std::fs::read(&old).expect("a file"), b"old");
+    let left = std::fs::read_dir(&dist).expect("a folder").count();
+    assert_eq!(left, 2, "nothing but packages is left");
+}
+
 /// What `deploy/sbom` writes. None: it has not what it needs.
 fn sbom(file: &Path) -> Option<String> {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/deploy/sbom");

@@ -9,6 +9,7 @@ use jiff::civil::Date;
 use super::connect::Client;
 use super::output::{BAD, Exit, FAINT, GOOD, Output, Style, Table, json_of, time};
 use crate::contract::{action_on_wire, v1};
+use ::audit::LEFT_OUT;
 use access::Action;
 
 const EXAMPLES: &str = "\
@@ -82,6 +83,15 @@ fn what(event: &v1::AuditEvent) -> String {
     }
 }
 
+/// What it was done to.
+fn named(event: &v1::AuditEvent) -> String {
+    let names = event.names.join(" ");
+    match event.details.get(LEFT_OUT) {
+        None => names,
+        Some(more) => format!("{names} and {more} more"),
+    }
+}
+
 fn from(event: &v1::AuditEvent) -> String {
     let parts = [&event.face, &event.address, &event.forwarded_for];
     let parts = parts.into_iter().filter(|part| !part.is_empty());
@@ -128,12 +138,13 @@ pub(super) async fn audit(client: &mut Client, options: Audit, output: &Output) 
                 continue;
             }
             let (what, from, style) = (what(&event), from(&event), style(&event));
+            let to = named(&event);
             rows.add_row([
                 event.number.to_string(),
                 time(event.at),
                 event.principal,
                 what,
-                event.names.join(" "),
+                to,
                 format!("{style}{}{style:#}", event.outcome),
                 from,
             ]);
@@ -176,7 +187,8 @@ async fn follow(client: &mut Client, options: Audit, output: &Output) -> Exit {
             continue;
         }
         let (at, what, from, style) = (time(event.at), what(&event), from(&event), style(&event));
-        let (number, caller, names) = (event.number, event.principal, event.names.join(" "));
+        let (number, names) = (event.number, named(&event));
+        let caller = event.principal;
         output.line(&format!(
             "{number} {FAINT}{at}{FAINT:#} {caller} {what} {names} {style}{}{style:#} {FAINT}{from}{FAINT:#}",
             event.outcome,

@@ -38,4 +38,4 @@ pub use handler::{Handler, McpServer};
 pub use http::{HttpService, http_service};
 pub use sessions::{SessionRequest, Sessions};
 pub use stdio::{StdioError, serve_stdio};
-pub use strict::{MessageKind, check};
+pub use strict::{Checked, MessageKind, check};

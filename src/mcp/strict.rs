@@ -28,6 +28,8 @@ const INVALID_REQUEST: i32 = -32600;
 const INVALID_PARAMS: i32 = -32602;
 /// The method that asks for a stream of what changes.
 const LISTEN: &str = "subscriptions/listen";
+/// The method that calls a tool.
+const CALL_TOOL: &str = "tools/call";
 /// Where a request names its protocol.
 const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 /// Characters of a caller's text that an answer repeats.
@@ -71,12 +73,27 @@ pub enum MessageKind {
     Other,
 }
 
+/// What is known of a message that was looked at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Checked {
+    /// What kind it is of.
+    pub kind: MessageKind,
+    /// The tool that it calls. None: it calls none, or does not say which.
+    pub tool: Option<String>,
+}
+
+impl From<MessageKind> for Checked {
+    fn from(kind: MessageKind) -> Self {
+        Self { kind, tool: None }
+    }
+}
+
 /// Looks at a text before it is handled; the error is the answer to it, a JSON-RPC
 /// error.
 ///
 /// # Errors
 /// It is no JSON, has a key twice, or is no message of JSON-RPC 2.0.
-pub fn check(text: &[u8]) -> Result<MessageKind, Vec<u8>> {
+pub fn check(text: &[u8]) -> Result<Checked, Vec<u8>> {
     let message =
         strict_json(text).map_err(|refusal| error(&id(text), PARSE_ERROR, &refusal.message))?;
     let fail = |code, sentence: &str| {
@@ -101,15 +118,19 @@ pub fn check(text: &[u8]) -> Result<MessageKind, Vec<u8>> {
     if method != Some("initialize") || version.is_some() {
         let version = version.and_then(Json::as_str);
         let newest = version == Some(ProtocolVersion::V_2026_07_28.as_str());
-        return Ok(match (newest, method == Some(LISTEN)) {
+        let kind = match (newest, method == Some(LISTEN)) {
             (true, true) => MessageKind::Listen,
             (true, false) => MessageKind::Newest,
             (false, _) => MessageKind::Other,
-        });
+        };
+        let called = params.filter(|_| method == Some(CALL_TOOL));
+        let name = called.and_then(|params| params.get("name")?.as_str());
+        let tool = name.map(str::to_owned);
+        return Ok(Checked { kind, tool });
     }
     let params = params.cloned().unwrap_or_default();
     match serde_json::from_value::<InitializeRequestParams>(params) {
-        Ok(_) => Ok(MessageKind::Initialize),
+        Ok(_) => Ok(MessageKind::Initialize.into()),
         Err(why) => fail(INVALID_PARAMS, &form("initialize", &why)),
     }
 }
@@ -171,7 +192,7 @@ pub(super) fn unknown(request: &CustomRequest, sessions: bool) -> ErrorData {
     }
     let params = request.params.clone().unwrap_or_else(|| json!({}));
     let why = match request.method.as_str() {
-        "tools/call" => why::<CallToolRequestParams>(params),
+        CALL_TOOL => why::<CallToolRequestParams>(params),
         "resources/read" => why::<ReadResourceRequestParams>(params),
         "resources/subscribe" if sessions => why::<SubscribeRequestParams>(params),
         "resources/unsubscribe" if sessions => why::<UnsubscribeRequestParams>(params),
@@ -244,7 +265,28 @@ mod tests {
         ] {
             let text =
                 format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{params}}}"#);
-            assert_eq!(check(text.as_bytes()), Ok(kind), "{text}");
+            assert_eq!(check(text.as_bytes()), Ok(kind.into()), "{text}");
         }
+    }
+
+    #[test]
+    fn a_call_of_a_tool_says_which_and_nothing_else_does() {
+        for (method, params, tool) in [
+            (
+                "tools/call",
+                r#"{"name":"find_skills"}"#,
+                Some("find_skills"),
+            ),
+            ("tools/call", r#"{"name":7}"#, None),
+            ("tools/call", "{}", None),
+            ("prompts/get", r#"{"name":"find_skills"}"#, None),
+        ] {
+            let text =
+                format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{params}}}"#);
+            let checked = check(text.as_bytes()).expect("a message");
+            assert_eq!(checked.tool.as_deref(), tool, "{text}");
+        }
+        let without = br#"{"jsonrpc":"2.0","id":1,"method":"tools/call"}"#;
+        assert_eq!(check(without), Ok(MessageKind::Other.into()));
     }
 }

@@ -1,6 +1,7 @@
 //! Lets in what browsers may send (`origins`), for every face; and what pages of other
 //! origins may read.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,9 +9,11 @@ use axum::Router;
 use axum::extract::{Request, State};
 use axum::middleware::{self, Next};
 use axum::response::Response;
+use tower::{Layer as _, ServiceExt as _, service_fn};
 use tower_http::cors::{AllowHeaders, AllowMethods, AllowOrigin, CorsLayer};
 
 use crate::http::refused;
+use gateway::Refusal;
 use origins::WebConfig;
 
 /// Stands before routes, and lets through what may pass.
@@ -22,6 +25,22 @@ async fn check(State(web): State<Arc<WebConfig>>, request: Request, next: Next) 
     match web.check(request.uri(), request.headers()) {
         Ok(()) => next.run(request).await,
         Err(failure) => refused(failure),
+    }
+}
+
+/// The answer to a request that was refused before it came to any route: past the same
+/// guard, and readable by the same pages.
+pub(super) async fn refuse(web: Arc<WebConfig>, request: Request, refusal: Refusal) -> Response {
+    if let Err(failure) = web.check(request.uri(), request.headers()) {
+        return refused(failure);
+    }
+    let answer = service_fn(|_: Request| {
+        let answer = refused(refusal.clone());
+        async { Ok::<_, Infallible>(answer) }
+    });
+    match cors().layer(answer).oneshot(request).await {
+        Ok(answer) => answer,
+        Err(never) => match never {},
     }
 }
 

@@ -16,13 +16,16 @@ use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt as _, Full};
 use tokio_util::sync::CancellationToken;
 
+use super::domain::Domain;
+use crate::contract;
 use crate::http::{oauth, refused, take};
 use crate::mcp::{
-    DeferredBody, Handler, HttpService, McpServer, MessageKind, SessionRequest, Sessions, check,
-    http_service,
+    Checked, DeferredBody, Handler, HttpService, McpServer, MessageKind, SessionRequest, Sessions,
+    check, http_service,
 };
-use access::Access;
+use access::{Access, Action};
 use admission::{Peer, Permit, Resource};
+use audit::Audit;
 use model::{Code, Failure};
 use oidc::{ProtectedResource, StepUp};
 use origins::WebConfig;
@@ -47,7 +50,23 @@ struct Inner {
 struct Endpoint {
     service: HttpService<Handler>,
     sessions: Arc<Sessions>,
-    step_up: Arc<StepUp>,
+    door: Arc<Door>,
+}
+
+/// Who is asked to sign in, or to sign in for more, before a message is handled.
+struct Door {
+    step_up: StepUp,
+    audit: Audit,
+}
+
+impl Door {
+    fn check(&self, access: &Access, tool: &str) -> Result<(), Failure> {
+        self.step_up.check(access, tool).inspect_err(|failure| {
+            // It never comes to the call layer, which records the others.
+            let (caller, origin) = (&access.caller.principal, access.origin);
+            self.audit.refused_early(caller, origin, failure.code);
+        })
+    }
 }
 
 /// A request with a message that a handler may see.
@@ -63,17 +82,24 @@ impl Endpoints {
     /// `idle`; requests of the stateless era need none.
     pub(super) fn new(
         face: &McpServer,
-        idle: Duration,
-        web: Arc<WebConfig>,
-        resource: Arc<ProtectedResource>,
+        domain: &Domain,
+        (idle, web): (Duration, Arc<WebConfig>),
         stop: &CancellationToken,
     ) -> Self {
+        let resource = domain.sign_in.resource();
+        let actions: HashMap<_, _> = contract::actions().collect();
         let methods = face.gateway().contract().methods().iter();
         let needs = methods.flat_map(|method| {
+            // As the call layer has it: one that the build forgot would be for nobody.
+            let action = actions.get(method.path()).copied();
+            let action = action.unwrap_or(Some(Action::Administer));
             let names = method.tool_names();
-            names.map(|name| (name.to_owned(), method.action.parse().ok()))
+            names.map(move |name| (name.to_owned(), action))
         });
-        let step_up = Arc::new(StepUp::new(Arc::clone(&resource), needs));
+        let door = Arc::new(Door {
+            step_up: StepUp::new(Arc::clone(&resource), needs),
+            audit: domain.audit.clone(),
+        });
         let sessions = Arc::new(Sessions::new(idle));
         tokio::spawn(Arc::clone(&sessions).sweep(stop.clone()));
         let names: Vec<_> = face.gateway().contract().toolsets().into_keys().collect();
@@ -83,11 +109,11 @@ impl Endpoints {
             let sessions = Arc::clone(&sessions);
             let service = http_service(face.handlers(set)?, Arc::clone(&sessions), stop.clone());
             let path = set.map_or_else(|| "/mcp".to_owned(), |set| format!("/mcp/{set}"));
-            let step_up = Arc::clone(&step_up);
+            let door = Arc::clone(&door);
             let endpoint = Endpoint {
                 service,
                 sessions,
-                step_up,
+                door,
             };
             Some((path, Arc::new(endpoint)))
         });
@@ -169,7 +195,7 @@ impl Endpoint {
             mut request,
             kind,
             _memory,
-        } = match admit(request, Some(&self.step_up)).await {
+        } = match admit(request, Some(&self.door)).await {
             Ok(admitted) => admitted,
             Err(refusal) => return refusal,
         };
@@ -259,16 +285,18 @@ impl Endpoint {
 
 /// Refuses what no handler should see: a text that is no message, or has a key twice,
 /// and a request for a stream that would be kept at any length.
-async fn admit(request: Request, step_up: Option<&StepUp>) -> Result<CheckedRequest, Response> {
+async fn admit(request: Request, door: Option<&Door>) -> Result<CheckedRequest, Response> {
     let (parts, body) = request.into_parts();
     let peer = Peer::of(&parts.extensions);
     let (body, memory) = take(&peer, body).await.map_err(refused)?;
-    let kind = check(&body).map_err(|answer| {
+    let Checked { kind, tool } = check(&body).map_err(|answer| {
         let json = [(header::CONTENT_TYPE, "application/json")];
         (StatusCode::BAD_REQUEST, json, answer).into_response()
     })?;
-    let checked = step_up.map_or(Ok(()), |it| it.check(parts.extensions.get(), &body));
-    checked.map_err(refused)?;
+    let access = parts.extensions.get::<Access>();
+    if let (Some(door), Some(access), Some(tool)) = (door, access, &tool) {
+        door.check(access, tool).map_err(refused)?;
+    }
     if kind == MessageKind::Listen && body.len() > MAX_LISTEN_BYTES {
         let kib = MAX_LISTEN_BYTES >> 10;
         let sentence = format!("A request for a stream of changes has {kib} KiB at most");

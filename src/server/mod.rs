@@ -181,7 +181,7 @@ impl Server {
         let face = McpServer::for_viewers(gateway, in_process::inside(inside), domain.viewer());
         let web = Arc::new(settings.web.clone());
         let idle = settings.limits.session_time();
-        let mcp = mcp::Endpoints::new(&face, idle, web, sign_in.resource(), &stop);
+        let mcp = mcp::Endpoints::new(&face, &domain, (idle, web.clone()), &stop);
         let routes = services.merge(others);
         let local_front = front.clone();
         let service = ProtocolRouter {
@@ -198,6 +198,7 @@ impl Server {
                     .fallback_service(any(no_rpc).with_state(http))
                     .layer(guard::cors()),
             ),
+            pages: web,
             mcp,
             peer: admission.local(),
             admission: admission.clone(),

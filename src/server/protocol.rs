@@ -21,6 +21,7 @@ use tower::Service;
 
 use super::answer::{AnswerBody, log_answer, to_peer, until};
 use super::calls::CallService;
+use super::guard;
 use super::mcp::{Answering, Endpoints};
 use crate::contract::status;
 use crate::contract::v1::tool_host_server;
@@ -30,7 +31,8 @@ use access_log::AccessLog;
 use admission::{Admission, Peer};
 use audit::Audit;
 use model::{Failure, Principal};
-use tokens::SignIn;
+use origins::WebConfig;
+use tokens::{Shown, SignIn};
 
 /// What serves each protocol.
 #[derive(Clone)]
@@ -41,6 +43,8 @@ pub(super) struct ProtocolRouter {
     pub(super) mcp: Endpoints,
     /// For everything else.
     pub(super) web: Router,
+    /// What pages may do, for what is refused before it comes to `web`.
+    pub(super) pages: Arc<WebConfig>,
     /// Who has how much at once.
     pub(super) admission: Admission,
     /// The address that asks.
@@ -86,13 +90,14 @@ impl Service<Request<Incoming>> for ProtocolRouter {
     }
 
     fn call(&mut self, request: Request<Incoming>) -> Self::Future {
-        match self.sign_in.waiting(request.headers()) {
-            None => self.answer(request),
+        let shown = self.sign_in.shown(request.headers());
+        match self.sign_in.waiting(&shown) {
+            None => self.answer(request, &shown),
             Some(waiting) => {
                 let mut router = self.clone();
                 Box::pin(async move {
                     waiting.await;
-                    router.answer(request).await
+                    router.answer(request, &shown).await
                 })
             }
         }
@@ -104,25 +109,28 @@ impl ProtocolRouter {
     fn answer(
         &mut self,
         request: Request<Incoming>,
+        shown: &Shown,
     ) -> <Self as Service<Request<Incoming>>>::Future {
         let native = is_grpc(&request);
         let mut request = request.map(Body::new);
         let face = if native { "grpc" } else { face(&request) };
         let (sign_in, headers) = (&self.sign_in, request.headers());
         let origin = sign_in.origin(headers, face, self.address);
-        let caller = sign_in.recognize(headers, is_of_worker(&request));
+        let caller = sign_in.recognize(shown, is_of_worker(&request));
         let caller = caller.map(|caller| caller.from(origin));
         let peer = self.peer_of(caller.as_ref().ok()).for_call();
         let known = caller.as_ref().ok().map(|it| it.caller.principal.clone());
         // A browser asks so before it shows a token, and is told by the layers of the web.
-        let asks_first = request.method() == Method::OPTIONS;
+        let asks_first = !native && request.method() == Method::OPTIONS;
         let caller = caller.and_then(|caller| {
             if !asks_first {
                 permit(face, request.uri().path(), &caller)?;
             }
             Ok(caller)
         });
-        if let Err(failure) = &caller {
+        if let Err(failure) = &caller
+            && !asks_first
+        {
             let known = known.unwrap_or_else(Principal::anonymous);
             self.audit.refused_early(&known, origin, failure.code);
         }
@@ -149,7 +157,10 @@ impl ProtocolRouter {
         let (resource, asked) = (self.sign_in.resource(), request.uri().clone());
         let mut token_end = None;
         let answer: Answering = match caller {
-            Err(failure) => Box::pin(std::future::ready(refused(failure))),
+            Err(failure) => {
+                let pages = Arc::clone(&self.pages);
+                Box::pin(guard::refuse(pages, request, failure.into()))
+            }
             Ok(caller) => {
                 // Of a stream: what answers once is done before.
                 token_end = self.sign_in.ended(&caller);

@@ -8,7 +8,7 @@ use http::HeaderMap;
 use jiff::Timestamp;
 
 use crate::error::unrecorded;
-use crate::event::{MAX_NAMES, name};
+use crate::event::{LEFT_OUT, MAX_NAMES, name};
 use crate::{Audit, Event, EventKind};
 use access::{Access, Action};
 use model::{Failure, Principal};
@@ -57,40 +57,71 @@ fn trace(headers: &HeaderMap) -> Option<String> {
     is_id.then(|| id.to_ascii_lowercase())
 }
 
+/// What a message names, as far as a record has it.
+#[derive(Debug, Clone, Default)]
+struct Named {
+    names: Vec<String>,
+    /// Names beyond these.
+    left_out: usize,
+}
+
+impl Named {
+    fn new<'a>(names: impl IntoIterator<Item = &'a str>) -> Self {
+        let mut names = names.into_iter().filter(|text| !text.is_empty());
+        Self {
+            names: names.by_ref().take(MAX_NAMES).map(name).collect(),
+            left_out: names.count(),
+        }
+    }
+
+    /// The same with what was written first at its head.
+    fn with(mut self, skill: &str) -> Self {
+        self.names.retain(|name| name != skill);
+        self.names.insert(0, skill.to_owned());
+        if self.names.len() > MAX_NAMES {
+            self.names.truncate(MAX_NAMES);
+            // Of a request that names more than are kept, what is written is one of these: it
+            // changes places with the last that was kept.
+            self.left_out = self.left_out.max(1);
+        }
+        self
+    }
+}
+
 struct Shared {
     audit: Audit,
     event: Event,
-    named: Mutex<VecDeque<Vec<String>>>,
+    named: Mutex<VecDeque<Named>>,
     state: AtomicU8,
 }
 
 impl Shared {
-    fn named(&self) -> MutexGuard<'_, VecDeque<Vec<String>>> {
+    fn named(&self) -> MutexGuard<'_, VecDeque<Named>> {
         self.named.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn ended(&self, names: Vec<String>, outcome: &str) -> Event {
-        Event {
+    fn ended(&self, named: Named, outcome: &str) -> Event {
+        let mut event = Event {
             at: self.audit.0.clock.now(),
-            names,
+            names: named.names,
             outcome: outcome.to_owned(),
             ..self.event.clone()
+        };
+        if named.left_out > 0 {
+            let left_out = named.left_out.to_string();
+            event.details.insert(LEFT_OUT.to_owned(), left_out);
         }
+        event
     }
 
     /// As it ended, with what its request named.
     fn whole(&self, outcome: &str) -> Event {
-        let names = self.named().front().cloned().unwrap_or_default();
-        self.ended(names, outcome)
+        self.ended(self.first(), outcome)
     }
 
-    /// What its first write was done to, then what its request named.
-    fn names_with(&self, skill: &str) -> Vec<String> {
-        let mut names = self.named().front().cloned().unwrap_or_default();
-        names.retain(|name| name != skill);
-        names.insert(0, skill.to_owned());
-        names.truncate(MAX_NAMES);
-        names
+    /// What its oldest message names.
+    fn first(&self) -> Named {
+        self.named().front().cloned().unwrap_or_default()
     }
 
     fn is_anonymous(&self) -> bool {
@@ -106,7 +137,8 @@ impl Attached for Shared {
             .compare_exchange(WAITS, GOES, order, Ordering::Acquire);
         taken.ok()?;
         let record = match event {
-            Some(event) => self.ended(self.names_with(event.skill_id.as_str()), OK),
+            // What its first write was done to, then what its request named.
+            Some(event) => self.ended(self.first().with(event.skill_id.as_str()), OK),
             None => self.whole(OK),
         };
         Some(record.encode())
@@ -128,19 +160,17 @@ pub struct Noted(Arc<Shared>);
 impl Noted {
     /// A message of the call names these.
     pub fn names<'a>(&self, names: impl IntoIterator<Item = &'a str>) {
-        let names = names.into_iter().filter(|text| !text.is_empty());
-        let names = names.take(MAX_NAMES).map(name).collect();
         let mut items = self.0.named();
         if items.len() < MAX_ITEMS {
-            items.push_back(names);
+            items.push_back(Named::new(names));
         }
     }
 
     /// What the oldest message without an outcome came to; none: it went well. It is one item
     /// of a stream.
     pub fn item(&self, code: Option<&str>) {
-        let names = self.0.named().pop_front().unwrap_or_default();
-        let event = self.0.ended(names, code.unwrap_or(OK));
+        let named = self.0.named().pop_front().unwrap_or_default();
+        let event = self.0.ended(named, code.unwrap_or(OK));
         match code {
             None => self.0.audit.push(event),
             Some(_) => self.0.audit.failed(event),

@@ -13,6 +13,8 @@ use store::{Link, StoreError};
 /// Things that one record names, and characters of each.
 pub(crate) const MAX_NAMES: usize = 8;
 const MAX_NAME: usize = 200;
+/// The detail of a record that says how many names it leaves out.
+pub const LEFT_OUT: &str = "names_left_out";
 
 macro_rules! kinds {
     ($($(#[$doc:meta])* $variant:ident = $name:literal;)*) => {

@@ -53,7 +53,7 @@ use tokio::sync::watch;
 
 pub use call::{Call, Noted, Rpc};
 pub use error::Error;
-pub use event::{Entry, Event, EventKind};
+pub use event::{Entry, Event, EventKind, LEFT_OUT};
 pub use list::{Filter, Follow, Page};
 pub use verify::{Verified, verify};
 
@@ -163,9 +163,8 @@ impl Audit {
             let found = found
                 .await
                 .map_err(|error| Error::Fault(error.to_string()))?;
-            let mut anew = Batch::new();
-            anew.forget_end();
-            store.commit(anew).await?;
+            // In one commit: the end is what tells that records after the last are missing.
+            batch.forget_end();
             let mut event = Event::new(self.0.clock.now(), EventKind::Restored);
             event.details = found.missing_details();
             batch.append(event.encode());

@@ -6,8 +6,11 @@ use http::HeaderMap;
 use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
 
-use crate::waiting::{MAX_FAILED, MAX_SUMMARIES, MAX_WAITING};
-use crate::{Audit, AuditConfig, Entry, Event, EventKind, Filter, Rpc, Verified, verify};
+use crate::event::MAX_NAMES;
+use crate::retention::MAX_PRUNED;
+use crate::verify::MAX_TOLD;
+use crate::waiting::{MAX_COUNTED, MAX_FAILED, MAX_SUMMARIES, MAX_WAITING};
+use crate::{Audit, AuditConfig, Entry, Event, EventKind, Filter, LEFT_OUT, Rpc, Verified, verify};
 use access::{Access, Action, Actions, Caller, Origin, Rights};
 use model::{Clock, Code, Principal};
 use store::{Batch, CommitError, Options, Store, Table, TableId};
@@ -113,6 +116,21 @@ fn some_write(expects: Option<u64>) -> Batch {
     batch
 }
 
+/// What a write to a skill says in the log.
+fn written_to(skill: &str) -> model::Event {
+    model::Event {
+        kind: model::EventKind::Activated,
+        skill_id: skill.parse().expect("an id"),
+        version: None,
+        semantic_version: None,
+        digest: None,
+        active: None,
+        held: false,
+        time: Timestamp::UNIX_EPOCH,
+        actor: Principal::token("ci"),
+    }
+}
+
 #[tokio::test]
 async fn a_call_has_one_record_with_what_is_known_of_it() {
     let World {
@@ -195,6 +213,57 @@ async fn a_record_goes_with_the_first_write_of_its_call_and_with_no_other() {
     world.audit.write().await.expect("written");
     let late = ("token:ci".to_owned(), "TIMEOUT".to_owned(), 0);
     assert_eq!(world.outcomes(), [ok.clone(), ok, late]);
+}
+
+#[tokio::test]
+async fn a_record_says_how_many_names_it_leaves_out() {
+    let world = world(AuditConfig::default());
+    let skills: Vec<_> = (0..MAX_NAMES + 3)
+        .map(|at| format!("github/acme/s{at}"))
+        .collect();
+    let called = async |named: usize, written: Option<&str>| {
+        let (rpc, headers) = (rpc(Action::Publish), HeaderMap::new());
+        let call = world.audit.begin(&rpc, &token("ci"), &headers);
+        call.noted()
+            .names(skills[..named].iter().map(String::as_str));
+        if let Some(skill) = written {
+            let mut batch = some_write(None);
+            batch.event(written_to(skill));
+            let store = world.store.clone();
+            let written = call.work(async move { store.commit(batch).await });
+            written.await.expect("written");
+        }
+        call.end(None).await.expect("recorded");
+        let Event { names, details, .. } = world.listed(&Filter::default()).remove(0).event;
+        (
+            names.len(),
+            names[0].clone(),
+            details.get(LEFT_OUT).cloned(),
+        )
+    };
+    let first = || "github/acme/s0".to_owned();
+    assert_eq!(called(MAX_NAMES, None).await, (8, first(), None));
+    let three = Some("3".to_owned());
+    assert_eq!(
+        called(MAX_NAMES + 3, None).await,
+        (8, first(), three.clone())
+    );
+    // With what was written first: one of these, also where it is not among the first; or, where
+    // all are there, one more.
+    for (named, skill, left_out) in [
+        (MAX_NAMES, "github/acme/s7", None),
+        (MAX_NAMES, "github/acme/sx", Some("1".to_owned())),
+        (MAX_NAMES - 1, "github/acme/sx", None),
+        (MAX_NAMES + 3, "github/acme/s7", three.clone()),
+        (MAX_NAMES + 3, "github/acme/s10", three.clone()),
+    ] {
+        let expected = (8, skill.to_owned(), left_out);
+        assert_eq!(
+            called(named, Some(skill)).await,
+            expected,
+            "{named} {skill}"
+        );
+    }
 }
 
 #[tokio::test]
@@ -289,6 +358,28 @@ async fn refusals_of_nobody_in_particular_are_counted_and_push_out_nothing() {
     world.audit.write().await.expect("written");
     let last = world.listed(&Filter::default()).remove(0).event;
     assert_eq!((last.outcome.as_str(), last.count), ("TOKEN_REFUSED", 1));
+}
+
+#[tokio::test]
+async fn no_more_callers_than_so_many_are_counted_apart_and_no_refusal_is_lost() {
+    let world = world(AuditConfig::default());
+    let refused = |peer: usize| {
+        let [.., high, low] = peer.to_be_bytes();
+        let access = of(Principal::anonymous(), [10, 0, high, low]);
+        let (rpc, headers) = (rpc(Action::Publish), HeaderMap::new());
+        world
+            .audit
+            .refused(&rpc, &access, &headers, Code::SignInRequired);
+    };
+    (0..MAX_COUNTED).for_each(refused);
+    // The most of all, and too late.
+    (0..100).for_each(|_| refused(MAX_COUNTED));
+    world.audit.close().await.expect("written");
+    let counts: Vec<_> = world.listed(&Filter::default());
+    let mut counts: Vec<_> = counts.into_iter().map(|it| it.event.count).collect();
+    let others = (MAX_COUNTED - MAX_SUMMARIES + 100) as u64;
+    assert_eq!(counts.remove(0), others);
+    assert_eq!(counts, [1; MAX_SUMMARIES]);
 }
 
 #[tokio::test]
@@ -543,6 +634,80 @@ async fn the_oldest_are_pruned_by_number_and_by_age_and_the_chain_says_so() {
     assert_eq!(verify(&world.store), whole(2));
 }
 
+/// Appends records behind the back of the trail.
+async fn append(world: &World, records: u64) {
+    let mut batch = Batch::new();
+    for _ in 0..records {
+        batch.append(Event::new(world.clock.now(), EventKind::Start).encode());
+    }
+    world.store.commit(batch).await.expect("written");
+}
+
+#[tokio::test]
+async fn one_write_prunes_so_many_and_the_next_ones_go_on() {
+    let prunes = async |world: &World| {
+        world.audit.write().await.expect("written");
+        let newest = world.listed(&Filter {
+            kind: Some(EventKind::Pruned),
+            ..Filter::default()
+        });
+        newest.first().map(|it| it.event.count)
+    };
+    for (max_records, days) in [(10, 0), (1_000_000, 401)] {
+        let world = world(kept(max_records));
+        append(&world, 2 * MAX_PRUNED + 100).await;
+        world.clock.pass(SignedDuration::from_hours(24 * days));
+        assert_eq!(prunes(&world).await, Some(MAX_PRUNED));
+        assert_eq!(prunes(&world).await, Some(MAX_PRUNED));
+        let rest = prunes(&world).await.expect("pruned");
+        assert!((90..=102).contains(&rest), "{rest}");
+        let left = world.audit.last().expect("a number")
+            - world.store.chain_start().expect("a start").number;
+        assert!(left <= 10, "{left}");
+        assert_eq!(verify(&world.store).damage, Vec::<String>::new());
+    }
+}
+
+#[tokio::test]
+async fn a_trail_that_has_not_grown_is_looked_at_once_an_hour() {
+    let world = world(kept(50));
+    let count = |world: &World| world.listed(&Filter::default()).len();
+    world.audit.write().await.expect("written");
+    // Whoever looks finds too many.
+    append(&world, 60).await;
+    for _ in 0..3 {
+        world.audit.write().await.expect("written");
+        assert_eq!(count(&world), 60);
+    }
+    world.clock.pass(SignedDuration::from_hours(1));
+    world.audit.write().await.expect("written");
+    assert_eq!(count(&world), 50);
+    append(&world, 10).await;
+    world.audit.write().await.expect("written");
+    assert_eq!(count(&world), 50, "it has grown by what was pruned");
+    append(&world, 10).await;
+    world.call(&token("ci"), None).await;
+    world.audit.write().await.expect("written");
+    assert_eq!(count(&world), 50);
+}
+
+#[tokio::test]
+async fn no_more_gaps_than_so_many_are_told_and_the_last_reaches_to_the_end() {
+    let world = world(AuditConfig::default());
+    let gaps = MAX_TOLD as u64 + 50;
+    append(&world, 2 * gaps + 1).await;
+    let mut forged = store::Forgery::of(&world.store);
+    (1..=gaps).for_each(|gap| assert!(forged.remove(2 * gap)));
+    world.store.commit(forged.batch()).await.expect("written");
+    let found = verify(&world.store);
+    assert_eq!(
+        (found.damage.len(), found.missing.len()),
+        (MAX_TOLD, MAX_TOLD)
+    );
+    assert_eq!(found.damage[0], "the audit trail has no record 2");
+    assert_eq!(found.missing.last(), Some(&(2 * MAX_TOLD as u64, 2 * gaps)));
+}
+
 fn whole(records: u64) -> Verified {
     Verified {
         records,
@@ -609,6 +774,25 @@ async fn a_restored_trail_goes_on_and_says_so() {
         assert_eq!(verify(&store), whole(2));
         store.close().await;
     }
+}
+
+#[tokio::test]
+async fn what_a_salvage_lost_is_told_by_the_write_that_goes_on_without_it() {
+    let world = world(AuditConfig::default());
+    append(&world, 5).await;
+    let mut forged = store::Forgery::of(&world.store);
+    assert!(forged.remove(2) && forged.remove(5));
+    let mut batch = forged.batch();
+    batch.put(&crate::STATE, crate::LOG, &"another".to_owned());
+    let before = world.store.commit(batch).await.expect("written");
+    world.audit.resume().await.expect("resumed");
+    let after = world.store.commit(some_write(None)).await.expect("written");
+    // A kill between two commits would lose what is missing: the end that says so is forgotten.
+    assert_eq!(after, before + 2, "it is one commit");
+    let newest = world.listed(&Filter::default()).remove(0);
+    assert_eq!((newest.number, newest.event.kind), (5, EventKind::Restored));
+    assert_eq!(newest.event.details["missing"], "2-2,5-5");
+    assert_eq!(verify(&world.store), whole(4));
 }
 
 /// What somebody does to the records, who can write to the files.

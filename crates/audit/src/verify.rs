@@ -5,7 +5,7 @@ use crate::{Details, Event, EventKind};
 use store::{ChainMark, Store};
 
 /// Sentences and gaps that are told at most.
-const MAX_TOLD: usize = 100;
+pub(crate) const MAX_TOLD: usize = 100;
 const MISSING: &str = "missing";
 
 /// What checking the trail found.

@@ -13,7 +13,7 @@ pub(crate) const MAX_WAITING: usize = 5_000;
 /// Failed calls of one caller in an hour that have records of their own.
 pub(crate) const MAX_FAILED: u32 = 1_000;
 /// Callers, addresses and reasons that are counted apart.
-const MAX_COUNTED: usize = 1_024;
+pub(crate) const MAX_COUNTED: usize = 1_024;
 /// Those that have a record of their count; one more has the sum of the others.
 pub(crate) const MAX_SUMMARIES: usize = 16;
 const HOUR: SignedDuration = SignedDuration::from_hours(1);

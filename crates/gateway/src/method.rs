@@ -72,6 +72,12 @@ impl Method {
         is_get || self.tools.iter().any(|tool| tool.hints.read_only)
     }
 
+    /// Where it is called, such as `/repertoire.v1.Lookup/GetSkill`.
+    #[must_use]
+    pub fn path(&self) -> &str {
+        self.path.as_str()
+    }
+
     /// Names of its appearances as a tool.
     pub fn tool_names(&self) -> impl Iterator<Item = &str> {
         self.tools.iter().map(|tool| tool.name.as_str())

@@ -14,7 +14,7 @@ use model::SkillPattern;
 /// Issuers of a server.
 pub(crate) const MAX_ISSUERS: usize = 32;
 /// Rules of an issuer.
-const MAX_RULES: usize = 1_000;
+pub(crate) const MAX_RULES: usize = 1_000;
 const MAX_NAME: usize = 32;
 
 /// An issuer whose tokens are accepted.

@@ -127,6 +127,10 @@ impl Issuer {
         let set = fetch::keys(&self.client, &self.config.issuer).await?;
         let keys = self.keys.load().replaced(&set)?;
         let count = keys.len();
+        if let Some(warning) = keys.warning() {
+            let issuer = self.config.name.0.as_str();
+            tracing::warn!(issuer, "{warning}");
+        }
         self.keys.store(Arc::new(keys));
         Ok(count)
     }

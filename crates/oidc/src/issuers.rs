@@ -20,6 +20,19 @@ use model::Digest;
 /// Verified tokens that are remembered.
 const REMEMBERED: usize = 10_000;
 
+/// What has the form of a JWT, and may be one of an issuer's.
+pub struct Jwt {
+    text: String,
+    /// By which it is remembered: made once for all that is asked of it.
+    digest: Digest,
+}
+
+impl fmt::Debug for Jwt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Jwt").finish_non_exhaustive()
+    }
+}
+
 /// What a call waits for before its token is looked at.
 pub type Waiting = Pin<Box<dyn Future<Output = ()> + Send>>;
 
@@ -75,10 +88,13 @@ impl Issuers {
         self.0.issuers.is_empty()
     }
 
-    /// What is shown is a JWT, of an issuer or not, and there are issuers.
+    /// What is shown, where it is a JWT, of an issuer or not, and there are issuers.
     #[must_use]
-    pub fn takes(&self, shown: &str) -> bool {
-        !self.is_empty() && is_jwt(shown)
+    pub fn jwt(&self, shown: &str) -> Option<Jwt> {
+        (!self.is_empty() && is_jwt(shown)).then(|| Jwt {
+            text: shown.to_owned(),
+            digest: Digest::of(shown.as_bytes()),
+        })
     }
 
     /// Keeps the keys of all issuers up to date, until it is stopped.
@@ -97,11 +113,11 @@ impl Issuers {
     /// What to wait for before a token is looked at: keys that are not known yet. None: it
     /// can be looked at now.
     #[must_use]
-    pub fn waiting(&self, token: &str) -> Option<Waiting> {
-        if self.remembered(&Digest::of(token.as_bytes())).is_some() {
+    pub fn waiting(&self, jwt: &Jwt) -> Option<Waiting> {
+        if self.remembered(&jwt.digest).is_some() {
             return None;
         }
-        let shown = peek(token).ok()?;
+        let shown = peek(&jwt.text).ok()?;
         let wait = self.issuer(&shown)?.wait_for(shown.kid.as_deref())?;
         Some(Box::pin(wait))
     }
@@ -110,17 +126,17 @@ impl Issuers {
     ///
     /// # Errors
     /// It is not accepted.
-    pub fn recognize(&self, token: &str, now: Timestamp) -> Result<Arc<Caller>, Refused> {
-        let digest = Digest::of(token.as_bytes());
-        if let Some(known) = self.remembered(&digest).filter(|known| now < known.until) {
+    pub fn recognize(&self, jwt: &Jwt, now: Timestamp) -> Result<Arc<Caller>, Refused> {
+        let Jwt { text, digest } = jwt;
+        if let Some(known) = self.remembered(digest).filter(|known| now < known.until) {
             return Ok(Arc::clone(&known.caller));
         }
-        let shown = peek(token)?;
+        let shown = peek(text)?;
         let issuer = self.issuer(&shown).ok_or(Refused::Issuer)?;
         let config = &issuer.config;
         let keys = issuer.keys();
         let keys = keys.ok_or_else(|| Refused::Unavailable(config.name.0.clone()))?;
-        let (claims, key) = verified(token, &shown, &keys)?;
+        let (claims, key) = verified(text, &shown, &keys)?;
         if claims.contains_key("cnf") {
             return Err(Refused::Bound);
         }
@@ -141,7 +157,7 @@ impl Issuers {
             issuer: Arc::clone(issuer),
             version: keys.version,
         };
-        self.0.remembered.insert(digest, Arc::new(known));
+        self.0.remembered.insert(*digest, Arc::new(known));
         Ok(caller)
     }
 

@@ -124,12 +124,37 @@ impl Keys {
         kid: Option<&str>,
         algorithm: Algorithm,
     ) -> impl Iterator<Item = &Arc<Key>> {
+        self.all_fitting(kid, algorithm).take(MAX_TRIED)
+    }
+
+    fn all_fitting(
+        &self,
+        kid: Option<&str>,
+        algorithm: Algorithm,
+    ) -> impl Iterator<Item = &Arc<Key>> {
         let named = self.all.iter().filter(move |key| match kid {
             Some(kid) => key.kid.as_deref() == Some(kid),
             None => true,
         });
-        let fitting = named.filter(move |key| key.algorithms.contains(&algorithm));
-        fitting.take(MAX_TRIED)
+        named.filter(move |key| key.algorithms.contains(&algorithm))
+    }
+
+    /// What an operator should know of them: tokens of some keys are refused, because others
+    /// are tried first. A token without an id is expected only where a key has none.
+    pub(crate) fn warning(&self) -> Option<String> {
+        let ids: HashSet<_> = self.all.iter().map(|key| key.kid.as_deref()).collect();
+        let of = |kid: Option<&str>| {
+            let algorithms = self.all.iter().flat_map(|key| &key.algorithms);
+            let fitting = algorithms.map(|it| self.all_fitting(kid, *it).count());
+            fitting.max().unwrap_or_default()
+        };
+        let most = ids.into_iter().map(of).max().unwrap_or_default();
+        (most > MAX_TRIED).then(|| {
+            format!(
+                "{most} keys of the issuer may have signed the same token, of which the first \
+                 {MAX_TRIED} are tried: it should name each key by a `kid` of its own"
+            )
+        })
     }
 
     /// There is a key of this id; without one: a key at all.

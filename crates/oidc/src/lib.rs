@@ -57,7 +57,7 @@ mod tests;
 mod verify;
 
 pub use config::{ConfigError, IssuerConfig, PublicUrl, ScopeUse, check};
-pub use issuers::{Issuers, Waiting};
+pub use issuers::{Issuers, Jwt, Waiting};
 pub use refused::Refused;
 pub use resource::{HEADER, ProtectedResource};
 pub use step_up::StepUp;

@@ -14,7 +14,7 @@ const METADATA: &str = "/.well-known/oauth-protected-resource";
 /// What a client has to send, in the words of a message.
 pub const HEADER: &str = "authorization: Bearer TOKEN";
 /// Characters of a challenge.
-const MAX_CHALLENGE: usize = 4_096;
+pub(crate) const MAX_CHALLENGE: usize = 4_096;
 
 /// A server as clients of OAuth see it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

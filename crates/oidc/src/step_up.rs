@@ -4,8 +4,6 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use serde::Deserialize;
-
 use crate::ProtectedResource;
 use access::{Access, Action};
 use model::Failure;
@@ -16,17 +14,6 @@ pub struct StepUp {
     resource: Arc<ProtectedResource>,
     /// By the name of the tool, what each rpc that it may call needs. None: nothing.
     tools: HashMap<String, Vec<Option<Action>>>,
-}
-
-#[derive(Deserialize)]
-struct Message {
-    method: String,
-    params: Params,
-}
-
-#[derive(Deserialize)]
-struct Params {
-    name: String,
 }
 
 impl StepUp {
@@ -42,23 +29,17 @@ impl StepUp {
         Self { resource, tools }
     }
 
-    /// Looks at a message of MCP before it is handled.
+    /// Looks at a call of a tool before it is handled.
     ///
     /// # Errors
-    /// It calls a tool that its caller may not call, and may after a sign-in.
-    pub fn check(&self, access: Option<&Access>, message: &[u8]) -> Result<(), Failure> {
-        let Some(access) = access.filter(|access| self.may_change(access)) else {
-            return Ok(());
-        };
-        let Ok(Message { method, params }) = serde_json::from_slice(message) else {
-            return Ok(());
-        };
-        if method != "tools/call" {
+    /// Its caller may not call it, and may after a sign-in.
+    pub fn check(&self, access: &Access, tool: &str) -> Result<(), Failure> {
+        if !self.may_change(access) {
             return Ok(());
         }
         // A tool of a loaded skill is in no contract.
         let unlocked = [Some(Action::Call)];
-        let needs = self.tools.get(&params.name);
+        let needs = self.tools.get(tool);
         let needs = needs.map_or(&unlocked[..], Vec::as_slice);
         let refusals = needs.iter().map(|need| match need {
             None => Ok(()),

@@ -10,6 +10,10 @@ use crate::config::{IssuerConfig, PublicUrl, check};
 use crate::{ConfigError, ProtectedResource, Refused};
 use access::Caller;
 
+/// What may be a token of an issuer: nothing is.
+#[derive(Debug)]
+pub enum Jwt {}
+
 /// What a call waits for before its token is looked at.
 pub type Waiting = Pin<Box<dyn Future<Output = ()> + Send>>;
 
@@ -39,8 +43,8 @@ impl Issuers {
 
     /// No token is of one.
     #[must_use]
-    pub fn takes(&self, _shown: &str) -> bool {
-        false
+    pub fn jwt(&self, _shown: &str) -> Option<Jwt> {
+        None
     }
 
     /// Has nothing to keep.
@@ -50,16 +54,16 @@ impl Issuers {
 
     /// There is nothing to wait for.
     #[must_use]
-    pub fn waiting(&self, _token: &str) -> Option<Waiting> {
-        None
+    pub fn waiting(&self, jwt: &Jwt) -> Option<Waiting> {
+        match *jwt {}
     }
 
     /// Nobody's.
     ///
     /// # Errors
-    /// Always.
-    pub fn recognize(&self, _token: &str, _now: Timestamp) -> Result<Arc<Caller>, Refused> {
-        Err(Refused::Issuer)
+    /// Never: there is no such token.
+    pub fn recognize(&self, jwt: &Jwt, _now: Timestamp) -> Result<Arc<Caller>, Refused> {
+        match *jwt {}
     }
 
     /// What clients of OAuth are told of the server.

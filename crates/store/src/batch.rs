@@ -30,6 +30,8 @@ pub struct Batch {
     pub(super) event: Option<Event>,
     /// Bodies of records that are appended to the chain.
     pub(super) bodies: Vec<Vec<u8>>,
+    /// They go after the last record that there is, not after the end that is written down.
+    pub(super) forgets_end: bool,
     pub(super) pinned: Option<Arc<Pinned>>,
     pub(super) bytes: usize,
 }

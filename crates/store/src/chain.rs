@@ -90,6 +90,11 @@ pub(super) fn link_key(mark: ChainMark) -> Vec<u8> {
     key(mark.number)
 }
 
+/// The keys of all records.
+pub(super) fn link_keys() -> std::ops::Range<Vec<u8>> {
+    key(START + 1)..key(END)
+}
+
 pub(super) fn end_key() -> Vec<u8> {
     key(END)
 }
@@ -125,6 +130,11 @@ fn link(key: &[u8], value: &[u8]) -> Result<Link, StoreError> {
         },
         body: body.to_vec(),
     })
+}
+
+/// The place of a record.
+pub(super) fn link_mark(key: &[u8], value: &[u8]) -> Result<ChainMark, StoreError> {
+    Ok(link(key, value)?.mark)
 }
 
 /// The records with numbers in `from..below`.
@@ -181,8 +191,10 @@ impl Batch {
         self.write(key(START), Some(through.to_bytes()));
     }
 
-    /// Forgets where the chain ended: it goes on after the last record that there is.
+    /// Forgets where the chain ended: it goes on after the last record that there is, also
+    /// with what this batch appends.
     pub fn forget_end(&mut self) {
         self.write(key(END), None);
+        self.forgets_end = true;
     }
 }

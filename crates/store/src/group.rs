@@ -92,6 +92,7 @@ impl<'a> Group<'a> {
         }
         let end = match batch.bodies.as_slice() {
             [] => None,
+            _ if batch.forgets_end => Some(self.last_link()?),
             _ => Some(self.chain_end()?),
         };
         self.revision += 1;
@@ -137,6 +138,16 @@ impl<'a> Group<'a> {
         let key = chain::end_key();
         match self.current(&key)? {
             Some(end) => chain::mark(&key, &end),
+            None => self.last_link(),
+        }
+    }
+
+    /// The last record of the chain that there is, as this group leaves it so far.
+    fn last_link(&self) -> Result<ChainMark, StoreError> {
+        let appended = self.changes.writes.range(chain::link_keys());
+        let mut appended = appended.filter_map(|(key, value)| Some((key, value.as_ref()?)));
+        match appended.next_back() {
+            Some((key, value)) => chain::link_mark(key, value),
             None => chain::last(self.records),
         }
     }

@@ -1,5 +1,6 @@
 mod backends;
 mod backups;
+mod chain;
 mod fuzz;
 mod in_flight;
 mod log;

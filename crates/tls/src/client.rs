@@ -7,9 +7,9 @@ use jiff::Timestamp;
 use rustls::pki_types::{CertificateDer, UnixTime};
 use tokio::sync::watch;
 use x509_parser::extensions::GeneralName;
-use x509_parser::prelude::{FromDer as _, X509Certificate};
+use x509_parser::prelude::X509Certificate;
 
-use crate::loaded;
+use crate::loaded::{not_after, parsed};
 use crate::server::Inner;
 use access::CertificateNames;
 use model::{Clock as _, SystemClock};
@@ -43,14 +43,14 @@ impl ClientCertificate {
         tls: Arc<Inner>,
         authorities: watch::Receiver<u64>,
     ) -> Option<Self> {
-        let first = chain.first()?;
-        let not_after = loaded::not_after(first)?;
+        let first = parsed(chain.first()?)?;
+        let not_after = not_after(&first)?;
         // One that was verified some time ago, where its session is resumed.
         if not_after <= SystemClock.now() {
             return None;
         }
         Some(Self {
-            names: names(first)?,
+            names: names(&first)?,
             not_after,
             chain: chain.to_vec(),
             tls,
@@ -92,9 +92,8 @@ impl ClientCertificate {
 const HOUR: Duration = Duration::from_secs(3600);
 const LEAST: Duration = Duration::from_millis(1);
 
-/// What a certificate calls its owner. None: it cannot be read.
-pub(crate) fn names(certificate: &[u8]) -> Option<CertificateNames> {
-    let (_, certificate) = X509Certificate::from_der(certificate).ok()?;
+/// What a certificate calls its owner. None: its names cannot be read.
+pub(crate) fn names(certificate: &X509Certificate<'_>) -> Option<CertificateNames> {
     let mut names = CertificateNames::default();
     if let Some(alternative) = certificate.subject_alternative_name().ok()? {
         for name in &alternative.value.general_names {

@@ -38,7 +38,8 @@ impl Loaded {
         let (chain, key) = (contents.chain(places)?, contents.key(places)?);
         let first = chain.first().map(AsRef::as_ref).unwrap_or_default();
         let shown = places.certificate.display();
-        let not_after = not_after(first).ok_or_else(|| {
+        let not_after = parsed(first).as_ref().and_then(not_after);
+        let not_after = not_after.ok_or_else(|| {
             let message = format!("`{shown}` has no certificate that can be read");
             Mistake::new(CERTIFICATE, message)
         })?;
@@ -109,8 +110,13 @@ fn unusable(error: &Error, places: &Places) -> Mistake {
     }
 }
 
-/// When a certificate ends.
-pub(crate) fn not_after(certificate: &[u8]) -> Option<Timestamp> {
+/// A certificate; none: it cannot be read.
+pub(crate) fn parsed(certificate: &[u8]) -> Option<X509Certificate<'_>> {
     let (_, certificate) = X509Certificate::from_der(certificate).ok()?;
+    Some(certificate)
+}
+
+/// When a certificate ends.
+pub(crate) fn not_after(certificate: &X509Certificate<'_>) -> Option<Timestamp> {
     Timestamp::from_second(certificate.validity().not_after.timestamp()).ok()
 }

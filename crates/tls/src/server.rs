@@ -232,8 +232,11 @@ impl Tls {
     pub async fn follow(self, stop: CancellationToken) {
         let tls = self.clone();
         let warnings = tokio::task::spawn_blocking(move || tls.warnings(SystemClock.now()));
-        for warning in warnings.await.unwrap_or_default() {
-            tracing::warn!("{warning}");
+        match warnings.await {
+            Ok(warnings) => warnings.iter().for_each(|it| tracing::warn!("{it}")),
+            Err(error) => {
+                tracing::error!(%error, "it is not known what is to be told of the files of TLS");
+            }
         }
         loop {
             let paused = stop.run_until_cancelled(tokio::time::sleep(INTERVAL));

@@ -15,13 +15,16 @@ use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::version::{TLS12, TLS13};
-use rustls::{ClientConfig, HandshakeKind, RootCertStore, SupportedProtocolVersion};
+use rustls::{
+    ClientConfig, ClientConnection, HandshakeKind, RootCertStore, SupportedProtocolVersion,
+};
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
+use crate::loaded::parsed;
 use crate::{ClientCertificates, HandshakeError, Look, Report, Secured, Tls, TlsConfig};
 use access::CertificateNames;
 use model::{Clock as _, SystemClock};
@@ -259,8 +262,9 @@ fn a_certificate_says_its_names_each_in_its_place() {
         emails: vec!["ada@acme.example".into()],
         common_name: Some("Ada".into()),
     };
-    assert_eq!(crate::client::names(&certificate), Some(names));
-    assert_eq!(crate::client::names(&certificate[..40]), None);
+    let whole = parsed(&certificate).expect("a certificate");
+    assert_eq!(crate::client::names(&whole), Some(names));
+    assert!(parsed(&certificate[..40]).is_none());
 }
 
 /// What became of a session that a client has, and may resume: how the next handshake went,
@@ -317,28 +321,54 @@ async fn a_connection_is_told_when_its_certificate_is_trusted_no_more() {
     told.expect("in time").expect("told");
 }
 
+/// Sends what a client has to send.
+async fn send(client: &mut ClientConnection, stream: &mut TcpStream) {
+    let mut bytes = Vec::new();
+    while client.wants_write() {
+        client.write_tls(&mut bytes).expect("a vector takes all");
+    }
+    stream.write_all(&bytes).await.expect("sent");
+}
+
+/// Reads a part of what its server has sent.
+async fn receive(client: &mut ClientConnection, stream: &mut TcpStream) {
+    let mut bytes = [0; 4096];
+    let count = stream.read(&mut bytes).await.expect("received");
+    assert_ne!(count, 0, "the server has gone");
+    let mut rest = &bytes[..count];
+    while !rest.is_empty() {
+        client.read_tls(&mut rest).expect("a slice gives all");
+        client.process_new_packets().expect("TLS");
+    }
+}
+
 #[tokio::test]
-async fn a_certificate_that_changed_while_its_handshake_ran_is_looked_at_again() {
+async fn a_certificate_whose_authority_goes_while_its_handshake_runs_is_looked_at_again() {
     let (files, old) = (Files::new(), Authority::new("old"));
     let config = files.with_clients(&old, ClientCertificates::Optional);
     let tls = Tls::load(&config).expect("loaded");
-    let (ours, theirs) = sockets().await;
+    let (mut ours, theirs) = sockets().await;
     let accepting = tokio::spawn({
         let tls = tls.clone();
         async move { tls.accept(theirs, LIMIT).await }
     });
-    // The server has chosen its configuration once it has answered the first message.
     let ci = client_of(&old, "spiffe://acme/ci");
     let client = files.client(Some(&ci), &[]);
     let name = ServerName::try_from("localhost").expect("a name");
-    let mut ours = client.connect(name, ours).await.expect("connected");
-    let accepted = accepting.await.expect("a task").expect("accepted");
+    let mut client = ClientConnection::new(Arc::clone(client.config()), name).expect("a client");
+    send(&mut client, &mut ours).await;
+    // The server has chosen its configuration once it answers.
+    ours.readable().await.expect("an answer");
     files.write("clients.pem", &Authority::new("new").pem());
     assert_eq!(look(&tls), (Look::Unsettled, Look::Replaced));
-    // Only now somebody waits for its end.
+    // Only now the client shows its certificate.
+    while client.is_handshaking() {
+        receive(&mut client, &mut ours).await;
+        send(&mut client, &mut ours).await;
+    }
+    let accepted = accepting.await.expect("a task").expect("accepted");
     let lapsed = accepted.client.expect("a certificate").lapsed();
     tokio::time::timeout(LIMIT, lapsed).await.expect("told");
-    ours.shutdown().await.expect("closed");
 }
 
 #[tokio::test]

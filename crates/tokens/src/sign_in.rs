@@ -26,7 +26,7 @@ use crate::certificates::{rule_for, rules};
 use crate::{CertificateRule, Secret, Tokens, Unrecognized};
 use access::{Access, Action, Actions, Caller, CertificateNames, Origin, Rights, Role};
 use model::{Clock, Code, Failure, Principal};
-use oidc::{IssuerConfig, Issuers, ProtectedResource, PublicUrl, Waiting};
+use oidc::{IssuerConfig, Issuers, Jwt, ProtectedResource, PublicUrl, Waiting};
 
 /// What only who is on the server's machine may do where nobody signs in.
 const OPERATORS: [Action; 3] = [Action::Review, Action::Operate, Action::Administer];
@@ -154,6 +154,24 @@ impl std::fmt::Debug for SignIn {
     }
 }
 
+/// What a request shows to sign in, read once for all that is asked of it.
+pub struct Shown(Credential);
+
+enum Credential {
+    /// Nothing.
+    None,
+    /// What may be a token of an issuer.
+    Jwt(Jwt),
+    /// Anything else; without a secret it is no token of this server.
+    Other(Option<Secret>),
+}
+
+impl std::fmt::Debug for Shown {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Shown").finish_non_exhaustive()
+    }
+}
+
 /// What ends with a token, as a failure that says why.
 pub type Ended = Pin<Box<dyn Future<Output = Failure> + Send>>;
 
@@ -203,13 +221,28 @@ impl SignIn {
         Arc::clone(&self.resource)
     }
 
-    /// What to wait for before a request is looked at: keys of the issuer of its token, for
-    /// some seconds. None: it can be looked at now.
+    /// What a request shows to sign in.
     #[must_use]
-    pub fn waiting(&self, headers: &HeaderMap) -> Option<Waiting> {
-        let token = headers.get(AUTHORIZATION).and_then(bearer)?;
-        let is_of_issuer = self.issuers.takes(token);
-        is_of_issuer.then(|| self.issuers.waiting(token)).flatten()
+    pub fn shown(&self, headers: &HeaderMap) -> Shown {
+        let Some(value) = headers.get(AUTHORIZATION) else {
+            return Shown(Credential::None);
+        };
+        let token = bearer(value);
+        let credential = match token.and_then(|token| self.issuers.jwt(token)) {
+            Some(jwt) => Credential::Jwt(jwt),
+            None => Credential::Other(token.and_then(Secret::parse)),
+        };
+        Shown(credential)
+    }
+
+    /// What to wait for before it is known who shows this: keys of the issuer of its token, for
+    /// some seconds. None: it can be known now.
+    #[must_use]
+    pub fn waiting(&self, shown: &Shown) -> Option<Waiting> {
+        match &shown.0 {
+            Credential::Jwt(jwt) => self.issuers.waiting(jwt),
+            Credential::None | Credential::Other(_) => None,
+        }
     }
 
     /// Who shows no token.
@@ -267,20 +300,23 @@ impl SignIn {
     ///
     /// # Errors
     /// It shows what is not accepted.
-    pub fn recognize(&self, headers: &HeaderMap, is_worker: bool) -> Result<Access, Failure> {
-        let (Some(tokens), Some(shown)) = (&self.tokens, headers.get(AUTHORIZATION)) else {
+    pub fn recognize(&self, shown: &Shown, is_worker: bool) -> Result<Access, Failure> {
+        let Some(tokens) = &self.tokens else {
             return self.without_token();
         };
-        let shown = bearer(shown);
-        if let Some(jwt) = shown.filter(|shown| !is_worker && self.issuers.takes(shown)) {
-            let caller = self.issuers.recognize(jwt, self.clock.now())?;
-            return Ok(Access {
-                caller,
-                signs_in: true,
-                origin: Origin::PROCESS,
-            });
-        }
-        let secret = shown.and_then(Secret::parse);
+        let secret = match &shown.0 {
+            Credential::None => return self.without_token(),
+            Credential::Jwt(jwt) if !is_worker => {
+                let caller = self.issuers.recognize(jwt, self.clock.now())?;
+                return Ok(Access {
+                    caller,
+                    signs_in: true,
+                    origin: Origin::PROCESS,
+                });
+            }
+            Credential::Jwt(_) => None,
+            Credential::Other(secret) => secret.as_ref(),
+        };
         let Some(secret) = secret else {
             if is_worker {
                 let rights = Rights::to_all([Action::Serve].into_iter().collect());
@@ -292,7 +328,7 @@ impl SignIn {
             }
             return Err(refused("What the call shows is no token of this server"));
         };
-        match tokens.recognize(&secret, self.clock.now()) {
+        match tokens.recognize(secret, self.clock.now()) {
             Ok(caller) => Ok(Access {
                 caller,
                 signs_in: true,

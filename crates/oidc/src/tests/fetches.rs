@@ -8,6 +8,7 @@ use tokio::time::{advance, pause, resume};
 use super::double::METADATA;
 use super::{ADMIN, Double, RULES, Reply, Signer, claims, config, issuer, issuers, outcome, said};
 use crate::issuer::{MAX_AGE, MIN_PAUSE, REFRESH};
+use crate::keys::Keys;
 
 const UNAVAILABLE: &str =
     "The keys of the issuer `test` cannot be fetched at present, so its tokens cannot be checked";
@@ -33,7 +34,8 @@ async fn a_key_that_is_new_is_fetched_when_a_token_names_it_and_not_every_time()
     assert_eq!(said(&issuers, &before).await, ADMIN);
     double.publish(&[&new]);
     // Whoever makes up keys has none fetched for each of them.
-    assert!(issuers.waiting(&after_it).is_none());
+    let made_up = issuers.jwt(&after_it).expect("a JWT");
+    assert!(issuers.waiting(&made_up).is_none());
     assert_eq!(said(&issuers, &after_it).await, UNKNOWN);
     assert_eq!(double.asked(), [METADATA, "/keys"]);
     let caller = outcome(&issuers, &before).await.expect("a caller");
@@ -173,4 +175,36 @@ async fn keys_that_are_not_for_signatures_or_not_safe_are_passed_over() {
         let token = good.sign(&claims(&double.url));
         assert_eq!(said(&issuers, &token).await, ADMIN, "{jwk}");
     }
+}
+
+#[test]
+fn keys_that_are_tried_for_no_token_are_told() {
+    let warning = |jwks: &[serde_json::Value]| {
+        let set = json!({"keys": jwks}).to_string();
+        let keys = Keys::none().replaced(set.as_bytes()).expect("keys");
+        keys.warning()
+    };
+    let unnamed = |key: Signer| {
+        let mut jwk = key.jwk();
+        jwk.as_object_mut().expect("a key").remove("kid");
+        jwk
+    };
+    let eds: Vec<_> = (0..5).map(|_| unnamed(Signer::ed("a"))).collect();
+    let points: Vec<_> = (0..4).map(|_| unnamed(Signer::p256("a"))).collect();
+    let named: Vec<_> = ["a", "b", "c", "d", "e", "f"]
+        .map(|kid| Signer::ed(kid).jwk())
+        .into();
+    let same: Vec<_> = (0..5).map(|_| Signer::ed("a").jwk()).collect();
+    for fine in [&named[..], &eds[..4], &[&eds[..4], &points[..]].concat()] {
+        assert_eq!(warning(fine), None);
+    }
+    let told = Some(
+        "5 keys of the issuer may have signed the same token, of which the first 4 are tried: \
+         it should name each key by a `kid` of its own"
+            .to_owned(),
+    );
+    for many in [&eds[..], &same[..], &[&named[..4], &eds[..1]].concat()] {
+        assert_eq!(warning(many), told);
+    }
+    assert_eq!(warning(&[]), None);
 }

@@ -80,10 +80,11 @@ fn with(issuer: &str, changes: Value) -> Value {
 
 /// What becomes of a token, after the wait that it needs.
 async fn outcome(issuers: &Issuers, token: &str) -> Result<Arc<Caller>, Refused> {
-    if let Some(waiting) = issuers.waiting(token) {
+    let jwt = issuers.jwt(token).ok_or(Refused::Form)?;
+    if let Some(waiting) = issuers.waiting(&jwt) {
         waiting.await;
     }
-    issuers.recognize(token, now())
+    issuers.recognize(&jwt, now())
 }
 
 /// The same, as a text that a test compares.

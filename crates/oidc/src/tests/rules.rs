@@ -5,7 +5,8 @@ use http::header::WWW_AUTHENTICATE;
 use serde_json::{Value, json};
 
 use crate::claims::{Claims, rights};
-use crate::config::{IssuerConfig, PublicUrl, check};
+use crate::config::{IssuerConfig, MAX_RULES, PublicUrl, check};
+use crate::resource::MAX_CHALLENGE;
 use crate::{Issuers, ProtectedResource};
 use access::{Access, Action};
 use model::Principal;
@@ -342,4 +343,38 @@ fn a_challenge_says_where_the_issuers_are_named_and_which_scopes_to_ask_for() {
         challenge(&ProtectedResource::default(), "/mcp", "Bearer realm=\"r\""),
         "Bearer realm=\"r\""
     );
+}
+
+#[test]
+fn a_challenge_that_would_be_too_long_is_left_as_it_was() {
+    let resource = resource("");
+    let challenge = |said: usize| {
+        let said = "x".repeat(said);
+        let mut headers = HeaderMap::new();
+        headers.insert(WWW_AUTHENTICATE, said.parse().expect("a value"));
+        resource.challenge("/mcp", &mut headers);
+        headers[WWW_AUTHENTICATE].len()
+    };
+    let added = challenge(1) - 1;
+    assert_eq!(challenge(MAX_CHALLENGE - added), MAX_CHALLENGE);
+    let longer = MAX_CHALLENGE - added + 1;
+    assert_eq!(challenge(longer), longer);
+}
+
+#[test]
+fn an_issuer_has_so_many_rules_and_no_more() {
+    let rules = |count: usize| {
+        let rule = "- {claims: {sub: ada}, role: agent}\n";
+        parse(&format!("rules:\n{}", rule.repeat(count)))
+    };
+    assert!(rules(MAX_RULES).is_ok());
+    for count in [0, MAX_RULES + 1] {
+        let rules = if count == 0 {
+            parse("rules: []\n")
+        } else {
+            rules(count)
+        };
+        let said = rules.err().unwrap_or_default();
+        assert!(said.contains("an issuer has 1 to 1000 rules"), "{said}");
+    }
 }

@@ -28,12 +28,19 @@ fn shows(value: &str) -> HeaderMap {
     headers
 }
 
+fn recognize(sign_in: &SignIn, headers: &HeaderMap, is_worker: bool) -> Result<Access, Failure> {
+    sign_in.recognize(&sign_in.shown(headers), is_worker)
+}
+
 #[tokio::test]
 async fn without_sign_in_everybody_may_do_all_but_look_after_the_server() {
     let (sign_in, secret) = sign_in("{}").await;
-    let access = sign_in
-        .recognize(&shows(&format!("Bearer {}", secret.reveal())), false)
-        .expect("anonymous");
+    let access = recognize(
+        &sign_in,
+        &shows(&format!("Bearer {}", secret.reveal())),
+        false,
+    )
+    .expect("anonymous");
     assert!(access.caller.is_anonymous());
     let denied: Vec<_> = Action::ALL
         .iter()
@@ -53,14 +60,12 @@ async fn without_sign_in_everybody_may_do_all_but_look_after_the_server() {
 #[tokio::test]
 async fn with_tokens_nobody_in_particular_may_do_what_the_operator_says() {
     let (sign_in, secret) = sign_in("{sign_in: tokens, anonymous: [read, reader, learn]}").await;
-    let anonymous = sign_in
-        .recognize(&HeaderMap::new(), false)
-        .expect("anonymous");
+    let anonymous = recognize(&sign_in, &HeaderMap::new(), false).expect("anonymous");
     let allowed: Vec<_> = anonymous.caller.rights.actions.iter().collect();
     assert_eq!(allowed, [Action::Read, Action::Load, Action::Learn]);
     let text = secret.reveal();
     for shown in [format!("Bearer {text}"), format!("bEARER  {text} ")] {
-        let access = sign_in.recognize(&shows(&shown), false).expect("known");
+        let access = recognize(&sign_in, &shows(&shown), false).expect("known");
         assert_eq!(access.caller.principal, Principal::token("ci"));
     }
     for shown in [
@@ -72,9 +77,7 @@ async fn with_tokens_nobody_in_particular_may_do_what_the_operator_says() {
         &format!("Bearer {text}x"),
         &format!("Bearer {}", Secret::new([8; 32]).reveal()),
     ] {
-        let refused = sign_in
-            .recognize(&shows(shown), false)
-            .expect_err("refused");
+        let refused = recognize(&sign_in, &shows(shown), false).expect_err("refused");
         assert_eq!(
             refused.to_string(),
             "TOKEN_REFUSED: What the call shows is no token of this server",
@@ -82,7 +85,7 @@ async fn with_tokens_nobody_in_particular_may_do_what_the_operator_says() {
         );
     }
     // A worker's own token is looked at where workers are let in.
-    let worker = sign_in.recognize(&shows("Bearer 0123456789abcdef"), true);
+    let worker = recognize(&sign_in, &shows("Bearer 0123456789abcdef"), true);
     let rights = worker.expect("a worker").caller.rights.clone();
     assert_eq!(rights.actions.iter().collect::<Vec<_>>(), [Action::Serve]);
 }
@@ -107,7 +110,7 @@ async fn what_a_token_began_ends_with_it_and_says_why() {
         };
         tokens.create(new, secret, &by, now).await.expect("made");
         let shown = shows(&format!("Bearer {}", secret.reveal()));
-        sign_in.recognize(&shown, false).expect("known")
+        recognize(&sign_in, &shown, false).expect("known")
     };
     // Time that stands still goes on where nothing else is to do.
     let hour = jiff::SignedDuration::from_hours(1);
@@ -200,7 +203,7 @@ async fn a_certificate_signs_in_by_the_first_rule_that_names_it() {
     let later = SystemClock.now() + jiff::SignedDuration::from_hours(1);
     let caller = |names: &CertificateNames| {
         let connection = sign_in.of_certificate(names, later, CancellationToken::new());
-        let access = connection.recognize(&HeaderMap::new(), false);
+        let access = recognize(&connection, &HeaderMap::new(), false);
         let caller = access.expect("a caller").caller;
         (
             caller.principal.to_string(),
@@ -249,10 +252,10 @@ async fn a_token_says_who_calls_where_a_certificate_is_shown_as_well() {
     let ada = named(|it| it.emails = vec!["ada@acme.example".into()]);
     let connection = sign_in.of_certificate(&ada, later, CancellationToken::new());
     let token = shows(&format!("Bearer {}", secret.reveal()));
-    let access = connection.recognize(&token, false).expect("known");
+    let access = recognize(&connection, &token, false).expect("known");
     assert_eq!(access.caller.principal, Principal::token("ci"));
     // One that is wrong does not make way for the certificate.
-    let refused = connection.recognize(&shows("Bearer rpt_wrong"), false);
+    let refused = recognize(&connection, &shows("Bearer rpt_wrong"), false);
     let refused = refused.expect_err("refused").to_string();
     assert!(refused.starts_with("TOKEN_REFUSED"), "{refused}");
 }
@@ -263,7 +266,7 @@ async fn a_certificate_signs_nobody_in_where_nobody_signs_in() {
     let ada = named(|it| it.emails = vec!["ada@acme.example".into()]);
     let later = SystemClock.now() + jiff::SignedDuration::from_hours(1);
     let connection = sign_in.of_certificate(&ada, later, CancellationToken::new());
-    let access = connection.recognize(&HeaderMap::new(), false);
+    let access = recognize(&connection, &HeaderMap::new(), false);
     assert!(access.expect("anonymous").caller.is_anonymous());
 }
 
@@ -275,15 +278,13 @@ async fn what_a_certificate_began_ends_with_it() {
     let (now, ended) = (SystemClock.now(), CancellationToken::new());
     let later = now + jiff::SignedDuration::from_hours(1);
     let connection = sign_in.of_certificate(&ada, later, ended.clone());
-    let access = connection
-        .recognize(&HeaderMap::new(), false)
-        .expect("known");
+    let access = recognize(&connection, &HeaderMap::new(), false).expect("known");
     let mut stream = connection.ended(&access).expect("an end");
     assert!(stream.as_mut().now_or_never().is_none());
     ended.cancel();
     assert_eq!(stream.await.to_string(), LAPSED);
     let refused = |connection: &SignIn| {
-        let access = connection.recognize(&HeaderMap::new(), false);
+        let access = recognize(connection, &HeaderMap::new(), false);
         access.expect_err("refused").to_string()
     };
     assert_eq!(refused(&connection), LAPSED);
