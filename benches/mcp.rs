@@ -26,9 +26,9 @@ use bytes::{Bytes, BytesMut};
 use gateway::{Context, Gateway, ToolAnswer};
 use h2::client::SendRequest;
 use http::StatusCode;
+use mcp_transport::{Sessions, http_service};
 use repertoire::contract::v1;
 use repertoire::contract::v1::lookup_client::LookupClient;
-use repertoire::mcp::{Sessions, http_service};
 use repertoire::server::{Config, Domain, Limits, Settings};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ServerCapabilities, ServerConfig, Tool,

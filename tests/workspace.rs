@@ -47,7 +47,7 @@ const ONLY: &[(&str, &[&str])] = &[
     ("prost-types", &["gateway", "server"]),
     ("prost-reflect", &["gateway"]),
     ("axum", &["server"]),
-    ("rmcp", &["server"]),
+    ("rmcp", &["server", "mcp-transport"]),
     ("hyper", &["server", "connection"]),
     ("opentelemetry", &["telemetry"]),
     ("clap", &["server"]),

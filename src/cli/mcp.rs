@@ -8,8 +8,9 @@ use tokio_util::sync::CancellationToken;
 use super::args::Mcp;
 use super::connect::Client;
 use super::output::Failed;
-use crate::mcp::{McpServer, serve_stdio};
+use crate::mcp::McpServer;
 use gateway::Gateway;
+use mcp_transport::serve_stdio;
 use model::Code;
 
 /// The name of no toolset: all tools.

@@ -209,7 +209,7 @@ impl ServerHandler for Handler {
     ) -> Result<CustomResult, ErrorData> {
         let version = context.protocol_version();
         let sessions = version.is_none_or(|version| version < ProtocolVersion::V_2026_07_28);
-        Err(super::strict::unknown(&request, sessions))
+        Err(mcp_transport::unknown(&request, sessions))
     }
 
     async fn list_tools(

@@ -11,31 +11,20 @@
 //! * A refusal is a tool result with `isError`, which a model can act on; a fault
 //!   is a protocol error. For resources and prompts, which have no such result, a
 //!   refusal is a protocol error with its code in `data`.
-//! * A message means one thing: JSON with a key twice is refused on every
-//!   transport.
 //! * Changes come from the event log and are announced in both eras; many at once
 //!   are announced as one.
 //!
-//! Not here: what a call does, JSON and schemas (`gateway`), the port (`server`).
+//! Not here: what a call does, JSON and schemas (`gateway`), how messages come and go
+//! (`mcp_transport`), the port (`server`).
 
 mod changes;
 mod complete;
-mod deferred;
 mod error;
 mod gated;
 mod handler;
-mod http;
 mod prompts;
 mod resources;
-mod sessions;
 mod skills;
-mod stdio;
-mod strict;
 mod tools;
 
-pub use deferred::{DeferredBody, NoPlace};
 pub use handler::{Handler, McpServer};
-pub use http::{HttpService, http_service};
-pub use sessions::{SessionRequest, Sessions};
-pub use stdio::{StdioError, serve_stdio};
-pub use strict::{Checked, MessageKind, check};

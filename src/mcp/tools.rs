@@ -12,11 +12,11 @@ use rmcp::model::{
 use rmcp::service::{RequestContext, RoleServer};
 use serde_json::Value as Json;
 
-use super::deferred::DeferredBody;
 use super::error::protocol;
 use super::handler::{Handler, TTL_MS, context, remembers};
 use crate::contract::v1;
 use gateway::{Block, Contract, JsonText, OnProgress, Refusal, ToolAnswer};
+use mcp_transport::DeferredBody;
 use model::{Code, shown};
 
 /// Where a result says why it is an error, for programs; the text is for models.

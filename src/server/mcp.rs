@@ -19,13 +19,13 @@ use tokio_util::sync::CancellationToken;
 use super::domain::Domain;
 use crate::contract;
 use crate::http::{oauth, refused, take};
-use crate::mcp::{
-    Checked, DeferredBody, Handler, HttpService, McpServer, MessageKind, SessionRequest, Sessions,
-    check, http_service,
-};
+use crate::mcp::{Handler, McpServer};
 use access::{Access, Action};
 use admission::{Peer, Permit, Resource};
 use audit::Audit;
+use mcp_transport::{
+    Checked, DeferredBody, HttpService, MessageKind, SessionRequest, Sessions, check, http_service,
+};
 use model::{Code, Failure};
 use oidc::{ProtectedResource, StepUp};
 use origins::WebConfig;

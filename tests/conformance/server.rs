@@ -18,7 +18,8 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 
 use gateway::Gateway;
-use repertoire::mcp::{McpServer, Sessions, http_service};
+use mcp_transport::{Sessions, http_service};
+use repertoire::mcp::McpServer;
 use repertoire::server::{Config, Domain, Settings};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};

@@ -44,7 +44,7 @@ pub struct NoPlace;
 impl DeferredBody {
     /// Where the answer of a request may leave its texts: if it comes over HTTP, as
     /// one JSON.
-    pub(super) fn of(request: &RequestContext<RoleServer>) -> Option<&Self> {
+    pub fn of(request: &RequestContext<RoleServer>) -> Option<&Self> {
         let parts = request.extensions.get::<http::request::Parts>()?;
         let aside = parts.extensions.get::<Self>()?;
         // Who wants to be told of progress may be answered by a stream.
@@ -53,7 +53,8 @@ impl DeferredBody {
     }
 
     /// Leaves the texts; what the answer has instead.
-    pub(super) fn leave(
+    #[must_use]
+    pub fn leave(
         &self,
         text: Option<String>,
         structured: Option<JsonText>,

@@ -186,7 +186,8 @@ fn form(method: &str, why: &serde_json::Error) -> String {
 ///
 /// `sessions`: the request is of the era of sessions, which subscribes by methods
 /// that the newest protocol does not have.
-pub(super) fn unknown(request: &CustomRequest, sessions: bool) -> ErrorData {
+#[must_use]
+pub fn unknown(request: &CustomRequest, sessions: bool) -> ErrorData {
     fn why<T: DeserializeOwned>(params: Json) -> Option<serde_json::Error> {
         serde_json::from_value::<T>(params).err()
     }

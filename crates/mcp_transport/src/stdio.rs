@@ -7,14 +7,13 @@
 use std::io;
 use std::sync::Arc;
 
-use rmcp::ServiceExt as _;
 use rmcp::service::{RoleServer, RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
+use rmcp::{ServerHandler, ServiceExt as _};
 use tokio::io::{AsyncBufRead, AsyncBufReadExt as _, AsyncWrite, AsyncWriteExt as _, BufReader};
 use tokio::sync::{Mutex, mpsc};
 use tokio_util::sync::CancellationToken;
 
-use super::Handler;
 use super::strict;
 use gateway::MAX_JSON_BYTES;
 
@@ -41,7 +40,10 @@ pub enum StdioError {
 ///
 /// # Errors
 /// The client did not speak MCP.
-pub async fn serve_stdio(handler: Handler, stop: CancellationToken) -> Result<(), StdioError> {
+pub async fn serve_stdio(
+    handler: impl ServerHandler,
+    stop: CancellationToken,
+) -> Result<(), StdioError> {
     use rmcp::service::ServerInitializeError::{
         Cancelled, ConnectionClosed, ExpectedInitializeRequest,
     };
