@@ -96,6 +96,7 @@ impl Domain {
         let installs = settings.install.policy(&settings.data, person);
         let tiers = sources::tiers(settings.trust.tiers(), &settings.sources);
         let (hold, of_namespaces) = (settings.trust.hold, settings.namespaces);
+        let storage = settings.limits.storage();
         let configured = sources::configured(&settings.sources)?;
         let sync = settings.sync.clone();
         // Start-up: once, before any call.
@@ -109,6 +110,7 @@ impl Domain {
                 tiers,
                 audience: Some(namespaces.as_audience()),
                 claims: Some(namespaces.as_claims()),
+                storage,
             };
             let (read, at) = (store.clone(), Arc::clone(&clock));
             let open = move || Registry::open_with(read, at, executor, policy);

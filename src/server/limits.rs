@@ -1,5 +1,6 @@
 //! The limits of a server: how much at once, and how long each step may take.
 
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -7,6 +8,7 @@ use serde::Deserialize;
 use admission::{Admission, Amounts, Pace};
 use executor::DEFAULT_DEADLINE;
 use quotas::QuotasConfig;
+use registry::{StorageLimit, StorageLimits};
 
 /// How long calls may take.
 #[derive(Debug, Clone, Copy)]
@@ -121,6 +123,21 @@ impl Limits {
             deadline: self.deadline(),
             idle: Duration::from_secs(self.idle_seconds),
             wait: Duration::from_secs(self.wait_seconds),
+        }
+    }
+
+    /// How much namespaces may hold.
+    pub(super) fn storage(&self) -> StorageLimits {
+        let limit = |skills: Option<NonZeroU32>, mib: Option<NonZeroU32>| StorageLimit {
+            skills: skills.map(|skills| skills.get().into()),
+            bytes: mib.map(|mib| u64::from(mib.get()) << 20),
+        };
+        let quotas = &self.quotas;
+        let some = quotas.namespaces.iter();
+        let some = some.map(|(name, of)| (name.to_ascii_lowercase(), limit(of.skills, of.mib)));
+        StorageLimits {
+            all: limit(quotas.skills_per_namespace, quotas.mib_per_namespace),
+            some: some.collect(),
         }
     }
 

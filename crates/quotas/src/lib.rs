@@ -10,8 +10,9 @@
 //! * A call that is refused costs nothing of the quota, and is told how long to wait.
 //! * Without a quota in the config nothing is counted.
 //!
-//! Not here: how much a caller may have at once (`admission`), and what a session may have
-//! (`tools`).
+//! Not here: how much a caller may have at once (`admission`), what a session may have
+//! (`tools`), and how much a namespace holds (`registry`); its quotas are settings here, beside
+//! the others.
 
 // What may fail in a test may not in the product; the rest is in Cargo.toml.
 #![warn(
@@ -59,6 +60,22 @@ pub struct QuotasConfig {
     pub tool_calls_per_minute: Option<NonZeroU32>,
     /// What callers have in place of these, by name, such as `token:ci`: all of it.
     pub callers: BTreeMap<String, CallerQuota>,
+    /// Skills that a namespace may hold; none: as many as it likes.
+    pub skills_per_namespace: Option<NonZeroU32>,
+    /// MiB that all versions of its skills may have; none: as many as it likes.
+    pub mib_per_namespace: Option<NonZeroU32>,
+    /// What namespaces have in place of these, by name, such as `github/acme`: all of it.
+    pub namespaces: BTreeMap<String, NamespaceQuota>,
+}
+
+/// How much a namespace may hold; none: as much as it likes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct NamespaceQuota {
+    /// Skills.
+    pub skills: Option<NonZeroU32>,
+    /// MiB of all their versions.
+    pub mib: Option<NonZeroU32>,
 }
 
 type Limiter<C> =

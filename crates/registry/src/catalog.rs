@@ -10,7 +10,7 @@ use std::sync::Arc;
 use imbl::{OrdMap, OrdSet};
 
 use super::facet::{Facet, facets};
-use super::{Head, Policy, Tiers};
+use super::{Head, Holding, Policy, Tiers};
 use model::{Block, Event, EventKind, Location, SkillId, SkillKey, VersionNumber};
 
 /// Skills by short name, in the order in which they win it.
@@ -46,6 +46,8 @@ pub struct Catalog {
     pub(super) hidden: OrdMap<SkillKey, Arc<Head>>,
     /// Why folders that have these names, in lower case, are no skills.
     pub(super) refused: Arc<BTreeMap<String, String>>,
+    /// What namespaces hold, by name in lower case.
+    pub(super) holdings: OrdMap<String, Holding>,
     /// Versions that are held for review.
     held: OrdSet<(SkillKey, VersionNumber)>,
     /// Whose skills are trusted how far.
@@ -193,6 +195,7 @@ impl Catalog {
         for number in &head.held {
             self.held.insert((key.clone(), *number));
         }
+        self.hold(&head);
         let rank = self.rank(&head.id);
         let index = self.names_of(&head);
         for name in names(&head) {
@@ -207,6 +210,7 @@ impl Catalog {
 
     pub(super) fn remove(&mut self, key: &SkillKey) -> Option<Arc<Head>> {
         let head = self.heads.remove(key)?;
+        self.release(&head);
         for number in &head.held {
             self.held.remove(&(key.clone(), *number));
         }

@@ -65,6 +65,7 @@ impl Registry {
             head.active = None;
             head.summary = None;
             head.inline.clear();
+            head.bytes = Some(0);
             head.updated_at = now;
             put_head(&mut batch, Some(revision), head);
             Ok(Plan::Write(batch, event, deleted))

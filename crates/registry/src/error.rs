@@ -191,6 +191,16 @@ pub enum Error {
         /// The skill.
         id: SkillId,
     },
+    /// The namespace of a skill holds as much as it may.
+    #[error("{} may hold {limit} {what}, and '{id}' does not fit any more", .id.namespace())]
+    NamespaceFull {
+        /// The skill.
+        id: SkillId,
+        /// What it may hold so much of: `skills` or `bytes`.
+        what: &'static str,
+        /// How much.
+        limit: u64,
+    },
     /// The highest semantic version of the skill cannot be raised.
     #[error("'{id}' has the highest semantic version that there is")]
     OutOfVersions {
@@ -422,6 +432,12 @@ impl From<Error> for Failure {
             Error::ResumeTokenExpired => new(Code::ResumeTokenExpired)
                 .suggest("List the skills again and watch from the token that the list gives"),
             Error::OutOfNumbers { id } => new(Code::StoreUnavailable).detail("skill_id", &id),
+            Error::NamespaceFull { id, what, limit } => new(Code::QuotaExceeded)
+                .detail("namespace", id.namespace())
+                .detail("quota", what)
+                .detail("limit", limit)
+                .suggest("Delete skills of it that nobody uses any more: the bytes of all their versions count")
+                .suggest("Whoever runs the server sets it: `limits.quotas.skills_per_namespace` and `mib_per_namespace`, or for one namespace `limits.quotas.namespaces`"),
             Error::OutOfVersions { id } => new(Code::VersionConflict)
                 .detail("skill_id", &id)
                 .suggest("State a `version` in the front matter that the skill has not had"),

@@ -57,6 +57,10 @@ pub struct Head {
     /// skill moves them there.
     #[serde(default, rename = "yanked", skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) inline: BTreeMap<VersionNumber, Yank>,
+    /// Bytes of the files of all its versions: see [`super::Holding`]. None: it was written by a
+    /// server that did not count, and is counted when it is read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) bytes: Option<u64>,
     /// It is on the blocklist. Not stored with the head: the catalog keeps it, and shows
     /// such a head without an active version.
     #[serde(skip)]

@@ -58,6 +58,7 @@ mod renew;
 mod repair;
 mod rescan;
 mod scans;
+mod storage;
 mod submit;
 #[cfg(test)]
 mod tests;
@@ -102,6 +103,7 @@ pub use publish::{Outcome, Published};
 pub use repair::Repaired;
 pub use rescan::Rescanned;
 pub use scans::{Scan, Scanned};
+pub use storage::{Holding, StorageLimit, StorageLimits};
 pub use store::Compacted;
 use store::{Batch, CommitError, LogPosition, Mode, Store, Table, TableId};
 pub use submit::{Submission, Submitted, Upload};

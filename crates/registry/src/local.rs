@@ -365,6 +365,7 @@ impl Registry {
             },
             tier: TrustTier::Unverified,
             inline: Default::default(),
+            bytes: Some(version.files.iter().map(|file| file.size).sum()),
             blocked: None,
             local: None,
             created_at: before.map_or(now, |before| before.head.created_at),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
-use super::{Audience, Claims, Head, Names};
+use super::{Audience, Claims, Head, Names, StorageLimits};
 use model::{SkillId, TrustTier};
 
 /// Which new versions wait for somebody's approval. Each holds what the ones before it hold.
@@ -71,6 +71,8 @@ pub struct Policy {
     pub tiers: Tiers,
     /// What of other skills may be told with what is said of one; none: all of them.
     pub audience: Option<Arc<dyn Audience>>,
+    /// How much namespaces may hold.
+    pub storage: StorageLimits,
     /// Whose namespaces become; none: they stay as they are.
     pub claims: Option<Arc<dyn Claims>>,
 }

@@ -10,7 +10,7 @@ use super::holds::{HOLDS, Hold, objection};
 use super::scans::{self, SCANS, Scan};
 use super::{
     Bundle, Caller, Candidate, DIGESTS, Error, Head, Plan, Prepared, Registry, SEMANTICS, Summary,
-    VERSIONS, VersionState, put_head,
+    VERSIONS, VersionState, put_head, storage,
 };
 use executor::{Kind, Stop};
 use model::{
@@ -97,12 +97,14 @@ fn next_head(
         held: imbl::OrdSet::new(),
         tier: TrustTier::Unverified,
         inline: BTreeMap::new(),
+        bytes: Some(0),
         blocked: None,
         local: None,
         created_at: now,
         updated_at: now,
     });
     head.last_number = version.number;
+    head.bytes = head.bytes.map(|bytes| bytes + storage::size_of(version));
     let highest = highest_before
         .into_iter()
         .chain([version.semantic.clone()])
@@ -301,6 +303,7 @@ impl Registry {
                 Some(_) => Outcome::Updated,
                 None => Outcome::Created,
             };
+            self.permit_storage(&id, live.is_none(), &version)?;
             let hold = self.hold(&id, live, scan, (activate, objection.as_deref()), caller)?;
             let activates = activate && hold.is_none();
             let summary = activates.then(|| Summary::new(&version, Some(scan.base())));

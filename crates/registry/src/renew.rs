@@ -6,9 +6,10 @@
 //! it is no event, and whoever reads before it is written finds the same.
 
 use super::head::{required_by, warnings};
+use super::storage::size_of;
 use super::{Error, HEADS, Head, Registry, VERSIONS};
 use model::{SkillKey, Version, VersionNumber};
-use store::{Batch, CommitError, Store};
+use store::{Batch, CommitError, Store, prefix};
 
 /// Heads that are written at once.
 const AT_ONCE: usize = 128;
@@ -36,9 +37,18 @@ pub(super) fn renew(
     true
 }
 
-/// The same of a head of a store.
+/// The same of a head of a store; and its bytes, where nobody counted them.
 pub(super) fn renew_from(store: &Store, head: &mut Head) -> bool {
-    renew(head, |key| Some(store.get(&VERSIONS, key).ok()??.value))
+    let is_renewed = renew(head, |key| Some(store.get(&VERSIONS, key).ok()??.value));
+    let counts = head.bytes.is_none() && !head.deleted;
+    if counts {
+        let versions = store.scan(&VERSIONS, &prefix(&head.id.key()));
+        let sizes = versions
+            .flatten()
+            .map(|(_, version)| size_of(&version.value));
+        head.bytes = Some(sizes.sum());
+    }
+    is_renewed || counts
 }
 
 impl Registry {

@@ -246,6 +246,7 @@ fn head_of(
             held: imbl::OrdSet::new(),
             tier: TrustTier::Unverified,
             inline: BTreeMap::new(),
+            bytes: None,
             blocked: None,
             local: None,
             created_at: kept.created_at.unwrap_or(last.created_at),
@@ -255,6 +256,8 @@ fn head_of(
     if head.deleted {
         return Some(head);
     }
+    // Counted anew when it is read.
+    head.bytes = None;
     if let Some(last) = known.last().filter(|last| **last > head.last_number) {
         head.last_number = *last;
     }

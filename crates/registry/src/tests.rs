@@ -9,6 +9,7 @@ mod log;
 mod repair;
 mod repeats;
 mod space;
+mod storage;
 mod submissions;
 mod usage;
 mod versions;

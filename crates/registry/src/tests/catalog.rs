@@ -68,6 +68,7 @@ fn head((id, name, state): Step) -> Head {
         held: imbl::OrdSet::new(),
         tier: TrustTier::Unverified,
         inline: BTreeMap::new(),
+        bytes: Some(id.len() as u64),
         blocked: None,
         local: None,
         created_at: Timestamp::UNIX_EPOCH,
