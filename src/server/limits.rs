@@ -26,7 +26,7 @@ pub(super) struct Times {
 #[serde(deny_unknown_fields, default)]
 pub struct Limits {
     /// What one caller may have of connections, calls, streams, sessions, and the bytes
-    /// of requests and answers, in percent. A caller is a token, or else an address.
+    /// of requests and answers, in percent. A caller is who signs in, or else an address.
     pub share_percent: u8,
     /// Unary calls in work at once; more wait, then are refused. Shared.
     pub calls: usize,

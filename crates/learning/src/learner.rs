@@ -4,7 +4,11 @@ use std::fmt;
 
 use crate::Error;
 
-/// A learner's name: 1 to 128 characters, none of them a control character.
+/// Bytes of a name: what an issuer may call its caller, and the 128 characters by which a
+/// request may name a learner of that caller. It is a part of keys in the store.
+pub(crate) const MAX_BYTES: usize = 1_600;
+
+/// A learner's name, without control characters.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Learner(String);
 
@@ -24,8 +28,8 @@ impl Learner {
         if name.is_empty() {
             return Ok(Self(Self::DEFAULT.to_owned()));
         }
-        if name.chars().count() > 128 {
-            return Err(wrong("a learner's name has at most 128 characters"));
+        if name.len() > MAX_BYTES {
+            return Err(wrong("a learner's name has at most 1600 bytes"));
         }
         if name.chars().any(char::is_control) {
             return Err(wrong("a learner's name has no control characters"));
@@ -79,9 +83,21 @@ mod tests {
             let learner = Learner::of("token:ada", name).expect("a learner");
             assert_eq!(learner.as_str(), expected, "{name}");
         }
-        assert!(
-            Learner::of("token:ada", &"b".repeat(128)).is_err(),
-            "too long"
-        );
+    }
+
+    #[test]
+    fn whoever_may_sign_in_may_learn_and_name_a_learner() {
+        // What an issuer calls its caller has 256 characters at most, and is longest in bytes
+        // where these are of four, or each is written as three.
+        for character in ["a", "%2F", "\u{20000}"] {
+            let owner = format!("oidc:{}/{}", "i".repeat(32), character.repeat(256));
+            let learner = Learner::of(&owner, "").expect("a learner");
+            assert_eq!(learner.as_str(), owner);
+            let name = "\u{20000}".repeat(128);
+            let learner = Learner::of(&owner, &name).expect("a learner");
+            assert_eq!(learner.as_str(), format!("{owner}/{name}"));
+        }
+        assert!(Learner::new(&"b".repeat(MAX_BYTES)).is_ok());
+        assert!(Learner::new(&"b".repeat(MAX_BYTES + 1)).is_err());
     }
 }

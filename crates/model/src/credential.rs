@@ -77,6 +77,7 @@ const FORMS: &[(&str, &str, TokenFormat)] = &[
         TokenFormat::Alphanumeric(60),
     ),
     ("shpat_", "a Shopify token", TokenFormat::Alphanumeric(32)),
+    ("rpt_", "a token of Repertoire", TokenFormat::Token(43)),
     ("eyJ", "a signed token", TokenFormat::Jwt),
     ("-----BEGIN ", "a private key", TokenFormat::PrivateKey),
     ("://", "a password in an address", TokenFormat::UserInfo),

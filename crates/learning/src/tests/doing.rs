@@ -1,6 +1,7 @@
 //! Beginning, hints, handing in, resetting.
 
 use super::*;
+use crate::learner::MAX_BYTES;
 
 #[tokio::test]
 async fn an_exercise_opens_when_what_it_builds_on_is_completed() {
@@ -297,12 +298,21 @@ async fn what_was_handed_in_is_there_after_the_store_was_opened_again() {
 fn a_learner_has_a_name_without_control_characters() {
     assert_eq!(learner("").as_str(), Learner::DEFAULT);
     assert_eq!(learner("Ann Lee ✓").as_str(), "Ann Lee ✓");
-    for wrong in ["a\0b", "a\nb", &"x".repeat(129)] {
+    for wrong in ["a\0b", "a\nb", &"x".repeat(MAX_BYTES + 1)] {
         assert_eq!(
             code(Learner::new(wrong).expect_err("a refusal")),
             Code::InvalidParameter
         );
     }
+}
+
+#[tokio::test]
+async fn the_longest_name_has_progress_like_any_other() {
+    let mut world = World::new(&[Path::chain("path-a", &["one"])]);
+    world.ann = learner(&"x".repeat(MAX_BYTES));
+    let passed = world.submit("one", "good-one").await;
+    assert_eq!(passed.verdict, courses::Verdict::Pass);
+    assert_eq!(world.history().len(), 3);
 }
 
 #[tokio::test]

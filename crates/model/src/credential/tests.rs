@@ -17,6 +17,8 @@ fn credentials_are_known_by_their_form() {
         (&github, "a GitHub token"),
         (&format!("sk-ant-api03-{}", letters(40)), "an Anthropic key"),
         (&format!("xoxb-{}", letters(30)), "a Slack token"),
+        (&format!("rpt_{}", letters(43)), "a token of Repertoire"),
+        (&format!("rpt_-_{}", letters(41)), "a token of Repertoire"),
         (&jwt, "a signed token"),
     ] {
         let text = format!("Set it to {credential}, then go on.");
@@ -38,6 +40,7 @@ fn credentials_are_known_by_their_form() {
 fn what_is_no_credential_stays() {
     for text in [
         "task-management and risk-averse, disk-ghp_",
+        "Bearer rpt_… and rpt_monthly_sales_by_region",
         "AKIA is what the keys of AWS begin with",
         "-----BEGIN CERTIFICATE-----",
         "https://example.com/a@b and mail@example.com",
