@@ -3,6 +3,8 @@
 
 #[path = "access/owned.rs"]
 mod owned;
+#[path = "access/reloaded.rs"]
+mod reloaded;
 #[path = "access/seen.rs"]
 mod seen;
 mod support;

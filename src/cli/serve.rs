@@ -13,7 +13,8 @@ use super::output::Failed;
 use crate::contract::v1::LeaveRequest;
 use crate::contract::v1::admin_client::AdminClient;
 use crate::server::{
-    self, Config, LOG, LogFormat, Server, Settings, StartError, Telemetry, connect_local,
+    self, Config, ConfigFile, LOG, LogFormat, Server, Settings, StartError, Telemetry,
+    connect_local,
 };
 use access_log::AccessMode;
 use model::{Clock as _, Code, SystemClock};
@@ -68,10 +69,15 @@ pub(super) async fn serve(
 
     store::keep_files_private();
     // Before anything is opened, so that no signal is missed.
-    let (mut interrupt, mut terminate) = (
+    let (mut interrupt, mut terminate, mut hangup) = (
         signal(SignalKind::interrupt())?,
         signal(SignalKind::terminate())?,
+        signal(SignalKind::hangup())?,
     );
+    let file = global.config.as_deref().map(ConfigFile::read);
+    let mut file = file
+        .transpose()
+        .map_err(|error| Failed::new(Code::ConfigInvalid, error.to_string()))?;
     let server = tokio::select! {
         started = start(&settings, &telemetry) => started.map_err(|error| start_failed(&error))?,
         _ = interrupt.recv() => return Ok(ExitCode::SUCCESS),
@@ -84,9 +90,12 @@ pub(super) async fn serve(
         tracing::warn!(root = %root.display(), "analysis.roots: there is no such folder, and nothing below it can be read");
     }
     tracing::info!(data = %settings.data.display(), version = env!("CARGO_PKG_VERSION"), "serving");
-    tokio::select! {
-        _ = interrupt.recv() => {}
-        _ = terminate.recv() => {}
+    loop {
+        tokio::select! {
+            _ = interrupt.recv() => break,
+            _ = terminate.recv() => break,
+            _ = hangup.recv() => file = reload(&server, file).await?,
+        }
     }
     tracing::info!("stopping");
     server.stop().await;
@@ -95,6 +104,33 @@ pub(super) async fn serve(
         .await
         .map_err(Failed::fault)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Has a server read its config file again, and says what came of it.
+async fn reload(server: &Server, file: Option<ConfigFile>) -> Result<Option<ConfigFile>, Failed> {
+    let Some(mut file) = file else {
+        tracing::warn!("told to read its config file again, and it has none");
+        return Ok(None);
+    };
+    let read = tokio::task::spawn_blocking(move || {
+        let read = file.again();
+        (read, file)
+    });
+    let (read, file) = read.await.map_err(Failed::fault)?;
+    match read {
+        Ok(read) => {
+            server.take(&read.config).await;
+            let (taken, left) = (read.taken.join(", "), read.left.join(", "));
+            tracing::info!(taken, "the config file was read again");
+            if !left.is_empty() {
+                tracing::warn!(left, "these settings are taken at the next start");
+            }
+        }
+        Err(error) => {
+            tracing::error!(%error, "the config file is wrong, and nothing of it is taken")
+        }
+    }
+    Ok(Some(file))
 }
 
 /// Starts the server. One that a window started makes way for it, and its windows follow.

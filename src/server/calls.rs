@@ -27,6 +27,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use arc_swap::ArcSwap;
 use axum::Router;
 use axum::body::Body;
 use futures_util::FutureExt as _;
@@ -55,7 +56,7 @@ use executor::with_deadline;
 use gateway::Transport;
 use model::{Code, Failure};
 use namespaces::Namespaces;
-use quotas::Quotas;
+use quotas::{Quotas, QuotasConfig};
 use tokens::SignIn;
 
 struct Inner {
@@ -65,7 +66,7 @@ struct Inner {
     /// Who calls without coming through the listener.
     local: Peer,
     times: Times,
-    quotas: Quotas,
+    quotas: ArcSwap<Quotas>,
     guards: Guards,
     stop: CancellationToken,
     exports: bool,
@@ -82,6 +83,12 @@ pub(super) struct Guards {
 #[derive(Clone)]
 pub(super) struct CallLayer(Arc<Inner>);
 
+impl std::fmt::Debug for CallLayer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("CallLayer").finish_non_exhaustive()
+    }
+}
+
 impl CallLayer {
     /// `exports`: spans leave the process, so the caller's trace is continued.
     pub(super) fn new(
@@ -97,7 +104,7 @@ impl CallLayer {
             local: admission.local(),
             admission,
             times: limits.times(),
-            quotas: Quotas::new(&limits.quotas),
+            quotas: ArcSwap::from_pointee(Quotas::new(&limits.quotas)),
             guards,
             stop,
             exports,
@@ -109,6 +116,11 @@ impl CallLayer {
     /// What its calls are counted in.
     pub(super) fn metrics(&self) -> &Metrics {
         &self.0.metrics
+    }
+
+    /// Has callers make so many calls from now on, with nothing of it used.
+    pub(super) fn set_quotas(&self, config: &QuotasConfig) {
+        self.0.quotas.store(Arc::new(Quotas::new(config)));
     }
 
     /// Who has how much at once.
@@ -433,7 +445,7 @@ where
 
     /// Takes the call from the quotas of its caller.
     fn use_quota(&self) -> Result<(), Failure> {
-        let quotas = &self.state.quotas;
+        let quotas = self.state.quotas.load();
         if !quotas.is_empty()
             && let Some(caller) = self.peer.name()
         {

@@ -39,6 +39,7 @@ mod look;
 mod mcp;
 mod metrics;
 mod protocol;
+mod reload;
 #[cfg(feature = "remote-sources")]
 mod remote_sources;
 #[cfg(not(feature = "remote-sources"))]
@@ -81,6 +82,7 @@ pub use guard::guard;
 pub use learning_config::LearningConfig;
 pub use limits::Limits;
 pub use look::look;
+pub use reload::{ConfigFile, Reread};
 pub use search::{AnalysisConfig, EmbedderError, Meaning, SearchConfig};
 pub use sources::{SourceConfig, SourceTrust, SourcesError, SyncConfig};
 pub use start_error::StartError;
@@ -127,6 +129,7 @@ pub struct Server {
     pub url: String,
     tls: Option<Tls>,
     domain: Domain,
+    front: calls::CallLayer,
     stop: CancellationToken,
     running: JoinHandle<()>,
 }
@@ -183,7 +186,7 @@ impl Server {
         let idle = settings.limits.session_time();
         let mcp = mcp::Endpoints::new(&face, &domain, (idle, web.clone()), &stop);
         let routes = services.merge(others);
-        let local_front = front.clone();
+        let (local_front, kept_front) = (front.clone(), front.clone());
         let service = ProtocolRouter {
             grpc: front.layer(routes.clone().fallback(unknown)),
             // Before CORS, which answers for itself.
@@ -245,6 +248,7 @@ impl Server {
             url,
             tls: renewed,
             domain: followed,
+            front: kept_front,
             stop,
             running,
         })

@@ -51,6 +51,8 @@ kinds! {
     Restored = "restored";
     /// Old records were removed.
     Pruned = "pruned";
+    /// A server has read its config file again.
+    Reload = "reload";
 }
 
 /// What a record says. Fields may be added, with a default that is not written.

@@ -178,18 +178,37 @@ impl Audit {
     /// # Errors
     /// The store cannot be written.
     pub async fn started(&self, version: &str, config: Option<Digest>) -> Result<(), CommitError> {
+        let mut event = Event::new(self.0.clock.now(), EventKind::Start);
+        let version = ("version".to_owned(), version.to_owned());
+        let config = self.config_detail(config)?;
+        event.details = std::iter::once(version).chain(config).collect();
+        self.append(&event).await?;
+        self.0.serves.store(true, Ordering::Release);
+        Ok(())
+    }
+
+    /// A server has read its config file again.
+    ///
+    /// # Errors
+    /// The store cannot be written.
+    pub async fn reloaded(&self, config: Option<Digest>) -> Result<(), CommitError> {
+        let mut event = Event::new(self.0.clock.now(), EventKind::Reload);
+        event.details = self.config_detail(config)?.into_iter().collect();
+        self.append(&event).await
+    }
+
+    /// The digest of a config file as it is told: nobody can try out what a short secret in it
+    /// may have been.
+    fn config_detail(
+        &self,
+        config: Option<Digest>,
+    ) -> Result<Option<(String, String)>, CommitError> {
         let key = self.0.store.get(&STATE, KEY)?.map(|key| key.value);
         let keyed = |digest: Digest| {
             let key = key.unwrap_or_default();
             Digest::of(&[key.as_bytes(), digest.as_bytes()].concat())
         };
-        let mut event = Event::new(self.0.clock.now(), EventKind::Start);
-        let version = ("version".to_owned(), version.to_owned());
-        let config = config.map(|digest| ("config".to_owned(), keyed(digest).to_string()));
-        event.details = std::iter::once(version).chain(config).collect();
-        self.append(&event).await?;
-        self.0.serves.store(true, Ordering::Release);
-        Ok(())
+        Ok(config.map(|digest| ("config".to_owned(), keyed(digest).to_string())))
     }
 
     /// Writes all that waits and, of a server, that it stops.

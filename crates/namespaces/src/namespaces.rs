@@ -93,6 +93,12 @@ impl Namespaces {
         })))
     }
 
+    /// Has other settings hold for namespaces of which nothing is said, from the next call on.
+    pub fn configure(&self, config: NamespacesConfig) {
+        let known = &self.0.known;
+        known.rcu(|known| Known::new(config, known.by_key.clone()));
+    }
+
     /// What is said now.
     pub(crate) fn known(&self) -> Arc<Known> {
         self.0.known.load_full()

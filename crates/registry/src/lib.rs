@@ -162,6 +162,7 @@ struct Inner {
     locks: Vec<Mutex<()>>,
     hasher: RandomState,
     policy: Policy,
+    storage: ArcSwap<StorageLimits>,
 }
 
 impl std::fmt::Debug for Registry {
@@ -214,6 +215,7 @@ impl Registry {
                 usage: usage::Usage::default(),
                 locks: (0..LOCKS).map(|_| Mutex::new(())).collect(),
                 hasher: RandomState::new(),
+                storage: ArcSwap::from_pointee(policy.storage.clone()),
                 policy,
             }),
             local: None,

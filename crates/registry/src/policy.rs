@@ -71,7 +71,7 @@ pub struct Policy {
     pub tiers: Tiers,
     /// What of other skills may be told with what is said of one; none: all of them.
     pub audience: Option<Arc<dyn Audience>>,
-    /// How much namespaces may hold.
+    /// How much namespaces may hold at first: see [`super::Registry::set_storage_limits`].
     pub storage: StorageLimits,
     /// Whose namespaces become; none: they stay as they are.
     pub claims: Option<Arc<dyn Claims>>,

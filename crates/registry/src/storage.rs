@@ -9,6 +9,7 @@
 //! Not here: whose namespaces are (`namespaces`), how many calls a caller makes (`quotas`).
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::{Catalog, Error, Head, Registry};
 use model::{SkillId, Version};
@@ -82,6 +83,11 @@ impl Catalog {
 }
 
 impl Registry {
+    /// Has namespaces hold so much at most, from the next publish on. What there is stays.
+    pub fn set_storage_limits(&self, limits: StorageLimits) {
+        self.inner.storage.store(Arc::new(limits));
+    }
+
     /// Refuses a version that its namespace has no room for. `is_new`: the skill is, too.
     pub(super) fn permit_storage(
         &self,
@@ -89,7 +95,7 @@ impl Registry {
         is_new: bool,
         version: &Version,
     ) -> Result<(), Error> {
-        let limit = self.inner.policy.storage.of(id.namespace());
+        let limit = self.inner.storage.load().of(id.namespace());
         if limit == StorageLimit::default() || id.is_builtin() {
             return Ok(());
         }

@@ -16,6 +16,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use arc_swap::ArcSwap;
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderValue};
 use jiff::Timestamp;
@@ -130,6 +131,22 @@ impl SignInConfig {
     }
 }
 
+/// Who shows nothing, by settings.
+fn anonymous(config: &SignInConfig) -> Access {
+    let signs_in = config.sign_in == Mode::Tokens;
+    let actions = if signs_in {
+        config.anonymous
+    } else {
+        Actions::all().without(&OPERATORS)
+    };
+    let rights = Rights::to_all(actions);
+    Access {
+        caller: Arc::new(Caller::new(Principal::anonymous(), rights)),
+        signs_in,
+        origin: Origin::PROCESS,
+    }
+}
+
 /// Finds out who calls. Cheap to clone.
 #[derive(Clone)]
 pub struct SignIn {
@@ -138,8 +155,10 @@ pub struct SignIn {
     issuers: Issuers,
     resource: Arc<ProtectedResource>,
     rules: Arc<[CertificateRule]>,
-    /// Who shows no token: anybody, or the owner of the connection's certificate.
-    anonymous: Access,
+    /// Who shows nothing.
+    anonymous: Arc<ArcSwap<Access>>,
+    /// The owner of the connection's certificate, who is meant where a request shows no token.
+    certificate: Option<Access>,
     behind_proxy: bool,
     clock: Arc<dyn Clock>,
 }
@@ -189,25 +208,22 @@ impl SignIn {
         let issuers = Issuers::new(&config.issuers, config.public_url.as_ref());
         let issuers = issuers.map_err(|error| error.to_string())?;
         let signs_in = config.sign_in == Mode::Tokens;
-        let actions = if signs_in {
-            config.anonymous
-        } else {
-            Actions::all().without(&OPERATORS)
-        };
-        let rights = Rights::to_all(actions);
         Ok(Self {
             tokens: signs_in.then_some(tokens),
             resource: Arc::new(issuers.resource()),
             issuers,
             rules: config.certificates.as_slice().into(),
-            anonymous: Access {
-                caller: Arc::new(Caller::new(Principal::anonymous(), rights)),
-                signs_in,
-                origin: Origin::PROCESS,
-            },
+            anonymous: Arc::new(ArcSwap::from_pointee(anonymous(config))),
+            certificate: None,
             behind_proxy: config.behind_proxy,
             clock,
         })
+    }
+
+    /// Lets those who show nothing do from now on what these settings say. Streams that are open
+    /// go on.
+    pub fn set_anonymous(&self, config: &SignInConfig) {
+        self.anonymous.store(Arc::new(anonymous(config)));
     }
 
     /// Keeps the keys of issuers up to date, until it is stopped.
@@ -248,7 +264,8 @@ impl SignIn {
     /// Who shows no token.
     #[must_use]
     pub fn anonymous(&self) -> Access {
-        self.anonymous.clone()
+        let certificate = self.certificate.clone();
+        certificate.unwrap_or_else(|| Access::clone(&self.anonymous.load()))
     }
 
     /// Where a request comes from, by its connection, and by its proxy where there is one.
@@ -275,24 +292,30 @@ impl SignIn {
         let Some(rule) = rule_for(&self.rules, names).filter(|_| self.tokens.is_some()) else {
             return sign_in;
         };
-        sign_in.anonymous.caller = Arc::new(Caller {
+        let caller = Caller {
             principal: Principal::certificate(&rule.name),
             rights: rule.rights.clone(),
             expires_at: Some(not_after),
             ended,
             scope: None,
+        };
+        sign_in.certificate = Some(Access {
+            caller: Arc::new(caller),
+            signs_in: true,
+            origin: Origin::PROCESS,
         });
         sign_in
     }
 
     /// Who shows no token now.
     fn without_token(&self) -> Result<Access, Failure> {
-        let caller = &self.anonymous.caller;
+        let access = self.anonymous();
+        let caller = &access.caller;
         let has_ended = caller.expires_at.is_some_and(|at| at <= self.clock.now());
         if has_ended || caller.ended.is_cancelled() {
             return Err(lapsed());
         }
-        Ok(self.anonymous())
+        Ok(access)
     }
 
     /// Who makes a request. `is_worker`: it is for the service of workers, which looks at
