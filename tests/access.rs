@@ -8,6 +8,8 @@ mod reloaded;
 #[path = "access/seen.rs"]
 mod seen;
 mod support;
+#[path = "access/workers.rs"]
+mod workers;
 
 use std::process::Output;
 

@@ -7,8 +7,9 @@ use tonic::metadata::MetadataMap;
 use tonic::{Request, Response, Status, Streaming};
 use tonic_types::StatusExt as _;
 
-use super::Messages;
+use super::{Messages, access};
 use crate::contract::{Checked as _, invalid, json, status, v1};
+use ::access::Access;
 use handler::{Invocation, Output, Progress, ToolError, ToolErrorKind};
 use model::{Code, Failure, NOT_EXACT, SkillIdError, inexact};
 use tools::host::{FromWorker, Hello, Host, Served, ToWorker, Welcome};
@@ -39,12 +40,22 @@ impl v1::tool_host_server::ToolHost for ToolHostService {
         &self,
         request: Request<Streaming<v1::AttachRequest>>,
     ) -> Result<Response<Self::AttachStream>, Status> {
+        let Access {
+            caller, signs_in, ..
+        } = access(&request);
         let token = bearer(request.metadata()).map(str::to_owned);
         let messages = request.into_inner().map(|message| match message {
             Ok(message) => from_wire(message),
             Err(error) => Err(unreadable(&error)),
         });
-        let answers = self.host.attach(token.as_deref(), messages).await;
+        // The call layer has asked whether it may serve.
+        let answers = if signs_in && !caller.is_anonymous() {
+            let skills = caller.rights.skills.clone();
+            let attached = self.host.attach_caller(&caller.principal, skills, messages);
+            attached.await
+        } else {
+            self.host.attach(token.as_deref(), messages).await
+        };
         let answers = answers.map_err(status)?;
         let answers = answers.map(|message| message.map(to_wire).map_err(status));
         Ok(Response::new(Box::pin(answers)))

@@ -329,15 +329,18 @@ impl SignIn {
         };
         let secret = match &shown.0 {
             Credential::None => return self.without_token(),
-            Credential::Jwt(jwt) if !is_worker => {
-                let caller = self.issuers.recognize(jwt, self.clock.now())?;
-                return Ok(Access {
-                    caller,
-                    signs_in: true,
-                    origin: Origin::PROCESS,
-                });
-            }
-            Credential::Jwt(_) => None,
+            Credential::Jwt(jwt) => match self.issuers.recognize(jwt, self.clock.now()) {
+                Ok(caller) => {
+                    return Ok(Access {
+                        caller,
+                        signs_in: true,
+                        origin: Origin::PROCESS,
+                    });
+                }
+                // It may be a token of the service of workers.
+                Err(_) if is_worker => None,
+                Err(refused) => return Err(refused.into()),
+            },
             Credential::Other(secret) => secret.as_ref(),
         };
         let Some(secret) = secret else {

@@ -6,7 +6,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 use sha2::{Digest as _, Sha256};
 
 use super::{Hello, Served};
-use model::{Code, Failure, SkillPattern};
+use model::{Code, Failure, Principal, SkillId, SkillPattern};
 
 /// Bundled skills that the server's own handlers run.
 pub const BUILT_IN: [&str; 2] = ["builtin/repertoire/write_sql", "builtin/repertoire/jira"];
@@ -30,11 +30,14 @@ struct KnownWorker {
     identity: Arc<WorkerIdentity>,
 }
 
-/// A worker that showed a token.
+/// A worker that is let in.
 #[derive(Debug)]
 pub(super) struct WorkerIdentity {
     pub(super) name: String,
-    skills: Vec<SkillPattern>,
+    /// Skills that it may serve; none: all.
+    skills: Option<Vec<SkillPattern>>,
+    /// Where it is said which skills it may serve.
+    said_in: String,
 }
 
 impl WorkerRegistry {
@@ -42,8 +45,9 @@ impl WorkerRegistry {
         let entry = |admitted: Admitted| KnownWorker {
             digest: Sha256::digest(admitted.token.expose_secret()).into(),
             identity: Arc::new(WorkerIdentity {
+                said_in: format!("the worker `{}` in `tools.workers`", admitted.name),
                 name: admitted.name,
-                skills: admitted.skills,
+                skills: Some(admitted.skills),
             }),
         };
         Self(workers.into_iter().map(entry).collect())
@@ -72,6 +76,20 @@ impl WorkerRegistry {
 }
 
 impl WorkerIdentity {
+    /// Of a caller that signed in and may serve these skills; empty: all.
+    pub(super) fn signed_in(caller: &Principal, skills: Vec<SkillPattern>) -> Self {
+        Self {
+            name: caller.to_string(),
+            skills: (!skills.is_empty()).then_some(skills),
+            said_in: format!("the rights of {caller}"),
+        }
+    }
+
+    fn may_serve(&self, skill: &SkillId) -> bool {
+        let covers = |skills: &Vec<SkillPattern>| skills.iter().any(|it| it.covers(skill));
+        self.skills.as_ref().is_none_or(covers)
+    }
+
     /// It may serve all that it names; every skill that it may not is named.
     pub(super) fn check(&self, hello: &Hello) -> Result<(), Failure> {
         let mut failure = Failure::new(Code::WorkerRefused, "");
@@ -82,7 +100,7 @@ impl WorkerIdentity {
                 .any(|id| skill.as_str().eq_ignore_ascii_case(id))
             {
                 "the server's own handler runs this skill"
-            } else if self.skills.iter().any(|pattern| pattern.covers(skill)) {
+            } else if self.may_serve(skill) {
                 continue;
             } else {
                 "the operator does not allow this worker the skill"
@@ -95,8 +113,8 @@ impl WorkerIdentity {
         }
         failure.message = format!("The worker may not serve {}", refused.join(", "));
         Err(failure.suggest(format!(
-            "Add the skill to `skills` of the worker `{}` in `tools.workers`, or serve others",
-            self.name
+            "Add the skill to `skills` of {}, or serve others",
+            self.said_in
         )))
     }
 }

@@ -15,9 +15,10 @@ use tokio::time::{Instant, Interval, MissedTickBehavior};
 use tracing::Instrument as _;
 
 use super::broker::{Next, WorkerNo};
+use super::identity::WorkerIdentity;
 use super::{FromWorker, Hello, Host, ToWorker, Welcome};
 use crate::{Output, ToolError, ToolErrorKind};
-use model::{Code, Failure, printable};
+use model::{Code, Failure, Principal, SkillPattern, printable};
 
 /// How long a worker may take to say who it is.
 const HELLO: Duration = Duration::from_secs(10);
@@ -44,6 +45,30 @@ impl Host {
         let identity = self.0.workers.admit(token).inspect_err(|_| {
             tracing::warn!("a worker without a token of `tools.workers` was refused");
         })?;
+        self.enroll(&identity, messages).await
+    }
+
+    /// The same for a caller that signed in, and may serve these skills; empty: all.
+    ///
+    /// # Errors
+    /// As [`Host::attach`], but for the token.
+    pub async fn attach_caller<S>(
+        &self,
+        caller: &Principal,
+        skills: Vec<SkillPattern>,
+        messages: S,
+    ) -> Result<Outgoing, Failure>
+    where
+        S: Stream<Item = Result<FromWorker, Failure>> + Send + 'static,
+    {
+        let identity = WorkerIdentity::signed_in(caller, skills);
+        self.enroll(&identity, messages).await
+    }
+
+    async fn enroll<S>(&self, identity: &WorkerIdentity, messages: S) -> Result<Outgoing, Failure>
+    where
+        S: Stream<Item = Result<FromWorker, Failure>> + Send + 'static,
+    {
         let mut messages = Box::pin(messages);
         let hello = match tokio::time::timeout(HELLO, messages.next()).await {
             Ok(Some(Ok(FromWorker::Hello(hello)))) => hello,
