@@ -13,7 +13,7 @@ use super::output::Failed;
 use crate::contract::v1::LeaveRequest;
 use crate::contract::v1::admin_client::AdminClient;
 use crate::server::{
-    self, Config, LOG, LogFormat, Server, Settings, StartError, Telemetry, connect_local,
+    self, Config, LOG, LogFormat, Otlp, Server, Settings, StartError, Telemetry, connect_local,
 };
 use access_log::AccessMode;
 use model::{Clock as _, Code, SystemClock};
@@ -24,12 +24,12 @@ const PATIENCE: Duration = Duration::from_secs(15);
 
 impl Serve {
     /// Has the flags and the environment go before the config file. What is logged, how, and
-    /// where spans go.
+    /// where telemetry goes.
     pub(super) fn apply(
         self,
         settings: &mut Settings,
         config: &Config,
-    ) -> (String, LogFormat, Option<String>) {
+    ) -> (String, LogFormat, Option<Otlp>) {
         if let Some(listen) = self.listen {
             settings.listen = listen;
         }
@@ -50,8 +50,8 @@ impl Serve {
         if self.otlp_endpoint.is_some() {
             settings.places.forget("otlp_endpoint");
         }
-        let endpoint = self.otlp_endpoint.or_else(|| config.otlp_endpoint.clone());
-        (filter.unwrap_or_else(|| LOG.to_owned()), format, endpoint)
+        let otlp = config.otlp(self.otlp_endpoint);
+        (filter.unwrap_or_else(|| LOG.to_owned()), format, otlp)
     }
 }
 
@@ -61,9 +61,9 @@ pub(super) async fn serve(
     config: Config,
 ) -> Result<ExitCode, Failed> {
     let mut settings = settings(global, &config);
-    let (filter, format, endpoint) = options.apply(&mut settings, &config);
-    server::require(&settings, endpoint.as_deref()).map_err(|error| start_failed(&error))?;
-    let telemetry = Telemetry::start(&filter, format, endpoint.as_deref())
+    let (filter, format, otlp) = options.apply(&mut settings, &config);
+    server::require(&settings, otlp.as_ref()).map_err(|error| start_failed(&error))?;
+    let telemetry = Telemetry::start(&filter, format, otlp.as_ref())
         .map_err(|error| Failed::new(Code::ConfigInvalid, error))?;
 
     store::keep_files_private();
