@@ -373,9 +373,18 @@ async fn a_collector_that_hangs_delays_no_call_and_a_stop_by_no_more_than_its_bo
         lookup.get_skill(request).await.expect("an answer");
         slowest = slowest.max(began.elapsed());
     }
-    let (code, took) = server.terminate();
-    assert_eq!(code, Some(0));
+    let began = Instant::now();
+    let log = server.terminate_logged();
+    let took = began.elapsed();
     assert!(slowest < Duration::from_secs(5), "{slowest:?}");
     // Five seconds for the three of them, and not for each.
     assert!(took < Duration::from_secs(9), "{took:?}");
+    // What found no room is told of once, and what was lost at the end too.
+    for (told, times) in [
+        ("BatchSpanProcessor.SpanDroppingStarted", 1),
+        ("BatchLogProcessor.LogDroppingStarted", 1),
+        ("what was left was not sent to the collector", 3),
+    ] {
+        assert_eq!(log.matches(told).count(), times, "{told}");
+    }
 }

@@ -96,3 +96,48 @@ impl<E: LogExporter> LogExporter for Telling<E> {
         self.exporter.set_resource(resource);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use tracing::field::{Field, Visit};
+    use tracing_subscriber::layer::{Context, Layer, SubscriberExt as _};
+
+    use super::*;
+
+    /// The levels and the fields of what was logged.
+    #[derive(Clone, Default)]
+    struct Logged(Arc<Mutex<Vec<String>>>);
+
+    impl<S: tracing::Subscriber> Layer<S> for Logged {
+        fn on_event(&self, event: &tracing::Event<'_>, _: Context<'_, S>) {
+            struct Fields(String);
+            impl Visit for Fields {
+                fn record_debug(&mut self, field: &Field, value: &dyn std::fmt::Debug) {
+                    if field.name() != "message" {
+                        self.0 += &format!(" {value:?}");
+                    }
+                }
+            }
+            let mut fields = Fields(event.metadata().level().to_string());
+            event.record(&mut fields);
+            self.0.lock().expect("the log").push(fields.0);
+        }
+    }
+
+    #[test]
+    fn a_collector_that_fails_is_told_of_when_it_begins_and_when_it_ends() {
+        let logged = Logged::default();
+        let log = tracing_subscriber::registry().with(logged.clone());
+        let told = Told::new(Signal::Logs);
+        tracing::subscriber::with_default(log, || {
+            let (well, ill) = (|| Ok(()), || Err("gone".to_owned()));
+            for sent in [well(), ill(), ill(), ill(), well(), well(), ill()] {
+                told.note(sent);
+            }
+        });
+        let logged = logged.0.lock().expect("the log").clone();
+        assert_eq!(logged, ["WARN logs gone", "INFO logs", "WARN logs gone"]);
+    }
+}
