@@ -87,6 +87,18 @@ const MISTAKES: &[(&str, &str)] = &[
         "1 otlp_endpoint: the OTLP endpoint 'localhost:4317' begins with neither http:// nor https://",
     ),
     (
+        "otlp_endpoint: http://localhost:4317\notlp_signals: [traces, spans]\n",
+        "2 otlp_signals[1]: `spans` is none of traces, metrics, logs",
+    ),
+    (
+        "otlp_signals: logs\n",
+        "1 otlp_signals: needs a list, such as `[a, b]`, not a text",
+    ),
+    (
+        "otlp_interval_seconds: 0\n",
+        "1 otlp_interval_seconds: needs a whole number from 1 to 1000000000",
+    ),
+    (
         "limits:\n  calls: -1\n",
         "2 limits.calls: needs a whole number from 1 to 1000000000",
     ),

@@ -299,7 +299,7 @@ pub(super) struct Serve {
     /// Folder of a sentence transformer that searches ask beside the built-in table.
     #[arg(long, env = "REPERTOIRE_EMBEDDER", value_name = "DIR")]
     pub(super) embedder: Option<PathBuf>,
-    /// OTLP endpoint (gRPC) that takes spans, such as `http://localhost:4317`.
+    /// OTLP endpoint (gRPC) of a collector, such as `http://localhost:4317`.
     #[arg(long, env = "OTEL_EXPORTER_OTLP_ENDPOINT", value_name = "URL")]
     pub(super) otlp_endpoint: Option<String>,
     /// Name of this server, such as `skills.example.com`, beside those of the config file. In

@@ -24,7 +24,8 @@ pub(super) async fn background(global: &Global, config: Config) -> Result<ExitCo
     let _had_one = store::begin_session();
     store::keep_files_private();
     let settings = settings(global, &config);
-    if let Err(error) = server::require(&settings, config.otlp_endpoint.as_deref()) {
+    let otlp = config.otlp(None);
+    if let Err(error) = server::require(&settings, otlp.as_ref()) {
         return Ok(refused(start_failed(&error)));
     }
     let filter = config.log.as_deref().unwrap_or(LOG);
@@ -32,7 +33,7 @@ pub(super) async fn background(global: &Global, config: Config) -> Result<ExitCo
         config.log_format.unwrap_or_default(),
         LogFile::of(&settings.data),
     );
-    let telemetry = Telemetry::start_in(log, filter, format, config.otlp_endpoint.as_deref());
+    let telemetry = Telemetry::start_in(log, filter, format, otlp.as_ref());
     let telemetry = match telemetry {
         Ok(telemetry) => telemetry,
         Err(error) => return Ok(refused(Failed::new(Code::ConfigInvalid, error))),

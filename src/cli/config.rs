@@ -64,8 +64,8 @@ pub(super) fn config(
         }
     }
     let mut settings = settings(global, &config);
-    let (filter, _, endpoint) = serve.apply(&mut settings, &config);
-    let mistakes = look(&settings, &filter, endpoint.as_deref());
+    let (filter, _, otlp) = serve.apply(&mut settings, &config);
+    let mistakes = look(&settings, &filter, otlp.as_ref());
     let path = file.map(|file| file.display().to_string());
     if !mistakes.is_empty() {
         let place = |(key, message): (String, String)| Mistake {

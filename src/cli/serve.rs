@@ -13,7 +13,7 @@ use super::output::Failed;
 use crate::contract::v1::LeaveRequest;
 use crate::contract::v1::admin_client::AdminClient;
 use crate::server::{
-    self, Config, ConfigFile, LOG, LogFormat, Server, Settings, StartError, Telemetry,
+    self, Config, ConfigFile, LOG, LogFormat, Otlp, Server, Settings, StartError, Telemetry,
     connect_local,
 };
 use access_log::AccessMode;
@@ -25,12 +25,12 @@ const PATIENCE: Duration = Duration::from_secs(15);
 
 impl Serve {
     /// Has the flags and the environment go before the config file. What is logged, how, and
-    /// where spans go.
+    /// where telemetry goes.
     pub(super) fn apply(
         self,
         settings: &mut Settings,
         config: &Config,
-    ) -> (String, LogFormat, Option<String>) {
+    ) -> (String, LogFormat, Option<Otlp>) {
         if let Some(listen) = self.listen {
             settings.listen = listen;
         }
@@ -51,8 +51,8 @@ impl Serve {
         if self.otlp_endpoint.is_some() {
             settings.places.forget("otlp_endpoint");
         }
-        let endpoint = self.otlp_endpoint.or_else(|| config.otlp_endpoint.clone());
-        (filter.unwrap_or_else(|| LOG.to_owned()), format, endpoint)
+        let otlp = config.otlp(self.otlp_endpoint);
+        (filter.unwrap_or_else(|| LOG.to_owned()), format, otlp)
     }
 }
 
@@ -62,9 +62,10 @@ pub(super) async fn serve(
     config: Config,
 ) -> Result<ExitCode, Failed> {
     let mut settings = settings(global, &config);
-    let (filter, format, endpoint) = options.apply(&mut settings, &config);
-    server::require(&settings, endpoint.as_deref()).map_err(|error| start_failed(&error))?;
-    let telemetry = Telemetry::start(&filter, format, endpoint.as_deref())
+    let log = options.log.clone();
+    let (filter, format, otlp) = options.apply(&mut settings, &config);
+    server::require(&settings, otlp.as_ref()).map_err(|error| start_failed(&error))?;
+    let telemetry = Telemetry::start(&filter, format, otlp.as_ref())
         .map_err(|error| Failed::new(Code::ConfigInvalid, error))?;
 
     store::keep_files_private();
@@ -94,7 +95,7 @@ pub(super) async fn serve(
         tokio::select! {
             _ = interrupt.recv() => break,
             _ = terminate.recv() => break,
-            _ = hangup.recv() => file = reload(&server, file).await?,
+            _ = hangup.recv() => file = reload(&server, &telemetry, (file, &log)).await?,
         }
     }
     tracing::info!("stopping");
@@ -107,7 +108,13 @@ pub(super) async fn serve(
 }
 
 /// Has a server read its config file again, and says what came of it.
-async fn reload(server: &Server, file: Option<ConfigFile>) -> Result<Option<ConfigFile>, Failed> {
+///
+/// `log`: what is logged whatever the file says.
+async fn reload(
+    server: &Server,
+    telemetry: &Telemetry,
+    (file, log): (Option<ConfigFile>, &Option<String>),
+) -> Result<Option<ConfigFile>, Failed> {
     let Some(mut file) = file else {
         tracing::warn!("told to read its config file again, and it has none");
         return Ok(None);
@@ -120,6 +127,11 @@ async fn reload(server: &Server, file: Option<ConfigFile>) -> Result<Option<Conf
     match read {
         Ok(read) => {
             server.take(&read.config).await;
+            let filter = log.as_ref().or(read.config.log.as_ref());
+            let filter = telemetry.set_filter(filter.map_or(LOG, String::as_str));
+            if let Err(error) = filter {
+                tracing::error!(error, "what is logged stays what it was");
+            }
             let (taken, left) = (read.taken.join(", "), read.left.join(", "));
             tracing::info!(taken, "the config file was read again");
             if !left.is_empty() {

@@ -4,6 +4,7 @@
 //! It is the server that `serve` is, without the faces that need a port: those who come speak
 //! gRPC, and have the faces in their own process.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::watch;
@@ -14,10 +15,11 @@ use tower::Layer as _;
 use super::calls::CallLayer;
 use super::local::LocalSocket;
 use super::{
-    Domain, GRACE, Settings, StartError, Telemetry, WORKERS_GRACE, admin, health, keep, services,
-    supporting, unknown,
+    Domain, GRACE, Others, Settings, StartError, Telemetry, WORKERS_GRACE, admin, health, keep,
+    metrics, services, supporting, unknown,
 };
 use crate::grpc::admin::Kind;
+use access_log::AccessLog;
 
 /// A server on the socket of a data directory alone.
 #[derive(Debug)]
@@ -57,6 +59,9 @@ impl Background {
             stop.clone(),
             telemetry.exports(),
         );
+        let access = Arc::new(AccessLog::new(settings.access));
+        let beside = Others::new(&domain, settings.data.clone(), access, None);
+        let measuring = telemetry.measure(metrics::reader(calls.clone(), &domain, beside));
         let kind = Kind::Background {
             leave: stop.clone(),
         };
@@ -80,6 +85,7 @@ impl Background {
             tokio::join!(serving, stopping);
             let _stopped = health.await;
             let _stopped = keeping.await;
+            measuring.end().await;
             domain.close().await;
             let _stopped = counting.await;
         });

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde::{Deserialize, Deserializer};
 
@@ -21,6 +22,7 @@ use model::Digest;
 use namespaces::NamespacesConfig;
 use origins::WebConfig;
 use preflight::InstallConfig;
+use telemetry::{Otlp, Signal};
 use tls::TlsConfig;
 use tokens::SignInConfig;
 
@@ -40,8 +42,12 @@ pub struct Config {
     pub log: Option<String>,
     /// Form of the log.
     pub log_format: Option<LogFormat>,
-    /// OTLP endpoint that takes spans, such as `http://localhost:4317`.
+    /// OTLP endpoint of a collector, such as `http://localhost:4317`.
     pub otlp_endpoint: Option<String>,
+    /// What goes there.
+    pub otlp_signals: Option<Vec<Signal>>,
+    /// How often metrics do.
+    pub otlp_interval_seconds: Option<u64>,
     /// Which calls have a line in the access log.
     pub access_log: AccessMode,
     /// Of how many of those that went well one has.
@@ -160,6 +166,7 @@ fn bounds(key: &str) -> RangeInclusive<u64> {
         // The last one stays, and that others were removed is one more.
         "audit.max_records" => 2..=MAX,
         "access_log_sample"
+        | "otlp_interval_seconds"
         | "audit.keep_days"
         | "store.keep_events"
         | "tools.session_hours"
@@ -215,6 +222,17 @@ impl Config {
         Ok((document, read))
     }
 
+    /// Where telemetry goes. An endpoint of the flags or the environment goes before.
+    #[must_use]
+    pub fn otlp(&self, endpoint: Option<String>) -> Option<Otlp> {
+        let interval = self.otlp_interval_seconds;
+        Some(Otlp {
+            endpoint: endpoint.or_else(|| self.otlp_endpoint.clone())?,
+            signals: self.otlp_signals.clone().unwrap_or(Otlp::SIGNALS.to_vec()),
+            interval: interval.map_or(Otlp::INTERVAL, Duration::from_secs),
+        })
+    }
+
     /// The same with what holds where it says nothing.
     fn effective(mut self) -> Self {
         self.listen.get_or_insert(Settings::LISTEN);
@@ -222,6 +240,9 @@ impl Config {
         self.log.get_or_insert_with(|| LOG.to_owned());
         self.log_format.get_or_insert_default();
         self.access_log_sample.get_or_insert(1);
+        self.otlp_signals.get_or_insert(Otlp::SIGNALS.to_vec());
+        let interval = Otlp::INTERVAL.as_secs();
+        self.otlp_interval_seconds.get_or_insert(interval);
         self
     }
 }
@@ -384,6 +405,12 @@ mod tests {
         assert_eq!(config.install, InstallConfig::default());
         assert_eq!(config.sync, SyncConfig::default());
         assert_eq!(Settings::new(&config).access, AccessConfig::default());
+        let otlp = config.otlp(None).expect("an endpoint");
+        assert_eq!(
+            (otlp.signals.as_slice(), otlp.interval),
+            (Otlp::SIGNALS.as_slice(), Otlp::INTERVAL)
+        );
+        assert!(config.otlp_signals.is_some() && config.otlp_interval_seconds.is_some());
         assert_eq!(config.listen, Some(Settings::LISTEN));
     }
 }

@@ -7,7 +7,7 @@
 use std::sync::LazyLock;
 
 use super::sources::NETWORKS;
-use super::{JiraConfig, LearningConfig, Settings, SqlConfig, StartError};
+use super::{JiraConfig, LearningConfig, Otlp, Settings, SqlConfig, StartError};
 use model::Failure;
 
 /// A part of the program that a build may leave out.
@@ -21,7 +21,7 @@ pub enum Feature {
     Transformer,
     /// Tokens of OpenID Connect issuers.
     Oidc,
-    /// Spans to a collector.
+    /// Spans, metrics and logs to a collector.
     Otlp,
     /// Sources that are not folders of this machine.
     RemoteSources,
@@ -106,8 +106,8 @@ pub fn version() -> &'static str {
 }
 
 /// The settings that ask for what this program leaves out: the key of each, and why it cannot
-/// be had. `endpoint` is where spans are to go.
-pub(super) fn refused(settings: &Settings, endpoint: Option<&str>) -> Vec<(String, String)> {
+/// be had.
+pub(super) fn refused(settings: &Settings, otlp: Option<&Otlp>) -> Vec<(String, String)> {
     let own = [
         (
             "tools.sql",
@@ -129,7 +129,7 @@ pub(super) fn refused(settings: &Settings, endpoint: Option<&str>) -> Vec<(Strin
             Feature::Oidc,
             !settings.sign_in.issuers.is_empty(),
         ),
-        ("otlp_endpoint", Feature::Otlp, endpoint.is_some()),
+        ("otlp_endpoint", Feature::Otlp, otlp.is_some()),
         (
             "learning",
             Feature::Learning,
@@ -164,8 +164,8 @@ pub(super) fn refused(settings: &Settings, endpoint: Option<&str>) -> Vec<(Strin
 ///
 /// # Errors
 /// The first of them, with its place in the config file.
-pub fn require(settings: &Settings, endpoint: Option<&str>) -> Result<(), StartError> {
-    match refused(settings, endpoint).into_iter().next() {
+pub fn require(settings: &Settings, otlp: Option<&Otlp>) -> Result<(), StartError> {
+    match refused(settings, otlp).into_iter().next() {
         None => Ok(()),
         Some((key, message)) => Err(StartError::NotBuilt(format!(
             "{}{key} {message}",

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::remote_sources::Places;
 use super::sources::{self, SourceConfig};
-use super::{EmbedderError, Settings, features, learning};
+use super::{EmbedderError, Otlp, Settings, features, learning};
 
 /// Something that is wrong with a setting: its key, and what.
 type Found = (String, String);
@@ -13,10 +13,10 @@ type Found = (String, String);
 /// Everything of these settings that a start would refuse, or would go on without. Opens no
 /// data directory and no address, and calls nobody. Blocks.
 #[must_use]
-pub fn look(settings: &Settings, filter: &str, endpoint: Option<&str>) -> Vec<(String, String)> {
+pub fn look(settings: &Settings, filter: &str, otlp: Option<&Otlp>) -> Vec<(String, String)> {
     let mut found = Vec::new();
     let mut tell = |key: String, message: String| found.push((key, message));
-    for (key, message) in features::refused(settings, endpoint) {
+    for (key, message) in features::refused(settings, otlp) {
         tell(key, message);
     }
     if let Err(message) = settings.sign_in.check() {
@@ -28,7 +28,7 @@ pub fn look(settings: &Settings, filter: &str, endpoint: Option<&str>) -> Vec<(S
     if let Err(error) = telemetry::filter(filter) {
         tell("log".to_owned(), error);
     }
-    if let Some(Err(error)) = endpoint.map(telemetry::endpoint) {
+    if let Some(Err(error)) = otlp.map(|it| telemetry::endpoint(&it.endpoint)) {
         tell("otlp_endpoint".to_owned(), error);
     }
     if let Some(error) = settings.tls.mistake() {

@@ -1,4 +1,4 @@
-//! What is counted, and how Prometheus reads it.
+//! What is counted, and how Prometheus reads it; `telemetry` sends the same to a collector.
 //!
 //! Every call passes the call layer, so calls over gRPC, REST and MCP are counted
 //! alike, by rpc. The names of what is counted are those that other gRPC servers
@@ -11,7 +11,7 @@
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-use axum::response::{IntoResponse as _, Response};
+use axum::response::IntoResponse as _;
 use axum::routing::{MethodRouter, get};
 use http::{HeaderMap, HeaderValue, header};
 use prometheus_client::encoding::text::encode;
@@ -158,28 +158,37 @@ impl Drop for CountedCall {
     }
 }
 
-/// The page that Prometheus reads.
-pub(super) fn page<S: Clone + Send + Sync + 'static>(
+/// Reads what is counted, as text. Blocks: how sources did is read from the store, and what the
+/// system says of the process and its disk from files.
+pub(super) fn reader(
     front: CallLayer,
     domain: &Domain,
     others: Others,
-) -> MethodRouter<S> {
+) -> impl Fn() -> Result<String, std::fmt::Error> + Clone + Send + Sync + use<> {
     let (domain, others) = (domain.clone(), Arc::new(others));
-    get(async move || {
-        // How sources did is read from the store, and what the system says of the process
-        // and its disk from files.
-        let rendered = tokio::task::spawn_blocking(move || {
-            // What cannot be read is shown by no number; the log has it.
-            let sources = domain.engine.health(None).unwrap_or_default();
-            let (tools, search) = (domain.host.stats(), domain.search.progress());
-            render(&front, domain.registry(), tools, search, sources, &others)
-        });
-        match rendered.await {
-            Ok(Ok(page)) => page,
+    move || {
+        // What cannot be read is shown by no number; the log has it.
+        let sources = domain.engine.health(None).unwrap_or_default();
+        let (tools, search) = (domain.host.stats(), domain.search.progress());
+        render(&front, domain.registry(), tools, search, sources, &others)
+    }
+}
+
+/// The page that Prometheus reads.
+pub(super) fn page<S: Clone + Send + Sync + 'static>(
+    read: impl Fn() -> Result<String, std::fmt::Error> + Clone + Send + Sync + 'static,
+) -> MethodRouter<S> {
+    get(
+        async move || match tokio::task::spawn_blocking(read).await {
+            Ok(Ok(text)) => {
+                let media = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+                let media = HeaderValue::from_static(media);
+                ([(header::CONTENT_TYPE, media)], text).into_response()
+            }
             Ok(Err(error)) => refused(Failure::fault(error)),
             Err(error) => refused(Failure::fault(error)),
-        }
-    })
+        },
+    )
     .fallback(no_such_method)
 }
 
@@ -242,7 +251,7 @@ fn render(
     search: IndexProgress,
     sources: Vec<Health>,
     others: &Others,
-) -> Result<Response, std::fmt::Error> {
+) -> Result<String, std::fmt::Error> {
     let Metrics {
         calls,
         seconds,
@@ -333,9 +342,7 @@ fn render(
     page.register("repertoire_build", "What this server is", build);
     let mut text = String::new();
     encode(&mut text, &page)?;
-    let media = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-    let media = HeaderValue::from_static(media);
-    Ok(([(header::CONTENT_TYPE, media)], text).into_response())
+    Ok(text)
 }
 
 /// What each kind of work of the executor is doing.

@@ -72,7 +72,7 @@ use tonic::service::Routes;
 use tonic_health::pb::health_server::HealthServer;
 use tower::{Layer as _, ServiceExt as _};
 
-pub use ::telemetry::{LogFile, LogFormat, Telemetry};
+pub use ::telemetry::{LogFile, LogFormat, Otlp, Telemetry};
 pub use background::Background;
 pub use bundled::bundled_skills;
 pub use config::{Config, ConfigError, LOG, Settings, default_data_directory, listen_address};
@@ -176,10 +176,10 @@ impl Server {
         let health = tokio::spawn(health::follow(health, mode, writable, stop.clone()));
         let access = Arc::new(AccessLog::new(settings.access));
         let beside = Others::new(&domain, settings.data.clone(), access.clone(), tls.clone());
-        let metrics = metrics::page(front.clone(), &domain, beside);
+        let metrics = metrics::reader(front.clone(), &domain, beside);
         let hooks = crate::http::hooks(domain.engine.clone());
         let http = crate::http::router(&gateway, stop.clone(), takes_writes)?
-            .route("/metrics", metrics)
+            .route("/metrics", metrics::page(metrics.clone()))
             .route("/hooks/{source}", hooks);
         let face = McpServer::for_viewers(gateway, in_process::inside(inside), domain.viewer());
         let web = Arc::new(settings.web.clone());
@@ -217,6 +217,7 @@ impl Server {
         let fronts = (local_front, routes);
         let local = serve_locally(&settings.data, &domain, url.clone(), fronts, &stop);
         let (counting, keeping) = keep(&domain, &stop);
+        let measuring = telemetry.measure(metrics);
         let (followed, renewed) = (domain.clone(), tls.clone());
         let running = tokio::spawn({
             let (stop, host) = (stop.clone(), domain.host().clone());
@@ -239,6 +240,7 @@ impl Server {
                     let _stopped = local.await;
                 }
                 let _stopped = keeping.await;
+                measuring.end().await;
                 domain.close().await;
                 let _stopped = counting.await;
             }

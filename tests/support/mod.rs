@@ -15,6 +15,7 @@ use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -35,6 +36,7 @@ pub struct Server {
     child: Child,
     directory: Option<TempDir>,
     log: Arc<Mutex<String>>,
+    logging: Option<JoinHandle<()>>,
 }
 
 impl Server {
@@ -100,7 +102,7 @@ impl Server {
         // Whatever it logs later is read, so that it never waits for us.
         let log = Arc::new(Mutex::new(before));
         let logged = Arc::clone(&log);
-        std::thread::spawn(move || {
+        let logging = std::thread::spawn(move || {
             for line in lines.map_while(Result::ok) {
                 eprintln!("server: {line}");
                 let mut logged = logged.lock().expect("a log");
@@ -114,6 +116,7 @@ impl Server {
             child,
             directory: None,
             log,
+            logging: Some(logging),
         }
     }
 
@@ -152,6 +155,19 @@ impl Server {
 
     /// Asks the server to stop, and waits for it.
     pub fn terminate(mut self) -> (Option<i32>, Duration) {
+        self.end()
+    }
+
+    /// The same, and all that it has logged.
+    pub fn terminate_logged(mut self) -> String {
+        let (code, _) = self.end();
+        assert_eq!(code, Some(0), "{}", self.log());
+        let logging = self.logging.take().expect("not read to its end");
+        logging.join().expect("a log");
+        self.log()
+    }
+
+    fn end(&mut self) -> (Option<i32>, Duration) {
         let start = Instant::now();
         let pid = self.child.id().to_string();
         let asked = Command::new("kill")

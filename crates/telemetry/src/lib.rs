@@ -1,15 +1,20 @@
-//! Logs on stderr or in a file, and spans to a collector where one is named.
+//! Logs on stderr or in a file; and spans, metrics and logs to a collector where one is named.
 //!
 //! Rules:
 //!
 //! * A record of the text log is one line, whatever callers, skills and workers put
 //!   into its fields: each field is escaped.
-//! * Only the server's own spans are exported, and only from `info` up.
+//! * Only the server's own spans are exported, and only from `info` up. Of the records of the
+//!   log all are, but those of the crates that export.
+//! * Metrics are what somebody else counts, and shows as a page of OpenMetrics: that is read,
+//!   and sent as it is.
+//! * Whatever a collector does, no call and no write waits for it. How it does is told once when
+//!   it begins to fail, and once when that ends.
 //! * A log file is never longer than its limit: it is moved aside.
 //!
 //! Without the feature `otlp` there is no exporter, and a setting that wants one is refused.
 //!
-//! Not here: metrics (`server`), the access log (`access_log`).
+//! Not here: what is counted (`server`), the access log (`access_log`).
 
 // What may fail in a test may not in the product; the rest is in Cargo.toml.
 #![warn(
@@ -26,6 +31,7 @@ mod otlp;
 #[cfg(not(feature = "otlp"))]
 #[path = "without.rs"]
 mod otlp;
+mod settings;
 
 use std::borrow::Cow;
 use std::io::IsTerminal as _;
@@ -34,16 +40,18 @@ use serde::Deserialize;
 use tracing::level_filters::LevelFilter;
 use tracing_log::{AsLog as _, LogTracer};
 use tracing_subscriber::field::MakeExt as _;
+use tracing_subscriber::filter::{FilterExt as _, filter_fn};
 use tracing_subscriber::fmt::format::{self, FormatFields};
 use tracing_subscriber::fmt::writer::BoxMakeWriter;
 use tracing_subscriber::layer::SubscriberExt as _;
-use tracing_subscriber::{EnvFilter, Layer as _};
+use tracing_subscriber::{EnvFilter, Layer as _, reload};
 
 use model::printable;
-use otlp::Exporter;
+use otlp::{Exporter, Reader};
 
 pub use log_file::LogFile;
 pub use otlp::set_parent;
+pub use settings::{Otlp, Signal};
 
 /// Crates whose records are dropped at every level. They free memory when a thread ends,
 /// and log what they free: by then the filters' thread-locals may be gone, and the panic
@@ -72,26 +80,38 @@ impl LogFormat {
     }
 }
 
-/// What was set up; dropped or shut down at the end, so that the last spans leave.
-#[derive(Debug, Default)]
+/// What was set up; dropped or shut down at the end, so that the last of it leaves.
+#[derive(Default)]
 pub struct Telemetry {
     exporter: Option<Exporter>,
+    /// None: nothing is logged.
+    set_filter: Option<Box<SetFilter>>,
+}
+
+type SetFilter = dyn Fn(&str) -> Result<(), String> + Send + Sync;
+
+impl std::fmt::Debug for Telemetry {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Telemetry")
+            .field("exporter", &self.exporter)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Telemetry {
-    /// Sets up logs at `filter` (such as `info` or `repertoire=debug`) and, where
-    /// an OTLP endpoint is named, spans to it.
+    /// Sets up logs at `filter` (such as `info` or `repertoire=debug`) and, where a
+    /// collector is named, what goes there. Within a runtime.
     ///
     /// # Errors
     /// The filter cannot be read, or the endpoint is no address.
-    pub fn start(filter: &str, format: LogFormat, endpoint: Option<&str>) -> Result<Self, String> {
+    pub fn start(filter: &str, format: LogFormat, otlp: Option<&Otlp>) -> Result<Self, String> {
         let colours = std::io::stderr().is_terminal();
         Self::start_to(
             BoxMakeWriter::new(std::io::stderr),
             colours,
             filter,
             format,
-            endpoint,
+            otlp,
         )
     }
 
@@ -103,10 +123,10 @@ impl Telemetry {
         log: LogFile,
         filter: &str,
         format: LogFormat,
-        endpoint: Option<&str>,
+        otlp: Option<&Otlp>,
     ) -> Result<Self, String> {
         let writer = BoxMakeWriter::new(move || log.clone());
-        Self::start_to(writer, false, filter, format, endpoint)
+        Self::start_to(writer, false, filter, format, otlp)
     }
 
     fn start_to(
@@ -114,25 +134,24 @@ impl Telemetry {
         colours: bool,
         filter: &str,
         format: LogFormat,
-        endpoint: Option<&str>,
+        otlp: Option<&Otlp>,
     ) -> Result<Self, String> {
-        let filter = self::filter(filter)?;
-        let exporter = endpoint.map(exporter).transpose()?;
+        let (here, set_here) = reload::Layer::new(self::filter(filter)?);
+        let (there, set_there) = reload::Layer::new(self::filter(filter)?);
+        let exporter = otlp.map(exporter).transpose()?;
         let log = tracing_subscriber::fmt::layer().with_writer(writer);
         let log = match format {
             LogFormat::Text => log.fmt_fields(fields()).with_ansi(colours).boxed(),
             LogFormat::Json => log.json().boxed(),
         };
-        // Of our own spans only: those of the exporter would export themselves.
-        let export = exporter.as_ref().map(|exporter| {
-            exporter.layer().with_filter(
-                tracing_subscriber::filter::Targets::new()
-                    .with_target("repertoire", tracing::Level::INFO),
-            )
-        });
+        let spans = exporter.as_ref().and_then(Exporter::spans);
+        let records = exporter.as_ref().and_then(Exporter::records);
         let subscriber = tracing_subscriber::registry()
-            .with(export)
-            .with(log.with_filter(filter));
+            .with(spans)
+            .with(log.with_filter(here))
+            // Within the span, whose ids a record gets; and the last, since a queue that is
+            // full is told by a record within it.
+            .with(records.map(|it| it.with_filter(there.and(filter_fn(otlp::is_sent)))));
         tracing::subscriber::set_global_default(subscriber)
             .map_err(|error| format!("the log: {error}"))?;
         // Instead of `try_init`, which takes the records of every crate.
@@ -141,19 +160,61 @@ impl Telemetry {
             .with_max_level(LevelFilter::current().as_log())
             .init()
             .map_err(|error| format!("the log: {error}"))?;
-        Ok(Self { exporter })
+        let set_filter = move |filter: &str| {
+            let set = |error: reload::Error| format!("the log: {error}");
+            set_here.reload(self::filter(filter)?).map_err(set)?;
+            set_there.reload(self::filter(filter)?).map_err(set)?;
+            tracing_log::log::set_max_level(LevelFilter::current().as_log());
+            Ok(())
+        };
+        Ok(Self {
+            exporter,
+            set_filter: Some(Box::new(set_filter)),
+        })
+    }
+
+    /// Has from now on logged what a filter says, such as `info` or `warn,repertoire=debug`.
+    ///
+    /// # Errors
+    /// It is no filter; what is logged stays what it was.
+    pub fn set_filter(&self, filter: &str) -> Result<(), String> {
+        self.set_filter.as_ref().map_or(Ok(()), |set| set(filter))
     }
 
     /// Spans leave the process.
     #[must_use]
     pub fn exports(&self) -> bool {
-        self.exporter.is_some()
+        self.exporter.as_ref().is_some_and(Exporter::traces)
     }
 
-    /// Sends the spans that wait. Blocks for some seconds at most.
+    /// Has metrics sent, where there is somebody to send them to: what `read` shows, a page
+    /// of OpenMetrics. It blocks, and is let go of when that ends. Within a runtime.
+    pub fn measure<R>(&self, read: R) -> Measuring
+    where
+        R: Fn() -> Result<String, std::fmt::Error> + Send + Sync + 'static,
+    {
+        let exporter = self.exporter.as_ref();
+        Measuring(exporter.and_then(|exporter| exporter.measure(read)))
+    }
+
+    /// Sends what waits. Blocks for some seconds at most.
     pub fn stop(self) {
         if let Some(exporter) = self.exporter {
             exporter.stop();
+        }
+    }
+}
+
+/// Metrics that are sent until this ends.
+#[derive(Debug)]
+#[must_use = "what is measured is held until it ends"]
+pub struct Measuring(Option<Reader>);
+
+impl Measuring {
+    /// Reads once more, for a second at most, and lets go of what is measured.
+    pub async fn end(self) {
+        if let Some(reader) = self.0 {
+            reader.end().await;
         }
     }
 }
@@ -174,14 +235,16 @@ fn fields() -> impl for<'writer> FormatFields<'writer> + 'static {
 /// At `info`, rmcp tells of the beginning and the end of each request, and the solver of
 /// every choice that it makes: that is for whoever asks for `rmcp=info`, `pubgrub=info`.
 /// tantivy warns where a merge ends whose segments were emptied meanwhile, which is no
-/// fault; what the index cannot do is told by us.
+/// fault; what the index cannot do is told by us. So is what a collector does not take, of
+/// which opentelemetry-otlp warns with every batch.
 fn quiet(filter: &str) -> Cow<'_, str> {
     let asks = |level: &str| filter.split(',').any(|part| part.trim() == level);
     if asks("info") {
-        return format!("rmcp=warn,pubgrub=warn,tantivy=error,{filter}").into();
+        return format!("rmcp=warn,pubgrub=warn,tantivy=error,opentelemetry-otlp=error,{filter}")
+            .into();
     }
     if asks("warn") {
-        return format!("tantivy=error,{filter}").into();
+        return format!("tantivy=error,opentelemetry-otlp=error,{filter}").into();
     }
     filter.into()
 }
@@ -209,9 +272,9 @@ pub fn endpoint(endpoint: &str) -> Result<(), String> {
     ))
 }
 
-fn exporter(endpoint: &str) -> Result<Exporter, String> {
-    self::endpoint(endpoint)?;
-    Exporter::new(endpoint)
+fn exporter(otlp: &Otlp) -> Result<Exporter, String> {
+    endpoint(&otlp.endpoint)?;
+    Exporter::new(otlp)
 }
 
 #[cfg(test)]
@@ -233,6 +296,37 @@ mod tests {
         fn flush(&mut self) -> std::io::Result<()> {
             Ok(())
         }
+    }
+
+    /// It sets up the log of this process: no other test may.
+    #[test]
+    fn what_is_logged_changes_while_the_process_runs() {
+        let written = Written::default();
+        let writer = written.clone();
+        let writer = BoxMakeWriter::new(move || writer.clone());
+        let telemetry = Telemetry::start_to(writer, false, "warn", LogFormat::Text, None);
+        let telemetry = telemetry.expect("a log");
+        let say = |what: &str| {
+            tracing::info!("{what} by us");
+            tracing_log::log::info!("{what} by a crate");
+        };
+        say("before");
+        telemetry.set_filter("info").expect("a filter");
+        say("then");
+        telemetry.set_filter("in=fo=x").expect_err("no filter");
+        say("still");
+        telemetry.set_filter("error").expect("a filter");
+        say("after");
+        let text = String::from_utf8(written.0.lock().expect("the log").clone()).expect("text");
+        let said = text.lines().filter_map(|line| line.rsplit_once(": "));
+        let said: Vec<_> = said.map(|(_, said)| said).collect();
+        let expected = [
+            "then by us",
+            "then by a crate",
+            "still by us",
+            "still by a crate",
+        ];
+        assert_eq!(said, expected, "{text}");
     }
 
     #[test]
@@ -279,7 +373,12 @@ mod tests {
 
     #[test]
     fn an_endpoint_says_whether_it_has_tls() {
-        let error = exporter("localhost:4317").expect_err("refused");
+        let otlp = Otlp {
+            endpoint: "localhost:4317".to_owned(),
+            signals: Otlp::SIGNALS.to_vec(),
+            interval: Otlp::INTERVAL,
+        };
+        let error = exporter(&otlp).expect_err("refused");
         let expected =
             "the OTLP endpoint 'localhost:4317' begins with neither http:// nor https://";
         assert_eq!(error, expected);
@@ -291,12 +390,18 @@ mod tests {
             let filter = EnvFilter::try_new(quiet(text)).expect("a filter");
             filter.to_string()
         };
-        assert_eq!(filter("info"), "tantivy=error,pubgrub=warn,rmcp=warn,info");
+        assert_eq!(
+            filter("info"),
+            "opentelemetry-otlp=error,tantivy=error,pubgrub=warn,rmcp=warn,info"
+        );
         assert_eq!(
             filter("info,rmcp=debug"),
-            "tantivy=error,pubgrub=warn,rmcp=debug,info"
+            "opentelemetry-otlp=error,tantivy=error,pubgrub=warn,rmcp=debug,info"
         );
-        assert_eq!(filter("warn"), "tantivy=error,warn");
+        assert_eq!(
+            filter("warn"),
+            "opentelemetry-otlp=error,tantivy=error,warn"
+        );
         for asked in ["debug", "error", "rmcp=info"] {
             assert_eq!(filter(asked), asked);
         }

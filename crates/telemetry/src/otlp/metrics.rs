@@ -1,0 +1,247 @@
+//! Metrics to a collector: what `/metrics` shows, read at each interval and once at the end.
+//!
+//! A task reads, for as long as there is something to read; another sends. Counters are sums
+//! since the start, so a reading that found no room, or was not taken, is made good by the next.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::{env, fmt};
+
+use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
+use opentelemetry_proto::tonic::collector::metrics::v1::metrics_service_client::MetricsServiceClient;
+use opentelemetry_proto::tonic::common::v1::InstrumentationScope;
+use opentelemetry_proto::tonic::metrics::v1::{ResourceMetrics, ScopeMetrics};
+use opentelemetry_proto::tonic::resource::v1::Resource;
+use opentelemetry_proto::transform::common::tonic::ResourceAttributesWithSchema;
+use opentelemetry_sdk::error::{OTelSdkError, OTelSdkResult};
+use percent_encoding::percent_decode_str;
+use tokio::runtime::Handle;
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::{JoinHandle, spawn_blocking};
+use tokio::time::timeout;
+use tonic::metadata::{MetadataKey, MetadataMap};
+use tonic::transport::Channel;
+use tonic::{Request, Status};
+
+use super::openmetrics::{self, Span};
+use super::telling::Told;
+use crate::Signal;
+
+/// How long the last reading may take.
+const LAST: Duration = Duration::from_secs(1);
+
+/// A page of metrics, and when it was read.
+type Reading = (SystemTime, String);
+
+/// Sends metrics.
+#[derive(Debug)]
+pub(super) struct Metrics {
+    readings: mpsc::Sender<Reading>,
+    interval: Duration,
+    sending: JoinHandle<()>,
+    runtime: Handle,
+}
+
+impl Metrics {
+    /// Within a runtime.
+    pub(super) fn new(
+        channel: Channel,
+        resource: &opentelemetry_sdk::Resource,
+        interval: Duration,
+    ) -> Self {
+        // One waits, and not more: the next has all that it has.
+        let (readings, read) = mpsc::channel(1);
+        let resource = ResourceAttributesWithSchema::from(resource);
+        let sender = Sender {
+            client: MetricsServiceClient::new(channel),
+            headers: headers(),
+            resource,
+            start: SystemTime::now(),
+        };
+        Self {
+            readings,
+            interval,
+            sending: tokio::spawn(sender.send(read)),
+            runtime: Handle::current(),
+        }
+    }
+
+    /// Reads at each interval. `read` blocks.
+    pub(super) fn measure<R>(&self, read: R) -> Reader
+    where
+        R: Fn() -> Result<String, fmt::Error> + Send + Sync + 'static,
+    {
+        let (end, ended) = oneshot::channel();
+        let (interval, readings) = (self.interval, self.readings.clone());
+        let reading = tokio::spawn(self::read(Arc::new(read), interval, readings, ended));
+        Reader { end, reading }
+    }
+
+    /// Sends what waits. Blocks.
+    pub(super) fn stop(self, patience: Duration) -> OTelSdkResult {
+        drop(self.readings);
+        let mut sending = self.sending;
+        let sent = async { timeout(patience, &mut sending).await };
+        match self.runtime.block_on(sent) {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(error)) => Err(OTelSdkError::InternalFailure(error.to_string())),
+            Err(_) => {
+                sending.abort();
+                Err(OTelSdkError::Timeout(patience))
+            }
+        }
+    }
+}
+
+/// What reads metrics, for as long as there is something to read.
+#[derive(Debug)]
+pub(crate) struct Reader {
+    end: oneshot::Sender<()>,
+    reading: JoinHandle<()>,
+}
+
+impl Reader {
+    /// Reads once more. What is read is let go of.
+    pub(crate) async fn end(self) {
+        drop(self.end);
+        let _late = timeout(LAST, self.reading).await;
+    }
+}
+
+async fn read<R>(
+    read: Arc<R>,
+    interval: Duration,
+    readings: mpsc::Sender<Reading>,
+    mut ended: oneshot::Receiver<()>,
+) where
+    R: Fn() -> Result<String, fmt::Error> + Send + Sync + 'static,
+{
+    let mut is_last = false;
+    while !is_last {
+        is_last = timeout(interval, &mut ended).await.is_ok();
+        let read = Arc::clone(&read);
+        let page = spawn_blocking(move || (SystemTime::now(), read()));
+        if let Ok((at, Ok(page))) = page.await {
+            let _no_room = readings.try_send((at, page));
+        }
+    }
+}
+
+struct Sender {
+    client: MetricsServiceClient<Channel>,
+    headers: MetadataMap,
+    resource: ResourceAttributesWithSchema,
+    start: SystemTime,
+}
+
+impl Sender {
+    async fn send(mut self, mut readings: mpsc::Receiver<Reading>) {
+        let told = Told::new(Signal::Metrics);
+        while let Some((at, page)) = readings.recv().await {
+            let request = self.request(at, &page);
+            let sent = match self.client.export(request).await {
+                Ok(answer) => match answer.into_inner().partial_success {
+                    Some(partial) if partial.rejected_data_points > 0 => {
+                        let rejected = partial.rejected_data_points;
+                        Err(format!("rejected {rejected} data points"))
+                    }
+                    _ => Ok(()),
+                },
+                Err(status) => Err(why(&status)),
+            };
+            told.note(sent);
+        }
+    }
+
+    fn request(&self, at: SystemTime, page: &str) -> Request<ExportMetricsServiceRequest> {
+        let nanos = |time: SystemTime| {
+            let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+            u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
+        };
+        let span = Span {
+            start: nanos(self.start),
+            end: nanos(at),
+        };
+        let scope = InstrumentationScope {
+            name: "repertoire".to_owned(),
+            ..Default::default()
+        };
+        let metrics = ScopeMetrics {
+            scope: Some(scope),
+            metrics: openmetrics::metrics(page, span),
+            schema_url: String::new(),
+        };
+        let resource = Resource {
+            attributes: self.resource.attributes.0.clone(),
+            ..Default::default()
+        };
+        let resource_metrics = vec![ResourceMetrics {
+            resource: Some(resource),
+            scope_metrics: vec![metrics],
+            schema_url: self.resource.schema_url.clone().unwrap_or_default(),
+        }];
+        let mut request = Request::new(ExportMetricsServiceRequest { resource_metrics });
+        *request.metadata_mut() = self.headers.clone();
+        request
+    }
+}
+
+/// Why metrics were not taken: the code, and what this side knows. What a collector says may
+/// hold the token that it was sent.
+fn why(status: &Status) -> String {
+    let cause = std::error::Error::source(status).map(|cause| format!(": {cause}"));
+    format!(
+        "gRPC code: {:?}{}",
+        status.code(),
+        cause.unwrap_or_default()
+    )
+}
+
+/// Headers for a collector, by the variables that the exporters of spans and logs read
+/// themselves.
+fn headers() -> MetadataMap {
+    let named = [
+        "OTEL_EXPORTER_OTLP_METRICS_HEADERS",
+        "OTEL_EXPORTER_OTLP_HEADERS",
+    ];
+    let mut named = named.into_iter().filter_map(|name| env::var(name).ok());
+    listed(&named.next().unwrap_or_default())
+}
+
+/// Headers such as `api-key=abc,other=a%20b`. What is none is left out.
+fn listed(text: &str) -> MetadataMap {
+    let mut headers = MetadataMap::new();
+    for header in text.split(',') {
+        let Some((name, value)) = header.split_once('=') else {
+            continue;
+        };
+        let name = name.trim().to_ascii_lowercase();
+        let value = percent_decode_str(value.trim()).decode_utf8();
+        let value = value.ok().and_then(|value| value.parse().ok());
+        if let (Ok(name), Some(value)) = (MetadataKey::from_bytes(name.as_bytes()), value) {
+            headers.insert(name, value);
+        }
+    }
+    headers
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headers_are_those_of_the_standard_variables() {
+        let headers = listed("api-key=abc, X-Team = a%20b ,broken,bad name=x,=y");
+        let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+        assert_eq!(
+            (headers.len(), header("api-key"), header("x-team")),
+            (2, Some("abc"), Some("a b"))
+        );
+    }
+
+    #[test]
+    fn what_a_collector_says_is_not_logged() {
+        let told = why(&Status::unauthenticated("no such token: s3cret"));
+        assert_eq!(told, "gRPC code: Unauthenticated");
+    }
+}
