@@ -9,7 +9,7 @@ mod support;
 
 use std::collections::BTreeMap;
 use std::net::TcpListener;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use opentelemetry_proto::tonic::common::v1::KeyValue;
 use opentelemetry_proto::tonic::metrics::v1::metric::Data;
@@ -19,6 +19,7 @@ use repertoire::contract::v1::GetSkillRequest;
 use tonic::Request;
 
 use collector::{Collector, Export, said, text};
+use model::{Clock as _, SystemClock};
 use support::web::get;
 use support::{Server, skill};
 
@@ -154,13 +155,13 @@ fn types_sent(metrics: &[Metric]) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// When metrics were read.
-fn read_at(metrics: &[Metric]) -> SystemTime {
+/// When metrics were read, in nanoseconds since 1970.
+fn read_at(metrics: &[Metric]) -> i128 {
     let skills = metrics.iter().find(|it| it.name == "repertoire_skills");
     let Some(Data::Gauge(gauge)) = skills.and_then(|it| it.data.as_ref()) else {
         panic!("{metrics:?}")
     };
-    UNIX_EPOCH + Duration::from_nanos(gauge.data_points[0].time_unix_nano)
+    gauge.data_points[0].time_unix_nano.into()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -172,7 +173,7 @@ async fn the_metrics_of_a_collector_are_those_of_the_page_at_the_same_time() {
     publish(&server, "github/acme/two").await;
     get(&server.url, "/api/v1/skills/no-such-skill").await;
     let before = get(&server.url, "/metrics").await.text();
-    let since = SystemTime::now();
+    let since = SystemClock.now().as_nanosecond();
     let sent = loop {
         if let Export::Metrics(metrics) = collector.next().await
             && read_at(&metrics) > since

@@ -50,6 +50,7 @@ const ONLY: &[(&str, &[&str])] = &[
     ("rmcp", &["server", "mcp-transport"]),
     ("hyper", &["server", "connection"]),
     ("opentelemetry", &["telemetry"]),
+    ("opentelemetry-proto", &["telemetry"]),
     ("clap", &["server"]),
     ("clap_complete", &["server"]),
     ("clap_mangen", &["server"]),

@@ -4,7 +4,7 @@
 //! since the start, so a reading that found no room, or was not taken, is made good by the next.
 
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 use std::{env, fmt};
 
 use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
@@ -26,12 +26,18 @@ use tonic::{Request, Status};
 use super::openmetrics::{self, Span};
 use super::telling::Told;
 use crate::Signal;
+use model::{Clock as _, SystemClock};
 
 /// How long the last reading may take.
 const LAST: Duration = Duration::from_secs(1);
 
 /// A page of metrics, and when it was read.
-type Reading = (SystemTime, String);
+type Reading = (u64, String);
+
+/// Now, in nanoseconds since 1970.
+fn now() -> u64 {
+    u64::try_from(SystemClock.now().as_nanosecond()).unwrap_or_default()
+}
 
 /// Sends metrics.
 #[derive(Debug)]
@@ -56,7 +62,7 @@ impl Metrics {
             client: MetricsServiceClient::new(channel),
             headers: headers(),
             resource,
-            start: SystemTime::now(),
+            start: now(),
         };
         Self {
             readings,
@@ -120,7 +126,7 @@ async fn read<R>(
     while !is_last {
         is_last = timeout(interval, &mut ended).await.is_ok();
         let read = Arc::clone(&read);
-        let page = spawn_blocking(move || (SystemTime::now(), read()));
+        let page = spawn_blocking(move || (now(), read()));
         if let Ok((at, Ok(page))) = page.await {
             let _no_room = readings.try_send((at, page));
         }
@@ -131,7 +137,7 @@ struct Sender {
     client: MetricsServiceClient<Channel>,
     headers: MetadataMap,
     resource: ResourceAttributesWithSchema,
-    start: SystemTime,
+    start: u64,
 }
 
 impl Sender {
@@ -153,14 +159,10 @@ impl Sender {
         }
     }
 
-    fn request(&self, at: SystemTime, page: &str) -> Request<ExportMetricsServiceRequest> {
-        let nanos = |time: SystemTime| {
-            let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
-            u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
-        };
+    fn request(&self, at: u64, page: &str) -> Request<ExportMetricsServiceRequest> {
         let span = Span {
-            start: nanos(self.start),
-            end: nanos(at),
+            start: self.start,
+            end: at,
         };
         let scope = InstrumentationScope {
             name: "repertoire".to_owned(),

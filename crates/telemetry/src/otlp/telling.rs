@@ -59,15 +59,15 @@ impl<E> Telling<E> {
         }
     }
 
-    fn note(&self, sent: OTelSdkResult) -> OTelSdkResult {
+    fn note(&self, sent: OTelSdkResult) {
         self.told.note(sent.map_err(|error| error.to_string()));
-        Ok(())
     }
 }
 
 impl<E: SpanExporter> SpanExporter for Telling<E> {
     async fn export(&self, batch: Vec<SpanData>) -> OTelSdkResult {
-        self.note(self.exporter.export(batch).await)
+        self.note(self.exporter.export(batch).await);
+        Ok(())
     }
 
     fn shutdown_with_timeout(&self, timeout: Duration) -> OTelSdkResult {
@@ -85,7 +85,8 @@ impl<E: SpanExporter> SpanExporter for Telling<E> {
 
 impl<E: LogExporter> LogExporter for Telling<E> {
     async fn export(&self, batch: LogBatch<'_>) -> OTelSdkResult {
-        self.note(self.exporter.export(batch).await)
+        self.note(self.exporter.export(batch).await);
+        Ok(())
     }
 
     fn shutdown_with_timeout(&self, timeout: Duration) -> OTelSdkResult {
@@ -99,6 +100,7 @@ impl<E: LogExporter> LogExporter for Telling<E> {
 
 #[cfg(test)]
 mod tests {
+    use std::fmt::Write as _;
     use std::sync::{Arc, Mutex};
 
     use tracing::field::{Field, Visit};
@@ -116,7 +118,7 @@ mod tests {
             impl Visit for Fields {
                 fn record_debug(&mut self, field: &Field, value: &dyn std::fmt::Debug) {
                     if field.name() != "message" {
-                        self.0 += &format!(" {value:?}");
+                        write!(self.0, " {value:?}").expect("text");
                     }
                 }
             }
