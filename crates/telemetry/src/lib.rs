@@ -146,6 +146,7 @@ impl Telemetry {
         };
         let spans = exporter.as_ref().and_then(Exporter::spans);
         let records = exporter.as_ref().and_then(Exporter::records);
+        let set_there = records.is_some().then_some(set_there);
         let subscriber = tracing_subscriber::registry()
             .with(spans)
             .with(log.with_filter(here))
@@ -163,7 +164,9 @@ impl Telemetry {
         let set_filter = move |filter: &str| {
             let set = |error: reload::Error| format!("the log: {error}");
             set_here.reload(self::filter(filter)?).map_err(set)?;
-            set_there.reload(self::filter(filter)?).map_err(set)?;
+            if let Some(set_there) = &set_there {
+                set_there.reload(self::filter(filter)?).map_err(set)?;
+            }
             tracing_log::log::set_max_level(LevelFilter::current().as_log());
             Ok(())
         };
