@@ -232,6 +232,25 @@ fn code(answer: &Answer) -> String {
     text.expect("a code")
 }
 
+/// The path of a route, with what its variables name taken out of the body.
+fn path(template: &str, body: &mut Map<String, Value>) -> String {
+    let (mut path, mut rest) = (String::new(), template);
+    while let Some((before, after)) = rest.split_once('{') {
+        let (variable, after) = after.split_once('}').expect("its end");
+        let (name, segments) = variable.split_once('=').unwrap_or((variable, "*"));
+        path.push_str(before);
+        path.push_str(match segments {
+            "*/*/*" => "a/b/c",
+            "*/*" => "a/b",
+            _ => "1",
+        });
+        body.remove(name);
+        rest = after;
+    }
+    path.push_str(rest);
+    path
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn every_route_and_every_tool_wants_the_action_of_its_call() {
     let issuer = Issuer::start().await;
@@ -250,22 +269,8 @@ async fn every_route_and_every_tool_wants_the_action_of_its_call() {
             let outcome = (who.outcome)(method.action.parse().ok());
             let name = format!("{}.{} as {}", method.service, method.name, who.name);
             for route in method.routes.iter().filter(|_| !method.server_streaming) {
-                // `{skill_id=*/*/*}` is three segments, `{namespace=*/*}` two, any other variable one.
-                let mut path = String::new();
-                let mut rest = route.template.as_str();
                 let mut body = arguments(&gateway, method);
-                while let Some((before, after)) = rest.split_once('{') {
-                    let (variable, after) = after.split_once('}').expect("its end");
-                    path.push_str(before);
-                    path.push_str(match variable.split_once('=') {
-                        Some((_, "*/*/*")) => "a/b/c",
-                        Some((_, "*/*")) => "a/b",
-                        _ => "1",
-                    });
-                    body.remove(variable.split('=').next().expect("a name"));
-                    rest = after;
-                }
-                path.push_str(rest);
+                let path = path(&route.template, &mut body);
                 let ask = if route.body == RouteBody::None {
                     let query = body.iter().map(|(name, value)| match value {
                         Value::String(text) => format!("{name}={text}"),

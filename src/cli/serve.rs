@@ -139,7 +139,7 @@ async fn reload(
             }
         }
         Err(error) => {
-            tracing::error!(%error, "the config file is wrong, and nothing of it is taken")
+            tracing::error!(%error, "the config file is wrong, and nothing of it is taken");
         }
     }
     Ok(Some(file))

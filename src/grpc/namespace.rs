@@ -8,7 +8,7 @@ use super::{NAMESPACES, page_size, token};
 use crate::contract::{status, v1};
 use ::access::{Access, Caller};
 use model::{Code, Failure, open_token, seal_token};
-use namespaces::{Change, Namespace, Namespaces, Visibility};
+use namespaces::{Change, Namespace, Namespaces, NewVisibility, Visibility};
 
 const PAGE: &str = "namespaces";
 
@@ -20,14 +20,13 @@ fn visibility_on_wire(visibility: Visibility) -> v1::Visibility {
     }
 }
 
-/// None: it stays what it was. None inside: what the settings say.
-fn visibility(asked: v1::Visibility) -> Option<Option<Visibility>> {
+fn visibility(asked: v1::Visibility) -> NewVisibility {
     match asked {
-        v1::Visibility::Unspecified => None,
-        v1::Visibility::Public => Some(Some(Visibility::Public)),
-        v1::Visibility::Internal => Some(Some(Visibility::Internal)),
-        v1::Visibility::Private => Some(Some(Visibility::Private)),
-        v1::Visibility::Default => Some(None),
+        v1::Visibility::Unspecified => NewVisibility::Unchanged,
+        v1::Visibility::Public => NewVisibility::Set(Visibility::Public),
+        v1::Visibility::Internal => NewVisibility::Set(Visibility::Internal),
+        v1::Visibility::Private => NewVisibility::Set(Visibility::Private),
+        v1::Visibility::Default => NewVisibility::BySettings,
     }
 }
 

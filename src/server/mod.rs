@@ -160,14 +160,9 @@ impl Server {
         let services = services::routes(&domain);
         let stop = CancellationToken::new();
         let admission = admission(&settings);
+        let limits = (admission.clone(), &settings.limits);
         let exports = telemetry.exports();
-        let sign_in = domain.sign_in.clone();
-        let front = calls::CallLayer::new(
-            (admission.clone(), &settings.limits),
-            domain.guards(),
-            stop.clone(),
-            exports,
-        );
+        let front = calls::CallLayer::new(limits, domain.guards(), stop.clone(), exports);
         let contract = crate::contract::load()?;
         let inside = services.clone().fallback(unknown);
         let gateway = Gateway::new(contract, front.transport(inside.clone()));
@@ -207,7 +202,7 @@ impl Server {
             admission: admission.clone(),
             address: settings.listen.ip(),
             access,
-            sign_in,
+            sign_in: domain.sign_in.clone(),
             audit: domain.audit.clone(),
         };
         domain.starts(settings.config).await?;

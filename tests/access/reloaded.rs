@@ -46,9 +46,9 @@ async fn listed(server: &Server) -> String {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_can_change_is_taken_and_what_cannot_is_told() {
     let server = Server::with(&["--log", "info"], "access: {sign_in: tokens}\n");
-    let publisher = role_token(&server, Role::Publisher);
+    let text = role_token(&server, Role::Publisher);
     let publish = async |id: &str| {
-        let mut registry = RegistryClient::new(transport(&server, &publisher).await);
+        let mut registry = RegistryClient::new(transport(&server, &text).await);
         let published = registry.publish_skill(skill(id, "", "Body.")).await;
         published.map_or_else(|status| reason(&status), |_| "published".to_owned())
     };

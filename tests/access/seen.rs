@@ -76,7 +76,7 @@ async fn publish(server: &Server, skills: Vec<v1::PublishSkillRequest>) {
     }
 }
 
-async fn hide(server: &Server, namespace: &str) {
+fn hide(server: &Server, namespace: &str) {
     let set = local(
         server,
         &["namespace", "set", namespace, "--visibility", "private"],
@@ -88,7 +88,7 @@ async fn hide(server: &Server, namespace: &str) {
 async fn servers() -> (Server, Server) {
     let (with, without) = (Server::with(&[], CONFIG), Server::with(&[], CONFIG));
     for namespace in ["local/aaa", "local/secret"] {
-        hide(&with, namespace).await;
+        hide(&with, namespace);
     }
     publish(&with, secret()).await;
     publish(&without, public()).await;
@@ -519,8 +519,8 @@ async fn a_watch_tells_of_what_its_caller_sees_when_it_happens() {
         watches.push(watch.into_inner());
     }
     // While they watch.
-    hide(&server, "local/aaa").await;
-    hide(&server, "local/secret").await;
+    hide(&server, "local/aaa");
+    hide(&server, "local/secret");
     publish(&server, secret()).await;
     publish(&server, public()).await;
     let mut told = Vec::new();

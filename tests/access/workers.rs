@@ -59,7 +59,7 @@ async fn a_token_that_may_serve_lets_a_worker_in_for_its_skills_until_it_is_revo
         ("", "acme/ops/report"),
         ("rpt_none", "acme/ops/report"),
     ] {
-        outcomes.push(attach(&server, token, skill).await.err().expect("refused"));
+        outcomes.push(attach(&server, token, skill).await.expect_err("refused"));
     }
     let refused = "WORKER_REFUSED";
     assert_eq!(

@@ -44,6 +44,7 @@ pub struct NoPlace;
 impl DeferredBody {
     /// Where the answer of a request may leave its texts: if it comes over HTTP, as
     /// one JSON.
+    #[must_use]
     pub fn of(request: &RequestContext<RoleServer>) -> Option<&Self> {
         let parts = request.extensions.get::<http::request::Parts>()?;
         let aside = parts.extensions.get::<Self>()?;

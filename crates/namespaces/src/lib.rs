@@ -42,6 +42,6 @@ mod tests;
 mod views;
 
 pub use error::Error;
-pub use namespace::{Change, FirstPublish, Namespace, NamespacesConfig, Visibility};
+pub use namespace::{Change, FirstPublish, Namespace, NamespacesConfig, NewVisibility, Visibility};
 pub use namespaces::Namespaces;
 pub use views::{Seen, Views};

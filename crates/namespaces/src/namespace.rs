@@ -83,11 +83,23 @@ impl Namespace {
     }
 }
 
+/// Who is to see the skills of a namespace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum NewVisibility {
+    /// Who sees them now.
+    #[default]
+    Unchanged,
+    /// Who the settings say.
+    BySettings,
+    /// These.
+    Set(Visibility),
+}
+
 /// What is to be said of a namespace.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Change {
-    /// Who is to see its skills; none: as it is. None inside: what the settings say.
-    pub visibility: Option<Option<Visibility>>,
+    /// Who is to see its skills.
+    pub visibility: NewVisibility,
     /// Who is to own it as well.
     pub add_owners: Vec<String>,
     /// Who is not to own it any more.

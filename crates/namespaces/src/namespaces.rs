@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use tokio::sync::Mutex;
 
 use crate::known::{Known, key};
-use crate::{Change, Error, Namespace, NamespacesConfig, Visibility};
+use crate::{Change, Error, Namespace, NamespacesConfig, NewVisibility, Visibility};
 use access::{Access, Action, Caller};
 use model::{Principal, SkillId};
 use store::{Batch, Store, StoreError, Stored, Table, TableId, to_the_end};
@@ -227,8 +227,10 @@ impl Namespaces {
 
 impl Change {
     fn apply(self, said: &mut Namespace) -> Result<(), Error> {
-        if let Some(visibility) = self.visibility {
-            said.visibility = visibility;
+        match self.visibility {
+            NewVisibility::Unchanged => {}
+            NewVisibility::BySettings => said.visibility = None,
+            NewVisibility::Set(visibility) => said.visibility = Some(visibility),
         }
         for name in &self.remove_owners {
             let owner = owner("remove_owners", name)?;

@@ -53,7 +53,7 @@ fn administrator() -> Access {
 
 /// A registry whose namespaces follow settings.
 struct World {
-    _directory: TempDir,
+    directory: TempDir,
     store: Store,
     namespaces: Namespaces,
     registry: Registry,
@@ -76,7 +76,7 @@ impl World {
         let clock = Arc::new(SystemClock);
         let registry = Registry::open_with(store.clone(), clock, Default::default(), policy);
         Self {
-            _directory: directory,
+            directory,
             store,
             namespaces,
             registry: registry.expect("a registry"),
@@ -93,7 +93,7 @@ impl World {
 
     async fn visibility(&self, name: &str, visibility: Visibility) {
         let change = Change {
-            visibility: Some(Some(visibility)),
+            visibility: NewVisibility::Set(visibility),
             ..Change::default()
         };
         self.set(name, change).await;
@@ -125,16 +125,12 @@ impl World {
     }
 
     fn views(&self) -> Views {
-        let search = SearchIndex::new(
-            self.registry.clone(),
-            self._directory.path().join("i"),
-            None,
-        );
+        let search = SearchIndex::new(self.registry.clone(), self.directory.path().join("i"), None);
         Views::new(self.namespaces.clone(), self.registry.clone(), search)
     }
 
     /// Ids of the skills that a caller sees; none: it sees all.
-    fn seen(&self, views: &Views, access: &Access) -> Option<Vec<String>> {
+    fn seen(views: &Views, access: &Access) -> Option<Vec<String>> {
         let seen = views.seen(access)?;
         let catalog = seen.registry.catalog();
         Some(
@@ -170,7 +166,7 @@ async fn each_caller_sees_what_is_public_and_what_is_for_it() {
     }
     let views = world.views();
     let agent = |sees: &[&str]| by(Principal::token("t"), rights(Role::Agent, &[], sees));
-    let seen = |access: &Access| world.seen(&views, access);
+    let seen = |access: &Access| World::seen(&views, access);
     let public = ["a/public/x"].as_slice();
     let internal = [public, &["b/internal/x"]].concat();
     let all = [internal.as_slice(), &["c/private/x", "c/private/y"]].concat();
@@ -210,17 +206,14 @@ async fn the_settings_say_who_sees_namespaces_of_which_nothing_is_said() {
         world.publish(skill, &Principal::system()).await;
     }
     let views = world.views();
-    let seen = |world: &World| world.seen(&views, &anonymous());
-    assert_eq!(
-        seen(&world),
-        Some(texts(&["a/shown/x", "builtin/repertoire/x"]))
-    );
+    let seen = || World::seen(&views, &anonymous());
+    assert_eq!(seen(), Some(texts(&["a/shown/x", "builtin/repertoire/x"])));
     let change = Change {
-        visibility: Some(None),
+        visibility: NewVisibility::BySettings,
         ..Change::default()
     };
     world.set("a/shown", change).await;
-    assert_eq!(seen(&world), Some(texts(&["builtin/repertoire/x"])));
+    assert_eq!(seen(), Some(texts(&["builtin/repertoire/x"])));
     // Nothing is said of it any more.
     assert_eq!(world.namespaces.list(&administrator().caller, "", 9), []);
 }
@@ -318,7 +311,7 @@ async fn the_first_publish_claims_a_namespace_and_none_after_it() {
     // Its owner sees it at once, also after a start.
     let agent = token("ada", Role::Agent);
     assert_eq!(
-        world.seen(&world.views(), &agent),
+        World::seen(&world.views(), &agent),
         Some(texts(&["a/b/x", "a/b/y"]))
     );
     let again = Namespaces::open(world.store.clone(), config("first_publish: claims"));

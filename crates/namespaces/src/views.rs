@@ -74,14 +74,14 @@ impl Views {
         {
             return Some(kept.seen.clone());
         }
-        let sees = Then {
+        let then = Then {
             sight: sight.clone(),
             known: Arc::clone(&known),
         };
-        let view = Arc::new(View::new(Arc::new(sees)));
+        let view = Arc::new(View::new(Arc::new(then)));
         let registry = self.0.all.registry.with_view(view);
         let seen = Seen {
-            search: self.0.all.search.with_view(registry.clone()),
+            search: self.0.all.search.with_view(&registry),
             registry,
         };
         let kept = Kept {

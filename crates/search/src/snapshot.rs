@@ -127,10 +127,10 @@ impl SegmentView<'_> {
 impl Snapshot {
     /// The same for who sees the skills that `sees` says.
     pub(super) fn seen_by(&self, sees: impl Fn(&SkillId) -> bool) -> Self {
-        let seen = Ordinals::of(&self.slots, |slot| sees(&slot.head.id));
+        let shown = Ordinals::of(&self.slots, |slot| sees(&slot.head.id));
         Self {
-            live: seen.len(),
-            seen: Some(seen),
+            live: shown.len(),
+            seen: Some(shown),
             ..self.clone()
         }
     }

@@ -40,7 +40,7 @@ impl SearchView {
 impl SearchIndex {
     /// The same for those who see what a registry shows.
     #[must_use]
-    pub fn with_view(&self, registry: Registry) -> Self {
+    pub fn with_view(&self, registry: &Registry) -> Self {
         let view = registry.view().map(|view| SearchView {
             view: Arc::clone(view),
             registry: registry.clone(),

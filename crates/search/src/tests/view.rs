@@ -73,11 +73,11 @@ async fn world(skills: &[(&str, &str, &str)]) -> World {
 fn seen(world: &World) -> SearchIndex {
     let view = Arc::new(View::new(Arc::new(NoSecrets)));
     let registry = world.registry.with_view(view);
-    world.index.with_view(registry)
+    world.index.with_view(&registry)
 }
 
-fn answer(index: &SearchIndex, query: SearchQuery) -> String {
-    let found = index.search(&query, &Stop::never()).expect("an answer");
+fn answer(index: &SearchIndex, query: &SearchQuery) -> String {
+    let found = index.search(query, &Stop::never()).expect("an answer");
     let SearchResults {
         hits,
         total,
@@ -133,8 +133,8 @@ async fn what_is_not_seen_changes_nothing_of_any_answer() {
                 ..SearchQuery::default()
             };
             assert_eq!(
-                answer(&view, query.clone()),
-                answer(&without.index, query),
+                answer(&view, &query),
+                answer(&without.index, &query),
                 "{text}, words only: {words_only}"
             );
         }
