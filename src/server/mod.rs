@@ -157,13 +157,11 @@ impl Server {
         let services = services::routes(&domain);
         let stop = CancellationToken::new();
         let admission = admission(&settings);
-        let exports = telemetry.exports();
-        let sign_in = domain.sign_in.clone();
         let front = calls::CallLayer::new(
             (admission.clone(), &settings.limits),
             domain.guards(),
             stop.clone(),
-            exports,
+            telemetry.exports(),
         );
         let contract = crate::contract::load()?;
         let inside = services.clone().fallback(unknown);
@@ -204,7 +202,7 @@ impl Server {
             admission: admission.clone(),
             address: settings.listen.ip(),
             access,
-            sign_in,
+            sign_in: domain.sign_in.clone(),
             audit: domain.audit.clone(),
         };
         domain.starts(settings.config).await?;
