@@ -44,7 +44,8 @@ async fn publish(server: &Server, id: &str) {
 }
 
 fn hex(id: &[u8]) -> String {
-    id.iter().map(|byte| format!("{byte:02x}")).collect()
+    id.iter()
+        .fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
 }
 
 /// The lines of a page of metrics: a series, its labels in order, and its value.
@@ -90,6 +91,11 @@ fn types(page: &str) -> BTreeMap<String, String> {
     types
 }
 
+/// A whole number, as a page is read here.
+fn number_of(whole: impl std::fmt::Display) -> f64 {
+    whole.to_string().parse().expect("a number")
+}
+
 /// What was sent, as a page would have it.
 fn series_sent(metrics: &[Metric]) -> BTreeMap<String, f64> {
     let labels = |attributes: &[KeyValue]| -> Vec<String> {
@@ -101,8 +107,7 @@ fn series_sent(metrics: &[Metric]) -> BTreeMap<String, f64> {
         let name = &metric.name;
         let mut number = |point: &NumberDataPoint| {
             let value = match point.value {
-                #[allow(clippy::cast_precision_loss, reason = "as a page is read")]
-                Some(Value::AsInt(value)) => value as f64,
+                Some(Value::AsInt(value)) => number_of(value),
                 Some(Value::AsDouble(value)) => value,
                 None => panic!("{name} has no value"),
             };
@@ -114,7 +119,6 @@ fn series_sent(metrics: &[Metric]) -> BTreeMap<String, f64> {
             Data::Histogram(histogram) => {
                 for point in &histogram.data_points {
                     let labels = labels(&point.attributes);
-                    #[allow(clippy::cast_precision_loss, reason = "as a page is read")]
                     let mut insert = |name: String, labels: Vec<String>, value: f64| {
                         series.insert(named(&name, labels), value);
                     };
@@ -123,7 +127,11 @@ fn series_sent(metrics: &[Metric]) -> BTreeMap<String, f64> {
                         labels.clone(),
                         point.sum.expect("a sum"),
                     );
-                    insert(format!("{name}_count"), labels.clone(), point.count as f64);
+                    insert(
+                        format!("{name}_count"),
+                        labels.clone(),
+                        number_of(point.count),
+                    );
                     let bounds = point.explicit_bounds.iter().map(|it| format!("{it:?}"));
                     let bounds = bounds.chain(["+Inf".to_owned()]);
                     let mut below = 0;
@@ -131,7 +139,7 @@ fn series_sent(metrics: &[Metric]) -> BTreeMap<String, f64> {
                         below += count;
                         let mut labels = labels.clone();
                         labels.push(format!("le=\"{bound}\""));
-                        insert(format!("{name}_bucket"), labels, below as f64);
+                        insert(format!("{name}_bucket"), labels, number_of(below));
                     }
                 }
             }

@@ -1,7 +1,7 @@
 """Secrets of the operator never show: whichever way they are configured, whatever the tools come to, wherever one looks.
 
 Three servers have their secrets by value, from the environment and from files, log as much as they can, and export
-their spans. Every tool is called over every face, with success and with failures of those that know a secret: a
+all that a collector takes. Every tool is called over every face, with success and with failures of those that know a secret: a
 database that repeats the password that it refuses, a Jira that repeats the token, workers that are let in and not.
 """
 
@@ -38,7 +38,7 @@ WORKER_TOKEN = "planted-worker-token+/=0004"
 WRONG_TOKEN = "planted-wrong-token+/=0005"
 SECRETS = (PASSWORD, FILE_NAME, JIRA_TOKEN, WORKER_TOKEN, WRONG_TOKEN)
 ROUNDS = ("value", "env", "file")
-PLACES = ("answers", "bytes on the wire", "log", "stdout", "spans", "metrics", "records", "data directory", "backup")
+PLACES = ("answers", "bytes on the wire", "log", "stdout", "sent to a collector", "metrics", "records", "data directory", "backup")
 
 
 def forms(secret):
@@ -332,7 +332,7 @@ def haul(request, tmp_path_factory):
     haul.add("log", server.log.text())
     haul.add("stdout", (folder / "stdout").read_text())
     for export in collector.received():
-        haul.add("spans", export.SerializeToString())
+        haul.add("sent to a collector", export.SerializeToString())
     haul.add("data directory", directory(folder / "data"))
     backup = str(folder / "backup")
     haul.add("backup", command("backup", backup, "--data", str(folder / "data")) + (folder / "backup").read_bytes())
@@ -376,7 +376,7 @@ def test_every_place_was_looked_at_and_every_tool_did_and_did_not_work(haul):
     # Each holds what it should: so what was searched is what was let out.
     for place, what in {
         "answers": b"JQL", "bytes on the wire": b"application/problem+json", "log": b"Jira did not answer",
-        "spans": b"repertoire.v1.Lookup/CallTool", "metrics": b"repertoire_skills", "records": b"TOOL_DENIED",
+        "sent to a collector": b"repertoire.v1.Lookup/CallTool", "metrics": b"repertoire_skills", "records": b"TOOL_DENIED",
         "data directory": b"TOOL_DENIED", "backup": b"TOOL_DENIED",
     }.items():
         assert what in haul.places[place], place

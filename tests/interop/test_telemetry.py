@@ -1,4 +1,4 @@
-"""Spans reach a collector: a double of one, on the wire of the real ones."""
+"""Spans, metrics and logs reach a collector: a double of one, on the wire of the real ones."""
 
 import queue
 from concurrent import futures
@@ -6,6 +6,8 @@ from concurrent import futures
 import grpc
 import pytest
 from harness import skill_md
+from opentelemetry.proto.collector.logs.v1 import logs_service_pb2, logs_service_pb2_grpc
+from opentelemetry.proto.collector.metrics.v1 import metrics_service_pb2, metrics_service_pb2_grpc
 from opentelemetry.proto.collector.trace.v1 import trace_service_pb2, trace_service_pb2_grpc
 from opentelemetry.proto.trace.v1 import trace_pb2
 from repertoire.v1 import lookup_pb2, registry_pb2
@@ -16,19 +18,31 @@ PARENT = "00f067aa0ba902b7"
 SECRET = "xyzzy-plugh-secret"
 
 
-class Collector(trace_service_pb2_grpc.TraceServiceServicer):
+class Receiver:
+    """Keeps what is exported to it, of one signal."""
+
+    def __init__(self, exports, response):
+        self.exports, self.response = exports, response
+
+    def Export(self, request, context):
+        self.exports.put(request)
+        return self.response()
+
+
+class Collector:
     """Keeps what is exported to it."""
 
     def __init__(self):
         self.exports = queue.Queue()
-        self.server = grpc.server(futures.ThreadPoolExecutor(2))
-        trace_service_pb2_grpc.add_TraceServiceServicer_to_server(self, self.server)
+        self.server = grpc.server(futures.ThreadPoolExecutor(3))
+        traces = Receiver(self.exports, trace_service_pb2.ExportTraceServiceResponse)
+        trace_service_pb2_grpc.add_TraceServiceServicer_to_server(traces, self.server)
+        metrics = Receiver(self.exports, metrics_service_pb2.ExportMetricsServiceResponse)
+        metrics_service_pb2_grpc.add_MetricsServiceServicer_to_server(metrics, self.server)
+        logs = Receiver(self.exports, logs_service_pb2.ExportLogsServiceResponse)
+        logs_service_pb2_grpc.add_LogsServiceServicer_to_server(logs, self.server)
         self.url = f"http://127.0.0.1:{self.server.add_insecure_port('127.0.0.1:0')}"
         self.server.start()
-
-    def Export(self, request, context):
-        self.exports.put(request)
-        return trace_service_pb2.ExportTraceServiceResponse()
 
     def received(self):
         return [self.exports.get_nowait() for _ in range(self.exports.qsize())]
@@ -62,7 +76,7 @@ def exports(tmp_path_factory):
 def spans(exports):
     found = {}
     for export in exports:
-        for resource in export.resource_spans:
+        for resource in getattr(export, "resource_spans", ()):
             assert ("service.name", "repertoire") in attributes(resource.resource).items()
             for scope in resource.scope_spans:
                 for span in scope.spans:
@@ -117,7 +131,27 @@ def test_the_status_code_of_a_span_is_a_number(exports):
     assert attributes(span)["rpc.grpc.status_code"] == 0
 
 
-def test_no_span_holds_what_is_in_a_file(exports):
+def test_what_a_server_counts_and_logs_arrives_beside_its_spans(exports):
+    metrics = [
+        metric.name
+        for export in exports
+        for resource in getattr(export, "resource_metrics", ())
+        for scope in resource.scope_metrics
+        for metric in scope.metrics
+    ]
+    assert "grpc_server_handled_total" in metrics
+    records = {
+        record.body.string_value: record.trace_id
+        for export in exports
+        for resource in getattr(export, "resource_logs", ())
+        for scope in resource.scope_logs
+        for record in scope.log_records
+    }
+    (published,) = spans(exports)["repertoire.v1.Registry/PublishSkill"]
+    assert records["published a version"] == published.trace_id
+
+
+def test_nothing_that_is_sent_holds_what_is_in_a_file(exports):
     assert exports and not any(SECRET.encode() in export.SerializeToString() for export in exports)
 
 
