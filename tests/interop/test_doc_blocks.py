@@ -211,6 +211,7 @@ TABLE = {
     ],
     "docs/access.md": [
         Config({"0.0.0.0:50051": "127.0.0.1:0"}), Shell(),
+        Shell(), Config(), Shell(), Config(),
         # What they cannot reach, issuers try again.
         Config(LOOPBACK), Config(LOOPBACK), YAML,
     ],
@@ -241,7 +242,7 @@ TABLE = {
     "docs/mcp.md": [Shell()],
     "docs/operations.md": [
         Mistakes(),
-        Config({"127.0.0.1:50051": "127.0.0.1:0", "/var/lib/repertoire": "{folder}/data"}), Config(), Shell(),
+        Config({"127.0.0.1:50051": "127.0.0.1:0", "/var/lib/repertoire": "{folder}/data"}), Config(), Config(), Shell(),
         Shell("repertoire list; repertoire backup skills.backup", served=False),
     ],
     "docs/proxies.md": [YAML, ELSEWHERE],
@@ -256,7 +257,7 @@ TABLE = {
         ELSEWHERE, Config({"https://github.com/": "https://10.0.0.1/"}), ELSEWHERE, ELSEWHERE,
     ],
     "docs/tls.md": [Certificates(), Shell(), Shell(), Certificates(), ELSEWHERE, ELSEWHERE],
-    "docs/tool-workers.md": [FrontMatter(), Config()],
+    "docs/tool-workers.md": [FrontMatter(), Shell(), Config()],
     "docs/tools-jira.md": [Config({"/run/secrets/jira": "{folder}/secret"}), Config()],
     "docs/tools-sql.md": [Config()],
     "docs/tools.md": [

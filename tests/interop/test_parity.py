@@ -480,7 +480,7 @@ ACCESS = [
     case("namespaces by a forged token", "ListNamespaces", {"page_token": "x"}, "PAGE_TOKEN_INVALID", NO_TOOL),
     case("too many namespaces", "ListNamespaces", {"page_size": 1001}, "INVALID_PARAMETER", NO_TOOL),
     case("a namespace of nobody", "SetNamespace", {"namespace": "github/acme", "visibility": "private"}, "NAMESPACE_NOT_OWNED", NO_TOOL),
-    case("what is no namespace", "SetNamespace", {"namespace": "acme"}, "INVALID_PARAMETER", NO_TOOL),
+    case("what is no namespace", "SetNamespace", {"namespace": "acme/no name"}, "INVALID_PARAMETER", NO_TOOL),
     case("an owner without a name", "SetNamespace", {"namespace": "x/y", "add_owners": ["x"] * 65}, "INVALID_PARAMETER", NO_TOOL),
     case("audit events of nobody", "ListAuditEvents", {"principal": "token:nobody"}, faces=NO_TOOL),
     case("audit events by a forged token", "ListAuditEvents", {"page_token": "x"}, "PAGE_TOKEN_INVALID", NO_TOOL),

@@ -82,8 +82,8 @@ def test_requests_about_a_skill_that_is_there_are_answered_as_described(start, t
     # Sets of made-up names are refused as a whole.
     left_out += ["--exclude-path", "/api/v1/skills:compose", "--exclude-path", "/api/v1/tools:check"]
     # Sessions are made by the server: none that is made up is there. test_tools.py has these.
-    # Reviews, installs, sources and tokens are for callers on the server's machine.
-    regex = r"/sessions/|/details/|/tools/\{name\}/|/(approve|reject)$|/api/v1/(installed|priorities|sources$|tokens$)"
+    # Reviews, installs, namespaces, sources and tokens are for callers on the server's machine.
+    regex = r"/sessions/|/details/|/tools/\{name\}/|/(approve|reject)$|/api/v1/(installed|priorities|namespaces/|sources$|tokens$)"
     left_out += ["--exclude-path-regex", regex]
     publish(server, "github/acme/harmful", {"SKILL.md": skill_md("harmful")})
     # For a reviewer: no made-up one waits.
