@@ -67,8 +67,8 @@ impl RegistryService {
 
     /// What a caller sees of the store. Where skills lie around it as well, what it reads is
     /// looked up in both ([`Viewer::lookup`]), and what it writes is of the store.
-    fn seen_by(&self, call: &http::Extensions) -> Cow<'_, Self> {
-        let Some(Seen { registry, search }) = self.viewer.view(call) else {
+    async fn seen_by(&self, call: &http::Extensions) -> Cow<'_, Self> {
+        let Some(Seen { registry, search }) = self.viewer.view(call).await else {
             return Cow::Borrowed(self);
         };
         Cow::Owned(Self {
@@ -82,8 +82,8 @@ impl RegistryService {
 
     /// Sources tell of skills by where they come from, so who does not see all skills is told
     /// of none.
-    fn require_sources(&self, call: &http::Extensions) -> Result<(), Status> {
-        if self.viewer.view(call).is_none() {
+    async fn require_sources(&self, call: &http::Extensions) -> Result<(), Status> {
+        if self.viewer.view(call).await.is_none() {
             return Ok(());
         }
         Err(status(sources::untold()))
@@ -101,7 +101,7 @@ impl v1::registry_server::Registry for RegistryService {
         &self,
         request: Request<v1::PublishSkillRequest>,
     ) -> Result<Response<v1::PublishSkillResponse>, Status> {
-        let this = self.seen_by(request.extensions());
+        let this = self.seen_by(request.extensions()).await;
         let principal = principal(&request);
         let submission = publish::submission(request.into_inner(), principal);
         let published = this.registry.publish_submission(submission).await;
@@ -112,7 +112,7 @@ impl v1::registry_server::Registry for RegistryService {
         &self,
         request: Request<Streaming<v1::PublishSkillsRequest>>,
     ) -> Result<Response<Self::PublishSkillsStream>, Status> {
-        let this = self.seen_by(request.extensions());
+        let this = self.seen_by(request.extensions()).await;
         let access = access(&request);
         let authorizer = this.viewer.authorizer(&access, Action::Publish);
         let by = access.caller.principal.clone();
@@ -124,7 +124,7 @@ impl v1::registry_server::Registry for RegistryService {
         &self,
         request: Request<v1::DeleteSkillRequest>,
     ) -> Result<Response<v1::DeleteSkillResponse>, Status> {
-        let this = self.seen_by(request.extensions());
+        let this = self.seen_by(request.extensions()).await;
         let caller = caller(&request, "DeleteSkill", &request.get_ref().idempotency_key);
         let v1::DeleteSkillRequest {
             skill_id,
@@ -147,7 +147,7 @@ impl v1::registry_server::Registry for RegistryService {
         &self,
         request: Request<v1::YankVersionRequest>,
     ) -> Result<Response<v1::YankVersionResponse>, Status> {
-        let this = self.seen_by(request.extensions());
+        let this = self.seen_by(request.extensions()).await;
         let caller = caller(&request, "YankVersion", &request.get_ref().idempotency_key);
         let v1::YankVersionRequest {
             skill_id,
@@ -175,7 +175,7 @@ impl v1::registry_server::Registry for RegistryService {
         &self,
         request: Request<v1::UnyankVersionRequest>,
     ) -> Result<Response<v1::UnyankVersionResponse>, Status> {
-        let this = self.seen_by(request.extensions());
+        let this = self.seen_by(request.extensions()).await;
         let caller = caller(
             &request,
             "UnyankVersion",
@@ -205,7 +205,7 @@ impl v1::registry_server::Registry for RegistryService {
         &self,
         request: Request<v1::ListVersionsRequest>,
     ) -> Result<Response<v1::ListVersionsResponse>, Status> {
-        let this = self.seen_by(request.extensions());
+        let this = self.seen_by(request.extensions()).await;
         let lookup = this.viewer.lookup(request.extensions(), &this.lookup).await;
         let v1::ListVersionsRequest {
             skill_id,
@@ -230,7 +230,7 @@ impl v1::registry_server::Registry for RegistryService {
         &self,
         request: Request<v1::GetVersionRequest>,
     ) -> Result<Response<v1::GetVersionResponse>, Status> {
-        let this = self.seen_by(request.extensions());
+        let this = self.seen_by(request.extensions()).await;
         let lookup = this.viewer.lookup(request.extensions(), &this.lookup).await;
         let v1::GetVersionRequest {
             skill_id,
@@ -250,7 +250,7 @@ impl v1::registry_server::Registry for RegistryService {
         &self,
         request: Request<v1::DiffVersionsRequest>,
     ) -> Result<Response<v1::DiffVersionsResponse>, Status> {
-        let this = self.seen_by(request.extensions());
+        let this = self.seen_by(request.extensions()).await;
         let lookup = this.viewer.lookup(request.extensions(), &this.lookup).await;
         let v1::DiffVersionsRequest {
             skill_id,
@@ -270,7 +270,7 @@ impl v1::registry_server::Registry for RegistryService {
         &self,
         request: Request<v1::ActivateVersionRequest>,
     ) -> Result<Response<v1::ActivateVersionResponse>, Status> {
-        let this = self.seen_by(request.extensions());
+        let this = self.seen_by(request.extensions()).await;
         let caller = caller(
             &request,
             "ActivateVersion",
@@ -300,7 +300,7 @@ impl v1::registry_server::Registry for RegistryService {
         &self,
         request: Request<v1::GetMetricsRequest>,
     ) -> Result<Response<v1::GetMetricsResponse>, Status> {
-        let this = self.seen_by(request.extensions());
+        let this = self.seen_by(request.extensions()).await;
         let lookup = this.viewer.lookup(request.extensions(), &this.lookup).await;
         let v1::GetMetricsRequest { skill_id } = request.into_inner();
         let usage = lookup.usage(&Reference::parse(&skill_id));
@@ -312,7 +312,7 @@ impl v1::registry_server::Registry for RegistryService {
         &self,
         request: Request<v1::ValidateSkillRequest>,
     ) -> Result<Response<v1::ValidateSkillResponse>, Status> {
-        let this = self.seen_by(request.extensions());
+        let this = self.seen_by(request.extensions()).await;
         let caller = principal(&request);
         let v1::ValidateSkillRequest {
             skill_id,
@@ -344,7 +344,7 @@ impl v1::registry_server::Registry for RegistryService {
         &self,
         request: Request<v1::ExportSkillRequest>,
     ) -> Result<Response<Self::ExportSkillStream>, Status> {
-        let this = self.seen_by(request.extensions());
+        let this = self.seen_by(request.extensions()).await;
         let lookup = this.viewer.lookup(request.extensions(), &this.lookup).await;
         let reader = Peer::of(request.extensions());
         let chunks = export::chunks(&lookup, request.into_inner(), &reader).await?;
@@ -355,7 +355,7 @@ impl v1::registry_server::Registry for RegistryService {
         &self,
         request: Request<v1::UpdateBlocklistRequest>,
     ) -> Result<Response<v1::UpdateBlocklistResponse>, Status> {
-        let this = self.seen_by(request.extensions());
+        let this = self.seen_by(request.extensions()).await;
         // Whoever may put skills on the list cannot take them off.
         if request.get_ref().action() == v1::BlocklistAction::Remove {
             access(&request).require(Action::Review).map_err(status)?;
@@ -369,7 +369,7 @@ impl v1::registry_server::Registry for RegistryService {
         &self,
         request: Request<v1::ScanSkillRequest>,
     ) -> Result<Response<v1::ScanSkillResponse>, Status> {
-        let this = self.seen_by(request.extensions());
+        let this = self.seen_by(request.extensions()).await;
         let lookup = this.viewer.lookup(request.extensions(), &this.lookup).await;
         let scanned = trust::scan(&this.registry, &lookup, request.into_inner());
         Ok(Response::new(scanned.await?))
@@ -379,7 +379,7 @@ impl v1::registry_server::Registry for RegistryService {
         &self,
         request: Request<v1::ListHeldRequest>,
     ) -> Result<Response<v1::ListHeldResponse>, Status> {
-        let this = self.seen_by(request.extensions());
+        let this = self.seen_by(request.extensions()).await;
         let page = trust::list_held(&this.registry, request.into_inner())?;
         Ok(Response::new(page))
     }
@@ -388,7 +388,7 @@ impl v1::registry_server::Registry for RegistryService {
         &self,
         request: Request<v1::ApproveVersionRequest>,
     ) -> Result<Response<v1::ApproveVersionResponse>, Status> {
-        let this = self.seen_by(request.extensions());
+        let this = self.seen_by(request.extensions()).await;
         let key = &request.get_ref().idempotency_key;
         let caller = caller(&request, "ApproveVersion", key);
         let approved = trust::approve(&this, request.into_inner(), &caller).await?;
@@ -399,7 +399,7 @@ impl v1::registry_server::Registry for RegistryService {
         &self,
         request: Request<v1::RejectVersionRequest>,
     ) -> Result<Response<v1::RejectVersionResponse>, Status> {
-        let this = self.seen_by(request.extensions());
+        let this = self.seen_by(request.extensions()).await;
         let key = &request.get_ref().idempotency_key;
         let caller = caller(&request, "RejectVersion", key);
         let rejected = trust::reject(&this, request.into_inner(), &caller).await?;
@@ -410,7 +410,7 @@ impl v1::registry_server::Registry for RegistryService {
         &self,
         request: Request<v1::ListBlockedRequest>,
     ) -> Result<Response<v1::ListBlockedResponse>, Status> {
-        let this = self.seen_by(request.extensions());
+        let this = self.seen_by(request.extensions()).await;
         let page = blocklist::list(&this.registry, request.into_inner())?;
         Ok(Response::new(page))
     }
@@ -435,7 +435,7 @@ impl v1::registry_server::Registry for RegistryService {
         &self,
         request: Request<v1::ListSourcesRequest>,
     ) -> Result<Response<v1::ListSourcesResponse>, Status> {
-        self.require_sources(request.extensions())?;
+        self.require_sources(request.extensions()).await?;
         Ok(Response::new(sources::list(&self.engine)?))
     }
 
@@ -460,9 +460,9 @@ impl v1::registry_server::Registry for RegistryService {
         &self,
         request: Request<v1::GetSyncStatusRequest>,
     ) -> Result<Response<v1::GetSyncStatusResponse>, Status> {
-        let this = self.seen_by(request.extensions());
+        let this = self.seen_by(request.extensions()).await;
         if !request.get_ref().sync_id.is_empty() {
-            self.require_sources(request.extensions())?;
+            self.require_sources(request.extensions()).await?;
         }
         let found = sync::get_status(&this, request.into_inner())?;
         Ok(Response::new(found))
@@ -472,7 +472,7 @@ impl v1::registry_server::Registry for RegistryService {
         &self,
         request: Request<v1::WatchSyncRequest>,
     ) -> Result<Response<Self::WatchSyncStream>, Status> {
-        self.require_sources(request.extensions())?;
+        self.require_sources(request.extensions()).await?;
         let steps = sync::watch(&self.engine, request.get_ref())?;
         Ok(Response::new(steps))
     }
@@ -481,7 +481,7 @@ impl v1::registry_server::Registry for RegistryService {
         &self,
         request: Request<v1::GetSourceHealthRequest>,
     ) -> Result<Response<v1::GetSourceHealthResponse>, Status> {
-        self.require_sources(request.extensions())?;
+        self.require_sources(request.extensions()).await?;
         let health = sources::health(&self.engine, request.get_ref())?;
         Ok(Response::new(health))
     }
@@ -490,7 +490,7 @@ impl v1::registry_server::Registry for RegistryService {
         &self,
         request: Request<v1::WatchRequest>,
     ) -> Result<Response<Self::WatchStream>, Status> {
-        let this = self.seen_by(request.extensions());
+        let this = self.seen_by(request.extensions()).await;
         let changes = this.viewer.changes(request.extensions()).await;
         let sees = this.viewer.sees(request.extensions());
         let answers = watch::answers(&this.registry, changes, sees, request.into_inner())?;

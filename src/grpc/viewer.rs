@@ -45,15 +45,15 @@ impl Viewer {
     }
 
     /// What of the store a caller sees; none: all of it.
-    pub(super) fn view(&self, call: &Call) -> Option<Seen> {
-        self.views.as_ref()?.seen(&super::access_of(call))
+    pub(super) async fn view(&self, call: &Call) -> Option<Seen> {
+        self.views.as_ref()?.seen(&super::access_of(call)).await
     }
 
     /// What a caller sees; none: all of the store, and nothing else.
     pub(super) async fn seen(&self, call: &Call) -> Option<Seen> {
         // Whoever has a place came over the socket of the data directory, and sees all.
         let Some((overlays, place)) = self.place(call) else {
-            return self.view(call);
+            return self.view(call).await;
         };
         let seen = overlays.seen(place).await?;
         Some(Seen {

@@ -65,8 +65,8 @@ impl Claims for Namespaces {
 impl Audience for Namespaces {
     fn also_sees(&self, one: &SkillId, other: &SkillId) -> bool {
         use crate::Visibility::{Internal, Private, Public};
-        let known = self.known();
-        match (known.visibility_of(other), known.visibility_of(one)) {
+        let levels = &self.known().levels;
+        match (levels.of_skill(other), levels.of_skill(one)) {
             (Public, _) | (Internal, Internal | Private) => true,
             (Internal, Public) => false,
             // Of two private namespaces, others see the one than the other.

@@ -88,7 +88,7 @@ impl Namespaces {
         }
         Ok(Self(Arc::new(Inner {
             store,
-            known: ArcSwap::from_pointee(Known::new(config, by_key)),
+            known: ArcSwap::from_pointee(Known::default().with(config, by_key)),
             writing: Mutex::new(()),
         })))
     }
@@ -96,7 +96,7 @@ impl Namespaces {
     /// Has other settings hold for namespaces of which nothing is said, from the next call on.
     pub fn configure(&self, config: NamespacesConfig) {
         let known = &self.0.known;
-        known.rcu(|known| Known::new(config, known.by_key.clone()));
+        known.rcu(|known| known.with(config, known.by_key.clone()));
     }
 
     /// What is said now.
@@ -107,7 +107,7 @@ impl Namespaces {
     /// Who sees the skills of a namespace.
     #[must_use]
     pub fn visibility(&self, name: &str) -> Visibility {
-        self.known().visibility(name)
+        self.known().levels.of(name)
     }
 
     /// What is said of namespaces that a caller sees, by name, after one.
@@ -123,7 +123,7 @@ impl Namespaces {
         let seen = said.filter(|said| {
             sight
                 .as_ref()
-                .is_none_or(|sight| sight.sees_into(&said.name, &known))
+                .is_none_or(|sight| sight.sees_into(&said.name, &known.levels))
         });
         seen.take(size).cloned().collect()
     }
@@ -219,7 +219,7 @@ impl Namespaces {
                 }
                 Err(error) => read = Err(error),
             }
-            Known::new(known.config, by_key)
+            known.with(known.config, by_key)
         });
         Ok(read?)
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::known::{Known, key};
+use crate::known::{Known, Levels, key};
 use crate::{Namespaces, Visibility};
 use access::Caller;
 use model::{SkillId, SkillPattern};
@@ -21,15 +21,15 @@ pub(crate) struct Sight {
 impl Sight {
     /// None: it sees all skills.
     pub(crate) fn of(caller: &Caller, known: &Known) -> Option<Self> {
-        (known.hides_any && !caller.rights.see_all()).then(|| Self {
+        (known.levels.hide_any() && !caller.rights.see_all()).then(|| Self {
             is_signed_in: !caller.is_anonymous(),
             named: caller.rights.seen().cloned().collect(),
             owned: known.owned_by(&caller.principal).to_vec(),
         })
     }
 
-    fn sees(&self, skill: &SkillId, known: &Known) -> bool {
-        let is_seen = match known.visibility_of(skill) {
+    fn sees(&self, skill: &SkillId, levels: &Levels) -> bool {
+        let is_seen = match levels.of_skill(skill) {
             Visibility::Public => true,
             Visibility::Internal => self.is_signed_in,
             Visibility::Private => false,
@@ -40,8 +40,8 @@ impl Sight {
     }
 
     /// It sees skills of a namespace, or would if there were any.
-    pub(crate) fn sees_into(&self, namespace: &str, known: &Known) -> bool {
-        match known.visibility(namespace) {
+    pub(crate) fn sees_into(&self, namespace: &str, levels: &Levels) -> bool {
+        match levels.of(namespace) {
             Visibility::Public => true,
             Visibility::Internal if self.is_signed_in => true,
             Visibility::Internal | Visibility::Private => {
@@ -61,12 +61,12 @@ impl Sight {
 #[derive(Debug)]
 pub(crate) struct Then {
     pub(crate) sight: Sight,
-    pub(crate) known: Arc<Known>,
+    pub(crate) levels: Arc<Levels>,
 }
 
 impl Sees for Then {
     fn sees(&self, id: &SkillId) -> bool {
-        self.sight.sees(id, &self.known)
+        self.sight.sees(id, &self.levels)
     }
 }
 
@@ -81,6 +81,6 @@ impl Sees for Now {
     fn sees(&self, id: &SkillId) -> bool {
         let known = self.namespaces.known();
         let sight = Sight::of(&self.caller, &known);
-        sight.is_none_or(|sight| sight.sees(id, &known))
+        sight.is_none_or(|sight| sight.sees(id, &known.levels))
     }
 }

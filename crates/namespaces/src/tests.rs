@@ -130,8 +130,8 @@ impl World {
     }
 
     /// Ids of the skills that a caller sees; none: it sees all.
-    fn seen(views: &Views, access: &Access) -> Option<Vec<String>> {
-        let seen = views.seen(access)?;
+    async fn seen(views: &Views, access: &Access) -> Option<Vec<String>> {
+        let seen = views.seen(access).await?;
         let catalog = seen.registry.catalog();
         Some(
             catalog
@@ -166,7 +166,7 @@ async fn each_caller_sees_what_is_public_and_what_is_for_it() {
     }
     let views = world.views();
     let agent = |sees: &[&str]| by(Principal::token("t"), rights(Role::Agent, &[], sees));
-    let seen = |access: &Access| World::seen(&views, access);
+    let seen = async |access: &Access| World::seen(&views, access).await;
     let public = ["a/public/x"].as_slice();
     let internal = [public, &["b/internal/x"]].concat();
     let all = [internal.as_slice(), &["c/private/x", "c/private/y"]].concat();
@@ -186,7 +186,7 @@ async fn each_caller_sees_what_is_public_and_what_is_for_it() {
     ];
     for (access, expected) in &sighted {
         let expected = expected.map(texts);
-        assert_eq!(seen(access), expected, "{:?}", access.caller);
+        assert_eq!(seen(access).await, expected, "{:?}", access.caller);
     }
     for role in [
         Role::Publisher,
@@ -194,7 +194,7 @@ async fn each_caller_sees_what_is_public_and_what_is_for_it() {
         Role::Operator,
         Role::Administrator,
     ] {
-        assert_eq!(seen(&token("t", role)), None, "{role:?}");
+        assert_eq!(seen(&token("t", role)).await, None, "{role:?}");
     }
 }
 
@@ -206,16 +206,38 @@ async fn the_settings_say_who_sees_namespaces_of_which_nothing_is_said() {
         world.publish(skill, &Principal::system()).await;
     }
     let views = world.views();
-    let seen = || World::seen(&views, &anonymous());
-    assert_eq!(seen(), Some(texts(&["a/shown/x", "builtin/repertoire/x"])));
+    let seen = async || World::seen(&views, &anonymous()).await;
+    assert_eq!(
+        seen().await,
+        Some(texts(&["a/shown/x", "builtin/repertoire/x"]))
+    );
     let change = Change {
         visibility: NewVisibility::BySettings,
         ..Change::default()
     };
     world.set("a/shown", change).await;
-    assert_eq!(seen(), Some(texts(&["builtin/repertoire/x"])));
+    assert_eq!(seen().await, Some(texts(&["builtin/repertoire/x"])));
     // Nothing is said of it any more.
     assert_eq!(world.namespaces.list(&administrator().caller, "", 9), []);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_view_is_made_once_for_all_who_see_the_same_until_that_changes() {
+    let world = World::new("{}");
+    world.visibility("a/b", Visibility::Private).await;
+    let views = world.views();
+    let (one, other) = (anonymous(), anonymous());
+    let view = async |access: &Access| {
+        let seen = views.seen(access).await.expect("a view");
+        Arc::clone(seen.registry.view().expect("a view"))
+    };
+    let (first, second) = tokio::join!(view(&one), view(&other));
+    assert!(Arc::ptr_eq(&first, &second), "of two at once");
+    // Who owns a namespace that everybody sees changes nothing of it.
+    world.owned("x/y", &["token:ada"]).await;
+    assert!(Arc::ptr_eq(&first, &view(&one).await));
+    world.visibility("x/y", Visibility::Private).await;
+    assert!(!Arc::ptr_eq(&first, &view(&one).await));
 }
 
 #[tokio::test]
@@ -311,7 +333,7 @@ async fn the_first_publish_claims_a_namespace_and_none_after_it() {
     // Its owner sees it at once, also after a start.
     let agent = token("ada", Role::Agent);
     assert_eq!(
-        World::seen(&world.views(), &agent),
+        World::seen(&world.views(), &agent).await,
         Some(texts(&["a/b/x", "a/b/y"]))
     );
     let again = Namespaces::open(world.store.clone(), config("first_publish: claims"));

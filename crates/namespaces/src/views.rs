@@ -6,7 +6,7 @@ use std::sync::Arc;
 use quick_cache::sync::Cache;
 
 use crate::Namespaces;
-use crate::known::Known;
+use crate::known::Levels;
 use crate::sight::{Now, Sight, Then};
 use access::Access;
 use registry::{Registry, Sees, View};
@@ -26,8 +26,8 @@ pub struct Seen {
 }
 
 struct Kept {
-    /// By what was said of namespaces then.
-    known: Arc<Known>,
+    /// By who saw which namespaces then.
+    levels: Arc<Levels>,
     seen: Seen,
 }
 
@@ -64,19 +64,36 @@ impl Views {
         &self.0.namespaces
     }
 
-    /// What a caller sees; none: all skills.
-    #[must_use]
-    pub fn seen(&self, access: &Access) -> Option<Seen> {
+    /// What a caller sees; none: all skills. The first of those who see the same waits while it
+    /// is made, and the others with it.
+    pub async fn seen(&self, access: &Access) -> Option<Seen> {
         let known = self.0.namespaces.known();
         let sight = Sight::of(&access.caller, &known)?;
-        if let Some(kept) = self.0.kept.get(&sight)
-            && Arc::ptr_eq(&kept.known, &known)
-        {
-            return Some(kept.seen.clone());
+        let is_fresh = |kept: &Arc<Kept>| Arc::ptr_eq(&kept.levels, &known.levels);
+        if let Some(kept) = self.0.kept.get(&sight) {
+            if is_fresh(&kept) {
+                return Some(kept.seen.clone());
+            }
+            self.0.kept.remove(&sight);
         }
+        let kept = match self.0.kept.get_value_or_guard_async(&sight).await {
+            Ok(kept) if is_fresh(&kept) => kept,
+            // Somebody made it by what was said before, or after.
+            Ok(_) => self.make(&sight, &known.levels).await,
+            Err(guard) => {
+                let kept = self.make(&sight, &known.levels).await;
+                // Nobody may wait for it any more.
+                let _inserted = guard.insert(Arc::clone(&kept));
+                kept
+            }
+        };
+        Some(kept.seen.clone())
+    }
+
+    async fn make(&self, sight: &Sight, levels: &Arc<Levels>) -> Arc<Kept> {
         let then = Then {
             sight: sight.clone(),
-            known: Arc::clone(&known),
+            levels: Arc::clone(levels),
         };
         let view = Arc::new(View::new(Arc::new(then)));
         let registry = self.0.all.registry.with_view(view);
@@ -84,12 +101,15 @@ impl Views {
             search: self.0.all.search.with_view(&registry),
             registry,
         };
-        let kept = Kept {
-            known,
-            seen: seen.clone(),
-        };
-        self.0.kept.insert(sight, Arc::new(kept));
-        Some(seen)
+        // What takes long the first time, since it looks at every skill.
+        let first = seen.registry.clone();
+        if let Err(error) = tokio::task::spawn_blocking(move || first.catalog()).await {
+            tracing::error!(%error, "what a caller sees was not looked at beforehand");
+        }
+        Arc::new(Kept {
+            levels: Arc::clone(levels),
+            seen,
+        })
     }
 
     /// Whether a caller sees a skill, for what goes on longer than a call.
