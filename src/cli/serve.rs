@@ -95,7 +95,7 @@ pub(super) async fn serve(
         tokio::select! {
             _ = interrupt.recv() => break,
             _ = terminate.recv() => break,
-            _ = hangup.recv() => file = reload(&server, &telemetry, (file, &log)).await?,
+            _ = hangup.recv() => reload(&server, &telemetry, file.as_mut(), log.as_deref()).await,
         }
     }
     tracing::info!("stopping");
@@ -113,36 +113,30 @@ pub(super) async fn serve(
 async fn reload(
     server: &Server,
     telemetry: &Telemetry,
-    (file, log): (Option<ConfigFile>, &Option<String>),
-) -> Result<Option<ConfigFile>, Failed> {
-    let Some(mut file) = file else {
+    file: Option<&mut ConfigFile>,
+    log: Option<&str>,
+) {
+    let Some(file) = file else {
         tracing::warn!("told to read its config file again, and it has none");
-        return Ok(None);
+        return;
     };
-    let read = tokio::task::spawn_blocking(move || {
-        let read = file.again();
-        (read, file)
-    });
-    let (read, file) = read.await.map_err(Failed::fault)?;
-    match read {
-        Ok(read) => {
-            server.take(&read.config).await;
-            let filter = log.as_ref().or(read.config.log.as_ref());
-            let filter = telemetry.set_filter(filter.map_or(LOG, String::as_str));
-            if let Err(error) = filter {
-                tracing::error!(error, "what is logged stays what it was");
-            }
-            let (taken, left) = (read.taken.join(", "), read.left.join(", "));
-            tracing::info!(taken, "the config file was read again");
-            if !left.is_empty() {
-                tracing::warn!(left, "these settings are taken at the next start");
-            }
-        }
+    let read = match tokio::task::block_in_place(|| file.again()) {
+        Ok(read) => read,
         Err(error) => {
             tracing::error!(%error, "the config file is wrong, and nothing of it is taken");
+            return;
         }
+    };
+    server.take(&read.config).await;
+    let filter = log.or(read.config.log.as_deref()).unwrap_or(LOG);
+    if let Err(error) = telemetry.set_filter(filter) {
+        tracing::error!(error, "what is logged stays what it was");
     }
-    Ok(Some(file))
+    let (taken, left) = (read.taken.join(", "), read.left.join(", "));
+    tracing::info!(taken, "the config file was read again");
+    if !left.is_empty() {
+        tracing::warn!(left, "these settings are taken at the next start");
+    }
 }
 
 /// Starts the server. One that a window started makes way for it, and its windows follow.

@@ -92,6 +92,22 @@ async fn a_token_is_recognized_until_it_is_revoked_also_by_the_next_server() {
 }
 
 #[tokio::test]
+async fn a_revocation_goes_through_although_its_caller_leaves() {
+    let tokens = Tokens::open(Store::in_memory(&Options::default())).expect("tokens");
+    let (by, first, second) = (Principal::local(), new("ci", None), new("two", None));
+    let made = tokens.create(first, &secret(1), &by, NOW).await;
+    made.expect("made");
+    let mut revoke = Box::pin(tokens.revoke("ci"));
+    assert!(futures_util::poll!(revoke.as_mut()).is_pending());
+    drop(revoke);
+    // One write at a time: this one comes after it.
+    let made = tokens.create(second, &secret(2), &by, NOW).await;
+    made.expect("made");
+    let refused = tokens.recognize(&secret(1), NOW).err();
+    assert_eq!(refused, Some(Unrecognized::Unknown));
+}
+
+#[tokio::test]
 async fn a_token_expires_at_its_time() {
     let tokens = Tokens::open(Store::in_memory(&Options::default())).expect("tokens");
     let at = NOW + SignedDuration::from_secs(60);
