@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use handler::{Handler as _, Invocation, LOAD_CORE, Output, ToolError, ToolErrorKind};
-use model::{Digest, VersionNumber};
+use model::{Digest, Principal, VersionNumber};
 use serde_json::{Map, Value, json};
 use sql::{Config as SqlSettings, Sql};
 use testing::{attempts, databases};
@@ -53,7 +53,7 @@ async fn call(sql: &Sql, method: &str, arguments: Value) -> Result<Output, ToolE
         context: Map::new(),
         timeout: Duration::from_secs(30),
         idempotency_key: String::new(),
-        caller: "test".to_owned(),
+        caller: Principal::token("test"),
         progress: None,
     })
     .await

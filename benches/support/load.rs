@@ -113,6 +113,8 @@ pub async fn constant<R: Message + Default + 'static>(size: usize) {
 pub struct Call {
     path: &'static str,
     message: Bytes,
+    /// What it shows to say who calls.
+    authorization: Option<Arc<str>>,
 }
 
 impl Call {
@@ -124,22 +126,46 @@ impl Call {
         Self {
             path,
             message: message.freeze(),
+            authorization: None,
+        }
+    }
+
+    /// The same with a token.
+    #[must_use]
+    pub fn signed(&self, token: &str) -> Self {
+        Self {
+            authorization: Some(format!("Bearer {token}").into()),
+            ..self.clone()
         }
     }
 
     /// Calls once; the bytes of the message.
     pub async fn send(&self, address: &str, connection: &SendRequest<Bytes>) -> usize {
-        let request = http::Request::post(format!("http://{address}{}", self.path))
+        let (status, size) = self.ask(address, connection).await;
+        assert_eq!(status, 0);
+        size - 5
+    }
+
+    /// Calls once; the status, and the bytes of the body.
+    pub async fn ask(&self, address: &str, connection: &SendRequest<Bytes>) -> (u32, usize) {
+        let mut request = http::Request::post(format!("http://{address}{}", self.path))
             .header("content-type", "application/grpc")
-            .header("te", "trailers")
-            .body(())
-            .expect("a request");
+            .header("te", "trailers");
+        if let Some(authorization) = &self.authorization {
+            request = request.header("authorization", &**authorization);
+        }
+        let request = request.body(()).expect("a request");
         let mut ready = connection.clone().ready().await.expect("a connection");
         let (answer, mut sending) = ready.send_request(request, false).expect("a stream");
-        sending
-            .send_data(self.message.clone(), true)
-            .expect("to send");
-        let mut body = answer.await.expect("an answer").into_body();
+        // A server that refuses at once may not read it.
+        let _unread = sending.send_data(self.message.clone(), true);
+        let answer = answer.await.expect("an answer");
+        let status =
+            |headers: &http::HeaderMap| headers.get("grpc-status")?.to_str().ok()?.parse().ok();
+        if let Some(status) = status(answer.headers()) {
+            return (status, 0);
+        }
+        let mut body = answer.into_body();
         let mut size = 0;
         while let Some(data) = body.data().await {
             let data = data.expect("bytes");
@@ -149,8 +175,7 @@ impl Call {
                 .expect("room");
         }
         let trailers = body.trailers().await.expect("trailers").expect("trailers");
-        assert_eq!(trailers["grpc-status"], "0");
-        size - 5
+        (status(&trailers).expect("a status"), size)
     }
 }
 

@@ -14,6 +14,7 @@ pub mod corpus;
 pub mod load;
 pub mod process;
 pub mod sample;
+pub mod signed;
 
 use std::time::Duration;
 

@@ -244,7 +244,8 @@ pub(super) fn start_failed(error: &StartError) -> Failed {
         | StartError::Tokens(_)
         | StartError::Namespaces(_)
         | StartError::Audit(_) => Code::StoreUnavailable,
-        StartError::Reflection(_)
+        StartError::CallerKey(_)
+        | StartError::Reflection(_)
         | StartError::Contract(_)
         | StartError::Route(_)
         | StartError::Sandbox(_) => Code::InternalError,

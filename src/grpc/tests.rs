@@ -38,6 +38,7 @@ fn tools(store: Store, registry: &Registry, index: &::search::SearchIndex) -> ::
     let options = ::tools::ToolsOptions {
         session_idle: jiff::SignedDuration::from_hours(1),
         sessions: 10,
+        share_percent: 100,
         calls_per_session: 2,
         result_bytes: 1024,
         keep_calls: 10,

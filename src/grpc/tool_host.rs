@@ -240,13 +240,21 @@ fn to_wire(message: ToWorker) -> v1::AttachResponse {
             heartbeat,
             concurrency,
             max_result_bytes,
+            audience,
         }) => Message::Welcome(v1::Welcome {
             worker_id: worker,
             heartbeat: Some(duration(heartbeat)),
             concurrency,
             max_result_bytes: i64::try_from(max_result_bytes).unwrap_or(i64::MAX),
+            audience,
         }),
-        ToWorker::Invocation(invocation) => Message::Invocation(asked(*invocation)),
+        ToWorker::Invocation {
+            invocation,
+            caller_token,
+        } => Message::Invocation(v1::Invocation {
+            caller_token: caller_token.unwrap_or_default(),
+            ..asked(*invocation)
+        }),
         ToWorker::Cancel { id, reason } => Message::Cancel(v1::Cancel {
             invocation_id: id,
             reason: reason.to_owned(),
@@ -289,7 +297,8 @@ fn asked(invocation: Invocation) -> v1::Invocation {
         context: (!context.is_empty()).then(|| json::to_struct(context)),
         timeout: Some(duration(timeout)),
         idempotency_key,
-        caller,
+        caller: caller.to_string(),
+        caller_token: String::new(),
     }
 }
 

@@ -29,6 +29,7 @@
 //! (`gateway`), what calls do.
 
 mod body;
+mod caller_keys;
 mod clawhub;
 mod discovery;
 mod fingerprint;
@@ -48,6 +49,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 pub use body::take;
+pub use caller_keys::caller_keys;
 pub use hooks::hooks;
 pub use oauth::oauth;
 pub use problem::refused;

@@ -1,15 +1,13 @@
 //! What clients of OAuth look for, such as those of MCP: the metadata of the server as a
 //! protected resource (RFC 9728), or what to send where no issuer is set up.
 
-use std::sync::Arc;
-
 use axum::Router;
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::any;
 use http::{Uri, header};
 
 use super::refused;
-use oidc::ProtectedResource;
+use oidc::{Issuers, ProtectedResource};
 
 /// Where clients look, one after the other, for who gives them a token.
 const PATHS: [&str; 7] = [
@@ -23,10 +21,10 @@ const PATHS: [&str; 7] = [
 ];
 
 /// The routes of a server.
-pub fn oauth(resource: &Arc<ProtectedResource>) -> Router {
+pub fn oauth(issuers: &Issuers) -> Router {
     PATHS.into_iter().fold(Router::new(), |routes, path| {
-        let resource = Arc::clone(resource);
-        let answer = move |uri: Uri| async move { answer(&resource, uri.path()) };
+        let issuers = issuers.clone();
+        let answer = move |uri: Uri| async move { answer(&issuers.resource(), uri.path()) };
         routes.route(path, any(answer))
     })
 }

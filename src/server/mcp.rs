@@ -27,7 +27,7 @@ use mcp_transport::{
     Checked, DeferredBody, HttpService, MessageKind, SessionRequest, Sessions, check, http_service,
 };
 use model::{Code, Failure};
-use oidc::{ProtectedResource, StepUp};
+use oidc::{Issuers, StepUp};
 use origins::WebConfig;
 
 /// Bytes of a request for a stream of what changes, which are kept while it is open.
@@ -43,7 +43,7 @@ struct Inner {
     /// Names of the sets.
     names: Vec<String>,
     web: Arc<WebConfig>,
-    resource: Arc<ProtectedResource>,
+    issuers: Issuers,
 }
 
 /// One set of tools.
@@ -86,7 +86,7 @@ impl Endpoints {
         (idle, web): (Duration, Arc<WebConfig>),
         stop: &CancellationToken,
     ) -> Self {
-        let resource = domain.sign_in.resource();
+        let issuers = domain.sign_in.issuers();
         let actions: HashMap<_, _> = contract::actions().collect();
         let methods = face.gateway().contract().methods().iter();
         let needs = methods.flat_map(|method| {
@@ -97,7 +97,7 @@ impl Endpoints {
             names.map(move |name| (name.to_owned(), action))
         });
         let door = Arc::new(Door {
-            step_up: StepUp::new(Arc::clone(&resource), needs),
+            step_up: StepUp::new(issuers.clone(), needs),
             audit: domain.audit.clone(),
         });
         let sessions = Arc::new(Sessions::new(idle));
@@ -121,13 +121,13 @@ impl Endpoints {
             endpoints: endpoints.collect(),
             names,
             web,
-            resource,
+            issuers,
         }))
     }
 
     /// The endpoints for who comes through the layers that browsers need.
     pub(super) fn routes(&self) -> Router {
-        let mut routes = oauth(&self.0.resource);
+        let mut routes = oauth(&self.0.issuers);
         for (path, endpoint) in &self.0.endpoints {
             let endpoint = Arc::clone(endpoint);
             let answer = move |request| Arc::clone(&endpoint).answer(request);

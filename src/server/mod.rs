@@ -175,7 +175,8 @@ impl Server {
         let hooks = crate::http::hooks(domain.engine.clone());
         let http = crate::http::router(&gateway, stop.clone(), takes_writes)?
             .route("/metrics", metrics::page(metrics.clone()))
-            .route("/hooks/{source}", hooks);
+            .route("/hooks/{source}", hooks)
+            .merge(crate::http::caller_keys(domain.host().caller_keys()));
         let face = McpServer::for_viewers(gateway, in_process::inside(inside), domain.viewer());
         let web = Arc::new(settings.web.clone());
         let idle = settings.limits.session_time();

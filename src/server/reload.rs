@@ -12,7 +12,13 @@ use super::{Config, ConfigError, Limits, Server};
 use config_file::Setting;
 
 /// Keys that are taken, with all below them.
-const TAKEN: [&str; 4] = ["access.anonymous", "limits.quotas", "log", "namespaces"];
+const TAKEN: [&str; 5] = [
+    "access.anonymous",
+    "access.issuers",
+    "limits.quotas",
+    "log",
+    "namespaces",
+];
 
 /// What a config file set when it was read last.
 #[derive(Debug)]
@@ -35,7 +41,7 @@ pub struct Reread {
 fn is_taken(key: &str) -> bool {
     TAKEN.iter().any(|taken| {
         let below = key.strip_prefix(taken);
-        below.is_some_and(|below| below.is_empty() || below.starts_with('.'))
+        below.is_some_and(|below| below.is_empty() || below.starts_with(['.', '[']))
     })
 }
 
@@ -78,10 +84,14 @@ impl ConfigFile {
 
 impl Server {
     /// Takes what can be taken of settings while calls are in work, beside what is logged:
-    /// what callers without a token may do, quotas, and what holds of namespaces.
+    /// what callers without a token may do, issuers, quotas, and what holds of namespaces.
     pub async fn take(&self, config: &Config) {
         let limits: &Limits = &config.limits;
-        self.domain.sign_in.set_anonymous(&config.access);
+        let sign_in = &self.domain.sign_in;
+        sign_in.set_anonymous(&config.access);
+        if let Err(error) = sign_in.set_issuers(&config.access) {
+            tracing::error!(error, "the issuers of `access.issuers` stay what they were");
+        }
         self.domain.namespaces.configure(config.namespaces);
         self.domain.registry.set_storage_limits(limits.storage());
         self.front.set_quotas(&limits.quotas);
@@ -135,9 +145,10 @@ mod tests {
             "log",
             "log_format",
             "limits.quotas.callers",
-            "access.issuers",
+            "access.issuers[0].rules",
+            "access.certificates",
         ]
         .map(is_taken);
-        assert_eq!(taken, [true, false, true, false]);
+        assert_eq!(taken, [true, false, true, true, false]);
     }
 }

@@ -31,6 +31,9 @@ pub enum StartError {
         /// Why.
         cause: std::io::Error,
     },
+    /// Who calls cannot be signed for workers.
+    #[error(transparent)]
+    CallerKey(#[from] ::tools::host::NoKey),
     /// The contract cannot be reflected.
     #[error("reflection: {0}")]
     Reflection(#[from] tonic_reflection::server::Error),

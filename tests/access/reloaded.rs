@@ -5,8 +5,9 @@ use std::process::Command;
 use std::time::Duration;
 
 use repertoire::contract::v1;
-use serde_json::Value;
+use serde_json::{Value, json};
 
+use super::support::issuer::Issuer;
 use super::support::{Server, skill};
 use super::{LookupClient, RegistryClient, local, reason, role_token, transport};
 use access::Role;
@@ -98,4 +99,47 @@ async fn what_can_change_is_taken_and_what_cannot_is_told() {
         .map(|event| event["details"]["config"].to_string())
         .collect();
     assert_eq!(configs.len(), 3, "{told}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn rules_of_issuers_hold_from_the_next_call_on_and_end_streams_of_the_old_ones() {
+    let issuer = Issuer::start().await;
+    let config = |role: &str| {
+        let rules = format!("{{claims: {{sub: ada}}, role: {role}}}");
+        format!("access:\n{}", issuer.config("", &rules))
+    };
+    let server = Server::with(&["--log", "info"], &config("publisher"));
+    let token = issuer.token(&json!({}));
+    let publish = async |id: &str| {
+        let mut registry = RegistryClient::new(transport(&server, &token).await);
+        let published = registry.publish_skill(skill(id, "", "Body.")).await;
+        published.map_or_else(|status| reason(&status), |_| "published".to_owned())
+    };
+    assert_eq!(publish("local/x/one").await, "published");
+    let mut registry = RegistryClient::new(transport(&server, &token).await);
+    let watch = registry.watch(v1::WatchRequest::default()).await;
+    let mut watch = watch.expect("a stream").into_inner();
+
+    let says = "taken=\"access.issuers[0].rules";
+    reread(&server, &config("reader"), says).await;
+    let ended = async {
+        loop {
+            match watch.message().await {
+                Ok(Some(_)) => {}
+                Ok(None) => return "the end".to_owned(),
+                Err(status) => return reason(&status),
+            }
+        }
+    };
+    let ended = tokio::time::timeout(Duration::from_secs(20), ended).await;
+    assert_eq!(ended.expect("it ends"), "TOKEN_REFUSED");
+    assert_eq!(publish("local/x/two").await, "PERMISSION_DENIED");
+
+    reread(
+        &server,
+        "access: {sign_in: tokens}\n",
+        "taken=\"access.issuers",
+    )
+    .await;
+    assert_eq!(publish("local/x/four").await, "TOKEN_REFUSED");
 }

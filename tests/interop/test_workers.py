@@ -15,6 +15,7 @@ from pathlib import Path
 
 import grpc
 import harness
+import jwt
 import pytest
 import yaml
 from agents import FACES, Answer, refusal
@@ -653,6 +654,57 @@ def test_a_second_hello_ends_the_stream_and_its_calls(attach, caller, aside):
     assert result(called) == gone("echo")
     ended = worker.next("end")
     assert (ended["ErrorInfo"]["reason"], ended["message"]) == ("INVALID_PARAMETER", "A second `hello` came")
+
+
+# Who calls.
+
+
+def test_who_stands_behind_a_worker_checks_who_calls_by_the_keys_of_the_server(tmp_path, aside):
+    access = {"sign_in": "tokens", "anonymous": ["read", "publish", "activate", "load", "call"]}
+    (tmp_path / "repertoire.yaml").write_text(yaml.safe_dump(CONFIG | {"access": access}))
+    server = harness.Server(tmp_path / "data", "--config", str(tmp_path / "repertoire.yaml")).ready()
+    try:
+        publish_bench(server)
+        create = [harness.BIN, "token", "create", "ada", "--role", "agent", "--json", "--data", server.data]
+        made = subprocess.run(create, env=harness.clean_environment(), capture_output=True, check=True, timeout=60)
+        signed = [("authorization", f"Bearer {json.loads(made.stdout)['token']}")]
+        worker = Worker(server).attached()
+        lookup = server.lookup()
+
+        def call(metadata):
+            loaded = lookup.LoadSkill(lookup_pb2.LoadSkillRequest(skill_id=SKILL), metadata=metadata)
+            asked = lookup_pb2.CallToolRequest(session_id=loaded.session_id, name="bench_echo")
+            asked.arguments.update({"text": "x"})
+            return lookup.CallTool(asked, metadata=metadata, timeout=20)
+
+        given = []
+        for metadata in (signed, []):
+            called = aside(call, metadata)
+            given.append(worker.next("invocation"))
+            worker.answer(given[-1])
+            result(called)
+        of_ada, of_nobody = given
+        assert (of_nobody.caller, of_nobody.caller_token) == ("anonymous", "")
+        assert of_ada.caller == "token:ada"
+        keys = jwt.PyJWKClient(f"http://{server.address}/.well-known/jwks.json")
+        key = keys.get_signing_key_from_jwt(of_ada.caller_token)
+        assert worker.welcome.audience == "bench"
+        claims = jwt.decode(of_ada.caller_token, key, ["EdDSA"], audience="bench", issuer="repertoire")
+        assert 0 < claims.pop("exp") - claims.pop("iat") <= 20
+        assert claims == {
+            "iss": "repertoire", "sub": "token:ada", "aud": "bench", "jti": of_ada.invocation_id, "skill": SKILL,
+            "tool": "bench_echo",
+        }
+        with pytest.raises(jwt.InvalidAudienceError):
+            jwt.decode(of_ada.caller_token, key, ["EdDSA"], audience="other")
+        # It signs nobody in: here it is a token like any that the server does not know.
+        with pytest.raises(grpc.RpcError) as refused:
+            call([("authorization", f"Bearer {of_ada.caller_token}")])
+        assert told(refused.value)["ErrorInfo"]["reason"] == "TOKEN_REFUSED"
+        worker.leave()
+    finally:
+        code = server.stop()
+    assert code == 0 and "panicked" not in server.log.text(), server.log.text()
 
 
 # Leaving.

@@ -20,7 +20,7 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 use tokio::sync::mpsc;
 
-use model::{Code, Digest, Failure, SkillId, VersionNumber};
+use model::{Code, Digest, Failure, Principal, SkillId, VersionNumber};
 
 /// The method that says what level 2 begins with, such as the schema of a
 /// database. A handler need not have it.
@@ -74,7 +74,7 @@ pub struct Invocation {
     /// The same for a call that is repeated.
     pub idempotency_key: String,
     /// Who calls.
-    pub caller: String,
+    pub caller: Principal,
     /// Where to tell how far it is; a full channel is passed over.
     pub progress: Option<mpsc::Sender<Progress>>,
 }

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use self::double::Double;
 use super::*;
-use model::{Digest, VersionNumber};
+use model::{Digest, Principal, VersionNumber};
 
 /// A Jira to ask, and the double that answers.
 struct Site {
@@ -63,7 +63,7 @@ async fn call(jira: &Jira, method: &str, arguments: Value) -> Result<Output, Too
         context: Default::default(),
         timeout: Duration::from_secs(30),
         idempotency_key: String::new(),
-        caller: "test".to_owned(),
+        caller: Principal::token("test"),
         progress: None,
     };
     jira.call(invocation).await

@@ -245,6 +245,14 @@ impl TryFrom<Vec<String>> for Networks {
 #[serde(try_from = "String")]
 pub struct PublicUrl(pub(crate) String);
 
+impl PublicUrl {
+    /// Scheme and host, without a slash at the end.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
 impl TryFrom<String> for PublicUrl {
     type Error = String;
 

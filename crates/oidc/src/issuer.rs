@@ -41,6 +41,8 @@ pub(crate) struct Issuer {
     keys: ArcSwap<Keys>,
     wanted: Notify,
     fetches: watch::Sender<Fetches>,
+    /// The server accepts none of its tokens any more.
+    gone: CancellationToken,
 }
 
 impl Issuer {
@@ -56,6 +58,7 @@ impl Issuer {
                 running: true,
                 next: Instant::now(),
             }),
+            gone: CancellationToken::new(),
         })
     }
 
@@ -94,8 +97,22 @@ impl Issuer {
         })
     }
 
-    /// Keeps the keys up to date until it is stopped.
+    /// Its tokens are accepted no longer: what was begun with them ends.
+    pub(crate) fn withdraw(&self) {
+        self.gone.cancel();
+        self.keys.load().withdraw();
+    }
+
+    /// Keeps the keys up to date until it is stopped, or the issuer is gone.
     pub(crate) async fn keep(self: Arc<Self>, stop: CancellationToken) {
+        let kept = self.keep_until(stop);
+        // What was fetched while it went is withdrawn, too.
+        if self.gone.run_until_cancelled(kept).await.is_none() {
+            self.keys.load().withdraw();
+        }
+    }
+
+    async fn keep_until(&self, stop: CancellationToken) {
         let mut failing = false;
         loop {
             self.fetches.send_modify(|now| now.running = true);

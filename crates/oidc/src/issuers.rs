@@ -4,8 +4,10 @@ use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
 
+use arc_swap::ArcSwap;
 use jiff::Timestamp;
 use quick_cache::sync::Cache;
+use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -25,6 +27,8 @@ pub struct Jwt {
     text: String,
     /// By which it is remembered: made once for all that is asked of it.
     digest: Digest,
+    /// The issuers when it was shown.
+    of: Arc<Inner>,
 }
 
 impl fmt::Debug for Jwt {
@@ -38,12 +42,20 @@ pub type Waiting = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// The issuers whose tokens a server accepts. Cheap to clone.
 #[derive(Clone)]
-pub struct Issuers(Arc<Inner>);
+pub struct Issuers(Arc<Current>);
 
+struct Current {
+    now: ArcSwap<Inner>,
+    /// There are others now.
+    changed: Notify,
+}
+
+/// The issuers of a config file as it was read.
 struct Inner {
     issuers: Vec<Arc<Issuer>>,
     public_url: Option<PublicUrl>,
     remembered: Cache<Digest, Arc<Remembered>>,
+    resource: Arc<ProtectedResource>,
 }
 
 /// A token that was verified.
@@ -57,7 +69,8 @@ struct Remembered {
 
 impl fmt::Debug for Issuers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names = self.0.issuers.iter().map(|it| &it.config.name.0);
+        let now = self.0.now.load();
+        let names = now.issuers.iter().map(|it| &it.config.name.0);
         f.debug_list().entries(names).finish()
     }
 }
@@ -71,42 +84,64 @@ impl Issuers {
         configs: &[IssuerConfig],
         public_url: Option<&PublicUrl>,
     ) -> Result<Self, ConfigError> {
-        check(configs, public_url)?;
         crypto::provide();
-        let issuers = configs.iter().cloned().map(Issuer::new);
-        let issuers: Result<Vec<_>, _> = issuers.map(|it| it.map(Arc::new)).collect();
-        Ok(Self(Arc::new(Inner {
-            issuers: issuers?,
-            public_url: public_url.cloned(),
-            remembered: Cache::new(REMEMBERED),
+        let now = Inner::new(configs, public_url, &[])?;
+        Ok(Self(Arc::new(Current {
+            now: ArcSwap::from_pointee(now),
+            changed: Notify::new(),
         })))
     }
 
-    /// There is none.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.0.issuers.is_empty()
+    /// Accepts tokens of these issuers from now on. What was begun with a token of one that is
+    /// gone, or has other settings, ends.
+    ///
+    /// # Errors
+    /// They cannot be used together; those that were there stay.
+    pub fn set(&self, configs: &[IssuerConfig]) -> Result<(), ConfigError> {
+        let before = self.0.now.load_full();
+        let now = Inner::new(configs, before.public_url.as_ref(), &before.issuers)?;
+        let stay = now.issuers.clone();
+        self.0.now.store(Arc::new(now));
+        for issuer in &before.issuers {
+            if !stay.iter().any(|one| Arc::ptr_eq(one, issuer)) {
+                issuer.withdraw();
+            }
+        }
+        self.0.changed.notify_one();
+        Ok(())
     }
 
     /// What is shown, where it is a JWT, of an issuer or not, and there are issuers.
     #[must_use]
     pub fn jwt(&self, shown: &str) -> Option<Jwt> {
-        (!self.is_empty() && is_jwt(shown)).then(|| Jwt {
+        let of = self.0.now.load();
+        (!of.issuers.is_empty() && is_jwt(shown)).then(|| Jwt {
             text: shown.to_owned(),
             digest: Digest::of(shown.as_bytes()),
+            of: Arc::clone(&of),
         })
     }
 
     /// Keeps the keys of all issuers up to date, until it is stopped.
     pub async fn keep(&self, stop: CancellationToken) {
         let mut tasks = JoinSet::new();
-        for issuer in &self.0.issuers {
-            tasks.spawn(Arc::clone(issuer).keep(stop.clone()));
+        let mut kept: Vec<Arc<Issuer>> = Vec::new();
+        while !stop.is_cancelled() {
+            let now = self.0.now.load_full();
+            for issuer in &now.issuers {
+                if !kept.iter().any(|one| Arc::ptr_eq(one, issuer)) {
+                    tasks.spawn(Arc::clone(issuer).keep(stop.clone()));
+                }
+            }
+            kept.clone_from(&now.issuers);
+            tokio::select! {
+                () = stop.cancelled() => {}
+                () = self.0.changed.notified() => {}
+                Some(ended) = tasks.join_next() => tell(ended),
+            }
         }
         while let Some(ended) = tasks.join_next().await {
-            if let Err(error) = ended {
-                tracing::error!(%error, "the keys of an issuer are no longer fetched");
-            }
+            tell(ended);
         }
     }
 
@@ -114,6 +149,61 @@ impl Issuers {
     /// can be looked at now.
     #[must_use]
     pub fn waiting(&self, jwt: &Jwt) -> Option<Waiting> {
+        jwt.of.waiting(jwt)
+    }
+
+    /// Whose token this is.
+    ///
+    /// # Errors
+    /// It is not accepted.
+    pub fn recognize(&self, jwt: &Jwt, now: Timestamp) -> Result<Arc<Caller>, Refused> {
+        jwt.of.recognize(jwt, now)
+    }
+
+    /// What clients of OAuth are told of the server.
+    #[must_use]
+    pub fn resource(&self) -> Arc<ProtectedResource> {
+        Arc::clone(&self.0.now.load().resource)
+    }
+}
+
+/// The task that kept the keys of an issuer has ended.
+fn tell(ended: Result<(), tokio::task::JoinError>) {
+    if let Err(error) = ended {
+        tracing::error!(%error, "the keys of an issuer are no longer fetched");
+    }
+}
+
+impl Inner {
+    /// Of those that were there before, those that have the same settings stay what they are.
+    fn new(
+        configs: &[IssuerConfig],
+        public_url: Option<&PublicUrl>,
+        before: &[Arc<Issuer>],
+    ) -> Result<Self, ConfigError> {
+        check(configs, public_url)?;
+        let issuer = |config: &IssuerConfig| {
+            let same = before.iter().find(|issuer| issuer.config == *config);
+            match same {
+                Some(issuer) => Ok(Arc::clone(issuer)),
+                None => Issuer::new(config.clone()).map(Arc::new),
+            }
+        };
+        let issuers: Result<Vec<_>, _> = configs.iter().map(issuer).collect();
+        let resource = ProtectedResource {
+            public_url: public_url.cloned(),
+            issuers: configs.iter().map(|it| it.issuer.text.clone()).collect(),
+            has_scopes: configs.iter().any(|it| it.scopes == ScopeUse::Require),
+        };
+        Ok(Self {
+            issuers: issuers?,
+            public_url: public_url.cloned(),
+            remembered: Cache::new(REMEMBERED),
+            resource: Arc::new(resource),
+        })
+    }
+
+    fn waiting(&self, jwt: &Jwt) -> Option<Waiting> {
         if self.remembered(&jwt.digest).is_some() {
             return None;
         }
@@ -122,12 +212,8 @@ impl Issuers {
         Some(Box::pin(wait))
     }
 
-    /// Whose token this is.
-    ///
-    /// # Errors
-    /// It is not accepted.
-    pub fn recognize(&self, jwt: &Jwt, now: Timestamp) -> Result<Arc<Caller>, Refused> {
-        let Jwt { text, digest } = jwt;
+    fn recognize(&self, jwt: &Jwt, now: Timestamp) -> Result<Arc<Caller>, Refused> {
+        let Jwt { text, digest, .. } = jwt;
         if let Some(known) = self.remembered(digest).filter(|known| now < known.until) {
             return Ok(Arc::clone(&known.caller));
         }
@@ -140,7 +226,7 @@ impl Issuers {
         if claims.contains_key("cnf") {
             return Err(Refused::Bound);
         }
-        if !is_for(&claims, config, self.0.public_url.as_ref()) {
+        if !is_for(&claims, config, self.public_url.as_ref()) {
             return Err(Refused::Audience);
         }
         let until = valid_until(&claims, now)?;
@@ -157,31 +243,20 @@ impl Issuers {
             issuer: Arc::clone(issuer),
             version: keys.version,
         };
-        self.0.remembered.insert(*digest, Arc::new(known));
+        self.remembered.insert(*digest, Arc::new(known));
         Ok(caller)
     }
 
     fn issuer(&self, shown: &Shown) -> Option<&Arc<Issuer>> {
-        let mut issuers = self.0.issuers.iter();
+        let mut issuers = self.issuers.iter();
         issuers.find(|issuer| issuer.config.issuer.text == shown.issuer)
     }
 
     /// A token that was verified by the keys that its issuer still has.
     fn remembered(&self, digest: &Digest) -> Option<Arc<Remembered>> {
-        let known = self.0.remembered.get(digest)?;
+        let known = self.remembered.get(digest)?;
         let keys = known.issuer.keys();
         keys.is_some_and(|keys| keys.version == known.version)
             .then_some(known)
-    }
-
-    /// What clients of OAuth are told of the server.
-    #[must_use]
-    pub fn resource(&self) -> ProtectedResource {
-        let configs = || self.0.issuers.iter().map(|issuer| &issuer.config);
-        ProtectedResource {
-            public_url: self.0.public_url.clone(),
-            issuers: configs().map(|it| it.issuer.text.clone()).collect(),
-            has_scopes: configs().any(|it| it.scopes == ScopeUse::Require),
-        }
     }
 }

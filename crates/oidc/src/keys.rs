@@ -82,6 +82,13 @@ impl Keys {
         }
     }
 
+    /// What was begun with any of them ends.
+    pub(crate) fn withdraw(&self) {
+        for key in &self.all {
+            key.withdrawn.cancel();
+        }
+    }
+
     /// Reads what an issuer has now. A key that stays is the one that it was; one that has
     /// gone is withdrawn.
     pub(crate) fn replaced(&self, set: &[u8]) -> Result<Self, KeysError> {

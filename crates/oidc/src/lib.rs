@@ -14,7 +14,8 @@
 //!   waits for them only where its token names a key that is not known, and not for long. Keys
 //!   of an issuer that does not answer stay usable for a day.
 //! * A token that was verified is remembered by its SHA-256, until it expires or the keys of its
-//!   issuer change. What was begun with it ends when its key is withdrawn.
+//!   issuer change. What was begun with it ends when its key is withdrawn, or the settings of its
+//!   issuer change.
 //! * Rules are tried in order, and the first that matches says what the caller may do. Scopes
 //!   of a token take from that, and never add.
 //!

@@ -2,31 +2,30 @@
 //! again for more: none looks for a challenge in the result of a tool.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
-use crate::ProtectedResource;
+use crate::Issuers;
 use access::{Access, Action};
 use model::Failure;
 
 /// What each tool asks of its caller.
 #[derive(Debug)]
 pub struct StepUp {
-    resource: Arc<ProtectedResource>,
+    issuers: Issuers,
     /// By the name of the tool, what each rpc that it may call needs. None: nothing.
     tools: HashMap<String, Vec<Option<Action>>>,
 }
 
 impl StepUp {
-    /// The tools of a contract, and the server as clients of OAuth see it.
+    /// The tools of a contract, and the issuers of the server.
     pub fn new(
-        resource: Arc<ProtectedResource>,
+        issuers: Issuers,
         needs: impl IntoIterator<Item = (String, Option<Action>)>,
     ) -> Self {
         let mut tools: HashMap<_, Vec<_>> = HashMap::new();
         for (name, action) in needs {
             tools.entry(name).or_default().push(action);
         }
-        Self { resource, tools }
+        Self { issuers, tools }
     }
 
     /// Looks at a call of a tool before it is handled.
@@ -69,6 +68,6 @@ impl StepUp {
     /// The caller may do more after a sign-in by an issuer.
     fn may_change(&self, access: &Access) -> bool {
         let bound = access.caller.scope.is_some() || access.caller.is_anonymous();
-        access.signs_in && bound && self.resource.has_issuers()
+        access.signs_in && bound && self.issuers.resource().has_issuers()
     }
 }

@@ -20,7 +20,7 @@ pub type Waiting = Pin<Box<dyn Future<Output = ()> + Send>>;
 /// The issuers whose tokens a server accepts: none.
 #[derive(Debug, Clone)]
 pub struct Issuers {
-    public_url: Option<PublicUrl>,
+    resource: Arc<ProtectedResource>,
 }
 
 impl Issuers {
@@ -33,12 +33,23 @@ impl Issuers {
         public_url: Option<&PublicUrl>,
     ) -> Result<Self, ConfigError> {
         check(configs, public_url)?;
-        if !configs.is_empty() {
-            return Err(ConfigError::NotBuilt);
-        }
-        Ok(Self {
+        none(configs)?;
+        let resource = ProtectedResource {
             public_url: public_url.cloned(),
+            issuers: Vec::new(),
+            has_scopes: false,
+        };
+        Ok(Self {
+            resource: Arc::new(resource),
         })
+    }
+
+    /// There are none still.
+    ///
+    /// # Errors
+    /// There are some.
+    pub fn set(&self, configs: &[IssuerConfig]) -> Result<(), ConfigError> {
+        none(configs)
     }
 
     /// No token is of one.
@@ -68,11 +79,15 @@ impl Issuers {
 
     /// What clients of OAuth are told of the server.
     #[must_use]
-    pub fn resource(&self) -> ProtectedResource {
-        ProtectedResource {
-            public_url: self.public_url.clone(),
-            issuers: Vec::new(),
-            has_scopes: false,
-        }
+    pub fn resource(&self) -> Arc<ProtectedResource> {
+        Arc::clone(&self.resource)
+    }
+}
+
+fn none(configs: &[IssuerConfig]) -> Result<(), ConfigError> {
+    if configs.is_empty() {
+        Ok(())
+    } else {
+        Err(ConfigError::NotBuilt)
     }
 }

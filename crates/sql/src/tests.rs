@@ -66,7 +66,7 @@ fn invocation(method: &str, arguments: Value) -> Invocation {
         context: Map::new(),
         timeout: Duration::from_secs(30),
         idempotency_key: String::new(),
-        caller: "test".to_owned(),
+        caller: model::Principal::token("test"),
         progress: None,
     }
 }

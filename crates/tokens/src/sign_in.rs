@@ -153,7 +153,6 @@ pub struct SignIn {
     /// None: nobody signs in.
     tokens: Option<Tokens>,
     issuers: Issuers,
-    resource: Arc<ProtectedResource>,
     rules: Arc<[CertificateRule]>,
     /// Who shows nothing.
     anonymous: Arc<ArcSwap<Access>>,
@@ -210,7 +209,6 @@ impl SignIn {
         let signs_in = config.sign_in == Mode::Tokens;
         Ok(Self {
             tokens: signs_in.then_some(tokens),
-            resource: Arc::new(issuers.resource()),
             issuers,
             rules: config.certificates.as_slice().into(),
             anonymous: Arc::new(ArcSwap::from_pointee(anonymous(config))),
@@ -226,6 +224,20 @@ impl SignIn {
         self.anonymous.store(Arc::new(anonymous(config)));
     }
 
+    /// Accepts tokens of the issuers of these settings from now on. What was begun with a token of
+    /// one that is gone, or has other settings, ends.
+    ///
+    /// # Errors
+    /// They cannot be used together, or with what else the server was started with; those that
+    /// were there stay.
+    pub fn set_issuers(&self, config: &SignInConfig) -> Result<(), String> {
+        if self.tokens.is_none() && !config.issuers.is_empty() {
+            return Err("nobody signs in until the next start".to_owned());
+        }
+        let set = self.issuers.set(&config.issuers);
+        set.map_err(|error| error.to_string())
+    }
+
     /// Keeps the keys of issuers up to date, until it is stopped.
     pub async fn keep(&self, stop: CancellationToken) {
         self.issuers.keep(stop).await;
@@ -234,7 +246,13 @@ impl SignIn {
     /// What clients of OAuth are told of the server.
     #[must_use]
     pub fn resource(&self) -> Arc<ProtectedResource> {
-        Arc::clone(&self.resource)
+        self.issuers.resource()
+    }
+
+    /// The issuers whose tokens are accepted.
+    #[must_use]
+    pub fn issuers(&self) -> Issuers {
+        self.issuers.clone()
     }
 
     /// What a request shows to sign in.
@@ -383,7 +401,7 @@ impl SignIn {
         });
         let is_certificate = caller.principal.is_certificate();
         let why = if caller.principal.is_of_issuer() {
-            "The issuer of the token has withdrawn its key"
+            "The issuer of the token has withdrawn its key, or has other settings here"
         } else {
             "The token was revoked"
         };

@@ -160,7 +160,7 @@ impl Tools {
                 context: loaded.context.clone(),
                 timeout: call.timeout,
                 idempotency_key: idempotency_key(id, &call.idempotency_key, &call.caller),
-                caller: call.caller.to_string(),
+                caller: call.caller.clone(),
                 progress: call.progress,
             };
             self.run(&tool.name, invocation).await?

@@ -65,6 +65,9 @@ pub struct ToolsOptions {
     pub session_idle: SignedDuration,
     /// Sessions at most; the one unused for longest makes room.
     pub sessions: usize,
+    /// What one caller that signed in may have of them, in percent; after that it makes room
+    /// among its own.
+    pub share_percent: u8,
     /// Calls of one session in work at once.
     pub calls_per_session: usize,
     /// Bytes that a result may have.
@@ -140,6 +143,7 @@ impl Tools {
             idle: options.session_idle,
             sessions: options.sessions.max(1),
             bytes: SESSION_BYTES,
+            share_percent: options.share_percent,
         };
         Ok(Self {
             lookup: Lookup::new(registry.clone()),

@@ -415,7 +415,7 @@ fn asked(
         context,
         timeout,
         idempotency_key: String::new(),
-        caller: caller.to_string(),
+        caller: caller.clone(),
         progress: None,
     }
 }

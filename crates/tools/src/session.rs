@@ -8,6 +8,9 @@
 //! last moment, in which case an agent is told to load the skill again. A session
 //! that made room for others may come back when the server starts again, as it was
 //! written some time before.
+//!
+//! Who signed in has a share of the bounds at most, and makes room among its own: nobody can
+//! end the sessions of all others by beginning many.
 
 use std::collections::BTreeSet;
 use std::collections::hash_map::Entry::{Occupied, Vacant};
@@ -55,6 +58,15 @@ pub(super) struct Bounds {
     pub(super) sessions: usize,
     /// Bytes that they take in memory, about.
     pub(super) bytes: usize,
+    /// What one caller that signed in may have of both, in percent.
+    pub(super) share_percent: u8,
+}
+
+impl Bounds {
+    /// What one caller may have of a bound.
+    fn share(self, of: usize) -> usize {
+        (of.saturating_mul(self.share_percent.into()) / 100).max(1)
+    }
 }
 
 /// The key of a session: a digest of its id, so that a copy of the data opens none, and of
@@ -75,6 +87,9 @@ pub(super) struct Session {
     pub(super) used_at: Timestamp,
     /// Its skills, in the order in which they were first loaded.
     pub(super) skills: Vec<Loaded>,
+    /// Digest of who began it. None: nobody who signed in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    owner: Option<Digest>,
 }
 
 /// A skill in a session.
@@ -131,12 +146,40 @@ struct KnownSession {
     unwritten: bool,
 }
 
+/// Sessions by their last use, and the bytes that they take.
+#[derive(Debug, Default)]
+struct ByUse {
+    order: BTreeSet<(Timestamp, Digest)>,
+    bytes: usize,
+}
+
+impl ByUse {
+    fn add(&mut self, key: Digest, session: &Session) {
+        self.order.insert((session.used_at, key));
+        self.bytes += session.weight();
+    }
+
+    fn remove(&mut self, key: Digest, session: &Session) {
+        self.order.remove(&(session.used_at, key));
+        self.bytes -= session.weight();
+    }
+
+    /// The one unused for longest, where there are too many or they take too much. The newest
+    /// stays, whatever it weighs.
+    fn in_excess(&self, sessions: usize, bytes: usize) -> Option<Digest> {
+        let count = self.order.len();
+        let is_over = count > sessions || self.bytes > bytes;
+        let oldest = self.order.first().filter(|_| is_over && count > 1);
+        oldest.map(|(_, key)| *key)
+    }
+}
+
 #[derive(Debug, Default)]
 struct State {
     sessions: FxHashMap<Digest, KnownSession>,
-    /// By last use.
-    order: BTreeSet<(Timestamp, Digest)>,
-    bytes: usize,
+    by_use: ByUse,
+    /// Of those whose owner signed in, by the digest of the owner.
+    of_owners: FxHashMap<Digest, ByUse>,
     /// Those that differ from what is stored; some of them may be gone.
     unwritten: Vec<Digest>,
     pages: Pages,
@@ -147,14 +190,19 @@ struct State {
 impl State {
     /// Keeps a session as it is now.
     fn put(&mut self, key: Digest, session: Arc<Session>) {
-        self.bytes += session.weight();
-        let used_at = session.used_at;
+        let before = self
+            .sessions
+            .get(&key)
+            .map(|known| Arc::clone(&known.session));
+        if let Some(before) = before {
+            self.uncount(key, &before);
+        }
+        self.by_use.add(key, &session);
+        if let Some(owner) = session.owner {
+            self.of_owners.entry(owner).or_default().add(key, &session);
+        }
         match self.sessions.entry(key) {
-            Occupied(mut entry) => {
-                let before = std::mem::replace(&mut entry.get_mut().session, session);
-                self.bytes -= before.weight();
-                self.order.remove(&(before.used_at, key));
-            }
+            Occupied(mut entry) => entry.get_mut().session = session,
             Vacant(slot) => {
                 slot.insert(KnownSession {
                     session,
@@ -163,7 +211,19 @@ impl State {
                 });
             }
         }
-        self.order.insert((used_at, key));
+    }
+
+    /// A session is no longer what it was.
+    fn uncount(&mut self, key: Digest, before: &Session) {
+        self.by_use.remove(key, before);
+        if let Some(owner) = before.owner
+            && let Occupied(mut owned) = self.of_owners.entry(owner)
+        {
+            owned.get_mut().remove(key, before);
+            if owned.get().order.is_empty() {
+                owned.remove();
+            }
+        }
     }
 
     /// A session differs from what is stored.
@@ -181,8 +241,7 @@ impl State {
 
     fn remove(&mut self, key: &Digest) {
         if let Some(KnownSession { session, .. }) = self.sessions.remove(key) {
-            self.bytes -= session.weight();
-            self.order.remove(&(session.used_at, *key));
+            self.uncount(*key, &session);
         }
     }
 
@@ -277,7 +336,11 @@ impl Sessions {
         };
         sessions.with(|state| {
             sessions.end(state);
-            sessions.make_room(state);
+            let owners: Vec<_> = state.of_owners.keys().copied().collect();
+            for owner in owners {
+                sessions.make_room(state, Some(owner));
+            }
+            sessions.make_room(state, None);
         });
         Ok(sessions)
     }
@@ -352,6 +415,7 @@ impl Sessions {
                     used_at: now,
                     // Most have one, and there are many.
                     skills: Vec::with_capacity(1),
+                    owner: caller.owner().map(|owner| Digest::of(owner.as_bytes())),
                 }
             } else {
                 let session = self.alive(state, &key, now);
@@ -371,20 +435,22 @@ impl Sessions {
             let session = Arc::new(session);
             state.put(key, Arc::clone(&session));
             state.differs(key);
-            self.make_room(state);
+            self.make_room(state, session.owner);
             Ok((id, session, outcome))
         })
     }
 
-    fn make_room(&self, state: &mut State) {
-        while state.sessions.len() > self.bounds.sessions || state.bytes > self.bounds.bytes {
-            // The newest stays, whatever it weighs.
-            if state.sessions.len() <= 1 {
-                break;
-            }
-            let Some((_, oldest)) = state.order.first().copied() else {
-                break;
-            };
+    /// Ends sessions until an owner is within its share, and all are within the bounds.
+    fn make_room(&self, state: &mut State, owner: Option<Digest>) {
+        let bounds = self.bounds;
+        let share = (bounds.share(bounds.sessions), bounds.share(bounds.bytes));
+        while let Some(owner) = owner
+            && let Some(owned) = state.of_owners.get(&owner)
+            && let Some(oldest) = owned.in_excess(share.0, share.1)
+        {
+            state.remove(&oldest);
+        }
+        while let Some(oldest) = state.by_use.in_excess(bounds.sessions, bounds.bytes) {
             state.remove(&oldest);
         }
     }
@@ -392,7 +458,7 @@ impl Sessions {
     /// Ends what has run out.
     fn end(&self, state: &mut State) {
         if let Ok(limit) = self.clock.now().checked_sub(self.bounds.idle) {
-            while let Some((used_at, key)) = state.order.first().copied()
+            while let Some((used_at, key)) = state.by_use.order.first().copied()
                 && used_at <= limit
             {
                 state.remove(&key);

@@ -104,6 +104,7 @@ fn options() -> ToolsOptions {
     ToolsOptions {
         session_idle: SignedDuration::from_hours(24),
         sessions: 4,
+        share_percent: 100,
         calls_per_session: 2,
         result_bytes: 1000,
         keep_calls: 5,

@@ -1,5 +1,6 @@
 //! Workers over gRPC, in process.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Map, json};
@@ -14,21 +15,23 @@ use crate::contract::v1::attach_response::Message as Told;
 use crate::contract::v1::tool_host_client::ToolHostClient;
 use crate::contract::v1::tool_host_server::ToolHostServer;
 use handler::Handler as _;
-use model::{Digest, VersionNumber};
-use tools::host::{Admitted, Config};
+use model::{Digest, Principal, SystemClock, VersionNumber};
+use tools::host::{Admitted, CallerTokens, Config};
 
 const TOKEN: &str = "0123456789abcdef";
 const SKILL: &str = "acme/ops/report";
 
 fn host() -> Host {
-    Host::new(Config {
+    let config = Config {
         workers: vec![Admitted {
             name: "reports".to_owned(),
             token: TOKEN.to_owned().into(),
             skills: vec!["acme/*".parse().expect("a pattern")],
         }],
         ..Config::default()
-    })
+    };
+    let tokens = CallerTokens::new("repertoire".to_owned(), Arc::new(SystemClock));
+    Host::new(config, tokens.expect("a key"))
 }
 
 fn hello(name: &str) -> v1::Hello {
@@ -81,6 +84,7 @@ async fn attached(host: &Host) -> (Mouth, Streaming<v1::AttachResponse>) {
             heartbeat: Some(duration(Duration::from_secs(10))),
             concurrency: 2,
             max_result_bytes: 1024 * 1024,
+            audience: "reports".to_owned(),
         }))
     );
     (mouth, told)
@@ -113,7 +117,7 @@ fn start(host: &Host, id: &str) -> Running {
         context: object(json!({"team": "ops"})),
         timeout: Duration::from_secs(20),
         idempotency_key: "key".to_owned(),
-        caller: "anonymous".to_owned(),
+        caller: Principal::anonymous(),
         progress: None,
     };
     let host = host.clone();
@@ -157,6 +161,7 @@ async fn a_call_goes_to_a_worker_and_its_result_comes_back_whole() {
             timeout: Some(duration(Duration::from_secs(20))),
             idempotency_key: "key".to_owned(),
             caller: "anonymous".to_owned(),
+            caller_token: String::new(),
         }
     );
     let json =

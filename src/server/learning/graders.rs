@@ -13,7 +13,7 @@ use super::super::{ConfigError, LearningConfig};
 use ::tools::host::Host;
 use courses::{Documents, Graders, Worker};
 use handler::{Handler as _, Invocation, Work};
-use model::{Problem, SkillId, VersionSelector};
+use model::{Principal, Problem, SkillId, VersionSelector};
 use registry::Registry;
 use sandbox::Sandbox;
 
@@ -112,7 +112,7 @@ impl Worker for Workers {
                 arguments: request,
                 context: Map::new(),
                 timeout: deadline,
-                caller: String::new(),
+                caller: Principal::system(),
                 progress: None,
             };
             let output = self.host.call(invocation).await;

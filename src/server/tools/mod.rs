@@ -67,7 +67,8 @@ fn ids(key: &str, ids: &[String]) -> Result<Vec<model::SkillId>, ToolsError> {
 pub struct ToolsConfig {
     /// Hours after its last use that a session ends.
     pub session_hours: u32,
-    /// Sessions at most; the one unused for longest makes room for another.
+    /// Sessions at most; the one unused for longest makes room for another. Shared: see
+    /// `limits.share_percent`.
     pub sessions: usize,
     /// Calls of tools of one session in work at once; more are refused.
     pub calls_per_session: usize,
@@ -99,11 +100,12 @@ impl Default for ToolsConfig {
 }
 
 impl ToolsConfig {
-    /// Bounds of sessions and tools.
-    pub(super) fn options(&self) -> ToolsOptions {
+    /// Bounds of sessions and tools. One caller has a share of the sessions, in percent.
+    pub(super) fn options(&self, share_percent: u8) -> ToolsOptions {
         ToolsOptions {
             session_idle: SignedDuration::from_hours(self.session_hours.into()),
             sessions: self.sessions,
+            share_percent,
             calls_per_session: self.calls_per_session,
             result_bytes: self.result_kib.saturating_mul(1024),
             keep_calls: self.keep_calls,

@@ -5,6 +5,7 @@
 mod double;
 mod fetches;
 mod rules;
+mod settings;
 mod signer;
 mod tokens;
 

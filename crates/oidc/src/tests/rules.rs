@@ -259,6 +259,8 @@ fn resource(more: &str) -> ProtectedResource {
     Issuers::new(&[config.expect("settings")], Some(&url))
         .expect("issuers")
         .resource()
+        .as_ref()
+        .clone()
 }
 
 #[test]

@@ -127,8 +127,12 @@ async fn read<R>(
         is_last = timeout(interval, &mut ended).await.is_ok();
         let read = Arc::clone(&read);
         let page = spawn_blocking(move || (now(), read()));
-        if let Ok((at, Ok(page))) = page.await {
-            let _no_room = readings.try_send((at, page));
+        match page.await {
+            Ok((at, Ok(page))) => {
+                let _no_room = readings.try_send((at, page));
+            }
+            Ok((_, Err(error))) => tracing::warn!(%error, "metrics cannot be written down"),
+            Err(error) => tracing::warn!(%error, "metrics cannot be read"),
         }
     }
 }

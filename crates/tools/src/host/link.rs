@@ -16,7 +16,7 @@ use tracing::Instrument as _;
 
 use super::broker::{Next, WorkerNo};
 use super::identity::WorkerIdentity;
-use super::{FromWorker, Hello, Host, ToWorker, Welcome};
+use super::{FromWorker, Hello, Host, Invocation, ToWorker, Welcome};
 use crate::{Output, ToolError, ToolErrorKind};
 use model::{Code, Failure, Principal, SkillPattern, printable};
 
@@ -105,6 +105,7 @@ impl Host {
             heartbeat,
             concurrency,
             max_result_bytes: self.0.max_result_bytes,
+            audience: identity.name.clone(),
         };
         let span = tracing::info_span!("worker", id = welcome.worker);
         tracing::info!(parent: &span, name = %printable(&name), concurrency, "a worker is attached");
@@ -133,6 +134,7 @@ impl Host {
         let writer = WorkerWriter {
             host: self.clone(),
             no,
+            audience: identity.name.clone(),
             notify,
             beat,
             ended: Some(ended),
@@ -283,6 +285,7 @@ fn size(output: &Output) -> usize {
 struct WorkerWriter {
     host: Host,
     no: WorkerNo,
+    audience: String,
     notify: Arc<Notify>,
     beat: Interval,
     /// What the reader came to; none when the stream has ended.
@@ -291,12 +294,22 @@ struct WorkerWriter {
 }
 
 impl WorkerWriter {
+    /// A call to make, with who makes it. Signed outside the lock.
+    fn signed(&self, invocation: Box<Invocation>) -> ToWorker {
+        let caller_token = self.host.0.caller_tokens.sign(&self.audience, &invocation);
+        ToWorker::Invocation {
+            invocation,
+            caller_token,
+        }
+    }
+
     async fn next(&mut self) -> Option<Result<ToWorker, Failure>> {
         loop {
             let ended = self.ended.as_mut()?;
             let next = self.host.broker().next(self.no, Instant::now());
             let until = match next {
                 Next::Send(message) => return Some(Ok(message)),
+                Next::Invoke(invocation) => return Some(Ok(self.signed(invocation))),
                 Next::Wait(until) => until,
                 Next::Done => {
                     self.ended = None;

@@ -65,7 +65,12 @@ pub enum ToWorker {
     /// It is let in.
     Welcome(Welcome),
     /// A call to make; its timeout is what is left of it.
-    Invocation(Box<Invocation>),
+    Invocation {
+        /// The call.
+        invocation: Box<Invocation>,
+        /// Who calls, signed; none: nobody asked who it is.
+        caller_token: Option<String>,
+    },
     /// Nobody waits for a call any more.
     Cancel {
         /// The call.
@@ -97,4 +102,6 @@ pub struct Welcome {
     pub concurrency: u32,
     /// Bytes that a result may have.
     pub max_result_bytes: usize,
+    /// Whom the tokens of callers name as who they are for.
+    pub audience: String,
 }

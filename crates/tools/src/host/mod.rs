@@ -16,6 +16,8 @@
 //! * **Only the worker that has a call can answer it.** Any other answer is dropped,
 //!   counted, and the worker is told. A stream ends only where the worker breaks the
 //!   order of messages, or sends what cannot be read.
+//! * **Who calls is signed** for the worker that is given the call, where the caller signed in
+//!   (`caller_token`), so that what stands behind a worker need not believe it.
 //! * Everything is bounded: workers, what they serve, calls that wait, messages that
 //!   wait to be sent (of which each but the few notices belongs to a held slot).
 //!
@@ -23,6 +25,7 @@
 //! contract (`grpc`).
 
 mod broker;
+mod caller_token;
 mod identity;
 mod link;
 mod message;
@@ -39,6 +42,7 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 pub use broker::Stats;
+pub use caller_token::{CallerTokens, NoKey};
 pub use identity::{Admitted, BUILT_IN};
 pub use link::Outgoing;
 pub use message::{FromWorker, Hello, Served, ToWorker, Welcome};
@@ -78,13 +82,14 @@ struct Inner {
     workers: WorkerRegistry,
     heartbeat: Duration,
     max_result_bytes: usize,
+    caller_tokens: CallerTokens,
     broker: Mutex<Broker>,
 }
 
 impl Host {
     /// A host without workers.
     #[must_use]
-    pub fn new(config: Config) -> Self {
+    pub fn new(config: Config, caller_tokens: CallerTokens) -> Self {
         let Config {
             workers,
             heartbeat,
@@ -94,6 +99,7 @@ impl Host {
             workers: WorkerRegistry::new(workers),
             heartbeat,
             max_result_bytes,
+            caller_tokens,
             broker: Mutex::new(Broker::default()),
         }))
     }
@@ -104,6 +110,12 @@ impl Host {
     #[must_use]
     pub fn max_message_bytes(&self) -> usize {
         self.0.max_result_bytes.saturating_mul(4) + 1024 * 1024
+    }
+
+    /// The key by which others check who calls, as text of a JWK set (RFC 7517).
+    #[must_use]
+    pub fn caller_keys(&self) -> Arc<str> {
+        self.0.caller_tokens.keys()
     }
 
     /// What it has to do now, and what it had to drop.

@@ -10,7 +10,6 @@ use tokio::sync::oneshot;
 use tokio::sync::oneshot::error::TryRecvError;
 use tokio::time::Instant;
 
-use super::ToWorker;
 use super::broker::{Broker, CallNo, Next, WorkerNo};
 use super::tests::invocation;
 use crate::{Output, ToolError};
@@ -117,7 +116,7 @@ impl Model {
             Event::Read(pick, count) => {
                 let Some(no) = self.worker(pick) else { return };
                 for _ in 0..count {
-                    if let Next::Send(ToWorker::Invocation(call)) = self.broker.next(no, now) {
+                    if let Next::Invoke(call) = self.broker.next(no, now) {
                         assert!(
                             self.sent.insert(call.id.clone()),
                             "{} was sent twice",

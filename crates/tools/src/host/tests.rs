@@ -2,15 +2,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use futures_util::{FutureExt as _, StreamExt as _};
-use serde_json::Map;
+use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio_stream::wrappers::UnboundedReceiverStream;
 
 use super::*;
 use crate::Progress;
-use model::{Code, Digest, Failure, VersionNumber};
+use model::{Code, Digest, Failure, Principal, VersionNumber};
+use testing::Hands;
 
 const TOKEN: &str = "0123456789abcdef";
 const SKILL: &str = "acme/ops/report";
@@ -27,13 +30,13 @@ pub(super) fn invocation(id: &str, method: &str) -> Invocation {
         context: Map::new(),
         timeout: Duration::from_secs(20),
         idempotency_key: format!("key of {id}"),
-        caller: "anonymous".to_owned(),
+        caller: Principal::anonymous(),
         progress: None,
     }
 }
 
 fn host() -> Host {
-    Host::new(Config {
+    let config = Config {
         workers: vec![Admitted {
             name: "reports".to_owned(),
             token: TOKEN.to_owned().into(),
@@ -44,7 +47,9 @@ fn host() -> Host {
         }],
         max_result_bytes: 100,
         ..Config::default()
-    })
+    };
+    let tokens = CallerTokens::new("https://skills.example.com".to_owned(), Hands::new());
+    Host::new(config, tokens.expect("a key"))
 }
 
 fn hello(concurrency: u32) -> Hello {
@@ -127,7 +132,7 @@ fn line(told: Option<Result<ToWorker, Failure>>) -> String {
         Some(Ok(ToWorker::Welcome(welcome))) => {
             format!("welcome of {} at once", welcome.concurrency)
         }
-        Some(Ok(ToWorker::Invocation(call))) => call.id,
+        Some(Ok(ToWorker::Invocation { invocation, .. })) => invocation.id,
         Some(Ok(ToWorker::Cancel { id, reason })) => format!("cancel {id}: {reason}"),
         Some(Ok(ToWorker::Notice { id, message })) => format!("notice {id}: {message}"),
         Some(Ok(ToWorker::Heartbeat)) => "heartbeat".to_owned(),
@@ -197,7 +202,10 @@ async fn a_worker_is_given_what_it_serves_and_its_answer_is_the_callers() {
     };
     let call = start_as(&host, asked).await;
     tokio::time::advance(Duration::from_secs(5)).await;
-    let Some(Ok(ToWorker::Invocation(given))) = worker.told.next().await else {
+    let Some(Ok(ToWorker::Invocation {
+        invocation: given, ..
+    })) = worker.told.next().await
+    else {
         panic!("no call")
     };
     assert_eq!(
@@ -743,4 +751,67 @@ async fn a_server_that_stops_lets_workers_finish_for_a_while() {
         .err()
         .expect("a refusal");
     assert_eq!(refused.code, Code::ShuttingDown);
+}
+
+/// The parts of a compact JWS, read.
+fn parts(token: &str) -> (Value, Value, Vec<u8>) {
+    let parts: Vec<_> = token.split('.').collect();
+    let [header, claims, signature] = parts[..] else {
+        panic!("{token}")
+    };
+    let bytes = |part: &str| URL_SAFE_NO_PAD.decode(part).expect("base64url");
+    let json = |part| serde_json::from_slice(&bytes(part)).expect("JSON");
+    (json(header), json(claims), bytes(signature))
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_signed_in_is_signed_for_the_worker_and_the_call_and_nobody_else_is() {
+    let host = host();
+    let mut worker = Worker::attach(&host, 2).await;
+    let asked = |id: &str, caller| Invocation {
+        caller,
+        ..invocation(id, "make")
+    };
+    let mut tokens = Vec::new();
+    for (id, caller) in [
+        ("a", Principal::token("ada")),
+        ("b", Principal::anonymous()),
+    ] {
+        let _running = start_as(&host, asked(id, caller)).await;
+        let Some(Ok(ToWorker::Invocation { caller_token, .. })) = worker.told.next().await else {
+            panic!("no call")
+        };
+        tokens.push(caller_token);
+    }
+    let [Some(of_ada), None] = &tokens[..] else {
+        panic!("{tokens:?}")
+    };
+    let keys: Value = serde_json::from_str(&host.caller_keys()).expect("JSON");
+    let key = &keys["keys"][0];
+    let (header, claims, signature) = parts(of_ada);
+    assert_eq!(
+        (header, claims),
+        (
+            json!({"alg": "EdDSA", "typ": "repertoire-caller+jwt", "kid": key["kid"]}),
+            json!({
+                "iss": "https://skills.example.com",
+                "sub": "token:ada",
+                "aud": "reports",
+                "jti": "a",
+                "iat": 0,
+                "exp": 20,
+                "skill": SKILL,
+                "tool": "report",
+            })
+        )
+    );
+    let x = URL_SAFE_NO_PAD
+        .decode(key["x"].as_str().expect("a key"))
+        .expect("base64url");
+    let (signed, _) = of_ada.rsplit_once('.').expect("a signature");
+    let key = ring::signature::UnparsedPublicKey::new(&ring::signature::ED25519, x);
+    key.verify(signed.as_bytes(), &signature)
+        .expect("signed by the server");
+    key.verify(&signed.as_bytes()[1..], &signature)
+        .expect_err("something else");
 }

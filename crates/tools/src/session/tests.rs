@@ -30,6 +30,7 @@ impl World {
             idle: SignedDuration::from_hours(1),
             sessions: MAX,
             bytes: 1 << 30,
+            share_percent: 50,
         };
         let sessions = Sessions::open(store, Arc::clone(&clock) as _, bounds).expect("sessions");
         Self {
@@ -57,8 +58,12 @@ impl World {
 
     /// Loads a skill into a session; without an id into a new one.
     fn load(&self, id: &str, skill: usize) -> Result<String, Error> {
+        self.load_as(&Principal::local(), id, skill)
+    }
+
+    fn load_as(&self, caller: &Principal, id: &str, skill: usize) -> Result<String, Error> {
         let skill: SkillId = format!("a/b/skill-{skill}").parse().expect("an id");
-        let changed = self.sessions.change(id, &Principal::local(), |session| {
+        let changed = self.sessions.change(id, caller, |session| {
             let known = session.skills.iter_mut().find(|one| one.skill == skill);
             match known {
                 Some(one) => one.count += 1,
@@ -96,8 +101,18 @@ impl World {
     fn check(&self) {
         self.sessions.with(|state| {
             let weights = state.sessions.values().map(|entry| entry.session.weight());
-            assert_eq!(state.bytes, weights.sum::<usize>());
-            assert_eq!(state.order.len(), state.sessions.len());
+            assert_eq!(state.by_use.bytes, weights.sum::<usize>());
+            assert_eq!(state.by_use.order.len(), state.sessions.len());
+            let owned = state
+                .sessions
+                .values()
+                .filter(|one| one.session.owner.is_some());
+            let of_owners = state.of_owners.values().map(|owned| owned.order.len());
+            assert_eq!(
+                of_owners.sum::<usize>(),
+                owned.count(),
+                "no owner is left without any"
+            );
             for (key, entry) in &state.sessions {
                 assert!(entry.unwritten || entry.page.is_some(), "it is nowhere");
                 let waits = state.unwritten.contains(key);
@@ -109,8 +124,12 @@ impl World {
 
 #[derive(Debug, Clone)]
 enum Step {
-    New,
-    Load { session: usize, skill: usize },
+    /// Of one of three callers, one of whom nobody asked who it is.
+    New(usize),
+    Load {
+        session: usize,
+        skill: usize,
+    },
     Pass(i64),
     Write,
     Kill,
@@ -118,7 +137,7 @@ enum Step {
 
 fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
-        4 => Just(Step::New),
+        4 => (0..3_usize).prop_map(Step::New),
         6 => (any::<usize>(), 0..5_usize).prop_map(|(session, skill)| Step::Load { session, skill }),
         1 => (0..2_000_i64).prop_map(Step::Pass),
         2 => Just(Step::Write),
@@ -134,14 +153,19 @@ proptest! {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
         runtime.block_on(async {
             let mut world = World::new();
-            let mut ids: Vec<String> = Vec::new();
+            let callers = [Principal::local(), Principal::token("a"), Principal::token("b")];
+            let mut ids: Vec<(&Principal, String)> = Vec::new();
             let mut written = FxHashMap::default();
             for step in steps {
                 match step {
-                    Step::New => ids.push(world.load("", 0).expect("a session")),
+                    Step::New(caller) => {
+                        let caller = &callers[caller];
+                        ids.push((caller, world.load_as(caller, "", 0).expect("a session")));
+                    }
                     Step::Load { session, skill } if !ids.is_empty() => {
+                        let (caller, id) = &ids[session % ids.len()];
                         // One that has ended is refused, which is as it should be.
-                        let _ended = world.load(&ids[session % ids.len()], skill);
+                        let _ended = world.load_as(caller, id, skill);
                     }
                     Step::Load { .. } => {}
                     Step::Pass(seconds) => world.pass(seconds),
@@ -257,6 +281,73 @@ async fn more_sessions_than_fit_are_cut_when_they_are_read() {
 }
 
 #[tokio::test]
+async fn a_caller_who_begins_many_ends_its_own_and_nobody_elses() {
+    let world = World::new();
+    let (quiet, greedy) = (Principal::token("quiet"), Principal::token("greedy"));
+    let of_nobody = world.load("", 0).expect("a session");
+    let kept = world.load_as(&quiet, "", 0).expect("a session");
+    let mut ids = Vec::new();
+    for _ in 0..2 * MAX {
+        world.pass(1);
+        ids.push(world.load_as(&greedy, "", 0).expect("a session"));
+    }
+    world.check();
+    let is_alive = |caller: &Principal, id: &String| world.sessions.get(id, caller).is_ok();
+    let of_greedy = ids.iter().filter(|id| is_alive(&greedy, id)).count();
+    assert_eq!((world.sessions.len(), of_greedy), (MAX / 2 + 2, MAX / 2));
+    assert!(is_alive(&quiet, &kept) && is_alive(&Principal::local(), &of_nobody));
+    assert!(
+        ids[ids.len() - MAX / 2..]
+            .iter()
+            .all(|id| is_alive(&greedy, id))
+    );
+    // The same holds of what is read when the server starts.
+    world.sessions.write().await.expect("written");
+    let world = world.killed().await;
+    world.load_as(&greedy, "", 0).expect("a session");
+    assert_eq!(world.sessions.len(), MAX / 2 + 2);
+    world.check();
+}
+
+#[test]
+fn what_sessions_hold_counts_towards_the_share_of_their_caller() {
+    let bounds = Bounds {
+        idle: SignedDuration::from_hours(1),
+        sessions: MAX,
+        bytes: 4 * MAX_CONTEXT_BYTES,
+        share_percent: 50,
+    };
+    let store = Store::in_memory(&Options::default());
+    let sessions = Sessions::open(store, Hands::new(), bounds).expect("sessions");
+    let (quiet, greedy) = (Principal::token("quiet"), Principal::token("greedy"));
+    let begin = |caller: &Principal, bytes: usize| {
+        let changed = sessions.change("", caller, |session| {
+            session.skills.push(Loaded {
+                skill: "a/b/c".parse().expect("an id"),
+                number: VersionNumber::FIRST,
+                digest: Digest::of(b"a version"),
+                is_local: false,
+                count: 1,
+                loaded_at: Timestamp::UNIX_EPOCH,
+                context: Map::from_iter([("text".to_owned(), "x".repeat(bytes).into())]),
+            });
+            Ok(())
+        });
+        changed.expect("a session").0
+    };
+    let kept = begin(&quiet, 10);
+    for _ in 0..10 {
+        begin(&greedy, MAX_CONTEXT_BYTES / 2);
+    }
+    sessions.get(&kept, &quiet).expect("it is there");
+    assert_eq!(
+        sessions.len(),
+        1 + 3,
+        "half of the bytes, with what else a session takes"
+    );
+}
+
+#[tokio::test]
 async fn what_another_writer_stored_is_not_written_over() {
     let store = Store::in_memory(&Options::default());
     let clock: Arc<dyn Clock> = Hands::new();
@@ -264,6 +355,7 @@ async fn what_another_writer_stored_is_not_written_over() {
         idle: SignedDuration::from_hours(1),
         sessions: MAX,
         bytes: 1 << 30,
+        share_percent: 50,
     };
     let open = || Sessions::open(store.clone(), Arc::clone(&clock), bounds).expect("sessions");
     let new = |sessions: &Sessions| {

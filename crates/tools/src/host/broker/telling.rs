@@ -4,12 +4,14 @@ use tokio::time::Instant;
 
 use super::{Broker, CallNo, MAX_NOTICES, Outgoing, WorkerNo};
 use crate::host::ToWorker;
-use crate::{Output, Progress, ToolError};
+use crate::{Invocation, Output, Progress, ToolError};
 
 /// What a worker's stream does next.
 pub(in crate::host) enum Next {
     /// Sends this.
     Send(ToWorker),
+    /// Sends a call to make.
+    Invoke(Box<Invocation>),
     /// Waits; not beyond this time.
     Wait(Option<Instant>),
     /// Ends: the worker said that it leaves, and has answered all.
@@ -69,7 +71,7 @@ impl Broker {
                         Some(invocation)
                     });
                     if let Some(invocation) = taken {
-                        return Next::Send(ToWorker::Invocation(Box::new(invocation)));
+                        return Next::Invoke(Box::new(invocation));
                     }
                 }
             }
