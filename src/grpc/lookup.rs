@@ -216,7 +216,7 @@ impl v1::lookup_server::Lookup for LookupService {
             .scan_of(&described.head, described.version.number);
         let scan = scan.map_err(status)?;
         let (readme, now) = (include_readme.unwrap_or(README), this.registry.now());
-        let mut skill = convert::detail(&found, readme, scan.as_ref(), now);
+        let mut skill = convert::detail(&found, readme, scan.as_deref(), now);
         skill.versions = versions.iter().map(info).collect();
         let key = described.head.id.key();
         let facts = self.sources.as_ref().map(|sources| sources.facts(&key));
@@ -226,7 +226,7 @@ impl v1::lookup_server::Lookup for LookupService {
         if let Some(scan) = scan.filter(|_| include_security) {
             skill.security_findings = scan.report.findings.iter().map(trust::finding).collect();
             let standing = described.head.standing(now);
-            (_, skill.quality_parts) = trust::quality_parts(scan.quality, standing);
+            (_, skill.quality_parts) = trust::quality_parts(scan.quality.clone(), standing);
         }
         let dependents = if include_dependents {
             Some(

@@ -222,7 +222,7 @@ fn of_version(scanned: Scanned, now: Timestamp) -> v1::ScanSkillResponse {
         hold: why,
     } = scanned;
     let standing = head.standing(now);
-    let (quality_score, quality_parts) = quality_parts(scan.quality, standing);
+    let (quality_score, quality_parts) = quality_parts(scan.quality.clone(), standing);
     v1::ScanSkillResponse {
         skill_id: head.id.to_string(),
         version_number: number.get(),
@@ -231,7 +231,7 @@ fn of_version(scanned: Scanned, now: Timestamp) -> v1::ScanSkillResponse {
         quality_score,
         quality_parts,
         hold: why.map(hold),
-        approval: scan.review.map(approval),
+        approval: scan.review.clone().map(approval),
     }
 }
 

@@ -200,6 +200,7 @@ impl Server {
             pages: web,
             mcp,
             peer: admission.local(),
+            caller: Arc::default(),
             admission: admission.clone(),
             address: settings.listen.ip(),
             access,

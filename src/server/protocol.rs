@@ -9,7 +9,7 @@ use std::convert::Infallible;
 use std::future::Future;
 use std::net::IpAddr;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 
 use axum::Router;
@@ -49,6 +49,8 @@ pub(super) struct ProtocolRouter {
     pub(super) admission: Admission,
     /// The address that asks.
     pub(super) peer: Peer,
+    /// Who signed in first over the connection, which is nearly always who does so again.
+    pub(super) caller: Arc<OnceLock<Peer>>,
     /// From where.
     pub(super) address: IpAddr,
     pub(super) access: Arc<AccessLog>,
@@ -66,13 +68,21 @@ impl ProtocolRouter {
             None if self.admission.is_by_caller() => Some("anonymous"),
             name => name,
         };
-        name.map_or_else(|| self.peer.clone(), |name| self.admission.caller(name))
+        let Some(name) = name else {
+            return self.peer.clone();
+        };
+        let first = self.caller.get_or_init(|| self.admission.caller(name));
+        if first.is_caller(name) {
+            return first.clone();
+        }
+        self.admission.caller(name)
     }
 
     /// The same for the connections of a peer.
     pub(super) fn for_peer(self, peer: Peer, address: IpAddr) -> Self {
         Self {
             peer,
+            caller: Arc::default(),
             address,
             ..self
         }

@@ -328,6 +328,12 @@ impl Peer {
         })
     }
 
+    /// It is the caller that signed in with this name.
+    #[must_use]
+    pub fn is_caller(&self, name: &str) -> bool {
+        matches!(&self.account.who, Some(Who::Caller(own)) if own == name)
+    }
+
     /// How fast it has to send.
     #[must_use]
     pub fn pace(&self) -> Pace {

@@ -46,7 +46,9 @@ pub fn category_id(word: &str) -> Option<&'static str> {
         }
         by_word
     });
-    BY_WORD.get(&folded(word)).copied()
+    // Most are written as ids already.
+    let known = BY_WORD.get(word);
+    known.or_else(|| BY_WORD.get(&folded(word))).copied()
 }
 
 /// The technology that a word of an author's or a caller's means: its id, its name, or

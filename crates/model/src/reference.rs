@@ -18,7 +18,9 @@ impl Reference {
     /// instructions, else a name.
     #[must_use]
     pub fn parse(text: &str) -> Self {
-        if let Ok(uri) = text.trim().parse::<SkillUri>()
+        // Most are ids, of which no error need be made.
+        if text.contains("://")
+            && let Ok(uri) = text.trim().parse::<SkillUri>()
             && uri.version == VersionSelector::Active
             && uri
                 .file

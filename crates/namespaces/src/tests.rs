@@ -533,7 +533,7 @@ async fn a_scan_tells_no_name_to_who_does_not_see_its_skill() {
             .registry
             .scan_of(&head, head.last_number)
             .expect("a scan");
-        let found = scan.expect("a scan").report.findings;
+        let found = scan.expect("a scan").report.findings.clone();
         found.iter().any(|finding| {
             finding.evidence.contains("kubernetes-deploy")
                 || finding.description.contains("kubernetes-deploy")

@@ -255,7 +255,12 @@ impl Installer {
             .await
             .map_err(registry::Error::from)?;
         self.run(move |this, stop| {
-            this.install_version(&wanted, (&head, &version), scanned.scan.report, stop)
+            this.install_version(
+                &wanted,
+                (&head, &version),
+                scanned.scan.report.clone(),
+                stop,
+            )
         })
         .await
     }

@@ -74,13 +74,20 @@ impl Hold {
     }
 }
 
+/// The records of a version that is held.
+struct InReview {
+    version: Arc<Version>,
+    hold: Hold,
+    scan: Option<Arc<Scan>>,
+}
+
 /// A version that is held, with what a reviewer needs.
 #[derive(Debug, Clone)]
 pub struct HeldVersion {
     /// The version, with why it is held.
     pub described: Described,
     /// What the scanner says; none where it was not scanned yet.
-    pub scan: Option<Scan>,
+    pub scan: Option<Arc<Scan>>,
 }
 
 /// A page of what is held, by skill and number.
@@ -284,7 +291,11 @@ impl Registry {
         self.write(caller, || {
             let (mut head, revision) = self.writable(id, caller)?;
             let number = self.number(&head, &selector)?;
-            let (version, hold, scan) = self.in_review(&head, number)?;
+            let InReview {
+                version,
+                hold,
+                scan,
+            } = self.in_review(&head, number)?;
             let yank = self.stored_yank(&head, number)?;
             head.held.remove(&number);
             let is_newest = head.active.is_none_or(|active| active < number);
@@ -303,6 +314,7 @@ impl Registry {
             batch.delete(&HOLDS, &at);
             if let Some(scan) = scan {
                 let review = Some(self.review(reason, Some(&scan), caller));
+                let scan = Scan::clone(&scan);
                 batch.put(&SCANS, &at, &Scan { review, ..scan });
             }
             Ok(Plan::Write(batch, event, reviewed))
@@ -327,9 +339,13 @@ impl Registry {
         self.write(caller, || {
             let (head, revision) = self.writable(id, caller)?;
             let number = self.number(&head, &selector)?;
-            let (version, hold, scan) = self.in_review(&head, number)?;
+            let InReview {
+                version,
+                hold,
+                scan,
+            } = self.in_review(&head, number)?;
             let yank = self.stored_yank(&head, number)?;
-            let rejected = Some(self.review(reason, scan.as_ref(), caller));
+            let rejected = Some(self.review(reason, scan.as_deref(), caller));
             let hold = Hold { rejected, ..hold };
             let reviewed = Reviewed {
                 id: head.id.clone(),
@@ -355,17 +371,17 @@ impl Registry {
     }
 
     /// A version that is held, with its records.
-    fn in_review(
-        &self,
-        head: &Head,
-        number: VersionNumber,
-    ) -> Result<(Arc<Version>, Hold, Option<Scan>), Error> {
+    fn in_review(&self, head: &Head, number: VersionNumber) -> Result<InReview, Error> {
         let version = self.any_version(head, number)?;
         let hold = self.stored_hold(&head.id.key(), number)?;
         let hold = hold.ok_or_else(|| Error::NotHeld {
             id: head.id.clone(),
             version: number,
         })?;
-        Ok((version, hold, self.scan_of(head, number)?))
+        Ok(InReview {
+            version,
+            hold,
+            scan: self.scan_of(head, number)?,
+        })
     }
 }

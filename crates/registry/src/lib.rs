@@ -158,6 +158,7 @@ struct Inner {
     /// Skills whose facets were inferred anew, and are not written yet.
     renewed: Mutex<Vec<SkillKey>>,
     versions: VersionCache,
+    scans: scans::ScanCache,
     usage: usage::Usage,
     locks: Vec<Mutex<()>>,
     hasher: RandomState,
@@ -212,6 +213,7 @@ impl Registry {
                 catalog,
                 renewed: Mutex::new(renewed),
                 versions: VersionCache::with_weighter(10_000, VERSION_CACHE_BYTES, VersionWeight),
+                scans: scans::scan_cache(),
                 usage: usage::Usage::default(),
                 locks: (0..LOCKS).map(|_| Mutex::new(())).collect(),
                 hasher: RandomState::new(),

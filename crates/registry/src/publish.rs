@@ -356,7 +356,8 @@ impl Registry {
         let before = || {
             let before = head.and_then(|head| Some((head, head.active?)));
             let scan = before.map(|(head, number)| self.scan_of(head, number));
-            Ok(scan.transpose()?.flatten().map(|scan| scan.report))
+            let scan = scan.transpose()?.flatten();
+            Ok(scan.map(|scan| scan.report.clone()))
         };
         let reason = objection(self.inner.policy.hold, &scan.report, before)?;
         let reason = reason.or_else(|| own.map(str::to_owned));

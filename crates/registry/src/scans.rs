@@ -23,7 +23,7 @@ use executor::{Kind, Stop};
 use model::{
     FilePath, Skill, SkillId, SkillKey, TrustTier, Version, VersionNumber, VersionSelector,
 };
-use store::{Batch, Store, StoreError, Table, TableId, prefix};
+use store::{Batch, Newer, Revision, Store, StoreError, Stored, Table, TableId, prefix};
 
 pub(super) const SCANS: Table<(SkillKey, VersionNumber), Scan> = Table::new(TableId::Scans);
 
@@ -49,6 +49,37 @@ impl Scan {
     }
 }
 
+/// A scan that is kept decoded in memory, and the commit that wrote it.
+#[derive(Debug, Clone)]
+pub(super) struct KeptScan {
+    revision: Revision,
+    scan: Arc<Scan>,
+}
+
+/// Bytes that a scan takes in memory, about.
+#[derive(Debug, Clone)]
+pub(super) struct ScanWeight;
+
+impl quick_cache::Weighter<(SkillKey, VersionNumber), KeptScan> for ScanWeight {
+    fn weight(&self, _key: &(SkillKey, VersionNumber), kept: &KeptScan) -> u64 {
+        let Report {
+            findings, hosts, ..
+        } = &kept.scan.report;
+        (1_000 + 600 * findings.len() + 60 * hosts.len()) as u64
+    }
+}
+
+pub(super) type ScanCache =
+    quick_cache::sync::Cache<(SkillKey, VersionNumber), KeptScan, ScanWeight>;
+
+/// Bytes of scans that are kept decoded in memory.
+const SCAN_CACHE_BYTES: u64 = 16 * 1024 * 1024;
+
+/// A cache without scans.
+pub(super) fn scan_cache() -> ScanCache {
+    ScanCache::with_weighter(10_000, SCAN_CACHE_BYTES, ScanWeight)
+}
+
 /// What the scanner says of a version, beside what changes about it.
 #[derive(Debug, Clone)]
 pub struct Scanned {
@@ -57,7 +88,7 @@ pub struct Scanned {
     /// The version.
     pub number: VersionNumber,
     /// What the scanner says.
-    pub scan: Scan,
+    pub scan: Arc<Scan>,
     /// What is new since the version before it; none: there is none that was scanned.
     pub changes: Option<(VersionNumber, Vec<Change>)>,
     /// Why it is held for review.
@@ -167,12 +198,26 @@ impl Registry {
     ///
     /// # Errors
     /// The record is damaged, or the store cannot be read.
-    pub fn scan_of(&self, head: &Head, number: VersionNumber) -> Result<Option<Scan>, Error> {
+    pub fn scan_of(&self, head: &Head, number: VersionNumber) -> Result<Option<Arc<Scan>>, Error> {
         if let Some(local) = &head.local {
-            return Ok((local.version.number == number).then(|| local.scan.clone()));
+            return Ok((local.version.number == number).then(|| Arc::new(local.scan.clone())));
         }
-        let stored = self.inner.store.get(&SCANS, &(head.id.key(), number))?;
-        Ok(stored.map(|stored| stored.value))
+        let (key, scans) = ((head.id.key(), number), &self.inner.scans);
+        let known = scans.get(&key);
+        let revision = known.as_ref().map(|known| known.revision);
+        Ok(match self.inner.store.newer(&SCANS, &key, revision)? {
+            Newer::Gone => None,
+            Newer::Same => known.map(|known| known.scan),
+            Newer::Other(Stored { revision, value }) => {
+                let scan = Arc::new(value);
+                let kept = KeptScan {
+                    revision,
+                    scan: Arc::clone(&scan),
+                };
+                scans.insert(key, kept);
+                Some(scan)
+            }
+        })
     }
 
     /// What the scanner says of a version by the rules that hold now, held or not, with the

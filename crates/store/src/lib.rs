@@ -107,7 +107,7 @@ pub use lock::{Holder, holder};
 pub use log::LogPosition;
 pub use packed::{Packed, Packer};
 pub use private::{begin_session, keep_files_private};
-pub use reader::{Reader, Stored};
+pub use reader::{Newer, Reader, Stored};
 pub use salvage::{Salvaged, Saved, salvage};
 pub use space::{bytes_on_disk, free_bytes};
 pub use table::{Key, Table, TableId, prefix};
@@ -223,6 +223,19 @@ impl Store {
         key: &K,
     ) -> Result<Option<Stored<V>>, StoreError> {
         self.reader().get(table, key)
+    }
+
+    /// The record of a key, unless it is the one that was read before: see [`Reader::newer`].
+    ///
+    /// # Errors
+    /// As [`Reader::get`].
+    pub fn newer<K: Key + ?Sized, V: DeserializeOwned>(
+        &self,
+        table: &Table<K, V>,
+        key: &K,
+        known: Option<Revision>,
+    ) -> Result<Newer<V>, StoreError> {
+        self.reader().newer(table, key, known)
     }
 
     /// Records whose keys start with a prefix: see [`Reader::scan`].

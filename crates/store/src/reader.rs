@@ -4,7 +4,7 @@ use bytes::Bytes;
 use serde::de::DeserializeOwned;
 
 use super::backend::{Order, Records, walk, with_prefix};
-use super::{Key, Revision, StoreError, Table, blob, chunks};
+use super::{Key, Revision, StoreError, Table, blob, chunks, record};
 use model::Digest;
 
 /// A record and the revision that wrote it.
@@ -14,6 +14,17 @@ pub struct Stored<T> {
     pub revision: Revision,
     /// The record.
     pub value: T,
+}
+
+/// A record, beside one that was read before.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Newer<T> {
+    /// There is none.
+    Gone,
+    /// It is the one that was read before.
+    Same,
+    /// It is another one.
+    Other(Stored<T>),
 }
 
 /// The durable records of a store.
@@ -35,6 +46,32 @@ impl<'a> Reader<'a> {
             Some(value) => self.open::<K, V>(&key, value),
             None => Ok(None),
         }
+    }
+
+    /// The record of a key, unless it is the one that the commit `known` wrote: for who keeps what
+    /// was read, since to decode it again costs more than to look whether it is the same.
+    ///
+    /// # Errors
+    /// As [`Self::get`].
+    pub fn newer<K: Key + ?Sized, V: DeserializeOwned>(
+        self,
+        table: &Table<K, V>,
+        key: &K,
+        known: Option<Revision>,
+    ) -> Result<Newer<V>, StoreError> {
+        let key = table.key(key);
+        let Some(value) = self.0.get(&key)? else {
+            return Ok(Newer::Gone);
+        };
+        // Whether it is damaged is of no interest to who has it.
+        if known.is_some() && known == record::revision(&value) {
+            return Ok(Newer::Same);
+        }
+        let Some((revision, payload)) = chunks::open(self.0, &key, value)? else {
+            return Ok(Newer::Gone);
+        };
+        let value = Table::<K, V>::decode(&key, &payload)?;
+        Ok(Newer::Other(Stored { revision, value }))
     }
 
     /// Records whose keys start with `prefix`, in the order of their keys.

@@ -56,6 +56,12 @@ fn wrap(format: u8, key: &[u8], revision: Revision, payload: &[u8]) -> Vec<u8> {
     record
 }
 
+/// The revision that a record says it is of, unchecked.
+pub(super) fn revision(record: &[u8]) -> Option<Revision> {
+    let bytes = record.get(5..HEADER)?.try_into().ok()?;
+    Some(Revision::from_be_bytes(bytes))
+}
+
 /// Unwraps a record, and checks it.
 pub(super) fn open<'a>(key: &[u8], record: &'a [u8]) -> Result<(Revision, &'a [u8]), StoreError> {
     let damaged = |reason: &str| StoreError::Damaged {

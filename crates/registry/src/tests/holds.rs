@@ -87,7 +87,12 @@ async fn the_version_before_goes_on_serving_until_the_held_one_is_approved() {
     assert_eq!(approved.expect("approved").active, Some(number(2)));
     assert_eq!(held(registry), []);
     let scan = registry.scan_of(&registry.head(&id).expect("a head"), number(2));
-    let review = scan.expect("read").expect("a scan").review.expect("kept");
+    let review = scan
+        .expect("read")
+        .expect("a scan")
+        .review
+        .clone()
+        .expect("kept");
     assert_eq!(
         (review.reason.as_str(), review.verdict),
         ("looked", Some(Verdict::Failed))

@@ -41,6 +41,28 @@ async fn a_batch_whose_precondition_fails_writes_nothing_of_itself() {
 }
 
 #[tokio::test]
+async fn a_record_that_was_read_before_is_told_from_one_that_was_written_since() {
+    for store in &both(&options()).stores {
+        let newer = |known| store.newer(&NOTES, "a", known).expect("a readable store");
+        let stored = |revision, value: &str| {
+            let value = value.to_owned();
+            Newer::Other(Stored { revision, value })
+        };
+        assert_eq!(newer(None), Newer::Gone);
+        let first = store.commit(put("a", "1")).await.expect("a commit");
+        assert_eq!(newer(None), stored(first, "1"));
+        assert_eq!(newer(Some(first)), Newer::Same);
+        // The same words by another commit are another record.
+        let second = store.commit(put("a", "1")).await.expect("a commit");
+        assert_eq!(newer(Some(first)), stored(second, "1"));
+        let mut removal = Batch::new();
+        removal.delete(&NOTES, "a");
+        store.commit(removal).await.expect("a commit");
+        assert_eq!(newer(Some(second)), Newer::Gone);
+    }
+}
+
+#[tokio::test]
 async fn of_many_writers_that_expect_the_same_revision_exactly_one_wins() {
     for store in &both(&options()).stores {
         let writers = (0..64).map(|n| {
