@@ -24,6 +24,7 @@ use support::corpus::Corpus;
 use support::load::{Call, connect};
 use support::process::pin;
 use support::{figure, median, mib, micros, quantile, quick, signed};
+use tonic::transport::Channel;
 
 const TEAMS: usize = 100;
 
@@ -60,22 +61,12 @@ impl Caller {
     }
 }
 
-#[tokio::main(flavor = "current_thread")]
-async fn main() {
-    let (skills, rounds, writes) = if quick() {
-        (500, 2, 5)
-    } else {
-        (50_000, 5, 50)
-    };
-    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder");
-    pin(0);
-    let (server, local) = signed::server(folder.path(), "access: {sign_in: tokens}\n").await;
-    pin(1);
+/// Publishes so many skills, and makes those of half of the teams private.
+async fn publish(local: &Channel, corpus: &Corpus, skills: usize) {
     let registry = RegistryClient::new(local.clone());
-    let corpus = Corpus::load();
     stream::iter(0..skills)
         .for_each_concurrent(64, |at| {
-            let (mut registry, request) = (registry.clone(), request(&corpus, at));
+            let (mut registry, request) = (registry.clone(), request(corpus, at));
             async move {
                 registry.publish_skill(request).await.expect("a version");
             }
@@ -90,6 +81,52 @@ async fn main() {
         };
         access.set_namespace(request).await.expect("a namespace");
     }
+}
+
+/// Two callers make the same calls, in turn.
+async fn compare(all: &Caller, half: &Caller, calls: &[(&str, &Vec<Call>)], rounds: usize) {
+    for (name, calls) in calls {
+        let (mut ratios, mut times) = (Vec::new(), [Vec::new(), Vec::new()]);
+        for _ in 0..rounds {
+            let mut of = [Vec::new(), Vec::new()];
+            for call in *calls {
+                of[0].push(all.time(call).await);
+                of[1].push(half.time(call).await);
+            }
+            ratios.push(median(&of[1]) / median(&of[0]));
+            for (times, of) in times.iter_mut().zip(of) {
+                times.extend(of);
+            }
+        }
+        for (who, times) in ["all", "half"].iter().zip(&times) {
+            figure(&format!("{name}, who sees {who}, p50"), median(times), "us");
+            figure(
+                &format!("{name}, who sees {who}, p99"),
+                quantile(times, 0.99),
+                "us",
+            );
+        }
+        figure(
+            &format!("  {name}, half / all, median"),
+            median(&ratios),
+            "x",
+        );
+    }
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() {
+    let (skills, rounds, writes) = if quick() {
+        (500, 2, 5)
+    } else {
+        (50_000, 5, 50)
+    };
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder");
+    pin(0);
+    let (server, local) = signed::server(folder.path(), "access: {sign_in: tokens}\n").await;
+    pin(1);
+    let corpus = Corpus::load();
+    publish(&local, &corpus, skills).await;
     let mut callers = Vec::new();
     // Who may look into the audit trail sees every skill.
     for (name, actions) in [
@@ -105,6 +142,7 @@ async fn main() {
     let [all, half] = &callers[..] else {
         unreachable!("two callers")
     };
+    let mut registry = RegistryClient::new(local.clone());
     let mut lookup = v1::lookup_client::LookupClient::new(local);
     let last = || v1::SearchRequest {
         query: format!("bench-{:06}", skills - 1),
@@ -143,35 +181,14 @@ async fn main() {
         ..Default::default()
     };
     let gets = vec![Call::new("/repertoire.v1.Lookup/GetSkill", &get); 500];
-    for (name, calls) in [("Search", &searches), ("GetSkill", &gets)] {
-        let (mut ratios, mut times) = (Vec::new(), [Vec::new(), Vec::new()]);
-        for _ in 0..rounds {
-            let mut of = [Vec::new(), Vec::new()];
-            for call in calls {
-                of[0].push(all.time(call).await);
-                of[1].push(half.time(call).await);
-            }
-            ratios.push(median(&of[1]) / median(&of[0]));
-            for (times, of) in times.iter_mut().zip(of) {
-                times.extend(of);
-            }
-        }
-        for (who, times) in ["all", "half"].iter().zip(&times) {
-            figure(&format!("{name}, who sees {who}, p50"), median(times), "us");
-            figure(
-                &format!("{name}, who sees {who}, p99"),
-                quantile(times, 0.99),
-                "us",
-            );
-        }
-        figure(
-            &format!("  {name}, half / all, median"),
-            median(&ratios),
-            "x",
-        );
-    }
+    compare(
+        all,
+        half,
+        &[("Search", &searches), ("GetSkill", &gets)],
+        rounds,
+    )
+    .await;
 
-    let mut registry = registry;
     let mut after = [Vec::new(), Vec::new()];
     for at in 0..writes {
         let published = registry.publish_skill(request(&corpus, skills + at)).await;

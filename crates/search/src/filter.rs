@@ -108,11 +108,14 @@ impl Filters {
         let Some(summary) = &head.summary else {
             return false;
         };
+        // What nobody asks for is not even looked up: this is done for each skill that has a
+        // word of the query.
         (!self.offered || head.is_offered())
-            && meets(&self.categories, summary.categories())
-            && meets(&self.technologies, summary.technologies_about())
-            && any(&self.tags, &summary.tags)
-            && any(&self.sources, [head.id.source()])
+            && (self.categories.is_empty() || meets(&self.categories, summary.categories()))
+            && (self.technologies.is_empty()
+                || meets(&self.technologies, summary.technologies_about()))
+            && (self.tags.is_empty() || any(&self.tags, &summary.tags))
+            && (self.sources.is_empty() || any(&self.sources, [head.id.source()]))
             && (self.namespaces.is_empty() || self.namespaces.iter().any(|n| within(head, n)))
             && (self.trust_tiers.is_empty() || self.trust_tiers.contains(&head.trust_tier()))
             && (self.locations.is_empty() || self.locations.contains(&head.id.location()))
@@ -125,18 +128,17 @@ impl Filters {
     }
 }
 
-/// One of the values is one of those wanted, if any are.
+/// One of the values is one of those wanted.
 fn any<T: AsRef<str>>(wanted: &[String], values: impl IntoIterator<Item = T>) -> bool {
-    wanted.is_empty()
-        || values.into_iter().any(|value| {
-            let value = value.as_ref().to_lowercase();
-            wanted.iter().any(|wanted| wanted.to_lowercase() == value)
-        })
+    values.into_iter().any(|value| {
+        let value = value.as_ref().to_lowercase();
+        wanted.iter().any(|wanted| wanted.to_lowercase() == value)
+    })
 }
 
-/// One of the ids is one of those wanted, if any are.
+/// One of the ids is one of those wanted.
 fn meets<'a>(wanted: &[String], mut ids: impl Iterator<Item = (Cow<'a, str>, f64)>) -> bool {
-    wanted.is_empty() || ids.any(|(id, _)| wanted.iter().any(|wanted| *wanted == id))
+    ids.any(|(id, _)| wanted.iter().any(|wanted| *wanted == id))
 }
 
 fn within(head: &Head, namespace: &str) -> bool {

@@ -202,9 +202,14 @@ impl Search<'_> {
         // Until it has caught up, the index holds documents of skills that are gone.
         let everything = self.query.filters.is_empty()
             && self.snapshot.caught_up
-            && self.snapshot.seen.is_none()
             && !self.layer.is_some_and(|layer| layer.hides_any());
-        let takes = |ordinal: u32| everything || self.takes(ordinal);
+        let takes = |ordinal: u32| {
+            if everything {
+                self.snapshot.sees(ordinal)
+            } else {
+                self.takes(ordinal)
+            }
+        };
         let mut best = TopK::of(self.needed());
         let mut total = 0;
         for ordinal in scratch.touched() {

@@ -74,12 +74,13 @@ pub(super) struct Snapshot {
 pub(super) struct Ordinals(Box<[u64]>);
 
 impl Ordinals {
-    /// Those of the skills that are there and for which `has` says so.
-    fn of(slots: &Slots, has: impl Fn(&Slot) -> bool) -> Self {
+    /// Those of the skills that are there and for which `has` says so. It is asked for each
+    /// ordinal, in their order.
+    fn of(slots: &Slots, mut has: impl FnMut(Option<&Slot>, u32) -> bool) -> Self {
         let mut words = vec![0; slots.len().div_ceil(64)];
-        for (ordinal, slot) in slots.iter().enumerate() {
-            if slot.as_ref().is_some_and(&has)
-                && let Some(word) = words.get_mut(ordinal / 64)
+        for (ordinal, slot) in (0..).zip(slots) {
+            if has(slot.as_ref(), ordinal)
+                && let Some(word) = words.get_mut(ordinal as usize / 64)
             {
                 *word |= 1 << (ordinal % 64);
             }
@@ -125,9 +126,22 @@ impl SegmentView<'_> {
 }
 
 impl Snapshot {
-    /// The same for who sees the skills that `sees` says.
-    pub(super) fn seen_by(&self, sees: impl Fn(&SkillId) -> bool) -> Self {
-        let shown = Ordinals::of(&self.slots, |slot| sees(&slot.head.id));
+    /// The same for who sees the skills that `sees` says. `before`: what was seen of a state
+    /// before, of which most skills are left as they were.
+    pub(super) fn seen_by(&self, sees: impl Fn(&SkillId) -> bool, before: Option<&Self>) -> Self {
+        let known = before.and_then(|before| Some((before.slots.iter(), before.seen.as_ref()?)));
+        let (known, shown_before) = known.unzip();
+        let mut known = known.into_iter().flatten();
+        let shown = Ordinals::of(&self.slots, |slot, ordinal| {
+            let same = known.next().and_then(Option::as_ref);
+            let Some(slot) = slot else { return false };
+            // To see that it is the same skill costs a tenth of finding out who sees it.
+            let same = same.filter(|same| Arc::ptr_eq(&same.head, &slot.head));
+            match (same, shown_before) {
+                (Some(_), Some(shown)) => shown.has(ordinal),
+                _ => sees(&slot.head.id),
+            }
+        });
         Self {
             live: shown.len(),
             seen: Some(shown),
@@ -137,9 +151,13 @@ impl Snapshot {
 
     /// The skill of an ordinal.
     pub(super) fn slot(&self, ordinal: u32) -> Option<&Slot> {
-        let is_seen = (self.seen.as_ref()).is_none_or(|seen| seen.has(ordinal));
         let slot = self.slots.get(ordinal as usize)?.as_ref();
-        slot.filter(|_| is_seen)
+        slot.filter(|_| self.sees(ordinal))
+    }
+
+    /// A skill of the index is seen.
+    pub(super) fn sees(&self, ordinal: u32) -> bool {
+        self.seen.as_ref().is_none_or(|seen| seen.has(ordinal))
     }
 
     /// The segments with what is kept of them.

@@ -30,7 +30,8 @@ impl SearchView {
             return Arc::clone(seen);
         }
         // Not under the lock: who else comes now does the same work, and waits for nobody.
-        let shown = snapshot.seen_by(|id| self.view.sees(id));
+        let before = seen().as_ref().map(|(_, seen)| Arc::clone(seen));
+        let shown = snapshot.seen_by(|id| self.view.sees(id), before.as_deref());
         let shown = Arc::new(shown);
         *seen() = Some((Arc::clone(snapshot), Arc::clone(&shown)));
         shown
