@@ -47,7 +47,7 @@ use axum::Router;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-pub use body::take;
+pub use body::read_bytes as take;
 pub use hooks::hooks;
 pub use oauth::oauth;
 pub use problem::refused;
