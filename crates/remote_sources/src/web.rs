@@ -176,7 +176,7 @@ impl Answer {
     }
 }
 
-/// A look, or the reading of one skill: the bounds are of all of it together.
+/// Fetches for a look, or for the reading of one skill: the bounds are of all of it together.
 #[derive(Debug)]
 pub(crate) struct Fetcher<'a> {
     web: &'a Web,
