@@ -137,10 +137,10 @@ async fn a_download_is_what_grpc_exports_byte_for_byte() {
 }
 
 #[tokio::test]
-async fn a_client_that_leaves_gives_its_place_back() {
+async fn a_client_that_leaves_gives_its_permit_back() {
     let server = Server::with(&[], "limits:\n  streams: 1\n");
     let mut first = ask(&server.url, "GET", "/api/v1/events").start().await;
-    first.event().await.expect("a place");
+    first.event().await.expect("a permit");
     drop(first);
     let mut status = 0;
     for _ in 0..1000 {
@@ -153,6 +153,6 @@ async fn a_client_that_leaves_gives_its_place_back() {
     }
     assert_eq!(
         status, 200,
-        "the place of a client that left was not given back"
+        "the permit of a client that left was not given back"
     );
 }

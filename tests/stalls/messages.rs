@@ -42,7 +42,7 @@ fn with_file(id: &str, bytes: Vec<u8>) -> v1::PublishSkillRequest {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn calls_whose_message_does_not_come_take_no_place() {
+async fn calls_whose_message_does_not_come_take_no_permit() {
     let server = Server::with(&[], "limits:\n  calls: 2\n");
     let target = Target::Rpc {
         path: "/repertoire.v1.Lookup/GetSkill".to_owned(),
@@ -67,7 +67,7 @@ async fn calls_whose_message_does_not_come_take_no_place() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn large_requests_wait_for_their_room_and_never_have_more() {
+async fn large_requests_wait_for_their_permits_and_never_have_more() {
     let server = Server::with(&[], "limits:\n  request_mib: 48\n  deadline_seconds: 120\n");
     let registry = server.registry().await;
     let publishes: Vec<_> = (0..8)
@@ -169,7 +169,7 @@ fn large_answers(id: &str) -> [(&'static str, Target); 5] {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_answer_is_not_made_before_there_is_room_for_it() {
+async fn an_answer_is_not_made_before_it_has_a_permit() {
     const MIB: usize = 4;
     const CALLS: u64 = 40;
     let config = "limits:\n  answer_mib: 32\n  deadline_seconds: 120\n  read_seconds: 120\n";

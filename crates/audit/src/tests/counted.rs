@@ -101,7 +101,7 @@ async fn a_caller_who_is_known_has_so_many_failures_recorded_and_the_rest_counte
 }
 
 #[tokio::test]
-async fn what_there_was_no_place_for_is_counted_in_a_record() {
+async fn what_the_queue_could_not_hold_is_counted_in_a_record() {
     let world = world(AuditConfig::default());
     for _ in 0..MAX_WAITING + 3 {
         let tool = world

@@ -82,7 +82,7 @@ fn other_architectures_poolings_and_steps_are_refused_by_name() {
 }
 
 #[test]
-fn numbers_that_no_model_has_are_refused_before_room_is_made_for_them() {
+fn numbers_that_no_model_has_are_refused_before_memory_is_reserved_for_them() {
     for (name, value) in [
         ("num_hidden_layers", json!(1_000_000)),
         ("num_hidden_layers", json!(100)),
