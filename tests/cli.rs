@@ -15,11 +15,11 @@ use support::Server;
 use tempfile::TempDir;
 
 /// A folder of its own with a data directory and skills to publish.
-struct Desk {
+struct Workspace {
     directory: TempDir,
 }
 
-impl Desk {
+impl Workspace {
     fn new() -> Self {
         Self {
             directory: TempDir::new().expect("a folder"),
@@ -63,9 +63,9 @@ const REFUNDS: &str =
 
 #[test]
 fn a_skill_goes_through_its_whole_life_without_a_server() {
-    let desk = Desk::new();
-    let folder = desk.skill("refunds", REFUNDS);
-    let published = desk.json(&[
+    let workspace = Workspace::new();
+    let folder = workspace.skill("refunds", REFUNDS);
+    let published = workspace.json(&[
         "publish",
         &folder,
         "--location",
@@ -75,11 +75,11 @@ fn a_skill_goes_through_its_whole_life_without_a_server() {
     ]);
     assert_eq!(published["skill_id"], "local/user/refunds");
     assert_eq!(published["outcome"], "created");
-    desk.skill(
+    workspace.skill(
         "refunds",
         &REFUNDS.replace("1.0.0", "1.1.0").replace("One", "Two"),
     );
-    let published = desk.json(&["publish", &folder, "--location", "user"]);
+    let published = workspace.json(&["publish", &folder, "--location", "user"]);
     assert_eq!(
         (
             &published["outcome"],
@@ -88,7 +88,7 @@ fn a_skill_goes_through_its_whole_life_without_a_server() {
         (&json!("updated"), &json!(2))
     );
 
-    let diff = desk.json(&["diff", "refunds"]);
+    let diff = workspace.json(&["diff", "refunds"]);
     assert_eq!(diff["fields"][0]["field"], "version");
     assert!(
         diff["files"][0]["unified_diff"]
@@ -96,29 +96,36 @@ fn a_skill_goes_through_its_whole_life_without_a_server() {
             .expect("lines")
             .contains("-One.\n+Two.\n")
     );
-    let active = desk.json(&["activate", "refunds", "1"]);
+    let active = workspace.json(&["activate", "refunds", "1"]);
     assert_eq!(
         (&active["previous_version"], &active["version"]["active"]),
         (&json!(2), &json!(true))
     );
-    assert_eq!(desk.run(&["read", "refunds"]).stdout, REFUNDS.as_bytes());
+    assert_eq!(
+        workspace.run(&["read", "refunds"]).stdout,
+        REFUNDS.as_bytes()
+    );
     assert!(
-        desk.run(&["read", "refunds", "--at", "1.1.0"])
+        workspace
+            .run(&["read", "refunds", "--at", "1.1.0"])
             .stdout
             .ends_with(b"Two.\n")
     );
-    let yanked = desk.json(&["yank", "refunds", "1", "--reason", "wrong"]);
+    let yanked = workspace.json(&["yank", "refunds", "1", "--reason", "wrong"]);
     assert_eq!(yanked["active_version"], 2);
-    assert_eq!(desk.json(&["unyank", "refunds", "1"])["active_version"], 2);
-    let metrics = desk.json(&["metrics", "refunds"]);
+    assert_eq!(
+        workspace.json(&["unyank", "refunds", "1"])["active_version"],
+        2
+    );
+    let metrics = workspace.json(&["metrics", "refunds"]);
     assert_eq!(metrics["total_reads"], 2);
 
-    let file = desk.path("refunds.zip");
-    let export = desk.json(&["export", "refunds", "--archive", "zip", "--output", &file]);
+    let file = workspace.path("refunds.zip");
+    let export = workspace.json(&["export", "refunds", "--archive", "zip", "--output", &file]);
     assert_eq!(export["archive"]["file_name"], "refunds-1.1.0.zip");
     assert!(Path::new(&file).is_file());
 
-    let refused = desk.refusal(&["delete", "refunds"]);
+    let refused = workspace.refusal(&["delete", "refunds"]);
     assert!(
         refused["error"]["recovery_suggestions"][0]
             .as_str()
@@ -126,18 +133,18 @@ fn a_skill_goes_through_its_whole_life_without_a_server() {
             .contains("--yes")
     );
     assert_eq!(
-        desk.json(&["delete", "refunds", "--yes"])["versions_deleted"],
+        workspace.json(&["delete", "refunds", "--yes"])["versions_deleted"],
         2
     );
-    let gone = desk.refusal(&["show", "refunds"]);
+    let gone = workspace.refusal(&["show", "refunds"]);
     assert_eq!(gone["error"]["code"], "SKILL_NOT_FOUND");
 }
 
 #[test]
 fn commands_find_the_server_that_has_the_directory_open() {
     let server = Server::start();
-    let desk = Desk::new();
-    let folder = desk.skill("refunds", REFUNDS);
+    let workspace = Workspace::new();
+    let folder = workspace.skill("refunds", REFUNDS);
     let data = server.data.display().to_string();
     let output = support::command(&["publish", &folder, "--data", &data]);
     assert!(
@@ -182,40 +189,43 @@ fn a_status_names_the_server_that_has_the_directory_open() {
 
 #[test]
 fn a_socket_that_a_killed_server_left_leads_nowhere() {
-    let desk = Desk::new();
-    desk.json(&["list"]);
-    let left = desk.directory.path().join("data/socket");
+    let workspace = Workspace::new();
+    workspace.json(&["list"]);
+    let left = workspace.directory.path().join("data/socket");
     drop(std::os::unix::net::UnixListener::bind(&left).expect("a socket"));
-    let source = desk.skill("refunds", REFUNDS);
-    desk.json(&["publish", &source]);
+    let source = workspace.skill("refunds", REFUNDS);
+    workspace.json(&["publish", &source]);
     assert!(left.exists(), "only a server replaces it");
 }
 
 #[test]
 fn compacting_keeps_every_skill_and_drops_what_nothing_uses() {
-    let desk = Desk::new();
-    let kept = desk.skill("refunds", REFUNDS);
-    let gone = desk.skill(
+    let workspace = Workspace::new();
+    let kept = workspace.skill("refunds", REFUNDS);
+    let gone = workspace.skill(
         "gone",
         &format!(
             "---\nname: gone\ndescription: Goes.\n---\n{}\n",
             "word ".repeat(1000)
         ),
     );
-    desk.json(&["publish", &kept]);
-    desk.json(&["publish", &gone]);
-    desk.json(&["delete", "gone", "--yes"]);
+    workspace.json(&["publish", &kept]);
+    workspace.json(&["publish", &gone]);
+    workspace.json(&["delete", "gone", "--yes"]);
     let contents = |verified: &Value| verified["contents"].as_u64().expect("a count");
-    let before = desk.json(&["verify"]);
-    desk.json(&["compact"]);
-    let after = desk.json(&["verify"]);
+    let before = workspace.json(&["verify"]);
+    workspace.json(&["compact"]);
+    let after = workspace.json(&["verify"]);
     assert_eq!(contents(&before) - contents(&after), 1);
     assert_eq!(
         (&after["skills"], &after["damage"]),
         (&before["skills"], &json!([]))
     );
-    assert_eq!(desk.run(&["read", "refunds"]).stdout, REFUNDS.as_bytes());
-    let left: Vec<_> = std::fs::read_dir(desk.directory.path())
+    assert_eq!(
+        workspace.run(&["read", "refunds"]).stdout,
+        REFUNDS.as_bytes()
+    );
+    let left: Vec<_> = std::fs::read_dir(workspace.directory.path())
         .expect("a folder")
         .map(|entry| entry.expect("an entry").file_name())
         .filter(|name| name.to_string_lossy().starts_with("data."))
@@ -225,13 +235,13 @@ fn compacting_keeps_every_skill_and_drops_what_nothing_uses() {
 
 #[test]
 fn a_skill_says_who_requires_it_and_so_does_taking_it_away() {
-    let desk = Desk::new();
-    desk.json(&["publish", &desk.skill("refunds", REFUNDS)]);
+    let workspace = Workspace::new();
+    workspace.json(&["publish", &workspace.skill("refunds", REFUNDS)]);
     let rules = "compatibility_rules: [{type: requires, skill: refunds@^1}]";
     let other = REFUNDS.replace("name: refunds", &format!("name: disputes\n{rules}"));
-    desk.json(&["publish", &desk.skill("disputes", &other)]);
+    workspace.json(&["publish", &workspace.skill("disputes", &other)]);
     let said = |args: &[&str]| {
-        let output = desk.run(&[args, &["--format", "plain"]].concat());
+        let output = workspace.run(&[args, &["--format", "plain"]].concat());
         assert!(output.status.success(), "{output:?}");
         String::from_utf8(output.stdout).expect("UTF-8")
     };
@@ -257,23 +267,23 @@ fn a_skill_says_who_requires_it_and_so_does_taking_it_away() {
 
 #[test]
 fn copies_of_a_skill_are_listed_also_where_it_is_blocked() {
-    let desk = Desk::new();
-    let folder = desk.skill("refunds", REFUNDS);
-    let copy = desk.skill(
+    let workspace = Workspace::new();
+    let folder = workspace.skill("refunds", REFUNDS);
+    let copy = workspace.skill(
         "paybacks",
         &REFUNDS.replace("name: refunds", "name: paybacks"),
     );
     for (folder, location) in [(&folder, "user"), (&folder, "project"), (&copy, "user")] {
-        desk.json(&["publish", folder, "--location", location]);
+        workspace.json(&["publish", folder, "--location", location]);
     }
     let block = ["block", "local/project/refunds", "--reason", "It lies."];
-    let blocked = desk.run(&[block.as_slice(), &["--format", "plain"]].concat());
+    let blocked = workspace.run(&[block.as_slice(), &["--format", "plain"]].concat());
     assert_eq!(
         String::from_utf8(blocked.stdout).expect("UTF-8"),
         "blocked local/project/refunds; 1 skill is blocked\n\
          copies are not blocked: local/user/paybacks, local/user/refunds\n"
     );
-    let rows = desk.run(&["similar", "local/project/refunds", "--format", "tsv"]);
+    let rows = workspace.run(&["similar", "local/project/refunds", "--format", "tsv"]);
     let rows = String::from_utf8(rows.stdout).expect("UTF-8");
     let rows: Vec<Vec<&str>> = rows.lines().map(|row| row.split('\t').collect()).collect();
     assert_eq!(
@@ -288,50 +298,55 @@ fn copies_of_a_skill_are_listed_also_where_it_is_blocked() {
             ],
         ]
     );
-    let none = desk.run(&["similar", "write_sql", "--format", "plain"]);
+    let none = workspace.run(&["similar", "write_sql", "--format", "plain"]);
     let said = String::from_utf8(none.stderr).expect("UTF-8");
     assert!(
         said.contains("No other skill is similar to builtin/repertoire/write_sql."),
         "{said}"
     );
-    let refusal = desk.refusal(&["similar", "refunds", "--min", "0.1", "--json"]);
+    let refusal = workspace.refusal(&["similar", "refunds", "--min", "0.1", "--json"]);
     assert_eq!(refusal["error"]["code"], "INVALID_PARAMETER");
 }
 
 #[test]
 fn a_search_index_is_made_anew_when_asked() {
-    let desk = Desk::new();
-    let nowhere = desk.run(&["reindex"]);
+    let workspace = Workspace::new();
+    let nowhere = workspace.run(&["reindex"]);
     assert_eq!(nowhere.status.code(), Some(1));
-    assert!(!Path::new(&desk.path("data")).exists(), "nothing is made");
-    let folder = desk.skill("refunds", REFUNDS);
-    desk.json(&["publish", &folder]);
-    let found = |desk: &Desk| desk.json(&["search", "refunds"])["results"][0]["name"].clone();
-    assert_eq!(found(&desk), "refunds");
-    let left = desk.path("data/search/index/words/left-behind");
+    assert!(
+        !Path::new(&workspace.path("data")).exists(),
+        "nothing is made"
+    );
+    let folder = workspace.skill("refunds", REFUNDS);
+    workspace.json(&["publish", &folder]);
+    let found = |workspace: &Workspace| {
+        workspace.json(&["search", "refunds"])["results"][0]["name"].clone()
+    };
+    assert_eq!(found(&workspace), "refunds");
+    let left = workspace.path("data/search/index/words/left-behind");
     std::fs::write(&left, "x").expect("written");
-    let done = desk.json(&["reindex"]);
+    let done = workspace.json(&["reindex"]);
     // What comes with the server is there as well.
-    let skills = desk.json(&["list"])["skills"].as_array().map(Vec::len);
+    let skills = workspace.json(&["list"])["skills"].as_array().map(Vec::len);
     assert_eq!(done["skills"].as_u64(), skills.map(|count| count as u64));
     assert!(!Path::new(&left).exists(), "all of it was removed");
-    assert_eq!(found(&desk), "refunds");
+    assert_eq!(found(&workspace), "refunds");
 }
 
 #[test]
 fn a_watch_ends_after_so_many_seconds_or_events() {
-    let desk = Desk::new();
-    let folder = desk.skill("refunds", REFUNDS);
+    let workspace = Workspace::new();
+    let folder = workspace.skill("refunds", REFUNDS);
     // The server that a watch starts leaves with it.
-    let config = desk.path("config.yaml");
+    let config = workspace.path("config.yaml");
     std::fs::write(&config, "limits:\n  linger_seconds: 0\n").expect("a file");
     // The data directory is made, and what comes with the server published.
-    desk.json(&["list"]);
-    let nothing = desk.json(&["watch", "--max-seconds", "1", "--config", &config]);
+    workspace.json(&["list"]);
+    let nothing = workspace.json(&["watch", "--max-seconds", "1", "--config", &config]);
     let token = nothing["resume_token"].as_str().expect("a token");
-    desk.json(&["publish", &folder]);
-    desk.json(&["yank", "refunds", "1"]);
-    let output = desk.run(&[
+    workspace.json(&["publish", &folder]);
+    workspace.json(&["yank", "refunds", "1"]);
+    let output = workspace.run(&[
         "watch",
         "--resume",
         token,
@@ -350,7 +365,7 @@ fn a_watch_ends_after_so_many_seconds_or_events() {
     let kinds: Vec<_> = seen.iter().map(|line| &line["event"]["type"]).collect();
     assert_eq!(kinds, [&Value::Null, &json!("published")]);
     for wrong in ["0", "1001"] {
-        let output = desk.run(&["watch", "--max-events", wrong]);
+        let output = workspace.run(&["watch", "--max-events", wrong]);
         assert_eq!(output.status.code(), Some(2), "{wrong}");
     }
 }
@@ -366,16 +381,16 @@ fn a_wrong_command_line_is_exit_code_2_and_a_missing_server_says_how_to_start_on
 
 #[test]
 fn what_fails_before_a_skill_is_looked_for_has_a_code_too() {
-    let desk = Desk::new();
+    let workspace = Workspace::new();
     let server = support::Server::start();
     let taken = server.url.trim_start_matches("http://").to_owned();
-    let none = desk.path("none");
-    let wrong = desk.path("wrong.yaml");
+    let none = workspace.path("none");
+    let wrong = workspace.path("wrong.yaml");
     std::fs::write(&wrong, "listen: nowhere").expect("written");
-    let empty = desk.path("empty");
+    let empty = workspace.path("empty");
     std::fs::create_dir(&empty).expect("a folder");
     let in_use = server.data.display().to_string();
-    let copy = desk.path("copy");
+    let copy = workspace.path("copy");
     for (arguments, code) in [
         (
             &["list", "--server", "http://127.0.0.1:1"][..],
@@ -398,7 +413,7 @@ fn what_fails_before_a_skill_is_looked_for_has_a_code_too() {
         (&["restore", &wrong, "--data", &none], "LOCAL_FILE_FAILED"),
         (&["delete", "local/global/refunds"], "NOT_CONFIRMED"),
     ] {
-        let own = ["--data", &desk.path("data")];
+        let own = ["--data", &workspace.path("data")];
         let own = if arguments.contains(&"--data") {
             &[][..]
         } else {
@@ -416,11 +431,11 @@ fn what_fails_before_a_skill_is_looked_for_has_a_code_too() {
 
 #[test]
 fn a_publish_that_conflicts_is_refused_with_what_to_do() {
-    let desk = Desk::new();
-    let folder = desk.skill("refunds", REFUNDS);
-    desk.json(&["publish", &folder]);
-    desk.skill("refunds", &REFUNDS.replace("One", "Other"));
-    let refused = desk.refusal(&["publish", &folder]);
+    let workspace = Workspace::new();
+    let folder = workspace.skill("refunds", REFUNDS);
+    workspace.json(&["publish", &folder]);
+    workspace.skill("refunds", &REFUNDS.replace("One", "Other"));
+    let refused = workspace.refusal(&["publish", &folder]);
     assert_eq!(refused["error"]["code"], "VERSION_CONFLICT");
     assert!(
         refused["error"]["recovery_suggestions"][0]

@@ -21,7 +21,7 @@ use tempfile::TempDir;
 const LOOPBACK: &str = "sync:\n  allow_networks: [127.0.0.0/8]\n";
 
 /// A folder with a repository and a data directory.
-struct Desk {
+struct Workspace {
     folder: TempDir,
 }
 
@@ -31,19 +31,19 @@ fn ended(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-impl Desk {
+impl Workspace {
     /// With so many skills in a repository.
     fn new(skills: usize) -> Self {
-        let desk = Self {
+        let workspace = Self {
             folder: TempDir::new().expect("a folder"),
         };
-        std::fs::create_dir(desk.repository()).expect("a folder");
-        desk.git(&["init", "-q", "-b", "main"]);
+        std::fs::create_dir(workspace.repository()).expect("a folder");
+        workspace.git(&["init", "-q", "-b", "main"]);
         for at in 0..skills {
-            desk.write(at, 1);
+            workspace.write(at, 1);
         }
-        desk.push();
-        desk
+        workspace.push();
+        workspace
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -105,31 +105,31 @@ fn counts(sync: &Value) -> [u64; 3] {
 
 #[test]
 fn of_a_repository_that_changed_by_one_percent_one_percent_is_read_again() {
-    let desk = Desk::new(200);
-    desk.add("data");
-    let first = desk.json("data", &["sync"]);
+    let workspace = Workspace::new(200);
+    workspace.add("data");
+    let first = workspace.json("data", &["sync"]);
     assert_eq!(counts(&first), [200, 0, 0]);
-    desk.write(7, 2);
-    std::fs::remove_dir_all(desk.repository().join("skills/s8")).expect("removed");
-    desk.push();
-    let second = desk.json("data", &["sync"]);
+    workspace.write(7, 2);
+    std::fs::remove_dir_all(workspace.repository().join("skills/s8")).expect("removed");
+    workspace.push();
+    let second = workspace.json("data", &["sync"]);
     assert_eq!(counts(&second), [0, 1, 1]);
-    let third = desk.json("data", &["sync"]);
+    let third = workspace.json("data", &["sync"]);
     assert_eq!(third["sources_synced"][0]["status"], "skipped");
-    let full = desk.json("data", &["sync", "--full"]);
+    let full = workspace.json("data", &["sync", "--full"]);
     assert_eq!(
         (counts(&full), &full["sync_type"]),
         ([0, 0, 0], &json!("full"))
     );
-    let read = desk.run("data", &["read", "local/acme/s7"]);
+    let read = workspace.run("data", &["read", "local/acme/s7"]);
     assert!(ended(&read).ends_with("Words 2.\n"));
     // History that was rewritten waits for a person.
-    desk.write(9, 3);
-    desk.git(&["add", "-A"]);
-    desk.git(&["commit", "-q", "--amend", "-m", "rewritten"]);
-    let rewritten = desk.json("data", &["sync"]);
+    workspace.write(9, 3);
+    workspace.git(&["add", "-A"]);
+    workspace.git(&["commit", "-q", "--amend", "-m", "rewritten"]);
+    let rewritten = workspace.json("data", &["sync"]);
     assert_eq!(rewritten["sources_synced"][0]["versions_held"], 1);
-    let held = desk.json("data", &["held"]);
+    let held = workspace.json("data", &["held"]);
     let reason = held["held"][0]["hold"]["reason"]
         .as_str()
         .expect("a reason");
@@ -138,11 +138,11 @@ fn of_a_repository_that_changed_by_one_percent_one_percent_is_read_again() {
 
 #[test]
 fn what_is_installed_while_a_sync_runs_is_whole() {
-    let desk = Desk::new(30);
-    let server = Server::over(desk.folder.path(), &[], LOOPBACK);
-    desk.add("data");
+    let workspace = Workspace::new(30);
+    let server = Server::over(workspace.folder.path(), &[], LOOPBACK);
+    workspace.add("data");
     ended(&server.command(&["sync"]));
-    let folder = desk.path("installed");
+    let folder = workspace.path("installed");
     let into = folder.display().to_string();
     let ids: Vec<String> = (0..30).map(|at| format!("local/acme/s{at}")).collect();
     let install = || {
@@ -158,7 +158,7 @@ fn what_is_installed_while_a_sync_runs_is_whole() {
             ])
             .args(&ids)
             // Where its lock is written.
-            .current_dir(desk.folder.path());
+            .current_dir(workspace.folder.path());
         ended(&command.output().expect("the binary"));
     };
     let installed = |skill: usize| {
@@ -174,8 +174,8 @@ fn what_is_installed_while_a_sync_runs_is_whole() {
     std::thread::scope(|scope| {
         let syncing = scope.spawn(|| {
             for words in 2..10 {
-                (0..30).for_each(|at| desk.write(at, words));
-                desk.push();
+                (0..30).for_each(|at| workspace.write(at, words));
+                workspace.push();
                 ended(&server.command(&["sync"]));
             }
         });
@@ -191,14 +191,14 @@ fn what_is_installed_while_a_sync_runs_is_whole() {
 
 #[test]
 fn a_sync_that_is_killed_is_completed_by_the_next_and_comes_to_the_same() {
-    let desk = Desk::new(300);
-    desk.add("data");
+    let workspace = Workspace::new(300);
+    workspace.add("data");
     for round in 0..6 {
         for at in 0..40 {
-            desk.write((round * 37 + at) % 300, round + 2);
+            workspace.write((round * 37 + at) % 300, round + 2);
         }
-        desk.push();
-        let server = Server::over(desk.folder.path(), &[], LOOPBACK);
+        workspace.push();
+        let server = Server::over(workspace.folder.path(), &[], LOOPBACK);
         let args = ["sync", "--server", &server.url];
         let mut syncing = Command::new(support::BINARY)
             .args(args)
@@ -214,22 +214,23 @@ fn a_sync_that_is_killed_is_completed_by_the_next_and_comes_to_the_same() {
         drop(server);
         syncing.wait().expect("it ends");
     }
-    desk.json("data", &["sync"]);
-    std::fs::rename(desk.path("data"), desk.path("killed-data")).expect("moved");
-    desk.add("fresh-data");
-    desk.json("fresh-data", &["sync", "--full"]);
+    workspace.json("data", &["sync"]);
+    std::fs::rename(workspace.path("data"), workspace.path("killed-data")).expect("moved");
+    workspace.add("fresh-data");
+    workspace.json("fresh-data", &["sync", "--full"]);
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     let skills = |data: &str| {
-        let folder = desk.path(data);
+        let folder = workspace.path(data);
         std::fs::create_dir(&folder).expect("a folder");
-        std::fs::rename(desk.path(&format!("{data}-data")), folder.join("data")).expect("moved");
+        std::fs::rename(workspace.path(&format!("{data}-data")), folder.join("data"))
+            .expect("moved");
         let server = Server::over(&folder, &[], LOOPBACK);
         runtime.block_on(offered(&server, "local"))
     };
     let (ours, fresh) = (skills("killed"), skills("fresh"));
     assert_eq!(ours.len(), 300);
     assert_eq!(ours, fresh);
-    let verified = desk.json("killed/data", &["verify"]);
+    let verified = workspace.json("killed/data", &["verify"]);
     assert_eq!(verified["whole"], true);
 }
 

@@ -16,8 +16,8 @@ const REFUSED: [&str; 4] = [
     "OPERATOR_ONLY",
 ];
 
-/// The code of a refusal that says who may not; anything else is past the door.
-fn at_the_door(code: &str) -> Option<&'static str> {
+/// The code of a refusal that says who may not; none for any other.
+fn access_refusal(code: &str) -> Option<&'static str> {
     REFUSED.into_iter().find(|refused| *refused == code)
 }
 
@@ -147,7 +147,7 @@ async fn every_call_over_grpc_wants_its_action_from_every_kind_of_caller() {
             let ask = gateway.read(&method, arguments(&gateway, &method));
             let ask = ask.expect("a whole request");
             let came = if method.server_streaming {
-                // One that begins is past the door.
+                // One that begins was let in.
                 let begun = gateway.stream(&method, ask, Context::default()).await;
                 begun.err().map_or(String::new(), |refusal| refusal.code)
             } else {
@@ -156,7 +156,11 @@ async fn every_call_over_grpc_wants_its_action_from_every_kind_of_caller() {
             };
             let action = method.action.parse().ok();
             let name = format!("{}.{} as {}", method.service, method.name, who.name);
-            assert_eq!(at_the_door(&came), (who.outcome)(action), "{name}: {came}");
+            assert_eq!(
+                access_refusal(&came),
+                (who.outcome)(action),
+                "{name}: {came}"
+            );
         }
     }
 }
@@ -213,7 +217,7 @@ async fn every_route_and_every_tool_wants_the_action_of_its_call() {
                 let answer = ask.send().await;
                 let came = code(&answer);
                 assert_eq!(
-                    at_the_door(&came),
+                    access_refusal(&came),
                     outcome,
                     "{name}, {} {path}: {came}",
                     route.verb

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::Desk;
+use super::Workspace;
 
 const DEV: &str = "---\nname: dev\ndescription: Develops.\nversion: 1.0.0\nallowed_tools: [Read, \"Bash(git:*)\"]\n\
                    forbidden_tools: [\"Bash(git push:*)\"]\ncomposability_rules:\n  - {type: requires, skill: \"base@^1\"}\n---\nOne.\n";
@@ -10,11 +10,11 @@ const BASE: &str = "---\nname: base\ndescription: Is the base.\nversion: 1.0.0\n
 
 #[test]
 fn skills_are_composed_checked_and_locked() {
-    let desk = Desk::new();
+    let workspace = Workspace::new();
     for (name, text) in [("dev", DEV), ("base", BASE)] {
-        desk.json(&["publish", &desk.skill(name, text)]);
+        workspace.json(&["publish", &workspace.skill(name, text)]);
     }
-    let composed = desk.json(&["compose", "dev", "base"]);
+    let composed = workspace.json(&["compose", "dev", "base"]);
     assert_eq!(
         (
             &composed["skills"],
@@ -27,7 +27,7 @@ fn skills_are_composed_checked_and_locked() {
             &json!(["Bash(git push:*)"])
         )
     );
-    let refused = desk.refusal(&["compose", "dev"]);
+    let refused = workspace.refusal(&["compose", "dev"]);
     assert_eq!(refused["error"]["code"], "SKILL_SET_INVALID");
     assert_eq!(
         refused["error"]["details"],
@@ -36,16 +36,19 @@ fn skills_are_composed_checked_and_locked() {
         ])
     );
 
-    let file = desk.path("skills.lock");
-    let lock = desk.json(&["lock", "dev", "-o", &file]);
-    assert_eq!(desk.json(&["compose", "dev", "--resolve"])["lock"], lock);
-    desk.skill(
+    let file = workspace.path("skills.lock");
+    let lock = workspace.json(&["lock", "dev", "-o", &file]);
+    assert_eq!(
+        workspace.json(&["compose", "dev", "--resolve"])["lock"],
+        lock
+    );
+    workspace.skill(
         "base",
         &BASE.replace("1.0.0", "1.1.0").replace("Grep", "Write"),
     );
-    desk.json(&["publish", &desk.path("base")]);
-    assert_eq!(desk.json(&["compose", "--lock", &file]), composed);
-    let refused = desk.refusal(&["compose", "dev", "base", "--lock", &file]);
+    workspace.json(&["publish", &workspace.path("base")]);
+    assert_eq!(workspace.json(&["compose", "--lock", &file]), composed);
+    let refused = workspace.refusal(&["compose", "dev", "base", "--lock", &file]);
     assert!(
         refused["error"]["details"][0]
             .as_str()
@@ -55,7 +58,7 @@ fn skills_are_composed_checked_and_locked() {
     );
 
     let check = |args: &[&str]| {
-        let output = desk.run(&[&["check"], args].concat());
+        let output = workspace.run(&[&["check"], args].concat());
         let answer: Value = serde_json::from_slice(&output.stdout).expect("JSON");
         (
             output.status.code(),
@@ -87,7 +90,7 @@ fn skills_are_composed_checked_and_locked() {
     let hidden = r#"{"command": "git $(echo push)"}"#;
     let (code, reason) = check(&["Bash", "--skills", "dev,base", "--arguments", hidden]);
     assert_eq!(code, Some(4), "{reason}");
-    let refused = desk.refusal(&["compose", "--lock", &desk.path("base/SKILL.md")]);
+    let refused = workspace.refusal(&["compose", "--lock", &workspace.path("base/SKILL.md")]);
     assert!(
         refused["error"]["recovery_suggestions"][0]
             .as_str()
@@ -98,9 +101,9 @@ fn skills_are_composed_checked_and_locked() {
 
 #[test]
 fn a_check_without_a_verdict_says_by_its_exit_code_why() {
-    let desk = Desk::new();
+    let workspace = Workspace::new();
     for (name, text) in [("dev", DEV), ("base", BASE)] {
-        desk.json(&["publish", &desk.skill(name, text)]);
+        workspace.json(&["publish", &workspace.skill(name, text)]);
     }
     let nowhere = ["--server", "http://127.0.0.1:1"];
     for (args, code) in [
@@ -111,17 +114,17 @@ fn a_check_without_a_verdict_says_by_its_exit_code_why() {
         (vec!["Bash"], 2),
         (vec!["Bash", "--skills", "dev", "--arguments", "[]"], 1),
     ] {
-        let output = desk.run(&[&["check"], &args[..]].concat());
+        let output = workspace.run(&[&["check"], &args[..]].concat());
         let told = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(code), "{args:?}: {told}");
     }
     let large = r#"{"rows": [{"id": 9007199254740993}]}"#;
-    let refused = desk.refusal(&["check", "Bash", "--skills", "dev", "--arguments", large]);
+    let refused = workspace.refusal(&["check", "Bash", "--skills", "dev", "--arguments", large]);
     assert_eq!(
         refused["error"]["message"],
         "rows[0].id: Number is too large to be carried exactly; send it as a string"
     );
-    let refused = desk.refusal(&["check", "Bash", "--skills", "dev", "--arguments", "[]"]);
+    let refused = workspace.refusal(&["check", "Bash", "--skills", "dev", "--arguments", "[]"]);
     assert_eq!(
         refused["error"]["message"],
         "the arguments are not a JSON object"

@@ -8,7 +8,7 @@ use serde_json::json;
 use tempfile::TempDir;
 
 use super::support::Server;
-use super::{Desk, LOOPBACK, Random, counts, ended, offered, write};
+use super::{LOOPBACK, Random, Workspace, counts, ended, offered, write};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_follows_another_holds_the_same_skills_byte_for_byte() {
@@ -74,10 +74,10 @@ fn tree(folder: &std::path::Path) -> BTreeMap<PathBuf, Vec<u8>> {
 
 #[test]
 fn all_skills_go_out_as_a_tree_and_a_repository_and_come_back_the_same() {
-    let desk = Desk::new(5);
-    desk.add("data");
-    desk.json("data", &["sync"]);
-    let at = |name: &str| desk.path(name).display().to_string();
+    let workspace = Workspace::new(5);
+    workspace.add("data");
+    workspace.json("data", &["sync"]);
+    let at = |name: &str| workspace.path(name).display().to_string();
     let remote = at("remote.git");
     ended(
         &Command::new("git")
@@ -87,7 +87,7 @@ fn all_skills_go_out_as_a_tree_and_a_repository_and_come_back_the_same() {
     );
     let export = |folder: &str, args: &[&str]| {
         let folder = at(folder);
-        desk.json("data", &[&["export", "--all", &folder], args].concat())
+        workspace.json("data", &[&["export", "--all", &folder], args].concat())
     };
     let first = export("one", &["--git", "--push", &remote]);
     let second = export("two", &["--git"]);
@@ -106,21 +106,22 @@ fn all_skills_go_out_as_a_tree_and_a_repository_and_come_back_the_same() {
         ended(&pushed.expect("git")).trim(),
         first["commit"].as_str().expect("a commit")
     );
-    let text = std::fs::read_to_string(desk.path("one/local/acme/s1/SKILL.md")).expect("a file");
+    let text =
+        std::fs::read_to_string(workspace.path("one/local/acme/s1/SKILL.md")).expect("a file");
     assert!(text.ends_with("Words 1.\n"), "{text}");
     // Only what changed is written again, and what is gone goes.
-    desk.write(1, 2);
-    std::fs::remove_dir_all(desk.repository().join("skills/s2")).expect("removed");
-    desk.push();
-    desk.json("data", &["sync"]);
+    workspace.write(1, 2);
+    std::fs::remove_dir_all(workspace.repository().join("skills/s2")).expect("removed");
+    workspace.push();
+    workspace.json("data", &["sync"]);
     let again = export("one", &["--git", "--push", &remote]);
     assert_eq!(
         (&again["written"], &again["removed"]),
         (&json!(1), &json!(1))
     );
-    assert!(!desk.path("one/local/acme/s2").exists());
+    assert!(!workspace.path("one/local/acme/s2").exists());
     // One that was ended before it was through is gone on with, and leaves nothing behind.
-    let half = desk.path("half");
+    let half = workspace.path("half");
     std::fs::create_dir_all(half.join(".writing")).expect("a folder");
     std::fs::create_dir_all(half.join("local/acme/s1")).expect("a folder");
     std::fs::write(half.join(".writing/SKILL.md"), "Half").expect("a file");
@@ -136,7 +137,7 @@ fn all_skills_go_out_as_a_tree_and_a_repository_and_come_back_the_same() {
         (&whole["written"], &whole["removed"]),
         (&json!(4), &json!(1))
     );
-    assert_eq!(tree(&half), tree(&desk.path("one")));
+    assert_eq!(tree(&half), tree(&workspace.path("one")));
     // What was pushed is a source like others.
     let from = format!("file://{remote}");
     let add = [
@@ -152,12 +153,12 @@ fn all_skills_go_out_as_a_tree_and_a_repository_and_come_back_the_same() {
         "--interval",
         "0",
     ];
-    desk.json("other", &add);
-    assert_eq!(counts(&desk.json("other", &["sync"])), [4, 0, 0]);
-    let read = desk.run("other", &["read", "local/acme/s1"]);
+    workspace.json("other", &add);
+    assert_eq!(counts(&workspace.json("other", &["sync"])), [4, 0, 0]);
+    let read = workspace.run("other", &["read", "local/acme/s1"]);
     assert!(ended(&read).ends_with("Words 2.\n"));
     // A folder with something else in it is left alone.
-    let refused = desk.run("data", &["export", "--all", &at("skills.git")]);
+    let refused = workspace.run("data", &["export", "--all", &at("skills.git")]);
     let stderr = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert!(
         !refused.status.success() && stderr.contains("LOCAL_FILE_FAILED"),

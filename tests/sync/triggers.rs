@@ -8,15 +8,15 @@ use serde_json::Value;
 
 use super::support::Server;
 use super::support::web::ask;
-use super::{Desk, LOOPBACK, ended};
+use super::{LOOPBACK, Workspace, ended};
 
 #[test]
 fn two_syncs_at_once_are_one_and_whoever_is_second_hears_of_it() {
-    let desk = Desk::new(150);
-    let server = Server::over(desk.folder.path(), &[], LOOPBACK);
-    let at = format!("file://{}", desk.repository().display());
+    let workspace = Workspace::new(150);
+    let server = Server::over(workspace.folder.path(), &[], LOOPBACK);
+    let at = format!("file://{}", workspace.repository().display());
     let add = ["source", "add", "acme", "git", &at, "--interval", "0"];
-    ended(&desk.run("data", &add));
+    ended(&workspace.run("data", &add));
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     runtime.block_on(async {
         let mut registry = server.registry().await;
@@ -55,12 +55,12 @@ fn two_syncs_at_once_are_one_and_whoever_is_second_hears_of_it() {
 
 #[tokio::test]
 async fn whoever_waits_for_a_sync_hears_that_there_is_none_and_follows_the_next() {
-    let desk = Desk::new(5);
+    let workspace = Workspace::new(5);
     let config = format!(
         "sources:\n  acme: {{kind: git, location: 'file://{}', interval_seconds: 0}}\n",
-        desk.repository().display()
+        workspace.repository().display()
     );
-    let server = Server::over(desk.folder.path(), &[], &config);
+    let server = Server::over(workspace.folder.path(), &[], &config);
     let mut registry = server.registry().await;
     let request = v1::WatchSyncRequest::default();
     let mut steps = registry.watch_sync(request.clone()).await;
@@ -98,12 +98,12 @@ async fn whoever_waits_for_a_sync_hears_that_there_is_none_and_follows_the_next(
 
 #[test]
 fn a_file_that_is_saved_in_a_watched_folder_is_served_soon_and_never_half() {
-    let desk = Desk::new(3);
+    let workspace = Workspace::new(3);
     let config = format!(
         "sources:\n  team:\n    kind: directory\n    location: {}\n    path: skills\n    namespace: team/shared\n    trust: verified\n",
-        desk.repository().display()
+        workspace.repository().display()
     );
-    let server = Server::over(desk.folder.path(), &[], &config);
+    let server = Server::over(workspace.folder.path(), &[], &config);
     let read = |want: &str| {
         let until = Instant::now() + Duration::from_secs(30);
         loop {
@@ -121,9 +121,9 @@ fn a_file_that_is_saved_in_a_watched_folder_is_served_soon_and_never_half() {
     };
     read("Words 1.\n");
     // In place, and as editors do it: beside it and renamed.
-    desk.write(1, 2);
+    workspace.write(1, 2);
     read("Words 2.\n");
-    let file = desk.repository().join("skills/s1/SKILL.md");
+    let file = workspace.repository().join("skills/s1/SKILL.md");
     let text = std::fs::read_to_string(&file).expect("a file");
     let beside = file.with_extension("new");
     std::fs::write(&beside, text.replace("Words 2", "Words 3")).expect("a file");
@@ -136,15 +136,15 @@ fn a_file_that_is_saved_in_a_watched_folder_is_served_soon_and_never_half() {
 
 #[tokio::test]
 async fn a_webhook_that_is_signed_has_its_source_synced() {
-    let desk = Desk::new(2);
-    let secret = desk.path("secret");
+    let workspace = Workspace::new(2);
+    let secret = workspace.path("secret");
     std::fs::write(&secret, "s3cret\n").expect("a file");
     let config = format!(
         "sources:\n  acme:\n    kind: git\n    location: file://{}\n    interval_seconds: 86400\n    webhook_secret: {{file: {}}}\n",
-        desk.repository().display(),
+        workspace.repository().display(),
         secret.display()
     );
-    let server = Server::over(desk.folder.path(), &[], &config);
+    let server = Server::over(workspace.folder.path(), &[], &config);
     let status = async |header: (&str, &str)| {
         let hook = ask(&server.url, "POST", "/hooks/acme").header(header.0, header.1);
         hook.body("{}").send().await.status.as_u16()
@@ -159,8 +159,8 @@ async fn a_webhook_that_is_signed_has_its_source_synced() {
             assert!(Instant::now() < until);
         }
     };
-    desk.write(1, 2);
-    desk.push();
+    workspace.write(1, 2);
+    workspace.push();
     assert_eq!(status(("x-gitlab-token", "wrong")).await, 404);
     assert_eq!(status(("x-hub-signature-256", "sha256=00")).await, 404);
     assert_eq!(status(("x-gitlab-token", "s3cret")).await, 202);

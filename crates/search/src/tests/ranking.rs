@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use super::*;
 
-async fn shelf() -> World {
+async fn some_skills() -> World {
     World::new()
         .with(
             "github/acme/react-testing",
@@ -53,7 +53,7 @@ fn highlighted(snippet: &Snippet) -> Vec<String> {
 
 #[tokio::test]
 async fn the_whole_name_comes_first_then_names_with_every_word() {
-    let world = shelf().await;
+    let world = some_skills().await;
     let found = world.found("Testing").await;
     assert_eq!(slugs(&found)[..2], ["testing", "react-testing"]);
     let tiers: Vec<Tier> = found.hits.iter().map(|hit| hit.why.tier).collect();
@@ -72,7 +72,7 @@ async fn the_whole_name_comes_first_then_names_with_every_word() {
 
 #[tokio::test]
 async fn what_only_a_body_or_a_file_says_is_found_and_shown() {
-    let world = shelf()
+    let world = some_skills()
         .await
         .with_files(
             "a/b/with-files",
@@ -107,7 +107,7 @@ async fn what_only_a_body_or_a_file_says_is_found_and_shown() {
 
 #[tokio::test]
 async fn misspelled_words_are_mended_and_said() {
-    let world = shelf().await;
+    let world = some_skills().await;
     for (typed, read_as, first) in [
         ("kuberntes", "kubernetes", "kubernetes-deploy"),
         ("presentaitons", "presentations", "slides"),
@@ -123,7 +123,7 @@ async fn misspelled_words_are_mended_and_said() {
 
 #[tokio::test]
 async fn marks_case_and_scripts_without_spaces_are_read() {
-    let world = shelf().await;
+    let world = some_skills().await;
     assert_eq!(world.slugs("reservations").await[0], "reservations");
     assert_eq!(world.slugs("RÉSERVATIONS").await[0], "reservations");
     assert_eq!(world.slugs("予約").await[0], "reservations");
@@ -132,7 +132,7 @@ async fn marks_case_and_scripts_without_spaces_are_read() {
 
 #[tokio::test]
 async fn what_is_withdrawn_is_found_no_more_and_what_changes_is_found_as_it_is() {
-    let world = shelf().await;
+    let world = some_skills().await;
     assert_eq!(world.slugs("slides").await[0], "slides");
     let slides = id("github/other/slides");
     let (first, caller) = (VersionNumber::FIRST, caller());
@@ -175,7 +175,7 @@ async fn what_is_deleted_from_among_others_counts_no_more() {
 
 #[tokio::test]
 async fn meaning_finds_what_words_cannot_and_can_be_left_out() {
-    let world = shelf().await;
+    let world = some_skills().await;
     let found = world.found("powerpoint deck").await;
     assert_eq!(slugs(&found)[0], "slides");
     assert_eq!(found.hits[0].why.tier, Tier::Meaning);
@@ -199,7 +199,7 @@ async fn meaning_finds_what_words_cannot_and_can_be_left_out() {
 
 #[tokio::test]
 async fn what_is_no_word_of_any_language_finds_nothing_and_says_so() {
-    let world = shelf().await;
+    let world = some_skills().await;
     for text in ["zzzzqqqq", "xkcdqwpt", "0x8f3a9c"] {
         let found = world.found(text).await;
         let step = format!("No skill has '{text}', nor a word spelled like it: use other words");
@@ -215,7 +215,7 @@ async fn what_is_no_word_of_any_language_finds_nothing_and_says_so() {
 
 #[tokio::test]
 async fn of_a_query_in_another_language_three_words_are_mended_and_the_others_left() {
-    let world = shelf().await;
+    let world = some_skills().await;
     let analysis = world.found("slidex slidez slidey slideq").await.analysis;
     let mended: Vec<_> = analysis.repairs.iter().map(|repair| &repair.word).collect();
     assert_eq!(mended, ["slidex", "slidez", "slidey"]);
@@ -251,7 +251,7 @@ async fn a_snippet_is_found_in_the_middle_of_a_body_and_not_looked_for_without_e
 
 #[tokio::test]
 async fn hostile_queries_are_answered() {
-    let world = shelf().await;
+    let world = some_skills().await;
     let long = "testing ".repeat(60);
     for text in [
         "",

@@ -192,7 +192,7 @@ async fn a_category_that_nothing_is_called_is_refused_with_the_nearest() {
 
 #[tokio::test]
 async fn facets_and_refinements_count_what_was_found() {
-    let world = shelf().await;
+    let world = some_skills().await;
     let found = world
         .ask(SearchQuery {
             text: "test".to_owned(),
