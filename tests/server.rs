@@ -28,13 +28,13 @@ fn get(id: &str) -> v1::GetSkillRequest {
 }
 
 #[tokio::test]
-async fn a_stream_without_a_place_is_refused_at_once_and_told_when_to_come_back() {
+async fn a_stream_without_a_permit_is_refused_at_once_and_told_when_to_come_back() {
     let server = Server::with(&[], "limits:\n  streams: 1\n");
     let mut registry = server.registry().await;
     let mut first = registry
         .watch(v1::WatchRequest::default())
         .await
-        .expect("a place")
+        .expect("a permit")
         .into_inner();
     first
         .message()
@@ -44,7 +44,7 @@ async fn a_stream_without_a_place_is_refused_at_once_and_told_when_to_come_back(
     let refused = registry
         .watch(v1::WatchRequest::default())
         .await
-        .expect_err("no place");
+        .expect_err("no permit");
     assert_eq!(
         (refused.code(), reason(&refused).as_str()),
         (Code::ResourceExhausted, "OVERLOADED")
@@ -55,9 +55,9 @@ async fn a_stream_without_a_place_is_refused_at_once_and_told_when_to_come_back(
         .await
         .get_skill(get("write_sql"))
         .await
-        .expect("calls have places of their own");
+        .expect("calls have permits of their own");
     drop(first);
-    // The place is free once the server has seen that the caller is gone.
+    // The permit is free once the server has seen that the caller is gone.
     let mut free = false;
     for _ in 0..1000 {
         free = registry.watch(v1::WatchRequest::default()).await.is_ok();
@@ -66,7 +66,7 @@ async fn a_stream_without_a_place_is_refused_at_once_and_told_when_to_come_back(
         }
         tokio::task::yield_now().await;
     }
-    assert!(free, "the place of an ended stream was not given back");
+    assert!(free, "the permit of an ended stream was not given back");
 }
 
 #[tokio::test]

@@ -3,11 +3,15 @@
 
 mod support;
 
+#[path = "tls_server/renewal.rs"]
+mod renewal;
+#[path = "tls_server/settings.rs"]
+mod settings;
+
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Output;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http::Request;
@@ -31,9 +35,6 @@ use tokio_rustls::rustls::pki_types::pem::PemObject as _;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 use tonic::transport::{Certificate, Channel, ClientTlsConfig, Identity};
-
-/// How long something may take that will happen.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 struct Authority(CertifiedIssuer<'static, KeyPair>);
 
@@ -371,15 +372,6 @@ async fn who_shows_no_certificate_gets_no_connection_where_one_is_required() {
     }
 }
 
-/// Looks until something is so.
-async fn until<F: Future<Output = bool>>(what: &str, is_so: impl Fn() -> F) {
-    let begun = Instant::now();
-    while !is_so().await {
-        assert!(begun.elapsed() < PATIENCE, "{what}");
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-}
-
 /// The certificate that the server shows.
 async fn shown_by(files: &Files, server: &Server, shown: Option<&Pair>) -> Option<Vec<u8>> {
     let stream = TcpStream::connect(address(server))
@@ -394,113 +386,6 @@ async fn shown_by(files: &Files, server: &Server, shown: Option<&Pair>) -> Optio
     stream.read_exact(&mut [0; 8]).await.ok()?;
     let (_, session) = stream.get_ref();
     session.peer_certificates()?.first().map(|it| it.to_vec())
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn files_change_while_streams_run_and_only_what_is_trusted_no_more_ends() {
-    let files = Files::new();
-    let server = Server::with(&[], &format!("{}{RULES}", files.tls(Some("optional"))));
-    let ci = files.clients.client("spiffe://acme/ci");
-    let watch = async |shown| {
-        let mut registry = RegistryClient::new(files.channel(&server, shown).await);
-        let watched = registry.watch(v1::WatchRequest::default()).await;
-        (registry, watched.expect("a stream").into_inner())
-    };
-    let (mut publisher, mut signed_in) = watch(Some(&ci)).await;
-    let (_registry, mut anonymous) = watch(None).await;
-    let before = shown_by(&files, &server, None).await.expect("shown");
-    let renewed = files.renew();
-    let renewed = CertificateDer::from_pem_slice(renewed.0.as_bytes()).expect("PEM");
-    assert_ne!(before, renewed.to_vec());
-    until("the new certificate is shown", async || {
-        shown_by(&files, &server, None).await.as_deref() == Some(renewed.as_ref())
-    })
-    .await;
-    // Who was there stays, also whoever signed in.
-    let skill = support::skill("github/acme/refunds", "", "# Steps\n");
-    publisher
-        .publish_skill(skill.clone())
-        .await
-        .expect("published");
-    for stream in [&mut signed_in, &mut anonymous] {
-        loop {
-            let next = stream.message().await.expect("an event").expect("one more");
-            if format!("{next:?}").contains("github/acme/refunds") {
-                break;
-            }
-        }
-    }
-    files.write("clients.pem", &Authority::new().0.pem());
-    let ended = loop {
-        match signed_in.message().await {
-            Ok(Some(_)) => {}
-            ended => break ended,
-        }
-    };
-    let ended = ended.expect_err("the stream ends with its certificate");
-    assert_eq!(ended.code(), tonic::Code::Unauthenticated);
-    assert!(
-        ended.message().contains("its authority is trusted no more"),
-        "{ended}"
-    );
-    // Nor does anything else of it hold, over the same connection or a new one.
-    let again = publisher.publish_skill(skill).await;
-    assert!(again.is_err(), "{again:?}");
-    assert_eq!(shown_by(&files, &server, Some(&ci)).await, None);
-    // Others are not disturbed.
-    let data = server.data.display().to_string();
-    let deleted = ["delete", "github/acme/refunds", "--yes", "--data", &data];
-    assert!(support::command(&deleted).status.success());
-    anonymous
-        .message()
-        .await
-        .expect("an event")
-        .expect("one more");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn files_that_cannot_be_used_are_told_and_the_server_goes_on() {
-    let files = Files::new();
-    let server = Server::with(&[], &files.tls(None));
-    let metrics = async || {
-        let asked = files.ask(&server, None, Request::get("/metrics"), String::new());
-        asked.await.1
-    };
-    let page = metrics().await;
-    let value = |name: &str, page: &str| {
-        let mut lines = page.lines().filter_map(|line| line.strip_prefix(name));
-        lines.next().map(|rest| rest.trim().to_owned())
-    };
-    let expiry = value(
-        "repertoire_tls_certificate_expiry_timestamp_seconds ",
-        &page,
-    );
-    // As rcgen has it: in the year 4096.
-    assert_eq!(expiry.as_deref(), Some("67090118400"), "{page}");
-    assert_eq!(
-        value("repertoire_tls_reload_failing ", &page).as_deref(),
-        Some("0")
-    );
-    assert_eq!(
-        value("repertoire_tls_handshakes_failed_total ", &page).as_deref(),
-        Some("0")
-    );
-    files.write("key.pem", "nothing");
-    until("it shows", async || {
-        value("repertoire_tls_reload_failing ", &metrics().await).as_deref() == Some("1")
-    })
-    .await;
-    let log = server.log();
-    let told = format!(
-        "tls.key: `{}` has no private key in PEM; TLS goes on with what was loaded before",
-        files.path("key.pem").display()
-    );
-    assert_eq!(log.matches(&told).count(), 1, "{log}");
-    files.renew();
-    until("it is well again", async || {
-        value("repertoire_tls_reload_failing ", &metrics().await).as_deref() == Some("0")
-    })
-    .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -543,150 +428,5 @@ async fn a_client_that_writes_http_is_told_to_write_https() {
     assert_eq!(
         hint,
         "Where the server has TLS, write https:// in its address"
-    );
-}
-
-/// What the program says of a config file that it does not start with.
-fn config_refused(folder: &Path, config: &str, args: &[&str]) -> (String, String) {
-    let file = folder.join("config.yaml");
-    std::fs::write(&file, config).expect("a file");
-    let (file, data) = (
-        file.display().to_string(),
-        folder.join("data").display().to_string(),
-    );
-    let given = ["--config", &file, "--data", &data, "--json"];
-    let output = support::command(&[args, &given].concat());
-    let (code, message, _) = refused(&output);
-    (code, message)
-}
-
-#[test]
-fn files_and_settings_that_cannot_be_used_are_told_by_their_line() {
-    let files = Files::new();
-    let folder = files.folder.path();
-    let at = folder.join("config.yaml").display().to_string();
-    let serve = ["serve", "--listen", "127.0.0.1:0"];
-    let good = files.tls(None);
-    for (config, expected) in [
-        (
-            good.replace("cert.pem", "none.pem"),
-            format!(
-                "{at}:2: tls.certificate: there is no file `{}`",
-                files.path("none.pem").display()
-            ),
-        ),
-        (
-            good.replace("key.pem", "ca.pem"),
-            format!(
-                "{at}:3: tls.key: `{}` has no private key in PEM",
-                files.path("ca.pem").display()
-            ),
-        ),
-        (
-            format!("{good}  client_certificates: required\n"),
-            format!(
-                "{at}:1: tls.client_ca: clients' certificates need the authorities that sign them: name their file, in PEM"
-            ),
-        ),
-        (
-            format!("{good}{RULES}"),
-            format!(
-                "{at}:8: access.certificates: the server asks for no certificates: set `tls.client_certificates` to optional or required, and `tls.client_ca`"
-            ),
-        ),
-    ] {
-        let (code, message) = config_refused(folder, &config, &serve);
-        assert_eq!(
-            (code.as_str(), message.as_str()),
-            ("CONFIG_INVALID", expected.as_str())
-        );
-        let file = at.clone();
-        let checked = support::command(&["config", "check", &file, "--json"]);
-        let mistakes = &json_of(&checked)["mistakes"];
-        let told = format!(
-            "{at}:{}: {}: {}",
-            mistakes[0]["line"],
-            mistakes[0]["key"].as_str().unwrap_or_default(),
-            mistakes[0]["message"].as_str().unwrap_or_default()
-        );
-        assert_eq!(
-            (told, mistakes.as_array().map(Vec::len)),
-            (expected, Some(1))
-        );
-    }
-    let (code, message) = config_refused(
-        folder,
-        &format!("{good}access: {{certificates: [{{name: a, allow: [read]}}]}}\n"),
-        &serve,
-    );
-    assert_eq!(code, "CONFIG_INVALID");
-    assert!(
-        message.contains("a rule names the certificate by one of uri, dns, email, common_name"),
-        "{message}"
-    );
-}
-
-#[test]
-fn other_machines_are_served_with_tls_and_sign_in_alone() {
-    let files = Files::new();
-    let beyond = ["serve", "--listen", "0.0.0.0:0"];
-    let (code, message) = config_refused(files.folder.path(), &files.tls(None), &beyond);
-    assert_eq!(code, "CONFIG_INVALID");
-    assert!(
-        message.contains("Set `access.sign_in: tokens`"),
-        "{message}"
-    );
-    let signed = "listen: 0.0.0.0:0\naccess: {sign_in: tokens}\n";
-    let (_, message) = config_refused(files.folder.path(), signed, &["serve"]);
-    assert!(
-        message.contains("Set `tls.certificate` and `tls.key`"),
-        "{message}"
-    );
-    let server = Server::listening(&format!("{signed}{}", files.tls(None)));
-    assert!(server.url.starts_with("https://0.0.0.0:"), "{}", server.url);
-}
-
-#[test]
-fn the_doctor_says_when_the_certificate_ends() {
-    let files = Files::new();
-    let ended = files.authority.sign(|params| {
-        params.not_before = rcgen::date_time_ymd(2020, 1, 1);
-        params.not_after = rcgen::date_time_ymd(2021, 1, 1);
-    });
-    let finding = || {
-        let config = files.write("config.yaml", &files.tls(None));
-        let data = files.path("data").display().to_string();
-        let output = support::command(&["doctor", "--config", &config, "--data", &data, "--json"]);
-        let checks = json_of(&output)["checks"]
-            .as_array()
-            .expect("checks")
-            .clone();
-        let found = checks
-            .into_iter()
-            .find(|it| it["check"] == "tls.certificate");
-        let found = found.expect("of TLS");
-        let text = |name: &str| found[name].as_str().expect("text").to_owned();
-        (text("state"), text("found"))
-    };
-    let (state, found) = finding();
-    assert_eq!(state, "ok");
-    assert!(
-        found.starts_with("the certificate ends at 4096-01-01T00:00:00Z, in "),
-        "{found}"
-    );
-    files.write("cert.pem", &ended.0);
-    files.write("key.pem", &ended.1);
-    let shown = files.path("cert.pem").display().to_string();
-    let expected =
-        format!("tls.certificate: the certificate in `{shown}` ended at 2021-01-01T00:00:00Z");
-    assert_eq!(finding(), ("warning".to_owned(), expected));
-    std::fs::remove_file(files.path("key.pem")).expect("removed");
-    let gone = files.path("key.pem").display().to_string();
-    assert_eq!(
-        finding(),
-        (
-            "failed".to_owned(),
-            format!("tls.key: there is no file `{gone}`")
-        )
     );
 }

@@ -117,7 +117,7 @@ async fn after_a_flood_of_calls_that_nobody_waits_for_the_next_is_served() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_burst_of_calls_waits_for_places_and_is_answered() {
+async fn a_burst_of_calls_waits_for_permits_and_is_answered() {
     let server = Server::with(&[], "limits:\n  calls: 2\n  wait_seconds: 60\n");
     let lookup = server.lookup().await;
     let answers = stream::iter(0..100)

@@ -9,10 +9,10 @@ use clap::Args;
 use serde_json::json;
 
 use super::connect::Client;
-use super::fate::{Fate, problems_json, report_checked};
 use super::folder;
 use super::folder::{Claim, Draft, Ids, NewError, Told};
 use super::import::{receive, request};
+use super::outcome::{Outcome, problems_json, report_checked};
 use super::output::{Exit, FAINT, Failed, GOOD, Output, note};
 use super::skill_args::Home;
 use crate::contract::v1;
@@ -161,7 +161,7 @@ async fn publish(
     activate: bool,
     output: &Output,
 ) -> Result<(), Failed> {
-    let (mut fates, mut sent, mut items) = (BTreeMap::new(), VecDeque::new(), Vec::new());
+    let (mut outcomes, mut sent, mut items) = (BTreeMap::new(), VecDeque::new(), Vec::new());
     for (path, (draft, claim)) in found {
         match claim {
             Some(Claim::Own(id)) => {
@@ -171,9 +171,9 @@ async fn publish(
             }
             Some(Claim::Copy { id, of }) => {
                 let id = id.to_string();
-                fates.insert(path, Fate::Copy { id, of });
+                outcomes.insert(path, Outcome::Copy { id, of });
             }
-            None => _ = fates.insert(path, Fate::refused(draft.candidate.problems)),
+            None => _ = outcomes.insert(path, Outcome::refused(draft.candidate.problems)),
         }
     }
     let mut ended = None;
@@ -181,11 +181,11 @@ async fn publish(
         let items = tokio_stream::iter(items);
         let answers = client.registry().publish_skills(items).await?.into_inner();
         let (answered, status) = receive(answers, &Mutex::new(sent), || ()).await;
-        fates.extend(answered);
+        outcomes.extend(answered);
         ended = status;
     }
-    for (path, fate) in &fates {
-        fate.report(path, output)?;
+    for (path, outcome) in &outcomes {
+        outcome.report(path, output)?;
     }
     ended.map_or(Ok(()), |status| Err(status.into()))
 }

@@ -18,7 +18,7 @@ use model::{Clock as _, SystemClock};
 pub(super) struct Finding {
     /// Stable name.
     pub(super) check: &'static str,
-    pub(super) state: State,
+    pub(super) status: CheckStatus,
     /// What was found.
     pub(super) found: String,
     /// What to do.
@@ -26,13 +26,13 @@ pub(super) struct Finding {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum State {
+pub(super) enum CheckStatus {
     Ok,
     Warning,
     Failed,
 }
 
-impl State {
+impl CheckStatus {
     fn word(self) -> &'static str {
         match self {
             Self::Ok => "ok",
@@ -54,19 +54,19 @@ pub(super) async fn doctor(
     if global.server.is_none() {
         findings.push(directory(&settings(global, config).data).await);
     }
-    let failed = findings.iter().any(|it| it.state == State::Failed);
+    let failed = findings.iter().any(|it| it.status == CheckStatus::Failed);
     if output.is_json() {
         let checks = findings.iter().map(|it| {
-            json!({"check": it.check, "state": it.state.word(), "found": it.found, "next": it.next})
+            json!({"check": it.check, "state": it.status.word(), "found": it.found, "next": it.next})
         });
         output.value(&json!({"checks": checks.collect::<Vec<_>>()}))?;
     } else {
         let mut rows = Table::new(&["check", "state", "found"]).wrapped();
         for it in &findings {
-            rows.add_row([it.check, it.state.word(), &it.found]);
+            rows.add_row([it.check, it.status.word(), &it.found]);
         }
         output.table(&rows)?;
-        for it in findings.iter().filter(|it| it.state != State::Ok) {
+        for it in findings.iter().filter(|it| it.status != CheckStatus::Ok) {
             note(&format!("{HINT}hint:{HINT:#} {}: {}", it.check, it.next));
         }
     }
@@ -81,7 +81,7 @@ pub(super) async fn doctor(
 fn features() -> Finding {
     Finding {
         check: "features",
-        state: State::Ok,
+        status: CheckStatus::Ok,
         found: format!(
             "{}; left out: {}",
             server::features(true),
@@ -95,15 +95,15 @@ fn features() -> Finding {
 async fn certificate(config: &Config) -> Result<Option<Finding>, Failed> {
     let tls = config.tls.clone();
     let report = tokio::task::spawn_blocking(move || tls.report(SystemClock.now()));
-    let (state, found) = match report.await.map_err(Failed::fault)? {
+    let (status, found) = match report.await.map_err(Failed::fault)? {
         Ok(None) => return Ok(None),
-        Ok(Some(it)) if it.is_urgent => (State::Warning, it.found),
-        Ok(Some(it)) => (State::Ok, it.found),
-        Err(mistake) => (State::Failed, mistake.to_string()),
+        Ok(Some(it)) if it.is_urgent => (CheckStatus::Warning, it.found),
+        Ok(Some(it)) => (CheckStatus::Ok, it.found),
+        Err(mistake) => (CheckStatus::Failed, mistake.to_string()),
     };
     Ok(Some(Finding {
         check: "tls.certificate",
-        state,
+        status,
         found,
         next: "mend what is said, or put a certificate that holds, and its key, in place of the files: the server takes them by itself",
     }))
@@ -111,9 +111,9 @@ async fn certificate(config: &Config) -> Result<Option<Finding>, Failed> {
 
 /// Who has the data directory open.
 async fn directory(data: &Path) -> Finding {
-    let finding = |state, found| Finding {
+    let finding = |status, found| Finding {
         check: "data.server",
-        state,
+        status,
         found,
         next: "a command waits for it, then says DATA_IN_USE; end that process if it hangs",
     };
@@ -126,20 +126,26 @@ async fn directory(data: &Path) -> Finding {
                 let (process, version) = (status.process_id, &status.version);
                 let place = status::place(&status);
                 let found = format!("process {process} (version {version}) serves {at} {place}");
-                finding(State::Ok, found)
+                finding(CheckStatus::Ok, found)
             }
             Err(error) => {
                 let said = error.message();
-                finding(State::Warning, format!("a server has {at} open: {said}"))
+                finding(
+                    CheckStatus::Warning,
+                    format!("a server has {at} open: {said}"),
+                )
             }
         };
     }
     match store::holder(data).map(status::by) {
-        Ok(None) => finding(State::Ok, format!("nobody has {at} open")),
+        Ok(None) => finding(CheckStatus::Ok, format!("nobody has {at} open")),
         Ok(Some(by)) => finding(
-            State::Warning,
+            CheckStatus::Warning,
             format!("{by} has {at} open, and serves nobody"),
         ),
-        Err(error) => finding(State::Warning, format!("{at} cannot be looked at: {error}")),
+        Err(error) => finding(
+            CheckStatus::Warning,
+            format!("{at} cannot be looked at: {error}"),
+        ),
     }
 }

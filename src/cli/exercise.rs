@@ -6,11 +6,9 @@ use std::process::ExitCode;
 
 use super::connect::Client;
 use super::learn::{Start, Submit};
-use super::output::{BAD, FAINT, Failed, GOOD, HINT, Output, Style, WARN, note};
+use super::output::{BAD, Exit, FAINT, Failed, GOOD, HINT, Output, Style, WARN, note};
 use crate::contract::v1;
 use model::Code;
-
-type Done = Result<ExitCode, Failed>;
 
 /// File with the instructions, in the folder of an exercise.
 const INSTRUCTIONS: &str = "EXERCISE.md";
@@ -20,7 +18,7 @@ pub(super) async fn start(
     learner: String,
     options: Start,
     output: &Output,
-) -> Done {
+) -> Exit {
     let Start {
         id,
         dir,
@@ -189,7 +187,7 @@ pub(super) async fn submit(
     learner: String,
     options: Submit,
     output: &Output,
-) -> Done {
+) -> Exit {
     let Submit {
         file,
         exercise,

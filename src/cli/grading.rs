@@ -5,8 +5,8 @@ use std::process::ExitCode;
 
 use serde_json::json;
 
-use super::doctor::{Finding, State};
-use super::fate::{problem_line, problems_json};
+use super::doctor::{CheckStatus, Finding};
+use super::outcome::{problem_line, problems_json};
 use super::output::{BAD, Failed, GOOD, Output};
 use crate::contract::v1;
 use crate::server::{Config, learning};
@@ -61,24 +61,24 @@ pub(super) async fn check(
     })
 }
 
-fn state(holds: bool, otherwise: State) -> State {
-    if holds { State::Ok } else { otherwise }
+fn status(holds: bool, otherwise: CheckStatus) -> CheckStatus {
+    if holds { CheckStatus::Ok } else { otherwise }
 }
 
 /// Which confinements hold for the process that runs learners' solutions.
 pub(super) async fn confinement(config: &Config) -> Result<Vec<Finding>, Failed> {
     let sandbox = learning::sandbox(&config.learning)?;
     let demanded = if config.learning.require_confinement {
-        State::Failed
+        CheckStatus::Failed
     } else {
-        State::Warning
+        CheckStatus::Warning
     };
     let held = match sandbox.confinement().await {
         Ok(held) => held,
         Err(error) => {
             return Ok(vec![Finding {
                 check: "sandbox",
-                state: State::Failed,
+                status: CheckStatus::Failed,
                 found: error.to_string(),
                 next: "solutions that run cannot be graded here; the log of the server says more",
             }]);
@@ -88,13 +88,13 @@ pub(super) async fn confinement(config: &Config) -> Result<Vec<Finding>, Failed>
     Ok(vec![
         Finding {
             check: "sandbox.rlimits",
-            state: state(held.rlimits, State::Failed),
+            status: status(held.rlimits, CheckStatus::Failed),
             found: yes(held.rlimits),
             next: "limits on processor time and memory could not be set",
         },
         Finding {
             check: "sandbox.landlock",
-            state: state(held.landlock.is_some(), demanded),
+            status: status(held.landlock.is_some(), demanded),
             found: held
                 .landlock
                 .map_or_else(|| "no".to_owned(), |version| format!("version {version}")),
@@ -102,7 +102,7 @@ pub(super) async fn confinement(config: &Config) -> Result<Vec<Finding>, Failed>
         },
         Finding {
             check: "sandbox.seccomp",
-            state: state(held.seccomp, demanded),
+            status: status(held.seccomp, demanded),
             found: yes(held.seccomp),
             next: "needs Linux with seccomp filters; without it solutions could open sockets",
         },

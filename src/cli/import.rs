@@ -12,9 +12,11 @@ use tokio_stream::{Stream, StreamExt as _};
 use tonic::Status;
 
 use super::connect::Client;
-use super::fate::{Fate, LeftOut, problems_json, report_checked, report_published, summarize};
 use super::folder;
 use super::folder::{Claim, Draft, Ids};
+use super::outcome::{
+    LeftOut, Outcome, problems_json, report_checked, report_published, summarize,
+};
 use super::output::{self, FAINT, Failed, Output, Table, json_of, note};
 use super::scan::LOOK;
 use super::skill_args::{Import, Publish, Validate};
@@ -88,7 +90,7 @@ impl FolderReader {
         &mut self,
         paths: Vec<PathBuf>,
         items: &mpsc::Sender<v1::PublishSkillsRequest>,
-    ) -> BTreeMap<PathBuf, Fate> {
+    ) -> BTreeMap<PathBuf, Outcome> {
         let mut settled = BTreeMap::new();
         for path in paths {
             let read = Draft::read(&path, None, self.strict).valid();
@@ -98,11 +100,11 @@ impl FolderReader {
             });
             match claimed {
                 Err(problems) => {
-                    settled.insert(path, Fate::refused(problems));
+                    settled.insert(path, Outcome::refused(problems));
                 }
                 Ok((Claim::Copy { id, of }, _)) => {
                     let id = id.to_string();
-                    settled.insert(path, Fate::Copy { id, of });
+                    settled.insert(path, Outcome::Copy { id, of });
                 }
                 Ok((Claim::Own(id), bundle)) => {
                     let mut skill = request(id.to_string(), bundle, &self.summary, None);
@@ -130,36 +132,36 @@ pub(super) async fn receive(
     mut answers: impl Stream<Item = Result<v1::PublishSkillsResponse, Status>> + Unpin,
     sent: &Mutex<VecDeque<PathBuf>>,
     each: impl Fn(),
-) -> (BTreeMap<PathBuf, Fate>, Option<Status>) {
-    let mut fates = BTreeMap::new();
+) -> (BTreeMap<PathBuf, Outcome>, Option<Status>) {
+    let mut outcomes = BTreeMap::new();
     while let Some(answer) = answers.next().await {
         let answer = match answer {
             Ok(answer) => answer,
-            Err(status) => return (fates, Some(status)),
+            Err(status) => return (outcomes, Some(status)),
         };
         each();
         let mut sent = sent.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(path) = sent.pop_front() else {
             continue;
         };
-        let fate = match answer.result {
-            Some(Item::Published(published)) => Fate::Published(Box::new(published)),
+        let outcome = match answer.result {
+            Some(Item::Published(published)) => Outcome::Published(Box::new(published)),
             Some(Item::Refused(v1::Refusal {
                 code,
                 message,
                 recovery_suggestions: hints,
                 problems,
-            })) => Fate::Refused {
+            })) => Outcome::Refused {
                 code,
                 message,
                 hints,
                 problems,
             },
-            None => Fate::unanswered(),
+            None => Outcome::unanswered(),
         };
-        fates.insert(path, fate);
+        outcomes.insert(path, outcome);
     }
-    (fates, None)
+    (outcomes, None)
 }
 
 pub(super) async fn import(
@@ -206,38 +208,41 @@ pub(super) async fn import(
         .publish_skills(ReceiverStream::new(stream))
         .await?
         .into_inner();
-    let (mut fates, ended) = receive(answers, &sent, || bar.inc(1)).await;
+    let (mut outcomes, ended) = receive(answers, &sent, || bar.inc(1)).await;
     bar.finish_and_clear();
     let (settled, left) = reader.await.map_err(Failed::fault)?;
-    fates.extend(settled);
-    let fates = completed(fates, all);
-    summarize(&fates, &left, dry_run, output)?;
+    outcomes.extend(settled);
+    let outcomes = completed(outcomes, all);
+    summarize(&outcomes, &left, dry_run, output)?;
     if let Some(status) = ended {
         return Err(Failed::from(status).hint("import again: what is there already stays as it is"));
     }
-    Ok(exit(&fates))
+    Ok(exit(&outcomes))
 }
 
 /// What became of all folders: an answer that did not come is no success, nor is a copy of
 /// what was refused.
-fn completed(mut fates: BTreeMap<PathBuf, Fate>, all: Vec<PathBuf>) -> BTreeMap<PathBuf, Fate> {
+fn completed(
+    mut outcomes: BTreeMap<PathBuf, Outcome>,
+    all: Vec<PathBuf>,
+) -> BTreeMap<PathBuf, Outcome> {
     for path in all {
-        fates.entry(path).or_insert_with(Fate::unanswered);
+        outcomes.entry(path).or_insert_with(Outcome::unanswered);
     }
-    let copies: Vec<(PathBuf, Fate)> = fates
+    let copies: Vec<(PathBuf, Outcome)> = outcomes
         .iter()
-        .filter_map(|(path, fate)| match fate {
-            Fate::Copy { of, .. } => Some((path.clone(), fates.get(of)?.of_copy(of)?)),
+        .filter_map(|(path, outcome)| match outcome {
+            Outcome::Copy { of, .. } => Some((path.clone(), outcomes.get(of)?.of_copy(of)?)),
             _ => None,
         })
         .collect();
-    fates.extend(copies);
-    fates
+    outcomes.extend(copies);
+    outcomes
 }
 
-fn exit(fates: &BTreeMap<PathBuf, Fate>) -> ExitCode {
-    let mut fates = fates.values();
-    if fates.any(|fate| matches!(fate, Fate::Refused { .. })) {
+fn exit(outcomes: &BTreeMap<PathBuf, Outcome>) -> ExitCode {
+    let mut outcomes = outcomes.values();
+    if outcomes.any(|outcome| matches!(outcome, Outcome::Refused { .. })) {
         ExitCode::FAILURE
     } else {
         ExitCode::SUCCESS
@@ -279,8 +284,8 @@ pub(super) async fn publish(
     let (id, bundle, left) = match read.await.map_err(Failed::fault)? {
         Ok(read) => read,
         Err(problems) => {
-            let fates = BTreeMap::from([(folder, Fate::refused(problems))]);
-            summarize(&fates, &LeftOut::new(), dry_run, output)?;
+            let outcomes = BTreeMap::from([(folder, Outcome::refused(problems))]);
+            summarize(&outcomes, &LeftOut::new(), dry_run, output)?;
             return Ok(ExitCode::FAILURE);
         }
     };
@@ -390,37 +395,37 @@ mod tests {
         let published = Item::Published(v1::PublishSkillResponse::default());
         let answers = [Ok(answer(Some(published))), Ok(answer(None))];
         let answers = tokio_stream::iter(answers);
-        let (fates, ended) = receive(answers, &sent, || ()).await;
+        let (outcomes, ended) = receive(answers, &sent, || ()).await;
         assert!(ended.is_none());
-        let fates = completed(fates, paths.to_vec());
-        let codes: Vec<_> = fates
+        let outcomes = completed(outcomes, paths.to_vec());
+        let codes: Vec<_> = outcomes
             .values()
-            .map(|fate| match fate {
-                Fate::Published(_) | Fate::Copy { .. } => "",
-                Fate::Refused { code, .. } => code,
+            .map(|outcome| match outcome {
+                Outcome::Published(_) | Outcome::Copy { .. } => "",
+                Outcome::Refused { code, .. } => code,
             })
             .collect();
         let no_answer = Code::ServerUnreachable.name();
         assert_eq!(codes, ["", no_answer, no_answer, no_answer]);
-        assert_eq!(exit(&fates), ExitCode::FAILURE);
+        assert_eq!(exit(&outcomes), ExitCode::FAILURE);
     }
 
     #[test]
-    fn a_copy_shares_the_fate_of_what_it_is_a_copy_of() {
+    fn a_copy_has_the_outcome_of_what_it_is_a_copy_of() {
         let [first, second, copy, other] = ["a", "b", "c", "d"].map(PathBuf::from);
-        let copy_of = |of: &PathBuf| Fate::Copy {
+        let copy_of = |of: &PathBuf| Outcome::Copy {
             id: "local/global/x".to_owned(),
             of: of.clone(),
         };
-        let fates = BTreeMap::from([
-            (first.clone(), Fate::refused(Vec::new())),
-            (second.clone(), Fate::Published(Box::default())),
+        let outcomes = BTreeMap::from([
+            (first.clone(), Outcome::refused(Vec::new())),
+            (second.clone(), Outcome::Published(Box::default())),
             (copy.clone(), copy_of(&first)),
             (other.clone(), copy_of(&second)),
         ]);
-        let fates = completed(fates, Vec::new());
-        assert!(matches!(fates.get(&other), Some(Fate::Copy { .. })));
-        let Some(Fate::Refused { code, message, .. }) = fates.get(&copy) else {
+        let outcomes = completed(outcomes, Vec::new());
+        assert!(matches!(outcomes.get(&other), Some(Outcome::Copy { .. })));
+        let Some(Outcome::Refused { code, message, .. }) = outcomes.get(&copy) else {
             panic!("not refused");
         };
         let told = (code.as_str(), message.as_str());

@@ -6,11 +6,11 @@ use std::process::ExitCode;
 use clap::{Args, Subcommand};
 
 use super::connect::Client;
-use super::output::{self, FAINT, Failed, GOOD, HINT, Output, Table, WARN, counted, note, time};
+use super::output::{
+    self, Exit, FAINT, Failed, GOOD, HINT, Output, Table, WARN, counted, note, time,
+};
 use super::{exercise, teach};
 use crate::contract::v1;
-
-type Done = Result<ExitCode, Failed>;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -158,7 +158,7 @@ pub(super) struct Review {
 }
 
 /// The commands that talk to a server.
-pub(super) async fn learn(client: &mut Client, options: Learn, output: &Output) -> Done {
+pub(super) async fn learn(client: &mut Client, options: Learn, output: &Output) -> Exit {
     let Learn { learner, action } = options;
     client.admit_paths().await;
     let done = match action {
@@ -188,7 +188,7 @@ fn chart(percent: u32) -> String {
     format!("{GOOD}{full}{GOOD:#}{FAINT}{empty}{FAINT:#} {percent:>3} %")
 }
 
-async fn list(client: &mut Client, learner: String, category: String, output: &Output) -> Done {
+async fn list(client: &mut Client, learner: String, category: String, output: &Output) -> Exit {
     let request = v1::GetPathsRequest {
         category,
         learner,
@@ -218,7 +218,7 @@ async fn list(client: &mut Client, learner: String, category: String, output: &O
     Ok(ExitCode::SUCCESS)
 }
 
-async fn show(client: &mut Client, learner: String, path_id: String, output: &Output) -> Done {
+async fn show(client: &mut Client, learner: String, path_id: String, output: &Output) -> Exit {
     let request = v1::GetPathRequest {
         path_id,
         learner,
@@ -262,7 +262,7 @@ async fn hint(
     exercise: String,
     practice: bool,
     output: &Output,
-) -> Done {
+) -> Exit {
     let request = v1::RevealHintRequest {
         exercise_id: exercise,
         learner,
@@ -289,7 +289,7 @@ async fn progress(
     path_id: String,
     history: bool,
     output: &Output,
-) -> Done {
+) -> Exit {
     let request = v1::GetProgressRequest {
         path_id,
         include_history: history,
@@ -360,7 +360,7 @@ async fn reset(
     path_id: String,
     yes: bool,
     output: &Output,
-) -> Done {
+) -> Exit {
     let request = v1::ResetProgressRequest {
         path_id,
         confirm: yes,
@@ -393,7 +393,7 @@ async fn reset(
     Ok(ExitCode::SUCCESS)
 }
 
-async fn watch(client: &mut Client, learner: String, output: &Output) -> Done {
+async fn watch(client: &mut Client, learner: String, output: &Output) -> Exit {
     let request = v1::WatchProgressRequest {
         learner,
         from_now: true,

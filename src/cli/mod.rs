@@ -26,7 +26,6 @@ mod data;
 mod doctor;
 mod exercise;
 mod export;
-mod fate;
 #[cfg(feature = "learning")]
 mod grading;
 #[cfg(not(feature = "learning"))]
@@ -39,6 +38,7 @@ mod manual;
 mod mcp;
 mod mirror;
 mod namespace;
+mod outcome;
 mod output;
 mod remote;
 mod review;

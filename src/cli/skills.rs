@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use serde_json::json;
 
 use super::connect::Client;
-use super::fate::problem_line;
+use super::outcome::problem_line;
 use super::output::{
     Exit, FAINT, Failed, GOOD, Output, Table, WARN, bytes, counted, json_of, time,
 };

@@ -4,12 +4,10 @@ use std::process::ExitCode;
 
 use super::connect::Client;
 use super::learn::Review;
-use super::output::{FAINT, Failed, GOOD, Output, counted, note, time};
+use super::output::{Exit, FAINT, GOOD, Output, counted, note, time};
 use crate::contract::v1;
 
-type Done = Result<ExitCode, Failed>;
-
-pub(super) async fn reviews(client: &mut Client, path_id: String, output: &Output) -> Done {
+pub(super) async fn reviews(client: &mut Client, path_id: String, output: &Output) -> Exit {
     let request = v1::ListSubmissionsRequest {
         path_id,
         page_size: 100,
@@ -49,7 +47,7 @@ pub(super) async fn reviews(client: &mut Client, path_id: String, output: &Outpu
     Ok(ExitCode::SUCCESS)
 }
 
-pub(super) async fn review(client: &mut Client, options: Review, output: &Output) -> Done {
+pub(super) async fn review(client: &mut Client, options: Review, output: &Output) -> Exit {
     let Review {
         submission,
         reviewer,

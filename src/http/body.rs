@@ -23,14 +23,14 @@ pub(super) struct ReadBody {
 ///
 /// # Errors
 /// It is too large, too slow, or there is no memory for it.
-pub async fn take(peer: &Peer, body: Body) -> Result<(Bytes, Option<Permit>), Refusal> {
+pub async fn read_bytes(peer: &Peer, body: Body) -> Result<(Bytes, Option<Permit>), Refusal> {
     let length = body.size_hint().exact();
     let length = length.map(|length| usize::try_from(length).unwrap_or(usize::MAX));
     if length.is_some_and(|length| length > MAX_JSON_BYTES) {
         return Err(too_large());
     }
-    let taken = Intake::collect(peer, body, Length::Bytes(length), MAX_JSON_BYTES).await;
-    match taken {
+    let collected = Intake::collect(peer, body, Length::Bytes(length), MAX_JSON_BYTES).await;
+    match collected {
         Ok(collected) => Ok(collected.into_bytes()),
         Err(IntakeError::TooLarge { .. }) => Err(too_large()),
         Err(error) => Err(Failure::from(error).into()),
@@ -41,7 +41,7 @@ pub async fn take(peer: &Peer, body: Body) -> Result<(Bytes, Option<Permit>), Re
 ///
 /// # Errors
 /// It is too large, too slow, no JSON, or there is no memory for it.
-pub(super) async fn read(
+pub(super) async fn read_json(
     peer: &Peer,
     headers: &HeaderMap,
     body: Body,
@@ -53,7 +53,7 @@ pub(super) async fn read(
             content_type(headers)?;
         }
     }
-    let (bytes, memory) = take(peer, body).await?;
+    let (bytes, memory) = read_bytes(peer, body).await?;
     if bytes.is_empty() {
         return Ok(ReadBody { json: None, memory });
     }
@@ -130,7 +130,7 @@ mod tests {
     }
 
     async fn read(content_type: &str, body: impl Into<Body>) -> Result<Option<Json>, String> {
-        let read = super::read(&Peer::unlimited(), &headers(content_type), body.into()).await;
+        let read = read_json(&Peer::unlimited(), &headers(content_type), body.into()).await;
         Ok(read.map_err(|refusal| refusal.code)?.json)
     }
 
@@ -164,7 +164,7 @@ mod tests {
         }
         let mut packed = headers("application/json");
         packed.insert(header::CONTENT_ENCODING, "gzip".parse().expect("a header"));
-        let refused = super::read(&Peer::unlimited(), &packed, "{}".into()).await;
+        let refused = read_json(&Peer::unlimited(), &packed, "{}".into()).await;
         assert_eq!(refused.expect_err("a refusal").code, "MEDIA_TYPE_REFUSED");
     }
 

@@ -5,7 +5,7 @@ use axum::response::{IntoResponse as _, Response};
 use axum::routing::{MethodRouter, post};
 use http::{HeaderMap, StatusCode};
 
-use super::body::take;
+use super::body::read_bytes;
 use super::problem::refused;
 use ::sync::{Engine, Refused, Webhook};
 use admission::Peer;
@@ -22,7 +22,7 @@ pub fn hooks<S: Clone + Send + Sync + 'static>(engine: Engine) -> MethodRouter<S
 async fn receive(engine: &Engine, source: &str, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     let peer = Peer::of(&parts.extensions);
-    let (body, _memory) = match take(&peer, body).await {
+    let (body, _memory) = match read_bytes(&peer, body).await {
         Ok(taken) => taken,
         Err(refusal) => return refused(refusal),
     };

@@ -48,7 +48,7 @@ use axum::Router;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-pub use body::take;
+pub use body::read_bytes;
 pub use caller_keys::caller_keys;
 pub use hooks::hooks;
 pub use oauth::oauth;

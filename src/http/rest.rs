@@ -7,7 +7,7 @@ use axum::extract::{Request, State};
 use axum::response::{IntoResponse as _, Response};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header, request};
 
-use super::body::{self, ReadBody};
+use super::body::{ReadBody, read_json};
 use super::pages::CachedPage;
 use super::problem::refused;
 use super::routes::{RouteMatch, Routes, RpcRoute};
@@ -53,7 +53,7 @@ impl Rest {
         let ReadBody {
             json,
             memory: _memory,
-        } = body::read(&peer, headers, body).await?;
+        } = read_json(&peer, headers, body).await?;
         let mut parts = Parts {
             path,
             query: query(request.uri.query().unwrap_or_default())?,

@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::domain::Domain;
 use crate::contract;
-use crate::http::{oauth, refused, take};
+use crate::http::{oauth, read_bytes, refused};
 use crate::mcp::{Handler, McpServer};
 use access::{Access, Action};
 use admission::{Peer, Permit, Resource};
@@ -288,7 +288,7 @@ impl Endpoint {
 async fn admit(request: Request, door: Option<&Door>) -> Result<CheckedRequest, Response> {
     let (parts, body) = request.into_parts();
     let peer = Peer::of(&parts.extensions);
-    let (body, memory) = take(&peer, body).await.map_err(refused)?;
+    let (body, memory) = read_bytes(&peer, body).await.map_err(refused)?;
     let Checked { kind, tool } = check(&body).map_err(|answer| {
         let json = [(header::CONTENT_TYPE, "application/json")];
         (StatusCode::BAD_REQUEST, json, answer).into_response()

@@ -5,11 +5,12 @@ use std::process::Command;
 use std::time::Duration;
 
 use repertoire::contract::v1;
+use repertoire::contract::v1::lookup_client::LookupClient;
 use serde_json::{Value, json};
 
 use super::support::issuer::Issuer;
 use super::support::{Server, skill};
-use super::{LookupClient, RegistryClient, local, reason, role_token, transport};
+use super::{RegistryClient, local, reason, role_token, transport};
 use access::Role;
 
 /// Has a server read another config file in the place of its own, and waits until its log says

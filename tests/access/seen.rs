@@ -1,19 +1,22 @@
 //! Skills that not everybody may see: to all others, a server that has them answers as one that
 //! does not, whatever is called.
 
+#[path = "seen/over_mcp.rs"]
+mod over_mcp;
+#[path = "seen/while_it_changes.rs"]
+mod while_it_changes;
+
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
+use gateway::{Context, Gateway, Method};
 use prost_reflect::{DescriptorPool, FieldDescriptor, Kind, MessageDescriptor};
+use repertoire::contract::v1::lookup_client::LookupClient;
 use repertoire::contract::{FILE_DESCRIPTOR_SET, v1};
 use serde_json::{Map, Value, json};
 
-use super::support::web::ask;
 use super::support::{Server, skill};
-use super::{
-    AccessClient, CONFIG, Context, Gateway, LookupClient, Method, RegistryClient, local, reason,
-    role_token, token, transport,
-};
+use super::{CONFIG, local, role_token, token, transport};
 use access::Role;
 
 /// What everybody sees: a skill with the short name of one that is not seen, one that says much
@@ -392,209 +395,4 @@ async fn no_call_tells_whoever_may_not_see_a_skill_that_it_is_there() {
         }
     }
     assert!(called > 3_000, "{called} calls alone");
-}
-
-/// Methods of MCP that tell of skills, with what they are asked.
-fn mcp_requests() -> Vec<(&'static str, Value)> {
-    let complete = |value: &str| {
-        json!({
-            "ref": {"type": "ref/resource", "uri": "skill://{name}/SKILL.md"},
-            "argument": {"name": "name", "value": value},
-        })
-    };
-    vec![
-        ("tools/list", json!({})),
-        ("resources/list", json!({})),
-        ("resources/templates/list", json!({})),
-        ("prompts/list", json!({})),
-        (
-            "resources/read",
-            json!({"uri": "skill://local/aaa/deploy/SKILL.md"}),
-        ),
-        (
-            "resources/read",
-            json!({"uri": "skill://quokka-notes/SKILL.md"}),
-        ),
-        ("prompts/get", json!({"name": "quokka-notes"})),
-        ("completion/complete", complete("quo")),
-        ("completion/complete", complete("de")),
-        (
-            "tools/call",
-            json!({"name": "search", "arguments": {"query": "quokka"}}),
-        ),
-        (
-            "tools/call",
-            json!({"name": "get_skill", "arguments": {"skill_id": "quokka-notes"}}),
-        ),
-        (
-            "tools/call",
-            json!({"name": "skill", "arguments": {"command": "quokka-notes"}}),
-        ),
-    ]
-}
-
-/// Pages of REST, of discovery and of a registry protocol, as somebody opens them.
-const PAGES: [&str; 13] = [
-    "/api/v1/skills",
-    "/api/v1/skills/local/aaa/deploy",
-    "/api/v1/skills/quokka-notes/files",
-    "/api/v1/search?query=quokka",
-    "/api/v1/namespaces",
-    "/.well-known/agent-skills/index.json",
-    "/.well-known/skills/index.json",
-    "/.well-known/skills/quokka-notes/SKILL.md",
-    "/.well-known/skills/deploy/SKILL.md",
-    "/clawhub/api/v1/skills",
-    "/clawhub/api/v1/skills/quokka-notes",
-    "/clawhub/api/v1/search?q=quokka",
-    "/",
-];
-
-#[tokio::test(flavor = "multi_thread")]
-async fn no_page_and_no_message_of_mcp_does_either() {
-    let (with, without) = servers().await;
-    let tokens = |server: &Server| [role_token(server, Role::Agent), String::new()];
-    for (there, here) in tokens(&with).iter().zip(&tokens(&without)) {
-        let of = [(&with, there), (&without, here)];
-        let mut told = Vec::new();
-        for (server, token) in of {
-            let mut all = Vec::new();
-            let signed = |verb: &str, path: &str| match token.as_str() {
-                "" => ask(&server.url, verb, path),
-                token => {
-                    ask(&server.url, verb, path).header("authorization", &format!("Bearer {token}"))
-                }
-            };
-            for page in PAGES {
-                let answer = signed("GET", page).send().await;
-                all.push((page.to_owned(), answer.status, answer.text()));
-            }
-            for (method, params) in mcp_requests() {
-                let mut params = params;
-                params["_meta"] = json!({
-                    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-                    "io.modelcontextprotocol/clientCapabilities": {},
-                    "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
-                });
-                let call = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
-                let name = ["name", "uri"].iter().find_map(|key| params[*key].as_str());
-                let mut asked = signed("POST", "/mcp")
-                    .header("accept", "application/json, text/event-stream")
-                    .header("mcp-protocol-version", "2026-07-28")
-                    .header("mcp-method", method);
-                if let Some(name) = name {
-                    asked = asked.header("mcp-name", name);
-                }
-                let answer = asked.json(&call).send().await;
-                all.push((format!("{method} {params}"), answer.status, answer.text()));
-            }
-            told.push(all);
-        }
-        let words = |told: &str| {
-            let mut value: Value = serde_json::from_str(told).unwrap_or(json!(told));
-            in_common(&mut value);
-            // In some order: facts of a refusal have none.
-            let text = value.to_string();
-            let between = ['"', ' ', '\\', ',', '{', '}', '[', ']'];
-            let mut words: Vec<_> = text.split(between).map(str::to_owned).collect();
-            words.sort();
-            words
-        };
-        for ((asked, status, text), (_, expected, plain)) in told[0].iter().zip(&told[1]) {
-            assert_eq!((status, words(text)), (expected, words(plain)), "{asked}");
-        }
-    }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_watch_tells_of_what_its_caller_sees_when_it_happens() {
-    let server = Server::with(&[], CONFIG);
-    let agent = token(
-        &server,
-        &["agent", "--role", "agent", "--sees", "local/aaa/*"],
-    );
-    let mut watches = Vec::new();
-    for token in [agent.as_str(), ""] {
-        let mut registry = RegistryClient::new(transport(&server, token).await);
-        let watch = registry
-            .watch(v1::WatchRequest::default())
-            .await
-            .expect("a watch");
-        watches.push(watch.into_inner());
-    }
-    // While they watch.
-    hide(&server, "local/aaa");
-    hide(&server, "local/secret");
-    publish(&server, secret()).await;
-    publish(&server, public()).await;
-    let mut told = Vec::new();
-    for watch in &mut watches {
-        let mut ids = Vec::new();
-        while ids.last().is_none_or(|last| last != "local/open/quick") {
-            let answer = watch.message().await.expect("an answer").expect("an event");
-            ids.extend(answer.event.map(|event| event.skill_id));
-        }
-        told.push(ids);
-    }
-    let open = ["local/open/deploy", "local/open/notes", "local/open/quick"];
-    let aaa = ["local/aaa/deploy", "local/aaa/quokka-notes"];
-    assert_eq!(told, [[&aaa[..], &open].concat(), open.to_vec()]);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn owners_publish_and_hide_what_is_theirs_and_nobody_else_does() {
-    let config = format!("{CONFIG}namespaces: {{first_publish: claims}}\n");
-    let server = Server::with(&[], &config);
-    let [ada, eve] = ["ada", "eve"].map(|name| token(&server, &[name, "--role", "publisher"]));
-    let publish = async |token: &str, id: &str| {
-        let mut registry = RegistryClient::new(transport(&server, token).await);
-        let published = registry.publish_skill(skill(id, "", "Body.")).await;
-        published.map_or_else(|status| reason(&status), |_| "published".to_owned())
-    };
-    assert_eq!(publish(&ada, "local/ada/one").await, "published");
-    assert_eq!(publish(&eve, "local/ada/two").await, "NAMESPACE_NOT_OWNED");
-    assert_eq!(publish(&eve, "local/Ada/two").await, "NAMESPACE_NOT_OWNED");
-    let set = async |token: &str, request: v1::SetNamespaceRequest| {
-        let mut access = AccessClient::new(transport(&server, token).await);
-        let set = access.set_namespace(request).await;
-        set.map_or_else(
-            |status| reason(&status),
-            |answer| {
-                let info = answer.into_inner().info.expect("a namespace");
-                format!(
-                    "{} {}",
-                    info.visibility().as_str_name(),
-                    info.owners.join(" ")
-                )
-            },
-        )
-    };
-    let change = |visibility: v1::Visibility, add: &[&str]| v1::SetNamespaceRequest {
-        namespace: "local/ada".to_owned(),
-        visibility: visibility.into(),
-        add_owners: add.iter().map(|name| (*name).to_owned()).collect(),
-        ..Default::default()
-    };
-    let private = v1::Visibility::Private;
-    assert_eq!(set(&eve, change(private, &[])).await, "NAMESPACE_NOT_OWNED");
-    assert_eq!(
-        set(&ada, change(private, &["token:eve"])).await,
-        "VISIBILITY_PRIVATE token:ada token:eve"
-    );
-    assert_eq!(publish(&eve, "local/ada/two").await, "published");
-    let seen = async |token: &str| {
-        let mut lookup = LookupClient::new(transport(&server, token).await);
-        let request = v1::ListSkillsRequest {
-            source: "local".to_owned(),
-            author: "ada".to_owned(),
-            ..Default::default()
-        };
-        let listed = lookup.list_skills(request).await.expect("a list");
-        listed.into_inner().skills.len()
-    };
-    let agent = role_token(&server, Role::Agent);
-    assert_eq!(
-        (seen(&ada).await, seen(&agent).await, seen("").await),
-        (2, 0, 0)
-    );
 }

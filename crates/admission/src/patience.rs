@@ -100,17 +100,17 @@ mod tests {
         Admission::new(amounts, 100, Pace::default())
     }
 
-    /// How a call with no place to go ends, and after how long.
+    /// How a call without a permit ends, and after how long.
     async fn refusal(peer: &Peer, max: Duration, time: Option<Duration>) -> (Full, Duration) {
         let begun = Instant::now();
         let patience = Patience::new(max, time);
         let full = patience.permit(peer, Resource::Calls, 1).await;
-        let full = full.expect_err("there is no place");
+        let full = full.expect_err("there is no permit");
         (full, begun.elapsed())
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_call_waits_for_its_place_and_is_booked_meanwhile() {
+    async fn a_call_waits_for_its_permit_and_is_booked_meanwhile() {
         let admission = admission(8);
         let peer = admission.peer([10, 0, 0, 1].into());
         let taken = peer.try_take(Resource::Calls, 1).expect("a permit");

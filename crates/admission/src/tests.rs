@@ -44,7 +44,7 @@ fn an_address_has_its_share_and_others_have_the_rest() {
     assert_eq!(take(&third).map(drop), Err(Full::All));
     assert_eq!(admission.taken(Resource::Calls), 4);
     drop(mine);
-    take(&third).expect("room again");
+    take(&third).expect("a permit again");
     drop(theirs);
     assert_eq!(admission.taken(Resource::Calls), 0);
 }
@@ -199,7 +199,7 @@ async fn a_body_is_booked_by_what_has_arrived_and_not_by_what_it_says() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_small_body_that_is_there_takes_no_room() {
+async fn a_small_body_that_is_there_takes_no_permit() {
     let admission = admission();
     let peer = admission.peer(address("10.0.0.1"));
     let body = http_body_util::Full::new(message(1000));
@@ -240,10 +240,10 @@ async fn who_sends_too_slowly_is_let_go_and_who_keeps_the_rate_is_not() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn bodies_without_room_wait_for_it_and_are_refused_after_their_time() {
+async fn bodies_without_a_permit_wait_for_it_and_are_refused_after_their_time() {
     let admission = admission();
     let peer = admission.peer(address("10.0.0.1"));
-    let first = peer.try_take(Resource::Requests, 120).expect("room");
+    let first = peer.try_take(Resource::Requests, 120).expect("a permit");
     let read = |bytes: u32| {
         let body = http_body_util::Full::new(message(bytes << 10));
         let split = http_body_util::BodyExt::into_data_stream(body);
@@ -259,7 +259,7 @@ async fn bodies_without_room_wait_for_it_and_are_refused_after_their_time() {
         let peer = peer.clone();
         async move { Intake::collect(&peer, StreamBody::new(pieces), Length::Message, 1 << 20).await }
     };
-    let refused = read(100).await.expect_err("no room");
+    let refused = read(100).await.expect_err("no permit");
     assert!(
         matches!(refused, IntakeError::Full(Full::Share)),
         "{refused}"
@@ -267,7 +267,7 @@ async fn bodies_without_room_wait_for_it_and_are_refused_after_their_time() {
     let mut waits = Box::pin(read(100));
     assert!((&mut waits).now_or_never().is_none());
     drop(first);
-    waits.await.expect("room");
+    waits.await.expect("a permit");
     let refused = read(300).await.expect_err("more than a share");
     assert!(
         matches!(refused, IntakeError::Full(Full::Share)),
@@ -276,13 +276,13 @@ async fn bodies_without_room_wait_for_it_and_are_refused_after_their_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_beginning_of_a_body_waits_for_room_and_is_refused_after_its_time() {
+async fn the_beginning_of_a_body_waits_for_a_permit_and_is_refused_after_its_time() {
     let admission = admission();
     let peer = admission.peer(address("10.0.0.1"));
     let first = peer.try_take(Resource::Requests, 200).expect("its share");
     let (_send, silent) = body();
     let refused = Intake::collect(&peer, silent, Length::Message, 1 << 20).await;
-    let refused = refused.expect_err("no room");
+    let refused = refused.expect_err("no permit");
     assert!(
         matches!(refused, IntakeError::Full(Full::Share)),
         "{refused}"
@@ -351,7 +351,7 @@ async fn bodies_of_unknown_length_do_not_wait_for_one_another() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_body_that_waits_for_room_has_the_place_of_a_call() {
+async fn a_body_that_waits_for_its_bytes_has_the_permit_of_a_call() {
     let admission = admission();
     let peer = admission.peer(address("10.0.0.1"));
     let memory = peer.try_take(Resource::Requests, 200).expect("its share");
@@ -393,13 +393,13 @@ async fn all_waits_of_a_body_together_take_no_longer_than_one_may() {
     memory.shrink_to(180);
     tokio::task::yield_now().await;
     send.send(zeros(20 << 10)).expect("a reader");
-    let refused = reading.await.expect("a task").expect_err("no room");
+    let refused = reading.await.expect("a task").expect_err("no permit");
     assert!(matches!(refused, IntakeError::Full(Full::Share)));
     assert_eq!(started.elapsed().as_secs(), wait.as_secs());
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stream_of_messages_waits_for_room_and_goes_on() {
+async fn a_stream_of_messages_waits_for_a_permit_and_goes_on() {
     let admission = admission();
     let peer = admission.peer(address("10.0.0.1"));
     let long = message(100 << 10);
@@ -413,7 +413,7 @@ async fn a_stream_of_messages_waits_for_room_and_goes_on() {
         send.send(long.slice(60 << 10..)).expect("a reader");
         drop(send);
         let first = body.frame().now_or_never();
-        assert_eq!(first.is_none(), begun.len() > 3, "a little needs no room");
+        assert_eq!(first.is_none(), begun.len() > 3, "a little needs no permit");
         let read = async {
             let mut read = first.map_or(0, |frame| {
                 let frame = frame.expect("a frame").expect("data");
@@ -434,12 +434,12 @@ async fn a_stream_of_messages_waits_for_room_and_goes_on() {
     let (send, body) = body();
     let mut body = Metered::new(&peer, body, None);
     send.send(long.slice(..50 << 10)).expect("a reader");
-    let refused = body.frame().await.expect("an end").expect_err("no room");
+    let refused = body.frame().await.expect("an end").expect_err("no permit");
     assert!(matches!(refused, IntakeError::Full(Full::Share)));
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_has_room_before_it_is_made_and_no_more_than_it_needs_after() {
+async fn an_answer_has_its_permit_before_it_is_made_and_no_more_than_it_needs_after() {
     let admission = admission();
     let peer = admission.peer(address("10.0.0.1")).for_call();
     let taken = || admission.taken(Resource::Answers);

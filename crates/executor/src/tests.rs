@@ -291,9 +291,9 @@ fn there_is_a_thread_for_every_permit() {
     }
 }
 
-/// What becomes of a caller.
+/// What a caller does.
 #[derive(Debug, Clone, Copy)]
-enum Fate {
+enum CallerKind {
     Stays,
     Leaves,
     HasLittleTime,
@@ -303,7 +303,7 @@ enum Fate {
 /// What happens next.
 #[derive(Debug, Clone, Copy)]
 enum Step {
-    Comes(Fate),
+    Comes(CallerKind),
     /// The first caller that was to leave does, wherever it is by then.
     Leaves,
     TimePasses,
@@ -311,14 +311,14 @@ enum Step {
 }
 
 fn step() -> impl Strategy<Value = Step> {
-    let fate = prop_oneof![
-        4 => Just(Fate::Stays),
-        4 => Just(Fate::Leaves),
-        2 => Just(Fate::HasLittleTime),
-        1 => Just(Fate::Panics),
+    let kind = prop_oneof![
+        4 => Just(CallerKind::Stays),
+        4 => Just(CallerKind::Leaves),
+        2 => Just(CallerKind::HasLittleTime),
+        1 => Just(CallerKind::Panics),
     ];
     prop_oneof![
-        6 => fate.prop_map(Step::Comes),
+        6 => kind.prop_map(Step::Comes),
         3 => Just(Step::Leaves),
         1 => Just(Step::TimePasses),
         2 => Just(Step::WorkEnds),
@@ -332,16 +332,16 @@ async fn permits_come_back(steps: Vec<Step>) {
     let (mut callers, mut leaving) = (Vec::new(), std::collections::VecDeque::new());
     for step in steps {
         match step {
-            Step::Comes(Fate::Stays) => {
+            Step::Comes(CallerKind::Stays) => {
                 callers.push(behind(&executor, kind, &gate, Duration::from_secs(3600)));
             }
-            Step::Comes(Fate::Leaves) => {
+            Step::Comes(CallerKind::Leaves) => {
                 leaving.push_back(behind(&executor, kind, &gate, Duration::from_secs(3600)));
             }
-            Step::Comes(Fate::HasLittleTime) => {
+            Step::Comes(CallerKind::HasLittleTime) => {
                 callers.push(behind(&executor, kind, &gate, Duration::from_millis(10)));
             }
-            Step::Comes(Fate::Panics) => {
+            Step::Comes(CallerKind::Panics) => {
                 let executor = executor.clone();
                 callers.push(tokio::spawn(async move {
                     executor
@@ -363,7 +363,7 @@ async fn permits_come_back(steps: Vec<Step>) {
             }
         }
         // Some steps meet callers that were not polled yet, others those that wait.
-        if !matches!(step, Step::Comes(Fate::Leaves)) {
+        if !matches!(step, Step::Comes(CallerKind::Leaves)) {
             settle().await;
         }
         let now = stats(&executor, kind);

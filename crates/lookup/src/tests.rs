@@ -143,7 +143,7 @@ async fn a_short_name_passes_over_skills_whose_versions_were_all_withdrawn() {
     assert_eq!(world.list(&ListQuery::default(), 10), [["pdf"]]);
 }
 
-async fn shelf() -> World {
+async fn some_skills() -> World {
     let mut world = World::new();
     for (id, front_matter) in [
         ("github/acme/a", "name: a\ncategory: Data\ntags: [x, y]"),
@@ -162,7 +162,7 @@ async fn shelf() -> World {
 
 #[tokio::test]
 async fn filters_apply_before_paging_so_every_page_but_the_last_is_full() {
-    let world = shelf().await;
+    let world = some_skills().await;
     let all = ListQuery::default();
     assert_eq!(
         world.list(&all, 2),
@@ -213,7 +213,7 @@ async fn filters_apply_before_paging_so_every_page_but_the_last_is_full() {
 
 #[tokio::test]
 async fn a_list_of_what_requires_a_skill_has_pages_and_meets_the_other_filters() {
-    let mut world = shelf().await;
+    let mut world = some_skills().await;
     for (id, category) in [("u/v/x", "data"), ("u/v/y", ""), ("u/w/z", "data")] {
         let rule = "compatibility_rules: [{type: requires, skill: github/acme/a}]";
         world = world
@@ -244,7 +244,7 @@ async fn a_list_of_what_requires_a_skill_has_pages_and_meets_the_other_filters()
 
 #[tokio::test]
 async fn a_page_token_serves_its_query_alone() {
-    let world = shelf().await;
+    let world = some_skills().await;
     let all = ListQuery::default();
     let token = world
         .lookup

@@ -37,7 +37,7 @@ pub enum Outcome {
 
 /// A skill that is there.
 #[derive(Debug, Clone)]
-pub struct Done {
+pub struct InstalledSkill {
     /// What the lock says of it.
     pub locked: Locked,
     /// Its folders.
@@ -69,7 +69,11 @@ fn present(wanted: &Wanted, all: &[Placed]) -> Vec<Placed> {
 
 impl<S: Source> Provision<'_, S> {
     /// Has these versions there: fetches what is not.
-    pub(crate) async fn put(&self, wanted: &[Wanted], force: bool) -> Result<Vec<Done>, S::Error> {
+    pub(crate) async fn put(
+        &self,
+        wanted: &[Wanted],
+        force: bool,
+    ) -> Result<Vec<InstalledSkill>, S::Error> {
         let places: Vec<Place> = wanted.iter().flat_map(|w| w.places.clone()).collect();
         let all = self.targets.home(&places).list().map_err(fail::<S>)?;
         let total = AtomicUsize::new(0);
@@ -89,11 +93,11 @@ impl<S: Source> Provision<'_, S> {
             Ok((there, fetched))
         });
         let fetched: Vec<_> = fetched.buffered(AT_ONCE).try_collect().await?;
-        let done = wanted
+        let installed = wanted
             .iter()
             .zip(fetched)
             .map(|(wanted, (there, fetched))| self.write(wanted, &there, fetched.as_ref(), force));
-        done.collect()
+        installed.collect()
     }
 
     /// Fetches a version. Nothing is taken on trust: not its files, not its digest, not what
@@ -147,7 +151,7 @@ impl<S: Source> Provision<'_, S> {
         there: &[Placed],
         fetched: Option<&Fetched>,
         force: bool,
-    ) -> Result<Done, S::Error> {
+    ) -> Result<InstalledSkill, S::Error> {
         let home = self.targets.home(&wanted.places);
         let (mut paths, mut outcome) = (Vec::new(), Outcome::Unchanged);
         let mut record = there.first().map(|placed| placed.record.clone());
@@ -171,7 +175,7 @@ impl<S: Source> Provision<'_, S> {
         }
         let gone = |id: &SkillId| install::Error::not_installed(id.as_str(), [].into_iter());
         let record = record.ok_or_else(|| fail::<S>(gone(&wanted.pin.id)))?;
-        Ok(Done {
+        Ok(InstalledSkill {
             locked: Locked {
                 id: record.id,
                 semantic: record.semantic,

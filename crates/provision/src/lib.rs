@@ -31,7 +31,7 @@ mod targets;
 mod tell;
 
 pub use error::Error;
-pub use fetch::{Done, Outcome};
+pub use fetch::{InstalledSkill, Outcome};
 pub use look::{Concern, Finding, Newer, audit, installed, newer, uninstall, worst};
 pub use plan::{Changes, install, update};
 pub use targets::{Place, Targets, Wish};

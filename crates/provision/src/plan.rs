@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::fetch::Wanted;
-use super::{Done, Error, Pin, Place, Provision, Source, fail};
+use super::{Error, InstalledSkill, Pin, Place, Provision, Source, fail};
 use install::{Locked, Method, NpxLock, SkillsLock};
 use model::{Code, Digest, SkillId, SkillKey, VersionNumber};
 use trust::Verdict;
@@ -15,7 +15,7 @@ const MAX_SET: usize = 256;
 #[derive(Debug, Clone, Default)]
 pub struct Changes {
     /// The skills that are there.
-    pub done: Vec<Done>,
+    pub installed: Vec<InstalledSkill>,
     /// Those that nothing requires any more.
     pub removed: Vec<SkillId>,
     /// Those of the lock of `npx skills` that the server does not have.
@@ -107,19 +107,19 @@ pub async fn install<S: Source>(
                 .collect()
         }
     };
-    changes.done = with.put(&wanted, force).await?;
+    changes.installed = with.put(&wanted, force).await?;
     if !frozen {
         let mut lock = lock.unwrap_or_default();
-        note(&mut lock, &changes.done, targets.is_asked());
+        note(&mut lock, &changes.installed, targets.is_asked());
         targets.write(&lock).map_err(S::Error::from)?;
     }
     Ok(changes)
 }
 
 /// Has the lock say what is there. Where somebody asked for places, the others stay.
-fn note(lock: &mut SkillsLock, done: &[Done], is_asked: bool) {
-    for done in done {
-        let mut locked = done.locked.clone();
+fn note(lock: &mut SkillsLock, installed: &[InstalledSkill], is_asked: bool) {
+    for skill in installed {
+        let mut locked = skill.locked.clone();
         if let Some(before) = lock.get(&locked.id)
             && is_asked
             && before.digest == locked.digest
@@ -262,7 +262,7 @@ pub async fn update<S: Source>(
     let pins = with.source.resolve(asked).await?;
     let wanted = beside(with, pins, &lock)?;
     let kept: HashSet<SkillKey> = wanted.iter().map(|wanted| wanted.pin.id.key()).collect();
-    let done = with.put(&wanted, force).await?;
+    let installed = with.put(&wanted, force).await?;
     let gone = lock
         .skills()
         .iter()
@@ -281,10 +281,10 @@ pub async fn update<S: Source>(
         }
         lock.remove(&locked.id);
     }
-    note(&mut lock, &done, false);
+    note(&mut lock, &installed, false);
     targets.write(&lock).map_err(S::Error::from)?;
     Ok(Changes {
-        done,
+        installed,
         removed: gone.into_iter().map(|locked| locked.id).collect(),
         ..Changes::default()
     })

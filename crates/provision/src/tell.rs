@@ -87,7 +87,7 @@ pub fn of_changes(changes: &Changes, targets: &Targets) -> Told {
         Outcome::Installed => "installed",
         Outcome::Unchanged => "unchanged",
     };
-    let skills = changes.done.iter().map(|one| {
+    let skills = changes.installed.iter().map(|one| {
         let paths = paths(one.paths.iter());
         json_of(
             &one.locked,
@@ -98,7 +98,7 @@ pub fn of_changes(changes: &Changes, targets: &Targets) -> Told {
         "skills": skills.collect::<Vec<_>>(), "removed": changes.removed,
         "missing": changes.missing, "lock": targets.lock_file().display().to_string(),
     }));
-    for one in &changes.done {
+    for one in &changes.installed {
         let Locked { id, semantic, .. } = &one.locked;
         let why = if one.locked.requested {
             ""

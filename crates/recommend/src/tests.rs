@@ -23,7 +23,7 @@ impl Drop for World {
     }
 }
 
-const SHELF: [(&str, &str); 7] = [
+const SKILLS: [(&str, &str); 7] = [
     (
         "github/acme/react-testing",
         "name: react-testing\ndescription: Tests React components with Jest.\ntechnologies: [react, jest]",
@@ -54,8 +54,8 @@ const SHELF: [(&str, &str); 7] = [
     ),
 ];
 
-async fn shelf() -> World {
-    stocked(&SHELF).await
+async fn some_skills() -> World {
+    stocked(&SKILLS).await
 }
 
 /// Skills of these ids and front matters.
@@ -140,7 +140,7 @@ fn slugs(found: &Recommendations) -> Vec<&str> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_fits_the_stack_and_closes_a_gap_comes_first_with_its_reasons() {
-    let world = shelf().await;
+    let world = some_skills().await;
     let found = recommended(&world, &wish());
     let first = &found.skills[0];
     assert_eq!(first.head.id.slug(), "react-testing");
@@ -181,7 +181,7 @@ async fn what_fits_the_stack_and_closes_a_gap_comes_first_with_its_reasons() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_installed_is_left_out_closes_its_gap_and_pulls_what_it_requires() {
-    let world = shelf().await;
+    let world = some_skills().await;
     let wish = Wish {
         installed: vec![
             "react-testing".to_owned(),
@@ -230,7 +230,7 @@ async fn what_is_installed_is_left_out_closes_its_gap_and_pulls_what_it_requires
 
 #[tokio::test(flavor = "multi_thread")]
 async fn exploring_adds_what_is_not_plainly_asked_for_and_takes_nothing_away() {
-    let world = shelf().await;
+    let world = some_skills().await;
     let daring = Wish {
         mode: Mode::Exploratory,
         ..wish()
@@ -251,7 +251,7 @@ async fn exploring_adds_what_is_not_plainly_asked_for_and_takes_nothing_away() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_codebase_of_nothing_gets_no_skills() {
-    let world = shelf().await;
+    let world = some_skills().await;
     let nothing = analyze(&Inventory::default(), &ScanOptions::default());
     let found = recommend(
         &world.registry,

@@ -24,7 +24,7 @@ pub struct Caller {
     /// The write by name; none: every call is a write of its own.
     pub named: Option<NamedWrite>,
     /// Nothing is written: the answer is what a write would come to.
-    pub is_rehearsal: bool,
+    pub is_dry_run: bool,
 }
 
 /// A write that its caller can repeat.
@@ -44,15 +44,15 @@ impl Caller {
         Self {
             principal,
             named: None,
-            is_rehearsal: false,
+            is_dry_run: false,
         }
     }
 
     /// The same for a write that is not made.
     #[must_use]
-    pub fn rehearsing(principal: Principal) -> Self {
+    pub fn dry_run(principal: Principal) -> Self {
         Self {
-            is_rehearsal: true,
+            is_dry_run: true,
             ..Self::new(principal)
         }
     }

@@ -307,7 +307,7 @@ impl Registry {
             };
             let (mut batch, event, outcome) = match planned {
                 Plan::Done(outcome) if answer.is_none() => return Ok(outcome),
-                Plan::Write(_, _, outcome) | Plan::Quiet(_, outcome) if caller.is_rehearsal => {
+                Plan::Write(_, _, outcome) | Plan::Quiet(_, outcome) if caller.is_dry_run => {
                     return Ok(outcome);
                 }
                 Plan::Done(outcome) => (Batch::new(), None, outcome),

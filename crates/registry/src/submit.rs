@@ -60,7 +60,7 @@ impl Submission {
         request: impl FnOnce() -> Digest,
     ) -> Caller {
         if dry_run {
-            Caller::rehearsing(principal)
+            Caller::dry_run(principal)
         } else {
             Caller::named(principal, key, request)
         }

@@ -11,7 +11,7 @@ use serde_json::Value as Json;
 use url::Url;
 
 use super::archive::{MAX_ARCHIVE, unpacked};
-use super::web::{Ask, Session, Web, join, told};
+use super::web::{Ask, Fetcher, Web, join, told};
 use super::{Error, Fetch, Files, Item, Listing, Look, Work};
 use model::Digest;
 
@@ -102,13 +102,13 @@ impl ClawHub {
     }
 
     /// Where the API is, with a `/` at its end.
-    async fn api(&self, session: &Session<'_>) -> Result<Url, Error> {
+    async fn api(&self, fetcher: &Fetcher<'_>) -> Result<Url, Error> {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
         struct WellKnown {
             api_base: Option<String>,
         }
-        let answer = session
+        let answer = fetcher
             .below(".well-known/clawhub.json", Ask::default())
             .await?;
         if answer.is_missing() {
@@ -126,25 +126,25 @@ impl ClawHub {
     }
 
     async fn list(&self, mark: Option<&str>, work: &Work) -> Result<Look, Error> {
-        let session = Session::look(&self.web, work, mark).await;
-        let listed = self.listed(&session, mark).await;
-        session.over(listed).await
+        let fetcher = Fetcher::look(&self.web, work, mark).await;
+        let listed = self.listed(&fetcher, mark).await;
+        fetcher.over(listed).await
     }
 
-    async fn listed(&self, session: &Session<'_>, mark: Option<&str>) -> Result<Look, Error> {
+    async fn listed(&self, fetcher: &Fetcher<'_>, mark: Option<&str>) -> Result<Look, Error> {
         let mark: Option<Mark> = mark.and_then(|mark| serde_json::from_str(mark).ok());
-        let api = self.api(session).await?;
+        let api = self.api(fetcher).await?;
         let tag = mark.as_ref().and_then(|mark| mark.tag.as_deref());
         let found = if self.slugs.is_empty() {
-            all(session, &api, tag).await?
+            all(fetcher, &api, tag).await?
         } else {
             let named = stream::iter(self.slugs.clone());
-            let (session, api) = (session, &api);
-            let named = named.map(|slug| async move { detail(session, api, &slug).await });
+            let (fetcher, api) = (fetcher, &api);
+            let named = named.map(|slug| async move { detail(fetcher, api, &slug).await });
             let named: Vec<_> = named.buffered(AT_ONCE).try_collect().await?;
             Some((named, None))
         };
-        let rate_limit = session.rate_limit();
+        let rate_limit = fetcher.rate_limit();
         let Some((found, tag)) = found else {
             return Ok(Look::Unchanged { rate_limit });
         };
@@ -171,7 +171,7 @@ impl ClawHub {
     }
 
     async fn files(&self, item: &Item, work: &Work) -> Result<Files, Error> {
-        let session = Session::new(&self.web, work);
+        let fetcher = Fetcher::new(&self.web, work);
         let handle: Handle = serde_json::from_str(&item.handle)
             .map_err(|_| Error::Invalid("this is no item of a registry".to_owned()))?;
         let mut url = join(&join(self.web.base(), &handle.api)?, "download")?;
@@ -183,7 +183,7 @@ impl ClawHub {
             max: MAX_ARCHIVE,
             ..Ask::default()
         };
-        let answer = session.get(&url, ask).await?.there()?;
+        let answer = fetcher.get(&url, ask).await?.there()?;
         let mut files = unpacked(answer.body).await?;
         files.version = Some(handle.version);
         Ok(files)
@@ -209,7 +209,7 @@ type Found = Result<(Summary, Option<String>), (String, String)>;
 
 /// All skills, and the tag of the list where it is one page. None: nothing changed.
 async fn all(
-    session: &Session<'_>,
+    fetcher: &Fetcher<'_>,
     api: &Url,
     tag: Option<&str>,
 ) -> Result<Option<(Vec<Found>, Option<String>)>, Error> {
@@ -225,7 +225,7 @@ async fn all(
             tag: tag.filter(|_| is_first),
             ..Ask::default()
         };
-        let answer = session.get(&url, ask).await?;
+        let answer = fetcher.get(&url, ask).await?;
         if answer.is_unchanged() {
             return Ok(None);
         }
@@ -240,7 +240,7 @@ async fn all(
         let answer = answer.there()?;
         let page: Page = answer.json()?;
         found.extend(page.items.into_iter().map(|summary| Ok((summary, None))));
-        let max = session.work().limits.skills;
+        let max = fetcher.work().limits.skills;
         if found.len() > max {
             let message = format!("{} has more than {max} skills", told(api));
             return Err(Error::TooLarge(message));
@@ -257,12 +257,12 @@ async fn all(
 }
 
 /// What is said of one skill.
-async fn detail(session: &Session<'_>, api: &Url, slug: &str) -> Result<Found, Error> {
+async fn detail(fetcher: &Fetcher<'_>, api: &Url, slug: &str) -> Result<Found, Error> {
     let mut url = join(api, "skills")?;
     if let Ok(mut segments) = url.path_segments_mut() {
         segments.push(slug);
     }
-    let answer = session.get(&url, Ask::default()).await?;
+    let answer = fetcher.get(&url, Ask::default()).await?;
     if answer.is_missing() {
         return Ok(Err((slug.to_owned(), "there is no such skill".to_owned())));
     }

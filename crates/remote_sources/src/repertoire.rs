@@ -11,7 +11,7 @@ use serde_json::Value as Json;
 
 use super::archive::{MAX_ARCHIVE, exported};
 use super::kept::{keep, kept};
-use super::web::{Ask, Session, Web};
+use super::web::{Ask, Fetcher, Web};
 use super::{Error, Fetch, Files, Item, Listing, Look, Work};
 use model::{Digest, SkillId, bundle_digest};
 
@@ -91,13 +91,13 @@ impl Repertoire {
     }
 
     async fn list(&self, mark: Option<&str>, work: &Work) -> Result<Look, Error> {
-        let session = Session::look(&self.web, work, mark).await;
-        let listed = self.listed(&session, mark).await;
-        session.over(listed).await
+        let fetcher = Fetcher::look(&self.web, work, mark).await;
+        let listed = self.listed(&fetcher, mark).await;
+        fetcher.over(listed).await
     }
 
-    async fn listed(&self, session: &Session<'_>, mark: Option<&str>) -> Result<Look, Error> {
-        let mut known = kept::<Kept>(&session.work().folder, KEPT)
+    async fn listed(&self, fetcher: &Fetcher<'_>, mark: Option<&str>) -> Result<Look, Error> {
+        let mut known = kept::<Kept>(&fetcher.work().folder, KEPT)
             .await
             .unwrap_or_default();
         if mark != Some(known.mark.as_str()) {
@@ -105,9 +105,9 @@ impl Repertoire {
         }
         let mut until = None;
         if let Some(mark) = mark {
-            match self.since(session, mark).await? {
+            match self.since(fetcher, mark).await? {
                 Since::Nothing => {
-                    let rate_limit = session.rate_limit();
+                    let rate_limit = fetcher.rate_limit();
                     return Ok(Look::Unchanged { rate_limit });
                 }
                 Since::These(ids, token) => {
@@ -117,12 +117,12 @@ impl Repertoire {
                 Since::Unknown => known.skills.clear(),
             }
         }
-        let (ids, mark) = self.ids(session).await?;
+        let (ids, mark) = self.ids(fetcher).await?;
         // What is known is as of the events that were read: what happened between them and
         // the list is to be told by the next look.
         let mark = until.unwrap_or(mark);
         let known = &known.skills;
-        let (web, asked) = (&self.web, session);
+        let (web, asked) = (&self.web, fetcher);
         let details = stream::iter(ids).map(|id| async move {
             let found = match known.get(&id) {
                 Some(known) => Some(known.clone()),
@@ -143,7 +143,7 @@ impl Repertoire {
         }
         listing.sort();
         keep(
-            &session.work().folder,
+            &fetcher.work().folder,
             KEPT,
             Kept {
                 mark: mark.clone(),
@@ -153,12 +153,12 @@ impl Repertoire {
         .await?;
         listing.mark.clone_from(&mark);
         listing.revision = mark;
-        listing.rate_limit = session.rate_limit();
+        listing.rate_limit = fetcher.rate_limit();
         Ok(Look::Listing(listing))
     }
 
     /// Which skills the events since a place in the log are of.
-    async fn since(&self, session: &Session<'_>, mark: &str) -> Result<Since, Error> {
+    async fn since(&self, fetcher: &Fetcher<'_>, mark: &str) -> Result<Since, Error> {
         let mut url = self.web.below("api/v1/events")?;
         url.query_pairs_mut()
             .append_pair("resume_token", mark)
@@ -169,7 +169,7 @@ impl Repertoire {
             max: MAX_STREAM,
             tag: None,
         };
-        let answer = match session.get(&url, ask).await {
+        let answer = match fetcher.get(&url, ask).await {
             Ok(answer) => answer,
             // The token is of another server, or of before what its log reaches back to.
             Err(Error::Refused(_) | Error::TooLarge(_)) => return Ok(Since::Unknown),
@@ -212,7 +212,7 @@ impl Repertoire {
     }
 
     /// The ids of all skills, and where the log stood when they were listed.
-    async fn ids(&self, session: &Session<'_>) -> Result<(Vec<String>, String), Error> {
+    async fn ids(&self, fetcher: &Fetcher<'_>) -> Result<(Vec<String>, String), Error> {
         let (mut ids, mut mark, mut token) = (Vec::new(), None, String::new());
         loop {
             let mut url = self.web.below("api/v1/skills")?;
@@ -220,9 +220,9 @@ impl Repertoire {
             if !token.is_empty() {
                 url.query_pairs_mut().append_pair("page_token", &token);
             }
-            let page: Page = session.get(&url, Ask::default()).await?.there()?.json()?;
+            let page: Page = fetcher.get(&url, Ask::default()).await?.there()?.json()?;
             ids.extend(page.skills.into_iter().map(|skill| skill.id));
-            let max = session.work().limits.skills;
+            let max = fetcher.work().limits.skills;
             if ids.len() > max {
                 return Err(Error::TooLarge(format!(
                     "the server has more than {max} skills"
@@ -248,7 +248,7 @@ impl Repertoire {
     }
 
     async fn files(&self, item: &Item, work: &Work) -> Result<Files, Error> {
-        let session = Session::new(&self.web, work);
+        let fetcher = Fetcher::new(&self.web, work);
         let wrong = || Error::Invalid("this is no item of a server".to_owned());
         let handle: Handle = serde_json::from_str(&item.handle).map_err(|_| wrong())?;
         let id: SkillId = handle.id.parse().map_err(|_| wrong())?;
@@ -260,7 +260,7 @@ impl Repertoire {
             max: MAX_ARCHIVE,
             tag: None,
         };
-        let answer = session.get(&url, ask).await?.there()?;
+        let answer = fetcher.get(&url, ask).await?.there()?;
         let mut files = exported(answer.body).await?;
         let digests = files
             .files
@@ -295,7 +295,7 @@ fn one(id: &SkillId) -> String {
 }
 
 /// The active version of a skill; none where there is no skill any more.
-async fn detail(web: &Web, session: &Session<'_>, id: &str) -> Result<Option<Known>, Error> {
+async fn detail(web: &Web, fetcher: &Fetcher<'_>, id: &str) -> Result<Option<Known>, Error> {
     #[derive(Deserialize)]
     struct Answer {
         skill: Option<Skill>,
@@ -318,7 +318,7 @@ async fn detail(web: &Web, session: &Session<'_>, id: &str) -> Result<Option<Kno
     };
     let mut url = web.below(&one(&id))?;
     url.query_pairs_mut().append_pair("include_readme", "false");
-    let answer = session.get(&url, Ask::default()).await?;
+    let answer = fetcher.get(&url, Ask::default()).await?;
     if answer.is_missing() {
         return Ok(None);
     }

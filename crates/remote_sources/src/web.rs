@@ -176,9 +176,9 @@ impl Answer {
     }
 }
 
-/// A look, or the reading of one skill: the bounds are of all of it together.
+/// Fetches for a look, or for the reading of one skill: the bounds are of all of it together.
 #[derive(Debug)]
-pub(crate) struct Session<'a> {
+pub(crate) struct Fetcher<'a> {
     web: &'a Web,
     work: &'a Work,
     until: Instant,
@@ -190,7 +190,7 @@ pub(crate) struct Session<'a> {
     is_interrupted: AtomicBool,
 }
 
-impl<'a> Session<'a> {
+impl<'a> Fetcher<'a> {
     pub(crate) fn new(web: &'a Web, work: &'a Work) -> Self {
         Self {
             web,
@@ -205,9 +205,9 @@ impl<'a> Session<'a> {
 
     /// A look. Where the last one with this mark was interrupted, it goes on from there.
     pub(crate) async fn look(web: &'a Web, work: &'a Work, mark: Option<&str>) -> Self {
-        let mut session = Self::new(web, work);
-        session.journal = Some(Journal::open(&work.folder, mark).await);
-        session
+        let mut fetcher = Self::new(web, work);
+        fetcher.journal = Some(Journal::open(&work.folder, mark).await);
+        fetcher
     }
 
     /// The look is over. What was answered is kept only where the place, the network or the

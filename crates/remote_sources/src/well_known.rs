@@ -13,7 +13,7 @@ use url::Url;
 
 use super::archive::{MAX_ARCHIVE, sifted, unpacked};
 use super::kept::{keep, kept};
-use super::web::{Answer, Ask, Session, Web, join, told};
+use super::web::{Answer, Ask, Fetcher, Web, join, told};
 use super::{Error, Fetch, Files, Item, Listing, Look, Work};
 use model::{Digest, FilePath, MAX_FILES, MAX_SKILL_BYTES, bundle_digest};
 
@@ -101,28 +101,28 @@ impl WellKnown {
     }
 
     async fn list(&self, mark: Option<&str>, work: &Work) -> Result<Look, Error> {
-        let session = Session::look(&self.web, work, mark).await;
-        let listed = self.listed(&session, mark).await;
-        session.over(listed).await
+        let fetcher = Fetcher::look(&self.web, work, mark).await;
+        let listed = self.listed(&fetcher, mark).await;
+        fetcher.over(listed).await
     }
 
-    async fn listed(&self, session: &Session<'_>, mark: Option<&str>) -> Result<Look, Error> {
+    async fn listed(&self, fetcher: &Fetcher<'_>, mark: Option<&str>) -> Result<Look, Error> {
         let mark: Option<Mark> = mark.and_then(|mark| serde_json::from_str(mark).ok());
         let tag = mark.as_ref().and_then(|mark| mark.tag.as_deref());
         let ask = Ask {
             tag,
             ..Ask::default()
         };
-        let index = session.below(INDEX, ask).await?;
+        let index = fetcher.below(INDEX, ask).await?;
         if index.is_unchanged() && tag.is_some() {
-            let rate_limit = session.rate_limit();
+            let rate_limit = fetcher.rate_limit();
             return Ok(Look::Unchanged { rate_limit });
         }
         let (mut listing, tag) = if index.is_missing() {
-            (old(session).await?, None)
+            (old(fetcher).await?, None)
         } else {
             let index = index.there()?;
-            (new(&index, session.work())?, index.tag())
+            (new(&index, fetcher.work())?, index.tag())
         };
         listing.sort();
         let items: Vec<_> = listing
@@ -135,7 +135,7 @@ impl WellKnown {
             tag,
             digest: Digest::of(&all).to_string(),
         };
-        let rate_limit = session.rate_limit();
+        let rate_limit = fetcher.rate_limit();
         if mark.is_some_and(|mark| mark.digest == now.digest) {
             return Ok(Look::Unchanged { rate_limit });
         }
@@ -146,25 +146,25 @@ impl WellKnown {
     }
 
     async fn files(&self, item: &Item, work: &Work) -> Result<Files, Error> {
-        let session = Session::new(&self.web, work);
+        let fetcher = Fetcher::new(&self.web, work);
         let wrong = |_| Error::Invalid("this is no item of an index".to_owned());
         let url = |url: &str| join(self.web.base(), url);
         match serde_json::from_str(&item.handle).map_err(wrong)? {
             Handle::Skill { url: at, digest } => {
-                let body = bytes(&session, &url(&at)?, MAX_SKILL_BYTES, digest).await?;
+                let body = bytes(&fetcher, &url(&at)?, MAX_SKILL_BYTES, digest).await?;
                 Ok(Files {
                     files: BTreeMap::from([(FilePath::skill_md(), Bytes::from(body))]),
                     ..Files::default()
                 })
             }
             Handle::Archive { url: at, digest } => {
-                unpacked(bytes(&session, &url(&at)?, MAX_ARCHIVE, digest).await?).await
+                unpacked(bytes(&fetcher, &url(&at)?, MAX_ARCHIVE, digest).await?).await
             }
             Handle::Files { below, files } => {
                 let (below, mut read, mut left) = (url(&below)?, Files::default(), MAX_SKILL_BYTES);
                 for name in &files {
                     let (path, url) = file(&below, name)?;
-                    let answer = session.get(&url, whole(left)).await?.there()?;
+                    let answer = fetcher.get(&url, whole(left)).await?.there()?;
                     left = left.saturating_sub(answer.body.len() as u64);
                     read.files.insert(path, answer.body.into());
                 }
@@ -207,12 +207,12 @@ fn whole(left: u64) -> Ask<'static> {
 
 /// Bytes that have this digest.
 async fn bytes(
-    session: &Session<'_>,
+    fetcher: &Fetcher<'_>,
     url: &Url,
     max: u64,
     digest: Digest,
 ) -> Result<Vec<u8>, Error> {
-    let answer = session.get(url, whole(max)).await?.there()?;
+    let answer = fetcher.get(url, whole(max)).await?.there()?;
     if Digest::of(&answer.body) != digest {
         let message = format!(
             "what is at {} is not what the index has the digest of",
@@ -304,9 +304,9 @@ fn file(below: &Url, name: &str) -> Result<(FilePath, Url), Error> {
 }
 
 /// What the index of 0.1 lists, with the digests of files that are read for it.
-async fn old(session: &Session<'_>) -> Result<Listing, Error> {
-    let work = session.work();
-    let index = session.below(INDEX_0_1, Ask::default()).await?.there()?;
+async fn old(fetcher: &Fetcher<'_>) -> Result<Listing, Error> {
+    let work = fetcher.work();
+    let index = fetcher.below(INDEX_0_1, Ask::default()).await?.there()?;
     let entries: Index<OldEntry> = index.json()?;
     count(entries.skills.len(), work, &index.url)?;
     let files: usize = entries.skills.iter().map(|entry| entry.files.len()).sum();
@@ -325,7 +325,7 @@ async fn old(session: &Session<'_>) -> Result<Listing, Error> {
             listing.skipped.push((name, why));
             continue;
         }
-        match old_item(session, &index.url, entry, &known, &mut seen).await? {
+        match old_item(fetcher, &index.url, entry, &known, &mut seen).await? {
             Ok(item) => listing.items.push(item),
             Err(why) => listing.skipped.push((name, why)),
         }
@@ -336,7 +336,7 @@ async fn old(session: &Session<'_>) -> Result<Listing, Error> {
 
 /// One skill of an index of 0.1, or why it is none.
 async fn old_item(
-    session: &Session<'_>,
+    fetcher: &Fetcher<'_>,
     index: &Url,
     entry: OldEntry,
     known: &BTreeMap<String, Known>,
@@ -361,7 +361,7 @@ async fn old_item(
             tag: known.map(|known| known.tag.as_str()),
             ..whole(left)
         };
-        let answer = match session.get(&url, ask).await {
+        let answer = match fetcher.get(&url, ask).await {
             Err(Error::TooLarge(why)) => return Ok(Err(why)),
             answer => answer?,
         };

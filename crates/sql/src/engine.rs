@@ -2,7 +2,7 @@
 
 use super::catalog::{self, Table, TableName};
 use super::dialect::Dialect;
-use super::guard::Checked;
+use super::guard::CheckedStatement;
 use super::mysql::MySqlServer;
 use super::postgres::PostgresServer;
 use super::rows::{Bounds, Rows};
@@ -48,7 +48,7 @@ impl Engine {
     pub(super) async fn run(
         &self,
         order: Order,
-        statement: &Checked,
+        statement: &CheckedStatement,
         bounds: Bounds,
     ) -> Result<Rows, ToolError> {
         match self {

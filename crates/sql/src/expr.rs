@@ -10,7 +10,7 @@ use super::dialect::Dialect;
 use super::functions::Allowed;
 use super::refusal::Refusal;
 use super::types::{self, Kind};
-use super::walk::{Checked, QueryWalk, position, unknown};
+use super::walk::{CheckResult, QueryWalk, position, unknown};
 
 /// What looks like a function and is grammar of `PostgreSQL`: no schema may stand
 /// before it.
@@ -45,7 +45,7 @@ const CHARACTER_SETS: &[&str] = &[
 
 impl QueryWalk<'_> {
     /// Looks at an expression; what is inside of it is visited after it.
-    pub(super) fn expr(&mut self, expr: &mut Expr) -> Checked {
+    pub(super) fn expr(&mut self, expr: &mut Expr) -> CheckResult {
         self.rewrite(expr);
         let dialect = self.dialect;
         match expr {
@@ -122,7 +122,7 @@ impl QueryWalk<'_> {
     }
 
     /// A name that stands alone.
-    fn bare(&self, ident: &Ident) -> Checked {
+    fn bare(&self, ident: &Ident) -> CheckResult {
         let name = self.dialect.folded(ident);
         let is_session = self.dialect != Dialect::Sqlite
             && ident.quote_style.is_none()
@@ -133,7 +133,7 @@ impl QueryWalk<'_> {
         Ok(())
     }
 
-    fn operator(&mut self, operator: &BinaryOperator) -> Checked {
+    fn operator(&mut self, operator: &BinaryOperator) -> CheckResult {
         match operator {
             BinaryOperator::Custom(_)
             | BinaryOperator::PGCustomBinaryOperator(_)
@@ -149,7 +149,7 @@ impl QueryWalk<'_> {
     }
 
     /// A type that a value is cast to.
-    pub(super) fn data_type(&mut self, data_type: &sqlparser::ast::DataType) -> Checked {
+    pub(super) fn data_type(&mut self, data_type: &sqlparser::ast::DataType) -> CheckResult {
         match types::kind(self.dialect, data_type) {
             Kind::BuiltIn => Ok(()),
             Kind::Named(parts) => {
@@ -164,7 +164,7 @@ impl QueryWalk<'_> {
     }
 
     /// The types of columns that an alias gives.
-    pub(super) fn column_types(&mut self, alias: &TableAlias) -> Checked {
+    pub(super) fn column_types(&mut self, alias: &TableAlias) -> CheckResult {
         for column in &alias.columns {
             if let Some(data_type) = &column.data_type {
                 self.data_type(data_type)?;
@@ -173,7 +173,7 @@ impl QueryWalk<'_> {
         Ok(())
     }
 
-    fn function(&mut self, function: &mut Function) -> Checked {
+    fn function(&mut self, function: &mut Function) -> CheckResult {
         let other = function.uses_odbc_syntax
             || function.parameters != FunctionArguments::None
             || matches!(&function.args, FunctionArguments::Subquery(_));
@@ -212,7 +212,7 @@ impl QueryWalk<'_> {
         self.call(&mut function.name)
     }
 
-    fn refuse(&self, name: &ObjectName) -> Checked {
+    fn refuse(&self, name: &ObjectName) -> CheckResult {
         let ident = name.0.last().and_then(|part| part.as_ident());
         let at = ident.map_or((0, 0), position);
         let parts: Vec<String> = name
@@ -228,7 +228,7 @@ impl QueryWalk<'_> {
 
     /// Whom a call means: a listed function of the server, which is then written so
     /// that no other can be meant, or one that the operator allows.
-    pub(super) fn call(&mut self, name: &mut ObjectName) -> Checked {
+    pub(super) fn call(&mut self, name: &mut ObjectName) -> CheckResult {
         let parts: Option<Vec<&Ident>> = name.0.iter().map(|part| part.as_ident()).collect();
         let Some(parts) = parts else {
             return unknown("This kind of call");

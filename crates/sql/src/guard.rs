@@ -39,7 +39,7 @@ const CHECKS: usize = 8;
 
 /// A statement that may be sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Checked {
+pub(super) struct CheckedStatement {
     /// Its text, without a semicolon at its end.
     pub(super) sql: String,
     /// It changes something.
@@ -67,13 +67,16 @@ impl Guard {
     }
 
     /// Checks a statement.
-    pub(super) async fn check(&self, sql: &str) -> Result<Checked, ToolError> {
+    pub(super) async fn check(&self, sql: &str) -> Result<CheckedStatement, ToolError> {
         self.checked(sql).await?.map_err(Into::into)
     }
 
     /// The same, with a refusal to look at. Runs on a stack that is deep enough for any
     /// statement, in a thread that keeps its permit until it ends.
-    pub(super) async fn checked(&self, sql: &str) -> Result<Result<Checked, Refusal>, ToolError> {
+    pub(super) async fn checked(
+        &self,
+        sql: &str,
+    ) -> Result<Result<CheckedStatement, Refusal>, ToolError> {
         let busy = || {
             ToolError::new(
                 ToolErrorKind::Unavailable,
@@ -107,7 +110,7 @@ pub(super) fn judge(
     functions: &Functions,
     sql: &str,
     read_only: bool,
-) -> Result<Checked, Refusal> {
+) -> Result<CheckedStatement, Refusal> {
     if sql.len() > MAX_BYTES {
         return Err(Refusal::syntax(format!(
             "The query has {} bytes; at most {MAX_BYTES} are taken.",
@@ -136,7 +139,7 @@ pub(super) fn judge(
                 && refusal.syntax
                 && begins_query(first.as_ref()) =>
         {
-            return Ok(Checked {
+            return Ok(CheckedStatement {
                 sql: text.to_owned(),
                 writes: false,
                 names: Names::default(),
@@ -157,7 +160,7 @@ pub(super) fn judge(
         Dialect::Sqlite => text.to_owned(),
         Dialect::Postgres | Dialect::MySql => written(dialect, &statement)?,
     };
-    Ok(Checked {
+    Ok(CheckedStatement {
         sql,
         writes: walk.writes,
         names: walk.into_names(),

@@ -64,7 +64,7 @@ use self::catalog::TableName;
 pub use self::config::{Config, ConfigError};
 use self::engine::{Engine, Order};
 pub use self::functions::{FunctionName, FunctionNameError};
-use self::guard::{Checked, Guard};
+use self::guard::{CheckedStatement, Guard};
 use self::names::Names;
 use self::rows::Bounds;
 use handler::{Handler, Invocation, LOAD_CORE, Output, ToolError, ToolErrorKind, Work};
@@ -254,7 +254,7 @@ impl Sql {
         let mut structured = Vec::new();
         for table in tables.iter().take(max) {
             let quoted = table.quoted(self.engine.dialect());
-            let all = Checked {
+            let all = CheckedStatement {
                 sql: format!("SELECT * FROM {quoted} LIMIT {rows}"),
                 writes: false,
                 names: Names::default(),

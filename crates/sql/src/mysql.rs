@@ -21,7 +21,7 @@ use tokio::time::timeout;
 
 use super::engine::Order;
 use super::error;
-use super::guard::Checked;
+use super::guard::CheckedStatement;
 use super::roles;
 use super::rows::{self, Bounds, Rows};
 use super::session::{self, Server};
@@ -44,12 +44,12 @@ pub(super) struct MySqlServer {
 }
 
 /// A connection, and which of the two servers it leads to.
-pub(super) struct Session {
+pub(super) struct ServerConnection {
     connection: MySqlConnection,
     mariadb: bool,
 }
 
-impl AsMut<MySqlConnection> for Session {
+impl AsMut<MySqlConnection> for ServerConnection {
     fn as_mut(&mut self) -> &mut MySqlConnection {
         &mut self.connection
     }
@@ -69,9 +69,9 @@ impl MySqlServer {
 
 impl Server for MySqlServer {
     type Driver = MySql;
-    type Session = Session;
+    type ServerConnection = ServerConnection;
 
-    async fn open(&self) -> Result<Session, ToolError> {
+    async fn open(&self) -> Result<ServerConnection, ToolError> {
         let failed = |cause: sqlx::Error| error::connecting(&cause);
         let mut connection = self.options.connect().await.map_err(failed)?;
         let version: String = sqlx::query_scalar("SELECT VERSION()")
@@ -86,15 +86,15 @@ impl Server for MySqlServer {
         if !self.powerful {
             roles::mysql(&mut connection).await?;
         }
-        Ok(Session {
+        Ok(ServerConnection {
             connection,
             mariadb,
         })
     }
 
-    fn begin(session: &Session, order: Order, bounds: Bounds) -> String {
+    fn begin(connection: &ServerConnection, order: Order, bounds: Bounds) -> String {
         // The limit of MySQL itself holds for queries alone.
-        let limit = if session.mariadb {
+        let limit = if connection.mariadb {
             format!("max_statement_time = {:.3}", bounds.time.as_secs_f64())
         } else {
             format!("max_execution_time = {}", bounds.time.as_millis().max(1))
@@ -113,7 +113,7 @@ impl Server for MySqlServer {
     async fn inside(
         connection: &mut MySqlConnection,
         order: Order,
-        statement: &Checked,
+        statement: &CheckedStatement,
         bounds: Bounds,
     ) -> Result<Rows, ToolError> {
         let sql = match order {
@@ -154,8 +154,8 @@ impl Server for MySqlServer {
 
     /// The driver has no command that cleans a session, and locks by name, variables and
     /// temporary tables would outlive the transaction: so each ends with its call.
-    async fn clean(session: Session) -> Option<Session> {
-        drop(timeout(CLOSING, session.connection.close()).await);
+    async fn clean(connection: ServerConnection) -> Option<ServerConnection> {
+        drop(timeout(CLOSING, connection.connection.close()).await);
         None
     }
 }

@@ -39,7 +39,7 @@ pub(super) async fn permit(permits: &Arc<Semaphore>) -> Result<OwnedSemaphorePer
 /// A few connections.
 pub(super) struct Pool<S: Server> {
     server: S,
-    idle: Mutex<Vec<S::Session>>,
+    idle: Mutex<Vec<S::ServerConnection>>,
     permits: Arc<Semaphore>,
 }
 
@@ -60,7 +60,7 @@ impl<S: Server> Pool<S> {
         }
     }
 
-    fn idle(&self) -> Option<S::Session> {
+    fn idle(&self) -> Option<S::ServerConnection> {
         self.idle
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -68,7 +68,7 @@ impl<S: Server> Pool<S> {
     }
 
     /// A connection that answers.
-    pub(super) async fn acquire(&self) -> Result<Lease<S::Session>, ToolError> {
+    pub(super) async fn acquire(&self) -> Result<Lease<S::ServerConnection>, ToolError> {
         let permit = permit(&self.permits).await?;
         while let Some(mut connection) = self.idle() {
             // The server may have gone away since.
@@ -91,7 +91,7 @@ impl<S: Server> Pool<S> {
 
     /// Keeps a connection for the next call. Its last answer was read, and nothing of
     /// the call is left in its session.
-    pub(super) fn give_back(&self, lease: Lease<S::Session>) {
+    pub(super) fn give_back(&self, lease: Lease<S::ServerConnection>) {
         let Lease { connection, permit } = lease;
         self.idle
             .lock()

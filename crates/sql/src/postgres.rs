@@ -20,7 +20,7 @@ use tokio::time::timeout;
 
 use super::engine::Order;
 use super::error;
-use super::guard::Checked;
+use super::guard::CheckedStatement;
 use super::roles;
 use super::rows::{self, Bounds, Column, Rows};
 use super::server;
@@ -42,12 +42,12 @@ pub(super) struct PostgresServer {
 }
 
 /// A connection, and what its server can do.
-pub(super) struct Session {
+pub(super) struct ServerConnection {
     connection: PgConnection,
     notices: bool,
 }
 
-impl AsMut<PgConnection> for Session {
+impl AsMut<PgConnection> for ServerConnection {
     fn as_mut(&mut self) -> &mut PgConnection {
         &mut self.connection
     }
@@ -66,27 +66,27 @@ impl PostgresServer {
 
 impl Server for PostgresServer {
     type Driver = Postgres;
-    type Session = Session;
+    type ServerConnection = ServerConnection;
 
-    async fn open(&self) -> Result<Session, ToolError> {
+    async fn open(&self) -> Result<ServerConnection, ToolError> {
         let connection = self.options.connect().await;
         let mut connection = connection.map_err(|cause| error::connecting(&cause))?;
         if !self.powerful {
             roles::postgres(&mut connection).await?;
         }
         let version = connection.server_version_num();
-        Ok(Session {
+        Ok(ServerConnection {
             connection,
             notices: version.is_some_and(|version| version >= NOTICES),
         })
     }
 
-    fn begin(session: &Session, order: Order, bounds: Bounds) -> String {
+    fn begin(connection: &ServerConnection, order: Order, bounds: Bounds) -> String {
         let access = match order {
             Order::Write => "READ WRITE",
             _ => "READ ONLY",
         };
-        let notices = if session.notices {
+        let notices = if connection.notices {
             "SET LOCAL client_connection_check_interval = 1000; "
         } else {
             ""
@@ -105,7 +105,7 @@ impl Server for PostgresServer {
     async fn inside(
         connection: &mut PgConnection,
         order: Order,
-        statement: &Checked,
+        statement: &CheckedStatement,
         bounds: Bounds,
     ) -> Result<Rows, ToolError> {
         server::check(connection, &statement.names, bounds.time).await?;
@@ -169,10 +169,10 @@ impl Server for PostgresServer {
     }
 
     /// Without advisory locks, settings, prepared statements and temporary tables.
-    async fn clean(mut session: Session) -> Option<Session> {
-        let discard = sqlx::raw_sql("DISCARD ALL").execute(&mut session.connection);
+    async fn clean(mut connection: ServerConnection) -> Option<ServerConnection> {
+        let discard = sqlx::raw_sql("DISCARD ALL").execute(&mut connection.connection);
         let done = timeout(CLEANING, discard).await;
-        matches!(done, Ok(Ok(_))).then_some(session)
+        matches!(done, Ok(Ok(_))).then_some(connection)
     }
 }
 

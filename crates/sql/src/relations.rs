@@ -8,7 +8,7 @@ use sqlparser::ast::ObjectName;
 
 use super::dialect::Dialect;
 use super::refusal::Refusal;
-use super::walk::Checked;
+use super::walk::CheckResult;
 
 /// Of `pg_catalog`.
 const POSTGRES: &str = include_str!("allowed/postgresql-relations.txt");
@@ -82,7 +82,7 @@ pub(super) fn sqlite(table: &str) -> bool {
 }
 
 /// A table may be read.
-pub(super) fn check(dialect: Dialect, name: &ObjectName) -> Checked {
+pub(super) fn check(dialect: Dialect, name: &ObjectName) -> CheckResult {
     let refused = |name: &str, step: &str| {
         Err(Refusal::denied(
             format!("The server's own table {name} is not allowed."),

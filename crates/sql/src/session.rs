@@ -21,7 +21,7 @@ use tokio::sync::Semaphore;
 
 use super::engine::{Order, Question};
 use super::error;
-use super::guard::Checked;
+use super::guard::CheckedStatement;
 use super::pool::{Lease, Pool};
 use super::rows::{Bounds, Column, Rows};
 use handler::{ToolError, ToolErrorKind};
@@ -41,19 +41,19 @@ pub(super) trait Server: Send + Sync + Sized + 'static {
     type Driver: Database<Arguments: IntoArguments<Self::Driver>> + HasStatementCache;
 
     /// A connection, and what is known of its server.
-    type Session: AsMut<Connection<Self>> + Send;
+    type ServerConnection: AsMut<Connection<Self>> + Send;
 
-    /// Opens a session, and makes sure that it may be used.
-    fn open(&self) -> impl Future<Output = Result<Self::Session, ToolError>> + Send;
+    /// Opens a connection, and makes sure that it may be used.
+    fn open(&self) -> impl Future<Output = Result<Self::ServerConnection, ToolError>> + Send;
 
     /// What begins a transaction, which only reads unless the order is to write.
-    fn begin(session: &Self::Session, order: Order, bounds: Bounds) -> String;
+    fn begin(connection: &Self::ServerConnection, order: Order, bounds: Bounds) -> String;
 
     /// Does what it is asked, inside of the transaction.
     fn inside(
         connection: &mut Connection<Self>,
         order: Order,
-        statement: &Checked,
+        statement: &CheckedStatement,
         bounds: Bounds,
     ) -> impl Future<Output = Result<Rows, ToolError>> + Send;
 
@@ -68,7 +68,9 @@ pub(super) trait Server: Send + Sync + Sized + 'static {
 
     /// Gives a session without what outlives a transaction; none where there is no way
     /// to clean it, or it failed. Then it is closed.
-    fn clean(session: Self::Session) -> impl Future<Output = Option<Self::Session>> + Send;
+    fn clean(
+        connection: Self::ServerConnection,
+    ) -> impl Future<Output = Option<Self::ServerConnection>> + Send;
 }
 
 /// A database on a server.
@@ -91,7 +93,7 @@ where
     pub(super) async fn run(
         &self,
         order: Order,
-        statement: &Checked,
+        statement: &CheckedStatement,
         bounds: Bounds,
     ) -> Result<Rows, ToolError> {
         let mut lease = self.begin(order, bounds).await?;
@@ -150,7 +152,11 @@ where
     }
 
     /// A session in which a transaction has begun.
-    async fn begin(&self, order: Order, bounds: Bounds) -> Result<Lease<S::Session>, ToolError> {
+    async fn begin(
+        &self,
+        order: Order,
+        bounds: Bounds,
+    ) -> Result<Lease<S::ServerConnection>, ToolError> {
         let mut lease = self.pool.acquire().await?;
         let begin = AssertSqlSafe(S::begin(&lease.connection, order, bounds));
         match sqlx::raw_sql(begin)
@@ -166,7 +172,7 @@ where
     ///
     /// The answer does not wait for it, since the call's time may end meanwhile: what was
     /// committed would be told as given up, and be written again. The permit does.
-    fn clean(&self, lease: Lease<S::Session>) {
+    fn clean(&self, lease: Lease<S::ServerConnection>) {
         let pool = Arc::clone(&self.pool);
         tokio::spawn(async move {
             let Lease { connection, permit } = lease;

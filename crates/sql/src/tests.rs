@@ -40,8 +40,8 @@ fn file(folder: &Path) -> String {
 }
 
 /// A statement as the guard gives it, without the guard.
-fn unchecked(sql: &str) -> Checked {
-    Checked {
+fn unchecked(sql: &str) -> CheckedStatement {
+    CheckedStatement {
         sql: sql.to_owned(),
         writes: false,
         names: Names::default(),
@@ -49,7 +49,7 @@ fn unchecked(sql: &str) -> Checked {
 }
 
 /// What the guard says of a statement where nothing but reading is allowed.
-fn judge(dialect: dialect::Dialect, sql: &str) -> Result<Checked, guard::Refusal> {
+fn judge(dialect: dialect::Dialect, sql: &str) -> Result<CheckedStatement, guard::Refusal> {
     let functions = functions::Functions::new(dialect, true, Vec::new());
     guard::judge(dialect, &functions, sql, true)
 }

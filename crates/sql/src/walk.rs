@@ -19,8 +19,8 @@ use super::names::{Attribute, Names};
 use super::refusal::Refusal;
 use super::relations;
 
-/// How a part was found.
-pub(super) type Checked = Result<(), Refusal>;
+/// What a check of a part came to.
+pub(super) type CheckResult = Result<(), Refusal>;
 
 /// Looks at every part of a statement.
 pub(super) struct QueryWalk<'a> {
@@ -95,7 +95,7 @@ impl<'a> QueryWalk<'a> {
         }
     }
 
-    fn inner(&mut self, name: &str) -> Checked {
+    fn inner(&mut self, name: &str) -> CheckResult {
         self.writes = true;
         if self.read_only {
             return Err(Refusal::operation(name, true));
@@ -103,7 +103,7 @@ impl<'a> QueryWalk<'a> {
         Ok(())
     }
 
-    fn statement(&mut self, statement: &Statement) -> Checked {
+    fn statement(&mut self, statement: &Statement) -> CheckResult {
         self.statements += 1;
         match statement {
             Statement::Query(_) => Ok(()),
@@ -120,7 +120,7 @@ impl<'a> QueryWalk<'a> {
         }
     }
 
-    fn body(&mut self, body: &SetExpr) -> Checked {
+    fn body(&mut self, body: &SetExpr) -> CheckResult {
         match body {
             // What is inside of these is visited by itself.
             SetExpr::Select(_)
@@ -138,7 +138,7 @@ impl<'a> QueryWalk<'a> {
         }
     }
 
-    fn query(&mut self, query: &Query) -> Checked {
+    fn query(&mut self, query: &Query) -> CheckResult {
         if !query.locks.is_empty() {
             return Err(Refusal::operation("SELECT FOR UPDATE", self.read_only));
         }
@@ -157,7 +157,7 @@ impl<'a> QueryWalk<'a> {
         self.body(&query.body)
     }
 
-    fn select(&mut self, select: &Select) -> Checked {
+    fn select(&mut self, select: &Select) -> CheckResult {
         if select.into.is_some() {
             return Err(Refusal::operation("SELECT INTO", self.read_only));
         }
@@ -179,7 +179,7 @@ impl<'a> QueryWalk<'a> {
         Ok(())
     }
 
-    fn table(&mut self, factor: &mut TableFactor) -> Checked {
+    fn table(&mut self, factor: &mut TableFactor) -> CheckResult {
         if self.dialect == Dialect::Postgres {
             expr::unnest(factor);
         }
@@ -252,7 +252,7 @@ impl<'a> QueryWalk<'a> {
         }
     }
 
-    fn value(&mut self, value: &mut ValueWithSpan) -> Checked {
+    fn value(&mut self, value: &mut ValueWithSpan) -> CheckResult {
         let digits = |text: &str| text.chars().all(|letter| letter.is_ascii_hexdigit());
         let postgres = self.dialect == Dialect::Postgres;
         // One spelling for strings, which the database ends where the parser does.
@@ -275,7 +275,7 @@ impl<'a> QueryWalk<'a> {
         Ok(())
     }
 
-    fn ident(&self, ident: &Ident) -> Checked {
+    fn ident(&self, ident: &Ident) -> CheckResult {
         match self.dialect {
             Dialect::Postgres if ident.value.len() > 63 => Err(Refusal::syntax(
                 "A name has more than 63 bytes, which PostgreSQL would cut.",
@@ -304,11 +304,11 @@ pub(super) fn name_of(statement: &Statement) -> String {
     text.split_whitespace().next().unwrap_or("?").to_owned()
 }
 
-pub(super) fn unknown(what: &str) -> Checked {
+pub(super) fn unknown(what: &str) -> CheckResult {
     Err(Refusal::syntax(format!("{what} is not supported here.")))
 }
 
-fn flow(found: Checked) -> ControlFlow<Box<Refusal>> {
+fn flow(found: CheckResult) -> ControlFlow<Box<Refusal>> {
     match found {
         Ok(()) => ControlFlow::Continue(()),
         Err(refusal) => ControlFlow::Break(Box::new(refusal)),

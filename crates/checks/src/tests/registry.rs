@@ -12,18 +12,18 @@ use super::*;
 
 /// What a test says is installed.
 #[derive(Debug, Default)]
-struct Shelf(Mutex<Vec<InstalledSkill>>);
+struct InstalledSkills(Mutex<Vec<InstalledSkill>>);
 
-impl Installed for Shelf {
+impl Installed for InstalledSkills {
     fn installed(&self, _: bool) -> Result<Vec<InstalledSkill>, Failure> {
-        Ok(self.0.lock().expect("a shelf").clone())
+        Ok(self.0.lock().expect("a lock").clone())
     }
 }
 
 struct World {
     registry: Registry,
     checks: Checks,
-    shelf: Arc<Shelf>,
+    installed: Arc<InstalledSkills>,
     hands: Arc<Hands>,
     _folder: TempDir,
 }
@@ -31,13 +31,13 @@ struct World {
 impl World {
     fn new() -> Self {
         let folder = TempDir::new().expect("a folder");
-        let (hands, shelf) = (Hands::new(), Arc::new(Shelf::default()));
+        let (hands, installed) = (Hands::new(), Arc::new(InstalledSkills::default()));
         let (_, registry) = testing::registry(folder.path(), &options(), hands.clone());
-        let checks = Checks::new(registry.clone(), shelf.clone(), 1_000);
+        let checks = Checks::new(registry.clone(), installed.clone(), 1_000);
         Self {
             registry,
             checks,
-            shelf,
+            installed,
             hands,
             _folder: folder,
         }
@@ -61,7 +61,7 @@ impl World {
             damage: damage.map(str::to_owned),
             digest: self.digest(id, number),
         };
-        let mut all = self.shelf.0.lock().expect("a shelf");
+        let mut all = self.installed.0.lock().expect("a lock");
         all.push(skill);
         all.sort_by(|a, b| a.id.as_str().cmp(b.id.as_str()));
     }

@@ -51,7 +51,7 @@ async fn a_session_belongs_to_the_caller_that_began_it() {
 }
 
 async fn begin(sessions: &Sessions, peer: &Peer) -> SessionId {
-    let permit = sessions.admit(peer).await.expect("a place");
+    let permit = sessions.admit(peer).await.expect("a permit");
     let begun = Sessions::handle(with(permit), sessions.create_session());
     let (id, _transport) = begun.await.expect("a session");
     // The order of sessions is that of their times.
@@ -88,7 +88,7 @@ async fn a_session_lives_as_long_as_its_client_is_heard_of_or_has_a_stream() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn where_there_is_no_place_the_session_idle_for_longest_ends() {
+async fn where_there_is_no_permit_left_the_session_idle_for_longest_ends() {
     let (sessions, admission) = (Sessions::new(HOUR), admission(4));
     let peer = |last| admission.peer([10, 0, 0, last].into());
     let (one, other, third) = (peer(1), peer(2), peer(3));
@@ -112,10 +112,10 @@ async fn where_there_is_no_place_the_session_idle_for_longest_ends() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_session_whose_client_left_while_it_began_has_its_place_until_it_ends() {
+async fn a_session_whose_client_left_while_it_began_has_its_permit_until_it_ends() {
     let (sessions, admission) = (Sessions::new(HOUR), admission(2));
     let peer = admission.peer([10, 0, 0, 1].into());
-    let permit = sessions.admit(&peer).await.expect("a place");
+    let permit = sessions.admit(&peer).await.expect("a permit");
     let beginning = Sessions::handle(with(permit), async {
         let _transport = sessions.create_session().await.expect("a session");
         futures_util::future::pending::<()>().await;
@@ -143,7 +143,7 @@ async fn a_session_with_a_stream_does_not_end_for_another() {
     let stream = sessions.stream(&id, futures_util::stream::pending());
     assert_eq!(sessions.admit(&peer).await.map(drop), Err(Full::Share));
     drop(stream);
-    sessions.admit(&peer).await.expect("its place");
+    sessions.admit(&peer).await.expect("its permit");
     assert_eq!(known(&sessions, &[&id]), [false]);
 }
 

@@ -124,3 +124,110 @@ async fn watchers_at_the_edge_of_the_log_see_every_version_or_are_told_to_list()
         assert_eq!(watcher.await.expect("a watcher"), []);
     }
 }
+
+#[tokio::test]
+async fn a_watcher_sees_every_event_once_and_goes_on_where_it_was() {
+    let world = World::new();
+    world.published(ID, &text("", "before")).await;
+    let mut watch = world
+        .registry
+        .watch("", WatchFilter::default())
+        .expect("a watcher");
+    let start = watch.resume_token();
+    world.published(ID, &text("", "one")).await;
+    world.published("github/acme/other", &text("", "two")).await;
+    let (_, first) = watch.next().await.expect("an event");
+    assert_eq!(
+        (first.skill_id, first.version),
+        (skill(ID), Some(number(2)))
+    );
+    let middle = watch.resume_token();
+    drop(watch);
+
+    let world = world.again().await;
+    let mut resumed = world
+        .registry
+        .watch(&middle, WatchFilter::default())
+        .expect("a watcher");
+    let (_, second) = resumed.next().await.expect("an event");
+    assert_eq!(second.skill_id, skill("github/acme/other"));
+    let filter = WatchFilter::default().skill(&skill("github/acme/other"));
+    let mut filtered = world.registry.watch(&start, filter).expect("a watcher");
+    assert_eq!(filtered.next().await.expect("an event").1, second);
+}
+
+#[tokio::test]
+async fn a_watcher_whose_place_is_gone_is_told_to_list_again() {
+    let directory = TempDir::new().expect("a folder");
+    let options = Options {
+        reserve_bytes: 0,
+        keep_events: 3,
+        ..Options::default()
+    };
+    let store = Store::open(&directory.path().join("data"), &options).expect("a store");
+    let registry = Registry::open(store, Arc::new(Hands::default())).expect("a registry");
+    let start = registry.resume_token();
+    for n in 0..10 {
+        publish(
+            &registry,
+            ID,
+            &[("SKILL.md", &text("", &n.to_string()))],
+            &caller(""),
+        )
+        .await
+        .expect("published");
+    }
+    let watch = |token: &str| registry.watch(token, WatchFilter::default()).map(|_| ());
+    assert_eq!(
+        code(watch(&start).expect_err("too old")),
+        Code::ResumeTokenExpired
+    );
+    assert_eq!(
+        code(watch("x").expect_err("no token")),
+        Code::ResumeTokenInvalid
+    );
+    assert!(watch(&registry.resume_token()).is_ok());
+    let other = World::new();
+    assert_eq!(
+        code(watch(&other.registry.resume_token()).expect_err("another log")),
+        Code::ResumeTokenExpired
+    );
+}
+
+#[tokio::test]
+async fn pages_of_versions_are_whole_and_their_tokens_serve_one_skill() {
+    let world = World::new();
+    for n in 0..7 {
+        world.published(ID, &text("", &n.to_string())).await;
+        world
+            .published("github/acme/other", &text("", &n.to_string()))
+            .await;
+    }
+    let mut numbers = Vec::new();
+    let mut token = String::new();
+    for _ in 0..4 {
+        let page = world
+            .registry
+            .list_versions(&skill(ID), 3, &token)
+            .expect("a page");
+        numbers.push(
+            page.versions
+                .iter()
+                .map(|d| d.version.number.get())
+                .collect::<Vec<_>>(),
+        );
+        match page.next {
+            Some(next) => token = next,
+            None => break,
+        }
+    }
+    assert_eq!(numbers, [vec![7, 6, 5], vec![4, 3, 2], vec![1]]);
+    let other = world
+        .registry
+        .list_versions(&skill("github/acme/other"), 3, &token)
+        .map(|_| ());
+    assert_eq!(
+        code(other.expect_err("another query")),
+        Code::PageTokenInvalid
+    );
+}

@@ -118,3 +118,119 @@ async fn a_repeated_write_is_answered_as_it_was_then_whatever_happened_since() {
     );
     assert!(world.registry.catalog().is_empty());
 }
+
+#[tokio::test]
+async fn a_named_write_is_done_once_and_its_name_serves_one_request() {
+    let world = World::new();
+    let named = caller("deploy-1");
+    let first = publish(
+        &world.registry,
+        ID,
+        &[("SKILL.md", &text("", "one"))],
+        &named,
+    )
+    .await
+    .expect("published");
+    world.published(ID, &text("", "two")).await;
+    let world = world.again().await;
+    let again = publish(
+        &world.registry,
+        ID,
+        &[("SKILL.md", &text("", "one"))],
+        &named,
+    )
+    .await
+    .expect("published");
+    assert_eq!(again, first);
+    assert_eq!(world.versions(ID).len(), 2);
+    let other = publish(
+        &world.registry,
+        ID,
+        &[("SKILL.md", &text("", "three"))],
+        &self::named("deploy-1", "another request"),
+    )
+    .await;
+    assert_eq!(
+        code(other.expect_err("a refusal")),
+        Code::IdempotencyKeyReused
+    );
+
+    let delete = caller("delete-1");
+    let first = world
+        .registry
+        .delete(&skill(ID), &delete)
+        .await
+        .expect("deleted");
+    assert_eq!(
+        world
+            .registry
+            .delete(&skill(ID), &delete)
+            .await
+            .expect("deleted"),
+        first
+    );
+}
+
+#[tokio::test]
+async fn a_named_write_that_was_done_while_it_was_planned_again_gives_its_answer() {
+    let world = World::new();
+    world.published(ID, &text("", "one")).await;
+    let named = caller("delete-1");
+    let registry = world.registry.clone();
+    let repeated: Result<Deleted, Error> = world
+        .registry
+        .write(&named, || {
+            // The first call, whose caller went away, is done just now.
+            let (registry, named) = (registry.clone(), named.clone());
+            let first = std::thread::spawn(move || {
+                let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+                runtime.block_on(registry.delete(&skill(ID), &named))
+            });
+            first.join().expect("a thread").expect("deleted");
+            let reference = ID.to_owned();
+            let near = Vec::new();
+            Err(Error::SkillNotFound {
+                reference,
+                near,
+                refused: None,
+            })
+        })
+        .await;
+    let deleted = Deleted {
+        id: skill(ID),
+        versions: 1,
+        dependents: Vec::new(),
+    };
+    assert_eq!(repeated.expect("its answer"), deleted);
+}
+
+#[tokio::test]
+async fn the_name_of_a_write_is_forgotten_after_a_day() {
+    let world = World::new();
+    let named = |n: u32| named(&format!("key-{n}"), &n.to_string());
+    publish(
+        &world.registry,
+        ID,
+        &[("SKILL.md", &text("", "one"))],
+        &named(1),
+    )
+    .await
+    .expect("published");
+    world.clock.0.store(25 * 3600, Ordering::Relaxed);
+    publish(
+        &world.registry,
+        ID,
+        &[("SKILL.md", &text("", "two"))],
+        &named(2),
+    )
+    .await
+    .expect("published");
+    let reused = publish(
+        &world.registry,
+        ID,
+        &[("SKILL.md", &text("", "three"))],
+        &named(1),
+    )
+    .await;
+    assert_eq!(reused.expect("a new write").version.number, number(3));
+}

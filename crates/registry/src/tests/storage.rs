@@ -127,3 +127,24 @@ async fn bytes_that_nobody_counted_are_counted_at_the_next_start() {
     );
     assert_eq!(world.registry.keep_facets().await, 1, "and kept");
 }
+
+#[tokio::test]
+async fn an_audit_of_what_was_stored_finds_nothing_wrong_and_names_what_is_used() {
+    let world = World::new();
+    world.published(ID, &text("", "one")).await;
+    world.published(ID, &text("", "two")).await;
+    world
+        .published("github/acme/gone", &text("", "three"))
+        .await;
+    world
+        .registry
+        .delete(&skill("github/acme/gone"), &caller(""))
+        .await
+        .expect("deleted");
+    let audit = world.registry.audit().expect("an audit");
+    assert_eq!(
+        (audit.skills, audit.versions, audit.contents.len()),
+        (1, 2, 2)
+    );
+    assert_eq!(audit.damage, Vec::<String>::new());
+}

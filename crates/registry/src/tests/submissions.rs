@@ -292,9 +292,9 @@ async fn a_dry_run_says_what_publishing_would_come_to_and_stores_nothing() {
         Ok(Outcome::Created)
     );
     assert_eq!(versions(), 0);
-    let rehearsed = publish(&stated, true).await;
+    let dry_run = publish(&stated, true).await;
     let published = publish(&stated, false).await;
-    assert_eq!(rehearsed, published);
+    assert_eq!(dry_run, published);
     assert_eq!(versions(), 1);
     for (text, found) in [
         (&stated, Ok((Outcome::Unchanged, 1, true))),

@@ -140,3 +140,101 @@ async fn counting_does_not_wait_for_usage_that_is_read() {
     registry.write_usage().await.expect("written");
     assert_eq!(reads(&registry), 2);
 }
+
+#[tokio::test]
+async fn usage_counts_reads_loads_and_distinct_sessions_across_a_restart() {
+    let world = World::new();
+    world.published(ID, &text("", "one")).await;
+    let head = world.registry.head(&skill(ID)).expect("a head");
+    for session in ["a", "a", "b", ""] {
+        world
+            .registry
+            .count(&head, number(1), UsageKind::Read, session);
+    }
+    let expected = VersionUsage {
+        loads: 0,
+        reads: 4,
+        sessions: 2,
+        last_used_at: Some(Timestamp::UNIX_EPOCH),
+    };
+    assert_eq!(
+        world.registry.usage(&head).expect("usage"),
+        [(number(1), expected.clone())]
+    );
+    world.registry.write_usage().await.expect("written");
+    let world = world.again().await;
+    // Sessions are remembered until the server stops: the third is `b` again.
+    for session in ["b", "c", "b"] {
+        world
+            .registry
+            .count(&head, number(1), UsageKind::Load, session);
+    }
+    let expected = VersionUsage {
+        loads: 3,
+        sessions: 4,
+        ..expected
+    };
+    assert_eq!(
+        world.registry.usage(&head).expect("usage"),
+        [(number(1), expected.clone())]
+    );
+    world.registry.write_usage().await.expect("written");
+    assert_eq!(
+        world.registry.usage(&head).expect("usage"),
+        [(number(1), expected)]
+    );
+    world
+        .registry
+        .delete(&skill(ID), &caller(""))
+        .await
+        .expect("deleted");
+    assert_eq!(world.registry.usage(&head).expect("usage"), []);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
+async fn counts_on_their_way_to_the_store_are_counted_once() {
+    let world = World::new();
+    world.published(ID, &text("", "one")).await;
+    let head = world.registry.head(&skill(ID)).expect("a head");
+    let registry = world.registry.clone();
+    let counted = Arc::clone(&head);
+    let writer = tokio::spawn(async move {
+        for _ in 0..100 {
+            registry.count(&counted, number(1), UsageKind::Read, "");
+            registry.write_usage().await.expect("written");
+        }
+    });
+    let mut last = 0;
+    while !writer.is_finished() {
+        let usage = world.registry.usage(&head).expect("usage");
+        let reads = usage.first().map_or(0, |(_, counts)| counts.reads);
+        assert!((last..=last + 100).contains(&reads), "{reads} after {last}");
+        last = reads;
+        tokio::task::yield_now().await;
+    }
+    writer.await.expect("a writer");
+    let usage = world.registry.usage(&head).expect("usage");
+    assert_eq!(usage.first().map(|(_, counts)| counts.reads), Some(100));
+}
+
+#[tokio::test]
+async fn a_read_that_ends_after_its_skill_was_deleted_is_not_counted_for_the_next_one() {
+    let world = World::new();
+    world.published(ID, &text("", "one")).await;
+    let before = world.registry.head(&skill(ID)).expect("a head");
+    let deleted = world.registry.delete(&skill(ID), &caller("")).await;
+    deleted.expect("deleted");
+    assert_eq!(world.published(ID, &text("", "two")).await, 2);
+    for n in [1, 2] {
+        let late = UsageKind::Read;
+        world.registry.count(&before, number(n), late, "");
+    }
+    world.registry.write_usage().await.expect("written");
+    let head = world.registry.head(&skill(ID)).expect("a head");
+    let usage = world.registry.usage(&head).expect("usage");
+    let reads: Vec<_> = usage
+        .iter()
+        .map(|(n, counts)| (n.get(), counts.reads))
+        .collect();
+    assert_eq!(reads, [(2, 1)]);
+}

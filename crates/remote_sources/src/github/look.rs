@@ -7,7 +7,7 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::{Deserialize, Serialize};
 
 use super::super::kept::{keep, kept};
-use super::super::web::{Ask, Session, told};
+use super::super::web::{Ask, Fetcher, told};
 use super::super::{Error, Listing, Look, RepositoryFacts, Work};
 use super::marks::{Mark, Repositories};
 use super::trees::{Found, list};
@@ -100,19 +100,19 @@ const NO_BRANCH: &str = "it has no such branch, or nothing was pushed to it";
 
 impl GitHub {
     pub(super) async fn list(&self, mark: Option<&str>, work: &Work) -> Result<Look, Error> {
-        let session = Session::look(&self.web, work, mark).await;
-        let listed = self.listed(&session, mark).await;
-        session.over(listed).await
+        let fetcher = Fetcher::look(&self.web, work, mark).await;
+        let listed = self.listed(&fetcher, mark).await;
+        fetcher.over(listed).await
     }
 
-    async fn listed(&self, session: &Session<'_>, mark: Option<&str>) -> Result<Look, Error> {
-        let work = session.work();
+    async fn listed(&self, fetcher: &Fetcher<'_>, mark: Option<&str>) -> Result<Look, Error> {
+        let work = fetcher.work();
         let mark = mark.and_then(Mark::read);
         let before = match &mark {
             Some(mark) => mark.repositories(&work.folder).await,
             None => Some(Repositories::new()),
         };
-        let repositories = self.repositories(session).await?;
+        let repositories = self.repositories(fetcher).await?;
         let mut known: BTreeMap<String, Known> = kept(&work.folder, KEPT).await.unwrap_or_default();
         let (mut listing, mut now, mut seen) =
             (Listing::default(), Repositories::new(), BTreeMap::new());
@@ -131,7 +131,7 @@ impl GitHub {
             let known = known
                 .remove(&name)
                 .filter(|known| (known.id, known.owner) == ids);
-            let found = self.branch(session, &repository, known).await?;
+            let found = self.branch(fetcher, &repository, known).await?;
             let Some(found) = found else {
                 listing.skipped.push((name, NO_BRANCH.to_owned()));
                 continue;
@@ -162,7 +162,7 @@ impl GitHub {
         }
         keep(&work.folder, KEPT, seen).await?;
         listing.sort();
-        listing.rate_limit = session.rate_limit();
+        listing.rate_limit = fetcher.rate_limit();
         let all = serde_json::to_vec(&(&listing.items, &listing.skipped, &now));
         let digest = Digest::of(&all.unwrap_or_default()).to_string();
         let is_same = mark.as_ref().is_some_and(|mark| mark.digest == digest);
@@ -181,13 +181,13 @@ impl GitHub {
     /// The repositories, by the names that they are listed under.
     async fn repositories(
         &self,
-        session: &Session<'_>,
+        fetcher: &Fetcher<'_>,
     ) -> Result<BTreeMap<String, Repository>, Error> {
         let mut found = BTreeMap::new();
         for name in &self.options.repositories {
             // A repository that was renamed is found by its old name too, which stays that of
             // its skills.
-            let answer = session
+            let answer = fetcher
                 .below(&format!("repos/{name}"), Ask::default())
                 .await?
                 .there()?;
@@ -203,11 +203,11 @@ impl GitHub {
             for page in 0.. {
                 let Some(here) = url.take() else { break };
                 check_pages(page, &told(&here))?;
-                let mut answer = session.get(&here, Ask::default()).await?.there();
+                let mut answer = fetcher.get(&here, Ask::default()).await?.there();
                 if page == 0 && matches!(answer, Err(Error::Refused(_))) {
                     // A person, whose list is another one.
                     let here = self.web.below(&format!("users/{owner}/{query}"))?;
-                    answer = session.get(&here, Ask::default()).await?.there();
+                    answer = fetcher.get(&here, Ask::default()).await?.there();
                 }
                 let answer = answer?;
                 url = answer.next_page();
@@ -228,7 +228,7 @@ impl GitHub {
             for page in 0.. {
                 let Some(here) = url.take() else { break };
                 check_pages(page, &told(&here))?;
-                let answer = session.get(&here, Ask::default()).await?.there()?;
+                let answer = fetcher.get(&here, Ask::default()).await?.there()?;
                 url = answer.next_page();
                 let search: Search = answer.json()?;
                 if search.total_count > MAX_SEARCH {
@@ -270,7 +270,7 @@ impl GitHub {
     /// Where the branch stands, and what it has. None: there is no such branch.
     async fn branch(
         &self,
-        session: &Session<'_>,
+        fetcher: &Fetcher<'_>,
         repository: &Repository,
         known: Option<Known>,
     ) -> Result<Option<Known>, Error> {
@@ -286,7 +286,7 @@ impl GitHub {
         let path = utf8_percent_encode(branch, NON_ALPHANUMERIC);
         let url = format!("repos/{}/branches/{path}", repository.full_name);
         let tag = known.as_ref().and_then(|known| known.tag.as_deref());
-        let answer = session
+        let answer = fetcher
             .below(
                 &url,
                 Ask {
@@ -312,7 +312,7 @@ impl GitHub {
         }
         let found = match known.filter(|known| known.commit == commit.sha) {
             Some(known) => known.found,
-            None => list(session, &repository.full_name, &tree).await?,
+            None => list(fetcher, &repository.full_name, &tree).await?,
         };
         Ok(Some(Known {
             id: repository.id,

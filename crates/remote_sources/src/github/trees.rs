@@ -8,7 +8,7 @@ use bytes::Bytes;
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use serde::{Deserialize, Serialize};
 
-use super::super::web::{Ask, Session, told};
+use super::super::web::{Ask, Fetcher, told};
 use super::super::{Error, Files, Item, RepositoryFacts, Work};
 use super::look::Repository;
 use super::{GitHub, is_object, is_plain};
@@ -109,11 +109,11 @@ impl Found {
 
 /// Lists the skills of a tree.
 pub(super) async fn list(
-    session: &Session<'_>,
+    fetcher: &Fetcher<'_>,
     repository: &str,
     tree: &str,
 ) -> Result<Found, Error> {
-    let entries = entries(session, repository, tree, session.work().limits.files).await?;
+    let entries = entries(fetcher, repository, tree, fetcher.work().limits.files).await?;
     let mut found = Found::default();
     let entries = places_of_skills(entries, &mut found.skipped);
     let (mut trees, mut folders) = (BTreeMap::from([("", tree)]), BTreeSet::new());
@@ -193,12 +193,12 @@ fn above(folder: &str) -> impl Iterator<Item = &str> {
 
 /// All entries of a tree, with their paths below it.
 async fn entries(
-    session: &Session<'_>,
+    fetcher: &Fetcher<'_>,
     repository: &str,
     tree: &str,
     max: usize,
 ) -> Result<Vec<Entry>, Error> {
-    let whole = one(session, repository, tree, true).await?;
+    let whole = one(fetcher, repository, tree, true).await?;
     let too_many = || {
         Error::TooLarge(format!(
             "a tree of {repository} has more than {max} entries"
@@ -222,7 +222,7 @@ async fn entries(
                 format!("a tree of {repository} has more than {MAX_TREES} folders, and is cut off");
             return Err(Error::TooLarge(message));
         }
-        let part = one(session, repository, &sha, false).await?;
+        let part = one(fetcher, repository, &sha, false).await?;
         if part.truncated {
             return Err(Error::TooLarge(format!(
                 "a single folder of {repository} is cut off"
@@ -243,7 +243,7 @@ async fn entries(
 }
 
 async fn one(
-    session: &Session<'_>,
+    fetcher: &Fetcher<'_>,
     repository: &str,
     sha: &str,
     deep: bool,
@@ -254,12 +254,12 @@ async fn one(
     }
     let query = if deep { "?recursive=1" } else { "" };
     let url = format!("repos/{repository}/git/trees/{sha}{query}");
-    session.below(&url, Ask::default()).await?.there()?.json()
+    fetcher.below(&url, Ask::default()).await?.there()?.json()
 }
 
 impl GitHub {
     pub(super) async fn files(&self, item: &Item, work: &Work) -> Result<Files, Error> {
-        let session = Session::new(&self.web, work);
+        let fetcher = Fetcher::new(&self.web, work);
         let wrong = || Error::Invalid("this is no item of GitHub".to_owned());
         let handle: Handle = serde_json::from_str(&item.handle).map_err(|_| wrong())?;
         let (owner, name) = handle.repository.split_once('/').ok_or_else(wrong)?;
@@ -267,15 +267,15 @@ impl GitHub {
             return Err(wrong());
         }
         let entries = entries(
-            &session,
+            &fetcher,
             &handle.repository,
             &handle.tree,
             work.limits.files,
         )
         .await?;
-        let (session, repository) = (&session, handle.repository.as_str());
+        let (fetcher, repository) = (&fetcher, handle.repository.as_str());
         let (mut wanted, mut files) = (Vec::new(), Files::default());
-        let mut known = patterns(session, repository, &entries, &mut files.problems).await?;
+        let mut known = patterns(fetcher, repository, &entries, &mut files.problems).await?;
         let mut out = BTreeSet::new();
         for entry in entries {
             let shown = model::shown(&entry.path, 200);
@@ -326,7 +326,7 @@ impl GitHub {
             async move {
                 let content = match known {
                     Some(known) => known,
-                    None => blob(session, repository, &entry).await?,
+                    None => blob(fetcher, repository, &entry).await?,
                 };
                 Ok::<_, Error>((path, content))
             }
@@ -357,7 +357,7 @@ struct Said {
 /// Reads the files of patterns, before it is known which other files are wanted. Those above
 /// are first, as they may leave out the folder of another one.
 async fn patterns(
-    session: &Session<'_>,
+    fetcher: &Fetcher<'_>,
     repository: &str,
     entries: &[Entry],
     problems: &mut Vec<Problem>,
@@ -378,7 +378,7 @@ async fn patterns(
             problems.push(too_many_patterns(&model::shown(&entry.path, 200)));
             continue;
         }
-        let text = blob(session, repository, entry).await?;
+        let text = blob(fetcher, repository, entry).await?;
         said.patterns.add(folder, &text);
         said.texts.insert(entry.path.clone(), text);
     }
@@ -386,7 +386,7 @@ async fn patterns(
 }
 
 /// The bytes of a file, as many as the tree says.
-async fn blob(session: &Session<'_>, repository: &str, entry: &Entry) -> Result<Bytes, Error> {
+async fn blob(fetcher: &Fetcher<'_>, repository: &str, entry: &Entry) -> Result<Bytes, Error> {
     if !is_object(&entry.sha) {
         let sha = model::shown(&entry.sha, 80);
         return Err(Error::Unavailable(format!("`{sha}` is no id of a file")));
@@ -397,7 +397,7 @@ async fn blob(session: &Session<'_>, repository: &str, entry: &Entry) -> Result<
         max: entry.size.saturating_mul(2) + 64 * 1024,
         ..Ask::default()
     };
-    let answer = session.below(&url, ask).await?.there()?;
+    let answer = fetcher.below(&url, ask).await?.there()?;
     let blob: Blob = answer.json()?;
     let content = match blob.encoding.as_str() {
         "base64" => {

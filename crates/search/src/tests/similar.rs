@@ -17,7 +17,7 @@ fn renamed(front: &str) -> String {
 }
 
 /// A skill, copies of it, what became of copies, and what has nothing to do with it.
-async fn shelf() -> World {
+async fn some_skills() -> World {
     let whole = body(0..400);
     let edited = whole.replace("step200", "other");
     World::new()
@@ -67,7 +67,7 @@ fn copy(id: &str, same_name: bool, same_files: bool) -> (String, bool, bool) {
 
 #[tokio::test]
 async fn copies_of_a_skill_are_found_and_what_became_of_them() {
-    let world = shelf().await;
+    let world = some_skills().await;
     let copies = [
         copy("github/zeta/paybacks", false, false),
         copy("github/zeta/refunds", true, true),
@@ -97,7 +97,7 @@ async fn copies_of_a_skill_are_found_and_what_became_of_them() {
 
 #[tokio::test]
 async fn what_a_skill_says_now_is_compared_and_copies_of_one_that_is_blocked_are_found() {
-    let world = shelf().await;
+    let world = some_skills().await;
     let blocked = id("github/acme/refunds");
     let added = world.registry.block(&blocked, "It lies.", &caller()).await;
     added.expect("blocked");

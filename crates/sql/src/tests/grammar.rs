@@ -235,7 +235,7 @@ const GRAMMAR: &[&str] = &[
 ];
 
 /// Calls and names behind dots in what is sent, by a look at its pieces alone.
-fn scan(dialect: Dialect, functions: &Functions, checked: &Checked) -> Result<(), String> {
+fn scan(dialect: Dialect, functions: &Functions, checked: &CheckedStatement) -> Result<(), String> {
     let pieces = pieces(&checked.sql);
     let piece = |at: usize| pieces.get(at).map_or("", String::as_str);
     for at in 0..pieces.len() {

@@ -15,7 +15,7 @@ const SHOWN: usize = 20;
 pub(super) type LeftOut = Vec<(PathBuf, String)>;
 
 /// What became of one folder.
-pub(super) enum Fate {
+pub(super) enum Outcome {
     Published(Box<v1::PublishSkillResponse>),
     /// It has the same files as another folder, which has this id.
     Copy {
@@ -30,7 +30,7 @@ pub(super) enum Fate {
     },
 }
 
-impl Fate {
+impl Outcome {
     /// The server said nothing of it.
     pub(super) fn unanswered() -> Self {
         Self::Refused {
@@ -41,7 +41,7 @@ impl Fate {
         }
     }
 
-    /// What this fate means for a copy of its folder; none: nothing.
+    /// What this outcome means for a copy of its folder; none: nothing.
     pub(super) fn of_copy(&self, of: &Path) -> Option<Self> {
         let Self::Refused { code, hints, .. } = self else {
             return None;
@@ -69,29 +69,29 @@ impl Fate {
 }
 
 pub(super) fn summarize(
-    fates: &BTreeMap<PathBuf, Fate>,
+    outcomes: &BTreeMap<PathBuf, Outcome>,
     left_out: &LeftOut,
     dry_run: bool,
     output: &Output,
 ) -> Result<(), Failed> {
     if output.is_rows() {
-        output.table(&rows(fates))
+        output.table(&rows(outcomes))
     } else {
-        summarize_all(fates, left_out, dry_run, output)
+        summarize_all(outcomes, left_out, dry_run, output)
     }
 }
 
 fn summarize_all(
-    fates: &BTreeMap<PathBuf, Fate>,
+    outcomes: &BTreeMap<PathBuf, Outcome>,
     left_out: &LeftOut,
     dry_run: bool,
     output: &Output,
 ) -> Result<(), Failed> {
     let (mut created, mut updated, mut unchanged, mut warnings) = (0, 0, 0, 0);
     let (mut refused, mut copies, mut held) = (Vec::new(), Vec::new(), Vec::new());
-    for (path, fate) in fates {
-        match fate {
-            Fate::Published(published) => {
+    for (path, outcome) in outcomes {
+        match outcome {
+            Outcome::Published(published) => {
                 match published.outcome() {
                     v1::PublishOutcome::Created => created += 1,
                     v1::PublishOutcome::Updated => updated += 1,
@@ -108,11 +108,11 @@ fn summarize_all(
                     .filter(|p| p.severity() == v1::Severity::Warning)
                     .count();
             }
-            Fate::Copy { id, of } => {
+            Outcome::Copy { id, of } => {
                 unchanged += 1;
                 copies.push((path, id, of));
             }
-            Fate::Refused {
+            Outcome::Refused {
                 code,
                 message,
                 hints,
@@ -160,12 +160,12 @@ fn summarize_all(
                 .collect::<Vec<_>>(),
         });
         if let Some(said) = said.as_object_mut().filter(|_| dry_run) {
-            rehearsal(said, fates)?;
+            add_dry_run(said, outcomes)?;
         }
         return output.value(&said);
     }
     if dry_run {
-        report_rehearsal(fates, output)?;
+        report_dry_run(outcomes, output)?;
     }
     report_left_out(left_out, output)?;
     report_copies(&copies, output)?;
@@ -190,14 +190,14 @@ fn summarize_all(
 }
 
 /// What became of each folder, in rows. One that was refused has no id.
-fn rows(fates: &BTreeMap<PathBuf, Fate>) -> Table {
+fn rows(outcomes: &BTreeMap<PathBuf, Outcome>) -> Table {
     let mut rows = Table::new(&["id", "version", "outcome", "path"]);
-    for (path, fate) in fates {
+    for (path, outcome) in outcomes {
         let path = path.display().to_string();
-        match fate {
-            Fate::Published(published) => rows.add_row(row(published, path)),
-            Fate::Copy { id, .. } => rows.add_row([id, "", "unchanged", &path]),
-            Fate::Refused { code, .. } => rows.add_row(["", "", code, &path]),
+        match outcome {
+            Outcome::Published(published) => rows.add_row(row(published, path)),
+            Outcome::Copy { id, .. } => rows.add_row([id, "", "unchanged", &path]),
+            Outcome::Refused { code, .. } => rows.add_row(["", "", code, &path]),
         }
     }
     rows
@@ -236,21 +236,21 @@ pub(super) fn report_checked(
     Ok(())
 }
 
-fn rehearsed(
-    fates: &BTreeMap<PathBuf, Fate>,
+fn all_published(
+    outcomes: &BTreeMap<PathBuf, Outcome>,
 ) -> impl Iterator<Item = (&PathBuf, &v1::PublishSkillResponse)> {
-    fates.iter().filter_map(|(path, fate)| match fate {
-        Fate::Published(published) => Some((path, &**published)),
+    outcomes.iter().filter_map(|(path, outcome)| match outcome {
+        Outcome::Published(published) => Some((path, &**published)),
         _ => None,
     })
 }
 
 /// Adds to what a program is told what would become of each skill.
-fn rehearsal(
+fn add_dry_run(
     said: &mut serde_json::Map<String, Value>,
-    fates: &BTreeMap<PathBuf, Fate>,
+    outcomes: &BTreeMap<PathBuf, Outcome>,
 ) -> Result<(), Failed> {
-    let skills = rehearsed(fates).map(|(path, published)| {
+    let skills = all_published(outcomes).map(|(path, published)| {
         Ok(json!({
             "path": path.display().to_string(),
             "would_be": json_of("PublishSkillResponse", published)?,
@@ -262,8 +262,8 @@ fn rehearsal(
 }
 
 /// Tells a person what would become of each skill.
-fn report_rehearsal(fates: &BTreeMap<PathBuf, Fate>, output: &Output) -> Result<(), Failed> {
-    for (path, published) in rehearsed(fates) {
+fn report_dry_run(outcomes: &BTreeMap<PathBuf, Outcome>, output: &Output) -> Result<(), Failed> {
+    for (path, published) in all_published(outcomes) {
         let version = published.version.clone().unwrap_or_default();
         output.line(&format!(
             "{GOOD}{}{GOOD:#} {} version {} ({}) {FAINT}{}{FAINT:#}",
@@ -318,7 +318,7 @@ pub(super) fn report_published(
     Ok(())
 }
 
-impl Fate {
+impl Outcome {
     /// Tells of one folder: a person in lines, a program in one.
     pub(super) fn report(&self, path: &PathBuf, output: &Output) -> Result<(), Failed> {
         let json = output.is_json();

@@ -1,0 +1,96 @@
+//! Which records are pruned, and when.
+
+use super::*;
+use crate::retention::MAX_PRUNED;
+
+#[tokio::test]
+async fn the_fewest_records_that_may_be_kept_are_pruned_once_and_not_for_ever() {
+    let world = world(kept(2));
+    for _ in 0..5 {
+        world.call(&token("ci"), None).await;
+    }
+    for _ in 0..3 {
+        world.audit.write().await.expect("written");
+        let kinds: Vec<_> = world.listed(&Filter::default());
+        let kinds: Vec<_> = kinds.into_iter().map(|it| it.event.kind).collect();
+        assert_eq!(kinds, [EventKind::Pruned, EventKind::Call]);
+    }
+    assert_eq!(verify(&world.store), whole(2));
+}
+
+#[tokio::test]
+async fn the_oldest_are_pruned_by_number_and_by_age_and_the_chain_says_so() {
+    let world = world(kept(50));
+    for _ in 0..50 {
+        world.call(&token("ci"), None).await;
+    }
+    world.audit.write().await.expect("written");
+    assert_eq!(world.listed(&Filter::default()).len(), 50);
+    world.call(&token("ci"), None).await;
+    world.audit.write().await.expect("written");
+    let entries = world.listed(&Filter::default());
+    let pruned = &entries[0];
+    assert_eq!(pruned.event.kind, EventKind::Pruned);
+    assert_eq!((pruned.event.count, entries.len()), (5, 47));
+    assert_eq!(entries.last().expect("one").number, 6);
+    assert_eq!(world.store.chain_start().expect("a start").number, 5);
+    assert_eq!(verify(&world.store), whole(47));
+    world.clock.pass(SignedDuration::from_hours(400 * 24 + 1));
+    world.audit.write().await.expect("written");
+    // The last one there was is what the next is chained to.
+    let kinds: Vec<_> = world
+        .listed(&Filter::default())
+        .into_iter()
+        .map(|it| it.event.kind)
+        .collect();
+    assert_eq!(kinds, [EventKind::Pruned, EventKind::Pruned]);
+    assert_eq!(verify(&world.store), whole(2));
+}
+
+#[tokio::test]
+async fn one_write_prunes_so_many_and_the_next_ones_go_on() {
+    let prunes = async |world: &World| {
+        world.audit.write().await.expect("written");
+        let newest = world.listed(&Filter {
+            kind: Some(EventKind::Pruned),
+            ..Filter::default()
+        });
+        newest.first().map(|it| it.event.count)
+    };
+    for (max_records, days) in [(10, 0), (1_000_000, 401)] {
+        let world = world(kept(max_records));
+        append(&world, 2 * MAX_PRUNED + 100).await;
+        world.clock.pass(SignedDuration::from_hours(24 * days));
+        assert_eq!(prunes(&world).await, Some(MAX_PRUNED));
+        assert_eq!(prunes(&world).await, Some(MAX_PRUNED));
+        let rest = prunes(&world).await.expect("pruned");
+        assert!((90..=102).contains(&rest), "{rest}");
+        let left = world.audit.last().expect("a number")
+            - world.store.chain_start().expect("a start").number;
+        assert!(left <= 10, "{left}");
+        assert_eq!(verify(&world.store).damage, Vec::<String>::new());
+    }
+}
+
+#[tokio::test]
+async fn a_trail_that_has_not_grown_is_looked_at_once_an_hour() {
+    let world = world(kept(50));
+    let count = |world: &World| world.listed(&Filter::default()).len();
+    world.audit.write().await.expect("written");
+    // Whoever looks finds too many.
+    append(&world, 60).await;
+    for _ in 0..3 {
+        world.audit.write().await.expect("written");
+        assert_eq!(count(&world), 60);
+    }
+    world.clock.pass(SignedDuration::from_hours(1));
+    world.audit.write().await.expect("written");
+    assert_eq!(count(&world), 50);
+    append(&world, 10).await;
+    world.audit.write().await.expect("written");
+    assert_eq!(count(&world), 50, "it has grown by what was pruned");
+    append(&world, 10).await;
+    world.call(&token("ci"), None).await;
+    world.audit.write().await.expect("written");
+    assert_eq!(count(&world), 50);
+}
