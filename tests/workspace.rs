@@ -39,7 +39,7 @@ const ONLY: &[(&str, &[&str])] = &[
     ("x509-parser", &["tls"]),
     ("ipnet", &["egress"]),
     ("jsonwebtoken", &["oidc"]),
-    ("ring", &["oidc"]),
+    ("ring", &["oidc", "caller-tokens"]),
     ("jsonschema", &["tools"]),
     ("tonic", &["gateway", "server", "telemetry"]),
     ("tonic-types", &["gateway", "server"]),

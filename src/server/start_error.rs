@@ -33,7 +33,7 @@ pub enum StartError {
     },
     /// Who calls cannot be signed for workers.
     #[error(transparent)]
-    CallerKey(#[from] ::tools::host::NoKey),
+    CallerKey(#[from] caller_tokens::NoKey),
     /// The contract cannot be reflected.
     #[error("reflection: {0}")]
     Reflection(#[from] tonic_reflection::server::Error),

@@ -12,20 +12,18 @@
 //! Who signed in has a share of the bounds at most, and makes room among its own: nobody can
 //! end the sessions of all others by beginning many.
 
-use std::collections::BTreeSet;
-use std::collections::hash_map::Entry::{Occupied, Vacant};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use jiff::{SignedDuration, Timestamp};
-use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+mod state;
 #[cfg(test)]
 mod tests;
 
+use self::state::State;
 use super::Error;
-use super::pages::Pages;
 use model::{Clock, Digest, Principal, SkillId, SkillKey, VersionNumber};
 use store::{Batch, CommitError, Expect, Packed, Packer, Store, StoreError, Table, TableId};
 
@@ -134,158 +132,6 @@ pub(super) fn size(context: &Map<String, Value>) -> usize {
         return 0;
     }
     serde_json::to_vec(context).map_or(usize::MAX, |json| json.len())
-}
-
-/// A session, and where it is stored.
-#[derive(Debug)]
-struct KnownSession {
-    session: Arc<Session>,
-    /// The page on which it was written last.
-    page: Option<u64>,
-    /// It differs from what is there.
-    unwritten: bool,
-}
-
-/// Sessions by their last use, and the bytes that they take.
-#[derive(Debug, Default)]
-struct ByUse {
-    order: BTreeSet<(Timestamp, Digest)>,
-    bytes: usize,
-}
-
-impl ByUse {
-    fn add(&mut self, key: Digest, session: &Session) {
-        self.order.insert((session.used_at, key));
-        self.bytes += session.weight();
-    }
-
-    fn remove(&mut self, key: Digest, session: &Session) {
-        self.order.remove(&(session.used_at, key));
-        self.bytes -= session.weight();
-    }
-
-    /// The one unused for longest, where there are too many or they take too much. The newest
-    /// stays, whatever it weighs.
-    fn in_excess(&self, sessions: usize, bytes: usize) -> Option<Digest> {
-        let count = self.order.len();
-        let is_over = count > sessions || self.bytes > bytes;
-        let oldest = self.order.first().filter(|_| is_over && count > 1);
-        oldest.map(|(_, key)| *key)
-    }
-}
-
-#[derive(Debug, Default)]
-struct State {
-    sessions: FxHashMap<Digest, KnownSession>,
-    by_use: ByUse,
-    /// Of those whose owner signed in, by the digest of the owner.
-    of_owners: FxHashMap<Digest, ByUse>,
-    /// Those that differ from what is stored; some of them may be gone.
-    unwritten: Vec<Digest>,
-    pages: Pages,
-    /// Pages that are removed once all that was on them is on later ones.
-    given_up: Vec<u64>,
-}
-
-impl State {
-    /// Keeps a session as it is now.
-    fn put(&mut self, key: Digest, session: Arc<Session>) {
-        let before = self
-            .sessions
-            .get(&key)
-            .map(|known| Arc::clone(&known.session));
-        if let Some(before) = before {
-            self.uncount(key, &before);
-        }
-        self.by_use.add(key, &session);
-        if let Some(owner) = session.owner {
-            self.of_owners.entry(owner).or_default().add(key, &session);
-        }
-        match self.sessions.entry(key) {
-            Occupied(mut entry) => entry.get_mut().session = session,
-            Vacant(slot) => {
-                slot.insert(KnownSession {
-                    session,
-                    page: None,
-                    unwritten: false,
-                });
-            }
-        }
-    }
-
-    /// A session is no longer what it was.
-    fn uncount(&mut self, key: Digest, before: &Session) {
-        self.by_use.remove(key, before);
-        if let Some(owner) = before.owner
-            && let Occupied(mut owned) = self.of_owners.entry(owner)
-        {
-            owned.get_mut().remove(key, before);
-            if owned.get().order.is_empty() {
-                owned.remove();
-            }
-        }
-    }
-
-    /// A session differs from what is stored.
-    fn differs(&mut self, key: Digest) {
-        if let Some(entry) = self.sessions.get_mut(&key)
-            && !std::mem::replace(&mut entry.unwritten, true)
-        {
-            self.unwritten.push(key);
-            // While nothing can be written, what is gone must not add up.
-            if self.unwritten.len() > 2 * self.sessions.len() + GONE {
-                self.unwritten.retain(|key| self.sessions.contains_key(key));
-            }
-        }
-    }
-
-    fn remove(&mut self, key: &Digest) {
-        if let Some(KnownSession { session, .. }) = self.sessions.remove(key) {
-            self.uncount(*key, &session);
-        }
-    }
-
-    /// A page of what is unwritten; empty where nothing is.
-    fn page(&mut self) -> OnPage {
-        let (mut page, mut bytes) = (Vec::new(), 0);
-        while bytes < PAGE_BYTES
-            && let Some(key) = self.unwritten.pop()
-        {
-            if let Some(entry) = self.sessions.get_mut(&key)
-                && std::mem::take(&mut entry.unwritten)
-            {
-                bytes += entry.session.weight();
-                page.push((key, Arc::clone(&entry.session)));
-            }
-        }
-        page
-    }
-
-    /// A page was written, or read.
-    fn written(&mut self, number: u64, keys: Vec<Digest>) {
-        for key in &keys {
-            if let Some(entry) = self.sessions.get_mut(key) {
-                entry.page = Some(number);
-            }
-        }
-        self.pages.add(number, keys);
-    }
-
-    /// Gives up pages that hold too much in vain: what is on no later one differs now.
-    fn give_up_pages(&mut self) {
-        for _ in 0..PAGES_A_WRITE {
-            let Some((number, keys)) = self.pages.give_up(self.sessions.len()) else {
-                break;
-            };
-            for key in keys {
-                let entry = self.sessions.get(&key);
-                if entry.is_some_and(|entry| entry.page == Some(number)) {
-                    self.differs(key);
-                }
-            }
-            self.given_up.push(number);
-        }
-    }
 }
 
 /// All sessions.

@@ -14,9 +14,10 @@ use crate::contract::v1::attach_request::Message as Says;
 use crate::contract::v1::attach_response::Message as Told;
 use crate::contract::v1::tool_host_client::ToolHostClient;
 use crate::contract::v1::tool_host_server::ToolHostServer;
+use caller_tokens::CallerTokens;
 use handler::Handler as _;
 use model::{Digest, Principal, SystemClock, VersionNumber};
-use tools::host::{Admitted, CallerTokens, Config};
+use tools::host::{Admitted, Config};
 
 const TOKEN: &str = "0123456789abcdef";
 const SKILL: &str = "acme/ops/report";

@@ -17,7 +17,7 @@ async fn other_rules_hold_at_once_and_end_what_was_begun_by_the_old_ones() {
         .set(&[config(&double.url, READERS)])
         .expect("issuers");
     caller.ended.cancelled().await;
-    assert_eq!(said(&issuers, &token).await, "oidc:test/ada: read");
+    assert_eq!(said(&issuers, &token).await, "oidc:test/ada: read load");
 }
 
 #[tokio::test]

@@ -18,6 +18,7 @@ use super::broker::{Next, WorkerNo};
 use super::identity::WorkerIdentity;
 use super::{FromWorker, Hello, Host, Invocation, ToWorker, Welcome};
 use crate::{Output, ToolError, ToolErrorKind};
+use caller_tokens::SignedCall;
 use model::{Code, Failure, Principal, SkillPattern, printable};
 
 /// How long a worker may take to say who it is.
@@ -296,7 +297,14 @@ struct WorkerWriter {
 impl WorkerWriter {
     /// A call to make, with who makes it. Signed outside the lock.
     fn signed(&self, invocation: Box<Invocation>) -> ToWorker {
-        let caller_token = self.host.0.caller_tokens.sign(&self.audience, &invocation);
+        let call = SignedCall {
+            audience: &self.audience,
+            id: &invocation.id,
+            skill: invocation.skill.as_str(),
+            tool: &invocation.tool,
+            timeout: invocation.timeout,
+        };
+        let caller_token = self.host.0.caller_tokens.sign(&invocation.caller, &call);
         ToWorker::Invocation {
             invocation,
             caller_token,

@@ -17,7 +17,7 @@
 //!   counted, and the worker is told. A stream ends only where the worker breaks the
 //!   order of messages, or sends what cannot be read.
 //! * **Who calls is signed** for the worker that is given the call, where the caller signed in
-//!   (`caller_token`), so that what stands behind a worker need not believe it.
+//!   (`caller_tokens`), so that what stands behind a worker need not believe it.
 //! * Everything is bounded: workers, what they serve, calls that wait, messages that
 //!   wait to be sent (of which each but the few notices belongs to a held slot).
 //!
@@ -25,7 +25,6 @@
 //! contract (`grpc`).
 
 mod broker;
-mod caller_token;
 mod identity;
 mod link;
 mod message;
@@ -42,10 +41,11 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 pub use broker::Stats;
-pub use caller_token::{CallerTokens, NoKey};
 pub use identity::{Admitted, BUILT_IN};
 pub use link::Outgoing;
 pub use message::{FromWorker, Hello, Served, ToWorker, Welcome};
+
+use caller_tokens::CallerTokens;
 
 use super::{Handler, Invocation, Output, ToolError, ToolErrorKind, Work};
 use broker::{Broker, CallNo};

