@@ -333,3 +333,26 @@ fn every_crate_and_file_can_be_held_and_says_what_it_is() {
     }
     assert_eq!(wrong, Vec::<String>::new());
 }
+
+#[test]
+fn a_file_of_tests_or_benchmarks_can_be_held_as_well() {
+    let top = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let is_ours = |entry: &walkdir::DirEntry| {
+        let name = entry.file_name().to_string_lossy();
+        !name.starts_with('.') && name != "target"
+    };
+    let mut wrong = Vec::new();
+    for folder in ["benches", "crates", "src", "tests"] {
+        let entries = walkdir::WalkDir::new(top.join(folder)).sort_by_file_name();
+        for entry in entries.into_iter().filter_entry(is_ours) {
+            let path = entry.expect("an entry").into_path();
+            if path.extension().is_some_and(|ending| ending == "rs") {
+                let lines = fs::read_to_string(&path).expect("a file").lines().count();
+                if lines > MAX_FILE {
+                    wrong.push(format!("{} has {lines} lines", path.display()));
+                }
+            }
+        }
+    }
+    assert_eq!(wrong, Vec::<String>::new());
+}
