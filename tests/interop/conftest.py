@@ -14,6 +14,11 @@ import harness  # noqa: E402
 import javascript  # noqa: E402
 
 
+def pytest_collection_modifyitems(items):
+    """The file that takes longest comes first: begun last, it would keep one process busy while the other has nothing."""
+    items.sort(key=lambda item: item.path.name != "test_rest_schemathesis.py")
+
+
 @pytest.fixture
 def start(tmp_path):
     """Starts servers of this test's own; what still runs at its end is stopped."""
