@@ -120,14 +120,15 @@ async fn reload(
         tracing::warn!("told to read its config file again, and it has none");
         return;
     };
-    let read = match tokio::task::block_in_place(|| file.again()) {
+    let mut read = match tokio::task::block_in_place(|| file.again()) {
         Ok(read) => read,
         Err(error) => {
             tracing::error!(%error, "the config file is wrong, and nothing of it is taken");
             return;
         }
     };
-    server.take(&read.config).await;
+    let refused = server.take(&read.config).await;
+    read.refuse(&refused);
     let filter = log.or(read.config.log.as_deref()).unwrap_or(LOG);
     if let Err(error) = telemetry.set_filter(filter) {
         tracing::error!(error, "what is logged stays what it was");

@@ -11,10 +11,11 @@ use std::path::{Path, PathBuf};
 use super::{Config, ConfigError, Limits, Server};
 use config_file::Setting;
 
+const ISSUERS: &str = "access.issuers";
 /// Keys that are taken, with all below them.
 const TAKEN: [&str; 5] = [
     "access.anonymous",
-    "access.issuers",
+    ISSUERS,
     "limits.quotas",
     "log",
     "namespaces",
@@ -38,9 +39,10 @@ pub struct Reread {
     pub left: Vec<String>,
 }
 
-fn is_taken(key: &str) -> bool {
-    TAKEN.iter().any(|taken| {
-        let below = key.strip_prefix(taken);
+/// A key is one of these, or below one.
+fn is_among(key: &str, keys: &[&str]) -> bool {
+    keys.iter().any(|above| {
+        let below = key.strip_prefix(above);
         below.is_some_and(|below| below.is_empty() || below.starts_with(['.', '[']))
     })
 }
@@ -73,7 +75,7 @@ impl ConfigFile {
         let keys = before.keys().chain(self.settings.keys());
         let differs = |key: &&String| before.get(*key) != self.settings.get(*key);
         let keys: std::collections::BTreeSet<_> = keys.filter(differs).cloned().collect();
-        let (taken, left) = keys.into_iter().partition(|key| is_taken(key));
+        let (taken, left) = keys.into_iter().partition(|key| is_among(key, &TAKEN));
         Ok(Reread {
             config,
             taken,
@@ -82,15 +84,26 @@ impl ConfigFile {
     }
 }
 
+impl Reread {
+    /// Moves what was refused after all to what waits for a restart.
+    pub fn refuse(&mut self, keys: &[&str]) {
+        let refused = self.taken.extract_if(.., |key| is_among(key, keys));
+        self.left.extend(refused);
+    }
+}
+
 impl Server {
     /// Takes what can be taken of settings while calls are in work, beside what is logged:
-    /// what callers without a token may do, issuers, quotas, and what holds of namespaces.
-    pub async fn take(&self, config: &Config) {
+    /// what callers without a token may do, issuers, quotas, and what holds of namespaces. Gives
+    /// the keys, with all below them, that cannot be used with what waits for a restart.
+    pub async fn take(&self, config: &Config) -> Vec<&'static str> {
         let limits: &Limits = &config.limits;
         let sign_in = &self.domain.sign_in;
         sign_in.set_anonymous(&config.access);
+        let mut refused = Vec::new();
         if let Err(error) = sign_in.set_issuers(&config.access) {
             tracing::error!(error, "the issuers of `access.issuers` stay what they were");
+            refused.push(ISSUERS);
         }
         self.domain.namespaces.configure(config.namespaces);
         self.domain.registry.set_storage_limits(limits.storage());
@@ -98,6 +111,7 @@ impl Server {
         if let Err(error) = self.domain.audit.reloaded(config.digest).await {
             tracing::warn!(%error, "the audit trail does not say that settings were read again");
         }
+        refused
     }
 }
 
@@ -148,7 +162,7 @@ mod tests {
             "access.issuers[0].rules",
             "access.certificates",
         ]
-        .map(is_taken);
+        .map(|key| is_among(key, &TAKEN));
         assert_eq!(taken, [true, false, true, true, false]);
     }
 }

@@ -144,3 +144,19 @@ async fn rules_of_issuers_hold_from_the_next_call_on_and_end_streams_of_the_old_
     .await;
     assert_eq!(publish("local/x/four").await, "TOKEN_REFUSED");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn issuers_that_need_what_waits_for_a_restart_wait_as_well() {
+    let issuer = Issuer::start().await;
+    let server = Server::with(&["--log", "info"], "access: {sign_in: tokens}\n");
+    // Its tokens are for the address of the server, which this one does not know yet.
+    let config = issuer.config("", "{claims: {sub: ada}, role: publisher}");
+    let left = "left=\"access.public_url, access.issuers[0].";
+    reread(&server, &format!("access:\n{config}"), left).await;
+    assert!(!server.log().contains("taken=\"access.issuers"));
+    let mut registry = RegistryClient::new(transport(&server, &issuer.token(&json!({}))).await);
+    let published = registry
+        .publish_skill(skill("local/x/one", "", "Body."))
+        .await;
+    assert_eq!(reason(&published.expect_err("refused")), "TOKEN_REFUSED");
+}

@@ -53,8 +53,8 @@ struct Current {
 /// The issuers of a config file as it was read.
 struct Inner {
     issuers: Vec<Arc<Issuer>>,
-    public_url: Option<PublicUrl>,
     remembered: Cache<Digest, Arc<Remembered>>,
+    /// What clients are told, with the address by which they know the server.
     resource: Arc<ProtectedResource>,
 }
 
@@ -99,7 +99,11 @@ impl Issuers {
     /// They cannot be used together; those that were there stay.
     pub fn set(&self, configs: &[IssuerConfig]) -> Result<(), ConfigError> {
         let before = self.0.now.load_full();
-        let now = Inner::new(configs, before.public_url.as_ref(), &before.issuers)?;
+        let now = Inner::new(
+            configs,
+            before.resource.public_url.as_ref(),
+            &before.issuers,
+        )?;
         let stay = now.issuers.clone();
         self.0.now.store(Arc::new(now));
         for issuer in &before.issuers {
@@ -197,7 +201,6 @@ impl Inner {
         };
         Ok(Self {
             issuers: issuers?,
-            public_url: public_url.cloned(),
             remembered: Cache::new(REMEMBERED),
             resource: Arc::new(resource),
         })
@@ -226,7 +229,7 @@ impl Inner {
         if claims.contains_key("cnf") {
             return Err(Refused::Bound);
         }
-        if !is_for(&claims, config, self.public_url.as_ref()) {
+        if !is_for(&claims, config, self.resource.public_url.as_ref()) {
             return Err(Refused::Audience);
         }
         let until = valid_until(&claims, now)?;

@@ -23,7 +23,7 @@ use executor::{Kind, Stop};
 use model::{
     FilePath, Skill, SkillId, SkillKey, TrustTier, Version, VersionNumber, VersionSelector,
 };
-use store::{Batch, Newer, Revision, Store, StoreError, Stored, Table, TableId, prefix};
+use store::{Batch, Newer, Store, StoreError, Stored, Table, TableId, prefix};
 
 pub(super) const SCANS: Table<(SkillKey, VersionNumber), Scan> = Table::new(TableId::Scans);
 
@@ -50,11 +50,7 @@ impl Scan {
 }
 
 /// A scan that is kept decoded in memory, and the commit that wrote it.
-#[derive(Debug, Clone)]
-pub(super) struct KeptScan {
-    revision: Revision,
-    scan: Arc<Scan>,
-}
+type KeptScan = Stored<Arc<Scan>>;
 
 /// Bytes that a scan takes in memory, about.
 #[derive(Debug, Clone)]
@@ -64,7 +60,7 @@ impl quick_cache::Weighter<(SkillKey, VersionNumber), KeptScan> for ScanWeight {
     fn weight(&self, _key: &(SkillKey, VersionNumber), kept: &KeptScan) -> u64 {
         let Report {
             findings, hosts, ..
-        } = &kept.scan.report;
+        } = &kept.value.report;
         (1_000 + 600 * findings.len() + 60 * hosts.len()) as u64
     }
 }
@@ -207,15 +203,18 @@ impl Registry {
         let revision = known.as_ref().map(|known| known.revision);
         Ok(match self.inner.store.newer(&SCANS, &key, revision)? {
             Newer::Gone => None,
-            Newer::Same => known.map(|known| known.scan),
+            Newer::Same => known.map(|known| known.value),
             Newer::Other(Stored { revision, value }) => {
-                let scan = Arc::new(value);
-                let kept = KeptScan {
-                    revision,
-                    scan: Arc::clone(&scan),
-                };
-                scans.insert(key, kept);
-                Some(scan)
+                let value = Arc::new(value);
+                let kept = Arc::clone(&value);
+                scans.insert(
+                    key,
+                    Stored {
+                        revision,
+                        value: kept,
+                    },
+                );
+                Some(value)
             }
         })
     }

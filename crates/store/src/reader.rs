@@ -67,11 +67,8 @@ impl<'a> Reader<'a> {
         if known.is_some() && known == record::revision(&value) {
             return Ok(Newer::Same);
         }
-        let Some((revision, payload)) = chunks::open(self.0, &key, value)? else {
-            return Ok(Newer::Gone);
-        };
-        let value = Table::<K, V>::decode(&key, &payload)?;
-        Ok(Newer::Other(Stored { revision, value }))
+        let read = self.open::<K, V>(&key, value)?;
+        Ok(read.map_or(Newer::Gone, Newer::Other))
     }
 
     /// Records whose keys start with `prefix`, in the order of their keys.

@@ -1,9 +1,26 @@
 //! Whatever happened to skills and to the index, it is the one that would be made
-//! from nothing.
+//! from nothing; and so is what somebody sees of it who does not see all.
 
 use proptest::prelude::*;
 
 use super::*;
+use registry::{Sees, View};
+
+/// Sees every other skill.
+#[derive(Debug)]
+struct EveryOther;
+
+impl Sees for EveryOther {
+    fn sees(&self, id: &SkillId) -> bool {
+        id.slug().ends_with(['0', '2', '4', '6'])
+    }
+}
+
+/// What is seen of an index. It moves on with each search.
+fn seen(world: &World, index: &SearchIndex) -> SearchIndex {
+    let view = Arc::new(View::new(Arc::new(EveryOther)));
+    index.with_view(&world.registry.with_view(view))
+}
 
 #[derive(Debug, Clone)]
 enum Step {
@@ -72,6 +89,7 @@ fn answers(index: &SearchIndex) -> Vec<String> {
 
 async fn history(steps: Vec<Step>) {
     let mut world = World::new();
+    let mut view = seen(&world, &world.index);
     for step in steps {
         let skill = |n: usize| id(&format!("a/b/skill-{n}"));
         match step {
@@ -93,22 +111,30 @@ async fn history(steps: Vec<Step>) {
                     deleted.expect("deleted");
                 }
             }
-            Step::Restart => world = world.restarted().await,
+            Step::Restart => {
+                world = world.restarted().await;
+                view = seen(&world, &world.index);
+            }
             Step::Sleep => {
                 world.stop.cancel();
             }
-            Step::Kill(looks) => world = world.killed(looks).await,
+            Step::Kill(looks) => {
+                world = world.killed(looks).await;
+                view = seen(&world, &world.index);
+            }
             Step::Ask => {
                 if !world.stop.is_cancelled() {
                     world.index.complete().await;
                 }
                 // What a search keeps for the next one must be right for that, too.
                 answers(&world.index);
+                answers(&view);
             }
         }
     }
     if world.stop.is_cancelled() {
         world = world.restarted().await;
+        view = seen(&world, &world.index);
     }
     world.index.complete().await;
     let other = TempDir::new().expect("a folder");
@@ -120,6 +146,7 @@ async fn history(steps: Vec<Step>) {
     });
     fresh.complete().await;
     assert_eq!(answers(&world.index), answers(&fresh));
+    assert_eq!(answers(&view), answers(&seen(&world, &fresh)));
     let live = world.registry.catalog().live();
     assert_eq!(fresh.progress().indexed, live);
     assert_eq!(world.index.progress().indexed, live);

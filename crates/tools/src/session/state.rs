@@ -66,26 +66,24 @@ pub(super) struct State {
 impl State {
     /// Keeps a session as it is now.
     pub(super) fn put(&mut self, key: Digest, session: Arc<Session>) {
-        let before = self
-            .sessions
-            .get(&key)
-            .map(|known| Arc::clone(&known.session));
-        if let Some(before) = before {
-            self.uncount(key, &before);
-        }
-        self.by_use.add(key, &session);
-        if let Some(owner) = session.owner {
-            self.of_owners.entry(owner).or_default().add(key, &session);
-        }
-        match self.sessions.entry(key) {
-            Occupied(mut entry) => entry.get_mut().session = session,
+        let now = Arc::clone(&session);
+        let before = match self.sessions.entry(key) {
+            Occupied(mut entry) => Some(std::mem::replace(&mut entry.get_mut().session, session)),
             Vacant(slot) => {
                 slot.insert(KnownSession {
                     session,
                     page: None,
                     unwritten: false,
                 });
+                None
             }
+        };
+        if let Some(before) = before {
+            self.uncount(key, &before);
+        }
+        self.by_use.add(key, &now);
+        if let Some(owner) = now.owner {
+            self.of_owners.entry(owner).or_default().add(key, &now);
         }
     }
 
