@@ -28,6 +28,7 @@ BIN = os.environ["REPERTOIRE_BIN"]
 CONFORMANCE = os.environ.get("REPERTOIRE_CONFORMANCE", "")
 HOSTS = Path(__file__).parent / ".tools" / "hosts" / "bin" / "python"
 GRPCURL = Path(__file__).parent / ".tools" / "bin" / "grpcurl"
+OTELCOL = Path(__file__).parent / ".tools" / "otelcol" / "otelcol"
 
 START_SECONDS = 20
 STOP_SECONDS = 10

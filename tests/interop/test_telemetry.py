@@ -1,10 +1,13 @@
-"""Spans, metrics and logs reach a collector: a double of one, on the wire of the real ones."""
+"""Spans, metrics and logs go through the OpenTelemetry Collector, and are what they are to be behind it."""
 
+import json
 import queue
 from concurrent import futures
 
 import grpc
+import harness
 import pytest
+from conftest import need
 from harness import skill_md
 from opentelemetry.proto.collector.logs.v1 import logs_service_pb2, logs_service_pb2_grpc
 from opentelemetry.proto.collector.metrics.v1 import metrics_service_pb2, metrics_service_pb2_grpc
@@ -29,7 +32,7 @@ class Receiver:
         return self.response()
 
 
-class Collector:
+class Backend:
     """Keeps what is exported to it."""
 
     def __init__(self):
@@ -48,13 +51,39 @@ class Collector:
         return [self.exports.get_nowait() for _ in range(self.exports.qsize())]
 
 
+class Collector(harness.Program):
+    """The OpenTelemetry Collector, which passes on what it takes."""
+
+    def __init__(self, backend):
+        pipeline = {"receivers": ["otlp"], "exporters": ["otlp_grpc"]}
+        config = {
+            "receivers": {"otlp": {"protocols": {"grpc": {"endpoint": "127.0.0.1:0"}}}},
+            "exporters": {"otlp_grpc": {"endpoint": backend.url, "tls": {"insecure": True}}},
+            "service": {
+                "pipelines": dict.fromkeys(("traces", "metrics", "logs"), pipeline),
+                "telemetry": {"metrics": {"level": "none"}, "logs": {"encoding": "json"}},
+            },
+        }
+        super().__init__(harness.OTELCOL, "--config", "yaml:" + json.dumps(config))
+
+    def ready(self):
+        """Waits for the line that names its address."""
+        while line := self.log.next(harness.START_SECONDS):
+            if (told := json.loads(line)).get("msg") == "Starting GRPC server":
+                self.address = told["endpoint"]
+                return self
+        self.kill()
+        raise AssertionError(f"the collector does not listen: {self.log.text()}")
+
+
 @pytest.fixture(scope="module")
 def exports(tmp_path_factory):
-    """What a collector got of some calls, once the server had stopped."""
-    import harness
-
-    collector = Collector()
-    server = harness.Server(tmp_path_factory.mktemp("traced") / "data", "--otlp-endpoint", collector.url).ready()
+    """What came out of the collector after some calls, once the server and the collector had stopped."""
+    need(harness.OTELCOL, "the OpenTelemetry Collector")
+    backend = Backend()
+    collector = Collector(backend).ready()
+    endpoint = f"http://{collector.address}"
+    server = harness.Server(tmp_path_factory.mktemp("traced") / "data", "--otlp-endpoint", endpoint).ready()
     try:
         lookup, registry = server.lookup(), server.registry()
         file = registry_pb2.File(path="SKILL.md", content=skill_md("traced", f"{SECRET}\n"))
@@ -67,10 +96,10 @@ def exports(tmp_path_factory):
         with pytest.raises(grpc.RpcError):
             lookup.ReadSkill(lookup_pb2.ReadSkillRequest(uri="skill://no-such"), timeout=SECONDS)
     finally:
-        code = server.stop()
-        collector.server.stop(0).wait(SECONDS)
-    assert code == 0, server.log.text()
-    return collector.received()
+        codes = server.stop(), collector.stop()
+        backend.server.stop(0).wait(SECONDS)
+    assert codes == (0, 0), server.log.text() + collector.log.text()
+    return backend.received()
 
 
 def spans(exports):
