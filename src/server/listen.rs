@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::limits::Limits;
-use super::protocol::ProtocolRouter;
+use super::protocol::{ProtocolRouter, Protocols};
 use admission::{Admission, Full, Resource};
 use connection::{Coalesce, Socket, Watched, served_until};
 use tls::{ClientCertificate, Secured, Tls};
@@ -64,7 +64,7 @@ pub(super) struct Port {
 
 /// A connection that was taken, and what serves it.
 struct Taken {
-    service: ProtocolRouter,
+    service: Protocols,
     builder: Builder<Watched>,
     /// For each step of its beginning.
     first: Duration,
@@ -118,7 +118,7 @@ impl Taken {
             }
         };
         let socket = TokioIo::new(Socket::new(stream, self.first, self.read));
-        let service = TowerToHyperService::new(self.service);
+        let service = TowerToHyperService::new(ProtocolRouter::from(self.service));
         let connection = self.builder.serve_connection(socket, service);
         let served = served_until(connection, end, auto::Connection::graceful_shutdown);
         if let Err(error) = Coalesce::new(served).await {
@@ -131,7 +131,7 @@ impl Taken {
 /// those that are open have `grace` to finish.
 pub(super) async fn serve(
     Port { listener, tls }: Port,
-    service: ProtocolRouter,
+    service: Protocols,
     admission: Admission,
     limits: Limits,
     stop: CancellationToken,
@@ -175,7 +175,7 @@ pub(super) async fn serve(
             tracing::debug!(%error, "a connection goes without TCP_NODELAY");
         }
         let taken = Taken {
-            service: service.clone().for_peer(peer, address.ip()),
+            service: service.for_peer(peer, address.ip()),
             builder: builder.clone(),
             first: limits.header_time(),
             read: limits.read_time(),

@@ -57,7 +57,7 @@ mod window;
 
 use std::net::SocketAddr;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use axum::Router;
@@ -104,7 +104,7 @@ use gateway::Gateway;
 use listen::Port;
 use local::LocalSocket;
 use model::{Clock as _, SystemClock};
-use protocol::ProtocolRouter;
+use protocol::Protocols;
 use registry::Registry;
 use vitals::Others;
 
@@ -183,7 +183,7 @@ impl Server {
         let mcp = mcp::Endpoints::new(&face, &domain, (idle, web.clone()), &stop);
         let routes = services.merge(others);
         let (local_front, kept_front) = (front.clone(), front.clone());
-        let service = ProtocolRouter {
+        let service = Protocols {
             grpc: front.layer(routes.clone().fallback(unknown)),
             // Before CORS, which answers for itself.
             web: guard::guard(
@@ -200,7 +200,7 @@ impl Server {
             pages: web,
             mcp,
             peer: admission.local(),
-            caller: Arc::default(),
+            caller: OnceLock::new(),
             admission: admission.clone(),
             address: settings.listen.ip(),
             access,

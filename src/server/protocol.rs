@@ -34,9 +34,13 @@ use model::{Failure, Principal};
 use origins::WebConfig;
 use tokens::{Shown, SignIn};
 
+/// What serves the connections of a peer. Each request has a clone.
+#[derive(Clone)]
+pub(super) struct ProtocolRouter(Arc<Protocols>);
+
 /// What serves each protocol.
 #[derive(Clone)]
-pub(super) struct ProtocolRouter {
+pub(super) struct Protocols {
     /// For native gRPC.
     pub(super) grpc: CallService<Router>,
     /// For MCP, unless a page asks.
@@ -50,7 +54,7 @@ pub(super) struct ProtocolRouter {
     /// The address that asks.
     pub(super) peer: Peer,
     /// Who signed in first over the connection, which is nearly always who does so again.
-    pub(super) caller: Arc<OnceLock<Peer>>,
+    pub(super) caller: OnceLock<Peer>,
     /// From where.
     pub(super) address: IpAddr,
     pub(super) access: Arc<AccessLog>,
@@ -59,7 +63,7 @@ pub(super) struct ProtocolRouter {
     pub(super) audit: Audit,
 }
 
-impl ProtocolRouter {
+impl Protocols {
     /// Who has a share: the caller, where it signed in, else the address. Behind a proxy
     /// all that did not sign in are one.
     fn peer_of(&self, caller: Option<&Access>) -> Peer {
@@ -78,14 +82,20 @@ impl ProtocolRouter {
         self.admission.caller(name)
     }
 
-    /// The same for the connections of a peer.
-    pub(super) fn for_peer(self, peer: Peer, address: IpAddr) -> Self {
+    /// The same for a connection of a peer.
+    pub(super) fn for_peer(&self, peer: Peer, address: IpAddr) -> Self {
         Self {
             peer,
-            caller: Arc::default(),
+            caller: OnceLock::new(),
             address,
-            ..self
+            ..self.clone()
         }
+    }
+}
+
+impl From<Protocols> for ProtocolRouter {
+    fn from(protocols: Protocols) -> Self {
+        Self(Arc::new(protocols))
     }
 }
 
@@ -100,27 +110,28 @@ impl Service<Request<Incoming>> for ProtocolRouter {
     }
 
     fn call(&mut self, request: Request<Incoming>) -> Self::Future {
-        let shown = self.sign_in.shown(request.headers());
-        match self.sign_in.waiting(&shown) {
-            None => self.answer(request, &shown),
+        let protocols = &self.0;
+        let shown = protocols.sign_in.shown(request.headers());
+        match protocols.sign_in.waiting(&shown) {
+            None => protocols.answer(request, &shown),
             Some(waiting) => {
-                let mut router = self.clone();
+                let protocols = Arc::clone(protocols);
                 Box::pin(async move {
                     waiting.await;
-                    router.answer(request, &shown).await
+                    protocols.answer(request, &shown).await
                 })
             }
         }
     }
 }
 
-impl ProtocolRouter {
+impl Protocols {
     /// Answers a request, of whose token all is known that can be.
     fn answer(
-        &mut self,
+        &self,
         request: Request<Incoming>,
         shown: &Shown,
-    ) -> <Self as Service<Request<Incoming>>>::Future {
+    ) -> <ProtocolRouter as Service<Request<Incoming>>>::Future {
         let native = is_grpc(&request);
         let mut request = request.map(Body::new);
         let face = if native { "grpc" } else { face(&request) };
@@ -156,7 +167,7 @@ impl ProtocolRouter {
                 }
             };
             request.extensions_mut().insert(caller);
-            let answer = self.grpc.call(request);
+            let answer = self.grpc.clone().call(request);
             return match logged {
                 None => answer,
                 logged => Box::pin(async move { Ok(log_answer(answer.await?, logged)) }),
@@ -177,7 +188,7 @@ impl ProtocolRouter {
                 request.extensions_mut().insert(caller);
                 match self.mcp.direct(&request) {
                     Some(direct) => direct(request),
-                    None => Box::pin(self.web.call(request).map(|answer| match answer {
+                    None => Box::pin(self.web.clone().call(request).map(|answer| match answer {
                         Ok(answer) => answer,
                         Err(never) => match never {},
                     })),

@@ -24,7 +24,7 @@ import yaml
 from agents import FACES, Agent, Answer
 from faces import Grpc, Refused, exchange
 from jira_double import JiraDouble
-from test_telemetry import Collector
+from test_telemetry import Backend
 from test_workers import METHODS, NOT_LET_IN, SKILL, Worker, publish_bench
 
 # A server that logs all it can, on a machine with much to do.
@@ -293,7 +293,7 @@ def haul(request, tmp_path_factory):
         jira.token = JIRA_TOKEN
         url, postgres = databases(form, folder, stack)
         config, environment = configured(form, folder, url, jira)
-        collector = Collector()
+        collector = Backend()
         stack.callback(lambda: collector.server.stop(0))
         stdout = stack.enter_context((folder / "stdout").open("w+"))
         options = [

@@ -11,7 +11,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::confinement::{Confinement, Confining};
-use crate::deadline::used;
+use crate::deadline::{give_way, used};
 use crate::job::{Job, Outcome, Program, Stopped};
 use crate::{js, sql};
 
@@ -61,6 +61,8 @@ enum Refusal {
 
 fn run() -> Result<(), Refusal> {
     let because = |error: std::io::Error| Refusal::Because(error.to_string());
+    // The program was loaded.
+    give_way();
     sql::prepare().map_err(|error| Refusal::Because(error.to_string()))?;
     let confining = Confining::begin().map_err(because)?;
     let mut text = Vec::new();
@@ -74,6 +76,7 @@ fn run() -> Result<(), Refusal> {
     drop(text);
     let limits = order.job.as_ref().map(|job| job.limits).unwrap_or_default();
     let confinement = confining.finish(&limits).map_err(because)?;
+    give_way();
     if order.require_all && !confinement.is_whole() {
         return Err(Refusal::Because(format!(
             "not every confinement holds: {confinement}"

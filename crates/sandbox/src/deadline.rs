@@ -9,10 +9,18 @@ use rustix::time::{ClockId, clock_gettime};
 use crate::job::Stopped;
 
 /// Processor time that this process has had. Nothing in it can wait, so what takes long
-/// takes processor time.
+/// takes processor time. Whoever asks gives way first.
 pub(crate) fn used() -> Duration {
+    give_way();
     // Never negative, so the conversion holds.
     Duration::try_from(clock_gettime(ClockId::ProcessCPUTime)).unwrap_or_default()
+}
+
+/// Lets whoever waits for the processor have it. A scheduler may let even a process of the
+/// lowest priority have its turn of some milliseconds to the end, and nobody is to wait for a
+/// solution that long: what takes a good part of one gives way after it.
+pub(crate) fn give_way() {
+    std::thread::yield_now();
 }
 
 /// Ends a case, once: whoever finds a limit first says which.

@@ -11,7 +11,7 @@ use rquickjs::{Context, Ctx, Error, Function, Object, Persistent, Runtime, Value
 
 use super::SOLUTION;
 use super::value::Taking;
-use crate::deadline::Deadline;
+use crate::deadline::{Deadline, give_way};
 use crate::job::{Limits, Outcome, Stopped, Value as Taken};
 
 /// What time it is when a case begins: 2025-01-15, noon.
@@ -73,6 +73,7 @@ pub(super) fn enter<T>(
         move |context, promise, reason, handled| told.note(&context, promise, reason, handled),
     )));
     let context = Context::custom::<Intrinsics>(&runtime).ok()?;
+    give_way();
     let result = context.with(|context| body(&context, &rejections)).ok();
     // What is held of the engine must be gone before it.
     rejections.0.take();
@@ -144,6 +145,7 @@ impl<'js> Realm<'js> {
         deadline: &Deadline,
     ) -> Result<Self, Halt> {
         let prelude: Function = context.eval(include_str!("prelude.js"))?;
+        give_way();
         let taken: Object = prelude.call((START,))?;
         Ok(Self {
             context: context.clone(),

@@ -11,6 +11,7 @@ use super::SOLUTION;
 use super::realm::{Halt, Realm};
 use super::show;
 use super::value::Taking;
+use crate::deadline::give_way;
 use crate::job::{Outcome, Stopped, TestOutcome};
 
 /// What of a value is shown in a message.
@@ -115,7 +116,9 @@ impl<'js> Tests<'js> {
         natives.set("show", Function::new(context.clone(), show)?)?;
         natives.set("timers", realm.timers.clone())?;
         let prelude: Function = context.eval(include_str!("expect.js"))?;
+        give_way();
         prelude.call::<_, ()>((natives,))?;
+        give_way();
         Ok(Self(shared))
     }
 
