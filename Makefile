@@ -63,8 +63,8 @@ BESIDE = if [ -e $(MODEL)/model.safetensors ]; then export REPERTOIRE_TEST_MODEL
 	$(MAKE) --output-sync=line
 
 # These wait for a disk, a database, a kill.
-MACHINES = damage kill_loop sql_servers
-OTHERS = $(filter-out $(MACHINES), $(basename $(notdir $(wildcard tests/*.rs crates/*/tests/*.rs))))
+MACHINES = durability sql_servers
+OTHERS = $(filter-out $(MACHINES), $(basename $(notdir $(wildcard tests/*.rs crates/*/tests/*.rs)))) services program
 
 of-libraries:
 	cargo test --workspace --lib

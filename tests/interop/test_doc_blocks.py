@@ -196,7 +196,7 @@ class NotRun:
 JSON, TOML, YAML = Parsed(json.loads), Parsed(tomllib.loads), Parsed(yaml.safe_load)
 CLIENTS = Elsewhere("test_docs.py::test_a_client_that_is_given_the_snippet_finds_the_tools")
 OTHER_CLIENT = NotRun("the client is another vendor's, of hundreds of megabytes; its command or URL is tried by test_docs.py")
-NPX = NotRun("npx fetches a program of somebody else's; what it reads is tested by tests/discovery.rs")
+NPX = NotRun("npx fetches a program of somebody else's; what it reads is tested by tests/services/discovery.rs")
 BUILDS = NotRun("it builds the project, which is how the binary under test was made")
 ELSEWHERE = NotRun("it names a server that is elsewhere")
 

@@ -1,0 +1,15 @@
+//! The program as who runs it knows it: its command line, its config, how it is set up, its TLS.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod author;
+mod cli;
+mod config;
+mod format;
+mod install;
+mod machine;
+mod setup;
+mod terminal;
+mod tls;
+mod tls_server;
