@@ -30,7 +30,7 @@ struct Inode {
 
 /// What becomes of what was not synced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Loss {
+pub(super) enum Loss {
     All,
     Some,
     None,
@@ -38,7 +38,7 @@ pub enum Loss {
 
 /// A disk on which events happen.
 #[derive(Debug, Default)]
-pub struct Disk {
+pub(super) struct Disk {
     inodes: Vec<Inode>,
     names: Names,
     durable_names: Names,
@@ -68,7 +68,7 @@ impl Disk {
         }
     }
 
-    pub fn happens(&mut self, event: &Event) {
+    pub(super) fn happens(&mut self, event: &Event) {
         match event {
             Event::Create(path) => {
                 if !self.names.contains_key(path) {
@@ -129,7 +129,7 @@ impl Disk {
     }
 
     /// Writes what a power cut leaves, for `root`, into another folder.
-    pub fn cut(&mut self, root: &Path, into: &Path, loss: Loss, dice: &mut Dice) {
+    pub(super) fn cut(&mut self, root: &Path, into: &Path, loss: Loss, dice: &mut Dice) {
         let names = if loss == Loss::All || (loss == Loss::Some && dice.percent(50)) {
             &self.durable_names
         } else {

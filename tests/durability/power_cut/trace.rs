@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 /// Something that was done to a file or a folder.
 #[derive(Debug)]
-pub enum Event {
+pub(super) enum Event {
     Create(PathBuf),
     Write(PathBuf, u64, Vec<u8>),
     Truncate(PathBuf, u64),
@@ -20,11 +20,14 @@ pub enum Event {
 }
 
 /// What is traced.
-pub const CALLS: &str = "openat,open,creat,write,pwrite64,pwritev,writev,fsync,fdatasync,rename,renameat,renameat2,ftruncate,unlink,unlinkat,mkdir,mkdirat,rmdir,copy_file_range,sendfile";
+pub(super) const CALLS: &str = "openat,open,creat,write,pwrite64,pwritev,writev,fsync,fdatasync,rename,renameat,renameat2,ftruncate,unlink,unlinkat,mkdir,mkdirat,rmdir,copy_file_range,sendfile";
 
 /// Decodes `\x41\x42`.
 fn hex(text: &str) -> Vec<u8> {
-    let digit = |byte: u8| char::from(byte).to_digit(16).expect("a digit") as u8;
+    let digit = |byte: u8| {
+        let digit = char::from(byte).to_digit(16).expect("a digit");
+        u8::try_from(digit).expect("below 16")
+    };
     let bytes = text.as_bytes().chunks_exact(4);
     bytes
         .map(|four| digit(four[2]) * 16 + digit(four[3]))
@@ -64,7 +67,7 @@ fn named(folder: &str, name: &str) -> PathBuf {
 }
 
 #[derive(Default)]
-pub struct Trace {
+pub(super) struct Trace {
     pub events: Vec<Event>,
     /// Where the next `write` goes, by descriptor.
     offsets: HashMap<String, u64>,
@@ -73,7 +76,7 @@ pub struct Trace {
 
 impl Trace {
     /// Reads a trace; `root` is the folder of interest, `notes` the file of notes.
-    pub fn read(text: &str, root: &Path, notes: &Path) -> Self {
+    pub(super) fn read(text: &str, root: &Path, notes: &Path) -> Self {
         let mut trace = Self::default();
         for line in text.lines() {
             let Some((thread, rest)) = line.split_once(' ') else {
