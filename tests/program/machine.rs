@@ -192,12 +192,12 @@ fn a_skipped_test_is_said_and_summed_up_and_fails_in_ci() {
         )
     };
     let (code, _, said) = child("");
-    let loud = "*** child_that_is_skipped: a thing\nis missing: SKIPPED ***\n";
+    let loud = "*** machine::child_that_is_skipped: a thing\nis missing: SKIPPED ***\n";
     assert_eq!((code, said.as_str()), (Some(0), loud));
     let (code, _, _) = child("true");
     assert_eq!(code, Some(101));
 
-    let line = "child_that_is_skipped\ta thing is missing\n";
+    let line = "machine::child_that_is_skipped\ta thing is missing\n";
     assert_eq!(fs::read_to_string(&noted).expect("notes"), line);
     let more = "a\tNode is missing\na\tNode is missing\nb\tNode is missing\nc\tNode is missing\n\
                 d\tNode is missing\na\ta thing is missing\n";
@@ -205,7 +205,7 @@ fn a_skipped_test_is_said_and_summed_up_and_fails_in_ci() {
     let sum = "
 *** tests that were skipped, whole or in part: 5 ***
     4  Node is missing: a, b, c and 1 more
-    2  a thing is missing: a, child_that_is_skipped
+    2  a thing is missing: a, machine::child_that_is_skipped
 ";
     assert_eq!(summed(&noted), (Some(0), sum.to_owned(), String::new()));
     let nothing = (Some(0), "skipped: nothing\n".to_owned(), String::new());
