@@ -1,4 +1,4 @@
-# `make test` is what CI runs: on the debug build, which has the checks of arithmetic
+# `make check test` is what CI runs: on the debug build, which has the checks of arithmetic
 # and the assertions that a release leaves out, and is made in a fraction of the time.
 
 BUILT = $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)/debug
@@ -8,7 +8,7 @@ ifeq ($(CI),true)
 export CARGO_INCREMENTAL = 0
 endif
 
-.PHONY: test unit all-tests unit-tests lint tools slim build of-libraries of-binary of-machines doc release dist deb image site interop bench grading mutants deny
+.PHONY: check test unit all-tests unit-tests lint tools programs slim build of-libraries of-binary of-machines outside doc release dist deb image site interop bench grading mutants deny
 
 # What is installed is said first, and what was skipped last: a skipped test in `SKIPPED`.
 SKIPPED = $(CURDIR)/target/skipped
@@ -21,42 +21,46 @@ test:
 unit:
 	+@$(call SUMMED,unit-tests)
 
-# Two cores are used throughout: what comes from elsewhere is fetched while clippy is at
-# work, and tests run beside each other.
+# What the compiler alone knows: the form, the lints, the documentation, and that the program
+# works without its features.
+check: lint doc slim
+
+# Two cores are used throughout: what comes from elsewhere is fetched while the compiler is
+# at work, and tests run beside each other, as many of them wait.
 all-tests:
-	$(MAKE) -j2 --output-sync=target lint tools
-	$(MAKE) slim
-	$(MAKE) build
-	$(BESIDE) -j4 of-libraries of-binary of-machines doc
-	REPERTOIRE_BIN=$(BUILT)/repertoire tests/interop/run
+	$(MAKE) -j2 --output-sync=target build tools
+	$(BESIDE) -j4 of-libraries of-binary of-machines outside
+
+unit-tests:
+	$(MAKE) -j2 --output-sync=target build programs
+	$(BESIDE) -j3 of-libraries of-binary of-machines
 
 lint:
 	cargo fmt --check
 	cargo clippy --workspace --all-targets -- -D warnings
 
-# The packages that tests need, where they can be had, a real model for the search, what
-# writes the SBOM of a release, and the clients of others.
-tools:
-	tests/packages
-	tests/model $(MODEL) || echo '*** tools: the model of the search cannot be had ***' >&2
-	deploy/sbom --install || echo '*** tools: cargo-cyclonedx cannot be had ***' >&2
-	tests/interop/run --install
-
-unit-tests:
-	tests/packages
-	tests/model $(MODEL) || echo '*** unit: the model of the search cannot be had ***' >&2
-	deploy/sbom --install || echo '*** unit: cargo-cyclonedx cannot be had ***' >&2
-	$(MAKE) build
-	$(BESIDE) -j3 of-libraries of-binary of-machines
+doc:
+	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --document-private-items
 
 # The program without its features. It takes the place of the other one in target/debug until
-# `build` puts that back, so nothing runs beside it; what both need is compiled once.
+# `build` puts that back, so nothing runs beside it.
 slim:
-	cargo clippy --no-default-features --lib --bins --test slim -- -D warnings
-	cargo test --no-default-features --test slim
+	cargo clippy --workspace --no-default-features --lib --bins --test slim -- -D warnings
+	cargo test --workspace --no-default-features --test slim
 
 build:
 	cargo test --workspace --no-run
+
+# The packages that tests need, where they can be had, a real model for the search, and what
+# writes the SBOM of a release.
+programs:
+	tests/packages
+	tests/model $(MODEL) || echo '*** tools: the model of the search cannot be had ***' >&2
+	deploy/sbom --install || echo '*** tools: cargo-cyclonedx cannot be had ***' >&2
+
+# These, and the clients of others.
+tools: programs
+	tests/interop/run --install
 
 MODEL = $(CURDIR)/target/minilm
 BESIDE = if [ -e $(MODEL)/model.safetensors ]; then export REPERTOIRE_TEST_MODEL=$(MODEL); fi; \
@@ -64,7 +68,7 @@ BESIDE = if [ -e $(MODEL)/model.safetensors ]; then export REPERTOIRE_TEST_MODEL
 
 # These wait for a disk, a database, a kill.
 MACHINES = durability sql_servers
-OTHERS = $(filter-out $(MACHINES), $(basename $(notdir $(wildcard tests/*.rs crates/*/tests/*.rs)))) services program
+OTHERS = $(filter-out $(MACHINES) slim, $(basename $(notdir $(wildcard tests/*.rs crates/*/tests/*.rs)))) services program
 
 of-libraries:
 	cargo test --workspace --lib
@@ -75,8 +79,8 @@ of-binary:
 of-machines:
 	cargo test --workspace $(MACHINES:%=--test %)
 
-doc:
-	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --document-private-items
+outside:
+	REPERTOIRE_BIN=$(BUILT)/repertoire tests/interop/run
 
 release:
 	cargo build --release

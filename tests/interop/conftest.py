@@ -14,9 +14,13 @@ import harness  # noqa: E402
 import javascript  # noqa: E402
 
 
+# The files that take longest.
+LONG = ["test_doc_blocks.py", "test_clients.py", "test_mcp_inspector.py", "test_debian.py", "test_rest_schemathesis.py"]
+
+
 def pytest_collection_modifyitems(items):
-    """The file that takes longest comes first: begun last, it would keep one process busy while the other has nothing."""
-    items.sort(key=lambda item: item.path.name != "test_rest_schemathesis.py")
+    """These come first: begun last, one would keep a process busy while the others have nothing."""
+    items.sort(key=lambda item: LONG.index(item.path.name) if item.path.name in LONG else len(LONG))
 
 
 @pytest.fixture
@@ -105,7 +109,7 @@ def pytest_unconfigure(config):
         return
     count = {name: len(reporter.stats.get(name, [])) for name in ("passed", "failed", "error", "skipped")}
     noted = os.environ.get("REPERTOIRE_SKIPPED")
-    # Of two processes each has seen its own tests, and this one those of both.
+    # Of several processes each has seen its own tests, and this one those of all.
     if noted and "PYTEST_XDIST_WORKER" not in os.environ:
         reasons = {report.nodeid: report.longrepr[2] for report in reporter.stats.get("skipped", [])}
         lines = [f"{test}\t{' '.join(why.removeprefix('Skipped: ').split())}\n" for test, why in reasons.items()]

@@ -10,7 +10,7 @@ import pytest
 from harness import clean_environment, publish, skill_md
 from repertoire.v1 import learning_pb2
 
-# Some hundred operations with dozens of requests each; streams take their time.
+# Some hundred operations with dozens of requests each.
 RUN_SECONDS = 600
 pytestmark = pytest.mark.timeout(RUN_SECONDS + 30)
 
@@ -35,7 +35,6 @@ def schemathesis(server, work, *options, config=""):
         "run", f"http://{server.address}/openapi.json", "--url", f"http://{server.address}",
         "--checks", ",".join(CHECKS),
         "--phases", "coverage,fuzzing",
-        # A stream that does not end is looked at for so long.
         "--request-timeout", "2",
         "--continue-on-failure", "--no-shrink",
         "--suppress-health-check", "all",
@@ -60,7 +59,13 @@ def refunds(version):
 
 
 def test_no_made_up_request_breaks_the_server_and_every_answer_is_as_described(server, tmp_path):
-    report = schemathesis(server, tmp_path, "--max-examples", "15")
+    # A stream that does not end is looked at for so long.
+    streams = """
+        [[operations]]
+        include-path-regex = "/(events|progress)$"
+        request-timeout = 0.25
+    """
+    report = schemathesis(server, tmp_path, "--max-examples", "15", config=streams)
     operations = report["operations"]
     assert operations["total"] == operations["tested"] > 0
     assert report["test_cases"]["with_failures"] == 0
@@ -107,6 +112,12 @@ def test_requests_about_a_skill_that_is_there_are_answered_as_described(start, t
         "query.resume_token" = ""
         "query.max_wait_seconds" = 1
         "body.command" = "refunds"
+
+        # Streams, which take that second each time.
+        [[operations]]
+        include-path-regex = "/(events|progress)$"
+        phases.coverage.enabled = false
+        parameters = {{ "query.skill_ids" = ["github/acme/refunds"], "query.max_wait_seconds" = 1, "query.resume_token" = "" }}
 
         # Not the version that is to be activated.
         [[operations]]
