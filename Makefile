@@ -8,32 +8,26 @@ ifeq ($(CI),true)
 export CARGO_INCREMENTAL = 0
 endif
 
-.PHONY: check test unit all-tests unit-tests lint tools programs slim build of-libraries of-binary of-machines outside doc release dist deb image site interop bench grading mutants deny
+.PHONY: check test unit lint tools programs slim build of-libraries of-binary of-machines outside doc release dist deb image site interop bench grading mutants deny
 
 # What is installed is said first, and what was skipped last: a skipped test in `SKIPPED`.
 SKIPPED = $(CURDIR)/target/skipped
 SUMMED = tests/packages --plan; mkdir -p target; rm -f $(SKIPPED); export REPERTOIRE_SKIPPED=$(SKIPPED); \
 	status=0; $(MAKE) $(1) || status=$$?; tests/skipped $(SKIPPED); exit $$status
 
+# Two cores are used throughout: what comes from elsewhere is fetched while the compiler is
+# at work, and tests run beside each other, as many of them wait.
+BESIDE = -j4 --output-sync=line
+
 test:
-	+@$(call SUMMED,all-tests)
+	+@$(call SUMMED,$(BESIDE) of-libraries of-binary of-machines outside)
 
 unit:
-	+@$(call SUMMED,unit-tests)
+	+@$(call SUMMED,$(BESIDE) of-libraries of-binary of-machines)
 
 # What the compiler alone knows: the form, the lints, the documentation, and that the program
 # works without its features.
 check: lint doc slim
-
-# Two cores are used throughout: what comes from elsewhere is fetched while the compiler is
-# at work, and tests run beside each other, as many of them wait.
-all-tests:
-	$(MAKE) -j2 --output-sync=target build tools
-	$(BESIDE) -j4 of-libraries of-binary of-machines outside
-
-unit-tests:
-	$(MAKE) -j2 --output-sync=target build programs
-	$(BESIDE) -j3 of-libraries of-binary of-machines
 
 lint:
 	cargo fmt --check
@@ -63,24 +57,23 @@ tools: programs
 	tests/interop/run --install
 
 MODEL = $(CURDIR)/target/minilm
-BESIDE = if [ -e $(MODEL)/model.safetensors ]; then export REPERTOIRE_TEST_MODEL=$(MODEL); fi; \
-	$(MAKE) --output-sync=line
+WITH_MODEL = if [ -e $(MODEL)/model.safetensors ]; then export REPERTOIRE_TEST_MODEL=$(MODEL); fi;
 
 # These wait for a disk, a database, a kill.
 MACHINES = durability sql_servers
 OTHERS = $(filter-out $(MACHINES) slim, $(basename $(notdir $(wildcard tests/*.rs crates/*/tests/*.rs)))) services program
 
-of-libraries:
-	cargo test --workspace --lib
+of-libraries: build programs
+	$(WITH_MODEL) cargo test --workspace --lib
 
-of-binary:
-	cargo test --workspace --bins $(OTHERS:%=--test %)
+of-binary: build programs
+	$(WITH_MODEL) cargo test --workspace --bins $(OTHERS:%=--test %)
 
-of-machines:
-	cargo test --workspace $(MACHINES:%=--test %)
+of-machines: build programs
+	$(WITH_MODEL) cargo test --workspace $(MACHINES:%=--test %)
 
-outside:
-	REPERTOIRE_BIN=$(BUILT)/repertoire tests/interop/run
+outside: build tools
+	$(WITH_MODEL) REPERTOIRE_BIN=$(BUILT)/repertoire tests/interop/run
 
 release:
 	cargo build --release
