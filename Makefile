@@ -1,5 +1,6 @@
-# `make check test` is what CI runs: on the debug build, which has the checks of arithmetic
-# and the assertions that a release leaves out, and is made in a fraction of the time.
+# `make check test` is what CI runs: on the debug build, where the crates of this project have
+# the checks of arithmetic and the assertions that a release leaves out, and which is made in
+# a fraction of the time.
 
 BUILT = $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)/debug
 
@@ -19,7 +20,8 @@ SUMMED = tests/packages --plan; mkdir -p target; rm -f $(SKIPPED); export REPERT
 # at work, and tests run beside each other, as many of them wait.
 BESIDE = -j4 --output-sync=line
 
-test:
+# After `check` where that is asked for too, also with MAKEFLAGS=-j2: both build the program.
+test: $(filter check,$(MAKECMDGOALS))
 	+@$(call SUMMED,$(BESIDE) of-libraries of-binary of-machines outside)
 
 unit:
@@ -61,7 +63,8 @@ WITH_MODEL = if [ -e $(MODEL)/model.safetensors ]; then export REPERTOIRE_TEST_M
 
 # These wait for a disk, a database, a kill.
 MACHINES = durability sql_servers
-OTHERS = $(filter-out $(MACHINES) slim, $(basename $(notdir $(wildcard tests/*.rs crates/*/tests/*.rs)))) services program
+SUITES = $(basename $(notdir $(patsubst %/main.rs,%,$(wildcard tests/*.rs tests/*/main.rs crates/*/tests/*.rs))))
+OTHERS = $(filter-out $(MACHINES) slim, $(sort $(SUITES)))
 
 of-libraries: build programs
 	$(WITH_MODEL) cargo test --workspace --lib
