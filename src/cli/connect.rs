@@ -239,6 +239,7 @@ pub(super) fn start_failed(error: &StartError) -> Failed {
         | StartError::Embedder(_)
         | StartError::Source(_)
         | StartError::Unsafe { .. } => Code::ConfigInvalid,
+        StartError::Announce(_) => Code::LocalFileFailed,
         StartError::NotBuilt(_) => Code::FeatureNotBuilt,
         StartError::Sync(_)
         | StartError::Tokens(_)

@@ -426,9 +426,9 @@ mod tests {
             if matches!(name, "output.rs") {
                 continue;
             }
-            // The address of a server that started; the transport of MCP is no terminal's.
+            // The address of a server that starts; the transport of MCP is no terminal's.
             let text = text.replace(
-                "writeln!(std::io::stderr(), \"{}\", listening(&server.url, format))",
+                "writeln!(std::io::stderr(), \"{}\", listening(url, format))",
                 "",
             );
             for word in [

@@ -79,13 +79,13 @@ pub(super) async fn serve(
     let mut file = file
         .transpose()
         .map_err(|error| Failed::new(Code::ConfigInvalid, error.to_string()))?;
+    // The first line on stderr: whoever started us on port 0 reads it.
+    let announce = |url: &str| writeln!(std::io::stderr(), "{}", listening(url, format));
     let server = tokio::select! {
-        started = start(&settings, &telemetry) => started.map_err(|error| start_failed(&error))?,
+        started = start(&settings, &telemetry, &announce) => started.map_err(|error| start_failed(&error))?,
         _ = interrupt.recv() => return Ok(ExitCode::SUCCESS),
         _ = terminate.recv() => return Ok(ExitCode::SUCCESS),
     };
-    // The first line on stderr: whoever started us on port 0 reads it.
-    writeln!(std::io::stderr(), "{}", listening(&server.url, format))?;
     server.follow().await;
     for root in settings.analysis.roots.iter().filter(|root| !root.is_dir()) {
         tracing::warn!(root = %root.display(), "analysis.roots: there is no such folder, and nothing below it can be read");
@@ -141,10 +141,14 @@ async fn reload(
 }
 
 /// Starts the server. One that a window started makes way for it, and its windows follow.
-async fn start(settings: &Settings, telemetry: &Telemetry) -> Result<Server, StartError> {
+async fn start(
+    settings: &Settings,
+    telemetry: &Telemetry,
+    announce: &(dyn Fn(&str) -> std::io::Result<()> + Sync),
+) -> Result<Server, StartError> {
     let (until, mut asked) = (Instant::now() + PATIENCE, false);
     loop {
-        match Server::start(settings.clone(), telemetry).await {
+        match Server::start(settings.clone(), telemetry, announce).await {
             Err(StartError::Open(OpenError::InUse { path, process })) => {
                 if let Some(channel) = connect_local(&settings.data).await {
                     let left = AdminClient::new(channel).leave(LeaveRequest {}).await;

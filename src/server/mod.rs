@@ -125,8 +125,6 @@ const MAX_MESSAGE_BYTES: usize = 20 * 1024 * 1024;
 pub struct Server {
     /// Where it listens.
     pub address: SocketAddr,
-    /// The same with the scheme that it speaks there.
-    pub url: String,
     tls: Option<Tls>,
     domain: Domain,
     front: calls::CallLayer,
@@ -136,8 +134,7 @@ pub struct Server {
 
 impl Server {
     /// Begins what goes on behind the requests: the search index, the operator's learning
-    /// paths, scans by new rules. It may have something to log, so whoever started the server
-    /// is told first that it listens.
+    /// paths, scans by new rules.
     pub async fn follow(&self) {
         if let Some(tls) = self.tls.clone() {
             tokio::spawn(tls.follow(self.stop.clone()));
@@ -145,11 +142,17 @@ impl Server {
         self.domain.follow().await;
     }
 
-    /// Opens the data directory, binds the address and serves.
+    /// Opens the data directory, binds the address and serves. `announce` is called with the
+    /// URL once the port is bound, and before anybody is served: a client that waited for
+    /// this server is logged after what `announce` writes.
     ///
     /// # Errors
-    /// The directory cannot be opened, or the address cannot be had.
-    pub async fn start(settings: Settings, telemetry: &Telemetry) -> Result<Self, StartError> {
+    /// The directory cannot be opened, the address cannot be had, or `announce` fails.
+    pub async fn start(
+        settings: Settings,
+        telemetry: &Telemetry,
+        announce: &(dyn Fn(&str) -> std::io::Result<()> + Sync),
+    ) -> Result<Self, StartError> {
         permit(&settings)?;
         let tls = Tls::start(&settings.tls).await;
         let tls = tls.map_err(|error| StartError::Tls(error).located(&settings.places))?;
@@ -211,8 +214,9 @@ impl Server {
 
         let scheme = if tls.is_some() { "https" } else { "http" };
         let url = format!("{scheme}://{address}");
+        announce(&url).map_err(StartError::Announce)?;
         let fronts = (local_front, routes);
-        let local = serve_locally(&settings.data, &domain, url.clone(), fronts, &stop);
+        let local = serve_locally(&settings.data, &domain, url, fronts, &stop);
         let (counting, keeping) = keep(&domain, &stop);
         let measuring = telemetry.measure(metrics);
         let (followed, renewed) = (domain.clone(), tls.clone());
@@ -244,7 +248,6 @@ impl Server {
         });
         Ok(Self {
             address,
-            url,
             tls: renewed,
             domain: followed,
             front: kept_front,

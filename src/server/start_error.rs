@@ -78,6 +78,9 @@ pub enum StartError {
     /// What is known of sources cannot be read.
     #[error(transparent)]
     Sync(#[from] ::sync::Error),
+    /// Nobody can be told where it listens.
+    #[error("cannot write where the server listens: {0}")]
+    Announce(std::io::Error),
     /// Nothing can run solutions.
     #[error("cannot find out which program this is: {0}")]
     Sandbox(std::io::Error),

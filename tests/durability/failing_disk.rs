@@ -67,7 +67,9 @@ async fn while_the_disk_stalls_only_the_writer_waits() {
         }
     });
     let telemetry = Telemetry::start("off", LogFormat::Text, None).expect("telemetry");
-    let server = Server::start(settings, &telemetry).await.expect("a server");
+    let server = Server::start(settings, &telemetry, &|_| Ok(()))
+        .await
+        .expect("a server");
     server.follow().await;
     let url = format!("http://{}", server.address);
     let client = Client::connect(&url).await.expect("a client");

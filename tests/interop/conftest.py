@@ -15,7 +15,7 @@ import javascript  # noqa: E402
 
 
 # The files that take longest.
-LONG = ["test_doc_blocks.py", "test_clients.py", "test_mcp_inspector.py", "test_debian.py", "test_rest_schemathesis.py"]
+LONG = ["test_rest_schemathesis.py", "test_doc_blocks.py", "test_clients.py", "test_mcp_inspector.py", "test_debian.py"]
 
 
 def pytest_collection_modifyitems(items):

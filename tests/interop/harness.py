@@ -85,8 +85,7 @@ class Program:
         self.address = None
 
     def ready(self, loud=False):
-        """Waits for the first line on stderr, which names the address. A loud server has others before it,
-        and so has one whose clients wait for it."""
+        """Waits for the first line on stderr, which names the address; a loud server has others before it."""
         # Alone, or the message of a record in JSON.
         wanted = re.compile(r'(?:\{.*")?listening on (https?)://(127\.0\.0\.1:\d+)(?:".*\})?\n')
         line = self.log.next(START_SECONDS)

@@ -4,6 +4,7 @@ import contextlib
 import json
 import re
 import signal
+import socket
 import subprocess
 import time
 import urllib.request
@@ -184,7 +185,7 @@ def test_clients_watch_over_a_kill_without_loss_or_repeat(start, tmp_path, langu
         seen = [driver.next()]
         token = seen[0]["resume_token"]
         server.kill()
-        server = start(data=tmp_path / "data", listen=server.address).ready(loud=True)
+        server = start(data=tmp_path / "data", listen=server.address).ready()
         # While the client waits for its next attempt, or after it.
         publish(server, "second")
         seen.append(driver.next(harness.START_SECONDS))
@@ -192,7 +193,7 @@ def test_clients_watch_over_a_kill_without_loss_or_repeat(start, tmp_path, langu
         seen.append(driver.next())
         # A graceful stop as well.
         assert server.stop() == 0
-        server = start(data=tmp_path / "data", listen=server.address).ready(loud=True)
+        server = start(data=tmp_path / "data", listen=server.address).ready()
         publish(server, "fourth")
         seen.append(driver.next(harness.START_SECONDS))
     names = [event["skill_id"].rsplit("/", 1)[1] for event in seen]
@@ -215,8 +216,16 @@ def test_clients_end_a_watch_that_cannot_go_on_with_an_error(server, start, tmp_
     with Driver(language, other.address, "watch") as driver:
         driver.next()
         other.kill()
-        other = start(data=tmp_path / "anew", listen=other.address).ready(loud=True)
+        other = start(data=tmp_path / "anew", listen=other.address).ready()
         assert driver.next(harness.START_SECONDS)["code"] == "RESUME_TOKEN_EXPIRED"
+
+
+def meets_nobody(address):
+    """Waits until a client has tried in vain to reach its server."""
+    host, port = address.split(":")
+    with socket.create_server((host, int(port))) as listener:
+        listener.settimeout(CALL_SECONDS)
+        listener.accept()[0].close()
 
 
 @each_language
@@ -227,9 +236,10 @@ def test_clients_repeat_calls_while_the_server_starts_again(start, tmp_path, lan
         driver.next()
         for end in ["kill", "stop"]:
             getattr(server, end)()
-            # A client tries for some seconds, and a busy machine takes longer to start a server.
+            meets_nobody(server.address)
+            # It tries for some seconds, and a busy machine takes longer to start a server.
             with driver.halted():
-                server = start(data=tmp_path / "data", listen=server.address).ready(loud=True)
+                server = start(data=tmp_path / "data", listen=server.address).ready()
             wait_for(lambda: counted(server, "Search", "OK") > 1, "no search came")
         told = [json.loads(line) for line in driver.lines.seen]
     assert all(list(line) == ["seconds"] for line in told), told[-1]
