@@ -1,11 +1,6 @@
 //! A server as a process of its own, and what every test of it needs.
 
-#![allow(
-    dead_code,
-    unreachable_pub,
-    clippy::pedantic,
-    reason = "each test binary uses a part of this"
-)]
+#![allow(unreachable_pub, clippy::pedantic, reason = "a module of tests")]
 
 pub mod client;
 pub mod model;

@@ -25,7 +25,7 @@ use tower::util::BoxCloneSyncService;
 use access::Role;
 
 use crate::support::web::{Answer, ask};
-use crate::support::{self, Server};
+use crate::support::{self, Server, reason};
 
 const CONFIG: &str = "access:\n  sign_in: tokens\n  anonymous: [reader]\n";
 
@@ -86,12 +86,6 @@ fn skill(id: &str) -> v1::PublishSkillRequest {
         }],
         ..Default::default()
     }
-}
-
-fn reason(status: &tonic::Status) -> String {
-    use tonic_types::StatusExt as _;
-    let info = status.get_details_error_info();
-    info.map_or_else(|| format!("{status:?}"), |info| info.reason)
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -9,7 +9,7 @@ use tonic_types::StatusExt as _;
 use v1::composition_client::CompositionClient;
 
 use crate::support::web::ask;
-use crate::support::{Server, World, skill};
+use crate::support::{Server, World, reason, skill};
 
 const JEST: &str = "github/testing/jest-skill";
 const VITEST: &str = "github/testing/vitest-skill";
@@ -45,14 +45,6 @@ fn against(skill: &str, others: &[&str]) -> v1::CheckConflictsRequest {
         against_skills: others.iter().map(|id| (*id).to_owned()).collect(),
         against_installed: None,
     }
-}
-
-fn reason(status: &Status) -> String {
-    let details = status.get_error_details();
-    details
-        .error_info()
-        .map(|info| info.reason.clone())
-        .unwrap_or_default()
 }
 
 #[tokio::test]
@@ -284,21 +276,9 @@ async fn no_more_skills_are_asked_about_than_one_call_may_name() {
 
 /// The answer of a tool of `discovery-core`.
 async fn tool(server: &Server, name: &str, arguments: Json) -> Json {
-    let meta = json!({
-        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-        "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
-        "io.modelcontextprotocol/clientCapabilities": {},
-    });
-    let params = json!({"name": name, "arguments": arguments, "_meta": meta});
-    let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
-    let answer = ask(&server.url, "POST", "/mcp/discovery-core")
-        .header("accept", "application/json, text/event-stream")
-        .header("mcp-protocol-version", "2026-07-28")
-        .header("mcp-method", "tools/call")
-        .header("mcp-name", name)
-        .json(&body)
-        .send()
-        .await;
+    let request = ask(&server.url, "POST", "/mcp/discovery-core");
+    let call = json!({"name": name, "arguments": arguments});
+    let answer = request.mcp("tools/call", call).send().await;
     answer.json()["result"]["structuredContent"].clone()
 }
 

@@ -14,7 +14,7 @@ use serde_json::Value;
 use tonic::Status;
 use tonic_types::StatusExt as _;
 
-use crate::support::{self, skill};
+use crate::support::{self, reason, skill};
 
 /// The services, and a client of the compositions.
 struct World {
@@ -150,14 +150,6 @@ fn object(value: Value) -> prost_types::Struct {
             .map(|(name, value)| (name, text(value)))
             .collect(),
     }
-}
-
-fn reason(status: &Status) -> String {
-    let details = status.get_error_details();
-    details
-        .error_info()
-        .map(|info| info.reason.clone())
-        .unwrap_or_default()
 }
 
 fn problems(status: &Status) -> Vec<String> {

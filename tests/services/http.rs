@@ -243,24 +243,9 @@ async fn rest_and_grpc_give_the_same_answers_and_refusals() {
 
 /// A tool called over MCP, in the era without sessions.
 async fn call_tool(server: &Server, name: &str, arguments: Value) -> Value {
-    let body = json!({
-        "jsonrpc": "2.0", "id": 1, "method": "tools/call",
-        "params": {
-            "name": name, "arguments": arguments,
-            "_meta": {
-                "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-                "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
-                "io.modelcontextprotocol/clientCapabilities": {},
-            },
-        },
-    });
-    let request = ask(&server.url, "POST", "/mcp")
-        .header("accept", "application/json, text/event-stream")
-        .header("mcp-protocol-version", "2026-07-28")
-        .header("mcp-method", "tools/call")
-        .header("mcp-name", name)
-        .json(&body);
-    let answer = request.send().await;
+    let request = ask(&server.url, "POST", "/mcp");
+    let call = json!({"name": name, "arguments": arguments});
+    let answer = request.mcp("tools/call", call).send().await;
     assert_eq!(answer.status, 200, "{}", answer.text());
     answer.json()
 }

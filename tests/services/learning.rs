@@ -26,24 +26,9 @@ async fn learning(server: &Server) -> LearningClient<Channel> {
 
 /// A tool of the specification, over MCP: its envelope, without what differs each time.
 async fn tool(server: &Server, name: &str, arguments: Value) -> Value {
-    let body = json!({
-        "jsonrpc": "2.0", "id": 1, "method": "tools/call",
-        "params": {
-            "name": name, "arguments": arguments,
-            "_meta": {
-                "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-                "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
-                "io.modelcontextprotocol/clientCapabilities": {},
-            },
-        },
-    });
-    let request = ask(&server.url, "POST", "/mcp/learning")
-        .header("accept", "application/json, text/event-stream")
-        .header("mcp-protocol-version", "2026-07-28")
-        .header("mcp-method", "tools/call")
-        .header("mcp-name", name)
-        .json(&body);
-    let answer = request.send().await;
+    let request = ask(&server.url, "POST", "/mcp/learning");
+    let call = json!({"name": name, "arguments": arguments});
+    let answer = request.mcp("tools/call", call).send().await;
     assert_eq!(answer.status, 200, "{}", answer.text());
     let mut envelope = answer.json()["result"]["structuredContent"].take();
     let metadata = envelope

@@ -9,15 +9,7 @@ use tempfile::TempDir;
 use tonic::{Code, Request, Status};
 use tonic_types::StatusExt as _;
 
-use crate::support::{self, Server, file, skill};
-
-fn reason(status: &Status) -> String {
-    status
-        .get_error_details()
-        .error_info()
-        .map(|info| info.reason.clone())
-        .unwrap_or_default()
-}
+use crate::support::{self, Server, file, reason, skill};
 
 fn get(id: &str) -> v1::GetSkillRequest {
     v1::GetSkillRequest {

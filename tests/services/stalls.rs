@@ -44,21 +44,8 @@ async fn calls(lookup: &mut LookupClient<Channel>, url: &str) {
     lookup.get_skill(request).await.expect("a call by gRPC");
     let rest = get(url, "/api/v1/skills/write_sql").await;
     assert_eq!(rest.status, 200, "{}", rest.text());
-    let message = stalled::mcp(
-        "tools/list",
-        &serde_json::json!({"_meta": {
-            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-            "io.modelcontextprotocol/clientInfo": {"name": "t", "version": "1"},
-            "io.modelcontextprotocol/clientCapabilities": {},
-        }}),
-    );
-    let mcp = ask(url, "POST", "/mcp/agent")
-        .header("accept", "application/json, text/event-stream")
-        .header("mcp-protocol-version", "2026-07-28")
-        .header("mcp-method", "tools/list")
-        .json(&message)
-        .send()
-        .await;
+    let mcp = ask(url, "POST", "/mcp/agent").mcp("tools/list", serde_json::json!({}));
+    let mcp = mcp.send().await;
     assert_eq!(mcp.status, 200, "{}", mcp.text());
 }
 
@@ -307,19 +294,8 @@ async fn a_new_mcp_session_takes_the_place_of_the_one_idle_for_longest() {
 async fn a_subscription_keeps_little_and_is_one_of_the_streams() {
     let server = Server::with(&[], "limits:\n  streams: 2\n");
     let listen = |uris: Vec<String>| {
-        let message = serde_json::json!({
-            "_meta": {
-                "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-                "io.modelcontextprotocol/clientInfo": {"name": "t", "version": "1"},
-                "io.modelcontextprotocol/clientCapabilities": {},
-            },
-            "notifications": {"resourceSubscriptions": uris},
-        });
-        ask(&server.url, "POST", "/mcp")
-            .header("accept", "application/json, text/event-stream")
-            .header("mcp-protocol-version", "2026-07-28")
-            .header("mcp-method", "subscriptions/listen")
-            .json(&stalled::mcp("subscriptions/listen", &message))
+        let params = serde_json::json!({"notifications": {"resourceSubscriptions": uris}});
+        ask(&server.url, "POST", "/mcp").mcp("subscriptions/listen", params)
     };
     let refused = listen(vec!["skill://x".repeat(1_000_000)]).send().await;
     assert_eq!(refused.refusal(), (413, "BODY_TOO_LARGE".to_owned()));

@@ -11,13 +11,7 @@ use tonic::{Code, Request, Status};
 use tonic_types::StatusExt as _;
 
 use crate::support::web::get;
-use crate::support::{Server, file, skill};
-
-fn reason(status: &Status) -> String {
-    let details = status.get_error_details();
-    let info = details.error_info().map(|info| info.reason.clone());
-    info.unwrap_or_default()
-}
+use crate::support::{Server, file, reason, skill};
 
 fn within<T>(timeout: &str, message: T) -> Request<T> {
     let mut request = Request::new(message);

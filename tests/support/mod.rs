@@ -26,6 +26,7 @@ use repertoire::contract::v1::registry_client::RegistryClient;
 use repertoire::server::{Config, Domain, Settings};
 use tempfile::TempDir;
 use tonic::transport::Channel;
+use tonic_types::StatusExt as _;
 
 pub const BINARY: &str = env!("CARGO_BIN_EXE_repertoire");
 
@@ -253,4 +254,10 @@ pub fn command(args: &[&str]) -> Output {
         .stdin(Stdio::null())
         .output()
         .expect("the binary")
+}
+
+/// The reason of a refusal (`ErrorInfo`).
+pub fn reason(status: &tonic::Status) -> String {
+    let info = status.get_details_error_info();
+    info.map_or_else(|| format!("{status:?}"), |info| info.reason)
 }

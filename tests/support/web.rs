@@ -11,7 +11,7 @@ use http::{HeaderMap, Request, StatusCode};
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
 use hyper_util::rt::TokioIo;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::net::TcpStream;
 
 /// A request, to be sent over a connection of its own.
@@ -61,6 +61,25 @@ impl Ask<'_> {
     pub fn json(self, body: &Value) -> Self {
         self.header("content-type", "application/json")
             .body(body.to_string())
+    }
+
+    /// A request of MCP, in the era without sessions.
+    pub fn mcp(self, method: &str, mut params: Value) -> Self {
+        let version = "2026-07-28";
+        params["_meta"] = json!({
+            "io.modelcontextprotocol/protocolVersion": version,
+            "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
+            "io.modelcontextprotocol/clientCapabilities": {},
+        });
+        let name = ["name", "uri"].iter().find_map(|key| params[*key].as_str());
+        let mut ask = self
+            .header("accept", "application/json, text/event-stream")
+            .header("mcp-protocol-version", version)
+            .header("mcp-method", method);
+        if let Some(name) = name {
+            ask = ask.header("mcp-name", name);
+        }
+        ask.json(&json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}))
     }
 
     pub fn body(mut self, body: impl Into<Bytes>) -> Self {

@@ -117,20 +117,9 @@ async fn a_page_of_an_allowed_origin_reads_why_its_token_was_refused_and_no_othe
 async fn tools_are_listed_for_whoever_has_a_token_with_the_skills_of_who_may_see_them() {
     let server = Server::with(&[], "access: {sign_in: tokens}\n");
     let list = async |text: &str| {
-        let list = json!({
-            "jsonrpc": "2.0", "id": 1, "method": "tools/list",
-            "params": {"_meta": {
-                "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-                "io.modelcontextprotocol/clientCapabilities": {},
-                "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
-            }},
-        });
         let answer = ask(&server.url, "POST", "/mcp")
             .header("authorization", &format!("Bearer {text}"))
-            .header("accept", "application/json, text/event-stream")
-            .header("mcp-protocol-version", "2026-07-28")
-            .header("mcp-method", "tools/list")
-            .json(&list)
+            .mcp("tools/list", json!({}))
             .send()
             .await;
         let text = answer.text();

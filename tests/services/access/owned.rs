@@ -176,19 +176,10 @@ async fn a_caller_beyond_its_quota_is_refused_on_every_face_and_others_are_not()
     let rest = rest.send().await;
     assert_eq!(rest.refusal(), (429, refused.to_owned()));
     assert!(rest.header("retry-after").parse::<u32>().expect("seconds") <= 20);
-    let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
-    "params": {"name": "list_skills", "arguments": {}, "_meta": {
-        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-        "io.modelcontextprotocol/clientCapabilities": {},
-        "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
-    }}});
+    let call = json!({"name": "list_skills", "arguments": {}});
     let mcp = ask(&server.url, "POST", "/mcp")
-        .header("accept", "application/json, text/event-stream")
-        .header("mcp-protocol-version", "2026-07-28")
-        .header("mcp-method", "tools/call")
-        .header("mcp-name", "list_skills")
         .header("authorization", &format!("Bearer {ada}"))
-        .json(&call);
+        .mcp("tools/call", call);
     let text = mcp.send().await.text();
     assert!(text.contains(refused), "{text}");
     // Over the socket in the data directory there is no quota.

@@ -92,30 +92,10 @@ fn web<'a>(server: &'a Server, token: &str, verb: &str, path: &str) -> Ask<'a> {
     ask(&server.url, verb, path).header("authorization", &format!("Bearer {token}"))
 }
 
-fn tool_call(name: &str, arguments: &Value) -> Value {
-    json!({
-        "jsonrpc": "2.0", "id": 1, "method": "tools/call",
-        "params": {
-            "name": name, "arguments": arguments,
-            "_meta": {
-                "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-                "io.modelcontextprotocol/clientCapabilities": {},
-                "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
-            },
-        },
-    })
-}
-
 async fn mcp(server: &Server, token: &str, name: &str, arguments: Value) -> String {
-    let answer = web(server, token, "POST", "/mcp")
-        .header("accept", "application/json, text/event-stream")
-        .header("mcp-protocol-version", "2026-07-28")
-        .header("mcp-method", "tools/call")
-        .header("mcp-name", name)
-        .json(&tool_call(name, &arguments))
-        .send()
-        .await;
-    answer.text()
+    let request = web(server, token, "POST", "/mcp");
+    let call = json!({"name": name, "arguments": arguments});
+    request.mcp("tools/call", call).send().await.text()
 }
 
 fn markdown(name: &str) -> Value {

@@ -84,22 +84,8 @@ async fn no_page_and_no_message_of_mcp_does_either() {
                 all.push((page.to_owned(), answer.status, answer.text()));
             }
             for (method, params) in mcp_requests() {
-                let mut params = params;
-                params["_meta"] = json!({
-                    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-                    "io.modelcontextprotocol/clientCapabilities": {},
-                    "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
-                });
-                let call = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
-                let name = ["name", "uri"].iter().find_map(|key| params[*key].as_str());
-                let mut asked = signed("POST", "/mcp")
-                    .header("accept", "application/json, text/event-stream")
-                    .header("mcp-protocol-version", "2026-07-28")
-                    .header("mcp-method", method);
-                if let Some(name) = name {
-                    asked = asked.header("mcp-name", name);
-                }
-                let answer = asked.json(&call).send().await;
+                let asked = signed("POST", "/mcp").mcp(method, params.clone());
+                let answer = asked.send().await;
                 all.push((format!("{method} {params}"), answer.status, answer.text()));
             }
             told.push(all);
