@@ -4,8 +4,7 @@
 use gateway::Transport;
 use repertoire::contract::v1;
 use serde_json::{Value as Json, json};
-use tonic::{Code, Status};
-use tonic_types::StatusExt as _;
+use tonic::Code;
 use v1::composition_client::CompositionClient;
 
 use crate::support::web::ask;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use repertoire::contract::v1;
 use repertoire::contract::v1::lookup_client::LookupClient;
 use tempfile::TempDir;
-use tonic::{Code, Request, Status};
+use tonic::{Code, Request};
 use tonic_types::StatusExt as _;
 
 use crate::support::{self, Server, file, reason, skill};

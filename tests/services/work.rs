@@ -8,7 +8,6 @@ use repertoire::contract::v1::attach_request::Message as Says;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::UnboundedReceiverStream;
 use tonic::{Code, Request, Status};
-use tonic_types::StatusExt as _;
 
 use crate::support::web::get;
 use crate::support::{Server, file, reason, skill};
