@@ -143,8 +143,8 @@ impl Server {
     }
 
     /// Opens the data directory, binds the address and serves. `announce` is called with the
-    /// URL once the port is bound, and before anybody is served: a client that waited for
-    /// this server is logged after what `announce` writes.
+    /// URL once port and local socket are bound, and before anybody is served: a client that
+    /// waited for this server is logged after what `announce` writes.
     ///
     /// # Errors
     /// The directory cannot be opened, the address cannot be had, or `announce` fails.
@@ -214,9 +214,11 @@ impl Server {
 
         let scheme = if tls.is_some() { "https" } else { "http" };
         let url = format!("{scheme}://{address}");
+        // Whoever reads the announcement may connect to either at once.
+        let socket = LocalSocket::bind(&settings.data);
         announce(&url).map_err(StartError::Announce)?;
         let fronts = (local_front, routes);
-        let local = serve_locally(&settings.data, &domain, url, fronts, &stop);
+        let local = serve_locally(socket, &settings.data, (&domain, url), fronts, &stop);
         let (counting, keeping) = keep(&domain, &stop);
         let measuring = telemetry.measure(metrics);
         let (followed, renewed) = (domain.clone(), tls.clone());
@@ -268,13 +270,13 @@ impl Server {
 /// Serves the socket in the data directory. A directory that takes no sockets is served all the
 /// same.
 fn serve_locally(
+    socket: std::io::Result<LocalSocket>,
     data: &Path,
-    domain: &Domain,
-    url: String,
+    (domain, url): (&Domain, String),
     (front, routes): (calls::CallLayer, Router),
     stop: &CancellationToken,
 ) -> std::io::Result<JoinHandle<()>> {
-    let local = LocalSocket::bind(data).map(|socket| {
+    let local = socket.map(|socket| {
         let admin = admin(data, domain, &socket, Kind::Serve { url });
         let routes = front.layer(routes.merge(admin).fallback(unknown));
         tokio::spawn(socket.serve(routes, stop.clone(), GRACE, None))

@@ -6,6 +6,9 @@ mod window;
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
+use std::os::unix::net::UnixStream;
 use std::time::Instant;
 
 use gateway::Refusal;
@@ -376,4 +379,30 @@ async fn a_window_of_another_contract_is_told_so() {
     admin.leave(LeaveRequest {}).await.expect("it leaves");
     until("it left", || (!lives(server)).then_some(()));
     assert!(window.list().contains("write_sql"));
+}
+
+#[tokio::test]
+async fn a_server_can_be_reached_before_it_says_where_it_is() {
+    let place = Place::new();
+    // Until this pipe is read, it takes nothing more.
+    let (mut log, mut stderr) = std::io::pipe().expect("a pipe");
+    let filled = vec![b'\n'; 1 << 16];
+    stderr.write_all(&filled).expect("written");
+    let command = place.command(&["serve", "--listen", "127.0.0.1:0", "--log", "warn"]);
+    let server = tokio::process::Command::from(command)
+        .stderr(stderr)
+        .kill_on_drop(true)
+        .spawn();
+    let _server = server.expect("the program starts");
+    let socket = place.data.join("socket");
+    until("the socket takes a connection", || {
+        UnixStream::connect(&socket).ok()
+    });
+    let mut before = vec![0; filled.len()];
+    log.read_exact(&mut before)
+        .expect("what it was filled with");
+    let mut line = String::new();
+    BufReader::new(log).read_line(&mut line).expect("a line");
+    let address = line.trim_end().strip_prefix("listening on http://");
+    TcpStream::connect(address.expect("an address")).expect("a connection");
 }

@@ -29,6 +29,8 @@ CONFORMANCE = os.environ.get("REPERTOIRE_CONFORMANCE", "")
 HOSTS = Path(__file__).parent / ".tools" / "hosts" / "bin" / "python"
 GRPCURL = Path(__file__).parent / ".tools" / "bin" / "grpcurl"
 OTELCOL = Path(__file__).parent / ".tools" / "otelcol" / "otelcol"
+# In a folder that Maven built; a program that runs for a second is better off without the second compiler.
+JAVA = ("java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", "target/classes:target/lib/*")
 
 START_SECONDS = 20
 STOP_SECONDS = 10

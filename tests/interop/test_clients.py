@@ -14,14 +14,13 @@ import harness
 import proxies
 import pytest
 from conftest import need
-from harness import CALL_SECONDS, skill_md
+from harness import CALL_SECONDS, JAVA, skill_md
 from proxies import secured  # noqa: F401
 from repertoire.v1 import lookup_pb2, registry_pb2, registry_pb2_grpc
 from test_examples import SAID, Worker, hosting  # noqa: F401
 
 CLIENTS = Path(__file__).parent / ".tools" / "clients"
 SKILLS = Path(__file__).parents[2] / "examples"
-JAVA = ("java", "-cp", "target/classes:target/lib/*")
 VENV = str(CLIENTS / "python" / "venv" / "bin" / "python")
 NODE = str(Path(__file__).parent / ".tools" / "bin" / "node")
 

@@ -9,12 +9,12 @@ import harness
 import proxies
 import pytest
 from conftest import need
+from harness import JAVA
 
 TREE = Path(__file__).parent / ".tools" / "tree" / "examples"
 # With the package of the client.
 VENV = Path(__file__).parent / ".tools" / "clients" / "python" / "venv" / "bin" / "python"
 NODE = Path(__file__).parent / ".tools" / "bin" / "node"
-JAVA = ("java", "-cp", "target/classes:target/lib/*")
 
 # Language: what it calls itself, its worker, its client.
 LANGUAGES = {
