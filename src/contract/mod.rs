@@ -12,6 +12,8 @@ mod check;
 mod codec;
 mod status;
 
+use std::sync::{LazyLock, OnceLock};
+
 use prost::Message as _;
 
 pub use access::{Looks, action_from_wire, action_on_wire, actions, is_recorded, looked_at};
@@ -73,5 +75,17 @@ pub const FILE_DESCRIPTOR_SET: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "
 /// # Errors
 /// The descriptor set is not whole, which a test rules out.
 pub fn load() -> Result<gateway::Contract, gateway::Error> {
-    gateway::Contract::read_set(FILE_DESCRIPTOR_SET)
+    // Read once: a start asks for it in several places.
+    static LOADED: OnceLock<gateway::Contract> = OnceLock::new();
+    if let Some(contract) = LOADED.get() {
+        return Ok(contract.clone());
+    }
+    let contract = gateway::Contract::read_set(FILE_DESCRIPTOR_SET)?;
+    Ok(LOADED.get_or_init(|| contract).clone())
+}
+
+/// The services of the contract that this binary was built with.
+pub fn own_services() -> &'static [Service] {
+    static SERVICES: LazyLock<Vec<Service>> = LazyLock::new(|| services(FILE_DESCRIPTOR_SET));
+    &SERVICES
 }

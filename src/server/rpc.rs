@@ -7,8 +7,8 @@ use http::HeaderMap;
 use tracing::{Span, field};
 
 use super::metrics::{Meter, Metrics};
+use crate::contract;
 use crate::contract::v1::tool_host_server;
-use crate::contract::{self, FILE_DESCRIPTOR_SET};
 use access::Action;
 use admission::Resource;
 use audit::Rpc;
@@ -45,7 +45,7 @@ impl RpcMethod {
 pub(super) fn methods(metrics: &Metrics) -> HashMap<String, Arc<RpcMethod>> {
     let actions: HashMap<_, _> = contract::actions().collect();
     let mut methods = HashMap::new();
-    for service in contract::services(FILE_DESCRIPTOR_SET) {
+    for service in contract::own_services() {
         for method in &service.methods {
             let streams = method.client_streaming() || method.server_streaming();
             let meter = metrics.meter(&service.name, method.name(), streams);

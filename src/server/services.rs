@@ -9,13 +9,12 @@ use tonic::codec::CompressionEncoding::Gzip;
 use tonic::service::Routes;
 
 use super::{Domain, MAX_MESSAGE_BYTES, learning};
-use crate::contract::{self, FILE_DESCRIPTOR_SET, v1};
+use crate::contract::{self, v1};
 use crate::grpc;
 
 /// The services that every listener offers: `Admin` is for the local socket alone.
 pub(super) fn offered() -> Vec<String> {
-    let services = contract::services(FILE_DESCRIPTOR_SET).into_iter();
-    let names = services.map(|service| service.name);
+    let names = contract::own_services().iter().map(|it| it.name.clone());
     names
         .filter(|name| name != v1::admin_server::SERVICE_NAME)
         .collect()

@@ -31,11 +31,10 @@ impl Registry {
         if let Some(block) = &head.blocked {
             return Err(Error::blocked(block));
         }
-        let number = match (selector, head.active) {
-            (VersionSelector::Active, Some(active)) => active,
-            (VersionSelector::Active, None) => return Err(self.none_active(head)),
-            _ => self.number(head, selector)?,
-        };
+        if *selector == VersionSelector::Active && head.active.is_none() {
+            return Err(self.none_active(head));
+        }
+        let number = self.number(head, selector)?;
         if head.is_held(number) {
             return Err(self.held(head, number));
         }

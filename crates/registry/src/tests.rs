@@ -13,6 +13,7 @@ mod publishing;
 mod random;
 mod repair;
 mod repeats;
+mod scans;
 mod space;
 mod storage;
 mod submissions;

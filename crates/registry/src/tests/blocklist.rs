@@ -116,3 +116,43 @@ async fn pages_of_the_list_hold_every_entry_once() {
     let forged = world.registry.blocklist(3, "x");
     assert!(matches!(forged, Err(Error::PageToken)));
 }
+
+#[tokio::test]
+async fn a_blocked_skill_of_the_server_is_put_in_its_place_all_the_same() {
+    let world = World::new();
+    let (id, registry) = ("builtin/repertoire/refunds", &world.registry);
+    let system = Caller::new(Principal::system());
+    for (body, number) in [("one", 1), ("two", 2)] {
+        let text = text("", body);
+        let published = publish(registry, id, &[("SKILL.md", &text)], &system).await;
+        assert_eq!(published.expect("published").version.number.get(), number);
+        let blocked = registry.block(&skill(id), "leaks", &operator()).await;
+        blocked.expect("blocked");
+    }
+}
+
+#[tokio::test]
+async fn a_feed_is_a_file_of_some_megabytes_at_most() {
+    let world = World::new();
+    let path = world.directory.path().join("feed.json");
+    let feed = Feed::new(Some(path.clone()));
+    let entries = |reason: &str| {
+        serde_json::json!({"blocked": [{"skill_id": ID, "reason": reason}]}).to_string()
+    };
+    let told = async |text: String| {
+        std::fs::write(&path, text).expect("a file");
+        feed.take_in(&world.registry, &operator()).await
+    };
+    let taken = told(entries(&"r".repeat(1 << 20))).await.expect("the feed");
+    assert_eq!((taken.added, taken.size), (1, 1));
+    let kept = listed(&world.registry)[0].1.clone();
+    assert_eq!(kept, format!("{}…", "r".repeat(1_024)));
+    let refused = told(entries(&"r".repeat(8 << 20))).await;
+    let refused = Failure::from(refused.expect_err("refused"));
+    assert!(
+        refused.message.contains("more than 8388608 bytes"),
+        "{}",
+        refused.message
+    );
+    assert_eq!(listed(&world.registry).len(), 1);
+}

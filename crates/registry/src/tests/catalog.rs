@@ -408,3 +408,38 @@ async fn a_watcher_is_told_of_what_it_sees_alone() {
     let (_, event) = watch.next().await.expect("an event");
     assert_eq!(event.skill_id.as_str(), "local/x/shown");
 }
+
+#[test]
+fn a_skill_that_its_author_leaves_to_people_is_live_and_not_offered() {
+    let mut heads = ["a/b/c", "a/b/d", "a/b/e"].map(|id| head((id, "a", State::Live)));
+    if let Some(summary) = &mut heads[1].summary {
+        summary.disable_model_invocation = true;
+    }
+    let offered = heads.each_ref().map(Head::is_offered);
+    assert_eq!(offered, [true, false, true]);
+    assert!(!head(("a/b/f", "a", State::Withdrawn)).is_offered());
+    let heads = heads.into_iter().map(Ok::<_, Error>);
+    let catalog = Catalog::build(heads, OrdMap::new(), &Policy::default()).expect("a catalog");
+    assert_eq!((catalog.live(), catalog.offered()), (3, 2));
+}
+
+#[test]
+fn a_name_that_no_skill_has_is_near_to_a_few_that_they_have() {
+    let catalog = live(
+        &[
+            "a/b/invoices",
+            "a/b/invoice-1",
+            "a/b/invoice-2",
+            "a/b/invoice-3",
+            "a/b/mail",
+        ],
+        false,
+    );
+    let near = |asked: &str| -> Vec<String> {
+        let near = catalog.nearest(asked).into_iter();
+        near.map(|near| near.name).collect()
+    };
+    assert_eq!(near("invoicse"), ["invoices", "invoice-1", "invoice-2"]);
+    assert_eq!(near("x/y/mial"), ["mail"]);
+    assert_eq!(near("zzzzzz"), Vec::<String>::new());
+}

@@ -292,3 +292,33 @@ async fn names_that_nobody_may_give_are_refused_and_writes_go_to_the_store() {
     assert!(base.catalog().is_empty());
     assert!(seen.head(&skill(id)).expect("a head").is_local());
 }
+
+#[test]
+fn folders_that_are_no_skills_are_known_with_the_reason() {
+    let refused = BTreeMap::from([("draft".to_owned(), "it has no description".to_owned())]);
+    let skills = LocalSkills::default().with_refused(refused.clone());
+    assert_eq!(skills.refused(), &refused);
+    assert_eq!((skills.len(), skills.is_empty()), (0, true));
+}
+
+#[tokio::test]
+async fn a_page_of_the_versions_of_a_folder_goes_on_below_its_token() {
+    let world = World::new();
+    let base = &world.registry;
+    let first = local(base, "project", &text("a", "one"), None);
+    let second = local(base, "project", &text("a", "two"), Some(&first));
+    let id = skill("local/project/a");
+    let seen = base.with_local(Arc::new(LocalSkills::new([second])));
+    let numbers = |token: &str| {
+        let page = seen.list_versions(&id, 10, token).expect("a page");
+        assert!(page.next.is_none());
+        let versions = page.versions.iter();
+        versions
+            .map(|it| it.version.number.get())
+            .collect::<Vec<_>>()
+    };
+    let after = |number: &str| model::seal_token("versions", id.key().as_str(), number);
+    assert_eq!(numbers(""), [2]);
+    assert_eq!(numbers(&after("3")), [2]);
+    assert_eq!(numbers(&after("2")), Vec::<u32>::new());
+}

@@ -237,3 +237,72 @@ async fn files_that_make_no_skill_are_refused_with_all_that_is_wrong_and_nothing
     assert!(world.registry.catalog().is_empty());
     assert_eq!(world.events(), []);
 }
+
+#[tokio::test]
+async fn a_version_that_was_given_to_other_bytes_is_told_apart_by_what_is_behind_a_plus() {
+    let world = World::new();
+    world.published(ID, &text("1.2.0", "one")).await;
+    let text = text("1.2.0", "two");
+    let prepared = world.registry.prepare(bundle(ID, &[("SKILL.md", &text)]));
+    let mut prepared = prepared.await.expect("a skill");
+    prepared.distinguish_by(semver::BuildMetadata::new("abc").expect("one"));
+    let published = world
+        .registry
+        .publish(prepared, "", true, &caller(""))
+        .await;
+    published.expect("published");
+    let versions = world.versions(ID).into_iter();
+    let stated: Vec<String> = versions.map(|version| version.1).collect();
+    assert_eq!(stated, ["1.2.0+abc", "1.2.0"]);
+}
+
+/// Notes which skills it is asked about; the namespaces become the caller's.
+#[derive(Debug, Default)]
+struct Asked(std::sync::Mutex<Vec<String>>);
+
+impl Claims for Asked {
+    fn claim(
+        &self,
+        _: &mut Batch,
+        skill: &SkillId,
+        _: &Principal,
+        _: Timestamp,
+    ) -> Result<Claim, StoreError> {
+        self.0.lock().expect("a list").push(skill.to_string());
+        Ok(Claim::Added)
+    }
+
+    fn published(&self, _: &SkillId) {}
+}
+
+#[tokio::test]
+async fn a_namespace_is_claimed_by_the_first_skill_in_it() {
+    let (directory, asked) = (
+        TempDir::new().expect("a folder"),
+        Arc::new(Asked::default()),
+    );
+    let options = Options {
+        reserve_bytes: 0,
+        ..Options::default()
+    };
+    let store = Store::open(&directory.path().join("data"), &options).expect("a store");
+    let policy = Policy {
+        claims: Some(asked.clone()),
+        ..Policy::default()
+    };
+    let clock = Arc::new(Hands::default());
+    let registry = Registry::open_with(store, clock, Executor::default(), policy);
+    let registry = registry.expect("a registry");
+    for id in [
+        "github/acme/one",
+        "github/acme/two",
+        "github/acme/one",
+        "github/acm/three",
+    ] {
+        let text = text("", id);
+        let published = publish(&registry, id, &[("SKILL.md", &text)], &caller("")).await;
+        published.expect("published");
+    }
+    let asked = asked.0.lock().expect("a list");
+    assert_eq!(*asked, ["github/acme/one", "github/acm/three"]);
+}

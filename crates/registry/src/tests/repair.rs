@@ -172,3 +172,25 @@ async fn the_version_after_a_lost_one_is_above_it() {
     world.published(ID, &text("", "derived")).await;
     assert_eq!(world.versions(ID)[0].1, "2.0.1");
 }
+
+#[tokio::test]
+async fn what_leads_to_a_version_is_put_back_where_that_alone_is_gone() {
+    let world = World::of_three().await;
+    let key = skill(ID).key();
+    let damage = |registry: &Registry, batch: &mut Batch| {
+        let version = version(registry, 1);
+        batch.delete(&DIGESTS, &(key.clone(), version.digest));
+        batch.delete(&SEMANTICS, &(key.clone(), version.semantic.to_string()));
+    };
+    let (world, repaired) = world.repaired(damage).await;
+    assert_eq!(repaired.lost, Vec::<String>::new());
+    // The same bytes are the version that has them.
+    let again = world
+        .publish(ID, &text("", "one"))
+        .await
+        .expect("an answer");
+    assert_eq!(
+        (again.outcome, again.version.number),
+        (Outcome::Unchanged, number(1))
+    );
+}

@@ -105,3 +105,17 @@ async fn a_stored_version_of_any_size_can_be_followed_by_another() {
     world.published(ID, &text("", "two")).await;
     assert_eq!(world.versions(ID)[0].1, "1.1.0");
 }
+
+#[tokio::test]
+async fn the_time_is_that_of_the_clock_that_stamps_versions() {
+    let world = World::new();
+    world.clock.0.store(86_400, Ordering::Relaxed);
+    world.published(ID, &text("", "one")).await;
+    let (registry, head) = (&world.registry, world.registry.head(&skill(ID)));
+    let version = registry.version(&head.expect("a head"), &VersionSelector::Active);
+    let now = Timestamp::UNIX_EPOCH + SignedDuration::from_secs(86_400);
+    assert_eq!(
+        (registry.now(), version.expect("served").created_at),
+        (now, now)
+    );
+}
