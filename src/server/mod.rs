@@ -392,20 +392,29 @@ async fn write_usage(registry: Registry, tokens: Tokens, stop: CancellationToken
 
 /// Writes sessions, records of calls and the audit trail, soon after they change.
 async fn write_sessions(tools: Tools, audit: Audit, stop: CancellationToken) {
-    let mut pause = SESSION_INTERVAL;
-    while stop
-        .run_until_cancelled(tokio::time::sleep(pause))
-        .await
-        .is_some()
-    {
-        pause = SESSION_INTERVAL;
+    let mut failed = false;
+    loop {
+        let due = async {
+            tokio::select! {
+                () = tools.pending(), if !failed => {}
+                () = audit.pending(), if !failed => {}
+                // Also for what is due without a change: sessions run out, old records go.
+                () = tokio::time::sleep(USAGE_INTERVAL) => return,
+            }
+            // What changes meanwhile goes with it.
+            tokio::time::sleep(SESSION_INTERVAL).await;
+        };
+        if stop.run_until_cancelled(due).await.is_none() {
+            return;
+        }
+        failed = false;
         if let Err(error) = tools.write().await {
             tracing::warn!(%error, "sessions and records of calls wait to be written");
-            pause = USAGE_INTERVAL;
+            failed = true;
         }
         if let Err(error) = audit.write().await {
             tracing::warn!(%error, "the audit trail waits to be written");
-            pause = USAGE_INTERVAL;
+            failed = true;
         }
     }
 }

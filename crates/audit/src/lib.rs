@@ -100,6 +100,8 @@ struct Inner {
     clock: Arc<dyn Clock>,
     config: AuditConfig,
     waiting: Mutex<Waiting>,
+    /// Told of each record that waits.
+    pending: tokio::sync::Notify,
     /// One write of what waits at a time.
     writing: tokio::sync::Mutex<Retention>,
     /// Changes with each record that is durable.
@@ -125,6 +127,7 @@ impl Audit {
             clock,
             config,
             waiting: Mutex::default(),
+            pending: tokio::sync::Notify::new(),
             writing: tokio::sync::Mutex::default(),
             appended: watch::Sender::new(0),
             serves: AtomicBool::new(false),
@@ -259,9 +262,15 @@ impl Audit {
         self.write_soon();
     }
 
+    /// Waits until a record waits to be written. One caller at a time.
+    pub async fn pending(&self) {
+        self.0.pending.notified().await;
+    }
+
     /// Has many that wait written, beside those who write now and then: a command that
     /// publishes thousands of skills has none of these.
     fn write_soon(&self) {
+        self.0.pending.notify_one();
         if !self.waiting().are_many() || self.0.writes.swap(true, Ordering::AcqRel) {
             return;
         }

@@ -14,7 +14,7 @@ use proptest::prelude::*;
 use crate::event::MAX_NAMES;
 use crate::{Audit, AuditConfig, Entry, Event, EventKind, Filter, LEFT_OUT, Rpc, Verified, verify};
 use access::{Access, Action, Actions, Caller, Origin, Rights};
-use model::{Clock, Principal};
+use model::{Clock, Code, Principal};
 use store::{Batch, CommitError, Options, Store, Table, TableId};
 
 /// Time that a test moves.
@@ -326,4 +326,25 @@ fn whole(records: u64) -> Verified {
         records,
         ..Verified::default()
     }
+}
+
+#[tokio::test]
+async fn whoever_writes_is_told_of_each_record_that_waits() {
+    let world = world(AuditConfig::default());
+    let pending = async || {
+        let pending = world.audit.pending();
+        tokio::time::timeout(std::time::Duration::ZERO, pending)
+            .await
+            .is_ok()
+    };
+    assert!(!pending().await);
+    let refused = |code| {
+        world
+            .audit
+            .refused_early(&Principal::anonymous(), Origin::PROCESS, code)
+    };
+    refused(Code::TokenRefused);
+    assert!(pending().await);
+    world.audit.write().await.expect("written");
+    assert!(!pending().await);
 }

@@ -13,6 +13,7 @@ use std::sync::{Mutex, PoisonError};
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use tokio::sync::Notify;
 
 use super::Error;
 use model::{Digest, SkillId, VersionNumber, open_token, seal_token};
@@ -199,6 +200,8 @@ pub(super) struct Journal {
     store: Store,
     calls: Ring,
     stray: Ring,
+    /// Told of each record that waits to be written.
+    pub(super) pending: Notify,
 }
 
 /// Where a page of both lists ends: the lowest numbers that were given.
@@ -223,6 +226,7 @@ impl Journal {
             calls: Ring::open(&store, CALLS, keep)?,
             stray: Ring::open(&store, STRAY, keep.min(KEEP_STRAY))?,
             store,
+            pending: Notify::new(),
         })
     }
 
@@ -241,6 +245,7 @@ impl Journal {
     /// Adds the record of a call in a session.
     pub(super) fn add(&self, record: CallRecord) {
         self.calls.add(record);
+        self.pending.notify_one();
     }
 
     /// Adds the record of a call in none, unless as many wait as are kept: then the
@@ -249,6 +254,7 @@ impl Journal {
         let waiting = self.stray.with(|waiting| waiting.records.len() as u64);
         if waiting < self.stray.keep {
             self.stray.add(record);
+            self.pending.notify_one();
         }
     }
 

@@ -186,8 +186,17 @@ impl Tools {
         self.inner.sessions.len()
     }
 
-    /// Writes sessions and records of calls that changed. One caller at a time:
-    /// called every few milliseconds, and before the server stops.
+    /// Waits until a session or a record of a call waits to be written. One caller at a time.
+    pub async fn pending(&self) {
+        tokio::select! {
+            () = self.inner.sessions.pending.notified() => {}
+            () = self.inner.journal.pending.notified() => {}
+        }
+    }
+
+    /// Writes sessions and records of calls that changed, and ends sessions that have run out.
+    /// One caller at a time: called soon after a change, now and then, and before the server
+    /// stops.
     ///
     /// # Errors
     /// The store refuses; what was not written waits for the next time.

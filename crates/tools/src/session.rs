@@ -2,8 +2,8 @@
 //!
 //! A session is a handle that the server makes up and nobody can guess, and belongs to the
 //! caller that began it: for another one it does not exist. Callers that nobody asked who
-//! they are share theirs. All sessions are in memory, within bounds; what changed is written every few
-//! milliseconds and before the server stops. Like counts of use they are this
+//! they are share theirs. All sessions are in memory, within bounds; what changed is written a few
+//! milliseconds later and before the server stops. Like counts of use they are this
 //! server's own: no events, and a server that is killed may have forgotten the
 //! last moment, in which case an agent is told to load the skill again. A session
 //! that made room for others may come back when the server starts again, as it was
@@ -17,6 +17,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use tokio::sync::Notify;
 
 mod state;
 #[cfg(test)]
@@ -139,6 +140,8 @@ pub(super) struct Sessions {
     store: Store,
     clock: Arc<dyn Clock>,
     bounds: Bounds,
+    /// Told of each session that waits to be written.
+    pub(super) pending: Notify,
     state: Mutex<State>,
 }
 
@@ -178,6 +181,7 @@ impl Sessions {
             store,
             clock,
             bounds,
+            pending: Notify::new(),
             state: Mutex::new(state),
         };
         sessions.with(|state| {
@@ -214,6 +218,7 @@ impl Sessions {
             state.put(key, Arc::clone(&used));
             if !written {
                 state.differs(key);
+                self.pending.notify_one();
             }
             Some(used)
         })
@@ -281,6 +286,7 @@ impl Sessions {
             let session = Arc::new(session);
             state.put(key, Arc::clone(&session));
             state.differs(key);
+            self.pending.notify_one();
             self.make_room(state, session.owner);
             Ok((id, session, outcome))
         })

@@ -269,3 +269,28 @@ async fn a_session_has_a_bounded_number_of_skills_and_bytes_of_context() {
     let refused = world.tools.load(load).await.map_err(Failure::from);
     assert_eq!(refusal(refused).0, Code::InvalidParameter);
 }
+
+#[tokio::test]
+async fn whoever_writes_is_told_of_each_change_and_not_woken_without_one() {
+    let world = World::new().await;
+    let pending = async || {
+        let pending = world.tools.pending();
+        tokio::time::timeout(Duration::ZERO, pending).await.is_ok()
+    };
+    assert!(!pending().await);
+    let session = world.session().await;
+    assert!(pending().await, "a session");
+    assert!(!pending().await);
+    let called = world.call(&session, "say", json!({"text": "hi"})).await;
+    called.expect("an answer");
+    assert!(pending().await, "a record");
+    assert!(world.call("no-session", "say", json!({})).await.is_err());
+    assert!(pending().await, "a record of a call in no session");
+    // Its last use is stored, too, where that is older than it may be.
+    world.pass(1);
+    let used = world.tools.session(&session, &Principal::anonymous());
+    used.expect("a session");
+    assert!(pending().await, "a use");
+    world.tools.write().await.expect("written");
+    assert!(!pending().await);
+}
