@@ -176,4 +176,17 @@ mod tests {
             assert_eq!(pattern(written).as_deref(), glob, "{written}");
         }
     }
+
+    #[test]
+    fn an_address_is_met_by_itself_and_by_every_host() {
+        let url = "http://127.0.0.1/x";
+        assert_eq!(matches("127.0.0.1", url), Ok(true));
+        assert_eq!(matches("*", url), Ok(true));
+        let doubt = Doubt::Address("is an IP address, to which any name may lead");
+        assert_eq!(matches("127.0.0.2", url), Err(doubt));
+        assert_eq!(
+            host("http://[::1]/"),
+            Err(Doubt::Address("has an IPv6 address for a host"))
+        );
+    }
 }

@@ -307,4 +307,27 @@ mod tests {
             assert_eq!(pattern(written).as_deref(), read, "{written}");
         }
     }
+
+    #[test]
+    fn an_escape_is_a_doubt_wherever_it_stands() {
+        for path in ["a%41", "abcd%41/x", "x/%2e%2e/y"] {
+            assert_eq!(plain(path), Err(Doubt::Path("a `%` escape")), "{path}");
+        }
+        for path in ["100%", "a%4", "a%zz", "50%/of"] {
+            assert_eq!(plain(path), Ok(path));
+        }
+    }
+
+    #[test]
+    fn patterns_with_other_anchors_may_overlap_and_with_the_same_do_or_do_not() {
+        for (a, b, answer) in [
+            ("src/a/**", "src/b/**", Answer::No),
+            ("src/**", "src/b/**", Answer::Yes),
+            ("src/a*", "src/*b", Answer::Undecided),
+            ("/etc/**", "src/**", Answer::Undecided),
+            ("~/x/**", "/home/**", Answer::Undecided),
+        ] {
+            assert_eq!(overlap(a, b), answer, "{a} {b}");
+        }
+    }
 }

@@ -14,7 +14,7 @@ const DEFAULT_TOKENS: u32 = 8_000;
 /// Lengths that descriptions are tried at.
 const LENGTHS: [usize; 6] = [usize::MAX, 400, 200, 100, 40, 0];
 /// Bytes of parameters that are handed through.
-const PARAMS: usize = 64 * 1024;
+pub(super) const PARAMS: usize = 64 * 1024;
 
 /// What a host wants to start.
 #[derive(Debug, Clone, Default)]

@@ -4,6 +4,8 @@ mod patterns;
 mod properties;
 mod shell;
 mod solving;
+mod stored;
+mod told;
 
 use std::sync::Arc;
 
@@ -97,6 +99,15 @@ impl Draft {
             kind: CompatibilityRuleType::Incompatible,
             skill: skill.to_owned(),
             reason: String::new(),
+        });
+        self
+    }
+
+    fn forbids(mut self, skill: &str, reason: &str) -> Self {
+        self.skill.composability_rules.push(ComposabilityRule {
+            kind: ComposabilityRuleType::Forbids,
+            skill: skill.to_owned(),
+            reason: reason.to_owned(),
         });
         self
     }
@@ -396,4 +407,67 @@ fn a_list_names_what_it_left_out() {
     ] {
         assert_eq!(finding::listed(&names[..count]), text);
     }
+}
+
+#[test]
+fn outputs_of_one_type_with_other_schemas_are_told_as_that() {
+    let schema = |kind: &str| serde_json::json!({"type": kind}).as_object().cloned();
+    let mut drafts = ["a", "b", "c"].map(|slug| Draft::new(slug).allows(&["x"]).gives("report"));
+    for (draft, kind) in drafts.iter_mut().zip(["object", "array", "object"]) {
+        if let Some(contract) = &mut draft.skill.output_contract {
+            contract.schema = schema(kind);
+        }
+    }
+    let composed = compose(&members(&drafts), ToolPolicy::Union);
+    assert_eq!(
+        lines(&composed.findings),
+        [
+            "OUTPUT_CONTRACT_CONFLICT: 'a', 'b' and 'c' promise the output type 'report' with different schemas"
+        ]
+    );
+    let composed = compose(&members(&drafts[..1]), ToolPolicy::Union);
+    assert_eq!(lines(&composed.findings), Vec::<String>::new());
+}
+
+#[test]
+fn what_makes_a_set_invalid_is_refused_with_codes_and_what_to_do() {
+    let finding = |code, skill: &str| Finding::new(code, "no".to_owned()).about([skill]);
+    let errors = vec![
+        finding(FindingCode::IncompatibleSkills, "a"),
+        finding(FindingCode::ForbiddenCombination, "b"),
+        finding(FindingCode::UnknownSkill, "c"),
+    ];
+    assert!(errors.iter().all(Finding::is_error));
+    assert!(!finding(FindingCode::WithdrawnVersion, "a").is_error());
+    let failure = model::Failure::from(Error::Invalid { errors });
+    assert_eq!(
+        failure.suggestions,
+        [
+            "Leave out one of the skills that do not go together",
+            "Find a skill by what it is to do: the answer has the names"
+        ]
+    );
+    let detail = |name: &str| {
+        let mut details = failure.details.iter();
+        details
+            .find(|(key, _)| *key == name)
+            .map(|(_, value)| value.clone())
+    };
+    assert_eq!(
+        detail("validation_errors").as_deref(),
+        Some(
+            r#"[{"code":"INCOMPATIBLE_SKILLS","skill":"a"},{"code":"FORBIDDEN_COMBINATION","skill":"b"},{"code":"UNKNOWN_SKILL","skill":"c"}]"#
+        )
+    );
+    // A detail is cut between errors.
+    let many = (0..50).map(|at| finding(FindingCode::UnknownSkill, &format!("s{at}")));
+    let failure = model::Failure::from(Error::Invalid {
+        errors: many.collect(),
+    });
+    let mut details = failure.details.iter();
+    let told = details
+        .find(|(key, _)| *key == "validation_errors")
+        .expect("a detail");
+    let told: Vec<serde_json::Value> = serde_json::from_str(told.1).expect("JSON");
+    assert_eq!(told.len(), 13);
 }

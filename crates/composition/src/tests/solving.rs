@@ -12,16 +12,16 @@ use executor::Stop;
 use model::Reference;
 use registry::Release;
 
-fn check(members: &[Member], asked: usize) -> rules::Verdict {
+pub(super) fn check(members: &[Member], asked: usize) -> rules::Verdict {
     rules::check(members, asked, &Stop::never()).expect("a verdict")
 }
 
 /// Skills in memory; the highest version of each is active.
 #[derive(Default)]
-struct Books(BTreeMap<String, Vec<Draft>>);
+pub(super) struct Books(BTreeMap<String, Vec<Draft>>);
 
 impl Books {
-    fn of(drafts: &[Draft]) -> Self {
+    pub(super) fn of(drafts: &[Draft]) -> Self {
         let mut books = Self::default();
         for draft in drafts {
             books
@@ -33,7 +33,7 @@ impl Books {
         books
     }
 
-    fn asked(&self, names: &[&str]) -> Vec<Asked> {
+    pub(super) fn asked(&self, names: &[&str]) -> Vec<Asked> {
         let asked = |name: &&str| {
             let id: SkillId = format!("a/b/{name}").parse().expect("an id");
             Asked {
@@ -46,7 +46,7 @@ impl Books {
         names.iter().map(asked).collect()
     }
 
-    fn resolve(&self, names: &[&str]) -> Result<Vec<String>, String> {
+    pub(super) fn resolve(&self, names: &[&str]) -> Result<Vec<String>, String> {
         let resolution = resolve(self, &self.asked(names), &Stop::never()).expect("a library");
         let shown = |member: &Member| format!("{} {}", member.name, member.version.semantic);
         match resolution {
