@@ -97,3 +97,10 @@ async fn whoever_withdraws_all_of_a_skill_is_told_who_requires_it_and_so_is_a_re
     }
     assert!(world.put_back(2).await.dependents.is_empty());
 }
+
+#[tokio::test]
+async fn whoever_blocks_a_skill_is_told_who_requires_it() {
+    let world = world(&[(ID, "refunds", &[]), ("a/b/other", "other", &[ID])]).await;
+    let blocked = world.registry.block(&skill(ID), "leaks", &caller("")).await;
+    assert_eq!(blocked.expect("blocked").dependents, [skill("a/b/other")]);
+}

@@ -194,3 +194,17 @@ async fn what_leads_to_a_version_is_put_back_where_that_alone_is_gone() {
         (Outcome::Unchanged, number(1))
     );
 }
+
+#[tokio::test]
+async fn what_is_left_of_a_deleted_skill_goes() {
+    let world = World::of_three().await;
+    let left = version(&world.registry, 2);
+    let deleted = world.registry.delete(&skill(ID), &caller("")).await;
+    deleted.expect("deleted");
+    let key = (skill(ID).key(), number(2));
+    let damage = |_: &Registry, batch: &mut Batch| batch.put(&VERSIONS, &key, &left);
+    let (world, repaired) = world.repaired(damage).await;
+    assert_eq!((repaired.skills, repaired.versions), (0, 0));
+    let stored = world.registry.store().get(&VERSIONS, &key);
+    assert!(stored.expect("a store").is_none());
+}
