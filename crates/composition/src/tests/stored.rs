@@ -88,6 +88,13 @@ const DEPLOY: (&str, &str, &str) = (
     "Build an image.",
 );
 
+const BILLING: (&str, &str, &str) = (
+    "a/b/billing",
+    "name: billing\ndescription: Pays customers their money back.\ncomposability_rules:\n  \
+         - type: requires\n    skill: deploy\n    reason: It rolls out first.",
+    "Pay.",
+);
+
 #[tokio::test]
 async fn skills_are_selected_by_how_well_they_fit_and_say_why() {
     let world = World::of(&[INVOICES, REFUNDS, DEPLOY]).await;
@@ -119,28 +126,84 @@ async fn skills_are_selected_by_how_well_they_fit_and_say_why() {
 #[tokio::test]
 async fn of_several_wordings_the_one_that_fits_best_counts() {
     let world = World::of(&[INVOICES, REFUNDS, DEPLOY]).await;
-    let best = "pay customers their money back";
-    let alone = world.select(best, &[]).await;
-    let among = world
-        .select("something with money", &[best, "a bill"])
-        .await;
-    let of_refunds = |selected: &[Selected]| {
-        let mut all = selected.iter();
-        let found = all.find(|skill| &*skill.name == "refunds");
-        found.expect("selected").clone()
+    let (one, two) = (
+        "refunds and invoices for customers",
+        "pay customers their money back",
+    );
+    let refunds = async |task: &str, phrasings: &[&str]| {
+        let mut selected = world.select(task, phrasings).await.into_iter();
+        let found = selected.find(|skill| &*skill.name == "refunds");
+        found.expect("selected")
     };
-    assert_eq!(of_refunds(&among), of_refunds(&alone));
+    let alone = [refunds(one, &[]).await, refunds(two, &[]).await];
+    let [first, second] = alone;
+    assert!((first.score - second.score).abs() > 0.1);
+    let best = if first.score > second.score {
+        first
+    } else {
+        second
+    };
+    assert_eq!(refunds(one, &[two]).await, best);
+    assert_eq!(refunds(two, &[one]).await, best);
+}
+
+#[tokio::test]
+async fn the_context_adds_half_of_what_it_would_be_worth_as_a_task() {
+    let world = World::of(&[INVOICES, REFUNDS, DEPLOY]).await;
+    let (task, context) = ("refunds for customers", "pay the money back");
+    let selected = async |task: &str, context: &str| {
+        let wanted = Wanted {
+            task: task.to_owned(),
+            context: context.to_owned(),
+            ..Wanted::default()
+        };
+        let selection = world.composition.select(wanted, 1).await;
+        let Selection {
+            skills, considered, ..
+        } = selection.expect("a selection");
+        (skills.into_iter().next().expect("a skill"), considered)
+    };
+    let (both, considered) = selected(task, context).await;
+    let (of_task, of_context) = (selected(task, "").await.0, selected(context, "").await.0);
+    assert_eq!(
+        (&*both.name, &*of_context.name, considered),
+        ("refunds", "refunds", 2)
+    );
+    assert!((both.score - of_task.score - of_context.score / 2.0).abs() < 1e-6);
+    let told = [
+        "has 'refunds', 'customers' in its name, description",
+        "has 'pay', 'money' of the context in its description, body",
+    ];
+    assert_eq!(
+        (both.reasons.as_slice(), both.why),
+        (&told.map(str::to_owned)[..], of_task.why)
+    );
+}
+
+#[tokio::test]
+async fn why_a_skill_fits_is_told_in_a_few_words() {
+    let words = "reconciliation amortization depreciation consolidation capitalization";
+    let front_matter = format!("name: books\ndescription: Knows {words}.");
+    let world = World::of(&[("a/b/books", front_matter.as_str(), "Body.")]).await;
+    let selected = world.select(words, &[]).await.remove(0);
+    let tokens = model::tokens(&selected.why);
+    assert!(!selected.why.contains("consolidation"), "{}", selected.why);
+    assert!(
+        selected.why.starts_with("has reconciliation, amortization"),
+        "{}",
+        selected.why
+    );
+    assert!(tokens <= 15, "{tokens}: {}", selected.why);
+    assert!(
+        selected.reasons[0].contains("'consolidation'"),
+        "{:?}",
+        selected.reasons
+    );
 }
 
 #[tokio::test]
 async fn what_a_selected_skill_requires_is_selected_and_says_by_whom() {
-    let requiring = (
-        "a/b/billing",
-        "name: billing\ndescription: Pays customers their money back.\ncomposability_rules:\n  \
-         - type: requires\n    skill: deploy\n    reason: It rolls out first.",
-        "Pay.",
-    );
-    let world = World::of(&[requiring, DEPLOY]).await;
+    let world = World::of(&[BILLING, DEPLOY]).await;
     let selected = world.select("pay customers their money back", &[]).await;
     let told: Vec<_> = selected
         .iter()
@@ -169,6 +232,8 @@ async fn what_a_selected_skill_requires_is_selected_and_says_by_whom() {
             "required by 'billing': It rolls out first."
         )]
     );
+    let scores: Vec<bool> = selected.iter().map(|skill| skill.score > 0.0).collect();
+    assert_eq!(scores, [true, false]);
 }
 
 #[tokio::test]
@@ -289,4 +354,41 @@ fn a_query_is_empty_where_it_names_no_skill_in_either_way() {
     assert!(query(&[], Some(locked(Vec::new()))).is_empty());
     assert!(!query(&["a"], None).is_empty());
     assert!(!query(&[], Some(locked(vec![entry]))).is_empty());
+}
+
+#[tokio::test]
+async fn what_is_required_is_added_where_that_is_asked_for() {
+    let world = World::of(&[BILLING, DEPLOY]).await;
+    let set = async |skills: &[&str], resolve: bool| {
+        let set = world.composition.set(SetQuery {
+            resolve,
+            ..query(skills, None)
+        });
+        let set = set.await.expect("an answer");
+        let members = set.composed.members.iter();
+        let names: Vec<String> = members.map(|it| it.name.to_string()).collect();
+        let codes = set.findings.iter().filter(|it| it.is_error());
+        (names, codes.map(|it| it.code.name()).collect::<Vec<_>>())
+    };
+    let of = |names: &[&str]| {
+        names
+            .iter()
+            .map(|&name| name.to_owned())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(
+        set(&["billing"], true).await,
+        (of(&["billing", "deploy"]), vec![])
+    );
+    assert_eq!(
+        set(&["billing"], false).await,
+        (of(&["billing"]), vec!["MISSING_REQUIRED_SKILL"])
+    );
+    assert_eq!(
+        set(&["billing", "nothing"], true).await,
+        (
+            of(&["billing"]),
+            vec!["UNKNOWN_SKILL", "MISSING_REQUIRED_SKILL"]
+        )
+    );
 }

@@ -45,16 +45,28 @@ fn what_cannot_all_hold_is_told_with_every_skill_and_whose_word_it_is() {
 
 #[test]
 fn what_is_missing_is_told_through_the_version_that_is_required() {
-    let books = Books::of(&[
-        Draft::new("a").requires("b@2"),
-        Draft::new("b"),
-        Draft::new("b").version(2, "2.0.0").requires("c"),
-        Draft::new("b").version(3, "3.0.0"),
-        Draft::new("c"),
-    ]);
-    let asked = members(&[Draft::new("a").requires("b@2")]);
-    let verdict = check(&asked, 1);
-    let findings = missing::explain(&books, &asked, &verdict, &Stop::never()).expect("a library");
-    let chains: Vec<_> = findings.iter().map(|it| it.chain.join(" ")).collect();
-    assert_eq!(chains, ["a b", "a b c"]);
+    let second = Draft::new("b").version(2, "2.0.0").requires("c");
+    let by_digest = format!("b@{}", second.build().digest);
+    for (wish, chains) in [
+        (by_digest.as_str(), &["a b", "a b c"][..]),
+        ("b@2", &["a b", "a b c"]),
+        ("b@2.0.0", &["a b", "a b c"]),
+        ("b@^2", &["a b", "a b c"]),
+        ("b@1.0.0", &["a b"]),
+        ("b@3", &["a b"]),
+        ("b", &["a b"]),
+    ] {
+        let books = Books::of(&[
+            Draft::new("b"),
+            second.clone(),
+            Draft::new("b").version(3, "3.0.0"),
+            Draft::new("c"),
+        ]);
+        let asked = members(&[Draft::new("a").requires(wish)]);
+        let verdict = check(&asked, 1);
+        let findings = missing::explain(&books, &asked, &verdict, &Stop::never());
+        let findings = findings.expect("a library");
+        let told: Vec<_> = findings.iter().map(|it| it.chain.join(" ")).collect();
+        assert_eq!(told, chains, "{wish}");
+    }
 }
