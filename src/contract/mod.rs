@@ -85,6 +85,7 @@ pub fn load() -> Result<gateway::Contract, gateway::Error> {
 }
 
 /// The services of the contract that this binary was built with.
+#[must_use]
 pub fn own_services() -> &'static [Service] {
     static SERVICES: LazyLock<Vec<Service>> = LazyLock::new(|| services(FILE_DESCRIPTOR_SET));
     &SERVICES

@@ -185,14 +185,13 @@ impl Server {
         let idle = settings.limits.session_time();
         let mcp = mcp::Endpoints::new(&face, &domain, (idle, web.clone()), &stop);
         let routes = services.merge(others);
-        let (local_front, kept_front) = (front.clone(), front.clone());
+        let (local, kept_front) = ((front.clone(), routes.clone()), front.clone());
         let service = Protocols {
             grpc: front.layer(routes.clone().fallback(unknown)),
             // Before CORS, which answers for itself.
             web: guard::guard(
                 settings.web.clone(),
                 routes
-                    .clone()
                     .layer(front)
                     // Outside the call layer, so that its refusals reach a browser too.
                     .layer(tonic_web::GrpcWebLayer::new())
@@ -217,8 +216,7 @@ impl Server {
         // Whoever reads the announcement may connect to either at once.
         let socket = LocalSocket::bind(&settings.data);
         announce(&url).map_err(StartError::Announce)?;
-        let fronts = (local_front, routes);
-        let local = serve_locally(socket, &settings.data, (&domain, url), fronts, &stop);
+        let local = serve_locally(socket, &settings.data, (&domain, url), local, &stop);
         let (counting, keeping) = keep(&domain, &stop);
         let measuring = telemetry.measure(metrics);
         let (followed, renewed) = (domain.clone(), tls.clone());

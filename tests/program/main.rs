@@ -9,6 +9,8 @@ mod config;
 mod format;
 mod install;
 mod machine;
+#[cfg(target_os = "linux")]
+mod release;
 mod setup;
 mod terminal;
 mod tls;

@@ -338,12 +338,9 @@ async fn whoever_writes_is_told_of_each_record_that_waits() {
             .is_ok()
     };
     assert!(!pending().await);
-    let refused = |code| {
-        world
-            .audit
-            .refused_early(&Principal::anonymous(), Origin::PROCESS, code)
-    };
-    refused(Code::TokenRefused);
+    world
+        .audit
+        .refused_early(&Principal::anonymous(), Origin::PROCESS, Code::TokenRefused);
     assert!(pending().await);
     world.audit.write().await.expect("written");
     assert!(!pending().await);
