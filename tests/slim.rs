@@ -83,12 +83,10 @@ async fn skills_are_published_found_and_loaded_by_grpc_the_command_line_and_mcp(
         .into_inner();
     assert_eq!(published.skill_id, "acme/shop/refunds");
 
-    let (code, found) = printed(&server.command(&["search", "does refunds"]));
-    assert_eq!(
-        (code, &found["results"][0]["id"]),
-        (Some(0), &json!("acme/shop/refunds")),
-        "{found:#}"
-    );
+    // The index is a moment behind what is published.
+    let mut searches = (0..200).map(|_| printed(&server.command(&["search", "does refunds"])));
+    let found = searches.find(|(_, found)| found["results"][0]["id"] == "acme/shop/refunds");
+    assert_eq!(found.map(|(code, _)| code), Some(Some(0)));
 
     let mut bridge = tokio::process::Command::new(BINARY)
         .args(["mcp", "--server", &server.url])
