@@ -3,9 +3,9 @@
 import contextlib
 import json
 import re
-import signal
 import socket
 import subprocess
+import threading
 import time
 import urllib.request
 from pathlib import Path
@@ -75,11 +75,9 @@ class Driver:
         assert line is not None, self.process.stderr.read()
         return json.loads(line)
 
-    @contextlib.contextmanager
-    def halted(self):
-        self.process.send_signal(signal.SIGSTOP)
-        yield
-        self.process.send_signal(signal.SIGCONT)
+    def said(self):
+        """What it printed last, and whether it goes on."""
+        return self.lines.seen[-3:], self.process.poll()
 
     def __enter__(self):
         return self
@@ -105,7 +103,7 @@ def counted(server, method, code):
 def wait_for(condition, what):
     until = time.monotonic() + CALL_SECONDS
     while not condition():
-        assert time.monotonic() < until, what
+        assert time.monotonic() < until, what() if callable(what) else what
         time.sleep(0.01)
 
 
@@ -219,27 +217,63 @@ def test_clients_end_a_watch_that_cannot_go_on_with_an_error(server, start, tmp_
         assert driver.next(harness.START_SECONDS)["code"] == "RESUME_TOKEN_EXPIRED"
 
 
-def meets_nobody(address):
-    """Waits until a client has tried in vain to reach its server."""
-    host, port = address.split(":")
-    with socket.create_server((host, int(port))) as listener:
-        listener.settimeout(CALL_SECONDS)
-        listener.accept()[0].close()
+class Relay:
+    """A port that leads to a server; without one it ends each connection at once."""
+
+    def __init__(self):
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.address = "{}:{}".format(*self.listener.getsockname())
+        self.target = None
+        # Somebody came while there was no server.
+        self.came = threading.Event()
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        while True:
+            try:
+                client, _ = self.listener.accept()
+            except OSError:
+                return
+            if self.target is None:
+                client.close()
+                self.came.set()
+                continue
+            host, port = self.target.split(":")
+            server = socket.create_connection((host, int(port)))
+            for ends in ((client, server), (server, client)):
+                threading.Thread(target=self.pump, args=ends, daemon=True).start()
+
+    @staticmethod
+    def pump(source, sink):
+        with contextlib.suppress(OSError):
+            while data := source.recv(65536):
+                sink.sendall(data)
+        for end in (source, sink):
+            with contextlib.suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        # Closed alone, it would not wake who accepts.
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.listener.close()
 
 
 @each_language
-def test_clients_repeat_calls_while_the_server_starts_again(start, tmp_path, language):
-    server = start(data=tmp_path / "data").ready()
-    publish(server, "there")
-    with Driver(language, server.address, "repeat") as driver:
+def test_clients_repeat_calls_until_there_is_a_server_again(start, tmp_path, language):
+    servers = [start(data=tmp_path / name).ready() for name in ("first", "second", "third")]
+    with Relay() as relay, Driver(language, relay.address, "repeat") as driver:
+        relay.target = servers[0].address
         driver.next()
-        for end in ["kill", "stop"]:
+        for server, after, end in zip(servers, servers[1:], ["kill", "stop"]):
+            relay.target = None
+            relay.came.clear()
             getattr(server, end)()
-            meets_nobody(server.address)
-            # It tries for some seconds, and a busy machine takes longer to start a server.
-            with driver.halted():
-                server = start(data=tmp_path / "data", listen=server.address).ready()
-            wait_for(lambda: counted(server, "Search", "OK") > 1, "no search came")
+            assert relay.came.wait(CALL_SECONDS), driver.said()
+            relay.target = after.address
+            wait_for(lambda: counted(after, "Search", "OK") > 1, lambda: f"no search came: {driver.said()}")
         told = [json.loads(line) for line in driver.lines.seen]
     assert all(list(line) == ["seconds"] for line in told), told[-1]
 

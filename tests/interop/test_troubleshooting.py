@@ -349,7 +349,10 @@ def test_a_skill_that_is_reserved_for_people_is_found_by_people_alone(start, tmp
     server = scene.serve()
     text = skill_md("kettle-farm", description="Deploys the kettle farm.", **{"disable-model-invocation": "true"})
     publish(server, "local/global/kettle-farm", {"SKILL.md": text})
-    code, found = at_a_terminal([BIN, "search", "kettle farm", "--server", scene.url], clean_environment(), tmp_path)
+    search = [BIN, "search", "kettle farm", "--server", scene.url]
+    # The index is a moment behind what is published.
+    tries = (at_a_terminal(search, clean_environment(), tmp_path) for _ in range(100))
+    code, found = next((told for told in tries if "local/global/kettle-farm" in told[1]), (1, "in vain"))
     assert code == 0 and "local/global/kettle-farm" in found, found
     prompt = server.lookup().RenderPrompt(lookup_pb2.RenderPromptRequest(task="kettle farm"), timeout=CALL_SECONDS)
     assert "kettle-farm" not in prompt.text, prompt

@@ -124,6 +124,11 @@ function isUnreached(error: ConnectError): boolean {
   return false;
 }
 
+/** The connection ended under the call: Node has its streams end with the reset code of a caller who cancels. */
+function isCutOff(error: ConnectError): boolean {
+  return error.code === Code.Canceled && error.rawMessage.startsWith("http/2 stream closed");
+}
+
 /** The typed error of a failed call. */
 export function ofCall(cause: unknown): RepertoireError {
   if (cause instanceof RepertoireError) return cause;
@@ -132,7 +137,8 @@ export function ofCall(cause: unknown): RepertoireError {
   const [retry] = error.findDetails(RetryInfoSchema);
   const delay = retry?.retryDelay;
   let status = error.code;
-  if (!info && (status === Code.Internal || status === Code.Unknown) && isUnreached(error)) status = Code.Unavailable;
+  const hasFailed = status === Code.Internal || status === Code.Unknown;
+  if (!info && ((hasFailed && isUnreached(error)) || isCutOff(error))) status = Code.Unavailable;
   const code = info?.reason ?? UNNAMED.get(status) ?? "INTERNAL_ERROR";
   let next = error.findDetails(HelpSchema).flatMap(({ links }) => links.map(({ description }) => description));
   if (code === "SERVER_UNREACHABLE" && next.length === 0) next = [LOOK];

@@ -11,6 +11,7 @@ import io.grpc.Status;
 import io.grpc.StatusRuntimeException;
 import io.grpc.protobuf.StatusProto;
 import java.io.Serializable;
+import java.nio.channels.ClosedChannelException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -119,7 +120,8 @@ public class RepertoireException extends RuntimeException {
     return of(error.getStatus(), error.getTrailers(), error);
   }
 
-  static RepertoireException of(Status status, Metadata trailers, Throwable cause) {
+  static RepertoireException of(Status told, Metadata trailers, Throwable cause) {
+    Status status = isCutOff(told) ? Status.UNAVAILABLE.withDescription(told.getDescription()) : told;
     String code = "";
     Map<String, String> facts = Map.of();
     List<String> next = new ArrayList<>();
@@ -157,6 +159,11 @@ public class RepertoireException extends RuntimeException {
     return kind(
         new Told(
             code, message, List.copyOf(next), List.copyOf(violations), facts, after, status.getCode(), named, cause));
+  }
+
+  /** The connection ended under the call, for which gRPC has no status of its own. */
+  private static boolean isCutOff(Status status) {
+    return status.getCode() == Status.Code.UNKNOWN && status.getCause() instanceof ClosedChannelException;
   }
 
   /** An error of this side, in the form of the server's. */
