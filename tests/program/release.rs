@@ -11,17 +11,19 @@ use super::setup::{commands, system, told};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_repertoire");
 
+/// Writes a program that stands for another one.
+fn stand_in(folder: &Path, name: &str, script: &str) {
+    std::fs::create_dir_all(folder).expect("a folder");
+    std::fs::write(folder.join(name), format!("#!/bin/sh\n{script}")).expect("a file");
+    system(folder, "chmod", &["755", name]);
+}
+
 #[test]
 fn the_archive_of_a_release_is_whole_and_the_same_each_time() {
     let place = TempDir::new().expect("a folder");
     let place = place.path();
     // The binary of tests is huge: one that runs it stands for it.
-    std::fs::write(
-        place.join("repertoire"),
-        format!("#!/bin/sh\nexec '{BINARY}' \"$@\"\n"),
-    )
-    .expect("a file");
-    system(place, "chmod", &["755", "repertoire"]);
+    stand_in(place, "repertoire", &format!("exec '{BINARY}' \"$@\"\n"));
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/deploy/dist");
     let dist = |folder: &str, umask: &str| {
         // What it says where there is no SBOM is for a person.
@@ -113,18 +115,14 @@ fn the_package_for_debian_is_made_from_any_folder_and_named_alone() {
     let place = TempDir::new().expect("a folder");
     let place = place.path();
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/deploy/deb");
-    let tools = place.join("built/tools/bin");
-    std::fs::create_dir_all(&tools).expect("a folder");
     // What packs for minutes: one that only writes where it is told to stands for it.
-    let stand_in = format!(
-        "#!/bin/sh\n\
-         [ \"$1\" = --version ] && exec sed -n 's/^CARGO_DEB_VERSION=/cargo-deb /p' '{script}'\n\
+    let tool = format!(
+        "[ \"$1\" = --version ] && exec sed -n 's/^CARGO_DEB_VERSION=/cargo-deb /p' '{script}'\n\
          while [ \"$1\" != --output ]; do shift; done\n\
          [ -x \"$CARGO_TARGET_DIR/release/repertoire\" ] || exit 1\n\
          echo package >\"$2/repertoire_2.0.0-1_amd64.deb\"\n"
     );
-    std::fs::write(tools.join("cargo-deb"), stand_in).expect("a file");
-    system(&tools, "chmod", &["755", "cargo-deb"]);
+    stand_in(&place.join("built/tools/bin"), "cargo-deb", &tool);
     let dist = place.join("built/dist");
     std::fs::create_dir_all(&dist).expect("a folder");
     let old = dist.join("repertoire_1.0.0-1_amd64.deb");
@@ -146,15 +144,11 @@ fn the_sbom_is_written_by_the_tool_of_the_folder_that_cargo_would_take() {
     let place = TempDir::new().expect("a folder");
     let place = place.path();
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/deploy/sbom");
-    let tools = place.join("built/tools/bin");
-    std::fs::create_dir_all(&tools).expect("a folder");
-    let stand_in = format!(
-        "#!/bin/sh\n\
-         [ \"$2\" = --version ] && exec sed -n 's/^CYCLONEDX_VERSION=/cargo-cyclonedx-cyclonedx /p' '{script}'\n\
+    let tool = format!(
+        "[ \"$2\" = --version ] && exec sed -n 's/^CYCLONEDX_VERSION=/cargo-cyclonedx-cyclonedx /p' '{script}'\n\
          echo written >sbom.json\n"
     );
-    std::fs::write(tools.join("cargo-cyclonedx"), stand_in).expect("a file");
-    system(&tools, "chmod", &["755", "cargo-cyclonedx"]);
+    stand_in(&place.join("built/tools/bin"), "cargo-cyclonedx", &tool);
     let command = format!("CARGO_TARGET_DIR=built '{script}' here");
     system(place, "sh", &["-c", &command]);
     let written = std::fs::read_to_string(place.join("here"));

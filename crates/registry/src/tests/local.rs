@@ -32,6 +32,13 @@ fn local(
     read.expect("a skill")
 }
 
+/// The skill of a folder, and the same after a change.
+fn changed(registry: &Registry) -> [Arc<LocalSkill>; 2] {
+    let first = local(registry, "project", &text("a", "one"), None);
+    let second = local(registry, "project", &text("a", "two"), Some(&first));
+    [first, second]
+}
+
 /// The same of a folder that was no skill until now, in a place that had some.
 fn come_back(registry: &Registry, text: &str, past: &mut LocalPast) -> (u64, bool) {
     let bundle = Bundle {
@@ -183,10 +190,9 @@ async fn what_is_read_is_of_the_skill_that_the_head_is_of() {
 async fn a_folder_has_one_version_whose_number_grows_with_its_changes() {
     let world = World::new();
     let base = &world.registry;
-    let first = local(base, "project", &text("a", "one"), None);
+    let [first, second] = changed(base);
     let same = local(base, "project", &text("a", "one"), Some(&first));
     assert!(Arc::ptr_eq(&first, &same));
-    let second = local(base, "project", &text("a", "two"), Some(&first));
     let numbers = [&first, &second].map(|skill| {
         let version = skill.version();
         (version.number.get(), version.semantic.to_string())
@@ -305,8 +311,7 @@ fn folders_that_are_no_skills_are_known_with_the_reason() {
 async fn a_page_of_the_versions_of_a_folder_goes_on_below_its_token() {
     let world = World::new();
     let base = &world.registry;
-    let first = local(base, "project", &text("a", "one"), None);
-    let second = local(base, "project", &text("a", "two"), Some(&first));
+    let [_, second] = changed(base);
     let id = skill("local/project/a");
     let seen = base.with_local(Arc::new(LocalSkills::new([second])));
     let numbers = |token: &str| {

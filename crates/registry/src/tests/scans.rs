@@ -5,38 +5,40 @@ use super::*;
 use crate::scans::SCANS;
 use trust::Verdict;
 
+/// Approves a version that is held.
+async fn approve(world: &World, n: u32) {
+    let (id, operator) = (skill(ID), operator());
+    let approved = world.registry.approve(&id, number(n), "looked", &operator);
+    approved.await.expect("approved");
+}
+
+/// Has the scan of a version be by older rules, and whatever else.
+async fn make_old(world: &World, n: u32, change: impl FnOnce(&mut Scan)) {
+    let (store, at) = (world.registry.store(), (skill(ID).key(), number(n)));
+    let stored = store.get(&SCANS, &at).expect("read");
+    let mut scan = stored.expect("a scan").value;
+    scan.report.rules = 0;
+    change(&mut scan);
+    let mut batch = Batch::new();
+    batch.put(&SCANS, &at, &scan);
+    store.commit(batch).await.expect("written");
+}
+
 #[tokio::test]
 async fn what_other_rules_scanned_is_scanned_again_and_held_where_they_say_so_now() {
     let world = World::new();
     world.published(ID, &text("", "one")).await;
     harmful(&world.registry, ID, "two").await;
     let (id, registry) = (skill(ID), &world.registry);
-    let approved = registry
-        .approve(&id, number(2), "looked", &operator())
-        .await;
-    approved.expect("approved");
+    approve(&world, 2).await;
     // A reviewer's word holds for what was looked at.
     let rescanned = registry.rescan().await.expect("scanned");
     assert_eq!(rescanned, Rescanned::default());
-    let at = (id.key(), number(2));
-    let older = |review: bool| {
-        let mut scan = registry
-            .store()
-            .get(&SCANS, &at)
-            .expect("read")
-            .expect("a scan")
-            .value;
-        scan.report.rules = 0;
+    let passes = |scan: &mut Scan| {
         scan.report.findings.clear();
         scan.report.verdict = Verdict::Passed;
-        if !review {
-            scan.review = None;
-        }
-        let mut batch = Batch::new();
-        batch.put(&SCANS, &at, &scan);
-        batch
     };
-    registry.store().commit(older(true)).await.expect("written");
+    make_old(&world, 2, passes).await;
     let rescanned = registry.rescan().await.expect("scanned");
     assert_eq!(
         rescanned,
@@ -45,11 +47,11 @@ async fn what_other_rules_scanned_is_scanned_again_and_held_where_they_say_so_no
             held: 0
         }
     );
-    registry
-        .store()
-        .commit(older(false))
-        .await
-        .expect("written");
+    make_old(&world, 2, |scan| {
+        passes(scan);
+        scan.review = None;
+    })
+    .await;
     let rescanned = registry.rescan().await.expect("scanned");
     assert_eq!(
         rescanned,
@@ -123,17 +125,8 @@ async fn a_reviewers_word_outlives_a_scan_by_newer_rules() {
     let world = World::new();
     harmful(&world.registry, ID, "one").await;
     let (id, registry) = (skill(ID), &world.registry);
-    let approved = registry
-        .approve(&id, number(1), "looked", &operator())
-        .await;
-    approved.expect("approved");
-    let at = (id.key(), number(1));
-    let stored = registry.store().get(&SCANS, &at).expect("read");
-    let mut scan = stored.expect("a scan").value;
-    scan.report.rules = 0;
-    let mut batch = Batch::new();
-    batch.put(&SCANS, &at, &scan);
-    registry.store().commit(batch).await.expect("written");
+    approve(&world, 1).await;
+    make_old(&world, 1, |_| ()).await;
     registry.rescan().await.expect("scanned");
     let head = registry.head(&id).expect("a head");
     let scan = registry
