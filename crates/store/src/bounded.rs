@@ -103,6 +103,23 @@ mod tests {
     };
 
     #[test]
+    fn a_larger_store_may_take_longer_and_more_memory() {
+        const MIB: u64 = 1024 * 1024;
+        let bounds = |directory: &Path| {
+            let bounds = Bounds::of(directory);
+            (bounds.time.as_secs(), bounds.memory)
+        };
+        let directory = tempfile::TempDir::new().expect("a folder");
+        let directory = directory.path();
+        assert_eq!(bounds(directory), (180, 1024 * MIB));
+        let store = directory::store_path(directory);
+        fs::create_dir_all(&store).expect("a folder");
+        let database = fs::File::create(store.join("db")).expect("a file");
+        database.set_len(300 * MIB).expect("a file");
+        assert_eq!(bounds(directory), (480, 1324 * MIB));
+    }
+
+    #[test]
     fn work_that_ends_gives_what_it_came_to() {
         assert_eq!(within(BOUNDS, || 2 + 2), Ok(4));
     }

@@ -119,15 +119,13 @@ async fn contents_of_every_size_read_back_and_leave_no_file_that_is_never_freed(
             let mut batch = Batch::new();
             batch.content(&Content::pack(digest, &content));
             store.commit(batch).await.expect("a commit");
+            assert!(store.has_content(&digest).expect("a readable store"));
             assert_eq!(store.content(&digest).expect("a content"), Some(content));
         }
     }
-    assert_eq!(
-        store
-            .content(&Digest::of(b"other"))
-            .expect("a readable store"),
-        None
-    );
+    let other = Digest::of(b"other");
+    assert!(!store.has_content(&other).expect("a readable store"));
+    assert_eq!(store.content(&other).expect("a readable store"), None);
     drop(store);
     let blobs = fs::read_dir(directory.path().join("data/store/blobs"))
         .expect("a folder")
@@ -366,10 +364,20 @@ async fn a_backup_that_is_cut_short_or_changed_restores_nothing() {
 fn a_restore_never_overwrites_a_directory() {
     let directory = TempDir::new().expect("a folder");
     let data = directory.path().join("data");
+    let none = directory.path().join("none");
+    let refused = || {
+        let error = restore(&none, &data, &options(), |_| {}).expect_err("a refusal");
+        assert!(error.to_string().contains("not empty"), "{error}");
+    };
     drop(open(&directory));
-    let error =
-        restore(&directory.path().join("none"), &data, &options(), |_| {}).expect_err("a refusal");
-    assert!(error.to_string().contains("not empty"), "{error}");
+    refused();
+    // Nor one that is somebody else's.
+    fs::remove_dir_all(&data).expect("a folder");
+    fs::create_dir(&data).expect("a folder");
+    let theirs = data.join("letter.txt");
+    fs::write(&theirs, "Dear").expect("a file");
+    refused();
+    assert_eq!(fs::read(&theirs).expect("a file"), b"Dear");
 }
 
 proptest! {

@@ -4,7 +4,7 @@ use std::path::Path;
 use tempfile::TempDir;
 
 use super::*;
-use crate::tests::{everything, filled, open as open_store, options, records as kept};
+use crate::tests::{everything, filled, open as open_store, options, put, records as kept};
 use crate::{Store, restore};
 
 fn names(folder: &Path) -> Vec<String> {
@@ -251,4 +251,50 @@ async fn a_backup_overwrites_nothing_unasked_and_nothing_may_lie_behind_its_end(
         assert!(error.to_string().contains("behind its end"), "{error}");
         assert!(!copy.exists());
     }
+}
+
+/// Without its FORMAT file a directory is one of ours where it has all else that ours have.
+#[test]
+fn a_directory_with_some_of_the_names_of_ours_is_somebody_elses() {
+    let directory = TempDir::new().expect("a folder");
+    for (name, files) in [
+        ("database", &["store/db"][..]),
+        ("mark", &["last"]),
+        ("other", &["store/goods.csv", "last"]),
+    ] {
+        let data = directory.path().join(name);
+        fs::create_dir_all(data.join("store")).expect("a folder");
+        for file in files {
+            fs::write(data.join(file), "theirs").expect("a file");
+        }
+        let error = Store::open(&data, &options()).expect_err("it is not ours");
+        assert!(
+            matches!(error, OpenError::NotOurs { .. }),
+            "{name}: {error}"
+        );
+        for file in files {
+            assert_eq!(fs::read(data.join(file)).expect("a file"), b"theirs");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_database_that_was_exchanged_for_another_one_is_refused() {
+    let (one, other) = (
+        TempDir::new().expect("a folder"),
+        TempDir::new().expect("a folder"),
+    );
+    for directory in [&one, &other] {
+        let store = open_store(directory);
+        store.commit(put("a", "1")).await.expect("a commit");
+    }
+    let database = "data/store/db";
+    fs::copy(other.path().join(database), one.path().join(database)).expect("a copy");
+    let error = Store::open(&one.path().join("data"), &options()).expect_err("another one");
+    assert!(
+        error
+            .to_string()
+            .contains("it is of another origin than its file `last`"),
+        "{error}"
+    );
 }

@@ -37,17 +37,23 @@ pub(crate) fn setting(key: &[u8], value: &[u8]) -> Vec<u8> {
     [&[0][..], &bytes(key), &bytes(value)].concat()
 }
 
+/// The body of a leaf of a range of keys, which lack the first `prefix` bytes of `low`.
+pub(crate) fn leaf(low: &[u8], high: &[u8], prefix: u8, records: &[(&[u8], &[u8])]) -> Vec<u8> {
+    let mut leaf = vec![0, 0, 0, prefix];
+    leaf.extend([bytes(low), bytes(high), vec![0]].concat());
+    leaf.extend(number(records.len() as u64));
+    leaf.extend(records.iter().flat_map(|(key, _)| bytes(key)));
+    leaf.extend(records.iter().flat_map(|(_, value)| bytes(value)));
+    leaf
+}
+
 /// The body of a leaf of all keys.
 fn leaf_of(records: &[(&str, &str)]) -> Vec<u8> {
-    let mut leaf = vec![0, 0, 0, 0, 0, 0, 0];
-    leaf.extend(number(records.len() as u64));
-    leaf.extend(records.iter().flat_map(|(key, _)| bytes(key.as_bytes())));
-    leaf.extend(
-        records
-            .iter()
-            .flat_map(|(_, value)| bytes(value.as_bytes())),
-    );
-    leaf
+    let records: Vec<_> = records
+        .iter()
+        .map(|(key, value)| (key.as_bytes(), value.as_bytes()))
+        .collect();
+    leaf(b"", b"", 0, &records)
 }
 
 /// A message that ends where so many bytes are left of the segment, of which `used` are

@@ -4,6 +4,8 @@ use std::path::Path;
 use tempfile::TempDir;
 
 use super::*;
+use crate::engine_log::tests::{leaf, message, segment, setting};
+use crate::engine_log::{self, kind};
 use crate::tests::{NOTES, disk, everything, noise, note, open, options, put};
 use crate::{Batch, Content, Key as _, Store, guarded};
 
@@ -215,6 +217,69 @@ async fn a_content_that_lacks_a_part_is_left_out_whole() {
     assert_eq!(salvaged.contents_lost, 1);
     assert_eq!(note(&store, "a"), Some("1".to_owned()));
     assert!(!store.has_content(&digest).expect("a store"));
+}
+
+/// A record that is too large for one value lacks a chunk: what is left of it would be
+/// something that nobody wrote.
+#[tokio::test]
+async fn a_record_that_lacks_a_chunk_is_left_out_with_its_other_chunks() {
+    let directory = TempDir::new().expect("a folder");
+    let store = open(&directory);
+    let mut batch = put("small", "1");
+    batch.put(&NOTES, "broken", &"b".repeat(100_000));
+    batch.put(&NOTES, "whole", &"w".repeat(100_000));
+    store.commit(batch).await.expect("a commit");
+    let key = NOTES.key("broken");
+    let engine = disk(&store).view.engine().expect("a store");
+    let value = guarded(|| engine.tree.get(&key)).expect("a tree");
+    let chunks = chunks::keys(&key, &value.expect("a record"));
+    let removed = guarded(|| engine.tree.remove(&chunks[1])).expect("a tree");
+    assert!(removed.is_some());
+    guarded(|| engine.tree.flush()).expect("a flush");
+    let mut expected = saved(&store);
+    expected.retain(|(known, _)| *known != key && !chunks.contains(known));
+    drop((engine, store));
+    let (salvaged, store) = salvage_damaged(&directory, "chunk", |_| ());
+    assert_eq!(salvaged.damaged, 1);
+    assert_eq!(saved(&store), expected);
+    assert_eq!(note(&store, "broken"), None);
+    assert_eq!(note(&store, "whole"), Some("w".repeat(100_000)));
+}
+
+/// Where the page that a record was moved from is lost in its new state, the old one has
+/// the record as well, as it was then.
+#[test]
+fn of_two_copies_of_a_record_the_one_of_the_later_commit_is_saved() {
+    let (early, late) = (NOTES.key("early"), NOTES.key("late"));
+    let of = |key: &[u8], revision| record::seal(key, revision, format!("{revision}").as_bytes());
+    let all = leaf(
+        b"",
+        b"",
+        0,
+        &[(&early, &of(&early, 1)), (&late, &of(&late, 1))],
+    );
+    let moved = leaf(&late, b"", 0, &[(&late, &of(&late, 5))]);
+    let messages = [
+        message(kind::INLINE_NODE, 0, 7, &all),
+        message(kind::INLINE_NODE, 0, 8, &moved),
+        // So the old page has the later change.
+        message(kind::INLINE_LINK, 0, 7, &setting(&early, &of(&early, 6))),
+    ];
+    let log = engine_log::tests::store(&[segment(0, 0, &messages)]);
+    let log = Log::read(log.path(), |_| ()).expect("a log");
+    let database = sled::Config::new().temporary(true).open().expect("a store");
+    let from = TempDir::new().expect("a folder");
+    let mut told = Vec::new();
+    let salvaged = fill(&log, &database, from.path(), |count| told.push(count));
+    assert_eq!(
+        salvaged.expect("what is whole").revision,
+        6,
+        "the last commit"
+    );
+    let found = |key: &[u8]| guarded(|| database.get(key)).expect("a tree");
+    assert_eq!(found(&early).as_deref(), Some(&*of(&early, 6)));
+    assert_eq!(found(&late).as_deref(), Some(&*of(&late, 5)));
+    assert_eq!(told, [1, 2, 2], "records, of which one was found twice");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::*;
+use crate::backup::Filler;
 
 type Map = BTreeMap<String, String>;
 
@@ -224,4 +225,48 @@ fn a_backup_that_is_outrun_says_so_and_leaves_nothing() {
         let _gone = fs::remove_file(&file);
     }
     assert_eq!(names(directory.path()), ["data"]);
+}
+
+#[tokio::test]
+async fn a_check_counts_the_records_and_contents_as_it_reads_them() {
+    let directory = TempDir::new().expect("a folder");
+    let store = filled(&directory).await;
+    let records = everything(&store);
+    // A content has one record or more, of which the first has the number 0.
+    let contents = records
+        .iter()
+        .filter(|(key, _)| matches!(crate::backup::content_key(key), Some((_, 0))));
+    let mut told = Vec::new();
+    let verified = store.verify(|count| told.push(count));
+    let expected = crate::Verified {
+        records: records.len() as u64,
+        contents: contents.count() as u64,
+        damage: Vec::new(),
+    };
+    assert_eq!(verified, expected);
+    assert!(expected.contents > 0);
+    assert_eq!(told, (1..=expected.records).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_store_is_filled_whenever_four_mebibytes_are_waiting_and_at_the_end() {
+    const VALUE: usize = 32 * 1024;
+    let database = sled::Config::new().temporary(true).open().expect("a store");
+    let mut filler = Filler::new(&database);
+    let put = |filler: &mut Filler<'_>, n: u32| {
+        let key = n.to_be_bytes();
+        filler.put(&key, &vec![1; VALUE - key.len()])
+    };
+    for n in 0..128 {
+        put(&mut filler, n).expect("a record");
+    }
+    assert_eq!(database.len(), 0, "4 MiB wait, and no more");
+    put(&mut filler, 128).expect("a record");
+    assert_eq!(database.len(), 129);
+    put(&mut filler, 129).expect("a record");
+    filler.remove(&0_u32.to_be_bytes()).expect("a record");
+    assert_eq!(database.len(), 129, "it begins anew");
+    filler.finish().expect("a store");
+    assert_eq!(database.len(), 129, "one more, and one less");
+    assert_eq!(database.get(0_u32.to_be_bytes()).expect("a tree"), None);
 }
