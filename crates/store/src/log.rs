@@ -50,12 +50,12 @@ pub(super) fn revision_key() -> &'static [u8] {
 }
 
 impl LogPosition {
-    fn to_bytes(self) -> Vec<u8> {
+    pub(super) fn to_bytes(self) -> Vec<u8> {
         let parts = [self.start, self.end, self.events];
         parts.into_iter().flat_map(u64::to_be_bytes).collect()
     }
 
-    fn from_bytes(bytes: &[u8]) -> Option<Self> {
+    pub(super) fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let (parts, []) = bytes.as_chunks::<8>() else {
             return None;
         };

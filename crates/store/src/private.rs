@@ -83,3 +83,25 @@ pub(super) fn tighten(directory: &Path) {
 pub(super) fn sync_dir(path: &Path) -> io::Result<()> {
     File::open(path)?.sync_all()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_is_made_where_there_is_none_and_not_where_there_is_a_file() {
+        let directory = tempfile::TempDir::new().expect("a folder");
+        let folder = directory.path().join("above/folder");
+        create_dir(&folder).expect("a folder");
+        let mode = fs::metadata(&folder)
+            .expect("a folder")
+            .permissions()
+            .mode();
+        assert_eq!(mode & 0o777, 0o700);
+        create_dir(&folder).expect("it is there");
+        let file = directory.path().join("file");
+        fs::write(&file, "theirs").expect("a file");
+        let error = create_dir(&file).expect_err("it is a file");
+        assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
+    }
+}

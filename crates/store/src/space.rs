@@ -33,3 +33,23 @@ fn of(folder: &Path) -> io::Result<u64> {
     }
     Ok(bytes)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn the_files_of_the_store_count_wherever_they_are_and_no_others() {
+        let directory = tempfile::TempDir::new().expect("a folder");
+        let directory = directory.path();
+        let error = bytes_on_disk(directory).expect_err("there is no store");
+        assert_eq!(error.kind(), io::ErrorKind::NotFound);
+        fs::create_dir_all(store_path(directory).join("blobs")).expect("a folder");
+        for (name, bytes) in [("store/db", 700), ("store/blobs/1", 20), ("last", 5000)] {
+            fs::write(directory.join(name), vec![0; bytes]).expect("a file");
+        }
+        assert_eq!(bytes_on_disk(directory).expect("a store"), 720);
+    }
+}

@@ -298,3 +298,28 @@ async fn a_database_that_was_exchanged_for_another_one_is_refused() {
         "{error}"
     );
 }
+
+/// An earlier version has the lock of the database, and no other.
+#[test]
+fn a_database_that_stays_open_elsewhere_is_given_up_after_a_while() {
+    let folder = TempDir::new().expect("a folder");
+    let store = folder.path().join("store");
+    let held = engine(&store, &options()).expect("a database");
+    let refused = engine(&store, &options()).expect_err("it is in use");
+    assert_eq!(refused, Cause::Locked);
+    drop(held);
+    engine(&store, &options()).expect("a database");
+}
+
+#[test]
+fn a_folder_that_is_cleared_stays_and_has_nothing_in_it() {
+    let directory = TempDir::new().expect("a folder");
+    let folder = directory.path().join("folder");
+    clear(&folder).expect("none is there");
+    assert!(!folder.exists());
+    fs::create_dir_all(folder.join("a/b")).expect("a folder");
+    fs::write(folder.join("a/b/file"), "x").expect("a file");
+    fs::write(folder.join("file"), "x").expect("a file");
+    clear(&folder).expect("a folder");
+    assert_eq!(fs::read_dir(&folder).expect("a folder").count(), 0);
+}

@@ -317,3 +317,24 @@ fn the_last_write_may_lie_before_the_snapshot_where_nothing_follows_it() {
     let alone = [segment(1, 1, &[])];
     assert_eq!(seen(&alone, 4), LogState::Whole, "the snapshot has it");
 }
+
+#[test]
+fn a_log_without_the_write_that_was_acknowledged_is_cut_also_where_nothing_follows() {
+    let free = [message(kind::FREE, 0, 1, &[])];
+    let log = log_of(&[segment(0, 0, &free)]);
+    let look = |acknowledged| look_at_all(log.path(), acknowledged).expect("a log");
+    assert_eq!(look(Some(3)), LogState::Cut(None));
+    assert_eq!(look(None), LogState::Whole);
+}
+
+#[test]
+fn a_segment_that_is_full_is_read_up_to_the_next_one() {
+    let full = [message(kind::CAP, 2, 0, &[])];
+    let log = log_of(&[segment(2, 1, &full)]);
+    let look = |goal| {
+        let walk = LogWalk::open(log.path(), 2 * SEGMENT, goal, None).expect("a log");
+        walk.run().expect("a log")
+    };
+    assert_eq!(look(3 * SEGMENT), LogState::Whole);
+    assert_eq!(look(3 * SEGMENT + 1), LogState::Cut(None));
+}
