@@ -267,7 +267,12 @@ fn the_workflow_runs_what_anyone_can_run_and_may_only_read() {
     };
     assert_eq!(
         told.collect::<Vec<_>>(),
-        ["make check", "make test"].map(as_is)
+        [
+            "make check",
+            "make mutants BASE=${{ github.event.pull_request.base.sha }}",
+            "make test"
+        ]
+        .map(as_is)
     );
     assert_eq!(workflow["permissions"], json!({"contents": "read"}));
     let here = text(".ci/run");

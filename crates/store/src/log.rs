@@ -50,12 +50,12 @@ pub(super) fn revision_key() -> &'static [u8] {
 }
 
 impl LogPosition {
-    pub(super) fn to_bytes(self) -> Vec<u8> {
+    fn to_bytes(self) -> Vec<u8> {
         let parts = [self.start, self.end, self.events];
         parts.into_iter().flat_map(u64::to_be_bytes).collect()
     }
 
-    pub(super) fn from_bytes(bytes: &[u8]) -> Option<Self> {
+    fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let (parts, []) = bytes.as_chunks::<8>() else {
             return None;
         };
@@ -216,4 +216,23 @@ fn oldest(records: &dyn Records, limit: usize) -> Result<Vec<(u64, sled::IVec)>,
     Ok(keys
         .filter_map(|(key, _)| Some((sequence_of(&key)?, key)))
         .collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_position_is_read_as_it_was_written_and_not_from_other_bytes() {
+        let position = LogPosition {
+            start: 3,
+            end: 500_000,
+            events: 70,
+        };
+        let bytes = position.to_bytes();
+        assert_eq!(LogPosition::from_bytes(&bytes), Some(position));
+        for wrong in [&bytes[1..], &[&bytes[..], &[0]].concat(), &[]] {
+            assert_eq!(LogPosition::from_bytes(wrong), None);
+        }
+    }
 }

@@ -201,7 +201,7 @@ fn a_body_in_a_file_is_read_where_its_checksum_fits_and_counted_where_not() {
 
 #[test]
 fn a_leaf_whose_keys_share_all_of_the_lowest_is_one_and_one_that_share_more_is_none() {
-    let leaf = |prefix: u8| [0, 0, 0, prefix, 2, b'a', b'b', 0, 0, 0];
+    let leaf = |prefix: u8| leaf(b"ab", b"", prefix, &[]);
     assert_eq!(parse_leaf(&leaf(2)).map(|leaf| leaf.prefix), Some(2));
     assert!(parse_leaf(&leaf(3)).is_none());
 }
@@ -220,8 +220,7 @@ fn numbers_are_read_at_every_length() {
 
 #[test]
 fn a_leaf_has_the_keys_from_its_low_one_to_below_its_high_one() {
-    let closed = [0, 0, 0, 0, 1, b'b', 1, b'd', 0, 0];
-    let open = [0, 0, 0, 0, 1, b'b', 0, 0, 0];
+    let (closed, open) = (leaf(b"b", b"d", 0, &[]), leaf(b"b", b"", 0, &[]));
     let has = |key: &[u8], leaf: &[u8]| leaf_around(key, leaf).is_some();
     let within = |leaf: &[u8]| [b"a", b"b", b"c", b"d"].map(|key| has(key, leaf));
     assert_eq!(within(&closed), [false, true, true, false]);

@@ -185,17 +185,3 @@ async fn events_are_read_once_the_database_is_open_again() {
     let events = reading.await.expect("a reader").expect("events");
     assert_eq!(events, Some(vec![(2, event("b")), (3, event("c"))]));
 }
-
-#[test]
-fn a_position_is_read_as_it_was_written_and_not_from_other_bytes() {
-    let position = LogPosition {
-        start: 3,
-        end: 500_000,
-        events: 70,
-    };
-    let bytes = position.to_bytes();
-    assert_eq!(LogPosition::from_bytes(&bytes), Some(position));
-    for wrong in [&bytes[1..], &[&bytes[..], &[0]].concat(), &[]] {
-        assert_eq!(LogPosition::from_bytes(wrong), None);
-    }
-}
