@@ -291,9 +291,9 @@ const AREAS: &[(&str, Asks)] = &[
         Some(_) => Some((Severity::Medium, "no file shows a linter".to_owned())),
         None => Some((Severity::Low, shape.scripts()?)),
     }),
-    ("debugging", |shape| {
-        let code = shape.code().or_else(|| shape.scripts())?;
-        Some((Severity::Low, code))
+    ("debugging", |shape| match shape.code() {
+        Some(code) => Some((Severity::Medium, code)),
+        None => Some((Severity::Low, shape.scripts()?)),
     }),
     ("version-control", |shape| {
         let code = shape.code().or_else(|| shape.scripts())?;

@@ -30,7 +30,7 @@ const TOP: usize = 5;
 /// What each half must come to: nDCG, and the shares of the first five that are useful, and
 /// that one would at least not mind.
 const MIN_NDCG: f64 = 0.75;
-const MIN_USEFUL: f64 = 0.8;
+const MIN_USEFUL: f64 = 0.85;
 const MIN_FINE: f64 = 0.9;
 
 /// A project and what skills are to it, by author and name.
