@@ -23,28 +23,34 @@ const SHORT: usize = 15;
 
 /// A skill that fits.
 #[derive(Debug, Clone)]
-pub(super) struct Hit {
-    /// The skill; it has an active version.
+pub(super) struct Hit<'a> {
+    /// The skill; it had an active version when the index was read.
     pub(super) head: Arc<Head>,
     /// How well; only the order means something.
     pub(super) score: f64,
-    /// What of it fits, best first.
-    pub(super) reasons: Vec<String>,
-    /// The same in a few words.
-    pub(super) why: String,
+    /// What found it, the best wording first.
+    found: Vec<Found<'a>>,
+}
+
+/// That a wording found a skill.
+#[derive(Debug, Clone)]
+struct Found<'a> {
+    text: &'a str,
+    is_context: bool,
+    why: Why,
 }
 
 /// The skills that fit.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Hits {
+pub(super) struct Hits<'a> {
     /// The skills, best first.
-    pub(super) hits: Vec<Hit>,
+    pub(super) hits: Vec<Hit<'a>>,
     /// How many the index found.
     pub(super) considered: usize,
 }
 
-/// The skills of a catalog that fit a task. Blocks.
-pub(super) fn score(index: &SearchIndex, catalog: &Catalog, wanted: &Wanted, stop: &Stop) -> Hits {
+/// The skills that fit a task. Blocks.
+pub(super) fn score<'a>(index: &SearchIndex, wanted: &'a Wanted, stop: &Stop) -> Hits<'a> {
     let mut scored = Hits::default();
     let wordings = std::iter::once(&wanted.task).chain(&wanted.phrasings);
     let wordings = wordings.map(|text| (text, 1.0));
@@ -69,15 +75,9 @@ pub(super) fn score(index: &SearchIndex, catalog: &Catalog, wanted: &Wanted, sto
         };
         scored.considered = scored.considered.max(found.total);
         let others = scored.hits.len();
-        for hit in found.hits {
-            // A skill that went away since the index was read is no choice, nor is one that
-            // its author leaves to people.
-            let is_offered = |head: &Arc<Head>| head.is_offered();
-            if !catalog.get(&hit.head.id.key()).is_some_and(is_offered) {
-                continue;
-            }
-            let score = score_of(&hit.why);
-            let min = match hit.why.tier {
+        for search::Hit { head, why } in found.hits {
+            let score = score_of(&why);
+            let min = match why.tier {
                 Tier::Meaning => MIN_SCORE_BY_MEANING,
                 Tier::Name | Tier::NameWords | Tier::Words => MIN_SCORE,
             };
@@ -85,31 +85,52 @@ pub(super) fn score(index: &SearchIndex, catalog: &Catalog, wanted: &Wanted, sto
                 continue;
             }
             let score = share * score;
-            let (reasons, why) = reasons(&hit.why, text, share < 1.0);
+            let is_context = share < 1.0;
+            let found = Found {
+                text,
+                is_context,
+                why,
+            };
             // One wording finds each skill once.
             let mut known = scored.hits.iter_mut().take(others);
-            match known.find(|known| known.head.id == hit.head.id) {
-                Some(known) if share < 1.0 => {
+            match known.find(|known| known.head.id == head.id) {
+                Some(known) if is_context => {
                     known.score += score;
-                    known.reasons.extend(reasons);
+                    known.found.push(found);
                 }
                 // Of several wordings the best counts.
                 Some(known) if known.score < score => {
                     known.score = score;
-                    (known.reasons, known.why) = (reasons, why);
+                    known.found = vec![found];
                 }
                 Some(_) => {}
                 None => scored.hits.push(Hit {
-                    head: hit.head,
+                    head,
                     score,
-                    reasons,
-                    why,
+                    found: vec![found],
                 }),
             }
         }
     }
     scored.hits.sort_by(|a, b| b.score.total_cmp(&a.score));
     scored
+}
+
+impl Hit<'_> {
+    /// The skill, if it is a choice: it is still there, and not left to people by its author.
+    pub(super) fn offered<'c>(&self, catalog: &'c Catalog) -> Option<&'c Arc<Head>> {
+        let head = catalog.get(&self.head.id.key());
+        head.filter(|head| head.is_offered())
+    }
+
+    /// What of it fits, best first, and the same in a few words.
+    pub(super) fn reasons(&self) -> (Vec<String>, String) {
+        let told = |found: &Found<'_>| reasons(&found.why, found.text, found.is_context);
+        let mut told = self.found.iter().map(told);
+        let (mut reasons, why) = told.next().unwrap_or_default();
+        reasons.extend(told.flat_map(|(more, _)| more));
+        (reasons, why)
+    }
 }
 
 /// One number for the tier and the score in it.

@@ -11,7 +11,8 @@ use super::resolve::{Asked, resolve};
 use super::scorer::{self, Hit};
 use super::{Composition, Error, Finding, Member, rules};
 use executor::{Kind, Stop};
-use model::{SkillKey, beginning, beginning_in_tokens, inert_line, tokens};
+use model::{SkillKey, VersionSelector, beginning, beginning_in_tokens, inert_line, tokens};
+use registry::Head;
 
 /// Skills that are selected where no number is asked for.
 const LIMIT: usize = 5;
@@ -80,41 +81,45 @@ impl Composition {
             registry: &self.registry,
             catalog: &catalog,
         };
-        let scored = scorer::score(&self.index, &catalog, wanted, stop);
+        let scored = scorer::score(&self.index, wanted, stop);
         stop.check()?;
+        let hits = scored.hits.iter();
+        let offered = hits.filter_map(|hit| Some((hit, hit.offered(&catalog)?)));
         let mut selection = Selection {
             considered: scored.considered,
             ..Selection::default()
         };
-        let to_ask = |hit: &Hit| {
-            let (id, name) = (&hit.head.id, shown(&catalog, &hit.head));
-            Asked {
-                id: id.clone(),
-                text: name.to_string(),
-                name,
-                numbers: hit.head.active.into_iter().collect(),
-            }
+        // Mostly none has a rule: then they go together, and bring nothing with them.
+        let alone = |(hit, head): (&Hit<'_>, &Arc<Head>)| {
+            let version = self.registry.version(head, &VersionSelector::Active).ok()?;
+            let is_alone = rules_of(&version).next().is_none();
+            let member = is_alone.then(|| Member {
+                name: shown(&catalog, head),
+                id: head.id.clone(),
+                version,
+            });
+            Some(Selected::of(&member?, hit))
         };
-        // Mostly none has a rule: then they go together, and bring nothing with them. One by
-        // one, each would be resolved with all before it.
-        let best: Vec<Asked> = scored.hits.iter().take(limit).map(to_ask).collect();
-        if let Ok(members) = resolve(&library, &best, stop)?
-            && members.len() == best.len()
-            && members
-                .iter()
-                .all(|m| rules_of(&m.version).next().is_none())
-        {
-            let found = members.iter().zip(&scored.hits);
-            selection.skills = found.map(|(m, hit)| Selected::of(m, hit)).collect();
+        if let Some(skills) = offered.clone().take(limit).map(alone).collect() {
+            selection.skills = skills;
             return Ok(selection);
         }
+        let to_ask = |head: &Head| {
+            let name = shown(&catalog, head);
+            Asked {
+                id: head.id.clone(),
+                text: name.to_string(),
+                name,
+                numbers: head.active.into_iter().collect(),
+            }
+        };
         let mut asked: Vec<Asked> = Vec::new();
         let mut there: FxHashSet<SkillKey> = FxHashSet::default();
-        for hit in scored.hits.iter().take(limit.saturating_mul(TRIED)) {
+        for (hit, head) in offered.take(limit.saturating_mul(TRIED)) {
             if asked.len() >= limit {
                 break;
             }
-            asked.push(to_ask(hit));
+            asked.push(to_ask(head));
             match together(&library, &asked, stop)? {
                 Ok(members) => {
                     let news = members.iter().enumerate();
@@ -186,13 +191,14 @@ impl Selection {
 
 impl Selected {
     /// A skill that fits itself.
-    fn of(member: &Member, hit: &Hit) -> Self {
+    fn of(member: &Member, hit: &Hit<'_>) -> Self {
+        let (reasons, why) = hit.reasons();
         Self {
             name: Arc::clone(&member.name),
             id: member.id.clone(),
             score: hit.score,
-            reasons: hit.reasons.clone(),
-            why: hit.why.clone(),
+            reasons,
+            why,
             required_by: String::new(),
             description: member.version.skill.description.clone(),
         }
@@ -223,7 +229,7 @@ impl Selection {
         members: &[Member],
         asked: usize,
         news: &[usize],
-        hit: &Hit,
+        hit: &Hit<'_>,
         stop: &Stop,
     ) -> Result<(), Error> {
         let verdict = rules::check(members, asked, stop)?;
@@ -237,8 +243,9 @@ impl Selection {
         if let Some(known) = self.skills.iter_mut().find(|known| known.id == hit.head.id) {
             // Required by a better one; what it is worth itself is told too.
             known.score = hit.score;
-            known.reasons.extend(hit.reasons.iter().cloned());
-            known.why.clone_from(&hit.why);
+            let (reasons, why) = hit.reasons();
+            known.reasons.extend(reasons);
+            known.why = why;
         }
         for member in news.iter().filter_map(|at| Some((*at, members.get(*at)?))) {
             let (at, member) = member;

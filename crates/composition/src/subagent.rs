@@ -108,10 +108,11 @@ impl Composition {
                 task,
                 ..Wanted::default()
             };
-            let scored = scorer::score(&this.index, &catalog, &wanted, stop);
+            let scored = scorer::score(&this.index, &wanted, stop);
             stop.check()?;
+            let offered = scored.hits.iter().filter_map(|hit| hit.offered(&catalog));
             let task = Task {
-                fitting: scored.hits.into_iter().map(|hit| hit.head).collect(),
+                fitting: offered.cloned().collect(),
                 exploration_percent: EXPLORATION_PERCENT,
             };
             let lookup = Lookup::new(this.registry.clone());

@@ -1,7 +1,9 @@
 //! What a tool answers: text that is passed on as it is.
 
+use std::fmt;
 use std::time::Duration;
 
+use serde::de::{Deserializer as _, IgnoredAny, MapAccess, Visitor};
 use serde_json::{Map, Value as Json};
 
 use super::Refusal;
@@ -42,6 +44,9 @@ pub enum Block {
     },
 }
 
+/// What a block that is no text says of its bytes.
+const MIME_TYPE: &str = "mime_type";
+
 /// The blocks of an answer whose fields say that they are some. None: it has no such
 /// fields.
 pub(super) fn blocks(shape: &Shape, answer: &JsonText) -> Option<Vec<Block>> {
@@ -50,9 +55,14 @@ pub(super) fn blocks(shape: &Shape, answer: &JsonText) -> Option<Vec<Block>> {
         fields.filter_map(|field| Some((field, field.block?)))
     };
     of_blocks().next()?;
-    let answer = answer.json();
+    // An answer may have much more than what is shown of it.
+    let is_shown = |name: &str| {
+        let field = shape.field(name);
+        name == MIME_TYPE || field.is_some_and(|field| field.block.is_some())
+    };
+    let answer = answer.members(is_shown);
     let text = |name: &str| answer.get(name).and_then(Json::as_str).unwrap_or_default();
-    let mime_type = || text("mime_type").to_owned();
+    let mime_type = || text(MIME_TYPE).to_owned();
     let mut blocks: Vec<_> = of_blocks()
         .filter(|(field, _)| !text(&field.json).is_empty())
         .map(|(field, kind)| {
@@ -100,6 +110,36 @@ impl JsonText {
     pub fn json(&self) -> Json {
         // Never nothing, since it was written by us.
         serde_json::from_str(&self.0).unwrap_or_default()
+    }
+
+    /// Some members of what it says, by their names; the others are passed over.
+    pub(super) fn members(&self, is_wanted: impl Fn(&str) -> bool) -> Map<String, Json> {
+        let mut text = serde_json::Deserializer::from_str(&self.0);
+        // Never nothing, since it was written by us.
+        text.deserialize_map(Members(is_wanted)).unwrap_or_default()
+    }
+}
+
+/// Takes the members of an object whose names are wanted.
+struct Members<F>(F);
+
+impl<'de, F: Fn(&str) -> bool> Visitor<'de> for Members<F> {
+    type Value = Map<String, Json>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Self::Value, A::Error> {
+        let mut taken = Map::new();
+        while let Some(name) = members.next_key::<String>()? {
+            if (self.0)(&name) {
+                taken.insert(name, members.next_value()?);
+            } else {
+                members.next_value::<IgnoredAny>()?;
+            }
+        }
+        Ok(taken)
     }
 }
 

@@ -360,7 +360,8 @@ impl Gateway {
         let session = data.as_ref().and_then(|data| {
             let shape = self.contract.shape(&form.method.output)?;
             let field = shape.remembered()?;
-            Some(data.json().get(&field.json)?.as_str()?.to_owned())
+            let members = data.members(|name| name == field.json);
+            Some(members.get(&field.json)?.as_str()?.to_owned())
         });
         let refused = refusal.as_ref();
         Ok(ToolAnswer {

@@ -109,15 +109,23 @@ const CUT: &str = "…";
 /// It is whole where the sign of the cut would take what the cut saves.
 #[must_use]
 pub fn cut(text: &str, chars: usize) -> String {
-    // With as many characters more as the sign has bytes it is known whether
-    // the sign is worth its place.
-    let folded = fold(text, chars.saturating_add(CUT.len()));
-    if folded.chars().nth(chars).is_none() {
-        return folded;
-    }
-    let edge = folded.char_indices().nth(chars.saturating_sub(1));
-    let Some((kept, rest)) = edge.and_then(|(edge, _)| folded.split_at_checked(edge)) else {
-        return folded;
+    cut_line(&fold(text, enough(chars)), chars).into_owned()
+}
+
+/// Characters that tell how a text is cut behind so many: with as many more as the sign has
+/// bytes it is known whether the sign is worth its place.
+fn enough(chars: usize) -> usize {
+    chars.saturating_add(CUT.len())
+}
+
+/// The same of what is one line already, or of enough of its beginning.
+fn cut_line(line: &str, chars: usize) -> Cow<'_, str> {
+    let nth = |n: usize| line.char_indices().nth(n).map(|(at, _)| at);
+    let end = nth(enough(chars)).unwrap_or(line.len());
+    let folded = line.get(..end).unwrap_or(line);
+    let edge = nth(chars.saturating_sub(1)).filter(|_| nth(chars).is_some());
+    let Some((kept, rest)) = edge.and_then(|edge| folded.split_at_checked(edge)) else {
+        return Cow::Borrowed(folded);
     };
     let kept = if rest.starts_with(' ') {
         kept
@@ -128,9 +136,9 @@ pub fn cut(text: &str, chars: usize) -> String {
         }
     };
     if kept.len() + CUT.len() >= folded.len() {
-        return folded;
+        return Cow::Borrowed(folded);
     }
-    format!("{kept}{CUT}")
+    Cow::Owned(format!("{kept}{CUT}"))
 }
 
 /// The first characters of a text whose runs of whitespace are one space each.
@@ -145,23 +153,23 @@ fn fold(text: &str, chars: usize) -> String {
 /// The beginning of an author's text, inert and on one line.
 #[must_use]
 pub fn beginning(text: &str, chars: usize) -> String {
-    cut(&inert_line(text), chars)
+    cut(&inert(text), chars)
 }
 
 /// The same in so many tokens at most, as [`tokens`] estimates them, and no more than so
 /// many characters.
 #[must_use]
 pub fn beginning_in_tokens(text: &str, max_tokens: usize, chars: usize) -> String {
-    let line = inert_line(text);
-    let whole = cut(&line, chars);
+    let line = fold(&inert(text), enough(chars));
+    let whole = cut_line(&line, chars);
     if tokens(&whole) <= max_tokens {
-        return whole;
+        return whole.into_owned();
     }
     // A longer beginning has no fewer tokens, so halves find the longest that fits.
     let (mut fits, mut too_long) = (0, chars);
     while too_long - fits > 1 {
         let middle = usize::midpoint(fits, too_long);
-        if tokens(&cut(&line, middle)) <= max_tokens {
+        if tokens(&cut_line(&line, middle)) <= max_tokens {
             fits = middle;
         } else {
             too_long = middle;
@@ -169,7 +177,7 @@ pub fn beginning_in_tokens(text: &str, max_tokens: usize, chars: usize) -> Strin
     }
     match fits {
         0 => String::new(),
-        fits => cut(&line, fits),
+        fits => cut_line(&line, fits).into_owned(),
     }
 }
 
