@@ -186,3 +186,18 @@ pub(super) fn envelope(
     text.push('}');
     JsonText(text)
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn members_that_are_not_wanted_are_passed_over_with_all_that_is_in_them() {
+        let text = r#"{"in":{"text":1},"text":"shown","list":[{"text":2},null],"\u0062":true}"#;
+        let answer = JsonText(text.to_owned());
+        let taken = answer.members(|name| name == "text" || name == "b");
+        assert_eq!(Json::Object(taken), json!({"text": "shown", "b": true}));
+    }
+}
