@@ -117,15 +117,17 @@ async fn files_that_cannot_be_used_are_told_and_the_server_goes_on() {
         value("repertoire_tls_reload_failing ", &metrics().await).as_deref() == Some("1")
     })
     .await;
-    let log = server.log();
     let told = format!(
         "tls.key: `{}` has no private key in PEM; TLS goes on with what was loaded before",
         files.path("key.pem").display()
     );
-    assert_eq!(log.matches(&told).count(), 1, "{log}");
+    // What the server writes is read beside the test, and may come after its metrics.
+    until("it is told", async || server.log().contains(&told)).await;
     files.renew();
     until("it is well again", async || {
         value("repertoire_tls_reload_failing ", &metrics().await).as_deref() == Some("0")
     })
     .await;
+    let log = server.log();
+    assert_eq!(log.matches(&told).count(), 1, "{log}");
 }
