@@ -89,7 +89,8 @@ impl Composition {
             considered: scored.considered,
             ..Selection::default()
         };
-        // Mostly none has a rule: then they go together, and bring nothing with them.
+        // Mostly none has a rule: then they go together, and bring nothing with them. What
+        // cannot be read is told by who resolves it below.
         let alone = |(hit, head): (&Hit<'_>, &Arc<Head>)| {
             let version = self.registry.version(head, &VersionSelector::Active).ok()?;
             let is_alone = rules_of(&version).next().is_none();
@@ -98,7 +99,7 @@ impl Composition {
                 id: head.id.clone(),
                 version,
             });
-            Some(Selected::of(&member?, hit))
+            Some(Selected::of(&member?, hit.score, hit.reasons()))
         };
         if let Some(skills) = offered.clone().take(limit).map(alone).collect() {
             selection.skills = skills;
@@ -190,13 +191,12 @@ impl Selection {
 }
 
 impl Selected {
-    /// A skill that fits itself.
-    fn of(member: &Member, hit: &Hit<'_>) -> Self {
-        let (reasons, why) = hit.reasons();
+    /// A skill that fits so well by itself, with why, also in a few words.
+    fn of(member: &Member, score: f64, (reasons, why): (Vec<String>, String)) -> Self {
         Self {
             name: Arc::clone(&member.name),
             id: member.id.clone(),
-            score: hit.score,
+            score,
             reasons,
             why,
             required_by: String::new(),
@@ -253,16 +253,15 @@ impl Selection {
             let chain = verdict.chain(members, at);
             let by = chain.iter().rev().nth(1).copied().unwrap_or_default();
             if is_hit {
-                self.skills.push(Selected::of(member, hit));
+                let selected = Selected::of(member, hit.score, hit.reasons());
+                self.skills.push(selected);
                 continue;
             }
             let why = format!("required by '{by}'");
+            let reasons = vec![format!("{why}{}", reason(members, by, member))];
             self.skills.push(Selected {
-                score: 0.0,
-                reasons: vec![format!("{why}{}", reason(members, by, member))],
-                why,
                 required_by: by.to_owned(),
-                ..Selected::of(member, hit)
+                ..Selected::of(member, 0.0, (reasons, why))
             });
         }
         Ok(())

@@ -44,7 +44,7 @@ pub enum Block {
     },
 }
 
-/// What a block that is no text says of its bytes.
+/// The field with the media type of what a block shows or links to.
 const MIME_TYPE: &str = "mime_type";
 
 /// The blocks of an answer whose fields say that they are some. None: it has no such

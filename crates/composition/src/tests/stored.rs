@@ -237,6 +237,19 @@ async fn what_a_selected_skill_requires_is_selected_and_says_by_whom() {
 }
 
 #[tokio::test]
+async fn what_is_left_to_people_takes_nobodys_place() {
+    let front = "name: money-back\ndescription: Pays customers their money back.\n\
+                 disable-model-invocation: true";
+    let manual = ["a/b/money-back", "a/c/money-back", "a/d/money-back"];
+    let mut skills = manual.map(|id| (id, front, "Pay.")).to_vec();
+    skills.push(REFUNDS);
+    let world = World::of(&skills).await;
+    let selected = world.select("pay customers their money back", &[]).await;
+    let names: Vec<&str> = selected.iter().map(|skill| &*skill.name).collect();
+    assert_eq!(names, ["refunds"]);
+}
+
+#[tokio::test]
 async fn members_go_by_the_shortest_name_that_leads_to_them() {
     let world = World::of(&[REFUNDS, ("a/c/refunds", REFUNDS.1, "Another."), DEPLOY]).await;
     let set = world
