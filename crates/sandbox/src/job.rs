@@ -82,8 +82,11 @@ pub struct SqlCase {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
     /// Processor time for all cases together, so that a busy machine ends nothing sooner
-    /// than an idle one. By the clock the child has [`Limits::wall`].
+    /// than an idle one.
     pub time: Duration,
+    /// After what time by the clock the child is ended, whatever it says. By default five
+    /// times its processor time and a start: enough for one that has a fifth of a processor.
+    pub wall_time: Duration,
     /// Memory of a case.
     pub memory_bytes: usize,
     /// Stack of a case.
@@ -93,15 +96,6 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// After what time by the clock the child is ended, whatever it says: long enough for
-    /// one that has a fifth of a processor, and to start.
-    #[must_use]
-    pub fn wall(&self) -> Duration {
-        self.time
-            .saturating_mul(5)
-            .saturating_add(Duration::from_millis(500))
-    }
-
     /// What the line of an outcome may have: more than the longest text that says
     /// `output_bytes`.
     pub(crate) fn line_bytes(&self) -> usize {
@@ -113,6 +107,7 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             time: Duration::from_secs(2),
+            wall_time: Duration::from_millis(10_500),
             memory_bytes: 64 * 1024 * 1024,
             stack_bytes: 512 * 1024,
             output_bytes: 64 * 1024,

@@ -100,7 +100,7 @@ impl Sandbox {
         }
         let limits = order.job.as_ref().map(|job| job.limits).unwrap_or_default();
         let count = order.job.as_ref().map_or(0, |job| job.program.cases());
-        let deadline = Instant::now() + limits.wall();
+        let deadline = Instant::now() + limits.wall_time;
 
         let mut child = self.start().await.map_err(SandboxError::Start)?;
         let mut group = ProcessGroup(child.id());

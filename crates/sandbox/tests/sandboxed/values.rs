@@ -1,8 +1,6 @@
 //! Every kind of value, as it comes out.
 
-mod common;
-
-use common::{expression, expressions, number, text};
+use crate::common::{expression, expressions, number, text};
 use repertoire_sandbox::{Outcome, Value};
 
 fn value(value: Value) -> Outcome {

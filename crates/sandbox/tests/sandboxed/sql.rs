@@ -1,10 +1,8 @@
 //! SQL on a scratch database.
 
-mod common;
-
 use std::time::Duration;
 
-use common::{limits, run, sql};
+use crate::common::{limits, run, sql};
 use repertoire_sandbox::{Cell, Limits, Outcome, Program, SqlCase, Stopped};
 
 const DATA: &str = "CREATE TABLE item (name TEXT, price REAL, left INTEGER, image BLOB);

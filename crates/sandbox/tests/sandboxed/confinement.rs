@@ -1,10 +1,8 @@
 //! What a child may not do, whatever code runs in it, and what becomes of children.
 
-mod common;
-
 use std::time::Duration;
 
-use common::{limits, number, sandbox};
+use crate::common::{limits, number, sandbox};
 use repertoire_sandbox::{Job, Limits, Outcome, Program, Sandbox, SandboxError, Stopped, Value};
 use rustix::process::{Pid, Signal};
 
@@ -134,7 +132,7 @@ async fn a_child_that_will_not_end_is_ended_with_all_it_started() {
     let (mut reader, writer) = std::io::pipe().expect("a pipe");
     let script = "sleep 1000 & sleep 1000";
     let short = Limits {
-        time: Duration::from_millis(50),
+        wall_time: Duration::from_millis(300),
         ..Limits::default()
     };
     // Whoever is left holds the pipe open.
@@ -162,6 +160,7 @@ async fn a_job_that_nobody_waits_for_leaves_no_process() {
     let sandbox = Sandbox::new(program.into(), vec!["nobody-waits".into()]);
     let endless = Limits {
         time: Duration::from_secs(600),
+        wall_time: Duration::from_secs(600),
         ..Limits::default()
     };
     let looping = job(&["while (true) {}"], endless);
@@ -189,7 +188,7 @@ async fn a_child_that_gets_no_processor_loses_none_of_its_time() {
     let sandbox = Sandbox::new(program.into(), vec!["held-up".into()]);
     let short = Limits {
         time: Duration::from_secs(1),
-        ..Limits::default()
+        ..limits()
     };
     let counting = "let i = 0; while (i < 500000) i++; i";
     let job = job(&[counting], short);
@@ -220,7 +219,7 @@ fn process(argument: &str) -> Option<u32> {
 }
 
 #[tokio::test]
-async fn many_run_at_once_and_none_takes_anothers_answer() {
+async fn many_run_at_once_and_none_takes_the_answer_of_another() {
     let mut runs = tokio::task::JoinSet::new();
     for run in 0..50_u32 {
         runs.spawn(async move {

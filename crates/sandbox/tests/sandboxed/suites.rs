@@ -1,8 +1,6 @@
 //! Tests that a learner wrote, run against subjects.
 
-mod common;
-
-use common::tests;
+use crate::common::tests;
 use repertoire_sandbox::{Outcome, Stopped};
 
 /// Names and errors of the tests of a file.

@@ -1,11 +1,9 @@
 //! What a stranger may try in JavaScript: each attempt ends in an outcome that says so,
 //! in bounded time and memory, and changes nothing of what comes after.
 
-mod common;
-
 use std::time::Duration;
 
-use common::{
+use crate::common::{
     expression, expressions, expressions_within, limits, number, run, script, sql, tests, text,
 };
 use repertoire_sandbox::{Limits, Outcome, Program, Stopped, TestOutcome, Value};
@@ -20,7 +18,7 @@ const UNSETTLED: Outcome = Outcome::Stopped(Stopped::Unsettled);
 async fn hurried(source: &str) -> Outcome {
     let short = Limits {
         time: Duration::from_millis(150),
-        ..Limits::default()
+        ..limits()
     };
     expressions_within(short, "", &[source]).await.remove(0)
 }
@@ -65,7 +63,7 @@ async fn what_asks_nobody_for_the_time_is_ended_from_outside() {
 async fn a_case_that_loops_leaves_time_for_those_that_follow() {
     let within = Limits {
         time: Duration::from_secs(2),
-        ..Limits::default()
+        ..limits()
     };
     let found = expressions_within(within, "", &["for (;;) {}", "1 + 1", "2 + 2"]).await;
     assert_eq!(found, [TIME, number(2.0), number(4.0)]);

@@ -1,8 +1,6 @@
 //! Programs that write.
 
-mod common;
-
-use common::{expression, script, text};
+use crate::common::{expression, script, text};
 use repertoire_sandbox::{Outcome, Value};
 
 async fn written(solution: &str, input: &str) -> String {
@@ -84,7 +82,7 @@ async fn structured_clone_copies_data_and_no_functions() {
 #[tokio::test]
 async fn what_waits_and_what_does_not_are_both_values() {
     // A stranger's `then` is asked only where an expression waits.
-    let outcome = common::expressions(
+    let outcome = crate::common::expressions(
         "Object.prototype.then = function (done) { done('patched') }",
         &["[1]", "{a: 2}"],
     )
