@@ -107,8 +107,8 @@ pub(super) fn open(
     registry: &Registry,
 ) -> Result<Learning, StartError> {
     let graders = graders::of_server(config, host, registry).map_err(StartError::Sandbox)?;
-    let paths = bundled().into_iter().map(Arc::new).collect();
-    Ok(Learning::new(store, clock, Catalog::new(paths), graders))
+    let read = || Catalog::new(bundled().into_iter().map(Arc::new).collect());
+    Ok(Learning::new(store, clock, read, graders))
 }
 
 /// Adds the Learning service.

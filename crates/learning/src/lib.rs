@@ -40,9 +40,9 @@ mod submit;
 mod tests;
 mod watch;
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
-use arc_swap::ArcSwap;
+use arc_swap::ArcSwapOption;
 use courses::{Catalog, Graders};
 use jiff::Timestamp;
 use model::Clock;
@@ -71,10 +71,15 @@ const MAX_CONFLICTS: usize = 64;
 #[derive(Debug, Clone)]
 pub struct Learning(Arc<Inner>);
 
+type ReadCatalog = Box<dyn FnOnce() -> Arc<Catalog> + Send>;
+
 struct Inner {
     store: Store,
     clock: Arc<dyn Clock>,
-    catalog: ArcSwap<Catalog>,
+    /// The paths at first, which are read when somebody asks for them.
+    first: LazyLock<Arc<Catalog>, ReadCatalog>,
+    /// Those that took their place.
+    replaced: ArcSwapOption<Catalog>,
     graders: Graders,
     /// Bumped when a learner's history grows.
     grown: tokio::sync::watch::Sender<()>,
@@ -87,13 +92,20 @@ impl std::fmt::Debug for Inner {
 }
 
 impl Learning {
-    /// Learning with these paths, which may be others later.
+    /// Learning with the paths that `read` gives, which may be others later. It is asked once,
+    /// when the paths are needed: a process that nobody learns from does not read them.
     #[must_use]
-    pub fn new(store: Store, clock: Arc<dyn Clock>, catalog: Catalog, graders: Graders) -> Self {
+    pub fn new(
+        store: Store,
+        clock: Arc<dyn Clock>,
+        read: impl FnOnce() -> Catalog + Send + 'static,
+        graders: Graders,
+    ) -> Self {
         Self(Arc::new(Inner {
             store,
             clock,
-            catalog: ArcSwap::from_pointee(catalog),
+            first: LazyLock::new(Box::new(|| Arc::new(read()))),
+            replaced: ArcSwapOption::empty(),
             graders,
             grown: tokio::sync::watch::Sender::new(()),
         }))
@@ -102,12 +114,13 @@ impl Learning {
     /// The paths that there are now.
     #[must_use]
     pub fn catalog(&self) -> Arc<Catalog> {
-        self.0.catalog.load_full()
+        let replaced = self.0.replaced.load_full();
+        replaced.unwrap_or_else(|| Arc::clone(&self.0.first))
     }
 
     /// Other paths take the place of those that there are.
     pub fn replace_catalog(&self, catalog: Catalog) {
-        self.0.catalog.store(Arc::new(catalog));
+        self.0.replaced.store(Some(Arc::new(catalog)));
     }
 
     /// What grades solutions.

@@ -44,7 +44,7 @@ impl World {
         let sandbox = Sandbox::new(PathBuf::from("/"), vec![OsString::new()]);
         let store = Store::in_memory(&Options::default());
         let hand: Arc<dyn Clock> = Arc::new(clock.clone());
-        let learning = Learning::new(store, hand, Catalog::new(paths), Graders::new(sandbox));
+        let learning = Learning::new(store, hand, || Catalog::new(paths), Graders::new(sandbox));
         Self {
             learning,
             clock,

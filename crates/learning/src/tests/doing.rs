@@ -255,6 +255,22 @@ async fn learners_do_not_see_each_other() {
     );
 }
 
+#[test]
+fn paths_are_read_once_when_somebody_asks_for_them() {
+    let world = World::new(&[]);
+    let (sender, reads) = std::sync::mpsc::channel();
+    let read = move || {
+        sender.send(()).expect("somebody counts");
+        Catalog::default()
+    };
+    let clock: Arc<dyn Clock> = Arc::new(world.clock.clone());
+    let graders = world.learning.graders().clone();
+    let learning = Learning::new(Store::in_memory(&Options::default()), clock, read, graders);
+    assert_eq!(reads.try_iter().count(), 0);
+    assert!(Arc::ptr_eq(&learning.catalog(), &learning.catalog()));
+    assert_eq!(reads.try_iter().count(), 1);
+}
+
 #[tokio::test]
 async fn what_was_handed_in_is_there_after_the_store_was_opened_again() {
     let directory = tempfile::TempDir::new().expect("a folder");
@@ -266,7 +282,8 @@ async fn what_was_handed_in_is_there_after_the_store_was_opened_again() {
     let over = |store: Store| {
         let clock: Arc<dyn Clock> = Arc::new(world.clock.clone());
         let graders = world.learning.graders().clone();
-        Learning::new(store, clock, (*world.learning.catalog()).clone(), graders)
+        let catalog = world.learning.catalog();
+        Learning::new(store, clock, move || (*catalog).clone(), graders)
     };
     let store = Store::open(directory.path(), &options).expect("a store");
     let learning = over(store.clone());
