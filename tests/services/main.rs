@@ -16,7 +16,6 @@ mod composition;
 mod corpus_import;
 mod corpus_reading;
 mod discovery;
-mod golden;
 mod growth;
 mod http;
 mod learning;

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use repertoire_courses::{Feedback, Graders, LearningPath, Verdict, check_together, read};
 use sandbox::{Sandbox, child};
 
-#[path = "../tests/support/mod.rs"]
+#[path = "../tests/graders/support.rs"]
 mod support;
 
 const CHILD: &str = "sandbox-child";

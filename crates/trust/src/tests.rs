@@ -1,8 +1,6 @@
 //! The rules as data, and what is made of reports.
 
 use std::collections::BTreeSet;
-use std::fmt::Write as _;
-use std::path::Path;
 
 use model::{Skill, TrustTier};
 use testing::fuzz;
@@ -19,39 +17,6 @@ fn every_line_of_the_rules_is_read() {
     assert_eq!(Rules::bundled().unread, Vec::<String>::new());
     let ids: BTreeSet<&str> = rules().map(|rule| rule.id.as_str()).collect();
     assert_eq!(ids.len(), rules().count());
-}
-
-/// The page of the rules says what they say: `UPDATE_GOLDEN=1` writes it anew.
-#[test]
-fn the_page_of_the_rules_lists_every_one() {
-    let mut page = include_str!("scan-rules.head.md").to_owned();
-    for rule in rules() {
-        let owasp = if rule.owasp.is_empty() {
-            "–"
-        } else {
-            &rule.owasp
-        };
-        writeln!(
-            page,
-            "| `{}` | {} | {} | {} | {owasp} | {} | {} |",
-            rule.id,
-            rule.title,
-            rule.category.name(),
-            rule.severity.name(),
-            rule.description,
-            rule.fix
-        )
-        .expect("a string");
-    }
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/scan-rules.md");
-    if std::env::var("UPDATE_GOLDEN").is_ok() {
-        std::fs::write(&path, &page).expect("a file");
-    }
-    let found = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(
-        found == page,
-        "docs/scan-rules.md differs: UPDATE_GOLDEN=1 writes it anew"
-    );
 }
 
 #[test]

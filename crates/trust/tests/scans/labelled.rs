@@ -136,7 +136,7 @@ fn every_labelled_skill_gets_its_verdict() {
     );
 }
 
-/// Rules that cases in text cannot show: `tests/bytes.rs` does.
+/// Rules that cases in text cannot show: `scans/bytes.rs` does.
 const OF_BYTES: &[&str] = &[
     "opaque-file",
     "disguised-file",

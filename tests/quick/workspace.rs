@@ -214,7 +214,7 @@ fn the_readme_the_manifest_and_the_toolchain_name_one_version_of_rust() {
         rest.split(after).next().expect("a version").to_owned()
     };
     let versions = [
-        between(&text("README.md"), "Building needs Rust ", " "),
+        between(&text("README.md"), "The first needs Rust ", " "),
         between(&text("Cargo.toml"), "rust-version = \"", "\""),
         between(&text("rust-toolchain.toml"), "channel = \"", ".0\""),
     ];
@@ -241,9 +241,23 @@ fn every_package_has_the_licence_that_is_here() {
 }
 
 #[test]
-fn the_workflow_runs_what_anyone_can_run_and_may_only_read() {
-    let workflow = text(".github/workflows/ci.yml");
-    let workflow: Value = serde_yaml::from_str(&workflow).expect("YAML");
+fn workflows_run_what_anyone_can_run_and_may_only_read() {
+    holds(
+        ".github/workflows/ci.yml",
+        &[
+            "make check",
+            "make mutants BASE=${{ github.event.pull_request.base.sha }}",
+            "make test",
+        ],
+    );
+    holds(".github/workflows/nightly.yml", &["make nightly"]);
+    let here = text(".ci/run");
+    assert!(here.ends_with("\nmake check\nexec make test\n"), "{here}");
+}
+
+/// A workflow whose jobs end with these commands, and that does nothing else of note.
+fn holds(file: &str, commands: &[&str]) {
+    let workflow: Value = serde_yaml::from_str(&text(file)).expect("YAML");
     let jobs = workflow["jobs"].as_object().expect("jobs");
     let action = |step: &Value| step["uses"].as_str().map(str::to_owned);
     let pinned = |action: &String| {
@@ -265,18 +279,9 @@ fn the_workflow_runs_what_anyone_can_run_and_may_only_read() {
             Vec::new(),
         )
     };
-    assert_eq!(
-        told.collect::<Vec<_>>(),
-        [
-            "make check",
-            "make mutants BASE=${{ github.event.pull_request.base.sha }}",
-            "make test"
-        ]
-        .map(as_is)
-    );
+    let expected: Vec<_> = commands.iter().copied().map(as_is).collect();
+    assert_eq!(told.collect::<Vec<_>>(), expected, "{file}");
     assert_eq!(workflow["permissions"], json!({"contents": "read"}));
-    let here = text(".ci/run");
-    assert!(here.ends_with("\nmake check\nexec make test\n"), "{here}");
 }
 
 /// Nothing runs what stands in a comment (`doctest = false`), so nothing there says that

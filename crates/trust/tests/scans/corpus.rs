@@ -63,6 +63,7 @@ fn scan(folder: &str, files: &[(String, Vec<u8>)]) -> Report {
 }
 
 #[test]
+#[ignore = "nightly: some 500 public skills"]
 fn few_public_skills_are_held_and_hardly_one_is_blocked() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus");
     if !root.exists() {

@@ -1,4 +1,4 @@
-//! What a scan costs: `cargo test --release -p repertoire-trust --test speed -- --nocapture`
+//! What a scan costs: `cargo test --release -p repertoire-trust --test scans speed:: -- --nocapture`
 //! prints it. What fails here is far slower than what was measured.
 
 use std::path::Path;
@@ -29,7 +29,7 @@ fn a_scan_takes_time_by_the_size_of_the_files() {
         .expect("a folder")
         .map(|entry| std::fs::read_to_string(entry.expect("an entry").path()).expect("a file"))
         .collect();
-    let plain = include_str!("../src/judge.rs");
+    let plain = include_str!("../../src/judge.rs");
     let large = if cfg!(debug_assertions) { 1 } else { 7 } * 1024 * 1024;
     for (what, text) in [("attacks", dense.as_str()), ("code", plain)] {
         for (size, limit) in [(100 * 1024, 50), (large, 1_400)] {

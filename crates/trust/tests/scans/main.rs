@@ -1,0 +1,6 @@
+//! Scans of whole skills: hostile and benign ones, public ones, and what they cost.
+
+mod bytes;
+mod corpus;
+mod labelled;
+mod speed;

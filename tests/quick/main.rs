@@ -1,0 +1,8 @@
+//! What `make quick` tests of the text that people and clients rely on: golden files, pages
+//! that the program renders, and rules on the sources themselves. No server is started.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod golden;
+mod workspace;
