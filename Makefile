@@ -2,38 +2,63 @@
 # the checks of arithmetic and the assertions that a release leaves out, and which is made in
 # a fraction of the time.
 
-BUILT = $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)/debug
+TARGET = $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)
+BUILT = $(TARGET)/debug
+TOOLS = $(TARGET)/tools/tests/bin
+NEXTEST = $(TOOLS)/cargo-nextest nextest
 
 # On a clean clone nothing is compiled twice, and what is kept for that fills the disk.
 ifeq ($(CI),true)
 export CARGO_INCREMENTAL = 0
 endif
 
-.PHONY: check test unit lint tools programs slim build of-libraries of-binary of-machines outside doc release dist deb image site interop bench grading mutants deny
+.PHONY: quick check test unit nightly lint doc slim build rust outside packages tools model sbom \
+	packages-nightly nightly-rust nightly-outside release dist deb image site interop bench grading mutants deny
 
-# What is installed is said first, and what was skipped last: a skipped test in `SKIPPED`.
-SKIPPED = $(CURDIR)/target/skipped
-SUMMED = tests/packages --plan; mkdir -p target; rm -f $(SKIPPED); export REPERTOIRE_SKIPPED=$(SKIPPED); \
-	status=0; $(MAKE) $(1) || status=$$?; tests/skipped $(SKIPPED); exit $$status
+# A run leaves here what it was: reports in the form of JUnit, the pace of the machine, and
+# what was skipped.
+RUN = $(TARGET)/tests
+RUST = $(TARGET)/nextest/$(1)/junit.xml
+export REPERTOIRE_SKIPPED = $(RUN)/skipped
+export REPERTOIRE_PACE = $(RUN)/pace
 
-# Two cores are used throughout: what comes from elsewhere is fetched while the compiler is
-# at work, and tests run beside each other, as many of them wait.
-BESIDE = -j4 --output-sync=line
+# Makes goals beside each other, as many tests wait and downloads do, and sums them up:
+# `$(call SUMMED,GOALS,REPORTS)`. What is installed is said first; what was skipped, the slowest
+# tests and how many passed come last.
+SUMMED = tests/packages --plan $(3); mkdir -p $(RUN); rm -f $(RUN)/* $(2); tests/times --pace >$(RUN)/pace; \
+	status=0; $(MAKE) -j4 --output-sync=line $(1) || status=$$?; \
+	tests/times --pace >>$(RUN)/pace; tests/skipped $(RUN)/skipped; tests/times $(2) || status=1; exit $$status
 
 # After `check` where that is asked for too, also with MAKEFLAGS=-j2: both build the program.
 test: $(filter check,$(MAKECMDGOALS))
-	+@$(call SUMMED,$(BESIDE) of-libraries of-binary of-machines outside)
+	+@$(call SUMMED,rust outside,$(call RUST,default) $(RUN)/outside.xml)
 
 unit:
-	+@$(call SUMMED,$(BESIDE) of-libraries of-binary of-machines)
+	+@$(call SUMMED,rust,$(call RUST,default))
 
-# What the compiler alone knows: the form, the lints, the documentation, and that the program
-# works without its features.
-check: lint doc slim
+# What a minute can find, once all is built: form, spelling, dead links, pages and golden files
+# that were not rendered, files and crates that are too long.
+quick:
+	@tests/tools
+	cargo fmt --check
+	$(TOOLS)/typos
+	$(TOOLS)/rumdl check --silent --no-cache --enable MD042,MD051,MD052,MD057 *.md docs clients examples deploy
+	$(NEXTEST) run --workspace --test quick --status-level fail
+
+# And what the compiler alone knows: the lints, also of the program without its features.
+check: quick lint
 
 lint:
-	cargo fmt --check
 	cargo clippy --workspace --all-targets -- -D warnings
+	cargo clippy --workspace --no-default-features --lib --bins --test slim -- -D warnings
+
+# What changes seldom or takes long; CONTRIBUTING.md has the table of who runs which part of it
+# by hand. The numbers are those of a night: more of the same than every run does. ONLY is an
+# expression of cargo-nextest for some of it: `make nightly-rust ONLY='binary(durability)'`.
+nightly: export REPERTOIRE_NIGHTLY = true
+nightly:
+	+@$(call SUMMED,nightly-rust nightly-outside,$(call RUST,nightly) $(RUN)/outside.xml,--nightly)
+	$(MAKE) doc slim
 
 doc:
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --document-private-items
@@ -41,42 +66,51 @@ doc:
 # The program without its features. It takes the place of the other one in target/debug until
 # `build` puts that back, so nothing runs beside it.
 slim:
-	cargo clippy --workspace --no-default-features --lib --bins --test slim -- -D warnings
-	cargo test --workspace --no-default-features --test slim
+	@tests/tools
+	$(NEXTEST) run --workspace --no-default-features --test slim
 
+# The programs of the tests, the binary, and the fixtures of the conformance suite.
 build:
+	@tests/tools
 	cargo test --workspace --no-run
+	cargo build --workspace --example conformance
 
-# The packages that tests need, where they can be had, a real model for the search, and what
-# writes the SBOM of a release.
-programs:
+packages:
 	tests/packages
-	tests/model $(MODEL) || echo '*** tools: the model of the search cannot be had ***' >&2
-	deploy/sbom --install || echo '*** tools: cargo-cyclonedx cannot be had ***' >&2
 
-# These, and the clients of others.
-tools: programs
+# The clients of others.
+tools: packages
 	tests/interop/run --install
 
-MODEL = $(CURDIR)/target/minilm
-WITH_MODEL = if [ -e $(MODEL)/model.safetensors ]; then export REPERTOIRE_TEST_MODEL=$(MODEL); fi;
+# Tests wait for disks, servers and children, so more of them run than there are processors.
+THREADS = $(shell echo $$((2 * $$(nproc))))
 
-# These wait for a disk, a database, a kill.
-MACHINES = durability sql_servers
-SUITES = $(basename $(notdir $(patsubst %/main.rs,%,$(wildcard tests/*.rs tests/*/main.rs crates/*/tests/*.rs))))
-OTHERS = $(filter-out $(MACHINES) slim, $(sort $(SUITES)))
-
-of-libraries: build programs
-	$(WITH_MODEL) cargo test --workspace --lib
-
-of-binary: build programs
-	$(WITH_MODEL) cargo test --workspace --bins $(OTHERS:%=--test %)
-
-of-machines: build programs
-	$(WITH_MODEL) cargo test --workspace $(MACHINES:%=--test %)
+rust: build packages
+	$(NEXTEST) run --workspace --test-threads $(THREADS)
 
 outside: build tools
-	$(WITH_MODEL) REPERTOIRE_BIN=$(BUILT)/repertoire tests/interop/run
+	REPERTOIRE_BIN=$(BUILT)/repertoire tests/interop/run --junit-xml=$(RUN)/outside.xml
+
+# A real model for the search.
+MODEL = $(TARGET)/minilm
+
+model:
+	tests/model $(MODEL) || echo '*** tools: the model of the search cannot be had ***' >&2
+
+# What writes the SBOM of a release.
+sbom:
+	deploy/sbom --install || echo '*** tools: cargo-cyclonedx cannot be had ***' >&2
+
+packages-nightly:
+	tests/packages --nightly
+
+nightly-rust: export REPERTOIRE_NIGHTLY = true
+nightly-rust: build packages-nightly model sbom
+	REPERTOIRE_TEST_MODEL=$(MODEL) REPERTOIRE_FUZZ_SECONDS=20 \
+		$(NEXTEST) run --workspace --profile nightly --test-threads $(THREADS) --run-ignored all $(if $(ONLY),-E '$(ONLY)')
+
+nightly-outside: build packages-nightly
+	REPERTOIRE_BIN=$(BUILT)/repertoire tests/interop/run --nightly --junit-xml=$(RUN)/outside.xml
 
 release:
 	cargo build --release
@@ -110,12 +144,12 @@ interop: release
 bench:
 	cargo bench
 
-# All known solutions of all exercises, in another order each time: what `make test` does
-# once. `make grading ROUNDS=10` for a shorter look.
+# All known solutions of all exercises, in another order each time: `make test` grades one for
+# each verdict of an exercise, `make nightly` all of them three times. `make grading ROUNDS=10` for a shorter look.
 ROUNDS = 100
 
 grading:
-	REPERTOIRE_GRADING_ROUNDS=$(ROUNDS) cargo test -p repertoire-courses --test corpus
+	REPERTOIRE_GRADING_ROUNDS=$(ROUNDS) cargo test -p repertoire-courses --test graders corpus::
 	REPERTOIRE_GRADING_ROUNDS=$(ROUNDS) cargo test --lib known_solutions_about_configs
 
 # Does a test notice when the code is wrong? What differs from BASE is changed in many

@@ -11,8 +11,8 @@
 //! `salvage` of the stopped directory. Every other server that is killed under its load compacts
 //! meanwhile, again and again.
 //!
-//! `REPERTOIRE_KILLS` is how often to kill (25), `REPERTOIRE_SEED` what to begin
-//! with (1). The release build does a thousand kills in a quarter of an hour:
+//! `REPERTOIRE_KILLS` is how often to kill (5, and 100 at night), `REPERTOIRE_SEED` what to
+//! begin with (1). The release build does a thousand kills in a quarter of an hour:
 //! `REPERTOIRE_KILLS=1000 cargo test --release --test durability kill_loop -- --nocapture`.
 
 mod at_rest;
@@ -30,6 +30,7 @@ use compacting::Compacting;
 use comparison::{brief, happened};
 use tally::{Sort, Tally};
 use tempfile::TempDir;
+use testing::at_night;
 use writer::{Common, Owned, Writer};
 
 use crate::harness::client::{Client, Everything, Gone, read_everything};
@@ -346,7 +347,8 @@ fn keep(world: World, tally: &mut Tally) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_a_killed_server_acknowledged_is_there_whole_and_nothing_else_is() {
-    let kills = usize::try_from(setting("REPERTOIRE_KILLS", 25)).expect("a number of kills");
+    let kills =
+        usize::try_from(setting("REPERTOIRE_KILLS", at_night(5, 100))).expect("a number of kills");
     let mut dice = Dice::new(setting("REPERTOIRE_SEED", 1));
     let mut tally = Tally::default();
     let began = Instant::now();

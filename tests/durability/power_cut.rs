@@ -7,7 +7,7 @@
 //! notes what was acknowledged and what a reader saw in a file, so that the order of
 //! notes, writes and syncs is that of the trace.
 //!
-//! `REPERTOIRE_POWER_CUTS` is how many states to try (30), `REPERTOIRE_WITHDRAWALS` how
+//! `REPERTOIRE_POWER_CUTS` is how many states to try (200), `REPERTOIRE_WITHDRAWALS` how
 //! many versions are withdrawn (60), `REPERTOIRE_SEED` what to begin with (1).
 
 mod disk;
@@ -319,6 +319,7 @@ fn compare(data: &Path, known: &Known, all: &[Vec<Op>; 2]) -> Result<(), String>
 }
 
 #[test]
+#[ignore = "nightly: it opens hundreds of states of a store"]
 fn a_power_cut_takes_nothing_that_was_acknowledged_or_read() {
     let folder = TempDir::new().expect("a folder");
     let root = fs::canonicalize(folder.path()).expect("a path");
@@ -337,7 +338,7 @@ fn a_power_cut_takes_nothing_that_was_acknowledged_or_read() {
     assert_eq!(exchanges.len(), 4, "compactions that took effect");
 
     let mut dice = Dice::new(setting("REPERTOIRE_SEED", 1) as u64);
-    let cuts = setting("REPERTOIRE_POWER_CUTS", 30);
+    let cuts = setting("REPERTOIRE_POWER_CUTS", 200);
     let mut places: Vec<usize> = (0..cuts)
         .map(|_| dice.index(trace.events.len() + 1))
         .collect();

@@ -113,7 +113,7 @@ def in_front_of(server, folder):
         process.wait(CALL_SECONDS)
 
 
-@pytest.fixture(params=["nginx", "own"])
+@pytest.fixture(params=[pytest.param("nginx", marks=pytest.mark.nightly), "own"])
 def secured(request, start, tmp_path):
     """A server with TLS, whoever speaks it."""
     settings = tmp_path / "config.yaml"

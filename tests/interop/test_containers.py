@@ -15,7 +15,7 @@ from harness import BIN
 
 TOP = Path(__file__).parents[2]
 SECONDS = 240
-pytestmark = pytest.mark.timeout(SECONDS)
+pytestmark = [pytest.mark.nightly, pytest.mark.timeout(SECONDS)]
 PODMAN = shutil.which("podman") or "/usr/bin/podman"
 PROGRAM = "/usr/bin/repertoire"
 # It takes every kind of cgroups; where it is missing, podman takes what there is.

@@ -13,7 +13,7 @@ from harness import BIN
 
 TOP = Path(__file__).parents[2]
 SECONDS = 300
-pytestmark = pytest.mark.timeout(SECONDS)
+pytestmark = [pytest.mark.nightly, pytest.mark.timeout(SECONDS)]
 
 # A layer over this system: what is written is in memory, and gone with the namespace. The
 # network is its own, so that the port of the default settings is free.

@@ -17,6 +17,7 @@ HELM = Path(__file__).parent / ".tools" / "bin" / "helm"
 # What the chart says it wants at least, and the newest whose schemas are here.
 VERSIONS = ("1.27", "1.37")
 SECONDS = 60
+pytestmark = pytest.mark.nightly
 
 EVERYTHING = {
     "image": {"repository": "registry.example/repertoire", "digest": "sha256:" + "0" * 64},

@@ -534,7 +534,8 @@ def test_a_client_that_leaves_frees_its_place(start, tmp_path):
 
 def test_a_session_that_ends_frees_what_it_held(start, tmp_path):
     endpoint = Http(bounded(start, tmp_path, STREAMS))
-    for _ in range(5):
+    # One more than there is room for.
+    for _ in range(STREAMS["streams"] + 1):
         session = endpoint.begin()
         watch = again(lambda: watching(endpoint, session))
         watch.leave()

@@ -19,7 +19,7 @@ HERE = Path(__file__).parent
 XLSX = "skill://builtin/repertoire/xlsx/SKILL.md"
 
 
-@pytest.fixture(params=["http", "stdio", "bridge"])
+@pytest.fixture(params=["http", pytest.param("stdio", marks=pytest.mark.nightly), "bridge"])
 def transport(request):
     return request.param
 
@@ -49,7 +49,7 @@ def connect(server, tmp_path, transport, era):
     return connect
 
 
-@pytest.mark.parametrize("toolset", [None, *TOOLSETS])
+@pytest.mark.parametrize("toolset", [None, "agent", *(pytest.param(name, marks=pytest.mark.nightly) for name in TOOLSETS if name != "agent")])
 def test_every_schema_is_portable_and_no_tool_is_missing(connect, toolset):
     told = connect(toolset)("tools/list", "--strict")
     assert told.code == 0, told
@@ -113,7 +113,7 @@ CORPORA = {"ours": HERE.parent / "corpus", "public": HERE.parents[2] / "shared" 
 
 
 @pytest.mark.timeout(240)
-@pytest.mark.parametrize("corpus", CORPORA)
+@pytest.mark.parametrize("corpus", ["ours", pytest.param("public", marks=pytest.mark.nightly)])
 def test_all_skills_of_a_corpus_verify_and_none_is_left_out_that_could_be_told(start, tmp_path, corpus):
     folder = CORPORA[corpus]
     if not folder.is_dir():

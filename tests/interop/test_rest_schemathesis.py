@@ -34,7 +34,6 @@ def schemathesis(server, work, *options, config=""):
         Path(sys.executable).parent / "schemathesis", "--config-file", work / "schemathesis.toml",
         "run", f"http://{server.address}/openapi.json", "--url", f"http://{server.address}",
         "--checks", ",".join(CHECKS),
-        "--phases", "coverage,fuzzing",
         "--request-timeout", "2",
         "--continue-on-failure", "--no-shrink",
         "--suppress-health-check", "all",
@@ -58,20 +57,29 @@ def refunds(version):
     }
 
 
-def test_no_made_up_request_breaks_the_server_and_every_answer_is_as_described(server, tmp_path):
-    # A stream that does not end is looked at for so long; the test below has those that do.
-    streams = """
-        [[operations]]
-        include-path-regex = "/(events|progress)$"
-        request-timeout = 0.5
-    """
-    report = schemathesis(server, tmp_path, "--max-examples", "15", config=streams)
+# A stream that does not end is looked at for so long; the test of a skill that is there has
+# those that do.
+STREAMS = """
+    [[operations]]
+    include-path-regex = "/(events|progress)$"
+    request-timeout = 0.5
+"""
+
+
+@pytest.mark.parametrize(
+    ("phases", "examples", "at_least"),
+    [("fuzzing", "3", 200), pytest.param("coverage,fuzzing", "15", 1000, marks=pytest.mark.nightly)],
+    ids=["few", "many"],
+)
+def test_no_made_up_request_breaks_the_server_and_every_answer_is_as_described(server, tmp_path, phases, examples, at_least):
+    report = schemathesis(server, tmp_path, "--phases", phases, "--max-examples", examples, config=STREAMS)
     operations = report["operations"]
     assert operations["total"] == operations["tested"] > 0
     assert report["test_cases"]["with_failures"] == 0
-    assert report["test_cases"]["generated"] > 1000
+    assert report["test_cases"]["generated"] > at_least
 
 
+@pytest.mark.nightly
 def test_requests_about_a_skill_that_is_there_are_answered_as_described(start, tmp_path):
     # A source, so that there is something to sync.
     folder = tmp_path / "skills" / "letters"
@@ -135,7 +143,9 @@ def test_requests_about_a_skill_that_is_there_are_answered_as_described(start, t
         include-path-regex = "/blocklist$"
         parameters = {{ "body.skill_id" = "github/acme/harmful" }}
     """
-    report = schemathesis(server, tmp_path, "--max-examples", "5", *left_out, config=config)
+    report = schemathesis(
+        server, tmp_path, "--phases", "coverage,fuzzing", "--max-examples", "5", *left_out, config=config
+    )
     accepted = {
         operation: sum(phase["accepted"] for phase in phases.values())
         for operation, phases in report["valid_rates"].items()

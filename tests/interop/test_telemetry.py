@@ -15,6 +15,8 @@ from opentelemetry.proto.collector.trace.v1 import trace_service_pb2, trace_serv
 from opentelemetry.proto.trace.v1 import trace_pb2
 from repertoire.v1 import lookup_pb2, registry_pb2
 
+# Behind a collector that takes minutes to build. `tests/services/otlp.rs` has one of its own.
+pytestmark = pytest.mark.nightly
 SECONDS = 30
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 PARENT = "00f067aa0ba902b7"

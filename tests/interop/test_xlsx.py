@@ -178,6 +178,7 @@ def test_what_is_no_workbook_is_refused_by_its_name(tmp_path, name, message):
 
 
 @pytest.mark.timeout(OFFICE_SECONDS + 60)
+@pytest.mark.nightly
 def test_with_libreoffice_formulas_are_computed_and_stored(tmp_path):
     need_office()
     path = workbook(tmp_path / "book.xlsx", A1=20, A2=1, A3="=A1*2+A2*2", A4='=IF(A3=42,"right","wrong")')
@@ -190,6 +191,7 @@ def test_with_libreoffice_formulas_are_computed_and_stored(tmp_path):
 
 
 @pytest.mark.timeout(OFFICE_SECONDS + 60)
+@pytest.mark.nightly
 def test_with_libreoffice_errors_are_listed_by_kind_and_place(tmp_path):
     need_office()
     path = workbook(
@@ -208,6 +210,7 @@ def test_with_libreoffice_errors_are_listed_by_kind_and_place(tmp_path):
 
 
 @pytest.mark.timeout(OFFICE_SECONDS + 60)
+@pytest.mark.nightly
 def test_a_value_that_is_stale_is_computed_again(tmp_path):
     need_office()
     path = workbook(tmp_path / "book.xlsx", A1=1, A2="=A1*10")
@@ -220,6 +223,7 @@ def test_a_value_that_is_stale_is_computed_again(tmp_path):
 
 
 @pytest.mark.timeout(7 * OFFICE_SECONDS)
+@pytest.mark.nightly
 def test_the_workbooks_of_the_pages_have_no_errors_and_the_right_values(made, tmp_path):
     need_office()
     shutil.copytree(made, tmp_path, dirs_exist_ok=True)

@@ -70,7 +70,8 @@ impl Machine {
 }
 
 const INSTALL: &str = "apt-get install -y -qq --no-install-recommends";
-const ALL: &str = "postgresql mariadb-server strace git openssh-server systemd nginx-light libreoffice-calc-nogui podman runc";
+const EVERY_RUN: &str = "postgresql mariadb-server git openssh-server systemd";
+const NIGHTLY: &str = "strace nginx-light libreoffice-calc-nogui podman runc";
 
 #[test]
 fn what_is_missing_is_said_and_nothing_is_installed() {
@@ -80,15 +81,10 @@ fn what_is_missing_is_said_and_nothing_is_installed() {
 *** packages: not here, so that tests are skipped:
     postgresql                     SQL tools on PostgreSQL
     mariadb-server                 SQL tools on MariaDB
-    strace                         power cuts
     git                            sources in Git
     openssh-server                 Git over SSH
     systemd                        the unit for systemd
-    nginx-light                    TLS by a proxy
-    libreoffice-calc-nogui         workbooks of the skill xlsx
-    podman                         the image of the server
-    runc                           the image of the server
-    apt-get install {ALL} ***
+    apt-get install {EVERY_RUN} ***
 
 "
     );
@@ -110,34 +106,42 @@ fn what_is_missing_is_said_and_nothing_is_installed() {
 
 #[test]
 fn packages_are_installed_where_somebody_asks_and_what_cannot_be_had_fails_in_ci() {
-    for asks in ["CI", "INSTALL_PACKAGES"] {
+    let all = format!("{EVERY_RUN} {NIGHTLY}");
+    let runs = [(&[][..], EVERY_RUN), (&["--nightly"][..], &all)];
+    for (asks, (run, packages)) in ["CI", "INSTALL_PACKAGES"]
+        .into_iter()
+        .flat_map(|asks| runs.map(|run| (asks, run)))
+    {
         let machine = Machine::new(":");
-        let installing = format!("packages: installing {ALL}\n");
+        let installing = format!("packages: installing {packages}\n");
         assert_eq!(
-            machine.packages(&[], &[(asks, "true")]),
+            machine.packages(run, &[(asks, "true")]),
             (Some(0), installing.clone(), String::new())
         );
-        assert_eq!(machine.asked(), [format!("{INSTALL} {ALL}")]);
+        assert_eq!(machine.asked(), [format!("{INSTALL} {packages}")]);
 
         let offline = Machine::new("exit 1");
-        let (code, said, complaint) = offline.packages(&[], &[(asks, "true")]);
+        let (code, said, complaint) = offline.packages(run, &[(asks, "true")]);
         assert_eq!((code, said), (Some(i32::from(asks == "CI")), installing));
         let why = "\n*** packages: the packages cannot be installed, so that tests are skipped:\n";
         assert!(complaint.starts_with(why), "{complaint}");
         assert_eq!(
             offline.asked(),
-            [format!("{INSTALL} {ALL}"), "apt-get update -qq".to_owned()]
+            [
+                format!("{INSTALL} {packages}"),
+                "apt-get update -qq".to_owned()
+            ]
         );
     }
 }
 
 #[test]
 fn a_plan_says_what_is_installed_where() {
-    let plan = |system: &str| {
+    let plan = |run: &str, night: &str, system: &str| {
         format!(
             "\
-make test installs, and asks nothing:
-    target/                crates, a model for the search (90 MB), cargo-cyclonedx, cargo-deb, mdBook
+make {run} installs, and asks nothing:
+    target/                crates, cargo-nextest, typos, rumdl, mdBook{night}
     tests/interop/.tools/  packages of Python, Node, Go and Java (1 GB), each at one version
     caches                 those of cargo, pip, npm, go and mvn, where they always are
     the system             {system}
@@ -155,16 +159,19 @@ make test installs, and asks nothing:
 
 "
     .to_owned();
-    let nothing = plan(&format!(
-        "nothing; with INSTALL_PACKAGES=true by apt-get: {ALL}"
-    ));
+    let nothing = format!("nothing; with INSTALL_PACKAGES=true by apt-get: {EVERY_RUN}");
+    let nothing = plan("test", "", &nothing);
     assert_eq!(
         machine.packages(&["--plan"], &[]),
         (Some(0), nothing, no_java.clone())
     );
-    let some = plan(&format!("by apt-get: {ALL}"));
+    let some = plan(
+        "nightly",
+        ", a model for the search (90 MB), cargo-cyclonedx, cargo-deb",
+        &format!("by apt-get: {EVERY_RUN} {NIGHTLY}"),
+    );
     assert_eq!(
-        machine.packages(&["--plan"], &[("CI", "true")]),
+        machine.packages(&["--plan", "--nightly"], &[("CI", "true")]),
         (Some(0), some, no_java)
     );
     assert!(!machine.0.path().join("notes").exists(), "nothing was done");
@@ -215,4 +222,54 @@ fn a_skipped_test_is_said_and_summed_up_and_fails_in_ci() {
 fn summed(file: &Path) -> Told {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/skipped");
     told(Command::new(script).arg(file))
+}
+
+/// Two reports, as cargo-nextest and pytest write them.
+const REPORTS: [&str; 2] = [
+    r#"<testsuites><testsuite name="a">
+        <testcase name="quick" classname="a" time="0.25"/>
+        <testcase name="named" classname="a" time="39.0"/>
+        <testcase name="wrong" classname="a" time="2.0"><failure/></testcase>
+    </testsuite></testsuites>"#,
+    r#"<testsuites><testsuite name="pytest">
+        <testcase name="test_left_out" classname="b" time="0.001"><skipped/></testcase>
+        <testcase name="test_long[first]" classname="b" time="30.0"/>
+    </testsuite></testsuites>"#,
+];
+
+#[test]
+fn a_run_ends_with_its_slowest_tests_and_fails_for_one_that_takes_longer_than_it_may() {
+    let place = TempDir::new().expect("a folder");
+    let file = |name: &str, text: &str| {
+        let path = place.path().join(name);
+        fs::write(&path, text).expect("a file");
+        path
+    };
+    // The script reads what is beside it.
+    let script = file("times", include_str!("../times"));
+    file("slow.txt", "# a comment\n40 a named starts forty servers\n");
+    let reports = [file("a.xml", REPORTS[0]), file("b.xml", REPORTS[1])];
+    let times = |pace: &str, reports: &[std::path::PathBuf]| {
+        let mut python = Command::new("python3");
+        python.arg(&script).args(reports);
+        let (code, out, err) = told(python.env("REPERTOIRE_PACE", file("pace", pace)));
+        (code, format!("{out}{err}"))
+    };
+    let slowest = "
+the 20 slowest tests:
+    39.0 s  a named
+    30.0 s  b test_long
+     2.0 s  a wrong
+     0.2 s  a quick
+     0.0 s  b test_left_out
+";
+    let too_long = "*** b test_long took 30.0 s of 20 s x 1.2: make it faster, or name it in tests/slow.txt ***\n";
+    let sum = "tests: 3 passed, 1 failed, 1 skipped\n";
+    // Before the run and after it: what counts is when the machine was slower.
+    let quiet = times("0.90\n1.20\n", &reports);
+    assert_eq!(quiet, (Some(1), format!("{slowest}{too_long}{sum}")));
+    let busy = times("1.00\n2.00\n", &reports);
+    assert_eq!(busy, (Some(1), format!("{slowest}{sum}")));
+    let (green, _) = times("2.00\n", &reports[1..]);
+    assert_eq!(green, Some(0));
 }

@@ -19,6 +19,7 @@ fn stand_in(folder: &Path, name: &str, script: &str) {
 }
 
 #[test]
+#[ignore = "nightly: it packs the program"]
 fn the_archive_of_a_release_is_whole_and_the_same_each_time() {
     let place = TempDir::new().expect("a folder");
     let place = place.path();
@@ -168,6 +169,7 @@ fn sbom(file: &Path) -> Option<String> {
 }
 
 #[test]
+#[ignore = "nightly: it needs cargo-cyclonedx"]
 fn the_sbom_names_every_crate_in_the_program_with_licence_and_checksum() {
     let place = TempDir::new().expect("a folder");
     let Some(text) = sbom(&place.path().join("sbom")) else {

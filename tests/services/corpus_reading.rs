@@ -240,6 +240,7 @@ impl Table {
 }
 
 #[test]
+#[ignore = "nightly: some 500 public skills"]
 fn public_skills_are_read_as_other_readers_read_them() {
     let Some(corpus) = corpus::public() else {
         return;

@@ -1,7 +1,7 @@
 //! Are skills recommended that one would want? Projects of many kinds, and what each
 //! skill is to each of them, judged by hand (`tests/recommend/README.md`).
 //!
-//! `cargo test -p repertoire-recommend --test judged -- --nocapture` prints the table.
+//! `cargo test -p repertoire-recommend --test judged -- --ignored --nocapture` prints the table.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
@@ -287,6 +287,7 @@ fn judge(world: &World, projects: &[Project], tuning: bool) -> Half {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+#[ignore = "nightly: some 500 public skills"]
 async fn projects_get_the_skills_that_one_would_want() {
     let Some(corpus) = corpus::public_at(&folder().join("../..")) else {
         return;

@@ -2,7 +2,7 @@
 //!
 //! A feature adds what needs more than the standard library, so that a crate at the
 //! bottom is tested without the crates above it:
-//! * always: [`fuzz`](fn@fuzz), [`skip`](fn@skip), and what may be tried on a database
+//! * always: [`fuzz`](fn@fuzz), [`skip`](fn@skip), [`at_night`], and what may be tried on a database
 //!   ([`attempts`]);
 //! * `registry`: a clock that a test moves, a registry in a folder, skills in it;
 //! * `databases`: `PostgreSQL` and `MariaDB` from the packages of the system.
@@ -19,11 +19,13 @@ pub mod attempts;
 #[cfg(feature = "databases")]
 pub mod databases;
 mod fuzz;
+mod night;
 #[cfg(feature = "registry")]
 mod registry;
 mod skip;
 
 pub use fuzz::fuzz;
+pub use night::at_night;
 #[cfg(feature = "registry")]
 pub use registry::{Hands, caller, options, publish, registry, skill_md};
 pub use skip::skip;

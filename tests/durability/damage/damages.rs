@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::Path;
 
+use testing::at_night;
+
 use crate::harness::Dice;
 
 const PAGE: usize = 4096;
@@ -70,16 +72,17 @@ pub(super) fn damages(length: usize, file: &Path, dice: &mut Dice) -> Vec<Damage
         damages.extend((length > 0).then_some(Damage::Flip(at)));
         return damages;
     }
-    let more = std::env::var("REPERTOIRE_DAMAGE").map_or(1, |text| text.parse().expect("a number"));
+    let more = std::env::var("REPERTOIRE_DAMAGE")
+        .map_or(at_night(1, 2), |text| text.parse().expect("a number"));
     let mut damages = vec![Damage::Append, Damage::Delete, Damage::Directory];
     damages.extend([0, length / 2, length.saturating_sub(1)].map(Damage::Truncate));
     if length == 0 {
         return damages;
     }
     let (flips, zeros) = if is_database {
-        (8 * more, 6 * more)
+        (4 * more, 3 * more)
     } else {
-        (4 * more, 1)
+        (2 * more, 1)
     };
     // Spread over the file, so that every part of it is hit.
     for (count, damage) in [

@@ -15,7 +15,7 @@ async fn a_server_that_follows_another_holds_the_same_skills_byte_for_byte() {
     let writes: u64 = std::env::var("REPERTOIRE_FOLLOW_WRITES")
         .ok()
         .and_then(|count| count.parse().ok())
-        .unwrap_or(240);
+        .unwrap_or(testing::at_night(80, 240));
     let (first, second) = (
         TempDir::new().expect("a folder"),
         TempDir::new().expect("a folder"),

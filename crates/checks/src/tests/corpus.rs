@@ -74,6 +74,7 @@ fn skills() -> Option<Vec<(Subject, String)>> {
 /// The bounds are a little above what was measured (docs/checks.md). Each pair is printed,
 /// with `--nocapture`.
 #[test]
+#[ignore = "nightly: some 500 public skills"]
 fn skills_that_have_nothing_to_do_with_each_other_are_seldom_at_odds() {
     let Some(skills) = skills() else { return };
     let (mut pairs, mut warned, mut noted, mut folders) = (0, 0, 0, 0);

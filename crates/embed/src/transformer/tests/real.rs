@@ -60,6 +60,7 @@ const REAL: [(&str, usize, [f32; 6], f32); 4] = [
 ];
 
 #[test]
+#[ignore = "nightly: a real model of 90 MB"]
 fn the_vectors_of_a_real_model_are_those_of_its_makers() {
     let Some(folder) = std::env::var_os("REPERTOIRE_TEST_MODEL") else {
         testing::skip("REPERTOIRE_TEST_MODEL names no folder of all-MiniLM-L6-v2 (`tests/model`)");
