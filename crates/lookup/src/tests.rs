@@ -1,4 +1,6 @@
 mod complete;
+mod files;
+mod lists;
 mod named;
 mod prompt;
 mod tailored;

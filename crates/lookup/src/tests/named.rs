@@ -1,8 +1,9 @@
 //! What is known of a skill, and done to it, by the words for it.
 
 use super::*;
+use executor::Stop;
 use model::{Digest, Principal, VersionNumber, VersionSelector};
-use registry::Caller;
+use registry::{Bundle, Caller, LocalPast, LocalSkills};
 
 const ID: &str = "local/global/refunds";
 
@@ -90,4 +91,38 @@ async fn a_repeated_write_is_answered_where_its_words_lead_nowhere_by_now() {
         let refused = delete(skill, key).await.expect_err("it is gone");
         assert_eq!(code(refused), Code::SkillNotFound, "{skill} {key}");
     }
+}
+
+/// The skills of a registry with one of a folder in front.
+fn with_local(registry: &Registry, name: &str) -> Lookup {
+    let text = format!("---\nname: {name}\ndescription: Of a folder.\n---\nBody.\n");
+    let bundle = Bundle {
+        files: [("SKILL.md".parse().expect("a path"), text.into())].into(),
+        ..Bundle::default()
+    };
+    let mut past = LocalPast::default();
+    let local = registry.read_local(&bundle, "project", None, &mut past, &Stop::never());
+    let local = LocalSkills::new([local.expect("a skill")]);
+    Lookup::new(registry.with_local(Arc::new(local)))
+}
+
+#[tokio::test]
+async fn a_skill_of_a_folder_says_which_of_the_store_it_hides() {
+    let mut world = World::new();
+    for id in ["local/project/b", "github/acme/b"] {
+        world = world.with(id, "name: b").await;
+    }
+    let found = |world: &World, words: &str| {
+        let lookup = with_local(&world.registry, "b");
+        let found = lookup.resolve(&Reference::parse(words)).expect("a skill");
+        assert!(found.head.is_local(), "{words}");
+        let shadowed = found.shadowed.into_iter();
+        shadowed.map(String::from).collect::<Vec<_>>()
+    };
+    assert_eq!(found(&world, "b"), ["local/project/b", "github/acme/b"]);
+    assert_eq!(found(&world, "local/project/b"), ["local/project/b"]);
+    // What was withdrawn is not there to be hidden.
+    world = world.without("local/project/b").await;
+    assert_eq!(found(&world, "b"), ["github/acme/b"]);
+    assert_eq!(found(&world, "local/project/b"), [] as [String; 0]);
 }

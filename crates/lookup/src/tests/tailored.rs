@@ -31,10 +31,13 @@ impl World {
     }
 
     fn used(&self, slug: &str) {
+        self.used_by(slug, UsageKind::Load);
+    }
+
+    fn used_by(&self, slug: &str, kind: UsageKind) {
         let id = format!("a/b/{slug}").parse().expect("an id");
         let head = self.registry.head(&id).expect("a skill");
-        self.registry
-            .count(&head, VersionNumber::FIRST, UsageKind::Load, "s");
+        self.registry.count(&head, VersionNumber::FIRST, kind, "s");
     }
 }
 
@@ -127,4 +130,60 @@ async fn no_budget_is_overdrawn() {
         );
         assert_eq!(prompt.listed + prompt.left_out, 12);
     }
+}
+
+#[tokio::test]
+async fn what_nobody_has_used_gets_no_more_than_its_share() {
+    let world = world_of(60).await;
+    world.used("skill-00");
+    // Read, and not loaded: somebody knows it.
+    world.used_by("skill-01", UsageKind::Read);
+    let task = world.task(&["skill-00"], 10);
+    let prompt = world.lookup.prompt_for(&task, 300).expect("a section");
+    assert_eq!(
+        prompt.explored,
+        ["skill-02", "skill-03", "skill-04", "skill-05"]
+    );
+}
+
+#[tokio::test]
+async fn the_use_of_no_more_skills_is_looked_up_than_of_200() {
+    let world = world_of(205).await;
+    let mut slugs: Vec<_> = (0..205).map(|n| format!("skill-{n:02}")).collect();
+    slugs.sort();
+    slugs[..200].iter().for_each(|slug| world.used(slug));
+    let explored = |world: &World| {
+        let task = world.task(&[], 50);
+        let prompt = world.lookup.prompt_for(&task, 300).expect("a section");
+        prompt.explored
+    };
+    assert_eq!(explored(&world), [] as [String; 0]);
+}
+
+#[tokio::test]
+async fn of_what_was_left_out_the_next_20_are_told() {
+    let world = world_of(60).await;
+    let slugs: Vec<String> = (0..60).map(|n| format!("skill-{n:02}")).collect();
+    let fitting: Vec<&str> = slugs.iter().map(String::as_str).collect();
+    let task = world.task(&fitting, 0);
+    let prompt = world.lookup.prompt_for(&task, 120).expect("a section");
+    assert_eq!(prompt.next, slugs[prompt.listed..][..20]);
+}
+
+#[tokio::test]
+async fn a_share_of_more_than_all_is_all_of_the_room() {
+    let mut world = World::new();
+    for n in 0..60 {
+        let text = format!("---\nname: s{n:02}\ndescription: x\n---\nBody.\n");
+        let id = format!("a/b/s{n:02}");
+        let files = [("SKILL.md", text.as_bytes())];
+        world = world.with_files(&id, &files).await;
+    }
+    let explored = |percent: u32| {
+        let task = world.task(&["s00"], percent);
+        let prompt = world.lookup.prompt_for(&task, 100).expect("a section");
+        prompt.explored.len()
+    };
+    // So many of 40 bytes and one more, though those here are shorter.
+    assert_eq!([100, 101, 1_000].map(explored), [11; 3]);
 }
