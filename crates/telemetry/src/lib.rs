@@ -312,6 +312,7 @@ mod tests {
         let say = |what: &str| {
             tracing::info!("{what} by us");
             tracing_log::log::info!("{what} by a crate");
+            tracing_log::log::error!(target: "sled::tree", "{what} by a silent one");
         };
         say("before");
         telemetry.set_filter("info").expect("a filter");
@@ -387,6 +388,9 @@ mod tests {
         let expected =
             "the OTLP endpoint 'localhost:4317' begins with neither http:// nor https://";
         assert_eq!(error, expected);
+        for said in ["http://localhost:4317", "https://localhost:4317"] {
+            assert_eq!(endpoint(said), Ok(()));
+        }
     }
 
     #[test]
@@ -410,5 +414,9 @@ mod tests {
         for asked in ["debug", "error", "rmcp=info"] {
             assert_eq!(filter(asked), asked);
         }
+        assert_eq!(
+            quiet("rmcp=debug, info"),
+            "rmcp=warn,pubgrub=warn,tantivy=error,opentelemetry-otlp=error,rmcp=debug, info"
+        );
     }
 }

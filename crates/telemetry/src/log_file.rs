@@ -88,6 +88,8 @@ impl Write for LogFile {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
     use super::*;
 
     #[test]
@@ -112,6 +114,38 @@ mod tests {
             ("record 5\n".into(), "record 3\nrecord 4\n".into())
         );
         assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 2);
+    }
+
+    #[test]
+    fn a_log_is_filled_to_its_last_byte_and_read_by_its_owner_alone() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut log = LogFile::bounded(folder.path(), 18);
+        for _ in 0..2 {
+            log.write_all(b"a record\n").expect("written");
+        }
+        let files = fs::read_dir(folder.path()).expect("a folder").flatten();
+        let files: Vec<_> = files
+            .map(|file| {
+                let about = file.metadata().expect("a file");
+                let mode = about.permissions().mode() & 0o777;
+                (file.file_name(), about.len(), mode)
+            })
+            .collect();
+        assert_eq!(files, [(NAME.into(), 18, 0o600)]);
+    }
+
+    #[test]
+    fn a_record_that_is_longer_than_a_log_has_one_for_itself() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let text = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap_or_default();
+        let mut log = LogFile::bounded(folder.path(), 5);
+        for record in ["record 1\n", "record 2\n"] {
+            log.write_all(record.as_bytes()).expect("written");
+        }
+        assert_eq!(
+            (text(NAME), text("server.log.1")),
+            ("record 2\n".into(), "record 1\n".into())
+        );
     }
 
     #[test]

@@ -6,6 +6,8 @@
 mod metrics;
 mod openmetrics;
 mod telling;
+#[cfg(test)]
+mod tests;
 
 use std::env;
 use std::error::Error;

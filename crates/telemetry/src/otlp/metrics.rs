@@ -233,7 +233,162 @@ fn listed(text: &str) -> MetadataMap {
 
 #[cfg(test)]
 mod tests {
+    use std::future::{pending, poll_fn};
+    use std::pin::pin;
+    use std::sync::mpsc as threads;
+    use std::task::Poll;
+
+    use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsPartialSuccess;
+    use opentelemetry_proto::tonic::metrics::v1::metric::Data;
+    use tokio::runtime::Runtime;
+    use tokio::time::{Instant, advance};
+
+    use super::super::tests::{Collector, Logged};
     use super::*;
+
+    /// Longer than anything here takes.
+    const LONG: Duration = Duration::from_secs(600);
+    const INTERVAL: Duration = Duration::from_secs(60);
+
+    /// Metrics of which a test gets what was read.
+    fn metrics(room: usize) -> (Metrics, mpsc::Receiver<Reading>) {
+        let (readings, read) = mpsc::channel(room);
+        let metrics = Metrics {
+            readings,
+            interval: INTERVAL,
+            sending: tokio::spawn(async {}),
+            runtime: Handle::current(),
+        };
+        (metrics, read)
+    }
+
+    fn sender(channel: Channel) -> Sender {
+        let resource = opentelemetry_sdk::Resource::builder_empty()
+            .with_service_name("a server")
+            .build();
+        Sender {
+            client: MetricsServiceClient::new(channel),
+            headers: listed("api-key=abc"),
+            resource: ResourceAttributesWithSchema::from(&resource),
+            start: 1,
+        }
+    }
+
+    fn nowhere() -> Channel {
+        tonic::transport::Endpoint::from_static("http://127.0.0.1:1").connect_lazy()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn metrics_are_read_at_each_interval_and_once_at_the_end() {
+        let (metrics, mut read) = metrics(8);
+        let begun = Instant::now();
+        let reader = metrics.measure(|| Ok("a page".to_owned()));
+        let mut times = Vec::new();
+        for _ in 0..2 {
+            let reading = timeout(LONG, read.recv()).await.expect("a reading");
+            assert_eq!(reading.expect("a reading").1, "a page");
+            times.push(begun.elapsed().as_secs());
+        }
+        assert_eq!(times, [60, 120]);
+        reader.end().await;
+        assert!(read.try_recv().is_ok(), "once more");
+        assert_eq!(begun.elapsed().as_secs(), 120, "and at once");
+        drop(metrics);
+        let none = timeout(LONG, read.recv()).await.expect("an end");
+        assert_eq!(none, None, "and nothing more");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_last_reading_that_does_not_end_is_waited_for_for_a_second() {
+        let (metrics, _read) = metrics(1);
+        let (end, ended) = threads::channel::<()>();
+        let ended = std::sync::Mutex::new(ended);
+        let reader = metrics.measure(move || {
+            let _gone = ended.lock().expect("a channel").recv();
+            Ok(String::new())
+        });
+        let mut last = pin!(reader.end());
+        let mut is_over =
+            async || poll_fn(|context| Poll::Ready(last.as_mut().poll(context).is_ready())).await;
+        assert!(!is_over().await);
+        advance(LAST / 2).await;
+        assert!(!is_over().await);
+        advance(LAST / 2 + Duration::from_millis(10)).await;
+        let was_over = is_over().await;
+        // Else the runtime would wait for what reads.
+        drop(end);
+        assert!(was_over);
+    }
+
+    #[tokio::test]
+    async fn one_reading_waits_and_the_next_finds_no_room() {
+        let resource = opentelemetry_sdk::Resource::builder_empty().build();
+        let metrics = Metrics::new(nowhere(), &resource, INTERVAL);
+        let reads = [1, 2, 3].map(|at| metrics.readings.try_send((at, String::new())).is_ok());
+        assert_eq!(reads, [true, false, false]);
+    }
+
+    #[test]
+    fn whoever_stops_waits_no_longer_than_it_has_patience() {
+        let runtime = Runtime::new().expect("a runtime");
+        let _within = runtime.enter();
+        let (mut metrics, _read) = metrics(1);
+        let (held, is_gone) = threads::channel::<()>();
+        metrics.sending = tokio::spawn(async move {
+            let _held = held;
+            pending::<()>().await;
+        });
+        let (tell, told) = threads::channel();
+        std::thread::spawn(move || tell.send(metrics.stop(Duration::ZERO)));
+        // What waits for ever fails here.
+        let bound = Duration::from_secs(20);
+        let stopped = told.recv_timeout(bound).expect("it stops");
+        assert!(
+            matches!(stopped, Err(OTelSdkError::Timeout(Duration::ZERO))),
+            "{stopped:?}"
+        );
+        let gone = is_gone.recv_timeout(bound).expect_err("nothing is sent");
+        let expected = threads::RecvTimeoutError::Disconnected;
+        assert_eq!(gone, expected, "what sends ended, too");
+    }
+
+    #[tokio::test]
+    async fn a_request_says_of_whom_it_is_since_when_and_has_the_headers() {
+        let page = "# TYPE work counter\nwork_total 7\n";
+        let request = sender(nowhere()).request(9, page);
+        let header = request.metadata().get("api-key");
+        assert_eq!(header.and_then(|it| it.to_str().ok()), Some("abc"));
+        let of = request.into_inner().resource_metrics.remove(0);
+        let attributes = of.resource.expect("a resource").attributes;
+        assert_eq!(attributes[0].key, "service.name");
+        let Some(Data::Sum(sum)) = &of.scope_metrics[0].metrics[0].data else {
+            panic!("{:?}", of.scope_metrics)
+        };
+        let point = &sum.data_points[0];
+        assert_eq!((point.start_time_unix_nano, point.time_unix_nano), (1, 9));
+    }
+
+    #[tokio::test]
+    async fn a_collector_that_rejects_some_points_is_told_of_and_one_that_warns_is_not() {
+        let logged = Logged::default();
+        let _here = logged.here();
+        let collector = Collector::within();
+        for rejected_data_points in [0, 3] {
+            collector.answers(ExportMetricsPartialSuccess {
+                rejected_data_points,
+                error_message: "they are old".to_owned(),
+            });
+        }
+        let channel = super::super::channel(&collector.endpoint).expect("a channel");
+        let (readings, read) = mpsc::channel(2);
+        for at in [2, 3] {
+            let reading = (at, "# TYPE x gauge\nx 1\n".to_owned());
+            readings.try_send(reading).expect("room");
+        }
+        drop(readings);
+        sender(channel).send(read).await;
+        assert_eq!(logged.told(), ["WARN metrics rejected 3 data points"]);
+    }
 
     #[test]
     fn headers_are_those_of_the_standard_variables() {

@@ -379,6 +379,30 @@ mod tests {
     }
 
     #[test]
+    fn the_buckets_of_each_histogram_are_counted_from_its_first_bound() {
+        let page = "# TYPE h histogram\n\
+                    h_bucket{rpc=\"A\",le=\"1.0\"} 5\n\
+                    h_bucket{rpc=\"A\",le=\"+Inf\"} 9\n\
+                    h_bucket{rpc=\"B\",le=\"1.0\"} 7\n\
+                    h_bucket{rpc=\"B\",le=\"+Inf\"} 8\n";
+        let (_, data) = only(metrics(page, SPAN));
+        let Data::Histogram(histogram) = data else {
+            panic!("{data:?}")
+        };
+        let counts = histogram.data_points.iter().map(|it| &it.bucket_counts[..]);
+        assert_eq!(counts.collect::<Vec<_>>(), [[5, 4], [7, 1]]);
+    }
+
+    #[test]
+    fn what_is_of_no_known_type_is_a_gauge() {
+        let (_, data) = only(metrics("# TYPE x unknown\nx 2\n", SPAN));
+        let Data::Gauge(gauge) = data else {
+            panic!("{data:?}")
+        };
+        assert_eq!(gauge.data_points[0].value, Some(Value::AsInt(2)));
+    }
+
+    #[test]
     fn what_a_server_is_is_a_sum_of_one_that_does_not_grow() {
         let mut page = Registry::default();
         page.register("build", "What this is", Info::new(vec![("version", "1")]));

@@ -100,46 +100,82 @@ impl<E: LogExporter> LogExporter for Telling<E> {
 
 #[cfg(test)]
 mod tests {
-    use std::fmt::Write as _;
-    use std::sync::{Arc, Mutex};
+    use opentelemetry_sdk::error::OTelSdkError;
 
-    use tracing::field::{Field, Visit};
-    use tracing_subscriber::layer::{Context, Layer, SubscriberExt as _};
-
+    use super::super::tests::Logged;
     use super::*;
-
-    /// The levels and the fields of what was logged.
-    #[derive(Clone, Default)]
-    struct Logged(Arc<Mutex<Vec<String>>>);
-
-    impl<S: tracing::Subscriber> Layer<S> for Logged {
-        fn on_event(&self, event: &tracing::Event<'_>, _: Context<'_, S>) {
-            struct Fields(String);
-            impl Visit for Fields {
-                fn record_debug(&mut self, field: &Field, value: &dyn std::fmt::Debug) {
-                    if field.name() != "message" {
-                        write!(self.0, " {value:?}").expect("text");
-                    }
-                }
-            }
-            let mut fields = Fields(event.metadata().level().to_string());
-            event.record(&mut fields);
-            self.0.lock().expect("the log").push(fields.0);
-        }
-    }
 
     #[test]
     fn a_collector_that_fails_is_told_of_when_it_begins_and_when_it_ends() {
         let logged = Logged::default();
-        let log = tracing_subscriber::registry().with(logged.clone());
         let told = Told::new(Signal::Logs);
-        tracing::subscriber::with_default(log, || {
-            let (well, ill) = (|| Ok(()), || Err("gone".to_owned()));
-            for sent in [well(), ill(), ill(), ill(), well(), well(), ill()] {
-                told.note(sent);
-            }
-        });
-        let logged = logged.0.lock().expect("the log").clone();
-        assert_eq!(logged, ["WARN logs gone", "INFO logs", "WARN logs gone"]);
+        let here = logged.here();
+        let (well, ill) = (|| Ok(()), || Err("gone".to_owned()));
+        for sent in [well(), ill(), ill(), ill(), well(), well(), ill()] {
+            told.note(sent);
+        }
+        drop(here);
+        assert_eq!(
+            logged.told(),
+            ["WARN logs gone", "INFO logs", "WARN logs gone"]
+        );
+    }
+
+    /// Sends nothing, and says how long it was given to end.
+    #[derive(Debug)]
+    struct Fails;
+
+    impl SpanExporter for Fails {
+        async fn export(&self, _: Vec<SpanData>) -> OTelSdkResult {
+            Err(OTelSdkError::AlreadyShutdown)
+        }
+
+        fn shutdown_with_timeout(&self, timeout: Duration) -> OTelSdkResult {
+            Err(OTelSdkError::Timeout(timeout))
+        }
+    }
+
+    impl LogExporter for Fails {
+        async fn export(&self, _: LogBatch<'_>) -> OTelSdkResult {
+            Err(OTelSdkError::AlreadyShutdown)
+        }
+
+        fn shutdown_with_timeout(&self, timeout: Duration) -> OTelSdkResult {
+            Err(OTelSdkError::Timeout(timeout))
+        }
+    }
+
+    #[tokio::test]
+    async fn the_libraries_hear_of_no_failure_but_of_the_end() {
+        let logged = Logged::default();
+        let here = logged.here();
+        let (spans, records) = (
+            Telling::new(Signal::Traces, Fails),
+            Telling::new(Signal::Logs, Fails),
+        );
+        for _ in 0..2 {
+            let sent = SpanExporter::export(&spans, Vec::new()).await;
+            sent.expect("no failure");
+            let sent = LogExporter::export(&records, LogBatch::new(&[])).await;
+            sent.expect("no failure");
+        }
+        drop(here);
+        let told = logged.told();
+        let signals: Vec<_> = told
+            .iter()
+            .map(|told| told.split(' ').nth(1).unwrap_or_default())
+            .collect();
+        assert_eq!(signals, ["traces", "logs"], "{told:?}");
+        let time = Duration::from_secs(5);
+        let ended = [
+            SpanExporter::shutdown_with_timeout(&spans, time),
+            LogExporter::shutdown_with_timeout(&records, time),
+        ];
+        for ended in ended {
+            assert!(
+                matches!(ended, Err(OTelSdkError::Timeout(given)) if given == time),
+                "{ended:?}"
+            );
+        }
     }
 }
