@@ -1,35 +1,50 @@
 //! The trail, over a store in memory and a data directory.
 
+mod calls;
 mod chain;
 mod counted;
 mod lists;
 mod pruning;
 
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use http::HeaderMap;
 use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
 
 use crate::event::MAX_NAMES;
-use crate::{Audit, AuditConfig, Entry, Event, EventKind, Filter, LEFT_OUT, Rpc, Verified, verify};
+use crate::{
+    Audit, AuditConfig, Call, Entry, Event, EventKind, Filter, LEFT_OUT, Rpc, Verified, verify,
+};
 use access::{Access, Action, Actions, Caller, Origin, Rights};
 use model::{Clock, Code, Principal};
 use store::{Batch, CommitError, Options, Store, Table, TableId};
 
+/// More often than this no test asks for the time, unless it writes without an end.
+const MAX_ASKED: u32 = 100_000;
+/// Longer than anything here takes, on a clock that stands still while somebody works.
+const LONG: Duration = Duration::from_secs(60);
+
 /// Time that a test moves.
 #[derive(Default)]
-struct Hands(Mutex<Timestamp>);
+struct Hands {
+    now: Mutex<Timestamp>,
+    asked: AtomicU32,
+}
 
 impl Clock for Hands {
     fn now(&self) -> Timestamp {
-        *self.0.lock().expect("a time")
+        let asked = self.asked.fetch_add(1, Ordering::Relaxed);
+        assert!(asked < MAX_ASKED, "somebody asks for the time for ever");
+        *self.now.lock().expect("a time")
     }
 }
 
 impl Hands {
     fn pass(&self, time: SignedDuration) {
-        *self.0.lock().expect("a time") += time;
+        *self.now.lock().expect("a time") += time;
     }
 }
 
@@ -40,7 +55,10 @@ struct World {
 }
 
 fn world(config: AuditConfig) -> World {
-    let store = Store::in_memory(&Options::default());
+    world_of(Store::in_memory(&Options::default()), config)
+}
+
+fn world_of(store: Store, config: AuditConfig) -> World {
     let clock = Arc::new(Hands::default());
     let audit = Audit::new(store.clone(), config, Arc::clone(&clock) as Arc<dyn Clock>);
     World {
@@ -98,10 +116,13 @@ impl World {
             .collect()
     }
 
+    fn begin(&self, access: &Access) -> Call {
+        let (rpc, headers) = (rpc(Action::Publish), HeaderMap::new());
+        self.audit.begin(&rpc, access, &headers)
+    }
+
     async fn call(&self, access: &Access, code: Option<&str>) {
-        let call = self
-            .audit
-            .begin(&rpc(Action::Publish), access, &HeaderMap::new());
+        let call = self.begin(access);
         call.end(code).await.expect("recorded");
     }
 }

@@ -21,6 +21,20 @@ async fn no_more_gaps_than_so_many_are_told_and_the_last_reaches_to_the_end() {
 }
 
 #[tokio::test]
+async fn no_more_damage_than_so_much_is_told() {
+    let world = world(AuditConfig::default());
+    let records = MAX_TOLD as u64 + 50;
+    append(&world, records).await;
+    let mut forged = store::Forgery::of(&world.store);
+    for number in 1..=records {
+        let flip = |value: &mut Vec<u8>| *value.last_mut().expect("a byte") ^= 1;
+        assert!(forged.change(number, flip));
+    }
+    world.store.commit(forged.batch()).await.expect("written");
+    assert_eq!(verify(&world.store).damage.len(), MAX_TOLD);
+}
+
+#[tokio::test]
 async fn a_server_says_that_it_starts_and_stops_and_tells_two_config_files_apart() {
     let world = world(AuditConfig::default());
     world.audit.resume().await.expect("resumed");
@@ -98,6 +112,60 @@ async fn what_a_salvage_lost_is_told_by_the_write_that_goes_on_without_it() {
     assert_eq!((newest.number, newest.event.kind), (5, EventKind::Restored));
     assert_eq!(newest.event.details["missing"], "2-2,5-5");
     assert_eq!(verify(&world.store), whole(4));
+}
+
+#[tokio::test]
+async fn a_restore_explains_what_it_names_and_no_more() {
+    let world = world(AuditConfig::default());
+    append(&world, 5).await;
+    let remove = async |number| {
+        let mut forged = store::Forgery::of(&world.store);
+        assert!(forged.remove(number));
+        world.store.commit(forged.batch()).await.expect("written");
+    };
+    remove(3).await;
+    world.audit.resume().await.expect("resumed");
+    assert_eq!(verify(&world.store), whole(5));
+    let beside = |number| format!("the audit trail has no records {number}");
+    remove(2).await;
+    assert_eq!(verify(&world.store).damage, [beside("2 to 3")]);
+    remove(4).await;
+    assert_eq!(verify(&world.store).damage, [beside("2 to 4")]);
+}
+
+#[tokio::test]
+async fn a_trail_of_which_all_was_lost_says_so() {
+    let world = world(AuditConfig::default());
+    append(&world, 3).await;
+    let mut forged = store::Forgery::of(&world.store);
+    assert!(forged.start_after(2) && forged.remove(3));
+    world.store.commit(forged.batch()).await.expect("written");
+    world.audit.resume().await.expect("resumed");
+    let newest = world.listed(&Filter::default()).remove(0).event;
+    assert_eq!(newest.kind, EventKind::Restored);
+    assert_eq!(newest.details["missing"], "3-3");
+}
+
+#[tokio::test]
+async fn a_config_file_is_told_alike_before_a_restore_and_after_it() {
+    let world = world(AuditConfig::default());
+    world.audit.resume().await.expect("resumed");
+    let config = Some(model::Digest::of(b"a"));
+    world.audit.started("1.2.3", config).await.expect("written");
+    let mut batch = Batch::new();
+    batch.put(&crate::STATE, crate::LOG, &"another".to_owned());
+    world.store.commit(batch).await.expect("written");
+    world.audit.resume().await.expect("resumed");
+    world.audit.reloaded(config).await.expect("written");
+    let told = |kind| {
+        let found = world.listed(&Filter {
+            kind: Some(kind),
+            ..Filter::default()
+        });
+        let configs = found.iter().map(|it| it.event.details["config"].clone());
+        configs.collect::<Vec<_>>()
+    };
+    assert_eq!(told(EventKind::Start), told(EventKind::Reload));
 }
 
 /// What somebody does to the records, who can write to the files.

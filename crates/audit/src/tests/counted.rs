@@ -1,7 +1,7 @@
 //! What is counted, because it cannot all be recorded.
 
 use super::*;
-use crate::waiting::{MAX_COUNTED, MAX_FAILED, MAX_SUMMARIES, MAX_WAITING};
+use crate::waiting::{MAX_COUNTED, MAX_FAILED, MAX_SUMMARIES, MAX_WAITING, Waiting};
 use model::Code;
 
 #[tokio::test]
@@ -74,6 +74,12 @@ async fn no_more_callers_than_so_many_are_counted_apart_and_no_refusal_is_lost()
     let others = (MAX_COUNTED - MAX_SUMMARIES + 100) as u64;
     assert_eq!(counts.remove(0), others);
     assert_eq!(counts, [1; MAX_SUMMARIES]);
+    // Those that have been told are not told again.
+    refused(0);
+    world.audit.close().await.expect("written");
+    let counts: Vec<_> = world.listed(&Filter::default());
+    let counts: Vec<_> = counts.into_iter().map(|it| it.event.count).collect();
+    assert_eq!((counts.len(), counts[0]), (MAX_SUMMARIES + 2, 1));
 }
 
 #[tokio::test]
@@ -122,4 +128,73 @@ async fn what_the_queue_could_not_hold_is_counted_in_a_record() {
     assert_eq!(counts, [3]);
     let newest = world.audit.last().expect("a number");
     assert_eq!(newest, MAX_WAITING as u64 + 1);
+}
+
+#[tokio::test]
+async fn after_an_hour_a_caller_has_records_of_failures_again() {
+    let world = world(AuditConfig::default());
+    let recorded = async || {
+        world.audit.write().await.expect("written");
+        let filter = Filter {
+            kind: Some(EventKind::Call),
+            ..Filter::default()
+        };
+        let page = world.audit.list(&filter, 5000, "").expect("a page");
+        page.entries.len()
+    };
+    let ci = token("ci");
+    for _ in 0..MAX_FAILED + 5 {
+        world.call(&ci, Some("PERMISSION_DENIED")).await;
+    }
+    assert_eq!(recorded().await, MAX_FAILED as usize);
+    world.clock.pass(SignedDuration::from_hours(1));
+    world.call(&ci, Some("PERMISSION_DENIED")).await;
+    assert_eq!(
+        recorded().await,
+        MAX_FAILED as usize,
+        "the hour is not over"
+    );
+    world.clock.pass(SignedDuration::from_secs(1));
+    world.call(&ci, Some("PERMISSION_DENIED")).await;
+    assert_eq!(recorded().await, MAX_FAILED as usize + 1);
+}
+
+#[tokio::test]
+async fn after_a_long_silence_refusals_are_counted_for_a_minute_again() {
+    let world = world(AuditConfig::default());
+    let refused = || {
+        let nobody = Principal::anonymous();
+        world
+            .audit
+            .refused_early(&nobody, Origin::PROCESS, Code::TokenRefused);
+    };
+    let counts = async || {
+        world.audit.write().await.expect("written");
+        let counts = world.outcomes().into_iter();
+        counts.map(|(_, _, count)| count).collect::<Vec<_>>()
+    };
+    refused();
+    world.clock.pass(SignedDuration::from_mins(1));
+    assert_eq!(counts().await, [1]);
+    world.clock.pass(SignedDuration::from_hours(3));
+    refused();
+    assert_eq!(counts().await, [1], "more may come");
+    refused();
+    world.clock.pass(SignedDuration::from_mins(1));
+    assert_eq!(counts().await, [1, 2]);
+}
+
+#[test]
+fn what_was_lost_is_told_once() {
+    let mut waiting = Waiting::default();
+    for _ in 0..MAX_WAITING + 3 {
+        waiting.push(Event::new(Timestamp::UNIX_EPOCH, EventKind::Start));
+    }
+    let next = |waiting: &Waiting| {
+        let (records, lost) = waiting.next(2);
+        (records.count(), lost)
+    };
+    assert_eq!(next(&waiting), (2, 3));
+    waiting.written(2, 3);
+    assert_eq!(next(&waiting), (2, 0));
 }

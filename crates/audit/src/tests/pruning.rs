@@ -94,3 +94,19 @@ async fn a_trail_that_has_not_grown_is_looked_at_once_an_hour() {
     world.audit.write().await.expect("written");
     assert_eq!(count(&world), 50);
 }
+
+#[tokio::test]
+async fn a_record_is_kept_for_all_of_its_days() {
+    let world = world(AuditConfig::default());
+    let kinds = async || {
+        world.audit.write().await.expect("written");
+        let entries = world.listed(&Filter::default()).into_iter();
+        entries.map(|it| it.event.kind).collect::<Vec<_>>()
+    };
+    append(&world, 1).await;
+    world.clock.pass(SignedDuration::from_hours(24 * 400));
+    world.call(&token("ci"), None).await;
+    assert_eq!(kinds().await, [EventKind::Call, EventKind::Start]);
+    world.clock.pass(SignedDuration::from_hours(1));
+    assert_eq!(kinds().await, [EventKind::Pruned, EventKind::Call]);
+}
