@@ -191,3 +191,131 @@ impl Shared {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+    use std::sync::OnceLock;
+
+    use embed::{EmbedError, Embedder};
+    use tempfile::TempDir;
+    use tokio::time::advance;
+
+    use super::*;
+
+    /// As long as a loaded machine may need.
+    const LIMIT: Duration = Duration::from_secs(20);
+
+    fn overlays(options: Options, embedder: Option<Arc<dyn Embedder>>) -> (TempDir, Overlays) {
+        let folder = tempfile::tempdir().expect("a folder");
+        let store = store::Store::in_memory(&store::Options::default());
+        let registry = Registry::open(store, Arc::new(model::SystemClock)).expect("a registry");
+        let index = folder.path().join("index");
+        let search = SearchIndex::new(registry.clone(), index, embedder);
+        (folder, Overlays::new(registry, search, options))
+    }
+
+    fn place(folder: &Path, project: &str) -> Place {
+        Place {
+            project: folder.join(project),
+            user: Vec::new(),
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn whoever_was_away_for_longest_makes_room_for_another() {
+        let options = Options {
+            places: 2,
+            is_told: false,
+            ..Options::default()
+        };
+        let (folder, overlays) = overlays(options, None);
+        let comes = async |project: &str| {
+            let overlay = overlays.shared.overlay(&place(folder.path(), project));
+            advance(Duration::from_secs(1)).await;
+            overlay.expect("room")
+        };
+        let (first, second) = (comes("first").await, comes("second").await);
+        let again = comes("first").await;
+        assert!(Arc::ptr_eq(&first, &again));
+        let third = comes("third").await;
+        let stopped = [&first, &second, &third].map(|overlay| overlay.stop.is_cancelled());
+        assert_eq!(stopped, [false, true, false]);
+        let places = overlays.shared.places();
+        let there =
+            ["first", "second", "third"].map(|it| places.contains_key(&place(folder.path(), it)));
+        assert_eq!(there, [true, false, true]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_place_is_kept_for_its_time_after_somebody_called_from_it() {
+        let options = Options {
+            is_told: false,
+            ..Options::default()
+        };
+        let (folder, overlays) = overlays(options, None);
+        let overlay = overlays.shared.overlay(&place(folder.path(), "project"));
+        let overlay = overlay.expect("room");
+        advance(options.linger * 9 / 10).await;
+        assert!(!overlays.shared.leaves(&overlay));
+        assert_eq!(overlays.len(), 1);
+        advance(options.linger / 10).await;
+        assert!(overlays.shared.leaves(&overlay));
+        assert!(overlays.is_empty());
+    }
+
+    /// Notes how many permits are left while a look has it embed.
+    #[derive(Debug, Default)]
+    struct Permits {
+        of: OnceLock<Arc<Semaphore>>,
+        left: Mutex<Vec<usize>>,
+    }
+
+    impl Embedder for Permits {
+        fn name(&self) -> &'static str {
+            "permits"
+        }
+
+        fn digest(&self) -> model::Digest {
+            model::Digest::of(b"permits")
+        }
+
+        fn dimensions(&self) -> usize {
+            8
+        }
+
+        fn batch(&self) -> usize {
+            8
+        }
+
+        fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, EmbedError> {
+            let permits = self.of.get().expect("permits");
+            let mut left = self.left.lock().expect("a list");
+            left.push(permits.available_permits());
+            Ok(texts.iter().map(|_| vec![0.3; 8]).collect())
+        }
+    }
+
+    #[tokio::test]
+    async fn whoever_looks_holds_a_permit_for_as_long() {
+        let permits = Arc::new(Permits::default());
+        let (folder, overlays) = overlays(Options::default(), Some(permits.clone()));
+        let of = Arc::clone(&overlays.shared.permits);
+        permits.of.set(of).expect("once");
+        let skill = folder.path().join("project/.claude/skills/a");
+        fs::create_dir_all(&skill).expect("a folder");
+        let text = "---\nname: a\ndescription: x\n---\nBody.\n";
+        fs::write(skill.join("SKILL.md"), text).expect("a file");
+        let project = place(folder.path(), "project");
+        let mut changes = overlays.changes(&project).await.expect("a place");
+        // Told once it is indexed.
+        let told = tokio::time::timeout(LIMIT, changes.next()).await;
+        assert_eq!(told.expect("told").len(), 1);
+        let left = permits.left.lock().expect("a list").clone();
+        assert!(
+            !left.is_empty() && left.iter().all(|left| *left == AT_ONCE - 1),
+            "{left:?}"
+        );
+    }
+}

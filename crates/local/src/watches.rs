@@ -221,6 +221,17 @@ mod tests {
     }
 
     #[test]
+    fn whoever_has_watches_again_sees_again() {
+        let told = Arc::new(Told::default());
+        let mut watches = Watches::new(Vec::new(), Arc::clone(&told));
+        told.blind.store(true, Ordering::Relaxed);
+        assert!(watches.is_blind());
+        watches.watch(BTreeMap::new());
+        assert!(!watches.is_blind());
+        assert!(Watches::none(told).is_blind());
+    }
+
+    #[test]
     fn a_folder_that_cannot_be_watched_makes_nobody_look_at_intervals() {
         let told = Arc::new(Told::default());
         let mut watches = Watches::new(Vec::new(), told);

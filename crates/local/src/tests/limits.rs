@@ -5,7 +5,7 @@ use std::time::SystemTime;
 
 use super::*;
 use crate::find::{Found, find};
-use crate::look::{Look, Looked};
+use crate::look::{Look, Looked, QUIET};
 
 /// A look at the folders of a project, without anybody who keeps it in step.
 struct Looking {
@@ -183,4 +183,71 @@ fn a_look_that_is_stopped_takes_nothing_away() {
     assert!(looked.is_stopped && looked.again && looked.skills.is_none());
     assert_eq!(names(looking.look.skills()), ["local/project/a"]);
     assert_eq!(looking.shown(), ["local/project/a", "local/project/b"]);
+}
+
+#[test]
+fn skills_are_looked_for_so_deep_and_not_where_packages_are() {
+    let root = tempfile::tempdir().expect("a folder");
+    for path in [
+        "a",
+        "one/two/b",
+        "one/two/three/c",
+        "node_modules/d",
+        "one/node_modules/e",
+        ".hidden/f",
+    ] {
+        write(&root.path().join(path), "x");
+    }
+    let found = found(root.path(), 1_000).skills;
+    assert_eq!(found, ["a", "one/two/b"].map(|path| root.path().join(path)));
+}
+
+#[test]
+fn the_skills_of_a_place_have_as_many_bytes_as_they_may_to_the_last() {
+    let shown = |bytes: u64| {
+        let mut looking = Looking::new(Limits {
+            bytes,
+            ..Limits::default()
+        });
+        write(&looking.root.join("a"), "a");
+        looking.look();
+        let shown = looking.look.skills().iter().map(|skill| skill.bytes());
+        shown.collect::<Vec<_>>()
+    };
+    let whole = shown(u64::MAX);
+    assert_eq!(whole.len(), 1);
+    assert_eq!(shown(whole[0]), whole);
+    assert_eq!(shown(whole[0] - 1), [] as [u64; 0]);
+}
+
+#[test]
+fn a_folder_is_read_once_it_has_been_quiet_and_gone_once_it_was_away_for_as_long() {
+    let mut looking = Looking::new(Limits::default());
+    let folder = looking.root.join("a");
+    write(&folder, "a");
+    let changed = [folder.clone(), folder.join("SKILL.md")].map(|path| {
+        let about = fs::metadata(path).expect("a file");
+        about.modified().expect("a time")
+    });
+    let clock = changed.into_iter().max().expect("two");
+    let begun = Instant::now();
+    let (none, nearly) = (Duration::ZERO, QUIET * 9 / 10);
+    let mut look = |passed: Duration, age: Duration| {
+        let looked = looking
+            .look
+            .look(begun + passed, clock + age, &Stop::never());
+        (looking.look.skills().len(), looked.again)
+    };
+    // By the clock of the files, by which it was written a moment ago.
+    assert_eq!(look(none, nearly), (0, true));
+    // By our own, by which it has been so since the first look.
+    assert_eq!(look(nearly, none), (0, true));
+    assert_eq!(look(QUIET, none), (1, false));
+    fs::remove_dir_all(&folder).expect("removed");
+    assert_eq!(look(2 * QUIET, none), (1, true));
+    assert_eq!(look(2 * QUIET + nearly, none), (1, true));
+    assert_eq!(look(3 * QUIET, none), (0, false));
+    // One that is old is read at once.
+    write(&folder, "a");
+    assert_eq!(look(4 * QUIET, Duration::from_secs(60)), (1, false));
 }
