@@ -191,3 +191,121 @@ impl From<ToolError> for Failure {
         failure
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Everything of a failure that a caller gets to see.
+    fn told(
+        error: ToolError,
+    ) -> (
+        Code,
+        String,
+        Vec<String>,
+        Vec<[String; 2]>,
+        Option<Duration>,
+    ) {
+        let failure = Failure::from(error);
+        assert!(failure.details.is_empty() && failure.problems.is_empty());
+        let fields = failure.fields.into_iter();
+        let fields = fields.map(|field| [field.field, field.message]);
+        (
+            failure.code,
+            failure.message,
+            failure.suggestions,
+            fields.collect(),
+            failure.retry_after,
+        )
+    }
+
+    #[test]
+    fn each_sort_of_failure_has_its_code() {
+        let codes = [
+            ToolErrorKind::Failed,
+            ToolErrorKind::Invalid,
+            ToolErrorKind::Denied,
+            ToolErrorKind::Unavailable,
+            ToolErrorKind::Timeout,
+            ToolErrorKind::NotBuilt,
+        ]
+        .map(|kind| Failure::from(ToolError::new(kind, "no")).code);
+        assert_eq!(
+            codes,
+            [
+                Code::ToolFailed,
+                Code::InvalidParameter,
+                Code::ToolDenied,
+                Code::ToolUnavailable,
+                Code::Timeout,
+                Code::FeatureNotBuilt,
+            ]
+        );
+    }
+
+    #[test]
+    fn a_failure_keeps_what_the_handler_said_of_it() {
+        let mut busy = ToolError::new(ToolErrorKind::Unavailable, "The database is busy")
+            .suggest("Ask for less")
+            .suggest("Ask later");
+        busy.retry_after = Some(Duration::from_secs(7));
+        assert_eq!(busy.to_string(), "The database is busy");
+        assert_eq!(
+            told(busy),
+            (
+                Code::ToolUnavailable,
+                "The database is busy".to_owned(),
+                vec!["Ask for less".to_owned(), "Ask later".to_owned()],
+                Vec::new(),
+                Some(Duration::from_secs(7))
+            )
+        );
+    }
+
+    #[test]
+    fn a_wrong_argument_is_named_where_the_caller_wrote_it() {
+        let wrong = ToolError::new(ToolErrorKind::Invalid, "There is no such table").field("table");
+        assert_eq!(wrong.to_string(), "There is no such table");
+        assert_eq!(
+            told(wrong),
+            (
+                Code::InvalidParameter,
+                "There is no such table".to_owned(),
+                Vec::new(),
+                vec![["arguments.table", "There is no such table"].map(str::to_owned)],
+                None
+            )
+        );
+    }
+
+    #[test]
+    fn a_text_is_a_result_without_structure() {
+        let expected = Output {
+            text: "three rows".to_owned(),
+            structured: None,
+        };
+        assert_eq!(Output::text("three rows"), expected);
+    }
+
+    #[test]
+    fn a_handler_that_does_not_say_otherwise_is_available() {
+        #[derive(Debug)]
+        struct Plain;
+
+        impl Handler for Plain {
+            fn serves(&self, _: &SkillId, _: &str) -> bool {
+                true
+            }
+
+            fn skills(&self) -> Vec<SkillId> {
+                Vec::new()
+            }
+
+            fn call(&self, _: Invocation) -> Work<'_, Result<Output, ToolError>> {
+                Box::pin(async { Ok(Output::default()) })
+            }
+        }
+
+        assert_eq!(Plain.unavailable(), None);
+    }
+}
