@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 
-use crate::{Access, Action, Actions, Authorize as _, Caller, Origin, Rights, Role};
-use model::{Principal, SkillId};
+use crate::{Access, Action, Actions, Authorize as _, Caller, Origin, Rights, Role, Scope};
+use model::{Failure, Principal, SkillId, SkillPattern};
 
 proptest! {
     #[test]
@@ -135,5 +135,230 @@ fn who_is_bound_to_some_skills_names_them_by_their_ids() {
         all.allow(Action::Delete, "refunds")
             .map_err(|refused| refused.to_string()),
         Ok(())
+    );
+}
+
+/// Facts that a refusal carries for programs, and what it suggests first.
+fn facts(refused: Result<(), Failure>) -> (Vec<(String, String)>, String) {
+    let refused = refused.expect_err("a refusal");
+    let first = refused.suggestions.into_iter().next();
+    (
+        refused.details.into_iter().collect(),
+        first.unwrap_or_default(),
+    )
+}
+
+fn pairs(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
+    let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+    pairs.iter().map(owned).collect()
+}
+
+#[test]
+fn a_caller_is_sent_for_a_scope_only_where_its_token_lacks_one_that_it_may_have() {
+    let mut caller = Caller::new(
+        Principal::oidc("corp", "ada"),
+        Rights::to_all([Action::Read].into_iter().collect()),
+    );
+    caller.scope = Some(Scope {
+        granted: vec!["read".to_owned(), "learn".to_owned()],
+        withheld: [Action::Publish].into_iter().collect(),
+    });
+    let access = Access {
+        caller: Arc::new(caller),
+        signs_in: true,
+        origin: Origin::PROCESS,
+    };
+    let withheld = access.require(Action::Publish);
+    assert_eq!(
+        withheld.as_ref().map_err(ToString::to_string),
+        Err("PERMISSION_DENIED: oidc:corp/ada may publish skills, but its token has no scope `publish`".to_owned())
+    );
+    assert_eq!(
+        facts(withheld),
+        (
+            pairs(&[("action", "publish"), ("scope", "read learn publish")]),
+            "Sign in again, and ask for the scope `publish`".to_owned()
+        )
+    );
+    let without_the_right = access.require(Action::Operate);
+    assert_eq!(
+        without_the_right.as_ref().map_err(ToString::to_string),
+        Err("PERMISSION_DENIED: oidc:corp/ada may not look after the server".to_owned())
+    );
+    assert_eq!(
+        facts(without_the_right),
+        (
+            pairs(&[("action", "operate")]),
+            "Ask whoever runs the server for a token that allows `operate`".to_owned()
+        )
+    );
+}
+
+#[test]
+fn a_caller_is_told_what_it_signed_in_with_and_which_skill_it_may_not_touch() {
+    let certificate = access(Principal::certificate("ci"), publisher(), true);
+    assert_eq!(
+        facts(certificate.require(Action::Operate)),
+        (
+            pairs(&[("action", "operate")]),
+            "Ask whoever runs the server for a rule for the certificate that allows `operate`"
+                .to_owned()
+        )
+    );
+    let token = access(Principal::token("ci"), publisher(), true);
+    assert_eq!(
+        facts(token.allow(Action::Publish, "github/other/refunds")),
+        (
+            pairs(&[("action", "publish"), ("skill_id", "github/other/refunds")]),
+            "Ask whoever runs the server for a token that allows `publish` for this skill"
+                .to_owned()
+        )
+    );
+}
+
+#[test]
+fn who_may_not_do_an_action_at_all_is_not_told_of_skills() {
+    let token = access(Principal::token("ci"), publisher(), true);
+    for skill in ["github/acme/refunds", "github/other/refunds", "refunds"] {
+        let refused = token.allow(Action::Review, skill);
+        assert_eq!(
+            refused.map_err(|refused| refused.to_string()),
+            Err(
+                "PERMISSION_DENIED: token:ci may not review held versions and blocked skills"
+                    .to_owned()
+            ),
+            "{skill}"
+        );
+    }
+}
+
+#[test]
+fn who_opens_the_data_directory_may_do_everything_and_a_call_keeps_where_it_came_from() {
+    let local = Access::local();
+    assert_eq!(local.caller.rights, Rights::to_all(Actions::all()));
+    assert_eq!((local.signs_in, local.origin), (false, Origin::PROCESS));
+    let from = Origin {
+        face: "grpc",
+        address: Some([10, 0, 0, 1].into()),
+        forwarded: None,
+    };
+    assert_eq!(local.from(from).origin, from);
+}
+
+#[test]
+fn what_is_done_to_a_skill_may_be_allowed_for_some_skills_alone() {
+    let by_skill = Action::ALL.iter().filter(|action| action.is_by_skill());
+    let names: Vec<_> = by_skill.map(|action| action.name()).collect();
+    assert_eq!(names, ["publish", "activate", "delete", "review"]);
+}
+
+#[test]
+fn each_role_has_its_actions_and_no_others() {
+    let roles = Role::ALL.iter().map(|role| {
+        let actions: Vec<_> = role.actions().iter().map(Action::name).collect();
+        format!("{}: {}", role.name(), actions.join(" "))
+    });
+    assert_eq!(
+        roles.collect::<Vec<_>>(),
+        [
+            "reader: read load",
+            "agent: read load call learn",
+            "publisher: read load call learn publish activate delete",
+            "reviewer: read load learn grade block review audit",
+            "operator: read load block sync review audit operate",
+            "administrator: read load call learn grade publish activate delete block sync review audit serve operate administer",
+        ]
+    );
+}
+
+#[test]
+fn an_action_is_read_by_its_whole_name() {
+    for action in Action::ALL {
+        assert_eq!(action.name().parse(), Ok(*action));
+    }
+    let all = "read, load, call, learn, grade, publish, activate, delete, block, sync, review, audit, serve, operate, administer";
+    for wrong in ["", "re", "reads", "Read"] {
+        let expected = format!("`{wrong}` is no action; write {all}");
+        assert_eq!(wrong.parse::<Action>(), Err(expected));
+    }
+}
+
+#[test]
+fn a_set_without_actions_is_empty() {
+    let one: Actions = [Action::Read].into_iter().collect();
+    assert_eq!(
+        [Actions::default(), one, one.without(&[Action::Read])].map(Actions::is_empty),
+        [true, false, true]
+    );
+}
+
+fn patterns(patterns: &[&str]) -> Vec<SkillPattern> {
+    let parsed = patterns.iter().map(|pattern| pattern.parse());
+    parsed.collect::<Result<_, _>>().expect("patterns")
+}
+
+#[test]
+fn who_looks_after_all_of_the_server_or_changes_every_skill_sees_every_skill() {
+    let alone = |action: &Action, skills: &[&str]| Rights {
+        actions: [*action].into_iter().collect(),
+        skills: patterns(skills),
+        ..Rights::default()
+    };
+    let seeing = |skills: &[&str]| {
+        let actions = Action::ALL.iter();
+        let see_all = actions.filter(|action| alone(action, skills).see_all());
+        see_all.map(|action| action.name()).collect::<Vec<_>>()
+    };
+    let of_server = ["block", "sync", "audit", "operate", "administer"];
+    assert_eq!(seeing(&["github/acme/*"]), of_server);
+    let to_all = [
+        "publish",
+        "activate",
+        "delete",
+        "block",
+        "sync",
+        "review",
+        "audit",
+        "operate",
+        "administer",
+    ];
+    assert_eq!(seeing(&[]), to_all);
+}
+
+#[test]
+fn whoever_may_change_skills_sees_them_and_those_it_was_let_see() {
+    let seen = |actions: Actions| {
+        let rights = Rights {
+            actions,
+            skills: patterns(&["github/acme/*"]),
+            sees: patterns(&["github/other/*"]),
+        };
+        rights.seen().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        seen(Role::Publisher.actions()),
+        ["github/other/*", "github/acme/*"]
+    );
+    assert_eq!(seen(Role::Reader.actions()), ["github/other/*"]);
+}
+
+#[test]
+fn rights_are_stored_whole() {
+    let rights = Rights {
+        sees: patterns(&["github/other/*"]),
+        ..publisher()
+    };
+    let stored = serde_json::to_value(&rights).expect("JSON");
+    assert_eq!(
+        stored,
+        serde_json::json!({
+            "actions": ["read", "load", "call", "learn", "publish", "activate", "delete"],
+            "skills": ["github/acme/*"],
+            "sees": ["github/other/*"],
+        })
+    );
+    assert_eq!(
+        serde_json::from_value::<Rights>(stored).expect("rights"),
+        rights
     );
 }

@@ -29,6 +29,8 @@ mod conflicts;
 mod error;
 mod installed;
 mod priorities;
+#[cfg(test)]
+mod tests;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
