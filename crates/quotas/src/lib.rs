@@ -325,8 +325,63 @@ callers:
     }
 
     #[test]
+    fn callers_are_looked_through_when_there_are_twice_as_many_as_were_left() {
+        let (quotas, clock) = quotas("{calls_per_minute: 60}");
+        let rate = quotas.rates.calls.as_ref().expect("a quota");
+        let state = || {
+            let forget_at = rate.forget_at.load(Ordering::Relaxed);
+            (rate.limiter.len(), forget_at)
+        };
+        let call = |round: &str, callers: usize| {
+            for caller in 0..callers {
+                let name = format!("{round}.{caller}");
+                quotas.take(&name, None).expect("its first");
+            }
+        };
+        call("quiet", FORGET_AT);
+        clock.advance(Duration::from_secs(60));
+        call("busy", 1);
+        assert_eq!(state(), (1, FORGET_AT), "nobody was left");
+        call("busy", FORGET_AT + 1);
+        assert_eq!(state(), (FORGET_AT + 1, 2 * FORGET_AT), "all were left");
+        clock.advance(Duration::from_secs(60));
+        call("late", FORGET_AT - 1);
+        assert_eq!(state(), (2 * FORGET_AT, 2 * FORGET_AT), "not yet looked at");
+        call("last", 1);
+        assert_eq!(
+            state(),
+            (FORGET_AT, 2 * (FORGET_AT - 1)),
+            "the busy ones left"
+        );
+    }
+
+    #[test]
+    fn a_quota_of_any_sort_is_one_to_be_counted() {
+        let is_empty = |config: &str| quotas(config).0.is_empty();
+        let configs = [
+            "{}",
+            "{skills_per_namespace: 3}",
+            "{calls_per_minute: 3}",
+            "{tool_calls_per_minute: 3}",
+            "callers: {token:ci: {calls_per_minute: 3}}",
+        ];
+        assert_eq!(configs.map(is_empty), [true, true, false, false, false]);
+        let (only_one, _clock) = quotas(configs[4]);
+        assert_eq!(taken(&only_one, "token:ci", Action::Read), 3);
+        assert_eq!(taken(&only_one, "token:ada", Action::Read), 1000);
+    }
+
+    #[test]
     fn a_quota_is_a_number_above_zero() {
-        for wrong in ["calls_per_minute: 0", "calls_per_minute: -1", "calls: 1"] {
+        for wrong in [
+            "calls_per_minute: 0",
+            "calls_per_minute: -1",
+            "calls: 1",
+            "callers: {token:ci: {calls: 1}}",
+            "callers: {token:ci: {calls_per_minute: 0}}",
+            "namespaces: {github/acme: {skill: 1}}",
+            "namespaces: {github/acme: {mib: 0}}",
+        ] {
             assert!(
                 serde_yaml::from_str::<QuotasConfig>(wrong).is_err(),
                 "{wrong}"
