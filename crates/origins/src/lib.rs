@@ -333,6 +333,9 @@ mod tests {
         for (host, origin) in [
             ("localhost", "https://evil.example"),
             ("localhost", "http://app.example.com"),
+            ("localhost", "http://app.example.com:443"),
+            ("localhost", "http://user@localhost"),
+            ("localhost", "http://10.0.0.7"),
             ("localhost", "https://app.example.com:8443"),
             ("localhost", "http://dev.example"),
             ("localhost", "http://localhost.evil.example"),
@@ -367,7 +370,15 @@ mod tests {
 
     #[test]
     fn what_is_no_host_and_no_origin_is_not_listed() {
-        for bad in ["", "https://a.example", "a.example/x", "u@a.example", "a:x"] {
+        for bad in [
+            "",
+            ":80",
+            "https://a.example",
+            "a.example/x",
+            "u@a.example",
+            "a:x",
+            "a:99999",
+        ] {
             assert!(AllowedHost::try_from(bad.to_owned()).is_err(), "{bad}");
         }
         for bad in [
@@ -376,9 +387,49 @@ mod tests {
             "https://a.example/",
             "ftp://a.example",
             "https://",
+            "https://:443",
+            "https://u@a.example",
+            "https://a.example:99999",
             "null",
         ] {
             assert!(AllowedOrigin::try_from(bad.to_owned()).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn what_is_said_of_a_stranger_is_short() {
+        let refused = |header, value: String| {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::HOST, "localhost".parse().expect("a host"));
+            headers.insert(header, value.parse().expect("a value"));
+            let failure = web(&[], &[]).check(&Uri::from_static("/"), &headers);
+            failure.expect_err("a stranger").message
+        };
+        let (name, shown) = ("a".repeat(300), "a".repeat(200));
+        assert_eq!(
+            refused(header::HOST, name.clone()),
+            format!("This server does not answer to the host {shown}")
+        );
+        assert_eq!(
+            refused(header::ORIGIN, name),
+            format!("Pages of the origin {shown} may not call this server")
+        );
+    }
+
+    #[test]
+    fn a_listed_host_is_told_in_lower_case_and_with_its_port() {
+        let hosts = web(&["Skills.Example.com.", "other.example:8443"], &[]).allowed_hosts;
+        let told: Vec<_> = hosts.iter().map(ToString::to_string).collect();
+        assert_eq!(told, ["skills.example.com", "other.example:8443"]);
+    }
+
+    #[test]
+    fn a_setting_that_nobody_knows_is_an_error() {
+        let read = serde_json::from_str::<WebConfig>;
+        let config = read(r#"{"allowed_hosts": ["a.example"], "allowed_origins": ["*"]}"#);
+        assert_eq!(config.expect("a config"), web(&["a.example"], &["*"]));
+        for wrong in [r#"{"allowed_host": []}"#, r#"{"allowed_hosts": ["a b"]}"#] {
+            assert!(read(wrong).is_err(), "{wrong}");
         }
     }
 }
