@@ -52,7 +52,8 @@ impl<B> Metered<B> {
     /// Notes what has arrived; the error is how much memory it needs before it goes on.
     fn arrived(&mut self, data: &[u8]) -> Result<(), usize> {
         let open = self.messages.arrived(data, self.open);
-        if open < self.open + data.len() {
+        // A message has its time from its first byte, however long the peer was silent before.
+        if self.open == 0 || open < self.open + data.len() {
             self.intake.begin_anew();
             self.open = 0;
         }

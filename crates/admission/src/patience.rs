@@ -86,6 +86,8 @@ pub fn is_refusal(headers: &HeaderMap) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use futures_util::FutureExt as _;
+
     use crate::{Admission, Amounts, Pace};
 
     const SECOND: Duration = Duration::from_secs(1);
@@ -189,5 +191,34 @@ mod tests {
         patience.before_refusal(&peer, &stop).await;
         assert_eq!(begun.elapsed(), Duration::ZERO);
         assert_eq!(admission.taken(Resource::Requests), 0);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_call_without_a_message_is_booked_too_while_it_waits() {
+        let admission = admission(1);
+        let peer = admission.peer([10, 0, 0, 1].into());
+        let _taken = peer.try_take(Resource::Calls, 1).expect("a permit");
+        let patience = Patience::new(SECOND, None);
+        let wait = || Box::pin(patience.permit(&peer, Resource::Calls, 0));
+        let mut first = wait();
+        assert!((&mut first).now_or_never().is_none());
+        let second = wait().now_or_never().expect("no wait");
+        assert_eq!(second.map(drop), Err(Full::Share));
+        assert_eq!(first.await.map(drop), Err(Full::Share));
+        assert_eq!(admission.taken(Resource::Requests), 0);
+    }
+
+    #[test]
+    fn an_answer_that_says_that_something_was_exhausted_is_a_refusal() {
+        let says = |status: Option<&'static str>| {
+            let status = status.map(|status| ("grpc-status", status));
+            let headers = status.into_iter().map(|(name, value)| {
+                let name = http::HeaderName::from_static(name);
+                (name, http::HeaderValue::from_static(value))
+            });
+            is_refusal(&headers.collect())
+        };
+        let answers = [Some("8"), Some("0"), Some("14"), Some("80"), None];
+        assert_eq!(answers.map(says), [true, false, false, false, false]);
     }
 }

@@ -51,9 +51,20 @@ mod tests {
             headers.insert("grpc-timeout", text.parse().expect("a header"));
             timeout(&headers).ok().flatten()
         };
-        assert_eq!(read("100m"), Some(Duration::from_millis(100)));
-        assert_eq!(read("2H"), Some(Duration::from_secs(7200)));
-        assert_eq!(read("0n"), Some(Duration::ZERO));
+        for (text, expected) in [
+            ("2H", Duration::from_secs(7200)),
+            ("2M", Duration::from_secs(120)),
+            ("2S", Duration::from_secs(2)),
+            ("100m", Duration::from_millis(100)),
+            ("100u", Duration::from_micros(100)),
+            ("100n", Duration::from_nanos(100)),
+            ("0n", Duration::ZERO),
+            ("99999999m", Duration::from_millis(99_999_999)),
+        ] {
+            assert_eq!(read(text), Some(expected), "{text}");
+        }
+        let without = timeout(&HeaderMap::new()).expect("no timeout");
+        assert_eq!(without, None, "as long as it takes");
         for bad in ["", "m", "1", "1x", "-1m", "123456789m", "1.5S", "１m"] {
             let mut headers = HeaderMap::new();
             let value = http::HeaderValue::from_bytes(bad.as_bytes()).expect("a header");
