@@ -176,10 +176,10 @@ async fn a_kind_that_is_full_does_not_hold_up_another() {
         .map(|_| behind(&executor, Kind::Diff, &gate, held))
         .collect();
     until(|| stats(&executor, Kind::Diff).begun == PERMITS as u64).await;
-    assert_eq!(
-        executor.run(Kind::Diff, |_| ()).await,
-        Err(Error::Full(Kind::Diff))
-    );
+    let refused = behind(&executor, Kind::Diff, &gate, held);
+    until(|| refused.is_finished()).await;
+    let refused = refused.await.expect("an answer");
+    assert_eq!(refused, Err(Error::Full(Kind::Diff)));
     assert_eq!(executor.run(Kind::Read, |_| 7).await, Ok(7));
     gate.open();
     for diff in diffs {
