@@ -68,8 +68,8 @@ fn what_a_scan_warns_of_may_be_given_up_and_what_nobody_should_use_never() {
         [(false, false), (true, false), (false, true), (true, true)].map(
             |(force, skip_security_scan)| {
                 let asked = Wanted {
-                    force,
                     skip_security_scan,
+                    force,
                     ..wanted("x")
                 };
                 permit_risk(&id("github/acme/x"), &report(verdict), &asked).is_ok()
