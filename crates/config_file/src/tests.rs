@@ -193,8 +193,9 @@ fn what_is_no_mapping_or_no_yaml_is_told() {
     }
     let wrong = read("a: [\n").expect_err("it does not end");
     assert!(wrong[0].contains("this is not YAML: "), "{wrong:?}");
+    // Small enough to be read whole: without the limit this ends with another message.
     let mut bomb = "a: &a [x, x, x, x, x, x, x, x, x]\n".to_owned();
-    for (before, c) in ('a'..='h').zip('b'..='i') {
+    for (before, c) in ('a'..='e').zip('b'..='f') {
         let all = vec![format!("*{before}"); 9].join(", ");
         bomb.push_str(&[&format!("{c}: &{c} ["), all.as_str(), "]\n"].concat());
     }
@@ -245,5 +246,132 @@ workers:
         document
             .read_without::<Config>("workers[0].name", bounds)
             .is_none()
+    );
+}
+
+#[test]
+fn settings_may_be_as_deep_and_as_many_as_the_limits_say_and_no_more() {
+    let deep = |levels: usize| format!("data: {}{}\n", "[".repeat(levels), "]".repeat(levels));
+    // The file and the list are two of the values.
+    let many = |values: usize| format!("names: [{}]\n", vec!["x"; values - 2].join(","));
+    for (text, is_read) in [
+        (deep(32), true),
+        (deep(33), false),
+        (many(100_000), true),
+        (many(100_001), false),
+    ] {
+        let told = Document::parse(&text).err().map(|mistake| mistake.message);
+        let expected = (!is_read).then(|| "there is more here than settings need".to_owned());
+        assert_eq!(told, expected, "{} bytes", text.len());
+    }
+}
+
+#[test]
+fn a_mistake_is_told_at_the_line_that_has_the_key_or_the_alias() {
+    for (text, expected) in [
+        ("data:\n  - a\n", "1: data: needs a path, not a list"),
+        ("data:\n\n  [a]\n", "1: data: needs a path, not a list"),
+        (
+            "names: &n\n  - a\nworkers:\n  - *n\n",
+            "4: workers[0]: needs keys with values, not a list",
+        ),
+    ] {
+        assert_eq!(read(text), Err(vec![expected.to_owned()]), "{text}");
+    }
+}
+
+#[test]
+fn quotes_make_a_text_of_anything_and_without_them_yaml_decides() {
+    let token = |text: &str| {
+        let text = format!("workers: [{{name: w, token: {text}}}]\n");
+        let read = read(&text).map(|config| config.workers.into_iter().next());
+        read.map(|worker| worker.map(|worker| worker.token.0))
+    };
+    for text in ["'12345'", "'true'", "'~'", "''", "nan", "inf", "-Infinity"] {
+        let expected = text.trim_matches('\'').to_owned();
+        assert_eq!(token(text), Ok(Some(expected)), "{text}");
+    }
+    let wrong = |found: &str| {
+        let message = format!("1: workers[0].token: needs a secret in quotes, not {found}");
+        Err(vec![message])
+    };
+    assert_eq!(token("12345"), wrong("a number"));
+    assert_eq!(token("true"), wrong("true or false"));
+    assert_eq!(token("~"), wrong("nothing"));
+    let percent = |text: &str| {
+        let config = read(&format!("limits: {{percent: {text}}}\n"));
+        config.map(|config| config.limits.percent)
+    };
+    assert_eq!((percent("0o17"), percent("0x1F")), (Ok(15), Ok(31)));
+}
+
+#[test]
+fn nothing_is_the_default_of_a_choice_and_no_text() {
+    for text in ["data:\n", "data: ~\n", "data: null\n"] {
+        assert_eq!(read(text), Ok(Config::default()), "{text}");
+    }
+    let quoted = read("data: ''\n").map(|config| config.data);
+    assert_eq!(quoted, Ok(Some(PathBuf::new())));
+    let wrong = "1: names[1]: needs a text, not nothing".to_owned();
+    assert_eq!(read("names: [a, ~]\n"), Err(vec![wrong]));
+}
+
+#[test]
+fn a_message_repeats_the_beginning_of_a_long_word_alone() {
+    let text = format!("form: {}\n", "x".repeat(61));
+    let expected = format!("1: form: `{}` is none of text, json", "x".repeat(60));
+    assert_eq!(read(&text), Err(vec![expected]));
+}
+
+#[test]
+fn an_address_is_shown_without_its_user_and_its_password() {
+    for (text, shown) in [
+        ("http://me:pw@h/x", "http://(secret)@h/x"),
+        ("http://me@h", "http://(secret)@h"),
+        ("http://me:p@w@h/x", "http://(secret)@h/x"),
+        ("http://me:pw@h?to=a@b", "http://(secret)@h?to=a@b"),
+        ("http://h?to=a@b", "http://h?to=a@b"),
+        ("http://h#a@b", "http://h#a@b"),
+        ("http://h/a@b", "http://h/a@b"),
+        ("me@h", "me@h"),
+    ] {
+        assert_eq!(without_user(text), shown, "{text}");
+    }
+}
+
+#[test]
+fn a_setting_has_its_place_until_it_comes_from_elsewhere() {
+    let text = "names: [a, b]\nlimits:\n  calls: 7\n";
+    let document = Document::parse(text).expect("YAML");
+    let mut places = Places::new(Path::new("a.yaml"), &document);
+    let lines = [
+        "names",
+        "names[7]",
+        "limits.percent",
+        "limits.calls",
+        "data",
+    ];
+    let lines = lines.map(|key| places.line(key));
+    assert_eq!(lines, [Some(1), Some(1), Some(2), Some(3), None]);
+    assert_eq!(places.at("limits.calls"), "a.yaml:3: ");
+    assert_eq!(places.at("names"), "a.yaml:1: ");
+    places.forget("names");
+    assert_eq!(
+        (places.at("names"), places.line("names")),
+        (String::new(), None)
+    );
+}
+
+#[test]
+fn mistakes_are_told_each_on_a_line_with_its_place() {
+    let mistake = |line, key: &str| Mistake {
+        line,
+        key: key.to_owned(),
+        message: "is wrong".to_owned(),
+    };
+    let mistakes = [mistake(1, ""), mistake(7, "limits.calls")];
+    assert_eq!(
+        told(Path::new("a.yaml"), &mistakes),
+        "a.yaml:1: is wrong\na.yaml:7: limits.calls: is wrong"
     );
 }
