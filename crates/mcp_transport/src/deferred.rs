@@ -166,4 +166,15 @@ mod tests {
         );
         assert!(!aside.is_left());
     }
+
+    #[test]
+    fn texts_are_left_once_and_are_in_the_answer_itself_after_that() {
+        let structured = json!({"a": 1});
+        let (aside, _) = left(None, &structured);
+        for (text, told) in [(None, "{\"a\":1}"), (Some("x"), "x")] {
+            let again = aside.leave(text.map(str::to_owned), Some(JsonText::of(&structured)));
+            assert_eq!(again, (told.to_owned(), Some(structured.clone())));
+        }
+        assert!(aside.is_left());
+    }
 }

@@ -31,3 +31,71 @@ pub fn http_service<H: ServerHandler>(
         .disable_allowed_origins();
     StreamableHttpService::new(move || Ok(make()), sessions, config)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use http::{Request, StatusCode};
+
+    use super::*;
+
+    struct Silent;
+
+    impl ServerHandler for Silent {}
+
+    const HOUR: Duration = Duration::from_secs(3600);
+    const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"a","version":"1"}}}"#;
+
+    fn service(stop: CancellationToken) -> HttpService<Silent> {
+        http_service(|| Silent, Arc::new(Sessions::new(HOUR)), stop)
+    }
+
+    fn post(session: Option<&str>, body: String) -> Request<String> {
+        let mut request = Request::post("/mcp")
+            .header("host", "skills.example.com")
+            .header("content-type", "application/json")
+            .header("accept", "application/json, text/event-stream");
+        if let Some(session) = session {
+            request = request.header("mcp-session-id", session);
+        }
+        request.body(body).expect("a request")
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_session_outlives_the_librarys_own_timer() {
+        let service = service(CancellationToken::new());
+        let begun = service.handle(post(None, INITIALIZE.to_owned())).await;
+        let session = begun.headers()["mcp-session-id"].clone();
+        let session = session.to_str().expect("text");
+        let status = async |body: &str| {
+            let answer = service.handle(post(Some(session), body.to_owned()));
+            let answer = tokio::time::timeout(Duration::from_secs(60), answer).await;
+            answer.map(|answer| answer.status())
+        };
+        let begun = status(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#).await;
+        assert_eq!(begun, Ok(StatusCode::ACCEPTED));
+        tokio::time::sleep(HOUR / 2).await;
+        let ping = status(r#"{"jsonrpc":"2.0","id":2,"method":"ping"}"#).await;
+        assert_eq!(ping, Ok(StatusCode::OK));
+    }
+
+    #[tokio::test]
+    async fn a_message_over_http_is_as_long_as_one_over_stdin() {
+        let service = service(CancellationToken::new());
+        let mut body = INITIALIZE.to_owned();
+        body.push_str(&" ".repeat(MAX_JSON_BYTES - body.len()));
+        let longer = format!("{body} ");
+        let status = async |body| service.handle(post(None, body)).await.status();
+        assert_eq!(status(body).await, StatusCode::OK);
+        assert_eq!(status(longer).await, StatusCode::PAYLOAD_TOO_LARGE);
+    }
+
+    #[test]
+    fn what_runs_for_a_client_ends_when_the_server_stops() {
+        let stop = CancellationToken::new();
+        let service = service(stop.clone());
+        stop.cancel();
+        assert!(service.config.cancellation_token.is_cancelled());
+    }
+}

@@ -169,13 +169,54 @@ impl<W: AsyncWrite + Unpin + Send + 'static> Transport<RoleServer> for LineTrans
 
 #[cfg(test)]
 mod tests {
+    use std::pin::Pin;
+    use std::task::{Context, Poll};
+    use std::time::Duration;
+
+    use tokio::io::{AsyncRead, BufWriter, ReadBuf};
+
     use super::*;
 
+    /// Bytes that may be asked for a number of times: more often than that nothing of them is
+    /// used up.
+    struct Input<'a> {
+        rest: &'a [u8],
+        asked: usize,
+    }
+
+    impl AsyncRead for Input<'_> {
+        fn poll_read(
+            mut self: Pin<&mut Self>,
+            cx: &mut Context<'_>,
+            buffer: &mut ReadBuf<'_>,
+        ) -> Poll<io::Result<()>> {
+            Pin::new(&mut self.rest).poll_read(cx, buffer)
+        }
+    }
+
+    impl AsyncBufRead for Input<'_> {
+        fn poll_fill_buf(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<&[u8]>> {
+            let this = self.get_mut();
+            this.asked += 1;
+            assert!(this.asked < 100, "the same bytes are read again and again");
+            Poll::Ready(Ok(this.rest))
+        }
+
+        fn consume(self: Pin<&mut Self>, used: usize) {
+            let this = self.get_mut();
+            this.rest = &this.rest[used..];
+        }
+    }
+
+    fn input(rest: &[u8]) -> Input<'_> {
+        Input { rest, asked: 0 }
+    }
+
     /// What `read` hands on, and what it answers.
-    async fn through(input: &[u8]) -> (Vec<String>, String) {
+    async fn through(bytes: &[u8]) -> (Vec<String>, String) {
         let (send, mut messages) = mpsc::channel(100);
         let output = Arc::new(Mutex::new(Vec::new()));
-        read(input, Arc::clone(&output), send).await;
+        read(input(bytes), Arc::clone(&output), send).await;
         let mut handed = Vec::new();
         while let Some(message) = messages.recv().await {
             handed.push(serde_json::to_string(&message).expect("JSON"));
@@ -222,5 +263,29 @@ mod tests {
         let (handed, answered) = through(&input).await;
         assert_eq!(handed.len(), 1);
         assert!(answered.contains("25165824 bytes at most"), "{answered}");
+    }
+
+    #[tokio::test]
+    async fn a_line_as_long_as_a_message_may_be_is_read() {
+        let mut input = vec![b'x'; MAX_JSON_BYTES];
+        input.push(b'\n');
+        let (handed, answered) = through(&input).await;
+        assert_eq!(handed, Vec::<String>::new());
+        assert!(answered.contains("no JSON"), "{answered}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_is_a_line_and_leaves_at_once() {
+        let (client, server) = tokio::io::duplex(1024);
+        let output = Arc::new(Mutex::new(BufWriter::new(server)));
+        let (send, _messages) = mpsc::channel(1);
+        read(input(b"garbage\n"), Arc::clone(&output), send).await;
+        let mut lines = BufReader::new(client).lines();
+        let line = tokio::time::timeout(Duration::from_secs(1), lines.next_line()).await;
+        let line = line
+            .expect("a whole line")
+            .expect("text")
+            .expect("an answer");
+        assert!(line.contains("no JSON"), "{line}");
     }
 }

@@ -290,4 +290,85 @@ mod tests {
         let without = br#"{"jsonrpc":"2.0","id":1,"method":"tools/call"}"#;
         assert_eq!(check(without), Ok(MessageKind::Other.into()));
     }
+
+    #[test]
+    fn what_is_no_message_is_told_with_the_id_that_it_has() {
+        for (text, id, code, sentence) in [
+            (
+                r#"{"jsonrpc":"1.0","id":7,"method":"ping"}"#,
+                json!(7),
+                INVALID_REQUEST,
+                "A JSON-RPC message has `\"jsonrpc\": \"2.0\"`",
+            ),
+            (
+                r#"{"jsonrpc":"2.0","id":1.5,"method":"ping"}"#,
+                Json::Null,
+                INVALID_REQUEST,
+                "The id of a JSON-RPC message is text or a whole number",
+            ),
+            (
+                r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#,
+                Json::Null,
+                INVALID_REQUEST,
+                "The id of a JSON-RPC message is text or a whole number",
+            ),
+            (
+                r#"{"jsonrpc":"2.0","id":"a","method":7}"#,
+                json!("a"),
+                INVALID_REQUEST,
+                "The method of a JSON-RPC message is text",
+            ),
+            (
+                r#"{"jsonrpc":"2.0","id":-7,"method":"ping","params":[1]}"#,
+                json!(-7),
+                INVALID_REQUEST,
+                "The params of an MCP message are an object",
+            ),
+            (
+                r#"{"jsonrpc":"2.0","id":7,"method":"ping","result":{}}"#,
+                json!(7),
+                INVALID_REQUEST,
+                "A JSON-RPC message is a request or an answer, not both",
+            ),
+            (
+                r#"{"jsonrpc":"2.0","result":{}}"#,
+                Json::Null,
+                INVALID_REQUEST,
+                "A JSON-RPC message has a method, or the id and the result of a request",
+            ),
+            (
+                r#"{"jsonrpc":"2.0","id":7,"method":"tools/list","params":{"cursor":1}}"#,
+                json!(7),
+                INVALID_PARAMS,
+                "A cursor is the text `nextCursor` of the page before",
+            ),
+        ] {
+            let answer = check(text.as_bytes()).expect_err("refused");
+            let answer: Json = serde_json::from_slice(&answer).expect("an answer");
+            let error = json!({"code": code, "message": sentence});
+            let expected = json!({"jsonrpc": "2.0", "id": id, "error": error});
+            assert_eq!(answer, expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_method_that_there_is_none_of_is_told_apart_from_one_with_wrong_params() {
+        let code = |method: &str, sessions| {
+            let request = CustomRequest::new(method, Some(json!({"uri": 7, "name": 7})));
+            unknown(&request, sessions).code
+        };
+        for method in ["resources/subscribe", "resources/unsubscribe"] {
+            assert_eq!(code(method, true), ErrorCode::INVALID_PARAMS, "{method}");
+            assert_eq!(code(method, false), ErrorCode::METHOD_NOT_FOUND, "{method}");
+        }
+        for method in ["tools/call", "resources/read", "prompts/get"] {
+            assert_eq!(code(method, false), ErrorCode::INVALID_PARAMS, "{method}");
+        }
+        let long = unknown(&CustomRequest::new("x".repeat(65), None), true);
+        let expected = format!("This server has no method '{}…'", "x".repeat(64));
+        assert_eq!(
+            (long.code, long.message.as_ref()),
+            (ErrorCode::METHOD_NOT_FOUND, expected.as_str())
+        );
+    }
 }
