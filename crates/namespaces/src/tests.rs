@@ -1,5 +1,6 @@
 //! Who sees what, whose namespaces are, and who may say so.
 
+mod limits;
 mod owners;
 
 use std::sync::Arc;
@@ -239,7 +240,22 @@ async fn a_view_is_made_once_for_all_who_see_the_same_until_that_changes() {
     world.owned("x/y", &["token:ada"]).await;
     assert!(Arc::ptr_eq(&first, &view(&one).await));
     world.visibility("x/y", Visibility::Private).await;
-    assert!(!Arc::ptr_eq(&first, &view(&one).await));
+    let changed = view(&one).await;
+    assert!(!Arc::ptr_eq(&first, &changed));
+    assert!(Arc::ptr_eq(&changed, &view(&other).await), "once again");
+}
+
+#[tokio::test]
+async fn other_settings_hold_for_namespaces_of_which_nothing_is_said_at_once() {
+    let world = World::new("{}");
+    world.visibility("a/internal", Visibility::Internal).await;
+    let visibilities = || ["a/internal", "a/other"].map(|name| world.namespaces.visibility(name));
+    assert_eq!(visibilities(), [Visibility::Internal, Visibility::Public]);
+    world.namespaces.configure(config("visibility: private"));
+    assert_eq!(visibilities(), [Visibility::Internal, Visibility::Private]);
+    // Also after the next change.
+    world.visibility("a/internal", Visibility::Public).await;
+    assert_eq!(visibilities(), [Visibility::Public, Visibility::Private]);
 }
 
 #[tokio::test]
@@ -265,9 +281,11 @@ async fn a_list_has_what_a_caller_sees_into_by_pages() {
             .map(|said| said.name.clone())
             .collect::<Vec<_>>()
     };
+    world.owned("d/d", &["token:ada"]).await;
+    world.visibility("d/d", Visibility::Internal).await;
     assert_eq!(names(&anonymous(), "", 9), ["a/a", "c/c"]);
     let one = by(Principal::token("t"), rights(Role::Agent, &[], &["b/b/x"]));
-    assert_eq!(names(&one, "", 9), ["a/a", "b/b", "c/c"]);
+    assert_eq!(names(&one, "", 9), ["a/a", "b/b", "c/c", "d/d"]);
     assert_eq!(names(&one, "A/a", 1), ["b/b"]);
 }
 
