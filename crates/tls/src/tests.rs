@@ -2,6 +2,7 @@
 
 mod files;
 mod handshakes;
+mod limits;
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
@@ -27,6 +28,7 @@ use tokio_rustls::client::TlsStream;
 use crate::{ClientCertificates, HandshakeError, Look, Secured, Tls, TlsConfig};
 
 const LIMIT: Duration = Duration::from_secs(30);
+const SECOND: Duration = Duration::from_secs(1);
 
 /// An authority.
 struct Authority(CertifiedIssuer<'static, KeyPair>);

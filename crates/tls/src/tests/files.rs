@@ -199,6 +199,17 @@ fn what_cannot_be_loaded_is_told_by_its_setting() {
 }
 
 #[test]
+fn a_file_as_long_as_it_may_be_is_loaded() {
+    let files = Files::new();
+    let one = std::fs::read_to_string(files.path("cert.pem")).expect("a file");
+    let largest = [one.as_str(), &" ".repeat((1 << 20) - one.len())].concat();
+    for text in [one.repeat(16), largest] {
+        files.write("cert.pem", &text);
+        assert_eq!(files.config().mistake(), None, "{} bytes", text.len());
+    }
+}
+
+#[test]
 fn settings_are_read_as_they_are_documented() {
     let config: TlsConfig = serde_yaml::from_str(
         "{certificate: a.pem, key: b.pem, client_ca: c.pem, client_certificates: required}",
@@ -214,6 +225,51 @@ fn settings_are_read_as_they_are_documented() {
         }
     );
     assert!(config.is_on() && !TlsConfig::default().is_on());
+    let asks = |client_certificates| {
+        let config = TlsConfig {
+            client_certificates,
+            ..TlsConfig::default()
+        };
+        config.asks_clients()
+    };
+    let all = [
+        ClientCertificates::None,
+        ClientCertificates::Optional,
+        ClientCertificates::Required,
+    ];
+    assert_eq!(all.map(asks), [false, true, true]);
+}
+
+#[test]
+fn an_operator_is_told_of_a_key_that_everybody_may_read_or_write() {
+    let files = Files::new();
+    let tls = Tls::load(&files.config()).expect("loaded");
+    let warnings = |mode| {
+        let key = files.path("key.pem");
+        std::fs::set_permissions(key, PermissionsExt::from_mode(mode)).expect("set");
+        tls.warnings(SystemClock.now()).len()
+    };
+    let modes = [0o600, 0o640, 0o660, 0o604, 0o602, 0o601];
+    assert_eq!(modes.map(warnings), [0, 0, 0, 1, 1, 0]);
+}
+
+#[test]
+fn a_certificate_that_has_ended_makes_way_for_any_other_one() {
+    let files = Files::new();
+    let ended = |year| {
+        let (certificate, key) = files.authority.sign(|params| {
+            params.not_before = date_time_ymd(year, 1, 1);
+            params.not_after = date_time_ymd(year + 1, 1, 1);
+        });
+        files.write("cert.pem", &certificate);
+        files.write("key.pem", &key);
+    };
+    ended(2020);
+    let tls = Tls::load(&files.config()).expect("loaded");
+    ended(2021);
+    assert_eq!(look(&tls), (Look::Unsettled, Look::Replaced));
+    files.renew();
+    assert_eq!(look(&tls), (Look::Unsettled, Look::Replaced));
 }
 
 #[test]

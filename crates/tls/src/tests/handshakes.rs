@@ -231,7 +231,8 @@ async fn a_client_that_stalls_in_its_handshake_is_let_go() {
     for sent in [&b""[..], &[0x16, 3, 1, 0, 200, 1], b"GET"] {
         let (mut client, server) = sockets().await;
         client.write_all(sent).await.expect("sent");
-        let accepted = tls.accept(server, LIMIT).await;
+        let accepted = tokio::time::timeout(LIMIT + SECOND, tls.accept(server, LIMIT)).await;
+        let accepted = accepted.expect("at its limit");
         let is_answered = sent == b"GET";
         assert!(
             matches!(accepted, Err(HandshakeError::Slow)) != is_answered,
