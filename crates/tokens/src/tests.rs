@@ -2,12 +2,13 @@
 
 use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
+use tempfile::TempDir;
 
 use crate::tokens::MAX_TOKENS;
-use crate::{Error, NewToken, Secret, Tokens, Unrecognized};
+use crate::{Error, NewToken, Secret, Token, Tokens, Unrecognized};
 use access::{Rights, Role};
 use model::Principal;
-use store::{Options, Store};
+use store::{Options, Store, Table, TableId};
 
 const NOW: Timestamp = Timestamp::constant(1_800_000_030, 0);
 
@@ -37,6 +38,7 @@ fn a_secret_is_read_back_from_its_text_and_from_no_other() {
         "",
         "rpt_",
         &text[1..],
+        &text[4..],
         &text[..46],
         &format!("{text}A"),
         &text.replace("rpt_", "rpt-"),
@@ -105,6 +107,79 @@ async fn a_revocation_goes_through_although_its_caller_leaves() {
     made.expect("made");
     let refused = tokens.recognize(&secret(1), NOW).err();
     assert_eq!(refused, Some(Unrecognized::Unknown));
+}
+
+/// A store that writes a batch while its caller does something else, and its folder.
+fn on_disk() -> (TempDir, Store) {
+    let folder = TempDir::new().expect("a folder");
+    let options = Options {
+        reserve_bytes: 0,
+        ..Options::default()
+    };
+    let store = Store::open(&folder.path().join("data"), &options).expect("a store");
+    (folder, store)
+}
+
+#[tokio::test]
+async fn a_token_is_made_although_its_caller_leaves() {
+    let (_folder, store) = on_disk();
+    let tokens = Tokens::open(store.clone()).expect("tokens");
+    let (by, one, other) = (Principal::local(), secret(1), secret(2));
+    let mut create = Box::pin(tokens.create(new("ci", None), &one, &by, NOW));
+    assert!(futures_util::poll!(create.as_mut()).is_pending());
+    drop(create);
+    // One write at a time: this one comes after it.
+    let made = tokens.create(new("two", None), &other, &by, NOW).await;
+    made.expect("made");
+    assert_eq!(Tokens::open(store).expect("tokens").list(), tokens.list());
+    let caller = tokens.recognize(&one, NOW).expect("a caller");
+    assert_eq!(caller.principal, Principal::token("ci"));
+}
+
+#[tokio::test]
+async fn a_use_that_is_written_down_while_its_token_is_revoked_does_not_bring_it_back() {
+    let (_folder, store) = on_disk();
+    let tokens = Tokens::open(store.clone()).expect("tokens");
+    let (by, ci) = (Principal::local(), secret(1));
+    let made = tokens.create(new("ci", None), &ci, &by, NOW);
+    made.await.expect("made");
+    tokens.recognize(&secret(1), NOW).expect("a caller");
+    let mut revoke = Box::pin(tokens.revoke("ci"));
+    assert!(futures_util::poll!(revoke.as_mut()).is_pending());
+    // What revokes it has its turn, as far as the disk.
+    tokio::task::yield_now().await;
+    tokens.write_uses().await.expect("written");
+    revoke.await.expect("revoked");
+    assert_eq!(Tokens::open(store).expect("tokens").list(), []);
+}
+
+#[tokio::test]
+async fn the_last_use_does_not_go_back_with_a_clock_and_is_written_down_once() {
+    const TOKENS: Table<str, Token> = Table::new(TableId::Tokens);
+    let store = Store::in_memory(&Options::default());
+    let tokens = Tokens::open(store.clone()).expect("tokens");
+    let (by, ci) = (Principal::local(), secret(1));
+    let made = tokens.create(new("ci", None), &ci, &by, NOW);
+    made.await.expect("made");
+    tokens.recognize(&secret(1), NOW).expect("a caller");
+    let minute = SignedDuration::from_secs(60);
+    tokens
+        .recognize(&secret(1), NOW - minute)
+        .expect("a caller");
+    let last = Timestamp::from_second(1_800_000_000).expect("a time");
+    assert_eq!(tokens.list()[0].last_used_at, Some(last));
+    tokens.write_uses().await.expect("written");
+    let record = || store.get(&TOKENS, "ci").expect("read").expect("a record");
+    let written = record();
+    assert_eq!(written.value.last_used_at, Some(last));
+    tokens.recognize(&secret(1), NOW).expect("a caller");
+    tokens.write_uses().await.expect("nothing to write");
+    assert_eq!(record(), written);
+    tokens
+        .recognize(&secret(1), NOW + minute)
+        .expect("a caller");
+    tokens.write_uses().await.expect("written");
+    assert_eq!(record().value.last_used_at, Some(last + minute));
 }
 
 #[tokio::test]

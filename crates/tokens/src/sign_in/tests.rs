@@ -6,6 +6,22 @@ use jiff::Timestamp;
 use model::SystemClock;
 use store::{Options, Store};
 
+/// It is always the same time.
+struct At(Timestamp);
+
+impl Clock for At {
+    fn now(&self) -> Timestamp {
+        self.0
+    }
+}
+
+/// Of a server without tokens, at a time.
+fn sign_in_at(config: &str, now: Timestamp) -> SignIn {
+    let config: SignInConfig = serde_yaml::from_str(config).expect("a config");
+    let tokens = Tokens::open(Store::in_memory(&Options::default())).expect("tokens");
+    SignIn::new(&config, tokens, Arc::new(At(now))).expect("a sign-in")
+}
+
 async fn sign_in(config: &str) -> (SignIn, Secret) {
     let config: SignInConfig = serde_yaml::from_str(config).expect("a config");
     let tokens = Tokens::open(Store::in_memory(&Options::default())).expect("tokens");
@@ -130,8 +146,9 @@ async fn what_a_token_began_ends_with_it_and_says_why() {
     let mut revoked = sign_in.ended(&lasting).expect("an end");
     assert!(revoked.as_mut().now_or_never().is_none());
     tokens.revoke("b").await.expect("revoked");
+    let revoked = tokio::time::timeout(Duration::from_secs(1), revoked).await;
     assert_eq!(
-        revoked.await.to_string(),
+        revoked.expect("at once").to_string(),
         "TOKEN_REFUSED: The token was revoked"
     );
     assert!(sign_in.ended(&sign_in.anonymous()).is_none());
@@ -155,6 +172,10 @@ async fn a_proxy_is_asked_who_its_client_is_where_the_operator_has_one_alone() {
     assert_eq!(origin(behind, &headers).await.as_deref(), Some("192.0.2.9"));
     headers.insert("x-forwarded-for", "unknown".parse().expect("a value"));
     assert_eq!(origin(behind, &headers).await, None);
+    // A socket for both versions of IP shows an address of version 4 as one of version 6.
+    let mapped: IpAddr = "::ffff:10.0.0.1".parse().expect("an address");
+    let found = sign_in("{}").await.0.origin(&headers, "http", mapped);
+    assert_eq!(found.address, Some(address));
 }
 
 #[test]
@@ -239,6 +260,7 @@ async fn a_certificate_signs_in_by_the_first_rule_that_names_it() {
         named(|it| it.uris = vec!["spiffe://acme/ci/x".into(), "SPIFFE://acme/ci".into()]),
         named(|it| it.dns = vec!["*.acme.example".into(), "spiffe://acme/ci".into()]),
         named(|it| it.common_name = Some("web.acme.example".into())),
+        named(|it| it.emails = vec!["Ada@acme.example".into()]),
         named(|it| it.uris = vec!["web.acme.example".into(), "Old Machine".into()]),
     ] {
         assert_eq!(caller(&names), anonymous, "{names:?}");
@@ -262,7 +284,7 @@ async fn a_token_says_who_calls_where_a_certificate_is_shown_as_well() {
 
 #[tokio::test]
 async fn a_certificate_signs_nobody_in_where_nobody_signs_in() {
-    let (sign_in, _) = sign_in("{}").await;
+    let (sign_in, _) = sign_in(&RULES.replace("tokens", "none")).await;
     let ada = named(|it| it.emails = vec!["ada@acme.example".into()]);
     let later = SystemClock.now() + jiff::SignedDuration::from_hours(1);
     let connection = sign_in.of_certificate(&ada, later, CancellationToken::new());
@@ -335,6 +357,8 @@ fn a_rule_that_cannot_be_meant_is_told() {
         assert!(read(rules).contains(told), "{told}: {}", read(rules));
     }
     assert_eq!(read(&too_many[..1_000].join(", ")), "");
+    let longest = format!("{{name: a, uri: {}, allow: []}}", "u".repeat(1_024));
+    assert_eq!(read(&longest), "");
 }
 
 #[test]
@@ -362,4 +386,93 @@ fn other_machines_are_served_with_sign_in_and_tls_alone() {
     assert!(is_safe("{sign_in: tokens, behind_proxy: true}", false));
     assert!(!is_safe("sign_in: tokens", false));
     assert!(!is_safe("{}", true));
+}
+
+#[test]
+fn callers_are_known_by_what_they_show_alone_where_they_sign_in_behind_a_proxy() {
+    let names_callers = |config: &str| {
+        let config: SignInConfig = serde_yaml::from_str(config).expect("a config");
+        config.names_callers()
+    };
+    assert!(names_callers("{sign_in: tokens, behind_proxy: true}"));
+    assert!(!names_callers("{sign_in: tokens}"));
+    assert!(!names_callers("{behind_proxy: true}"));
+}
+
+#[test]
+fn a_certificate_holds_until_its_end_and_not_at_it() {
+    let end = Timestamp::constant(1_800_000_000, 0);
+    let ada = named(|it| it.emails = vec!["ada@acme.example".into()]);
+    let caller = |now| {
+        let sign_in = sign_in_at(RULES, now);
+        let connection = sign_in.of_certificate(&ada, end, CancellationToken::new());
+        let access = recognize(&connection, &HeaderMap::new(), false);
+        let access = access.map(|access| access.caller.principal.to_string());
+        access.map_err(|failure| failure.code)
+    };
+    let before = end - jiff::SignedDuration::from_nanos(1);
+    assert_eq!(caller(before), Ok("certificate:ada".to_owned()));
+    assert_eq!(caller(end), Err(Code::CertificateRefused));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_begun_with_a_token_that_has_expired_ends_at_once_and_says_why() {
+    let now = Timestamp::constant(1_800_000_000, 0);
+    let sign_in = sign_in_at("sign_in: tokens", now);
+    let ended = async |principal, expires_at, is_revoked: bool| {
+        let caller = Caller {
+            expires_at,
+            ..Caller::new(principal, Rights::default())
+        };
+        if is_revoked {
+            caller.ended.cancel();
+        }
+        let access = Access {
+            caller: Arc::new(caller),
+            signs_in: true,
+            origin: Origin::PROCESS,
+        };
+        let ended = sign_in.ended(&access).expect("an end");
+        let ended = tokio::time::timeout(Duration::from_secs(1), ended).await;
+        ended.expect("at once").to_string()
+    };
+    let second = jiff::SignedDuration::from_secs(1);
+    for at in [now - second, now] {
+        let told = ended(Principal::token("ci"), Some(at), false).await;
+        assert_eq!(told, "TOKEN_REFUSED: The token has expired");
+    }
+    let (token, of_issuer) = (Principal::token("ci"), Principal::oidc("acme", "ada"));
+    assert_eq!(
+        ended(token, Some(now + second), true).await,
+        "TOKEN_REFUSED: The token was revoked"
+    );
+    assert_eq!(
+        ended(of_issuer, None, true).await,
+        "TOKEN_REFUSED: The issuer of the token has withdrawn its key, or has other settings here"
+    );
+}
+
+#[tokio::test]
+async fn what_nobody_in_particular_may_do_is_set_while_the_server_runs() {
+    let (sign_in, _) = sign_in("{sign_in: tokens, anonymous: [read]}").await;
+    let connection = sign_in.clone();
+    let config: SignInConfig =
+        serde_yaml::from_str("{sign_in: tokens, anonymous: [learn]}").expect("a config");
+    sign_in.set_anonymous(&config);
+    let access = recognize(&connection, &HeaderMap::new(), false).expect("anonymous");
+    let allowed: Vec<_> = access.caller.rights.actions.iter().collect();
+    assert_eq!(allowed, [Action::Learn]);
+}
+
+#[tokio::test]
+async fn a_server_where_nobody_signs_in_takes_no_issuers_until_its_next_start() {
+    let (sign_in, _) = sign_in("{}").await;
+    let config = "{sign_in: tokens, public_url: 'https://a.example.com', issuers: [{issuer: https://a.example.com, name: a, audiences: [x], rules: [{claims: {sub: x}, role: reader}]}]}";
+    let config: SignInConfig = serde_yaml::from_str(config).expect("settings");
+    let refused = sign_in.set_issuers(&config);
+    assert_eq!(
+        refused,
+        Err("nobody signs in until the next start".to_owned())
+    );
+    assert_eq!(sign_in.set_issuers(&SignInConfig::default()), Ok(()));
 }
