@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_session_outlives_the_librarys_own_timer() {
+    async fn a_session_outlives_the_timer_of_the_library() {
         let service = service(CancellationToken::new());
         let begun = service.handle(post(None, INITIALIZE.to_owned())).await;
         let session = begun.headers()["mcp-session-id"].clone();
