@@ -7,13 +7,15 @@ BUILT = $(TARGET)/debug
 TOOLS = $(TARGET)/tools/tests/bin
 NEXTEST = $(TOOLS)/cargo-nextest nextest
 
-# On a clean clone nothing is compiled twice, and what is kept for that fills the disk.
+# On a clean clone nothing is compiled twice, and what is kept for that fills the disk. A panic
+# names its line without debug info, which is a part of each of some sixty programs.
 ifeq ($(CI),true)
 export CARGO_INCREMENTAL = 0
+export CARGO_PROFILE_DEV_DEBUG = 0
 endif
 
 .PHONY: quick check test unit nightly lint doc slim build rust outside packages tools model sbom \
-	packages-nightly nightly-rust nightly-outside release dist deb image site interop bench grading mutants deny
+	nightly-tools nightly-rust nightly-outside release dist deb image site interop bench grading mutants deny
 
 # A run leaves here what it was: reports in the form of JUnit, the pace of the machine, and
 # what was skipped.
@@ -22,19 +24,20 @@ RUST = $(TARGET)/nextest/$(1)/junit.xml
 export REPERTOIRE_SKIPPED = $(RUN)/skipped
 export REPERTOIRE_PACE = $(RUN)/pace
 
-# Makes goals beside each other, as many tests wait and downloads do, and sums them up:
-# `$(call SUMMED,GOALS,REPORTS)`. What is installed is said first; what was skipped, the slowest
-# tests and how many passed come last.
-SUMMED = tests/packages --plan $(3); mkdir -p $(RUN); rm -f $(RUN)/* $(2); tests/times --pace >$(RUN)/pace; \
-	status=0; $(MAKE) -j4 --output-sync=line $(1) || status=$$?; \
-	tests/times --pace >>$(RUN)/pace; tests/skipped $(RUN)/skipped; tests/times $(2) || status=1; exit $$status
+# Builds and fetches beside each other, then runs one kind of tests after the other, so that
+# their times are their own: `$(call SUMMED,PREPARED,TESTS,REPORTS,NIGHTLY)`. What is installed is
+# said first; what was skipped, the slowest tests and how many passed come last.
+SUMMED = tests/packages --plan $(4); mkdir -p $(RUN); rm -f $(RUN)/* $(3); status=0; \
+	$(MAKE) -j4 --output-sync=line $(1) || status=1; tests/times --pace >$(RUN)/pace; \
+	for tests in $(2); do $(MAKE) $$tests || status=1; done; \
+	tests/times --pace >>$(RUN)/pace; tests/skipped $(RUN)/skipped; tests/times $(3) || status=1; exit $$status
 
 # After `check` where that is asked for too, also with MAKEFLAGS=-j2: both build the program.
 test: $(filter check,$(MAKECMDGOALS))
-	+@$(call SUMMED,rust outside,$(call RUST,default) $(RUN)/outside.xml)
+	+@$(call SUMMED,build tools,rust outside,$(call RUST,default) $(RUN)/outside.xml)
 
 unit:
-	+@$(call SUMMED,rust,$(call RUST,default))
+	+@$(call SUMMED,build packages,rust,$(call RUST,default))
 
 # What a minute can find, once all is built: form, spelling, dead links, pages and golden files
 # that were not rendered, files and crates that are too long.
@@ -45,19 +48,18 @@ quick:
 	$(TOOLS)/rumdl check --silent --no-cache --enable MD042,MD051,MD052,MD057 *.md docs clients examples deploy
 	$(NEXTEST) run --workspace --test quick --status-level fail
 
-# And what the compiler alone knows: the lints, also of the program without its features.
+# And what the compiler alone knows.
 check: quick lint
 
 lint:
 	cargo clippy --workspace --all-targets -- -D warnings
-	cargo clippy --workspace --no-default-features --lib --bins --test slim -- -D warnings
 
 # What changes seldom or takes long; CONTRIBUTING.md has the table of who runs which part of it
 # by hand. The numbers are those of a night: more of the same than every run does. ONLY is an
 # expression of cargo-nextest for some of it: `make nightly-rust ONLY='binary(durability)'`.
 nightly: export REPERTOIRE_NIGHTLY = true
 nightly:
-	+@$(call SUMMED,nightly-rust nightly-outside,$(call RUST,nightly) $(RUN)/outside.xml,--nightly)
+	+@$(call SUMMED,build nightly-tools,nightly-rust nightly-outside,$(call RUST,nightly) $(RUN)/outside.xml,--nightly)
 	$(MAKE) doc slim
 
 doc:
@@ -67,6 +69,7 @@ doc:
 # `build` puts that back, so nothing runs beside it.
 slim:
 	@tests/tools
+	cargo clippy --workspace --no-default-features --lib --bins --test slim -- -D warnings
 	$(NEXTEST) run --workspace --no-default-features --test slim
 
 # The programs of the tests, the binary, and the fixtures of the conformance suite.
@@ -85,10 +88,10 @@ tools: packages
 # Tests wait for disks, servers and children, so more of them run than there are processors.
 THREADS = $(shell echo $$((2 * $$(nproc))))
 
-rust: build packages
+rust: build
 	$(NEXTEST) run --workspace --test-threads $(THREADS)
 
-outside: build tools
+outside: build
 	REPERTOIRE_BIN=$(BUILT)/repertoire tests/interop/run --junit-xml=$(RUN)/outside.xml
 
 # A real model for the search.
@@ -101,15 +104,16 @@ model:
 sbom:
 	deploy/sbom --install || echo '*** tools: cargo-cyclonedx cannot be had ***' >&2
 
-packages-nightly:
+nightly-tools: model sbom
 	tests/packages --nightly
+	tests/interop/run --nightly --install
 
 nightly-rust: export REPERTOIRE_NIGHTLY = true
-nightly-rust: build packages-nightly model sbom
+nightly-rust: build model
 	REPERTOIRE_TEST_MODEL=$(MODEL) REPERTOIRE_FUZZ_SECONDS=20 \
 		$(NEXTEST) run --workspace --profile nightly --test-threads $(THREADS) --run-ignored all $(if $(ONLY),-E '$(ONLY)')
 
-nightly-outside: build packages-nightly
+nightly-outside: build
 	REPERTOIRE_BIN=$(BUILT)/repertoire tests/interop/run --nightly --junit-xml=$(RUN)/outside.xml
 
 release:

@@ -4,7 +4,7 @@
 //! says what is damaged: no panic, no hang, never a byte that is not the
 //! original's, and nothing is missing unless `repertoire verify` says so.
 //!
-//! `REPERTOIRE_DAMAGE` (1, and 2 at night) multiplies the places at which bytes are damaged.
+//! `REPERTOIRE_DAMAGE` (1, and 4 at night) multiplies the places at which bytes are damaged.
 
 mod commands;
 mod damages;

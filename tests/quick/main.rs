@@ -5,4 +5,5 @@
 mod support;
 
 mod golden;
+mod words;
 mod workspace;

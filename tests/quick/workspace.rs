@@ -79,7 +79,7 @@ const MAX_CRATE: usize = 12_000;
 const MAX_SERVER: usize = 30_000;
 
 /// A package of the workspace.
-struct Package {
+pub(crate) struct Package {
     /// Without `repertoire-`; the package that is the server: `server`.
     name: String,
     folder: PathBuf,
@@ -119,7 +119,7 @@ fn by_default(package: &Value) -> BTreeSet<String> {
     found
 }
 
-fn packages() -> BTreeMap<String, Package> {
+pub(crate) fn packages() -> BTreeMap<String, Package> {
     let package = |value: &Value| {
         let by_default = by_default(value);
         let is_built = |need: &Value| {
@@ -148,7 +148,7 @@ fn packages() -> BTreeMap<String, Package> {
 }
 
 /// Rust files of a package outside of its tests.
-fn files(package: &Package) -> Vec<(PathBuf, String)> {
+pub(crate) fn files(package: &Package) -> Vec<(PathBuf, String)> {
     walkdir::WalkDir::new(package.folder.join("src"))
         .sort_by_file_name()
         .into_iter()

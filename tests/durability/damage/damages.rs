@@ -73,16 +73,16 @@ pub(super) fn damages(length: usize, file: &Path, dice: &mut Dice) -> Vec<Damage
         return damages;
     }
     let more = std::env::var("REPERTOIRE_DAMAGE")
-        .map_or(at_night(1, 2), |text| text.parse().expect("a number"));
+        .map_or(at_night(1, 4), |text| text.parse().expect("a number"));
     let mut damages = vec![Damage::Append, Damage::Delete, Damage::Directory];
     damages.extend([0, length / 2, length.saturating_sub(1)].map(Damage::Truncate));
     if length == 0 {
         return damages;
     }
     let (flips, zeros) = if is_database {
-        (4 * more, 3 * more)
+        (3 * more, 2 * more)
     } else {
-        (2 * more, 1)
+        (more, 1)
     };
     // Spread over the file, so that every part of it is hit.
     for (count, damage) in [
