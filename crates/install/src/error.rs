@@ -143,9 +143,13 @@ impl Error {
             let slug = id.slug().to_ascii_lowercase();
             !asked.is_empty() && (slug.contains(&asked) || asked.contains(&slug))
         });
+        let mut near: Vec<String> = near.map(ToString::to_string).collect();
+        // One that is in several folders is named once.
+        near.dedup();
+        near.truncate(NAMED);
         Self::NotInstalled {
             skill: skill.to_owned(),
-            near: near.take(NAMED).map(ToString::to_string).collect(),
+            near,
         }
     }
 }

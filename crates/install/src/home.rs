@@ -99,8 +99,10 @@ impl Home {
     /// What is kept of them cannot be read.
     pub fn directories(&self) -> Result<Vec<PathBuf>, Error> {
         let remembered: Option<Vec<PathBuf>> = read_json(&self.directories_file())?;
-        let mut all = self.known.clone();
-        for directory in remembered.unwrap_or_default() {
+        let mut all: Vec<PathBuf> = Vec::new();
+        let known = self.known.iter().cloned();
+        // Whoever has several skills at once may name one more than once.
+        for directory in known.chain(remembered.unwrap_or_default()) {
             if !all.contains(&directory) {
                 all.push(directory);
             }

@@ -366,3 +366,20 @@ fn many_at_once_change_one_directory_one_after_the_other() {
     assert_eq!(there["same/SKILL.md"], there["same/a.md"]);
     assert_eq!(tree(&machine.directory().join(".repertoire"), "").len(), 1);
 }
+
+#[test]
+fn a_directory_that_is_named_twice_has_its_skills_once() {
+    let machine = Machine::new();
+    let text = files(&[("SKILL.md", "one")]);
+    let record = version("local/me/pdf", 1, &text);
+    machine.install(&record, &text).expect("installed");
+    let twice = vec![machine.directory(), machine.directory()];
+    let home = Home::new(machine.folder.path().join("home"), twice);
+    assert_eq!(
+        home.directories().expect("directories"),
+        [machine.directory()]
+    );
+    let all = home.list().expect("a list").into_iter();
+    let all: Vec<Record> = all.map(|placed| placed.record).collect();
+    assert_eq!(all, [record]);
+}
