@@ -64,6 +64,10 @@ fn entry(folder: &Path) -> Result<Option<PathBuf>, FixError> {
         let entry = entry.map_err(|error| failed(folder, error))?;
         let name = entry.file_name();
         let kind = entry.file_type().map_err(|error| failed(folder, error))?;
+        if !kind.is_file() && name == FilePath::SKILL_MD {
+            // Another file would take its place.
+            return Ok(None);
+        }
         if kind.is_file() && name.eq_ignore_ascii_case(FilePath::SKILL_MD) {
             found.push(entry.path());
         }

@@ -22,6 +22,8 @@ mod fix;
 mod ids;
 mod scan;
 mod template;
+#[cfg(test)]
+mod tests;
 
 pub use draft::{Draft, Told, drafts};
 pub use fix::{FixError, fix};
