@@ -29,6 +29,8 @@ mod look;
 mod plan;
 mod targets;
 mod tell;
+#[cfg(test)]
+mod tests;
 
 pub use error::Error;
 pub use fetch::{InstalledSkill, Outcome};
