@@ -1,5 +1,9 @@
 //! Folders as they are found on disks.
 
+mod limits;
+mod patterns;
+mod stamps;
+
 use tempfile::TempDir;
 
 use super::*;
@@ -264,22 +268,6 @@ fn a_folder_that_became_a_link_gives_none_of_its_files() {
 }
 
 #[test]
-fn a_stamp_counts_what_is_no_part_of_the_skill_as_well() {
-    let folder = folder(&[
-        ("SKILL.md", SKILL),
-        (".gitignore", "*.log\n"),
-        ("a.log", "x"),
-        ("node_modules/x/index.js", "x"),
-    ]);
-    // The folder itself, three files, and a folder that is not looked into.
-    for max in [5, 6] {
-        assert_eq!(stamp(folder.path(), max).expect("a stamp").entries, 5);
-    }
-    let stamped = stamp(folder.path(), 4);
-    assert!(matches!(stamped, Err(TooMany::Entries(4))), "{stamped:?}");
-}
-
-#[test]
 fn a_folder_is_itself_behind_a_link_and_another_one_made_anew() {
     let place = folder(&[("a/SKILL.md", SKILL)]);
     let at = |path: &str| place.path().join(path);
@@ -293,4 +281,76 @@ fn a_folder_is_itself_behind_a_link_and_another_one_made_anew() {
         (inode(&at("old/SKILL.md")), inode(&at("gone"))),
         (None, None)
     );
+}
+
+#[test]
+fn folders_are_found_the_shortest_path_first_however_skill_md_is_written() {
+    let place = folder(&[
+        ("a/b/SKILL.md", SKILL),
+        ("b/skill.md", SKILL),
+        ("z/Skill.MD", SKILL),
+        ("none/SKILL.txt", SKILL),
+    ]);
+    let found = find(place.path()).expect("folders");
+    assert_eq!(
+        found.folders,
+        ["b", "z", "a/b"].map(|path| place.path().join(path))
+    );
+    assert_eq!(found.left_out, []);
+}
+
+#[test]
+fn what_is_above_the_repository_of_a_skill_says_nothing_of_its_files() {
+    let place = folder(&[
+        (".gitignore", "*.tmp\n"),
+        ("repository/.git/config", "x"),
+        ("repository/.gitignore", "*.log\n"),
+        ("repository/one/SKILL.md", SKILL),
+        ("repository/one/a.log", "x"),
+        ("repository/one/a.tmp", "x"),
+    ]);
+    let read = read_below(place.path(), Path::new("repository/one"));
+    assert_eq!(
+        (taken(&read), reported(&read, LEFT_OUT)),
+        (vec!["SKILL.md", "a.tmp"], vec!["a.log"])
+    );
+}
+
+#[test]
+fn a_folder_with_the_name_of_a_secret_is_read() {
+    let place = folder(&[
+        ("SKILL.md", SKILL),
+        ("id_rsa/notes.md", "x"),
+        ("server.pem/.netrc", "x"),
+        ("server.pem/a.md", "x"),
+    ]);
+    let read = read(place.path());
+    assert_eq!(
+        (taken(&read), reported(&read, LEFT_OUT)),
+        (
+            vec!["SKILL.md", "id_rsa/notes.md", "server.pem/a.md"],
+            vec!["server.pem/.netrc"]
+        )
+    );
+}
+
+#[cfg(not(target_vendor = "apple"))]
+#[test]
+fn a_pipe_in_the_place_of_patterns_says_nothing_and_nobody_waits_for_it() {
+    use std::sync::mpsc;
+    use std::time::Duration;
+
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+
+    let place = folder(&[("SKILL.md", SKILL)]);
+    let pipe = place.path().join(SKILLIGNORE);
+    mknodat(CWD, &pipe, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).expect("a pipe");
+    let (done, waits) = mpsc::channel();
+    let root = place.path().to_owned();
+    std::thread::spawn(move || done.send(read(&root)));
+    let read = waits.recv_timeout(Duration::from_secs(60));
+    let read = read.expect("a read that does not wait for a writer of the pipe");
+    assert_eq!(taken(&read), ["SKILL.md"]);
+    let problems: Vec<_> = read.problems.iter().map(|problem| &problem.rule).collect();
+    assert_eq!(problems, ["file-not-regular"]);
 }
