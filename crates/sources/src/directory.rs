@@ -5,10 +5,13 @@ use std::path::{Path, PathBuf};
 use futures_util::future::BoxFuture;
 
 use super::{Error, Fetch, Files, Item, Listing, Look, Work, aside};
-use model::{Digest, FilePath, Problem, bundle_digest};
+use model::{Digest, FilePath, Problem, Severity, bundle_digest};
 
 /// Rules of files that could not be read, or not all of them, as [`skill_folder::read`] names them.
 const UNREADABLE: &str = "file-unreadable";
+
+/// Rule of a file that stands for one in Large File Storage, as [`skill_folder::read`] names it.
+const POINTER: &str = "file-lfs-pointer";
 
 /// A folder on disk. Skills are found and read as the command line does it.
 ///
@@ -150,22 +153,29 @@ fn inside(root: &Path, folder: &Path) -> Option<String> {
 }
 
 /// The files of a skill, unless one of them vanished meanwhile: half a skill is none. One that
-/// may not be read is a problem of the skill.
+/// may not be read is a problem of the skill, and so is a SKILL.md that stands for another file:
+/// it will at the next look as well.
 fn whole(root: &Path, path: &str) -> Result<skill_folder::SkillFiles, Error> {
     let inside = Path::new(if path == "." { "" } else { path });
     let folder = root.join(inside);
-    let read = skill_folder::read_below(root, inside);
+    let mut read = skill_folder::read_below(root, inside);
+    let is_skill_md = |path: &str| path.eq_ignore_ascii_case(FilePath::SKILL_MD);
+    let has_skill_md = read.files.keys().any(|path| is_skill_md(path.as_str()));
+    for problem in &mut read.problems {
+        if problem.rule == POINTER && is_skill_md(&problem.file) && !has_skill_md {
+            problem.severity = Severity::Error;
+        }
+    }
     let gone = read.problems.iter().find(|problem| {
         let path = folder.join(&problem.file);
         problem.rule == UNREADABLE && path.symlink_metadata().is_err()
     });
-    let is_skill = |path: &FilePath| path.as_str().eq_ignore_ascii_case(FilePath::SKILL_MD);
     let shown = folder.display();
     if let Some(Problem { file, .. }) = gone {
         let message = format!("`{file}` in `{shown}` vanished while it was read");
         return Err(Error::Unavailable(message));
     }
-    if !read.is_refused() && !read.files.keys().any(is_skill) {
+    if !read.is_refused() && !has_skill_md {
         let message = format!("the SKILL.md of `{shown}` vanished while it was read");
         return Err(Error::Unavailable(message));
     }

@@ -1,5 +1,7 @@
 //! Folders on disk as places with skills.
 
+mod problems;
+
 use std::fs;
 
 use tempfile::TempDir;
