@@ -1,6 +1,9 @@
 //! Folders on disk as places with skills.
 
+mod limits;
 mod problems;
+#[cfg(target_os = "linux")]
+mod waits;
 
 use std::fs;
 
@@ -113,4 +116,73 @@ async fn a_search_that_nobody_wants_ends() {
     work.stop.cancel();
     let ended = crate::directory::list(root.path(), &work);
     assert!(matches!(ended, Err(Error::Stopped)), "{ended:?}");
+}
+
+#[tokio::test]
+async fn a_link_on_the_way_to_a_skill_makes_it_no_item_of_the_folder() {
+    let (root, (_folder, work)) = (TempDir::new().expect("a folder"), work());
+    let outside = TempDir::new().expect("a folder");
+    write(root.path(), "skills/one/SKILL.md", SKILL);
+    write(outside.path(), "one/SKILL.md", SKILL);
+    let place = Directory::new(root.path()).expect("a place");
+    let found = listing(&place, None, &work).await;
+    let skills = root.path().join("skills");
+    fs::remove_dir_all(&skills).expect("removed");
+    std::os::unix::fs::symlink(outside.path(), &skills).expect("a link");
+    let read = place.read(&found.items[0], &work).await;
+    assert!(
+        matches!(&read, Err(Error::Invalid(why)) if why == "this is no item of the folder"),
+        "{read:?}"
+    );
+}
+
+#[test]
+fn skills_are_in_order_by_how_deep_they_are_and_then_by_path() {
+    let item = |path: &str| Item {
+        path: path.to_owned(),
+        ..Item::default()
+    };
+    let mut listing = Listing {
+        items: ["a/b/c", "z", "b/a", "a/c", "m"].map(item).into(),
+        ..Listing::default()
+    };
+    listing.sort();
+    assert_eq!(paths(&listing), ["m", "z", "a/c", "b/a", "a/b/c"]);
+}
+
+#[test]
+fn only_a_place_that_is_unavailable_is_worth_another_try() {
+    let why = || "why".to_owned();
+    let address = Error::Address {
+        address: why(),
+        what: why(),
+    };
+    let limited = Error::RateLimited {
+        after: std::time::Duration::from_secs(1),
+        limit: None,
+    };
+    for error in [
+        Error::Invalid(why()),
+        Error::NotBuilt("git"),
+        Error::Refused(why()),
+        address,
+        Error::TooLarge(why()),
+        limited,
+        Error::Stopped,
+    ] {
+        assert!(!error.is_transient(), "{error:?}");
+    }
+    assert!(Error::Unavailable(why()).is_transient());
+}
+
+#[tokio::test]
+async fn what_panics_on_what_a_place_sent_makes_that_invalid() {
+    let done = aside(|| Ok(7)).await;
+    assert!(matches!(done, Ok(7)), "{done:?}");
+    let done = aside::<()>(|| panic!("it cannot be dealt with, as a test has it")).await;
+    let expected = "what it sent could not be dealt with: that is a fault of this server";
+    assert!(
+        matches!(&done, Err(Error::Invalid(why)) if why == expected),
+        "{done:?}"
+    );
 }
