@@ -268,3 +268,68 @@ impl Resolve for Checked {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::TcpListener;
+    use tokio_rustls::TlsAcceptor;
+
+    use super::*;
+
+    /// A server with a certificate of its own that answers one request, its address, and a
+    /// client that trusts it.
+    async fn secure(answer: String) -> (Url, Client) {
+        provide_tls();
+        let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]);
+        let made = made.expect("a certificate");
+        let certificate = made.cert.der().clone();
+        let key = rustls::pki_types::PrivatePkcs8KeyDer::from(made.signing_key.serialize_der());
+        let config = rustls::ServerConfig::builder()
+            .with_no_client_auth()
+            .with_single_cert(vec![certificate.clone()], key.into())
+            .expect("a server");
+        let acceptor = TlsAcceptor::from(Arc::new(config));
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let address = listener.local_addr().expect("an address");
+        tokio::spawn(async move {
+            let (stream, _) = listener.accept().await.expect("a connection");
+            let mut stream = acceptor.accept(stream).await.expect("a handshake");
+            let mut asked = vec![0; 8192];
+            let read = stream.read(&mut asked).await.expect("a request");
+            assert!(read > 0, "a request");
+            stream.write_all(answer.as_bytes()).await.expect("written");
+            stream.shutdown().await.ok();
+        });
+        let trusted = reqwest::Certificate::from_der(&certificate).expect("a certificate");
+        let http = reqwest::Client::builder()
+            .redirect(redirect::Policy::none())
+            .no_proxy()
+            .timeout(Duration::from_secs(60))
+            .tls_certs_only([trusted]);
+        let client = Client {
+            http: http.build().expect("a client"),
+            egress: Egress::permitting(&["127.0.0.1"]).expect("networks"),
+            redirects: 3,
+        };
+        let url = Url::parse(&format!("https://{address}/")).expect("an address");
+        (url, client)
+    }
+
+    #[tokio::test]
+    async fn a_redirect_from_https_to_http_is_not_followed() {
+        // Were it followed, this address would be refused.
+        for (to, is_downgrade) in [("http://127.0.0.2/", true), ("https://127.0.0.2/", false)] {
+            let answer = format!("HTTP/1.1 302 x\r\nlocation: {to}\r\ncontent-length: 0\r\n\r\n");
+            let (url, client) = secure(answer).await;
+            let error = client.get(&url, &HeaderMap::new(), None).await;
+            let error = error.expect_err("refused");
+            let expected = if is_downgrade {
+                matches!(error, Error::Downgrade)
+            } else {
+                matches!(error, Error::Refused(_))
+            };
+            assert!(expected, "{to}: {error:?}");
+        }
+    }
+}

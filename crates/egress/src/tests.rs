@@ -1,3 +1,8 @@
+//! Addresses that are not called, and what is sent to those that are.
+
+mod redirects;
+mod timeouts;
+
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -40,7 +45,8 @@ fn every_sort_of_address_that_is_not_public_is_refused_and_named() {
         ("198.51.100.1", "an address for documentation"),
         ("203.0.113.9", "an address for documentation"),
         ("192.88.99.1", "an address of relays (RFC 7526)"),
-        ("198.19.0.1", "an address for benchmarks (RFC 2544)"),
+        ("198.18.0.1", "an address for benchmarks (RFC 2544)"),
+        ("198.19.255.255", "an address for benchmarks (RFC 2544)"),
         ("224.0.0.1", "a multicast address"),
         ("239.255.255.255", "a multicast address"),
         ("255.255.255.255", "the broadcast address"),
@@ -63,15 +69,20 @@ fn every_sort_of_address_that_is_not_public_is_refused_and_named() {
         ("2002:7f00:1::", "a loopback address"),
         ("2002:a9fe:a9fe::1", "the address of a cloud's metadata"),
         ("2001:0:4136:e378::", "an address of protocols (RFC 2928)"),
+        ("2001:1ff:ffff::1", "an address of protocols (RFC 2928)"),
         ("2001:db8::1", "an address for documentation"),
         ("3fff::1", "an address for documentation"),
+        ("3fff:fff:ffff::1", "an address for documentation"),
         ("100::1", "an address that discards (RFC 6666)"),
         ("5f00::1", "an address of segment routing (RFC 9602)"),
         ("fc00::1", "a private address"),
         ("fd12:3456::1", "a private address"),
         ("fe80::1", "a link-local address"),
+        ("febf:ffff::1", "a link-local address"),
         ("fec0::1", "a site-local address"),
+        ("feff:ffff::1", "a site-local address"),
         ("ff02::1", "a multicast address"),
+        ("1fff:ffff::1", "a reserved address"),
         ("4000::1", "a reserved address"),
     ] {
         assert_eq!(what(&egress, address).as_deref(), Some(sort), "{address}");
@@ -84,10 +95,14 @@ fn every_sort_of_address_that_is_not_public_is_refused_and_named() {
         "172.15.0.1",
         "172.32.0.1",
         "192.167.1.1",
-        "198.17.0.1",
+        "198.17.255.255",
+        "198.20.0.1",
         "223.255.255.255",
+        "2000::1",
+        "2001:200::1",
         "2606:4700::1111",
         "2a00:1450:4001::1",
+        "3fff:1000::1",
     ] {
         assert_eq!(what(&egress, public), None, "{public}");
     }
@@ -129,6 +144,29 @@ fn an_address_is_refused_however_it_is_written() {
     }
     let public = Url::parse("https://example.com/").expect("an address");
     assert_eq!(egress.permits_url(&public), Ok(()));
+}
+
+#[test]
+fn an_address_of_version_6_is_itself_with_brackets_and_without() {
+    let egress = Egress::permitting(&["::1", "127.0.0.1"]).expect("networks");
+    for (host, expected) in [
+        ("[::1]", "[::1]:80"),
+        ("::1", "[::1]:80"),
+        ("127.0.0.1", "127.0.0.1:80"),
+    ] {
+        let found = egress.resolve(host, 80).expect("an address");
+        assert_eq!(found, [expected.parse().expect("an address")], "{host}");
+    }
+    for (host, what) in [
+        ("[fd00::1]", "a private address"),
+        ("10.0.0.1", "a private address"),
+    ] {
+        let refused = egress.resolve(host, 80).expect_err("refused");
+        assert_eq!(
+            refused.to_string(),
+            format!("`{host}` is {what}, which this server may not call")
+        );
+    }
 }
 
 /// Names for tests.
