@@ -179,6 +179,24 @@ mod tests {
     }
 
     #[test]
+    fn each_style_is_painted_as_itself_and_ends() {
+        let sequence = |codes: &str| format!("{codes}a\u{1b}[0m");
+        for (style, codes) in [
+            (ERROR, "\u{1b}[1m\u{1b}[31m"),
+            (HINT, "\u{1b}[36m"),
+            (GOOD, "\u{1b}[32m"),
+            (WARN, "\u{1b}[33m"),
+            (BAD, "\u{1b}[31m"),
+            (FAINT, "\u{1b}[2m"),
+            (Style::Bold, "\u{1b}[1m"),
+        ] {
+            assert_eq!(painted(&format!("{style}a{style:#}")), sequence(codes));
+        }
+        let plain = Style::Plain;
+        assert_eq!(painted(&format!("{plain}a{plain:#}")), "a");
+    }
+
+    #[test]
     fn a_line_stays_one() {
         let text = format!("{GOOD}valid{GOOD:#} x\n1 created\r\n\tb\rc");
         assert_eq!(

@@ -210,7 +210,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::{GOOD, painted};
+    use crate::{BAD, GOOD, painted};
 
     fn skills() -> Table {
         let mut table = Table::new(&["id", "version", "description"]);
@@ -296,6 +296,37 @@ mod tests {
         assert!(
             shown.ends_with("c     \u{1b}[32ma long…\u{1b}[0m   d"),
             "{shown:?}"
+        );
+    }
+
+    #[test]
+    fn the_spaces_between_words_count_where_a_text_goes_on_below() {
+        assert_eq!(wrapped("a b c d", 5), ["a b c", "d"]);
+        assert_eq!(wrapped("a b c d", 7), ["a b c d"]);
+        assert_eq!(wrapped("ab cd", 4), ["ab", "cd"]);
+        assert_eq!(wrapped("wider than", 2), ["wider", "than"]);
+    }
+
+    #[test]
+    fn a_row_without_a_first_column_has_no_id() {
+        let mut table = Table::new(&["id", "state"]);
+        assert!(table.is_empty());
+        table.add_row(["one", "a"]);
+        assert!(!table.is_empty());
+        table.add_row(["", "b"]);
+        table.add_row([""; 0]);
+        table.add_row(["two", ""]);
+        assert_eq!(table.ids(), "one\ntwo");
+    }
+
+    #[test]
+    fn a_line_end_in_a_cell_is_a_space_and_the_first_style_is_that_of_all_of_it() {
+        let mut table = Table::new(&["id", "what"]);
+        table.add_row(["a\rb", &format!("{BAD}no{BAD:#}\r\n{GOOD}yes{GOOD:#}")]);
+        assert_eq!(table.tsv(), "a b\tno  yes");
+        assert_eq!(
+            painted(&table.render(None, false)),
+            "id   what\na b  \u{1b}[31mno  yes\u{1b}[0m"
         );
     }
 
