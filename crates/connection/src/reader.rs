@@ -72,38 +72,75 @@ where
 
 #[cfg(test)]
 mod tests {
-    use std::future::poll_fn;
-
     use tokio::sync::oneshot;
+    use tokio::time::{Instant, timeout};
 
     use super::*;
 
-    /// A stream whose answer says this when it is polled; whether it was ended.
-    async fn ended(mut last: Option<Polled>) -> bool {
+    const LIMIT: Duration = Duration::from_secs(30);
+
+    /// The seconds after which a stream is ended. After so many seconds each, its answer
+    /// says this, or is not polled, as while the client takes nothing. None: it goes on.
+    async fn ended(steps: &'static [(u64, Option<Polled>)]) -> Option<u64> {
         let (alive, ended) = oneshot::channel::<()>();
-        Watched(Duration::from_secs(30)).execute(async move {
+        Watched(LIMIT).execute(async move {
             let _alive = alive;
-            poll_fn(move |_| {
-                // While the client takes nothing, its answer is not polled again.
-                if let Some(polled) = last.take() {
-                    note_polled(polled);
+            for (after, polled) in steps {
+                if *after > 0 {
+                    sleep(Duration::from_secs(*after)).await;
                 }
-                Poll::<()>::Pending
-            })
-            .await;
+                if let Some(polled) = polled {
+                    note_polled(*polled);
+                }
+            }
+            std::future::pending::<()>().await;
         });
-        tokio::time::timeout(Duration::from_secs(3600), ended)
-            .await
-            .is_ok()
+        let start = Instant::now();
+        let ended = timeout(LIMIT * 100, ended).await;
+        ended.ok().map(|_| start.elapsed().as_secs())
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_stream_ends_when_its_client_does_not_take_what_there_is() {
-        assert!(ended(Some(Polled::Gave)).await);
-        assert!(
-            !ended(Some(Polled::Waits)).await,
+        use Polled::{Gave, Waits};
+        assert_eq!(ended(&[(0, Some(Gave))]).await, Some(30));
+        assert_eq!(
+            ended(&[(0, Some(Gave)), (20, None)]).await,
+            Some(30),
+            "the stream was woken, and the client took nothing"
+        );
+        assert_eq!(
+            ended(&[(0, Some(Gave)), (20, Some(Gave)), (20, Some(Gave))]).await,
+            Some(70),
+            "a piece that is taken starts the limit anew"
+        );
+        assert_eq!(
+            ended(&[(0, Some(Gave)), (20, Some(Waits))]).await,
+            None,
+            "all was taken, and there is nothing more yet"
+        );
+        assert_eq!(
+            ended(&[(0, Some(Waits)), (50, Some(Gave))]).await,
+            Some(80),
+            "the limit starts with the piece"
+        );
+        assert_eq!(
+            ended(&[(0, Some(Waits))]).await,
+            None,
             "there was nothing to take"
         );
-        assert!(!ended(None).await, "the answer was not there yet");
+        assert_eq!(ended(&[]).await, None, "the answer was not there yet");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_the_answer_of_a_finished_stream_said_counts_for_no_other_stream() {
+        let (alive, finished) = oneshot::channel::<()>();
+        Watched(LIMIT).execute(async move {
+            note_polled(Polled::Gave);
+            drop(alive);
+        });
+        let finished = timeout(LIMIT, finished).await;
+        assert!(finished.is_ok(), "the stream finishes by itself");
+        assert_eq!(ended(&[]).await, None);
     }
 }

@@ -74,9 +74,14 @@ impl Drop for ShortPath {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
     use tokio::net::{UnixListener, UnixStream};
 
     use super::*;
+
+    /// 104 bytes of an address, less a separator, 14 bytes of a name and the end.
+    const MAX: usize = 88;
 
     #[tokio::test]
     async fn a_directory_may_have_a_path_longer_than_a_socket_may() {
@@ -97,5 +102,30 @@ mod tests {
         }
         let left: Vec<_> = fs::read_dir(below).expect("a folder").collect();
         assert_eq!(left.len(), 1, "no link stays: {left:?}");
+    }
+
+    #[tokio::test]
+    async fn a_path_that_leaves_room_for_the_name_of_a_socket_is_kept() {
+        let folder = tempfile::tempdir().expect("a folder");
+        // The folder itself and a separator are part of the path.
+        let rest = MAX - 1 - folder.path().as_os_str().len();
+        for (bytes, is_kept) in [(MAX, true), (MAX + 1, false)] {
+            let directory = folder.path().join("d".repeat(rest + bytes - MAX));
+            assert_eq!(directory.as_os_str().len(), bytes);
+            fs::create_dir(&directory).expect("a folder");
+            let short = ShortPath::new(&directory).expect("a path");
+            assert_eq!(short.path == directory, is_kept, "{:?}", short.path);
+            assert!(short.path.as_os_str().len() <= MAX, "{:?}", short.path);
+            UnixListener::bind(short.path.join("s".repeat(14))).expect("a socket");
+        }
+    }
+
+    #[test]
+    fn the_folder_of_a_link_lets_nobody_else_in() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let short = ShortPath::by_link(folder.path(), folder.path()).expect("a path");
+        let holds = short.path.parent().expect("a folder");
+        let mode = fs::metadata(holds).expect("a folder").permissions().mode();
+        assert_eq!(mode & 0o777, 0o700);
     }
 }

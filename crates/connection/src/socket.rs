@@ -139,6 +139,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Socket<S> {
 #[cfg(test)]
 mod tests {
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, duplex};
+    use tokio::time::{Instant, timeout};
 
     use super::*;
 
@@ -183,5 +184,92 @@ mod tests {
         let error = server.write_all(&[0; 4096]).await.expect_err("an end");
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
         drop(client);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_sends_the_preface_byte_by_byte_gets_no_more_time() {
+        let (mut client, server) = duplex(1024);
+        let mut server = Socket::new(server, FIRST, WRITE);
+        let start = Instant::now();
+        let mut read = Vec::new();
+        let reading = timeout(WRITE * 10, server.read_to_end(&mut read));
+        let sending = async {
+            for byte in b"PRI" {
+                client.write_all(&[*byte]).await.expect("a byte");
+                tokio::time::sleep(FIRST / 5).await;
+            }
+        };
+        let (ended, ()) = tokio::join!(async { (reading.await, start.elapsed()) }, sending);
+        let (ended, after) = ended;
+        let ended = ended.map(|ended| ended.map_err(|error| error.kind()));
+        assert_eq!(
+            (ended, after.as_secs()),
+            (Ok(Err(io::ErrorKind::TimedOut)), FIRST.as_secs())
+        );
+        assert_eq!(read, b"PRI");
+    }
+
+    /// The socket of a client that takes nothing, not even an end.
+    struct Stuck;
+
+    impl AsyncWrite for Stuck {
+        fn poll_write(
+            self: Pin<&mut Self>,
+            _: &mut Context<'_>,
+            _: &[u8],
+        ) -> Poll<io::Result<usize>> {
+            Poll::Pending
+        }
+
+        fn poll_write_vectored(
+            self: Pin<&mut Self>,
+            _: &mut Context<'_>,
+            _: &[io::IoSlice<'_>],
+        ) -> Poll<io::Result<usize>> {
+            Poll::Pending
+        }
+
+        fn is_write_vectored(&self) -> bool {
+            true
+        }
+
+        fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Pending
+        }
+
+        fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Pending
+        }
+    }
+
+    /// What a wait for a client that takes nothing came to, and after how many seconds.
+    async fn outcome<T>(
+        waiting: impl Future<Output = io::Result<T>>,
+    ) -> (Option<Result<(), io::ErrorKind>>, u64) {
+        let start = Instant::now();
+        let ended = timeout(WRITE * 10, waiting).await.ok();
+        let ended = ended.map(|ended| ended.map(|_| ()).map_err(|error| error.kind()));
+        (ended, start.elapsed().as_secs())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn every_way_to_send_has_the_limit_of_a_write() {
+        let socket = || Socket::new(Stuck, FIRST, WRITE);
+        assert!(socket().is_write_vectored());
+        let pieces = [io::IoSlice::new(b"a"), io::IoSlice::new(b"b")];
+        let ways = [
+            ("write", outcome(socket().write(b"a")).await),
+            (
+                "write_vectored",
+                outcome(socket().write_vectored(&pieces)).await,
+            ),
+            ("flush", outcome(socket().flush()).await),
+            ("shutdown", outcome(socket().shutdown()).await),
+        ];
+        let limit = (Some(Err(io::ErrorKind::TimedOut)), WRITE.as_secs());
+        assert_eq!(
+            ways,
+            ["write", "write_vectored", "flush", "shutdown"].map(|way| (way, limit))
+        );
     }
 }
