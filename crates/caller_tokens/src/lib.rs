@@ -211,4 +211,40 @@ mod tests {
         }
         assert_ne!(tokens().keys(), tokens().keys());
     }
+
+    #[test]
+    fn the_key_is_published_for_signatures_alone_and_named_by_its_thumbprint() {
+        let keys: Value = serde_json::from_str(&tokens().keys()).expect("JSON");
+        let x = keys["keys"][0]["x"].as_str().expect("a key");
+        // RFC 7638, 3: in the order of the names, without white space.
+        let members = [("crv", "Ed25519"), ("kty", "OKP"), ("x", x)];
+        let members = members.map(|(name, value)| format!("\"{name}\":\"{value}\""));
+        let thumbprint = Sha256::digest(format!("{{{}}}", members.join(",")));
+        let key = json!({
+            "kty": "OKP",
+            "crv": "Ed25519",
+            "x": x,
+            "kid": URL_SAFE_NO_PAD.encode(thumbprint),
+            "alg": "EdDSA",
+            "use": "sig",
+        });
+        assert_eq!(keys, json!({ "keys": [key] }));
+    }
+
+    #[test]
+    fn a_token_ends_with_the_second_in_which_the_caller_waits_no_longer() {
+        for (timeout, end) in [
+            (Duration::ZERO, 1_000),
+            (Duration::from_nanos(1), 1_001),
+            (Duration::from_secs(1), 1_001),
+            (Duration::from_millis(1_001), 1_002),
+            (Duration::MAX, i64::MAX),
+        ] {
+            let call = SignedCall { timeout, ..CALL };
+            let token = tokens().sign(&Principal::token("ada"), &call);
+            let token = token.expect("a token");
+            let claims = json(token.split('.').nth(1).expect("claims"));
+            assert_eq!(claims["exp"], end, "{timeout:?}");
+        }
+    }
 }
