@@ -105,6 +105,8 @@ impl<'de> Deserialize<'de> for SecretRef {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
 
     fn read(yaml: &str) -> Result<SecretRef, String> {
@@ -142,5 +144,34 @@ mod tests {
         for yaml in ["{}", "{vault: x}", "{env: A, file: B}", "[a]"] {
             assert!(read(yaml).is_err(), "{yaml}");
         }
+    }
+
+    #[test]
+    fn a_reference_is_the_same_only_where_it_leads_to_the_same_place() {
+        let all = ["a", "b", "{env: a}", "{env: b}", "{file: a}", "{file: b}"];
+        for (at, yaml) in all.iter().enumerate() {
+            let secret = read(yaml).expect("a reference");
+            let same = |other: &&str| read(other).is_ok_and(|other| other == secret);
+            let same: Vec<_> = all.iter().map(same).collect();
+            let expected: Vec<_> = (0..all.len()).map(|other| other == at).collect();
+            assert_eq!(same, expected, "{yaml}");
+        }
+    }
+
+    #[test]
+    fn the_config_file_lists_a_secret_without_its_value() {
+        let text = "db: hunter2\nmail: {env: MAIL}\nkey: {file: /run/key}\n";
+        let document = config_file::Document::parse(text).expect("YAML");
+        let read = document.read::<BTreeMap<String, SecretRef>>(|_| 0..=u64::MAX);
+        let settings = document.settings(&read.expect("settings"));
+        let settings = settings.iter().map(|it| (it.key.as_str(), &*it.value));
+        assert_eq!(
+            settings.collect::<Vec<_>>(),
+            [
+                ("db", "(secret)"),
+                ("mail", "{env: MAIL}"),
+                ("key", "{file: /run/key}"),
+            ]
+        );
     }
 }
