@@ -132,7 +132,7 @@ fn a_peer_is_forgotten_with_the_last_that_it_has() {
     assert_eq!(admission.peer_count(), 0);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn who_waits_gets_what_another_gives_back_and_more_than_there_is_never() {
     let admission = admission();
     let peer = admission.peer(address("10.0.0.1"));
@@ -144,7 +144,7 @@ async fn who_waits_gets_what_another_gives_back_and_more_than_there_is_never() {
     let mut waits = Box::pin(peer.take(Resource::Answers, 20));
     assert!((&mut waits).now_or_never().is_none());
     first.shrink_to(30);
-    let second = waits.await.expect("what was given back");
+    let second = in_time(waits).await.expect("what was given back");
     assert_eq!((first.units(), second.units()), (30, 20));
     assert_eq!(admission.taken(Resource::Answers), 50);
     // Who gives up waiting holds nothing.

@@ -172,12 +172,13 @@ async fn of_two_contents_of_a_call_the_longer_one_says_how_much_is_booked() {
     let others = others.expect("all of it");
     let peer = admission.peer(address("10.0.0.1")).for_call();
     let both = with_reader(peer.clone(), async {
-        // In this order they ask, and get it.
-        tokio::join!(reserve(300 << 10), reserve(150 << 10))
+        // In this order they ask, and in this order they get it: the shorter one is last.
+        let (mut long, mut short) = (Box::pin(reserve(300 << 10)), Box::pin(reserve(150 << 10)));
+        assert!((&mut long).now_or_never().is_none());
+        assert!((&mut short).now_or_never().is_none());
+        drop(others);
+        (long.await, short.await)
     });
-    let mut both = Box::pin(both);
-    assert!((&mut both).now_or_never().is_none());
-    drop(others);
     assert_eq!(in_time(both).await, (Ok(()), Ok(())));
     let memory = peer.reserved().expect("what was booked");
     assert_eq!(
