@@ -100,7 +100,9 @@ async fn a_server_that_is_silent_in_the_middle_of_its_answer_breaks_it_off() {
     let (mut response, _stream) = half_read(&client).await;
     let (rest, seconds) = timed(response.chunk()).await;
     let error = rest.expect_err("no rest");
-    assert_eq!((error.is_timeout(), seconds), (true, 600), "{error:?}");
+    // Less what a busy machine took for the first half, before time stood still.
+    assert!(error.is_timeout(), "{error:?}");
+    assert!((540..=600).contains(&seconds), "{seconds} s");
 }
 
 #[tokio::test]
