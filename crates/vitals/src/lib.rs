@@ -144,4 +144,116 @@ mod tests {
         assert!(vitals.open_fds >= before.open_fds, "{before:?} {vitals:?}");
         assert!(vitals.max_fds >= vitals.open_fds);
     }
+
+    #[test]
+    fn a_gauge_has_the_figure_of_its_name() {
+        let vitals = Vitals {
+            cpu_seconds: Some(0.5),
+            start_seconds: Some(1.5),
+            resident_bytes: Some(1),
+            virtual_bytes: Some(2),
+            threads: Some(3),
+            open_fds: Some(4),
+            max_fds: None,
+        };
+        let figures = vitals.gauges().map(|(name, _, figure)| (name, figure));
+        assert_eq!(
+            figures,
+            [
+                ("process_resident_memory_bytes", Some(1)),
+                ("process_virtual_memory_bytes", Some(2)),
+                ("process_threads", Some(3)),
+                ("process_open_fds", Some(4)),
+                ("process_max_fds", None),
+            ]
+        );
+    }
+
+    #[test]
+    fn memory_is_told_in_bytes() {
+        let status = "Name:\tVmRSS: 7 kB\nVmSize:\t      24 kB\nVmRSS:\t      12 kB\n";
+        assert_eq!(
+            ["VmRSS:", "VmSize:", "VmSwap:", "Name:"].map(|name| kib(status, name)),
+            [Some(12_288), Some(24_576), None, None]
+        );
+    }
+
+    /// What the system says of this process, from the fourth field on.
+    #[cfg(target_os = "linux")]
+    fn stat() -> Vec<f64> {
+        let stat = fs::read_to_string("/proc/self/stat").expect("a file");
+        let (_, fields) = stat.rsplit_once(')').expect("a name");
+        // The third is a letter: how it runs.
+        let fields = fields.split_whitespace().skip(1);
+        fields
+            .map(|field| field.parse().expect("a number"))
+            .collect()
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn processor_time_is_that_of_the_program_and_of_the_system_for_it() {
+        // The fields 14 and 15, in hundredths of a second.
+        let ticks = || [stat()[10], stat()[11]];
+        // Each reading costs the system some time: until it has a few ticks to tell.
+        for _ in 0..1_000_000 {
+            if ticks()[1] >= 3.0 {
+                break;
+            }
+        }
+        let seconds = || ticks().iter().sum::<f64>() / 100.0;
+        let before = seconds();
+        let told = Vitals::read().cpu_seconds.expect("processor time");
+        let after = seconds();
+        assert!(
+            before <= told && told <= after,
+            "{before} <= {told} <= {after}"
+        );
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_process_started_so_many_ticks_after_its_system() {
+        let boot = || -> f64 {
+            let text = fs::read_to_string("/proc/stat").expect("a file");
+            let boot = text.lines().find_map(|line| line.strip_prefix("btime "));
+            boot.expect("a boot").parse().expect("seconds")
+        };
+        // Field 22, in hundredths of a second. The boot moves when the clock is set.
+        let (before, ticks) = (boot(), stat()[18]);
+        let told = Vitals::read().start_seconds.expect("a start");
+        let after = boot();
+        let start = |boot: f64| boot + ticks / 100.0;
+        assert!(
+            [before, after].map(start).contains(&told),
+            "{before} {after} {ticks} {told}"
+        );
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn the_list_of_descriptors_does_not_count_itself_and_the_limit_is_the_one_that_holds() {
+        // Those that are still open once they are listed.
+        let open = || {
+            let listed = fs::read_dir("/proc/self/fd").expect("a folder").flatten();
+            let listed: Vec<_> = listed.map(|entry| entry.path()).collect();
+            let open = listed.iter().filter(|path| fs::read_link(path).is_ok());
+            Some(open.count() as u64)
+        };
+        // Other tests open files meanwhile.
+        let is_told = (0..10_000).any(|_| {
+            let (before, told) = (open(), Vitals::read().open_fds);
+            before == told && told == open()
+        });
+        assert!(is_told, "{:?} {:?}", Vitals::read(), open());
+
+        let limits = fs::read_to_string("/proc/self/limits").expect("a file");
+        let limit = limits.lines().find(|line| line.starts_with("Max open"));
+        // `Max open files`, the limit that holds, the one that it may be raised to.
+        let soft = limit.expect("a limit").split_whitespace().nth(3);
+        assert_eq!(
+            Vitals::read().max_fds,
+            soft.and_then(|soft| soft.parse().ok())
+        );
+    }
 }
