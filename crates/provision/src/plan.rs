@@ -152,8 +152,8 @@ async fn permit_beside<S: Source>(
     with.source.permit_set(all).await
 }
 
-/// What the lock says. A version that the server does not have any more is chosen anew,
-/// unless it is to be that one and no other.
+/// What the lock says. A version that the server does not have any more is chosen anew, with
+/// what it requires and the lock does not have, unless it is to be that one and no other.
 async fn of_lock<S: Source>(
     with: &Provision<'_, S>,
     lock: &SkillsLock,
@@ -161,7 +161,7 @@ async fn of_lock<S: Source>(
     frozen: bool,
     changes: &mut Changes,
 ) -> Result<Vec<Wanted>, S::Error> {
-    let mut wanted = Vec::new();
+    let (mut wanted, mut anew) = (Vec::new(), Vec::new());
     for locked in lock.skills() {
         let places = with.targets.of(locked).map_err(S::Error::from)?;
         match with.source.known(&locked.id, locked.number).await {
@@ -169,7 +169,7 @@ async fn of_lock<S: Source>(
                 let pins = with.source.resolve(vec![locked.id.to_string()]).await?;
                 let pins = pins.into_iter();
                 let chosen = |pin| Wanted::chosen(pin, Some(lock), places.clone(), method);
-                wanted.extend(pins.map(chosen));
+                anew.extend(pins.map(chosen));
                 changes.replaced.push(locked.id.clone());
             }
             Err(refused) => return Err(refused),
@@ -179,6 +179,10 @@ async fn of_lock<S: Source>(
             Ok(_) => wanted.push(Wanted::locked(locked, places, method)),
         }
     }
+    // What a replacement requires may be in the lock, which decides, or be chosen already.
+    let mut chosen: HashSet<SkillKey> = wanted.iter().map(|one| one.pin.id.key()).collect();
+    anew.retain(|one: &Wanted| chosen.insert(one.pin.id.key()));
+    wanted.extend(anew);
     Ok(wanted)
 }
 
@@ -281,7 +285,7 @@ pub async fn update<S: Source>(
         }
         lock.remove(&locked.id);
     }
-    note(&mut lock, &installed, false);
+    note(&mut lock, &installed, targets.is_asked());
     targets.write(&lock).map_err(S::Error::from)?;
     Ok(Changes {
         installed,

@@ -106,6 +106,26 @@ async fn folders_of_the_same_version_add_up_and_those_of_another_do_not() {
     assert_eq!(machine.locked(), locked(&[("pdf", 2, "cursor", true)]));
 }
 
+#[tokio::test]
+async fn an_update_for_one_agent_keeps_the_folders_of_the_others_where_nothing_changed() {
+    let machine = Machine::new();
+    machine.publish("pdf", 1, &[]);
+    let both = How {
+        agents: &["claude", "cursor"],
+        ..How::default()
+    };
+    machine.install(&["pdf"], &both).await.expect("installed");
+    let claude = How {
+        agents: &["claude"],
+        ..How::default()
+    };
+    machine.update(&[], &claude).await.expect("updated");
+    assert_eq!(
+        machine.locked(),
+        locked(&[("pdf", 1, "claude cursor", true)])
+    );
+}
+
 /// A machine with two skills, of which one requires a third, that all have version 2 by now.
 async fn outdated() -> Machine {
     let machine = Machine::new();

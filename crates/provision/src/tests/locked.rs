@@ -78,6 +78,42 @@ async fn a_locked_version_that_is_gone_is_chosen_anew_unless_the_lock_is_frozen(
 }
 
 #[tokio::test]
+async fn what_a_replaced_version_requires_stays_as_the_lock_says_and_is_fetched_once() {
+    let machine = Machine::new();
+    for name in ["pdf", "tables"] {
+        machine.publish(name, 1, &[]);
+    }
+    machine.needs("pdf", &["tables"]);
+    let installed = machine.install(&["pdf"], &How::default()).await;
+    installed.expect("installed");
+    fs::remove_dir_all(machine.project().join(".claude")).expect("removed");
+    for name in ["fonts", "pdf", "tables"] {
+        machine.publish(name, 2, &[]);
+    }
+    machine.withdraw("pdf", Some(1));
+    machine.needs("pdf", &["fonts", "tables"]);
+    machine.asked();
+    let done = machine.install(&[], &How::default()).await;
+    assert_eq!(done.expect("installed").replaced, [id("pdf")]);
+    let asked = machine.asked().into_iter();
+    let mut fetched: Vec<_> = asked.filter(|asked| asked.starts_with("archive")).collect();
+    fetched.sort();
+    let expected = ["fonts@2", "pdf@2", "tables@1"];
+    assert_eq!(
+        fetched,
+        expected.map(|name| format!("archive github/acme/{name}"))
+    );
+    assert_eq!(
+        machine.locked(),
+        [
+            ("fonts".into(), 2, "claude".into(), false),
+            ("pdf".into(), 2, "claude".into(), true),
+            ("tables".into(), 1, "claude".into(), false),
+        ]
+    );
+}
+
+#[tokio::test]
 async fn other_files_of_a_locked_version_are_refused_before_they_are_fetched() {
     let machine = cloned(&[]).await;
     machine.withdraw("pdf", Some(1));
