@@ -42,7 +42,7 @@ unit:
 # What a minute can find, once all is built: form, spelling, dead links, pages and golden files
 # that were not rendered, files and crates that are too long.
 quick:
-	@tests/tools
+	@tests/programs
 	cargo fmt --check
 	$(TOOLS)/typos
 	$(TOOLS)/rumdl check --silent --no-cache --enable MD042,MD051,MD052,MD057 *.md docs clients examples deploy
@@ -68,13 +68,13 @@ doc:
 # The program without its features. It takes the place of the other one in target/debug until
 # `build` puts that back, so nothing runs beside it.
 slim:
-	@tests/tools
+	@tests/programs
 	cargo clippy --workspace --no-default-features --lib --bins --test slim -- -D warnings
 	$(NEXTEST) run --workspace --no-default-features --test slim
 
 # The programs of the tests, the binary, and the fixtures of the conformance suite.
 build:
-	@tests/tools
+	@tests/programs
 	cargo test --workspace --no-run
 	cargo build --workspace --example conformance
 

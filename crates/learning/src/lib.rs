@@ -71,6 +71,7 @@ const MAX_CONFLICTS: usize = 64;
 #[derive(Debug, Clone)]
 pub struct Learning(Arc<Inner>);
 
+/// Reads the paths that come with the server.
 type ReadCatalog = Box<dyn FnOnce() -> Arc<Catalog> + Send>;
 
 struct Inner {
