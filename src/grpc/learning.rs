@@ -36,6 +36,12 @@ impl LearningService {
     pub fn new(learning: Learning) -> Self {
         Self { learning }
     }
+
+    /// Learning, whose paths are read by now.
+    async fn learning(&self) -> &Learning {
+        self.learning.ready().await;
+        &self.learning
+    }
 }
 
 /// Whose progress a call is about. A caller that signed in has learners of its own; whoever
@@ -65,7 +71,7 @@ impl v1::learning_server::Learning for LearningService {
             learner: _,
         } = request.into_inner();
         let difficulty = learned::difficulty_of(difficulty);
-        let found = self.learning.paths(&learner, &category, difficulty);
+        let found = self.learning().await.paths(&learner, &category, difficulty);
         let (standing, paths) = found.map_err(status)?;
         let include_progress = include_progress.unwrap_or(PROGRESS);
         Ok(Response::new(v1::GetPathsResponse {
@@ -87,7 +93,11 @@ impl v1::learning_server::Learning for LearningService {
             include_exercises,
             learner: _,
         } = request.into_inner();
-        let (standing, path) = self.learning.path(&learner, &path_id).map_err(status)?;
+        let (standing, path) = self
+            .learning()
+            .await
+            .path(&learner, &path_id)
+            .map_err(status)?;
         let include_exercises = include_exercises.unwrap_or(EXERCISES);
         Ok(Response::new(v1::GetPathResponse {
             path: Some(learned::detail(&standing, &path, include_exercises)),
@@ -103,7 +113,7 @@ impl v1::learning_server::Learning for LearningService {
             path_id,
             learner: _,
         } = request.into_inner();
-        let next = self.learning.next(&path_id, &learner).await;
+        let next = self.learning().await.next(&path_id, &learner).await;
         let next = next.map_err(status)?;
         let of = next.completion;
         Ok(Response::new(v1::NextExerciseResponse {
@@ -128,7 +138,11 @@ impl v1::learning_server::Learning for LearningService {
             learner: _,
             practice,
         } = request.into_inner();
-        let opened = self.learning.open(&exercise_id, &learner, practice).await;
+        let opened = self
+            .learning()
+            .await
+            .open(&exercise_id, &learner, practice)
+            .await;
         let opened = opened.map_err(status)?;
         Ok(Response::new(v1::GetExerciseResponse {
             exercise: Some(learned::exercise(&opened)),
@@ -148,7 +162,8 @@ impl v1::learning_server::Learning for LearningService {
         } = request.into_inner();
         let number = page_size(number, 0);
         let hint = self
-            .learning
+            .learning()
+            .await
             .reveal_hint(&exercise_id, number, &learner, practice);
         let hint = hint.await.map_err(status)?;
         Ok(Response::new(v1::RevealHintResponse {
@@ -182,7 +197,7 @@ impl v1::learning_server::Learning for LearningService {
             time_zone,
             practice,
         };
-        let submitted = self.learning.submit(submit, &learner).await;
+        let submitted = self.learning().await.submit(submit, &learner).await;
         let submitted = submitted.map_err(status)?;
         let details = request_feedback.unwrap_or(FEEDBACK);
         let next = submitted.next.as_ref();
@@ -213,7 +228,8 @@ impl v1::learning_server::Learning for LearningService {
         } = request.into_inner();
         let history = include_history.then(|| page_size(history_size, ACTIVITIES));
         let progress = self
-            .learning
+            .learning()
+            .await
             .progress(&learner, &path_id, history, &time_zone);
         let progress = progress.map_err(status)?;
         let overall = &progress.overall;
@@ -271,7 +287,11 @@ impl v1::learning_server::Learning for LearningService {
             confirm,
             learner: _,
         } = request.into_inner();
-        let reset = self.learning.reset(&path_id, &learner, confirm).await;
+        let reset = self
+            .learning()
+            .await
+            .reset(&path_id, &learner, confirm)
+            .await;
         let reset = reset.map_err(status)?;
         Ok(Response::new(v1::ResetProgressResponse {
             path_id,
@@ -292,7 +312,7 @@ impl v1::learning_server::Learning for LearningService {
             page_token,
         } = request.into_inner();
         let size = page_size(size, SUBMISSIONS);
-        let page = self.learning.waiting(&path_id, size, &page_token);
+        let page = self.learning().await.waiting(&path_id, size, &page_token);
         let (waiting, next) = page.map_err(status)?;
         Ok(Response::new(v1::ListSubmissionsResponse {
             submissions: waiting
@@ -329,7 +349,12 @@ impl v1::learning_server::Learning for LearningService {
             score,
             comment,
         };
-        let reviewed = self.learning.review(&review).await.map_err(status)?;
+        let reviewed = self
+            .learning()
+            .await
+            .review(&review)
+            .await
+            .map_err(status)?;
         Ok(Response::new(v1::ReviewSubmissionResponse {
             submission_id: reviewed.id.to_string(),
             verdict: learned::verdict(reviewed.verdict).into(),
@@ -353,7 +378,7 @@ impl v1::learning_server::Learning for LearningService {
             max_wait_seconds,
         } = request.into_inner();
         let after = (!from_now).then_some(after_sequence.unsigned_abs());
-        let watch = self.learning.watch(&learner, after);
+        let watch = self.learning().await.watch(&learner, after);
         let watch = watch.map_err(status)?;
         let activities = stream::unfold(Some(watch), |watch| async move {
             let mut watch = watch?;

@@ -269,6 +269,7 @@ pub(super) async fn admit(learning: &Learning, config: &LearningConfig, again: b
                 continue;
             }
         };
+        learning.ready().await;
         let known = learning.catalog();
         if again {
             let is_new = |it: &FoundPath| {

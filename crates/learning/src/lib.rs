@@ -119,6 +119,17 @@ impl Learning {
         replaced.unwrap_or_else(|| Arc::clone(&self.0.first))
     }
 
+    /// Has the paths read on a thread that may wait: they are a tenth of a second of work.
+    /// What runs on a runtime awaits this before it asks for anything.
+    pub async fn ready(&self) {
+        if LazyLock::get(&self.0.first).is_none() {
+            let this = self.clone();
+            let reading = tokio::task::spawn_blocking(move || this.catalog());
+            // Whoever then asks for the paths meets the same panic.
+            drop(reading.await);
+        }
+    }
+
     /// Other paths take the place of those that there are.
     pub fn replace_catalog(&self, catalog: Catalog) {
         self.0.replaced.store(Some(Arc::new(catalog)));

@@ -255,20 +255,25 @@ async fn learners_do_not_see_each_other() {
     );
 }
 
-#[test]
-fn paths_are_read_once_when_somebody_asks_for_them() {
+#[tokio::test]
+async fn paths_are_read_once_when_somebody_asks_for_them_and_on_no_thread_of_the_runtime() {
     let world = World::new(&[]);
     let (sender, reads) = std::sync::mpsc::channel();
     let read = move || {
-        sender.send(()).expect("somebody counts");
+        let thread = std::thread::current().id();
+        sender.send(thread).expect("somebody counts");
         Catalog::default()
     };
     let clock: Arc<dyn Clock> = Arc::new(world.clock.clone());
     let graders = world.learning.graders().clone();
     let learning = Learning::new(Store::in_memory(&Options::default()), clock, read, graders);
     assert_eq!(reads.try_iter().count(), 0);
+    learning.ready().await;
+    learning.ready().await;
     assert!(Arc::ptr_eq(&learning.catalog(), &learning.catalog()));
-    assert_eq!(reads.try_iter().count(), 1);
+    let reads: Vec<_> = reads.try_iter().collect();
+    assert_eq!(reads.len(), 1);
+    assert_ne!(reads[0], std::thread::current().id());
 }
 
 #[tokio::test]
