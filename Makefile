@@ -14,7 +14,7 @@ export CARGO_INCREMENTAL = 0
 export CARGO_PROFILE_DEV_DEBUG = 0
 endif
 
-.PHONY: quick check test unit nightly lint doc slim build rust outside packages tools model sbom \
+.PHONY: quick form rendered check test unit nightly lint doc slim build rust outside packages tools model sbom \
 	nightly-tools nightly-rust nightly-outside release dist deb image site interop bench grading mutants deny
 
 # A run leaves here what it was: reports in the form of JUnit, the pace of the machine, and
@@ -41,15 +41,20 @@ unit:
 
 # What a minute can find, once all is built: form, spelling, dead links, pages and golden files
 # that were not rendered, files and crates that are too long.
-quick:
+quick: form rendered
+
+form:
 	@tests/programs
 	cargo fmt --check
 	$(TOOLS)/typos
 	$(TOOLS)/rumdl check --silent --no-cache --enable MD042,MD051,MD052,MD057 *.md docs clients examples deploy
+
+rendered:
 	$(NEXTEST) run --workspace --test quick --status-level fail
 
-# And what the compiler alone knows.
-check: quick lint
+# And what the compiler alone knows. All is built at once, since the server, which the tests of
+# `rendered` need, compiles on one processor at the end of what it is made of.
+check: form build rendered lint
 
 lint:
 	cargo clippy --workspace --all-targets -- -D warnings
