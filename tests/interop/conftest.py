@@ -39,6 +39,13 @@ def start(tmp_path):
 
 
 @pytest.fixture
+def port():
+    """A port that no other program gets while the test runs."""
+    with harness.held_port() as port:
+        yield port
+
+
+@pytest.fixture
 def hire():
     """Makes agents; they go when the test ends."""
     hired = []

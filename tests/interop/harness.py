@@ -4,6 +4,7 @@ Every wait has a bound and ends as soon as what is waited for is there.
 """
 
 import base64
+import contextlib
 import hashlib
 import importlib
 import json
@@ -12,6 +13,7 @@ import pkgutil
 import queue
 import re
 import signal
+import socket
 import subprocess
 import threading
 from dataclasses import dataclass
@@ -69,6 +71,19 @@ class Lines:
     def text(self):
         self._thread.join(STOP_SECONDS)
         return "".join(self.seen)
+
+
+@contextlib.contextmanager
+def held_port():
+    """A port of 127.0.0.1 for a program to listen on.
+
+    A socket stays bound to it: the system gives the port to nobody else, not even
+    while the program is restarted, and refuses connections until it listens.
+    """
+    with socket.socket() as holder:
+        holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        holder.bind(("127.0.0.1", 0))
+        yield holder.getsockname()[1]
 
 
 class Program:

@@ -18,7 +18,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
-from harness import BIN, CALL_SECONDS, clean_environment
+from harness import BIN, CALL_SECONDS, clean_environment, held_port
 
 NGINX = shutil.which("nginx") or shutil.which("/usr/sbin/nginx") or ""
 DOCUMENT = Path(__file__).parents[2] / "docs" / "proxies.md"
@@ -46,12 +46,6 @@ def certificate(folder):
     plain = serialization.NoEncryption()
     (folder / "skills.key").write_bytes(key.private_bytes(pem, serialization.PrivateFormat.PKCS8, plain))
     return folder / "skills.pem"
-
-
-def free_port():
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
 
 
 def config(folder, port, upstream):
@@ -99,18 +93,18 @@ def in_front_of(server, folder):
     """The recipe of the document, run."""
     need(NGINX, "nginx (nginx-light)")
     ca = certificate(folder)
-    port = free_port()
-    (folder / "nginx.conf").write_text(config(folder, port, server.address))
-    process = subprocess.Popen([NGINX, "-p", str(folder), "-e", "stderr", "-c", str(folder / "nginx.conf")])
-    try:
-        until = time.monotonic() + CALL_SECONDS
-        with socket.socket() as probe:
-            while probe.connect_ex(("127.0.0.1", port)) != 0:
-                assert process.poll() is None and time.monotonic() < until, "nginx does not start"
-        yield Endpoint(port, ca)
-    finally:
-        process.terminate()
-        process.wait(CALL_SECONDS)
+    with held_port() as port:
+        (folder / "nginx.conf").write_text(config(folder, port, server.address))
+        process = subprocess.Popen([NGINX, "-p", str(folder), "-e", "stderr", "-c", str(folder / "nginx.conf")])
+        try:
+            until = time.monotonic() + CALL_SECONDS
+            with socket.socket() as probe:
+                while probe.connect_ex(("127.0.0.1", port)) != 0:
+                    assert process.poll() is None and time.monotonic() < until, "nginx does not start"
+            yield Endpoint(port, ca)
+        finally:
+            process.terminate()
+            process.wait(CALL_SECONDS)
 
 
 @pytest.fixture(params=[pytest.param("nginx", marks=pytest.mark.nightly), "own"])

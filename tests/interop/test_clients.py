@@ -174,15 +174,16 @@ def test_clients_tell_a_refusal_by_its_code_and_what_to_do_next(server, language
 
 
 @each_language
-def test_clients_watch_over_a_kill_without_loss_or_repeat(start, tmp_path, language):
-    server = start(data=tmp_path / "data").ready()
+def test_clients_watch_over_a_kill_without_loss_or_repeat(start, port, tmp_path, language):
+    listen = f"127.0.0.1:{port}"
+    server = start(data=tmp_path / "data", listen=listen).ready()
     with Driver(language, server.address, "watch") as driver:
         assert driver.next()["resume_token"] != ""
         publish(server, "first")
         seen = [driver.next()]
         token = seen[0]["resume_token"]
         server.kill()
-        server = start(data=tmp_path / "data", listen=server.address).ready()
+        server = start(data=tmp_path / "data", listen=listen).ready()
         # While the client waits for its next attempt, or after it.
         publish(server, "second")
         seen.append(driver.next(harness.START_SECONDS))
@@ -190,7 +191,7 @@ def test_clients_watch_over_a_kill_without_loss_or_repeat(start, tmp_path, langu
         seen.append(driver.next())
         # A graceful stop as well.
         assert server.stop() == 0
-        server = start(data=tmp_path / "data", listen=server.address).ready()
+        server = start(data=tmp_path / "data", listen=listen).ready()
         publish(server, "fourth")
         seen.append(driver.next(harness.START_SECONDS))
     names = [event["skill_id"].rsplit("/", 1)[1] for event in seen]
@@ -202,9 +203,9 @@ def test_clients_watch_over_a_kill_without_loss_or_repeat(start, tmp_path, langu
 
 
 @each_language
-def test_clients_end_a_watch_that_cannot_go_on_with_an_error(server, start, tmp_path, language):
-    status = LANGUAGES[language][2]
-    other = start(data=tmp_path / "other").ready()
+def test_clients_end_a_watch_that_cannot_go_on_with_an_error(server, start, port, tmp_path, language):
+    status, listen = LANGUAGES[language][2], f"127.0.0.1:{port}"
+    other = start(data=tmp_path / "other", listen=listen).ready()
     with Driver(language, other.address, "watch") as driver:
         token = driver.next()["resume_token"]
     (told,) = drive(language, server.address, "watch", token)
@@ -213,7 +214,7 @@ def test_clients_end_a_watch_that_cannot_go_on_with_an_error(server, start, tmp_
     with Driver(language, other.address, "watch") as driver:
         driver.next()
         other.kill()
-        other = start(data=tmp_path / "anew", listen=other.address).ready()
+        other = start(data=tmp_path / "anew", listen=listen).ready()
         assert driver.next(harness.START_SECONDS)["code"] == "RESUME_TOKEN_EXPIRED"
 
 
@@ -302,8 +303,8 @@ def test_clients_call_a_tool_once(start, tmp_path, language):
 
 
 @each_language
-def test_clients_say_that_no_server_is_there(language):
-    (told,) = drive(language, f"127.0.0.1:{proxies.free_port()}", "search", "anything")
+def test_clients_say_that_no_server_is_there(port, language):
+    (told,) = drive(language, f"127.0.0.1:{port}", "search", "anything")
     assert (told["code"], told["kind"]) == ("SERVER_UNREACHABLE", "unavailable")
     assert told["next"] == ["Look whether the server is there, and whether its address is the right one"]
 

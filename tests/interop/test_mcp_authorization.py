@@ -3,7 +3,6 @@ in again for more, and are refused, all by their own OAuth code, against a real 
 (npm `oidc-provider`) on this machine."""
 
 import json
-import socket
 import warnings
 
 import anyio
@@ -23,11 +22,6 @@ BACK = "http://127.0.0.1:1/back"
 SCOPES = "read load call publish sync"
 
 
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return listener.getsockname()[1]
-
-
 @pytest.fixture
 def issuer(tmp_path):
     """Starts an issuer for a server at an address."""
@@ -43,9 +37,9 @@ def issuer(tmp_path):
 
 
 @pytest.fixture
-def protected(start, issuer, tmp_path):
+def protected(start, issuer, port, tmp_path):
     """A server that takes the tokens of an issuer; and the issuer."""
-    address = f"127.0.0.1:{free_port()}"
+    address = f"127.0.0.1:{port}"
     script, url = issuer(address)
     config = tmp_path / "config.yaml"
     config.write_text(json.dumps({"access": {

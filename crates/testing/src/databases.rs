@@ -5,7 +5,6 @@
 //! they are dropped, also by a test that fails.
 
 use std::fs;
-use std::net::TcpListener;
 use std::os::unix::fs::{MetadataExt as _, chown};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -13,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-use crate::skip;
+use crate::{Port, skip};
 
 /// The password of each, which must not show anywhere.
 pub const PASSWORD: &str = "planted-Pa55word";
@@ -38,6 +37,7 @@ pub struct Database {
     pub letter: char,
     child: Child,
     folder: TempDir,
+    _port: Port,
 }
 
 impl Database {
@@ -92,11 +92,6 @@ pub async fn start() -> Vec<Database> {
         fill(server).await;
     }
     all
-}
-
-fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
-    listener.local_addr().expect("an address").port()
 }
 
 /// A command of another user where this one is root, which the servers refuse.
@@ -158,7 +153,7 @@ fn postgres() -> Option<Database> {
     versions.sort();
     let bin = versions.pop()?;
     let folder = folder();
-    let (data, port) = (folder.path().join("data"), free_port());
+    let (data, port) = (folder.path().join("data"), Port::hold());
     let secret = folder.path().join("secret");
     fs::write(&secret, PASSWORD).expect("a file");
     run(command(&bin.join("initdb"))
@@ -180,17 +175,19 @@ fn postgres() -> Option<Database> {
             .arg("-D")
             .arg(&data)
             .args(["-h", "127.0.0.1", "-F", "-p"])
-            .arg(port.to_string())
+            .arg(port.number().to_string())
             .arg("-k")
             .arg(folder.path()),
         &folder.path().join("log"),
     );
+    let number = port.number();
     Some(Database {
-        url: format!("postgres://{USER}:{PASSWORD}@127.0.0.1:{port}/postgres"),
-        reader: format!("postgres://{READER}:{PASSWORD}@127.0.0.1:{port}/postgres"),
+        url: format!("postgres://{USER}:{PASSWORD}@127.0.0.1:{number}/postgres"),
+        reader: format!("postgres://{READER}:{PASSWORD}@127.0.0.1:{number}/postgres"),
         letter: 'p',
         child,
         folder,
+        _port: port,
     })
 }
 
@@ -201,7 +198,7 @@ fn mariadb() -> Option<Database> {
         return None;
     }
     let folder = folder();
-    let (data, port) = (folder.path().join("data"), free_port());
+    let (data, port) = (folder.path().join("data"), Port::hold());
     // Of its own: a server that starts deletes the temporary tables of every other
     // one that has the same folder for them.
     let temporary = format!("--tmpdir={}", folder.path().display());
@@ -235,18 +232,20 @@ fn mariadb() -> Option<Database> {
             ])
             .arg(&temporary)
             .arg(format!("--datadir={}", data.display()))
-            .arg(format!("--port={port}"))
+            .arg(format!("--port={}", port.number()))
             .arg(format!("--socket={}", at("socket")))
             .arg(format!("--pid-file={}", at("pid")))
             .arg(format!("--init-file={}", first.display())),
         &folder.path().join("log"),
     );
+    let number = port.number();
     Some(Database {
-        url: format!("mysql://{USER}:{PASSWORD}@127.0.0.1:{port}/shop"),
-        reader: format!("mysql://{READER}:{PASSWORD}@127.0.0.1:{port}/shop"),
+        url: format!("mysql://{USER}:{PASSWORD}@127.0.0.1:{number}/shop"),
+        reader: format!("mysql://{READER}:{PASSWORD}@127.0.0.1:{number}/shop"),
         letter: 'm',
         child,
         folder,
+        _port: port,
     })
 }
 

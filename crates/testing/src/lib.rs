@@ -5,6 +5,7 @@
 //! * always: [`fuzz`](fn@fuzz), [`skip`](fn@skip), [`at_night`], and what may be tried on a database
 //!   ([`attempts`]);
 //! * `registry`: a clock that a test moves, a registry in a folder, skills in it;
+//! * `port`: a port that is held for a program;
 //! * `databases`: `PostgreSQL` and `MariaDB` from the packages of the system.
 //!
 //! The crates `model`, `store` and `registry` cannot use `registry` in tests of their
@@ -20,12 +21,16 @@ pub mod attempts;
 pub mod databases;
 mod fuzz;
 mod night;
+#[cfg(feature = "port")]
+mod port;
 #[cfg(feature = "registry")]
 mod registry;
 mod skip;
 
 pub use fuzz::fuzz;
 pub use night::at_night;
+#[cfg(feature = "port")]
+pub use port::Port;
 #[cfg(feature = "registry")]
 pub use registry::{Hands, caller, options, publish, registry, skill_md};
 pub use skip::skip;

@@ -1,7 +1,6 @@
 //! The real ssh, on loopback.
 
 use std::io::{BufRead as _, BufReader};
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
@@ -9,6 +8,7 @@ use repertoire_git::{Error, Remote, RemoteOptions};
 use tempfile::TempDir;
 
 use super::support::{Kept, Origin, SKILL, options};
+use testing::Port;
 
 /// Lets the client say which protocol it speaks.
 const VERSION_2: &str = "AcceptEnv GIT_PROTOCOL";
@@ -16,7 +16,7 @@ const SSHD: &str = "/usr/sbin/sshd";
 
 struct Sshd {
     folder: TempDir,
-    port: u16,
+    port: Port,
     child: Child,
 }
 
@@ -64,13 +64,11 @@ impl Sshd {
         key(path, "stranger");
         let authorized = path.join("authorized");
         std::fs::copy(client.with_extension("pub"), &authorized).expect("a copy");
-        let port = {
-            let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-            listener.local_addr().expect("an address").port()
-        };
+        let port = Port::hold();
+        let number = port.number();
         let config = path.join("config");
         let text = format!(
-            "ListenAddress 127.0.0.1\nPort {port}\nHostKey {}\nAuthorizedKeysFile {}\n\
+            "ListenAddress 127.0.0.1\nPort {number}\nHostKey {}\nAuthorizedKeysFile {}\n\
              PidFile none\nUsePAM no\nStrictModes no\nPasswordAuthentication no\n\
              KbdInteractiveAuthentication no\nPermitRootLogin prohibit-password\n\
              {version}\n",
@@ -93,7 +91,7 @@ impl Sshd {
         // What it says later is read, so that it never waits.
         std::thread::spawn(move || lines.for_each(drop));
         let known = read(&host.with_extension("pub"));
-        let known = format!("[127.0.0.1]:{port} {known}");
+        let known = format!("[127.0.0.1]:{number} {known}");
         std::fs::write(path.join("known"), known).expect("written");
         std::fs::write(path.join("nobody"), "").expect("written");
         Some(Self {
@@ -107,7 +105,11 @@ impl Sshd {
         let user = Command::new("id").arg("-un").output().expect("id").stdout;
         let user = String::from_utf8(user).expect("text");
         let path = origin.path().display();
-        let url = format!("ssh://{}@127.0.0.1:{}{path}", user.trim(), self.port);
+        let url = format!(
+            "ssh://{}@127.0.0.1:{}{path}",
+            user.trim(),
+            self.port.number()
+        );
         Remote::new(RemoteOptions {
             ssh_key: Some(self.folder.path().join(key)),
             known_hosts: Some(self.folder.path().join(known)),
