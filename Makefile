@@ -5,7 +5,12 @@
 TARGET = $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)
 BUILT = $(TARGET)/debug
 TOOLS = $(TARGET)/tools/tests/bin
-NEXTEST = $(TOOLS)/cargo-nextest nextest
+NEXTEST = $(LINTED) $(TOOLS)/cargo-nextest nextest
+
+# Clippy compiles what the tests run, and refuses what it warns of. `cargo clippy` would check
+# each crate and dependency once more, for a third of the time of a build. A `cargo` without
+# this keeps its own builds of the crates of this project, in the same folder.
+LINTED = RUSTC_WORKSPACE_WRAPPER=clippy-driver CLIPPY_ARGS=-Dwarnings
 
 # On a clean clone nothing is compiled twice, and what is kept for that fills the disk. A panic
 # names its line without debug info, which is a part of each of some sixty programs.
@@ -14,7 +19,7 @@ export CARGO_INCREMENTAL = 0
 export CARGO_PROFILE_DEV_DEBUG = 0
 endif
 
-.PHONY: quick form rendered check test unit nightly lint doc slim build rust outside packages tools model sbom \
+.PHONY: quick form rendered check test unit nightly doc slim build rust outside packages tools model sbom \
 	nightly-tools nightly-rust nightly-outside release dist deb image site interop bench grading mutants deny
 
 # A run leaves here what it was: reports in the form of JUnit, the pace of the machine, and
@@ -54,10 +59,7 @@ rendered:
 
 # And what the compiler alone knows. All is built at once, since the server, which the tests of
 # `rendered` need, compiles on one processor at the end of what it is made of.
-check: form build rendered lint
-
-lint:
-	cargo clippy --workspace --all-targets -- -D warnings
+check: form build rendered
 
 # What changes seldom or takes long; CONTRIBUTING.md has the table of who runs which part of it
 # by hand. The numbers are those of a night: more of the same than every run does. ONLY is an
@@ -77,11 +79,10 @@ slim:
 	cargo clippy --workspace --no-default-features --lib --bins --test slim -- -D warnings
 	$(NEXTEST) run --workspace --no-default-features --test slim
 
-# The programs of the tests, the binary, and the fixtures of the conformance suite.
+# The programs of the tests, the binary, the benchmarks, and the fixtures of the conformance suite.
 build:
 	@tests/programs
-	cargo test --workspace --no-run
-	cargo build --workspace --example conformance
+	$(LINTED) cargo test --workspace --all-targets --no-run
 
 packages:
 	tests/packages
@@ -96,8 +97,10 @@ THREADS = $(shell echo $$((2 * $$(nproc))))
 rust: build
 	$(NEXTEST) run --workspace --test-threads $(THREADS)
 
+INTEROP = REPERTOIRE_BIN=$(BUILT)/repertoire REPERTOIRE_CONFORMANCE=$(BUILT)/examples/conformance tests/interop/run
+
 outside: build
-	REPERTOIRE_BIN=$(BUILT)/repertoire tests/interop/run --junit-xml=$(RUN)/outside.xml
+	$(INTEROP) --junit-xml=$(RUN)/outside.xml
 
 # A real model for the search.
 MODEL = $(TARGET)/minilm
@@ -119,7 +122,7 @@ nightly-rust: build model
 		$(NEXTEST) run --workspace --profile nightly --test-threads $(THREADS) --run-ignored all $(if $(ONLY),-E '$(ONLY)')
 
 nightly-outside: build
-	REPERTOIRE_BIN=$(BUILT)/repertoire tests/interop/run --nightly --junit-xml=$(RUN)/outside.xml
+	$(INTEROP) --nightly --junit-xml=$(RUN)/outside.xml
 
 release:
 	cargo build --release
