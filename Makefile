@@ -19,7 +19,7 @@ export CARGO_INCREMENTAL = 0
 export CARGO_PROFILE_DEV_DEBUG = 0
 endif
 
-.PHONY: quick form rendered check test unit nightly doc slim build rust outside packages tools model sbom \
+.PHONY: quick form rendered check test unit nightly doc slim build ready rust outside packages tools model sbom \
 	nightly-tools nightly-rust nightly-outside release dist deb image site interop bench grading mutants deny
 
 # A run leaves here what it was: reports in the form of JUnit, the pace of the machine, and
@@ -59,7 +59,12 @@ rendered:
 
 # And what the compiler alone knows. All is built at once, since the server, which the tests of
 # `rendered` need, compiles on one processor at the end of what it is made of.
-check: form build rendered
+check: form $(if $(filter test,$(MAKECMDGOALS)),ready) build rendered
+
+# Where the tests are asked for as well, what they need is installed while all is built.
+ready: form
+	@tests/packages --plan; mkdir -p $(RUN)
+	+@$(MAKE) -j4 --output-sync=line build tools
 
 # What changes seldom or takes long; CONTRIBUTING.md has the table of who runs which part of it
 # by hand. The numbers are those of a night: more of the same than every run does. ONLY is an
