@@ -15,7 +15,14 @@ import javascript  # noqa: E402
 
 
 # The files that take longest.
-LONG = ["test_rest_schemathesis.py", "test_doc_blocks.py", "test_clients.py", "test_mcp_inspector.py", "test_debian.py"]
+LONG = [
+    "test_rest_schemathesis.py",
+    "test_clients.py",
+    "test_clients_outages.py",
+    "test_doc_blocks.py",
+    "test_mcp_inspector.py",
+    "test_debian.py",
+]
 
 
 def pytest_collection_modifyitems(items):

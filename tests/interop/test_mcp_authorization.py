@@ -55,7 +55,6 @@ def protected(start, issuer, port, tmp_path):
 
 
 def publish(skill_id):
-    content = skill_md("hello", "Says hello.")
     return ["publish_skill", {"skill_id": skill_id, "files": as_json({"SKILL.md": skill_md("hello")})}]
 
 
