@@ -6,10 +6,10 @@ use super::convert::time;
 use super::{missing, wrong};
 use crate::contract::{status, v1};
 use ::sync::{
-    CredentialRef, Engine, Health, Listed, Overall, RepositoryFacts, Skip, Source, SourceKind,
-    Standing,
+    Engine, Health, Listed, Overall, RepositoryFacts, Skip, Source, SourceKind, Standing,
 };
 use model::{Code, Failure};
+use secret::CredentialRef;
 
 fn kind(kind: v1::SourceKind) -> Option<SourceKind> {
     Some(match kind {

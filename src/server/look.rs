@@ -114,7 +114,7 @@ impl SourceConfig {
             ("credential", &source.credential),
             ("webhook_secret", &source.webhook_secret),
         ] {
-            if let Some(Err(message)) = place.as_ref().map(::sync::CredentialRef::resolve) {
+            if let Some(Err(message)) = place.as_ref().map(secret::CredentialRef::resolve) {
                 found.push((format!("sources.{id}.{key}"), message));
             }
         }

@@ -8,7 +8,8 @@ use secrecy::{ExposeSecret as _, SecretString};
 use ::remote_sources::{
     ClawHub, Git, GitCredential, GitHub, GitHubOptions, GitOptions, Repertoire, WellKnown,
 };
-use ::sync::{CredentialRef, Fetchers, Source, SourceKind};
+use ::sync::{Fetchers, Source, SourceKind};
+use secret::CredentialRef;
 use sources::{Directory, Error, Fetch};
 
 /// What stands before a topic of GitHub.

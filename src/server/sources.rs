@@ -8,9 +8,9 @@ use std::time::Duration;
 use serde::Deserialize;
 
 use super::remote_sources::Places;
-use ::sync::{CredentialRef, Engine, Options, Source, SourceKind};
+use ::sync::{Engine, Options, Source, SourceKind};
 use registry::{Registry, Tiers};
-use secret::SecretRef;
+use secret::{CredentialRef, SecretRef};
 use sources::Limits;
 use store::Store;
 

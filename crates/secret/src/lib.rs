@@ -1,5 +1,5 @@
-//! Secrets of the config file: written there, or better in a variable of the
-//! environment or a file.
+//! Secrets of the config file and of sources: in a variable of the environment or a
+//! file, or, less well, in the config file itself.
 //!
 //! Not here: which settings are secrets (`server`), tokens that the server makes (`tokens`).
 
@@ -12,13 +12,15 @@
     clippy::print_stderr
 )]
 
+mod credential;
+
 use std::fmt;
 
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::Deserialize;
 use serde::de::{self, MapAccess, Visitor};
 
-use sync::CredentialRef;
+pub use credential::CredentialRef;
 
 /// Where a secret is. In YAML: the secret itself, `{env: NAME}` or
 /// `{file: PATH}`. Never prints it.

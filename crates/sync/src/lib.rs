@@ -56,7 +56,7 @@ pub use health::{Health, Overall, Standing};
 pub use progress::{Kind, Phase, Progress};
 pub use record::{Ending, Skip, SourceResult, SyncRecord};
 pub use run::{Begun, Request};
-pub use source::{CredentialRef, Namespace, Source, SourceKind};
+pub use source::{Namespace, Source, SourceKind};
 pub use sources::RepositoryFacts;
 pub use status::Status;
 pub use webhook::{Refused, Webhook};

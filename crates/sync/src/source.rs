@@ -1,9 +1,7 @@
 //! A place with skills, as the operator names it.
 
-use std::path::PathBuf;
-
 use model::SkillId;
-use secrecy::SecretString;
+use secret::CredentialRef;
 use serde::{Deserialize, Serialize};
 
 use super::Error;
@@ -66,40 +64,6 @@ impl SourceKind {
     /// back to an earlier version there does so here.
     pub(crate) fn is_registry(self) -> bool {
         matches!(self, Self::Repertoire)
-    }
-}
-
-/// Where a secret is; never the secret.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum CredentialRef {
-    /// In a variable of the server's environment.
-    Env(String),
-    /// In a file of the server's machine; white space around it is not part of it.
-    File(PathBuf),
-}
-
-impl CredentialRef {
-    /// The secret, read anew each time, so that one that was changed counts.
-    ///
-    /// # Errors
-    /// There is none; the message says where it was looked for.
-    pub fn resolve(&self) -> Result<SecretString, String> {
-        let secret = match self {
-            Self::Env(name) => std::env::var(name)
-                .map_err(|_| format!("the variable {name} of the environment is not set"))?,
-            Self::File(path) => std::fs::read_to_string(path)
-                .map_err(|error| format!("cannot read `{}`: {error}", path.display()))?
-                .trim()
-                .to_owned(),
-        };
-        if secret.is_empty() {
-            return Err(match self {
-                Self::Env(name) => format!("the variable {name} of the environment is empty"),
-                Self::File(path) => format!("`{}` is empty", path.display()),
-            });
-        }
-        Ok(secret.into())
     }
 }
 
