@@ -63,6 +63,7 @@ const PURE: &[&str] = &[
     "model",
     "skill-md",
     "codebase",
+    "technologies",
     "facets",
     "trust",
     "embed",

@@ -47,7 +47,6 @@ mod project;
 mod report;
 mod signals;
 mod stack;
-mod table;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -59,10 +58,10 @@ pub use error::Error;
 pub use inventory::{InlineFile, Inventory};
 pub use options::{Limits, ScanOptions};
 pub use report::{
-    Analysis, ConfidenceLevel, Fact, Note, PackageManager, Project, ProjectKind, Signal, Source,
-    Stats, TechStackItem, TechnologyKind,
+    Analysis, ConfidenceLevel, Note, PackageManager, Project, ProjectKind, Signal, Source, Stats,
+    TechStackItem,
 };
-pub use table::{KnownTechnology, is_technology, technologies};
+pub use technologies::{Fact, TechnologyKind};
 pub use walk::walk;
 
 use inventory::Notes;

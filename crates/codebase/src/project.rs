@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use super::inventory::{Inventory, depth, folder};
 use super::lock;
 use super::manifest::{Ecosystem, ManifestFacts, Purpose};
-use super::report::{Fact, PackageManager, Project, ProjectKind, Source, TechnologyKind};
+use super::report::{PackageManager, Project, ProjectKind, Source};
 use super::stack::{aside, is_above};
-use super::table::{Technology, table};
+use technologies::{Fact, Technology, TechnologyKind, table};
 
 /// Which of several manifests in one folder speaks for the project, where files
 /// do not tell: those for building assets or tools come last.

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::inventory::{Inventory, depth, file_name};
-use super::report::{Fact, Signal};
+use super::report::Signal;
 use super::stack::{Evidence, aside};
-use super::table::{is_at, table};
+use technologies::{Fact, is_at, table};
 
 /// Paths that show a fact without naming a technology. `*` is any part of a name;
 /// a pattern that ends in `/` is a folder with code in it.

@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::inventory::{Inventory, depth, file_name, folder};
 use super::lock::{self, Lock};
 use super::manifest::{Dependency, Ecosystem, ManifestFacts};
-use super::report::{Source, TechStackItem, TechnologyKind};
-use super::table::{Technology, table};
+use super::report::{Source, TechStackItem};
+use technologies::{Technology, TechnologyKind, table};
 use super::version;
 
 /// A direct dependency, or the manifest of the language itself.

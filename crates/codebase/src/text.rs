@@ -201,25 +201,6 @@ pub(super) fn line_at(text: &str, offset: usize) -> usize {
     before.split(|byte| *byte == b'\n').count()
 }
 
-/// A pattern in which `*` stands for any text matches the whole text.
-pub(super) fn glob(pattern: &str, text: &str) -> bool {
-    let Some((head, tail)) = pattern.split_once('*') else {
-        return pattern == text;
-    };
-    let Some(mut rest) = text.strip_prefix(head) else {
-        return false;
-    };
-    let mut parts: Vec<&str> = tail.split('*').collect();
-    let last = parts.pop().unwrap_or_default();
-    for part in parts {
-        match rest.find(part).and_then(|at| rest.get(at + part.len()..)) {
-            Some(behind) => rest = behind,
-            None => return false,
-        }
-    }
-    rest.ends_with(last)
-}
-
 /// The texts in quotes of a line of code, single or double.
 pub(super) fn quoted(line: &str) -> Vec<&str> {
     let mut found = Vec::new();

@@ -1,7 +1,7 @@
 //! The rules, read from `categories.txt` and `technologies.txt`.
 //!
 //! Columns stand between `|`, phrases between commas. What names a technology is its name
-//! and its id in the table of `codebase`, and what `technologies.txt` adds; where that begins
+//! and its id in the table of `technologies`, and what `technologies.txt` adds; where that begins
 //! with `?`, the name is an ordinary word and counts in company only; with `!` it never
 //! counts alone. Words of categories
 //! are compared by their stems; those that say a category count more than twice as much as
@@ -10,7 +10,6 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use codebase::KnownTechnology;
 
 use super::phrases::Phrases;
 use super::text::{stem, words};
@@ -44,7 +43,7 @@ pub(super) struct Name {
 /// A technology.
 #[derive(Debug)]
 pub(super) struct Technology {
-    pub(super) known: KnownTechnology,
+    pub(super) known: &'static technologies::Technology,
     /// Categories of a skill that is about it.
     pub(super) categories: Vec<usize>,
 }
@@ -196,7 +195,7 @@ impl Rules {
                 self.unread.push(line);
             }
         }
-        for known in codebase::technologies() {
+        for known in technologies::technologies() {
             let (_, naming, phrases, categories) =
                 more.remove(known.id)
                     .unwrap_or(("", Some(Naming::Plain), "", ""));

@@ -56,7 +56,7 @@ pub fn category_id(word: &str) -> Option<&'static str> {
 #[must_use]
 pub fn technology_id(word: &str) -> Option<&'static str> {
     static BY_ID: LazyLock<HashSet<&'static str>> =
-        LazyLock::new(|| codebase::technologies().map(|known| known.id).collect());
+        LazyLock::new(|| technologies::technologies().map(|known| known.id).collect());
     let words: Vec<String> = words(word).into_iter().map(|word| word.text).collect();
     // What counts in names of skills alone is no name: `gemini`.
     let named = rules().names.exact(&words);
@@ -82,7 +82,7 @@ pub fn nearest_categories(word: &str) -> Vec<&'static str> {
 #[must_use]
 pub fn nearest_technologies(word: &str) -> Vec<&'static str> {
     let known =
-        codebase::technologies().flat_map(|known| [(known.id, known.id), (known.id, known.name)]);
+        technologies::technologies().flat_map(|known| [(known.id, known.id), (known.id, known.name)]);
     nearest(&folded(word), known)
 }
 

@@ -1,11 +1,9 @@
 //! A codebase as skills see it: what each technology counts, and what it asks for.
 
-use std::collections::{BTreeMap, HashMap};
-use std::sync::LazyLock;
+use std::collections::BTreeMap;
 
-use codebase::{
-    Analysis, Fact, KnownTechnology, ProjectKind, TechStackItem, TechnologyKind, technologies,
-};
+use codebase::{Analysis, Fact, ProjectKind, TechStackItem, TechnologyKind};
+use technologies::table;
 
 use super::needs::{Need, Shape, is_relational, needs};
 
@@ -65,16 +63,9 @@ pub(super) struct Project<'a> {
     pub(super) needs: Vec<Need>,
 }
 
-/// What is known of a technology beyond its name.
-pub(super) fn known(id: &str) -> Option<KnownTechnology> {
-    static KNOWN: LazyLock<HashMap<&str, KnownTechnology>> =
-        LazyLock::new(|| technologies().map(|known| (known.id, known)).collect());
-    KNOWN.get(id).copied()
-}
-
 /// A technology has this to show.
 pub(super) fn has_fact(id: &str, fact: Fact) -> bool {
-    known(id).is_some_and(|known| known.facts.contains(&fact))
+    table().get(id).is_some_and(|known| known.facts.contains(&fact))
 }
 
 /// What a technology counts by what it is. Frameworks say most of what work on a codebase
@@ -129,7 +120,7 @@ impl<'a> Project<'a> {
         for (one, other) in AS_WELL {
             if let Some(used) = stack.get(one).copied() {
                 let weight = used.weight * 0.9;
-                let as_well = known(other).map(|known| known.name);
+                let as_well = table().get(other).map(|known| known.name);
                 let other = stack.entry(other).or_insert(Used { as_well, ..used });
                 other.weight = other.weight.max(weight);
             }
@@ -181,7 +172,7 @@ impl<'a> Project<'a> {
                 .find(|used| is_relational(used.item))
                 .copied()
         {
-            let as_well = known("sql").map(|known| known.name);
+            let as_well = table().get("sql").map(|known| known.name);
             let sql = stack.entry("sql").or_insert(Used { as_well, ..used });
             sql.weight = SQL;
         }

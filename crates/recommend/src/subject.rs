@@ -6,8 +6,9 @@ use std::borrow::Cow;
 use codebase::{Fact, TechnologyKind};
 use registry::{Head, Summary};
 use search::folded_words;
+use technologies::table;
 
-use super::project::{RUNTIMES, known};
+use super::project::RUNTIMES;
 
 /// A technology that a skill is about.
 #[derive(Debug, Clone)]
@@ -398,7 +399,7 @@ impl<'a> Subject<'a> {
     fn facets(summary: Option<&'a Summary>) -> Self {
         let technologies = summary.into_iter().flat_map(Summary::technologies_about);
         let technologies = technologies.map(|(id, confidence)| {
-            let known = known(&id);
+            let known = table().get(&id);
             let is = |kind: TechnologyKind| known.is_some_and(|known| known.kind == kind);
             let tests = known.is_some_and(|known| known.facts.contains(&Fact::Tests));
             About {

@@ -1,7 +1,7 @@
 //! Which files are manifests, and of what.
 
 use super::super::report::Source;
-use super::super::table::is_at;
+use technologies::is_at;
 use super::super::text::Broken;
 use super::{
     Ecosystem, Manifest, cargo, containers, dotnet, go, gradle, maven, npm, others, php, pins,

@@ -1,69 +1,14 @@
-//! The table of technologies holds together.
+//! Names that the table of technologies and the answers are made of.
 
 use std::collections::BTreeSet;
 
+use technologies::{Fact, table};
+
 use super::super::manifest::Ecosystem;
-use super::super::report::{Fact, PackageManager, ProjectKind, Source};
-use super::super::table::table;
+use super::super::report::{PackageManager, ProjectKind, Source};
 
 #[test]
-fn every_line_of_the_table_is_read_and_every_id_is_one() {
-    assert_eq!(table().unread, Vec::<&str>::new());
-    let ids: BTreeSet<&str> = table().all().iter().map(|found| found.id).collect();
-    assert_eq!(ids.len(), table().all().len());
-    assert!(ids.len() >= 250, "{} technologies", ids.len());
-    let plain = |id: &&str| {
-        let words = id.split('-').all(|word| {
-            !word.is_empty()
-                && word
-                    .chars()
-                    .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit())
-        });
-        !words
-    };
-    assert_eq!(
-        ids.iter().copied().filter(plain).collect::<Vec<_>>(),
-        Vec::<&str>::new()
-    );
-    let unknown = table().needing().filter(|id| !ids.contains(id));
-    assert_eq!(unknown.collect::<Vec<_>>(), Vec::<&str>::new());
-}
-
-#[test]
-fn ids_that_others_rely_on_are_there() {
-    for id in [
-        "react",
-        "nextjs",
-        "typescript",
-        "javascript",
-        "nodejs",
-        "python",
-        "fastapi",
-        "django",
-        "rust",
-        "axum",
-        "go",
-        "gin",
-        "java",
-        "kotlin",
-        "spring-boot",
-        "php",
-        "laravel",
-        "ruby",
-        "rails",
-        "csharp",
-        "dotnet",
-        "aspnet-core",
-        "postgresql",
-        "docker",
-        "kubernetes",
-        "terraform",
-        "github-actions",
-        "jest",
-        "pytest",
-    ] {
-        assert!(table().get(id).is_some(), "{id}");
-    }
+fn languages_of_ecosystems_are_in_the_table() {
     for ecosystem in [
         Ecosystem::Npm,
         Ecosystem::Jvm,
@@ -77,7 +22,7 @@ fn ids_that_others_rely_on_are_there() {
 }
 
 #[test]
-fn places_of_patterns_are_those_of_ecosystems() {
+fn patterns_name_the_ecosystems() {
     let known = [
         Ecosystem::Npm,
         Ecosystem::Python,
@@ -93,56 +38,8 @@ fn places_of_patterns_are_those_of_ecosystems() {
         Ecosystem::Image,
     ];
     let known: BTreeSet<&str> = known.iter().map(|ecosystem| ecosystem.registry()).collect();
-    let used: BTreeSet<&str> = table().places().collect();
+    let used: BTreeSet<&str> = table().ecosystems().collect();
     assert_eq!(used, known);
-}
-
-#[test]
-fn the_most_particular_pattern_decides_for_each_technology() {
-    let ids = |location, name| -> Vec<(&str, bool)> {
-        let shown = table().dependency(location, name);
-        shown
-            .into_iter()
-            .map(|found| (found.technology.id, found.itself))
-            .collect()
-    };
-    assert_eq!(ids("npm", "@angular/core"), [("angular", true)]);
-    assert_eq!(ids("npm", "@angular/router"), [("angular", false)]);
-    assert_eq!(ids("npm", "reactive"), []);
-    assert_eq!(
-        ids("go", "github.com/jackc/pgx/v5"),
-        [("postgresql", false)]
-    );
-    assert_eq!(ids("go", "github.com/jackc/pgxpool"), []);
-    assert_eq!(
-        ids("maven", "org.springframework.boot:spring-boot-starter-web"),
-        [("spring-boot", true)]
-    );
-    assert_eq!(
-        ids("maven", "org.springframework:spring-core"),
-        [("spring-framework", true)]
-    );
-    assert_eq!(
-        ids("pypi", "flask-sqlalchemy"),
-        [("sqlalchemy", false), ("flask", false)]
-    );
-}
-
-#[test]
-fn paths_show_what_reads_them() {
-    let ids = |path| -> Vec<&str> {
-        table()
-            .file(path)
-            .into_iter()
-            .map(|found| found.id)
-            .collect()
-    };
-    assert_eq!(ids("a/Dockerfile"), ["docker"]);
-    assert_eq!(ids(".github/workflows/ci.yml"), ["github-actions"]);
-    assert_eq!(ids("workflows/ci.yml"), Vec::<&str>::new());
-    assert_eq!(ids("web/.eslintrc.cjs"), ["eslint"]);
-    assert_eq!(ids("k8s/app.yaml"), ["kubernetes"]);
-    assert_eq!(ids("infra/main.tf"), ["terraform"]);
 }
 
 #[test]

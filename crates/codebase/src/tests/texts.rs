@@ -1,6 +1,6 @@
 //! Texts: versions, patterns, JSON with comments, lines of YAML.
 
-use super::super::text::{glob, json, quoted, yaml_lines};
+use super::super::text::{json, quoted, yaml_lines};
 use super::super::version::{among, shown};
 
 #[test]
@@ -39,22 +39,6 @@ fn of_several_versions_the_one_that_is_meant_is_taken() {
     assert_eq!(among(&versions, Some("0")), None);
     assert_eq!(among(&versions, None), None);
     assert_eq!(among(&versions[..1], None), Some("0.6.1"));
-}
-
-#[test]
-fn a_star_stands_for_any_text() {
-    for (pattern, text, fits) in [
-        ("a*c", "abc", true),
-        ("a*c", "ac", true),
-        ("a*a", "a", false),
-        ("*.test.*", "x.test.ts", true),
-        ("*.test.*", "x.testts", false),
-        ("a*b*c", "aXbXbXc", true),
-        ("*", "", true),
-        ("a", "ab", false),
-    ] {
-        assert_eq!(glob(pattern, text), fits, "{pattern} {text}");
-    }
 }
 
 #[test]

@@ -1,45 +1,22 @@
-//! The table of technologies: what shows each of them.
-//!
-//! It is data, in `technologies.txt`, of lines
-//! `id | name | kind | facts | patterns`. Facts are names of [`Fact`] without
-//! `has_`. A pattern is `where:what`:
-//!
-//! * `npm:`, `pypi:`, `cargo:`, `go:`, `maven:`, `composer:`, `gem:`, `nuget:`,
-//!   `pub:`, `hex:`, `swift:`, `image:` – a dependency of this ecosystem. `*` at
-//!   the end stands for any rest; of several patterns of one technology the longest
-//!   counts. A go module is also meant with what follows behind `/`.
-//! * `~` in front of the dependency: it is made for the technology, not the
-//!   technology itself, so its version says nothing and it is a little less
-//!   certain.
-//! * `ext:` – the end of file names, without the dot.
-//! * `file:` – a file's name, or with `/` the end of its path; `*` is any part of a
-//!   name.
-//! * `tech:` – another technology that is not used without this one.
+//! The table, by what shows.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::LazyLock;
 
-use super::inventory::file_name;
-use super::report::{Fact, TechnologyKind};
-use super::text::glob;
+use super::names::{Fact, TechnologyKind};
 
 const TEXT: &str = include_str!("technologies.txt");
 
-/// A word that names a technology which a skill can be for: a language, a framework or
-/// a platform. Words of one or two letters mean too many other things.
-#[must_use]
-pub fn is_technology(word: &str) -> bool {
-    let kind = table().get(word).map(|technology| technology.kind);
-    word.len() > 2
-        && matches!(
-            kind,
-            Some(TechnologyKind::Language | TechnologyKind::Framework | TechnologyKind::Platform)
-        )
+/// All technologies of the table, in its order.
+pub fn technologies() -> impl Iterator<Item = &'static Technology> {
+    table().technologies.iter()
 }
 
-/// A technology of the table, as others see it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct KnownTechnology {
+static TABLE: LazyLock<Table> = LazyLock::new(|| Table::read(TEXT));
+
+/// A line of the table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Technology {
     /// Its id: lower-case words with hyphens, the same for ever.
     pub id: &'static str,
     /// What people call it.
@@ -47,48 +24,26 @@ pub struct KnownTechnology {
     /// What it is.
     pub kind: TechnologyKind,
     /// What a codebase has that uses it.
-    pub facts: &'static [Fact],
-}
-
-/// All technologies of the table, in its order.
-pub fn technologies() -> impl Iterator<Item = KnownTechnology> {
-    table()
-        .technologies
-        .iter()
-        .map(|technology| KnownTechnology {
-            id: technology.id,
-            name: technology.name,
-            kind: technology.kind,
-            facts: &technology.facts,
-        })
-}
-
-static TABLE: LazyLock<Table> = LazyLock::new(|| Table::read(TEXT));
-
-/// A line of the table.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Technology {
-    pub(super) id: &'static str,
-    pub(super) name: &'static str,
-    pub(super) kind: TechnologyKind,
-    pub(super) facts: Vec<Fact>,
+    pub facts: Vec<Fact>,
     /// Its files say how things look, or what they say; a language that counts, but
     /// is not one to program in.
-    pub(super) markup: bool,
+    pub markup: bool,
 }
 
 /// A technology that something shows.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Shown {
-    pub(super) technology: &'static Technology,
+pub struct Shown {
+    /// The technology.
+    pub technology: &'static Technology,
     /// What shows it is the technology itself, so versions are its versions.
-    pub(super) itself: bool,
+    pub itself: bool,
 }
 
 /// The table, by what shows.
 #[derive(Debug, Default)]
-pub(super) struct Table {
+pub struct Table {
     technologies: Vec<Technology>,
+    ids: HashMap<&'static str, usize>,
     dependencies: HashMap<(&'static str, &'static str), Vec<(usize, bool)>>,
     /// Beginnings of names, the longest first.
     beginnings: Vec<(&'static str, &'static str, usize, bool)>,
@@ -98,11 +53,12 @@ pub(super) struct Table {
     /// What a technology is not used without.
     needs: BTreeMap<&'static str, Vec<usize>>,
     /// Lines that could not be read: none, which a test looks at.
-    pub(super) unread: Vec<&'static str>,
+    unread: Vec<&'static str>,
 }
 
 /// The table.
-pub(super) fn table() -> &'static Table {
+#[must_use]
+pub fn table() -> &'static Table {
     &TABLE
 }
 
@@ -134,6 +90,7 @@ impl Table {
             facts.split_whitespace().partition(|word| *word == "markup");
         let facts: Option<Vec<Fact>> = words.into_iter().map(fact).collect();
         let at = self.technologies.len();
+        self.ids.insert(id, at);
         self.technologies.push(Technology {
             id,
             name,
@@ -173,25 +130,21 @@ impl Table {
     }
 
     /// The technology of an id.
-    pub(super) fn get(&'static self, id: &str) -> Option<&'static Technology> {
-        self.technologies.iter().find(|found| found.id == id)
+    #[must_use]
+    pub fn get(&'static self, id: &str) -> Option<&'static Technology> {
+        self.technologies.get(*self.ids.get(id)?)
     }
 
-    /// All of them, in the order of the table.
+    /// Ids that patterns of `tech:` name, and lines that could not be read.
     #[cfg(test)]
-    pub(super) fn all(&self) -> &[Technology] {
-        &self.technologies
-    }
-
-    /// Ids that patterns of `tech:` name.
-    #[cfg(test)]
-    pub(super) fn needing(&self) -> impl Iterator<Item = &'static str> {
-        self.needs.keys().copied()
+    pub(super) fn faults(&self) -> (Vec<&'static str>, &[&'static str]) {
+        let needing = self.needs.keys().copied();
+        let unknown = needing.filter(|id| !self.ids.contains_key(id)).collect();
+        (unknown, &self.unread)
     }
 
     /// Ecosystems that patterns name.
-    #[cfg(test)]
-    pub(super) fn places(&self) -> impl Iterator<Item = &'static str> {
+    pub fn ecosystems(&self) -> impl Iterator<Item = &'static str> {
         let beginnings = self.beginnings.iter().map(|(registry, ..)| *registry);
         let whole = self.dependencies.keys().map(|(registry, _)| *registry);
         beginnings.chain(whole)
@@ -199,7 +152,8 @@ impl Table {
 
     /// What a dependency shows, the most particular pattern first. Of a technology
     /// with several patterns that fit, this one counts.
-    pub(super) fn dependency(&'static self, registry: &'static str, name: &str) -> Vec<Shown> {
+    #[must_use]
+    pub fn dependency(&'static self, registry: &'static str, name: &str) -> Vec<Shown> {
         let mut found: Vec<(usize, bool)> = Vec::new();
         let mut exact = |name: &str| {
             found.extend(
@@ -236,7 +190,8 @@ impl Table {
     }
 
     /// The language of a file, by the end of its name.
-    pub(super) fn language(&'static self, file_name: &str) -> Option<&'static Technology> {
+    #[must_use]
+    pub fn language(&'static self, file_name: &str) -> Option<&'static Technology> {
         let (stem, extension) = file_name.rsplit_once('.')?;
         if stem.is_empty() {
             return None;
@@ -249,7 +204,8 @@ impl Table {
     }
 
     /// What the path of a file shows.
-    pub(super) fn file(&'static self, path: &str) -> Vec<&'static Technology> {
+    #[must_use]
+    pub fn file(&'static self, path: &str) -> Vec<&'static Technology> {
         let exact = self
             .file_names
             .get(file_name(path))
@@ -268,14 +224,16 @@ impl Table {
     }
 
     /// What a technology is not used without.
-    pub(super) fn needs(&'static self, id: &str) -> Vec<&'static Technology> {
+    #[must_use]
+    pub fn needs(&'static self, id: &str) -> Vec<&'static Technology> {
         let found = self.needs.get(id).into_iter().flatten();
         found.filter_map(|at| self.technologies.get(*at)).collect()
     }
 }
 
 /// The pattern fits the end of a path, name by name.
-pub(super) fn is_at(pattern: &str, path: &str) -> bool {
+#[must_use]
+pub fn is_at(pattern: &str, path: &str) -> bool {
     // Most differ in their last letter, and there are many of both.
     let (last, found) = (pattern.as_bytes().last(), path.as_bytes().last());
     if last != found && last != Some(&b'*') {
@@ -285,4 +243,28 @@ pub(super) fn is_at(pattern: &str, path: &str) -> bool {
     pattern
         .rsplit('/')
         .all(|part| names.next().is_some_and(|name| glob(part, name)))
+}
+
+/// A pattern in which `*` stands for any text matches the whole text.
+pub(super) fn glob(pattern: &str, text: &str) -> bool {
+    let Some((head, tail)) = pattern.split_once('*') else {
+        return pattern == text;
+    };
+    let Some(mut rest) = text.strip_prefix(head) else {
+        return false;
+    };
+    let mut parts: Vec<&str> = tail.split('*').collect();
+    let last = parts.pop().unwrap_or_default();
+    for part in parts {
+        match rest.find(part).and_then(|at| rest.get(at + part.len()..)) {
+            Some(behind) => rest = behind,
+            None => return false,
+        }
+    }
+    rest.ends_with(last)
+}
+
+/// The name of a file, without its folder.
+fn file_name(path: &str) -> &str {
+    path.rsplit_once('/').map_or(path, |(_, name)| name)
 }
