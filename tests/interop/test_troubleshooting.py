@@ -26,7 +26,7 @@ QUOTED = {line for block in re.findall(r"```text\n(.*?)```", PAGE, re.DOTALL) fo
 PROVOKED, DONE = set(), []
 # What not every machine can provoke: its sentence stands in the code, with names for what varies.
 NOT_PROVOKED = {
-    "error: The server cannot write to its disk [STORE_UNAVAILABLE]": "crates/store/src/failure.rs",
+    "error: The server cannot write to its disk [STORE_UNAVAILABLE]": "crates/storage/store/src/failure.rs",
     "error: The server that has the data directory open (version 0.2.0, process 4711) speaks another contract than this "
     "window: they are of different builds [CONTRACT_DIFFERS]": "src/server/window.rs",
 }

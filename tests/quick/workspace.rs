@@ -87,6 +87,8 @@ pub(crate) struct Package {
     /// What it needs outside of tests and benchmarks with its default features, packages of
     /// the workspace by the same names.
     needs: BTreeSet<String>,
+    /// And in tests and benchmarks.
+    needs_in_tests: BTreeSet<String>,
 }
 
 fn short(name: &str) -> String {
@@ -129,17 +131,21 @@ pub(crate) fn packages() -> BTreeMap<String, Package> {
         };
         let name = short(value["name"].as_str().expect("a name"));
         let manifest = Path::new(value["manifest_path"].as_str().expect("a path"));
-        let needs = value["dependencies"].as_array().expect("a list").iter();
-        let package = Package {
-            name: name.clone(),
-            folder: manifest.parent().expect("a folder").to_owned(),
-            needs: needs
-                .filter(|need| need["kind"].is_null() && is_built(need))
+        let all = value["dependencies"].as_array().expect("a list");
+        let needs = |kind: Value| {
+            all.iter()
+                .filter(|need| need["kind"] == kind && is_built(need))
                 .map(|need| {
                     let renamed = need["rename"].as_str().filter(|_| need["path"].is_null());
                     short(renamed.unwrap_or(need["name"].as_str().expect("a name")))
                 })
-                .collect(),
+                .collect()
+        };
+        let package = Package {
+            name: name.clone(),
+            folder: manifest.parent().expect("a folder").to_owned(),
+            needs: needs(Value::Null),
+            needs_in_tests: needs("dev".into()),
         };
         (name, package)
     };
@@ -180,6 +186,42 @@ fn an_engine_is_named_by_the_crate_that_it_belongs_to() {
         assert!(!users.is_empty(), "nobody needs {engine}");
         for user in users.iter().filter(|user| !owners.contains(user)) {
             wrong.push(format!("{user} names {engine}"));
+        }
+    }
+    assert_eq!(wrong, Vec::<String>::new());
+}
+
+#[test]
+fn a_crate_uses_its_own_floor_and_those_below_it() {
+    let manifest = text("Cargo.toml");
+    let floors: Vec<&str> = manifest
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("\"crates/"))
+        .filter_map(|line| line.strip_suffix("/*\","))
+        .collect();
+    assert_eq!((floors.len(), floors[0]), (10, "base"));
+    let architecture = text("ARCHITECTURE.md");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("crates");
+    // Without `testing`, which tests of every floor use, and the server above all of them.
+    let floor = |package: &Package| {
+        let path = package.folder.strip_prefix(&root).ok()?;
+        let name = path.parent()?.to_str()?;
+        floors.iter().position(|floor| *floor == name)
+    };
+    let packages = packages();
+    let mut wrong = Vec::new();
+    for package in packages.values() {
+        let Some(own) = floor(package) else {
+            continue;
+        };
+        for need in package.needs.iter().chain(&package.needs_in_tests) {
+            if packages.get(need).and_then(floor) > Some(own) {
+                wrong.push(format!("{} uses {need}", package.name));
+            }
+        }
+        let row = format!("| {} | `{}` |", floors[own], package.name.replace('-', "_"));
+        if !architecture.contains(&row) {
+            wrong.push(format!("ARCHITECTURE.md has no {row}"));
         }
     }
     assert_eq!(wrong, Vec::<String>::new());

@@ -24,7 +24,7 @@ pub const USER: &str = "reporteruser";
 pub const READER: &str = "readeruser";
 
 /// The sample database as the product has it.
-const SAMPLE: &str = include_str!("../../sql/src/sample.sql");
+const SAMPLE: &str = include_str!("../../run/sql/src/sample.sql");
 
 /// A server, stopped when it is dropped.
 #[derive(Debug)]

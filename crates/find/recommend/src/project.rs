@@ -1,0 +1,223 @@
+//! A codebase as skills see it: what each technology counts, and what it asks for.
+
+use std::collections::BTreeMap;
+
+use codebase::{Analysis, Fact, ProjectKind, TechStackItem, TechnologyKind};
+use technologies::table;
+
+use super::needs::{Need, Shape, is_relational, needs};
+
+/// How certain a technology must be.
+const CERTAIN: f64 = 0.5;
+/// What a technology counts from which on a project is made of it.
+const MAIN: f64 = 0.8;
+/// Platforms that are written for as for a language.
+pub(super) const RUNTIMES: &[&str] = &["dotnet", "nodejs", "jvm", "deno", "bun"];
+
+/// What a language counts beside a framework.
+const BELOW_FRAMEWORK: f64 = 0.88;
+/// What one counts that a manifest is of, and no file is written in.
+const UNWRITTEN: f64 = 0.7;
+/// What `React` counts in an app that no browser shows.
+const NATIVE_REACT: f64 = 0.6;
+/// What SQL counts beside a database.
+const SQL: f64 = 0.6;
+/// What counts that a project without code runs; but for what stands beside that.
+const RUN: f64 = 0.95;
+const BESIDE: &[Fact] = &[
+    Fact::Database,
+    Fact::Docker,
+    Fact::ContinuousIntegration,
+    Fact::Linting,
+];
+
+/// A technology of the codebase.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Used<'a> {
+    pub(super) item: &'a TechStackItem,
+    /// What goes with it, and is meant.
+    pub(super) as_well: Option<&'static str>,
+    /// How much of the project it is, from 0 to 1.
+    pub(super) weight: f64,
+}
+
+impl Used<'_> {
+    /// The project is made of it.
+    pub(super) fn is_main(&self) -> bool {
+        self.weight >= MAIN
+    }
+
+    /// It has this to show.
+    pub(super) fn has(&self, fact: Fact) -> bool {
+        has_fact(&self.item.technology_id, fact)
+    }
+}
+
+/// A codebase.
+#[derive(Debug)]
+pub(super) struct Project<'a> {
+    pub(super) analysis: &'a Analysis,
+    /// Its technologies, by id.
+    pub(super) stack: BTreeMap<&'a str, Used<'a>>,
+    /// What it asks for.
+    pub(super) needs: Vec<Need>,
+}
+
+/// A technology has this to show.
+pub(super) fn has_fact(id: &str, fact: Fact) -> bool {
+    table()
+        .get(id)
+        .is_some_and(|known| known.facts.contains(&fact))
+}
+
+/// What a technology counts by what it is. Frameworks say most of what work on a codebase
+/// is like, its tools least.
+fn weight(item: &TechStackItem) -> f64 {
+    let has = |fact: Fact| has_fact(&item.technology_id, fact);
+    let by_kind = match item.kind {
+        TechnologyKind::Framework if has(Fact::Tests) => 0.7,
+        TechnologyKind::Framework => 1.0,
+        TechnologyKind::Language if item.confidence >= 0.8 => 0.85,
+        TechnologyKind::Library => 0.75,
+        TechnologyKind::Platform if has(Fact::Frontend) || has(Fact::Backend) => 0.85,
+        TechnologyKind::Platform if RUNTIMES.contains(&item.technology_id.as_str()) => 0.85,
+        TechnologyKind::Platform if has(Fact::Database) => 0.82,
+        TechnologyKind::Platform if !has(Fact::Deployment) && !has(Fact::ContinuousIntegration) => {
+            0.75
+        }
+        TechnologyKind::Language | TechnologyKind::Platform => 0.65,
+        TechnologyKind::Tool if has(Fact::Deployment) || has(Fact::Database) => 0.8,
+        TechnologyKind::Tool if has(Fact::Docker) => 0.6,
+        TechnologyKind::Tool => 0.4,
+    };
+    by_kind * item.confidence.sqrt()
+}
+
+/// Technologies that one who uses the first uses, too, in all but name.
+const AS_WELL: &[(&str, &str)] = &[
+    ("typescript", "javascript"),
+    ("csharp", "dotnet"),
+    ("fsharp", "dotnet"),
+];
+
+impl<'a> Project<'a> {
+    /// A codebase that was analysed.
+    pub(super) fn of(analysis: &'a Analysis) -> Self {
+        let mut stack: BTreeMap<&str, Used<'_>> = BTreeMap::new();
+        for item in analysis
+            .stack
+            .iter()
+            .filter(|item| item.confidence >= CERTAIN)
+        {
+            let weight = weight(item);
+            stack.insert(
+                &item.technology_id,
+                Used {
+                    item,
+                    as_well: None,
+                    weight,
+                },
+            );
+        }
+        for (one, other) in AS_WELL {
+            if let Some(used) = stack.get(one).copied() {
+                let weight = used.weight * 0.9;
+                let as_well = table().get(other).map(|known| known.name);
+                let other = stack.entry(other).or_insert(Used { as_well, ..used });
+                other.weight = other.weight.max(weight);
+            }
+        }
+        // What is for browsers is for others where an app is native.
+        if stack.contains_key("react-native")
+            && !["nextjs", "gatsby", "remix", "vite"]
+                .iter()
+                .any(|id| stack.contains_key(id))
+            && let Some(react) = stack.get_mut("react")
+        {
+            react.weight *= NATIVE_REACT;
+        }
+        let shape = Shape::of(analysis);
+        // A framework says more than its language, and so does what the codebase is about.
+        let frameworks = stack
+            .values()
+            .filter(|used| used.item.kind == TechnologyKind::Framework);
+        let beside = frameworks.into_iter().any(Used::is_main) || shape.has_domain();
+        let written = &analysis.stats.languages_detected;
+        for used in stack.values_mut() {
+            if used.item.kind == TechnologyKind::Language {
+                used.weight *= if beside { BELOW_FRAMEWORK } else { 1.0 };
+                let is_written = written.is_empty() || written.contains(&used.item.technology_id);
+                used.weight *= if is_written || used.as_well.is_some() {
+                    1.0
+                } else {
+                    UNWRITTEN
+                };
+            }
+        }
+        // Where there is no code, the project is what it runs.
+        if shape.language().is_none() {
+            for used in stack.values_mut() {
+                let runs = match used.item.kind {
+                    TechnologyKind::Platform => true,
+                    TechnologyKind::Tool => used.has(Fact::Deployment),
+                    _ => false,
+                };
+                if runs && !BESIDE.iter().any(|fact| used.has(*fact)) {
+                    used.weight = used.weight.max(RUN * used.item.confidence.sqrt());
+                }
+            }
+        }
+        // Who has a relational database writes SQL.
+        if shape.is_relational()
+            && let Some(used) = stack
+                .values()
+                .find(|used| is_relational(used.item))
+                .copied()
+        {
+            let as_well = table().get("sql").map(|known| known.name);
+            let sql = stack.entry("sql").or_insert(Used { as_well, ..used });
+            sql.weight = SQL;
+        }
+        let needs = needs(&shape);
+        Self {
+            analysis,
+            stack,
+            needs,
+        }
+    }
+
+    /// All of it is made of this: a framework or a language, not one of a part alone.
+    pub(super) fn is_all(&self, used: &Used<'_>) -> bool {
+        let kind = self.analysis.project.kind;
+        used.is_main()
+            && used.item.confidence >= 0.9
+            && matches!(
+                used.item.kind,
+                TechnologyKind::Framework | TechnologyKind::Language
+            )
+            && (kind != ProjectKind::Monorepo || !used.item.file.contains('/'))
+    }
+
+    /// A framework says what work on it is like.
+    pub(super) fn has_framework(&self) -> bool {
+        self.stack
+            .values()
+            .any(|used| used.item.kind == TechnologyKind::Framework && used.is_main())
+    }
+
+    /// Its technologies, what counts most first.
+    pub(super) fn by_weight(&self) -> Vec<Used<'a>> {
+        let itself = |used: &&Used<'a>| used.as_well.is_none();
+        let mut used: Vec<Used<'a>> = self.stack.values().filter(itself).copied().collect();
+        used.sort_by(|a, b| {
+            let by_id = || a.item.technology_id.cmp(&b.item.technology_id);
+            b.weight.total_cmp(&a.weight).then_with(by_id)
+        });
+        used
+    }
+
+    /// What it asks for of an area.
+    pub(super) fn need(&self, area: &str) -> Option<&Need> {
+        self.needs.iter().find(|need| need.area == area)
+    }
+}
