@@ -152,17 +152,17 @@ def token_in_clear_text(scene):
 
 def foreign_host(scene):
     scene.serve()
-    scene.problem(requests.get(scene.url + "/api/v1/skills", headers={"Host": "skills.example.com"}, timeout=9))
+    scene.problem(requests.get(scene.url + "/api/v1/skills", headers={"Host": "skills.example.com"}, timeout=CALL_SECONDS))
 
 
 def foreign_origin(scene):
     scene.serve()
-    scene.problem(requests.get(scene.url + "/api/v1/skills", headers={"Origin": "https://app.example.com"}, timeout=9))
+    scene.problem(requests.get(scene.url + "/api/v1/skills", headers={"Origin": "https://app.example.com"}, timeout=CALL_SECONDS))
 
 
 def no_such_endpoint(scene):
     scene.serve()
-    scene.problem(requests.get(scene.url + "/mcp/agents", timeout=9))
+    scene.problem(requests.get(scene.url + "/mcp/agents", timeout=CALL_SECONDS))
 
 
 def no_such_toolset(scene):
@@ -193,7 +193,7 @@ def held(scene):
 def withdrawn(scene):
     scene.serve()
     publish(scene.server, "local/global/refunds", {"SKILL.md": skill_md("refunds")})
-    done = subprocess.run([BIN, "yank", "refunds", "1", "--server", scene.url], env=clean_environment(), timeout=9)
+    done = subprocess.run([BIN, "yank", "refunds", "1", "--server", scene.url], env=clean_environment(), timeout=CALL_SECONDS)
     assert done.returncode == 0
     scene.run("show", "refunds")
 
@@ -282,16 +282,18 @@ def issuer_without_audience(scene):
 
 def private_source(scene):
     scene.serve()
-    subprocess.run([BIN, "source", "add", "team", "git", "https://10.0.0.1/team.git"], timeout=9, check=True,
-                   env=clean_environment() | {"REPERTOIRE_DATA": str(scene.data)})
+    # The server does not sync it by itself: this one would find that under way.
+    add = [BIN, "source", "add", "team", "git", "https://10.0.0.1/team.git", "--interval", "0"]
+    environment = clean_environment() | {"REPERTOIRE_DATA": str(scene.data)}
+    subprocess.run(add, env=environment, check=True, timeout=CALL_SECONDS)
     scene.run("sync", "team")
 
 
 def too_much_at_once(scene):
     (scene.folder / "config.yaml").write_text("limits: {streams: 1, wait_seconds: 0}\n")
     scene.serve("--config", str(scene.folder / "config.yaml"))
-    with requests.get(scene.url + "/api/v1/events", stream=True, timeout=9):
-        scene.problem(requests.get(scene.url + "/api/v1/events", stream=True, timeout=9))
+    with requests.get(scene.url + "/api/v1/events", stream=True, timeout=CALL_SECONDS):
+        scene.problem(requests.get(scene.url + "/api/v1/events", stream=True, timeout=CALL_SECONDS))
 
 
 def full_disk(scene):
@@ -300,7 +302,7 @@ def full_disk(scene):
     scene.data.mkdir()
     own = ["unshare", "--user", "--map-root-user", "--mount", "bash", "-ec"]
     mount = 'mount -t tmpfs -o size=90m none "$REPERTOIRE_DATA"'
-    if subprocess.run([*own, mount], env={"REPERTOIRE_DATA": str(scene.data)}, check=False, timeout=9).returncode != 0:
+    if subprocess.run([*own, mount], env={"REPERTOIRE_DATA": str(scene.data)}, check=False, timeout=CALL_SECONDS).returncode != 0:
         pytest.skip("no file system can be mounted here")
     fill = f'head -c 40M /dev/zero >"$REPERTOIRE_DATA/data.fill"; export REPERTOIRE_DATA="$REPERTOIRE_DATA/data"; "{BIN}" publish {refunds}'
     script = f'{mount}; REPERTOIRE_DATA="$REPERTOIRE_DATA/data" "{BIN}" list >/dev/null; {fill}'
@@ -356,5 +358,5 @@ def test_a_skill_that_is_reserved_for_people_is_found_by_people_alone(start, tmp
     assert code == 0 and "local/global/kettle-farm" in found, found
     prompt = server.lookup().RenderPrompt(lookup_pb2.RenderPromptRequest(task="kettle farm"), timeout=CALL_SECONDS)
     assert "kettle-farm" not in prompt.text, prompt
-    index = requests.get(scene.url + "/.well-known/agent-skills/index.json", timeout=9).text
+    index = requests.get(scene.url + "/.well-known/agent-skills/index.json", timeout=CALL_SECONDS).text
     assert "jira" in index and "write_sql" not in index
