@@ -10,6 +10,9 @@ const [resource, scopes] = process.argv.slice(2);
 console.info = console.error;
 const told = (said) => console.log(JSON.stringify(said));
 const server = createServer();
+// Longer than a client keeps an idle connection: Node's 5 s are httpx's, too, and then a request
+// may meet the end of its connection.
+server.keepAliveTimeout = 60_000;
 await new Promise((listening) => server.listen(0, "127.0.0.1", listening));
 const issuer = `http://127.0.0.1:${server.address().port}`;
 
