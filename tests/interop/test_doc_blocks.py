@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import tomllib
 from dataclasses import dataclass, field
@@ -91,6 +92,8 @@ class Shell:
             need(CLAUDE, "Claude Code")
         if "grpcurl" in text:
             need(GRPCURL, "grpcurl")
+        if "curl " in text.replace("grpcurl ", ""):
+            need(shutil.which("curl") or "", "curl")
         address = "127.0.0.1:1"
         if self.served:
             address = world.start().address

@@ -3,12 +3,14 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import tomllib
 from pathlib import Path
 
 import pytest
 import yaml
+from conftest import need
 from harness import BIN, CALL_SECONDS, clean_environment, publish, skill_md, tools_of
 from javascript import Inspector
 from repertoire.v1 import lookup_pb2
@@ -93,6 +95,7 @@ ENDS = {"refundz": 22, "curl -N": 28}
 
 
 def test_the_commands_of_the_page_on_rest_do_what_they_say(start, tmp_path):
+    need(shutil.which("curl") or "", "curl")
     server = start().ready()
     files = {"SKILL.md": skill_md("refunds", version="1.0.0", tags="[sql]")}
     (tmp_path / "SKILL.md").write_bytes(files["SKILL.md"])

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 use std::net::TcpListener;
+use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -364,6 +365,9 @@ fn a_server_that_is_silent_is_given_up() {
             "the server said nothing for 0.3 s".to_owned()
         ))
     );
+    if Command::new("ssh").arg("-V").output().is_err() {
+        return testing::skip("ssh is not installed (`tests/packages`)");
+    }
     // One that does not even greet, over ssh, and one that falls silent within a pack.
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = listener.local_addr().expect("an address").port();
