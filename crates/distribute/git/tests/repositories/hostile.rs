@@ -365,23 +365,7 @@ fn a_server_that_is_silent_is_given_up() {
             "the server said nothing for 0.3 s".to_owned()
         ))
     );
-    if Command::new("ssh").arg("-V").output().is_err() {
-        return testing::skip("ssh is not installed (`tests/packages`)");
-    }
-    // One that does not even greet, over ssh, and one that falls silent within a pack.
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    let port = listener.local_addr().expect("an address").port();
-    let error = Kept::new().update_within(
-        &remote(&format!("ssh://git@127.0.0.1:{port}/x")),
-        None,
-        &short,
-    );
-    assert_eq!(
-        error,
-        Err(Error::Unavailable(
-            "the server said nothing for 0.3 s".to_owned()
-        ))
-    );
+    // One that falls silent within a pack.
     let origin = Origin::with(&[("SKILL.md", SKILL), ("noise", &noise(1 << 20))]);
     let slow = Does::Drips(origin.path().to_owned(), 100_000, Duration::from_secs(600));
     let server = Server::start(slow);
@@ -395,6 +379,32 @@ fn a_server_that_is_silent_is_given_up() {
     );
     // It is not asked a second time.
     assert_eq!(server.seen().len(), 5, "{:?}", server.seen());
+    assert!(start.elapsed() < Duration::from_secs(5));
+}
+
+#[test]
+fn a_server_that_does_not_greet_over_ssh_is_given_up() {
+    if Command::new("ssh").arg("-V").output().is_err() {
+        return testing::skip("ssh is not installed (`tests/packages`)");
+    }
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = listener.local_addr().expect("an address").port();
+    let start = Instant::now();
+    let short = Limits {
+        silence: Duration::from_millis(300),
+        ..limits()
+    };
+    let error = Kept::new().update_within(
+        &remote(&format!("ssh://git@127.0.0.1:{port}/x")),
+        None,
+        &short,
+    );
+    assert_eq!(
+        error,
+        Err(Error::Unavailable(
+            "the server said nothing for 0.3 s".to_owned()
+        ))
+    );
     assert!(start.elapsed() < Duration::from_secs(5));
 }
 

@@ -6,9 +6,9 @@ use std::process::{Child, Command, Stdio};
 
 use repertoire_git::{Error, Remote, RemoteOptions};
 use tempfile::TempDir;
+use testing::Port;
 
 use super::support::{Kept, Origin, SKILL, options};
-use testing::Port;
 
 /// Lets the client say which protocol it speaks.
 const VERSION_2: &str = "AcceptEnv GIT_PROTOCOL";
