@@ -19,7 +19,7 @@ export CARGO_INCREMENTAL = 0
 export CARGO_PROFILE_DEV_DEBUG = 0
 endif
 
-.PHONY: quick form rendered check test unit nightly doc slim build ready rust outside packages tools model sbom \
+.PHONY: quick programs form rendered check test unit nightly doc slim build ready rust outside packages tools model sbom \
 	nightly-tools nightly-rust nightly-outside release dist deb image site interop bench grading mutants deny
 
 # A run leaves here what it was: reports in the form of JUnit, the pace of the machine, and
@@ -48,13 +48,16 @@ unit:
 # that were not rendered, files and crates that are too long.
 quick: form rendered
 
-form:
+# What these targets run, installed once, also with -j.
+programs:
 	@tests/programs
+
+form: programs
 	cargo fmt --check
 	$(TOOLS)/typos
 	$(TOOLS)/rumdl check --silent --no-cache --enable MD042,MD051,MD052,MD057 *.md docs clients examples deploy
 
-rendered:
+rendered: programs
 	$(NEXTEST) run --workspace --test quick --status-level fail
 
 # And what the compiler alone knows. All is built at once, since the server, which the tests of
@@ -79,14 +82,12 @@ doc:
 
 # The program without its features. It takes the place of the other one in target/debug until
 # `build` puts that back, so nothing runs beside it.
-slim:
-	@tests/programs
+slim: programs
 	cargo clippy --workspace --no-default-features --lib --bins --test slim -- -D warnings
 	$(NEXTEST) run --workspace --no-default-features --test slim
 
 # The programs of the tests, the binary, the benchmarks, and the fixtures of the conformance suite.
-build:
-	@tests/programs
+build: programs
 	$(LINTED) cargo test --workspace --all-targets --no-run
 
 packages:
